@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timing model of one multicore: caches, coherence, hardware transactions, overlap of misses,
+// store buffers. It knows no instruction set and no guest memory, and it has no clock: time is an
+// argument, and the caller (src/vm) decides in which order CPUs call.
+//
+// Contract with the caller:
+//  1. Before access(), begin(), commit() or abort() at time `now`, every other CPU whose clock is
+//     behind `now` has run up to it, unless private_hit() said that order does not matter.
+//  2. A reply of kWait means "nothing happened; call again, in order, at reply.clock": the line's
+//     data has not yet arrived where it is going. The caller may be told to wait again.
+//  3. When a request makes another CPU's transaction abort, the model has already forgotten that
+//     transaction when it calls AbortSink::on_abort; the sink restores the victim's memory at once,
+//     before access() returns, and its registers.
+//  4. reply.first_write_in_transaction: the caller must save the line's 64 bytes before the store.
+//
+// Light path: compiled with -mgeneral-regs-only, freestanding, no allocation after the
+// constructor; may be called with the guest's vector registers and TLS live.
+#pragma once
+
+#include "base/units.h"
+#include "machine/description.h"
+#include "machine/filter.h"
+
+namespace elision::machine {
+
+enum class AccessKind : std::uint8_t {
+  kLoad,
+  kStore,
+  kAtomic,  // locked read-modify-write: waits for the store buffer, owns the line
+};
+
+/// Why a transaction ended without a commit; kept apart in statistics and encoded into EAX by vm.
+enum class AbortCause : std::uint8_t {
+  kNone,
+  kExplicit,     // XABORT
+  kConflict,     // another CPU's access, requester wins
+  kCapacity,     // a written line left L1, or a read line left the last level
+  kInstruction,  // an instruction that cannot run in a transaction, a system call, PAUSE
+  kFault,
+  kInterrupt,    // timer or other asynchronous event
+  kSpurious,
+  kNested,       // nesting too deep
+  kCommitInAlwaysAbort,  // XEND inside an always-abort transaction
+  kCount,
+};
+
+/// One access to one line.
+struct Request {
+  CpuId cpu;
+  LineAddr line;
+  AccessKind kind;
+  Cycles now;            // the CPU's clock
+  Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
+};
+
+struct Reply {
+  enum class Verdict : std::uint8_t {
+    kDone,
+    kWait,     // see contract 2
+    kAborted,  // the requester's own transaction was aborted (capacity); cause says why
+  };
+  Verdict verdict;
+  AbortCause cause;
+  bool first_write_in_transaction;
+  Cycles clock;       // the CPU's clock after the access, stalls included
+  Cycles data_ready;  // when a load's value is there for instructions that depend on it
+};
+
+/// What the model tells the engine about a CPU whose transaction was aborted by somebody else.
+class AbortSink {
+ public:
+  virtual void on_abort(CpuId victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) = 0;
+
+ protected:
+  ~AbortSink() = default;
+};
+
+/// Per-CPU event counts; plain sums, read at the end of a run.
+struct CpuCounts {
+  std::uint64_t loads_slow, stores_slow, atomics;          // accesses that reached the model
+  std::uint64_t l1_misses, l2_misses, l3_misses;
+  std::uint64_t cache_to_cache, upgrades, invalidations_received;
+  std::uint64_t begins, commits;
+  std::uint64_t aborts[static_cast<unsigned>(AbortCause::kCount)];
+  std::uint64_t always_abort_begins;
+  std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
+};
+
+class Model {
+ public:
+  /// `filters[i]` belongs to CPU i. All memory is reserved here (mmap), none later.
+  /// `seed` drives the jitter of latencies and the spurious aborts.
+  Model(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
+        AbortSink& sink);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  /// True if the access is invisible to other CPUs: L1 has the line with the permission, the line is
+  /// not hot, and inside a transaction it already belongs to the set that the access needs. Marks
+  /// the L1 way as used and fills the filter entry (if `fill`); costs nothing beyond the L1 hit that the translator's
+  /// block cost already contains, except that a line still in flight delays the value.
+  bool private_hit(const Request& request, bool fill, Cycles& data_ready);
+
+  /// Performs one ordered access. See the contract above.
+  Reply access(const Request& request);
+
+  /// When every store that `cpu` has executed up to `now` is visible to others.
+  Cycles drain_time(CpuId cpu, Cycles now) const;
+  /// The clock once no load of `cpu` is outstanding and the reorder window is resolved: what a serialising instruction waits for.
+  Cycles settle(CpuId cpu, Cycles now);
+
+  /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
+  Cycles begin(CpuId cpu, Cycles now, bool always_abort);
+  /// Commits: the clock afterwards is max(now + commit cost, drain). Never fails: a doomed transaction
+  /// was aborted when it was doomed.
+  Cycles commit(CpuId cpu, Cycles now);
+  /// Ends `cpu`'s transaction without a commit, for a cause the caller found. Returns the clock
+  /// afterwards (abort cost included). The caller restores memory and registers.
+  Cycles abort(CpuId cpu, Cycles now, AbortCause cause);
+  /// If the running transaction of `cpu` should end spuriously at `now`, true (drawn per transaction).
+  bool spurious_abort_due(CpuId cpu, Cycles now);
+  bool in_transaction(CpuId cpu) const;
+  bool always_abort(CpuId cpu) const;
+
+  /// The clock of a victim after on_abort at `now`: now + the cost of an abort.
+  Cycles abort_cost() const;
+
+  const CpuCounts& counts(CpuId cpu) const;
+  /// Checks every invariant (inclusion, single writer, filter agrees with L1); for tests. Returns null or what is wrong.
+  const char* check_invariants() const;
+
+ private:
+  struct Impl;
+  Impl* impl_;
+};
+
+}  // namespace elision::machine

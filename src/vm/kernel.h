@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between the engine (translation, virtual CPUs, virtual time, scheduling of threads on
+// CPUs) and the kernel (what Linux does for the guest: system calls, signals, memory mappings,
+// processes). Each side calls the other only through this file.
+//
+// Everything here runs on the host thread of the engine, outside translated code, with the host's
+// own TLS and any library available ("full exit"). One host thread runs all virtual threads; a call
+// into the kernel must therefore never block the host while another virtual thread could run: it
+// parks the calling thread and completes later.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "vm/guest_state.h"
+
+namespace elision::vm {
+
+/// What the kernel keeps for one thread; defined in kernel/.
+struct KernelThread;
+
+/// A guest thread. `state` is exact whenever the kernel sees the thread.
+struct Thread {
+  GuestState state;
+  int tid = 0;               // as the guest sees it
+  std::uint64_t affinity[2] = {~0ull, ~0ull};  // CPUs it may run on; CPU i is bit i
+  KernelThread* kernel = nullptr;
+  void* engine = nullptr;    // the engine's own data
+};
+
+/// Virtual time in nanoseconds since the machine started.
+using Nanoseconds = std::uint64_t;
+inline constexpr Nanoseconds kNoDeadline = ~std::uint64_t{0};
+
+/// What the engine does for the kernel.
+class EngineServices {
+ public:
+  virtual ~EngineServices() = default;
+
+  /// Virtual time of the CPU that runs `thread` (or of the latest event if it is parked).
+  virtual Nanoseconds now(const Thread& thread) const = 0;
+  /// A number from the machine's seed (AT_RANDOM, getrandom, layout).
+  virtual std::uint64_t random() = 0;
+  virtual unsigned cpu_count() const = 0;
+  /// The CPU on which `thread` runs or last ran (getcpu).
+  virtual unsigned cpu_of(const Thread& thread) const = 0;
+
+  /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The engine owns it.
+  virtual Thread& create_thread(const GuestState& state, Thread& creator) = 0;
+  /// `thread` is gone; the reference dies when the engine next schedules.
+  virtual void end_thread(Thread& thread) = 0;
+  /// `thread` leaves its CPU until unpark() or the deadline; then `on_timeout` runs first (it may set
+  /// the result register) and the thread becomes runnable.
+  virtual void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) = 0;
+  /// Makes a parked thread runnable at `waker`'s time (null: now) plus the wake-up latency. Cancels its deadline.
+  virtual void unpark(Thread& thread, const Thread* waker) = 0;
+  virtual bool is_parked(const Thread& thread) const = 0;
+  /// `thread` gives up its CPU to others that wait for one (sched_yield).
+  virtual void yield(Thread& thread) = 0;
+  /// Affinity changed: moves the thread if it may no longer run where it is.
+  virtual void affinity_changed(Thread& thread) = 0;
+  /// Threads that exist, in creation order.
+  virtual std::vector<Thread*> threads() = 0;
+  /// Asks for Kernel::deliver_signals on `thread` as soon as it is at a safe point.
+  virtual void request_signal_delivery(Thread& thread) = 0;
+  /// Calls back at virtual time `at` in scheduling order (interval timers, timerfd).
+  virtual void call_at(Nanoseconds at, std::function<void()> what) = 0;
+
+  /// Translations made from [begin, end) are invalid (munmap, mprotect, mmap over it).
+  virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
+  /// The host is about to read or write guest memory on `thread`'s behalf: aborts transactions of
+  /// others that conflict, moves the lines to its CPU and charges the time.
+  virtual void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
+  /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now on.
+  virtual void keep_only(Thread& survivor) = 0;
+  /// Runs `child_thread`'s guest code on this host thread until it execs or exits, in a process made by vfork; never returns.
+  [[noreturn]] virtual void run_vfork_child(Thread& child_thread) = 0;
+  /// Writes this process's statistics (exec and exit call it once).
+  virtual void write_statistics(int exit_status) = 0;
+};
+
+/// How a system call ended.
+enum class SyscallOutcome {
+  kReturn,   // state.gpr[kRax] holds the result; continue behind the SYSCALL instruction
+  kParked,   // the thread is parked; whoever unparks it has set or will set RAX
+  kRestart,  // execute the SYSCALL instruction again when the thread next runs
+  kExited,   // the thread (or the process image) is gone
+  kSigreturn,  // state was replaced as a whole: continue at state.rip
+};
+
+/// What the kernel does for the engine.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  /// Executes the system call that `thread` stands at (number and arguments in its registers;
+  /// state.rip already points behind the instruction; RCX and R11 are set by the engine as SYSCALL does).
+  virtual SyscallOutcome system_call(Thread& thread) = 0;
+  /// Safe point: if an unblocked signal is pending, edits state to enter its handler (or ends the process).
+  virtual void deliver_signals(Thread& thread) = 0;
+  /// A synchronous fault at state.rip; `info` is the host's (address already the guest's).
+  virtual void fault(Thread& thread, int signal, const siginfo_t& info) = 0;
+  /// All threads are parked. Waits for the first host event (descriptor, signal, child) but no longer
+  /// than to the engine's next timer if `timer` is set; 0 runnable threads and nothing to wait for = deadlock: returns false.
+  virtual bool wait_for_event(std::optional<Nanoseconds> timer) = 0;
+  /// Called now and then while threads run: looks, without blocking, for host events that complete parked calls.
+  virtual void poll_events() = 0;
+  /// True if a host signal or event arrived since (an atomic flag; cheap).
+  virtual bool event_pending() const = 0;
+};
+
+}  // namespace elision::vm
