@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counters that the preload library keeps for every thread, lock and call site, as they lie in
+// shared memory: the launcher reads them from a file while the program runs or after it ended.
+//
+// The library creates DIR/NNNN.counters (next free number, exclusively; one file a process) when
+// ELISION_COUNTERS_DIR=DIR is set. A file is a CountersHeader, padded to kCountersHeaderBytes, then
+// `slot_count` slots of kCounterSlotBytes; it is sparse: a slot nobody claimed takes no disk space.
+//
+// Invariants:
+//  - a slot is written only by the thread that claimed it, outside transactions; when slots run out
+//    threads share slot 0 and add with locked instructions;
+//  - numbers only grow; a reader that looks while the program runs sees each of them at some recent value;
+//  - `version` changes whenever the meaning or place of anything here does.
+//
+// Freestanding. Who may write: src/runtime and src/locks. Who may read: anyone (counters_reader.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace elision::abi {
+
+inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
+inline constexpr std::uint32_t kCountersVersion = 1;
+inline constexpr std::size_t kCountersHeaderBytes = 4096;
+inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
+inline constexpr std::uint32_t kCounterSlots = 1024;
+
+/// Why a transaction ended without commit (elided sections and always-abort speculation alike).
+/// One abort is counted under one cause: the first in this order that its status word shows.
+enum class AbortCause : std::uint32_t {
+  kLockBusy,  // our own XABORT: the subscribed lock was held
+  kExplicit,  // any other XABORT, also ours before something that no transaction can do (a futex wake)
+  kConflict,
+  kCapacity,
+  kNested,
+  kDebug,
+  kOther,  // status 0: interrupt, system call, fault, or an instruction that no transaction may execute
+};
+inline constexpr std::size_t kAbortCauses = 7;
+inline constexpr const char* kAbortCauseNames[kAbortCauses] = {
+    "lock-busy", "explicit", "conflict", "capacity", "nested", "debug", "other"};
+
+/// How always-abort transactions are made in this process.
+enum class AlwaysAbortKind : std::uint32_t { kNone, kVirtualCpu, kNestedRtm };
+inline constexpr const char* kAlwaysAbortNames[] = {"none", "virtual-cpu", "nested-rtm"};
+
+/// One lock at one call site, as one thread saw it.
+struct CounterEntry {
+  std::uint64_t lock = 0;  // address; 0 with site 0: the entry into which everything beyond the table goes
+  std::uint64_t site = 0;  // return address of the lock call; 0: not known
+  std::uint64_t acquisitions = 0;  // times the lock was really taken after a wait or as fallback
+  std::uint64_t commits = 0;       // sections that committed as a transaction instead
+  std::uint64_t fallbacks = 0;     // of the acquisitions: taken because elision was given up
+  std::uint64_t speculations = 0;  // always-abort transactions begun (each ends in one of `aborts`)
+  std::uint64_t busy = 0;          // times the lock was found held
+  std::uint64_t wait_ticks = 0;    // time-stamp counter ticks from the call to the start of the section
+  std::uint64_t longest_wait_ticks = 0;
+  std::uint64_t aborts[kAbortCauses] = {};
+};
+static_assert(sizeof(CounterEntry) == 128);
+
+inline constexpr std::size_t kCounterEntries = kCounterSlotBytes / sizeof(CounterEntry) - 1;
+
+/// The counters of one thread (or, once it ended, also of threads that took over the slot).
+struct CounterSlot {
+  std::uint32_t thread_id = 0;  // Linux thread id of the owner; 0: never claimed
+  std::uint32_t entries_used = 0;
+  std::uint64_t uncontended = 0;  // acquisitions that found the lock free: counted here, not by lock and site
+  std::uint64_t bad_unlocks = 0;  // unlocks of a lock that was not held
+  std::uint64_t bad_unlock_lock = 0;  // the last of them: lock and call site
+  std::uint64_t bad_unlock_site = 0;
+  std::uint64_t merged = 0;  // lock and site pairs that no longer found a place and went into entry 0
+  std::uint64_t reserved[10] = {};
+  CounterEntry entries[kCounterEntries];  // [0]: everything that found no place; then in order of first use
+};
+static_assert(sizeof(CounterSlot) == kCounterSlotBytes);
+
+/// What one process says about itself. Written once at load, except `locks_seen`.
+struct CountersHeader {
+  std::uint64_t magic = 0;  // written last: a file without it is not complete
+  std::uint32_t version = 0;
+  std::uint32_t slot_count = 0;
+  std::uint32_t process_id = 0;
+  std::uint32_t parent_id = 0;
+  char asked_design[32] = {};           // ELISION_LOCK as given
+  char design[32] = {};                 // the design in force: `pthread` if the one asked for is unknown
+  char program[64] = {};                // last path component of the executable
+  std::uint32_t unknown_design = 0;     // 1: `asked_design` names nothing we know
+  std::uint32_t has_rtm = 0;            // 1: RTM transactions commit here (CPUID and a probe)
+  std::uint32_t rtm_always_aborts = 0;  // 1: CPUID says RTM but the CPU or hypervisor aborts all of it
+  AlwaysAbortKind always_abort = AlwaysAbortKind::kNone;
+  std::uint32_t wait_spins = 0;     // 1: --wait spin
+  std::uint32_t locks_seen = 0;     // 1: at least one interposed lock was taken (also under `pthread`)
+  std::uint32_t used_fallback = 0;  // 1: elided design without HTM: its fallback or plain lock is in force
+  std::uint32_t next_slot = 0;      // slots claimed so far, slot 0 (shared) included; atomic
+  std::uint64_t tsc_khz = 0;        // 0: not known from CPUID; see start_*
+  std::uint64_t start_tsc = 0;      // time-stamp counter and CLOCK_MONOTONIC at load
+  std::uint64_t start_monotonic_ns = 0;
+};
+static_assert(sizeof(CountersHeader) <= kCountersHeaderBytes);
+
+inline constexpr std::size_t kCountersFileBytes = kCountersHeaderBytes + kCounterSlots * kCounterSlotBytes;
+
+}  // namespace elision::abi

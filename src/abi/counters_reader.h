@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums a counter file (counters.h) into totals for a process.
+//
+// Header only, hosted, no allocation beyond the returned value; never writes the memory it reads.
+// The file may come from a process that crashed or still runs: everything is checked before use.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "abi/counters.h"
+
+namespace elision::abi {
+
+/// What all threads of one process did together.
+struct CounterTotals {
+  std::string asked_design;
+  std::string design;
+  std::string program;
+  std::uint32_t process_id = 0;
+  std::uint32_t parent_id = 0;
+  bool unknown_design = false;
+  bool has_rtm = false;
+  bool rtm_always_aborts = false;
+  bool used_fallback = false;
+  bool wait_spins = false;
+  AlwaysAbortKind always_abort = AlwaysAbortKind::kNone;
+  std::uint64_t tsc_khz = 0;  // 0: not known
+  std::uint64_t start_tsc = 0;
+  std::uint64_t start_monotonic_ns = 0;
+
+  bool interposed_locks_seen = false;
+  std::uint64_t acquisitions = 0;  // locks really taken, with or without a wait
+  std::uint64_t uncontended = 0;   // of these: found free at once
+  std::uint64_t commits = 0;
+  std::uint64_t aborts[kAbortCauses] = {};
+  std::uint64_t fallbacks = 0;
+  std::uint64_t speculations = 0;
+  std::uint64_t busy = 0;
+  std::uint64_t bad_unlocks = 0;
+  std::uint64_t wait_ticks = 0;
+  std::uint64_t longest_wait_ticks = 0;
+  std::uint64_t threads = 0;  // slots in use
+
+  std::uint64_t aborts_total() const {
+    std::uint64_t sum = 0;
+    for (std::uint64_t count : aborts) sum += count;
+    return sum;
+  }
+  /// Critical sections entered, as lock holder or as transaction.
+  std::uint64_t sections() const { return acquisitions + commits; }
+
+  /// Adds what another process of the same run did (identity fields stay those of `this`).
+  void add(const CounterTotals& other) {
+    interposed_locks_seen |= other.interposed_locks_seen;
+    acquisitions += other.acquisitions;
+    uncontended += other.uncontended;
+    commits += other.commits;
+    for (std::size_t i = 0; i < kAbortCauses; ++i) aborts[i] += other.aborts[i];
+    fallbacks += other.fallbacks;
+    speculations += other.speculations;
+    busy += other.busy;
+    bad_unlocks += other.bad_unlocks;
+    wait_ticks += other.wait_ticks;
+    longest_wait_ticks = std::max(longest_wait_ticks, other.longest_wait_ticks);
+    threads += other.threads;
+  }
+};
+
+namespace detail {
+
+inline std::string text_of(const char* field, std::size_t capacity) {
+  return std::string(field, ::strnlen(field, capacity));
+}
+
+inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
+  if (slot.thread_id != 0) ++totals.threads;
+  totals.uncontended += slot.uncontended;
+  totals.acquisitions += slot.uncontended;
+  totals.bad_unlocks += slot.bad_unlocks;
+  for (const CounterEntry& entry : slot.entries) {
+    totals.acquisitions += entry.acquisitions;
+    totals.commits += entry.commits;
+    totals.fallbacks += entry.fallbacks;
+    totals.speculations += entry.speculations;
+    totals.busy += entry.busy;
+    totals.wait_ticks += entry.wait_ticks;
+    totals.longest_wait_ticks = std::max(totals.longest_wait_ticks, entry.longest_wait_ticks);
+    for (std::size_t i = 0; i < kAbortCauses; ++i) totals.aborts[i] += entry.aborts[i];
+  }
+}
+
+}  // namespace detail
+
+/// Sums the counter file mapped (or read) at `data`. Nothing if it is not a complete file of this version.
+inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t size) {
+  if (size < kCountersHeaderBytes) return std::nullopt;
+  const auto& header = *static_cast<const CountersHeader*>(data);
+  if (header.magic != kCountersMagic || header.version != kCountersVersion) return std::nullopt;
+  if (header.slot_count > (size - kCountersHeaderBytes) / kCounterSlotBytes) return std::nullopt;
+
+  CounterTotals totals;
+  totals.asked_design = detail::text_of(header.asked_design, sizeof header.asked_design);
+  totals.design = detail::text_of(header.design, sizeof header.design);
+  totals.program = detail::text_of(header.program, sizeof header.program);
+  totals.process_id = header.process_id;
+  totals.parent_id = header.parent_id;
+  totals.unknown_design = header.unknown_design != 0;
+  totals.has_rtm = header.has_rtm != 0;
+  totals.rtm_always_aborts = header.rtm_always_aborts != 0;
+  totals.used_fallback = header.used_fallback != 0;
+  totals.wait_spins = header.wait_spins != 0;
+  totals.always_abort = header.always_abort;
+  totals.tsc_khz = header.tsc_khz;
+  totals.start_tsc = header.start_tsc;
+  totals.start_monotonic_ns = header.start_monotonic_ns;
+
+  const auto* slots =
+      reinterpret_cast<const CounterSlot*>(static_cast<const char*>(data) + kCountersHeaderBytes);
+  const std::uint32_t used = std::min(header.next_slot, header.slot_count);
+  for (std::uint32_t i = 0; i < used; ++i) detail::add_slot(totals, slots[i]);
+  totals.interposed_locks_seen = header.locks_seen != 0 || totals.sections() != 0;
+  return totals;
+}
+
+}  // namespace elision::abi
