@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds what the user probably meant by a name that does not exist. Hosted.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elision {
+
+/// The number of single-character insertions, deletions and replacements that turn `a` into `b`
+/// (Levenshtein distance).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate with the smallest edit distance to `name`, the first of several; empty if there are
+/// no candidates.
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace elision

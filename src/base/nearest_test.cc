@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace elision {
+namespace {
+
+TEST(EditDistance, CountsSingleCharacterEdits) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("abc", ""), 3u);
+  EXPECT_EQ(edit_distance("", "ab"), 2u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("tatas", "tatsa"), 2u);
+}
+
+TEST(NearestName, PrefersTheSmallestDistanceAndThenTheFirst) {
+  EXPECT_EQ(nearest_name("tikcet", {"tatas", "ticket", "pthread"}), "ticket");
+  EXPECT_EQ(nearest_name("x", {"a", "b"}), "a");
+  EXPECT_EQ(nearest_name("x", {}), "");
+}
+
+}  // namespace
+}  // namespace elision

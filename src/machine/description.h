@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The description of one multicore: plain numbers and names, no behaviour.
+//
+// Freestanding; immutable once loaded. Every value comes from a machine file (machines/*.toml),
+// where it stands with its source and, if it is uncertain, with the interval it lies in
+// (description_toml.h keeps those; here is the best guess alone). Cycles are cycles of the base
+// frequency, at which the virtual cores and their time stamp counters run.
+#pragma once
+
+#include <cstdint>
+
+namespace elision::machine {
+
+inline constexpr unsigned kMaxCpus = 128;
+
+/// What becomes of lines that an aborted transaction wrote. Lines that it only read stay.
+enum class AbortedLines : std::uint8_t {
+  kKept,  // dropped from L1, kept in L2 as owned, with the contents from before the transaction
+  kLost,  // dropped from L1 and L2
+};
+
+/// When an always-abort transaction aborts because a line it has read is evicted.
+enum class ReadEviction : std::uint8_t {
+  kL1,     // as soon as the line leaves L1 (the AAHTM paper's wish, section VI)
+  kL3,     // when it leaves the last level, as for ordinary transactions
+  kNever,  // not at all
+};
+
+struct CacheDescription {
+  std::uint32_t size_kb = 0;
+  std::uint32_t ways = 0;
+  std::uint32_t latency_cycles = 0;  // load to use
+
+  constexpr std::uint32_t lines() const { return size_kb * 16; }  // of 64 bytes
+  constexpr std::uint32_t sets() const { return lines() / ways; }
+};
+
+struct Description {
+  char name[64] = {};
+
+  struct {
+    std::uint32_t family = 0, model = 0, stepping = 0;
+    char brand[49] = {};  // CPUID leaves 0x80000002-4, with a terminating zero
+  } cpuid;
+
+  std::uint32_t frequency_mhz = 0;  // base; the time stamp counter runs at it
+
+  struct {
+    std::uint32_t sockets = 0, cores = 0 /* per socket */, threads_per_core = 0;
+  } topology;
+
+  struct {
+    std::uint32_t issue_width = 0;  // fused uops a cycle
+    std::uint32_t reorder_buffer_uops = 0;
+    std::uint32_t load_buffer_entries = 0;  // loads in flight, finished or not
+    std::uint32_t fill_buffers = 0;         // outstanding L1 misses by loads
+    std::uint32_t store_buffer_entries = 0;
+    std::uint32_t outstanding_stores = 0;  // requests for ownership in flight at once
+    std::uint32_t branch_misprediction_cycles = 0;
+  } core;
+
+  CacheDescription l1d, l1i, l2, l3;
+  std::uint32_t l3_slices = 0;
+  bool l3_inclusive = true;
+
+  std::uint32_t memory_latency_cycles = 0;
+
+  struct {
+    std::uint32_t dirty_transfer_cycles = 0;  // load of a line that another core has modified
+    std::uint32_t clean_transfer_cycles = 0;  // load of a line that another core has exclusive, unmodified
+    std::uint32_t upgrade_cycles = 0;         // store to a line that other cores share
+    std::uint32_t hot_window_cycles = 0;      // a line that moved between CPUs is hot for so long
+  } coherence;
+
+  struct {
+    std::uint32_t latency_percent = 0;      // L3, memory and coherence latencies vary by plus or minus this
+    std::uint32_t transaction_percent = 0;  // begin, commit and abort costs vary by plus or minus this
+  } jitter;
+
+  struct {
+    std::uint32_t pause_cycles = 0;
+    std::uint32_t locked_cycles = 0;  // locked read-modify-write that hits L1
+    std::uint32_t mfence_cycles = 0;
+    std::uint32_t lfence_cycles = 0;
+    std::uint32_t rdtsc_cycles = 0;
+    std::uint32_t cpuid_cycles = 0;
+    std::uint32_t syscall_cycles = 0;  // entry and exit of an empty system call
+  } instructions;
+
+  struct {
+    std::uint32_t context_switch_cycles = 0;
+    std::uint32_t futex_wake_cycles = 0;  // from the waker's call to the woken thread's first instruction
+    std::uint32_t timer_interrupt_cycles = 0;
+    std::uint32_t timer_hz = 0;
+    std::uint32_t time_slice_us = 0;
+  } system;
+
+  struct {
+    std::uint32_t begin_cycles = 0;
+    std::uint32_t commit_cycles = 0;
+    std::uint32_t abort_cycles = 0;
+    std::uint32_t nesting_limit = 0;
+    std::uint32_t spurious_aborts_per_million = 0;
+    bool vzeroupper_aborts = false;
+    AbortedLines aborted_lines = AbortedLines::kKept;
+  } transactions;
+
+  struct {
+    ReadEviction abort_on_read_eviction = ReadEviction::kL3;
+    bool detects_read_conflicts = true;  // false: others may write what it has read (the paper's other wish)
+  } always_abort;
+
+  /// False: no transaction ever conflicts, events stay ordered. Not part of a machine file: it is for
+  /// tests that must then fail.
+  bool conflict_detection = true;
+
+  constexpr unsigned total_cores() const { return topology.sockets * topology.cores; }
+  constexpr unsigned cpus() const { return total_cores() * topology.threads_per_core; }
+  /// CPUs are numbered as Linux numbers them: first one thread of every core, then their siblings.
+  constexpr unsigned core_of(unsigned cpu) const { return cpu % total_cores(); }
+  constexpr unsigned thread_of(unsigned cpu) const { return cpu / total_cores(); }
+};
+
+}  // namespace elision::machine

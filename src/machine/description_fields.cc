@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/description_fields.h"
+
+#include <bit>
+
+#include "machine/filter.h"
+
+namespace elision::machine {
+namespace {
+
+constexpr std::string_view kAbortedLinesWords[] = {"kept", "lost"};
+constexpr std::string_view kReadEvictionWords[] = {"l1", "l3", "never"};
+
+/// Bounds are wide: they catch slips of the pen (a latency in nanoseconds times a thousand) and keep
+/// the model's arithmetic far from overflow; they do not judge plausibility.
+constexpr std::uint32_t kMostCycles = 100'000'000;
+
+// A member as a captureless function; a macro because a pointer to a nested member does not exist.
+#define ELISION_NUMBER(path, member_path, least, most)                            \
+  Field {                                                                         \
+    path, NumberField {                                                           \
+      [](Description& d) -> std::uint32_t& { return d.member_path; }, least, most \
+    }                                                                             \
+  }
+#define ELISION_CYCLES(path, member_path) ELISION_NUMBER(path, member_path, 0, kMostCycles)
+#define ELISION_FLAG(path, member_path)                     \
+  Field {                                                   \
+    path, FlagField {                                       \
+      [](Description& d) -> bool& { return d.member_path; } \
+    }                                                       \
+  }
+#define ELISION_TEXT(path, member_path)                                                        \
+  Field {                                                                                      \
+    path, TextField {                                                                          \
+      [](Description& d) -> char* { return d.member_path; }, sizeof(Description{}.member_path) \
+    }                                                                                          \
+  }
+#define ELISION_CHOICE(path, member_path, words)                                                            \
+  Field {                                                                                                   \
+    path, ChoiceField {                                                                                     \
+      [](Description& d) -> std::uint8_t& { return reinterpret_cast<std::uint8_t&>(d.member_path); }, words \
+    }                                                                                                       \
+  }
+#define ELISION_CACHE(path, member_path)                             \
+  ELISION_NUMBER(path ".size_kb", member_path.size_kb, 1, 1u << 20), \
+      ELISION_NUMBER(path ".ways", member_path.ways, 1, 32),         \
+      ELISION_NUMBER(path ".latency_cycles", member_path.latency_cycles, 1, 10'000)
+
+const Field kFields[] = {
+    ELISION_TEXT("name", name),
+    ELISION_NUMBER("cpuid.family", cpuid.family, 6, 6),
+    ELISION_NUMBER("cpuid.model", cpuid.model, 0, 255),
+    ELISION_NUMBER("cpuid.stepping", cpuid.stepping, 0, 15),
+    ELISION_TEXT("cpuid.brand", cpuid.brand),
+    ELISION_NUMBER("clock.frequency_mhz", frequency_mhz, 100, 10'000),
+    ELISION_NUMBER("topology.sockets", topology.sockets, 1, 1),
+    ELISION_NUMBER("topology.cores", topology.cores, 1, kMaxCpus),
+    ELISION_NUMBER("topology.threads_per_core", topology.threads_per_core, 1, 2),
+    ELISION_NUMBER("core.issue_width", core.issue_width, 1, 16),
+    ELISION_NUMBER("core.reorder_buffer_uops", core.reorder_buffer_uops, 1, 4096),
+    ELISION_NUMBER("core.load_buffer_entries", core.load_buffer_entries, 1, 128),
+    ELISION_NUMBER("core.fill_buffers", core.fill_buffers, 1, 64),
+    ELISION_NUMBER("core.store_buffer_entries", core.store_buffer_entries, 1, 128),
+    ELISION_NUMBER("core.outstanding_stores", core.outstanding_stores, 1, 64),
+    ELISION_NUMBER("core.branch_misprediction_cycles", core.branch_misprediction_cycles, 0, 1000),
+    ELISION_CACHE("l1d", l1d),
+    ELISION_CACHE("l1i", l1i),
+    ELISION_CACHE("l2", l2),
+    ELISION_CACHE("l3", l3),
+    ELISION_NUMBER("l3.slices", l3_slices, 1, 128),
+    ELISION_FLAG("l3.inclusive", l3_inclusive),
+    ELISION_NUMBER("memory.latency_cycles", memory_latency_cycles, 1, 100'000),
+    ELISION_NUMBER("coherence.dirty_transfer_cycles", coherence.dirty_transfer_cycles, 1, 100'000),
+    ELISION_NUMBER("coherence.clean_transfer_cycles", coherence.clean_transfer_cycles, 1, 100'000),
+    ELISION_NUMBER("coherence.upgrade_cycles", coherence.upgrade_cycles, 1, 100'000),
+    ELISION_CYCLES("coherence.hot_window_cycles", coherence.hot_window_cycles),
+    ELISION_NUMBER("jitter.latency_percent", jitter.latency_percent, 0, 50),
+    ELISION_NUMBER("jitter.transaction_percent", jitter.transaction_percent, 0, 50),
+    ELISION_CYCLES("instructions.pause_cycles", instructions.pause_cycles),
+    ELISION_CYCLES("instructions.locked_cycles", instructions.locked_cycles),
+    ELISION_CYCLES("instructions.mfence_cycles", instructions.mfence_cycles),
+    ELISION_CYCLES("instructions.lfence_cycles", instructions.lfence_cycles),
+    ELISION_CYCLES("instructions.rdtsc_cycles", instructions.rdtsc_cycles),
+    ELISION_CYCLES("instructions.cpuid_cycles", instructions.cpuid_cycles),
+    ELISION_CYCLES("instructions.syscall_cycles", instructions.syscall_cycles),
+    ELISION_CYCLES("system.context_switch_cycles", system.context_switch_cycles),
+    ELISION_CYCLES("system.futex_wake_cycles", system.futex_wake_cycles),
+    ELISION_CYCLES("system.timer_interrupt_cycles", system.timer_interrupt_cycles),
+    ELISION_NUMBER("system.timer_hz", system.timer_hz, 1, 100'000),
+    ELISION_NUMBER("system.time_slice_us", system.time_slice_us, 1, 10'000'000),
+    ELISION_CYCLES("transactions.begin_cycles", transactions.begin_cycles),
+    ELISION_CYCLES("transactions.commit_cycles", transactions.commit_cycles),
+    ELISION_CYCLES("transactions.abort_cycles", transactions.abort_cycles),
+    ELISION_NUMBER("transactions.nesting_limit", transactions.nesting_limit, 1, 255),
+    ELISION_NUMBER("transactions.spurious_aborts_per_million", transactions.spurious_aborts_per_million, 0,
+                   1'000'000),
+    ELISION_FLAG("transactions.vzeroupper_aborts", transactions.vzeroupper_aborts),
+    ELISION_CHOICE("transactions.aborted_lines", transactions.aborted_lines, kAbortedLinesWords),
+    ELISION_CHOICE("always_abort.abort_on_read_eviction", always_abort.abort_on_read_eviction,
+                   kReadEvictionWords),
+    ELISION_FLAG("always_abort.detects_read_conflicts", always_abort.detects_read_conflicts),
+};
+
+#undef ELISION_NUMBER
+#undef ELISION_CYCLES
+#undef ELISION_FLAG
+#undef ELISION_TEXT
+#undef ELISION_CHOICE
+#undef ELISION_CACHE
+
+/// True if the cache has a whole number of sets and that number is a power of two.
+bool indexable(const CacheDescription& cache, std::uint32_t slices) {
+  const std::uint32_t lines_per_set = cache.ways * slices;
+  return cache.lines() % lines_per_set == 0 && std::has_single_bit(cache.lines() / lines_per_set);
+}
+
+}  // namespace
+
+std::span<const Field> description_fields() { return kFields; }
+
+const char* inconsistency(const Description& d) {
+  if (!indexable(d.l1d, 1)) return "l1d.size_kb: the number of sets is not a power of two";
+  if (d.l1d.lines() > 65536) return "l1d.size_kb: more lines than a filter entry can number";
+  if (d.l1d.sets() > Filter::kEntries)
+    return "l1d.size_kb: more sets than the fast path's filter has entries";
+  if (!indexable(d.l1i, 1)) return "l1i.size_kb: the number of sets is not a power of two";
+  if (!indexable(d.l2, 1)) return "l2.size_kb: the number of sets is not a power of two";
+  if (!indexable(d.l3, d.l3_slices)) return "l3.slices: the number of sets in a slice is not a power of two";
+  if (!d.l3_inclusive) return "l3.inclusive: only inclusive last-level caches are modelled";
+  if (d.l1d.latency_cycles > d.l2.latency_cycles) return "l2.latency_cycles: below that of l1d";
+  if (d.l2.latency_cycles > d.l3.latency_cycles) return "l3.latency_cycles: below that of l2";
+  if (d.l3.latency_cycles > d.memory_latency_cycles) return "memory.latency_cycles: below that of l3";
+  if (d.cpus() > kMaxCpus) return "topology.cores: more than 128 CPUs";
+  const std::uint64_t private_lines = std::uint64_t{d.l1d.lines() + d.l2.lines()} * d.total_cores();
+  if (private_lines > d.l3.lines()) return "l3.size_kb: an inclusive L3 cannot be smaller than all L1 and L2";
+  return nullptr;
+}
+
+}  // namespace elision::machine

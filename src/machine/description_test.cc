@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine files: what the built-in ones say, and one clear line for every way a file can be wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "machine/built_in.h"
+#include "machine/description_toml.h"
+
+namespace elision::machine {
+namespace {
+
+std::string xeon_text() {
+  for (const BuiltInMachine& machine : built_in_machine_files()) {
+    if (machine.name == "xeon-e5-2697v4") return std::string(machine.text);
+  }
+  return "";
+}
+
+/// The default machine's file with the first `from` replaced.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = xeon_text();
+  const auto at = text.find(from);
+  EXPECT_NE(at, text.npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  const Result<Machine> machine = parse_machine(text, "test.toml");
+  return machine ? "(no error)" : machine.error();
+}
+
+TEST(BuiltInMachines, AreListedAndLoad) {
+  EXPECT_EQ(built_in_machines(), (std::vector<std::string>{"core-i7-5960x", "xeon-e5-2697v4"}));
+  for (const std::string& name : built_in_machines()) {
+    const Result<Machine> machine = load_machine(name);
+    EXPECT_TRUE(machine) << machine.error();
+  }
+}
+
+TEST(BuiltInMachines, EveryValueButTheNameHasASource) {
+  for (const std::string& name : built_in_machines()) {
+    const Result<Machine> machine = load_machine(name);
+    ASSERT_TRUE(machine);
+    for (const ValueRecord& record : machine->values) {
+      if (record.field == "name") continue;
+      EXPECT_GT(record.source.size(), 8u) << name << " " << record.field;
+    }
+  }
+}
+
+TEST(BuiltInMachines, XeonSaysWhatItsSourcesSay) {
+  const Result<Machine> machine = load_machine("xeon-e5-2697v4");
+  ASSERT_TRUE(machine);
+  const Description& d = machine->description;
+  EXPECT_STREQ(d.name, "Intel Xeon E5-2697 v4");
+  EXPECT_STREQ(d.cpuid.brand, "Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz");
+  EXPECT_EQ(d.frequency_mhz, 2300u);
+  EXPECT_EQ(d.cpus(), 18u);
+  EXPECT_EQ(d.l1d.sets(), 64u);
+  EXPECT_EQ(d.l3.lines(), 45u * 1024 * 16);
+  EXPECT_EQ(d.l3.latency_cycles, 56u);
+  EXPECT_EQ(d.transactions.aborted_lines, AbortedLines::kKept);
+  EXPECT_TRUE(d.transactions.vzeroupper_aborts);
+  EXPECT_TRUE(d.conflict_detection);
+}
+
+TEST(BuiltInMachines, SiblingsAreNumberedBehindAllCores) {
+  const Result<Machine> machine = load_machine("core-i7-5960x");
+  ASSERT_TRUE(machine);
+  EXPECT_EQ(machine->description.cpus(), 16u);
+  EXPECT_EQ(machine->description.core_of(3), machine->description.core_of(11));
+  EXPECT_EQ(machine->description.thread_of(3), 0u);
+  EXPECT_EQ(machine->description.thread_of(11), 1u);
+}
+
+TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
+  EXPECT_EQ(error_of(changed("slices = 18", "slicse = 18")),
+            "test.toml: l3.slicse: unknown field; did you mean l3.slices?");
+  EXPECT_EQ(error_of(changed("[memory]", "[memroy]")),
+            "test.toml: memroy: unknown field; did you mean memory?");
+  EXPECT_EQ(error_of(changed("slices = 18", "")), "test.toml: l3.slices: missing");
+  EXPECT_EQ(error_of(changed("slices = 18", "slices = \"18\"")),
+            "test.toml: l3.slices: must be an integer, is a string");
+  EXPECT_EQ(error_of(changed("slices = 18", "slices = 18.0")),
+            "test.toml: l3.slices: must be an integer, is a floating-point number");
+  EXPECT_EQ(error_of(changed("slices = 18", "slices = 0")),
+            "test.toml: l3.slices: must lie between 1 and 128, is 0");
+  EXPECT_EQ(error_of(changed("slices = 18", "slices = -1")),
+            "test.toml: l3.slices: must lie between 1 and 128, is -1");
+  EXPECT_EQ(error_of(changed("inclusive = true", "inclusive = 1")),
+            "test.toml: l3.inclusive: must be true or false, is an integer");
+  EXPECT_EQ(error_of(changed("\"kept\"", "\"kep\"")),
+            "test.toml: transactions.aborted_lines: unknown value \"kep\"; did you mean \"kept\"?");
+  EXPECT_EQ(error_of(changed("low = 53", "lwo = 53")),
+            "test.toml: l3.latency_cycles: lwo: unknown key; did you mean low?");
+  EXPECT_EQ(error_of(changed("low = 53", "low = 57")),
+            "test.toml: l3.latency_cycles: best must lie between low and high");
+  EXPECT_EQ(error_of(changed("low = 53, ", "")),
+            "test.toml: l3.latency_cycles: an interval needs both low and high");
+  EXPECT_EQ(error_of(changed("sockets = 1", "sockets = 2")),
+            "test.toml: topology.sockets: must lie between 1 and 1, is 2");
+  EXPECT_EQ(error_of(changed("size_kb = 32", "size_kb = 33")),
+            "test.toml: l1d.size_kb: the number of sets is not a power of two");
+  EXPECT_EQ(error_of(changed("inclusive = true", "inclusive = false")),
+            "test.toml: l3.inclusive: only inclusive last-level caches are modelled");
+}
+
+TEST(MachineFile, AValueWithoutSourceIsRejected) {
+  EXPECT_EQ(error_of(changed(", source = \"70 ns", ", sorce = \"70 ns")),
+            "test.toml: memory.latency_cycles: sorce: unknown key; did you mean source?");
+  EXPECT_EQ(error_of(changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "")),
+            "test.toml: cpuid.family: no source, neither here nor for its table");
+}
+
+TEST(MachineFile, SyntaxErrorsNameTheLine) {
+  EXPECT_EQ(error_of("name = \"x\"\n[l3\n").rfind("test.toml: line 2: ", 0), 0u)
+      << error_of("name = \"x\"\n[l3\n");
+  EXPECT_EQ(error_of("").rfind("test.toml: name: missing", 0), 0u);
+}
+
+TEST(LoadMachine, UnknownNamesAndFilesAreNamed) {
+  EXPECT_EQ(
+      load_machine("xeon-e5-2697").error(),
+      "unknown machine \"xeon-e5-2697\"; did you mean \"xeon-e5-2697v4\"? (a file needs a slash or .toml in "
+      "its name)");
+  EXPECT_EQ(load_machine("./nowhere.toml").error(), "cannot read machine file \"./nowhere.toml\"");
+  EXPECT_EQ(load_machine("/").error(), "cannot read machine file \"/\"");
+}
+
+TEST(LoadMachine, ChangesSingleFields) {
+  const Result<Machine> machine =
+      load_machine("xeon-e5-2697v4,transactions.aborted_lines=lost,core.outstanding_stores=3");
+  ASSERT_TRUE(machine) << machine.error();
+  EXPECT_EQ(machine->description.transactions.aborted_lines, AbortedLines::kLost);
+  EXPECT_EQ(machine->description.core.outstanding_stores, 3u);
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,core.outstanding_store=3").error(),
+            "core.outstanding_store: unknown field of a machine; did you mean core.outstanding_stores?");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,core.outstanding_stores=x").error(),
+            "core.outstanding_stores: must be an integer, is \"x\"");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,core.outstanding_stores").error(),
+            "machine change \"core.outstanding_stores\": must be table.key=value");
+}
+
+TEST(RenderMachine, ShowsValueIntervalAndSource) {
+  const Result<Machine> machine = load_machine("xeon-e5-2697v4");
+  ASSERT_TRUE(machine);
+  const std::string text = render_machine(*machine);
+  EXPECT_NE(text.find("56 (53 to 59)"), text.npos);
+  EXPECT_NE(text.find("kept (or lost)"), text.npos);
+  EXPECT_NE(text.find("Intel forum topic 700477"), text.npos);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), machine->values.size());
+}
+
+}  // namespace
+}  // namespace elision::machine

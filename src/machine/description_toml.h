@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads machine files. Hosted; called by the command line and at the engine's start.
+//
+// A value is written as a number, word or truth value, whose source is then that of its table
+// (`source = "..."`), or as a table of its own:
+//   latency_cycles = { best = 56, low = 53, high = 59, source = "..." }   an uncertain number
+//   frequency_mhz  = { value = 2300, source = "..." }                     a certain one
+//   aborted_lines  = { best = "kept", alternatives = ["lost"], source = "..." }
+// Everything must be there, nothing else may be, and every value has a source. An error is one line
+// that names the file, the field and, for an unknown name, the nearest valid one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "machine/description.h"
+
+namespace elision::machine {
+
+/// One value as the file has it, as text, for people and for sweeps over what is uncertain.
+struct ValueRecord {
+  std::string field;  // table.key
+  std::string best;
+  std::vector<std::string>
+      others;  // low and high of an interval, or the alternatives of a word; empty if certain
+  std::string source;
+};
+
+struct Machine {
+  Description description;
+  std::vector<ValueRecord> values;  // in the order of description_fields()
+};
+
+/// Loads a machine by `specification`: a built-in name or a path (with a slash or the ending .toml),
+/// optionally followed by changes to single fields, each as ",table.key=value".
+Result<Machine> load_machine(std::string_view specification);
+
+/// Parses the text of a machine file; `origin` names it in errors.
+Result<Machine> parse_machine(std::string_view text, std::string_view origin);
+
+/// Sets one field of `machine` to `value` and records `source` as its source.
+Result<Machine> with_value(Machine machine, std::string_view field, std::string_view value,
+                           std::string_view source);
+
+/// Names of the machines that are built in, sorted.
+std::vector<std::string> built_in_machines();
+
+/// Every value with its interval and source, one a line, for `elision machines NAME`.
+std::string render_machine(const Machine& machine);
+
+}  // namespace elision::machine
