@@ -115,6 +115,8 @@ class Kernel {
   virtual void poll_events() = 0;
   /// True if a host signal or event arrived since (an atomic flag; cheap).
   virtual bool event_pending() const = 0;
+  /// End of the mapping that holds `address` if the guest may execute there, else 0 (a jump there faults).
+  virtual std::uint64_t executable_end(std::uint64_t address) const = 0;
 };
 
 }  // namespace elision::vm

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/address_space.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "vm/kernel/host_call.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace elision::vm {
+namespace {
+
+constexpr std::uint64_t kHugePageBytes = 2u << 20;
+constexpr int kPlacement = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
+
+/// Guest code is only ever read (by the translator), so the host never maps it executable: a jump
+/// that escapes translation faults instead of running.
+int host_protection(int protection) {
+  protection &= PROT_READ | PROT_WRITE | PROT_EXEC;
+  return (protection & PROT_EXEC) != 0 ? (protection & ~PROT_EXEC) | PROT_READ : protection;
+}
+
+long host_map(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
+              std::uint64_t offset) {
+  return host_call(SYS_mmap, address, size, host_protection(protection), flags, descriptor, offset);
+}
+
+bool touches_code_cache(std::uint64_t begin, std::uint64_t end) {
+  return begin < kCodeCacheEnd && end > kCodeCacheBegin;
+}
+
+bool is_error(long result) { return result < 0 && result >= -4095; }
+
+}  // namespace
+
+AddressSpace::AddressSpace(EngineServices& services)
+    : services_(services),
+      low_begin_(kLowBegin + (services.random() % 256) * kPageBytes),
+      large_begin_(kLargeBegin + (services.random() % 4096) * kHugePageBytes) {}
+
+void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
+  if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
+}
+
+std::uint64_t AddressSpace::choose(std::uint64_t size, std::uint64_t alignment) const {
+  if (size < kLargeBytes) {
+    if (const std::uint64_t low = regions_.find_free(low_begin_, kLowEnd, size, alignment)) return low;
+  }
+  return regions_.find_free(large_begin_, kLargeEnd, size, alignment);
+}
+
+long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, int descriptor,
+                                std::uint64_t offset, RegionProperties properties, std::uint64_t alignment) {
+  for (;;) {
+    const std::uint64_t address = choose(size, alignment);
+    if (address == 0) return -ENOMEM;
+    const long result =
+        host_map(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE, descriptor, offset);
+    if (result == static_cast<long>(address)) regions_.add(address, address + size, properties);
+    if (result != -EEXIST) return result;
+    // Something of the engine's lies there: remember that one page of it and look further.
+    regions_.add(address, address + kPageBytes, {false, false, RegionUse::kForeign});
+  }
+}
+
+bool AddressSpace::claim_gaps(std::uint64_t begin, std::uint64_t end) {
+  std::uint64_t at = begin;
+  while (at < end) {
+    if (const auto region = regions_.find(at)) {
+      if (region->second.properties.use == RegionUse::kForeign) return false;
+      at = region->second.end;
+      continue;
+    }
+    const std::uint64_t gap_end = regions_.next_start(at, end);
+    const long result = host_map(at, gap_end - at, PROT_NONE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (is_error(result)) return false;
+    regions_.add(at, gap_end, {});
+    at = gap_end;
+  }
+  return true;
+}
+
+long AddressSpace::map_fixed(std::uint64_t address, std::uint64_t size, int protection, int flags,
+                             int descriptor, std::uint64_t offset, RegionProperties properties) {
+  const std::uint64_t end = address + size;
+  if (touches_code_cache(address, end)) return (flags & MAP_FIXED_NOREPLACE) != 0 ? -EEXIST : -ENOMEM;
+  if ((flags & MAP_FIXED_NOREPLACE) == 0) {
+    if (!claim_gaps(address, end)) return -ENOMEM;
+    forget_code(address, end);
+  }
+  const long result = host_map(address, size, protection, flags, descriptor, offset);
+  if (!is_error(result)) regions_.add(address, end, properties);
+  return result;
+}
+
+long AddressSpace::map(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
+                       std::uint64_t offset, RegionUse use) {
+  if (size == 0) return -EINVAL;
+  if (size > kAddressLimit) return -ENOMEM;
+  size = page_up(size);
+  flags &= ~MAP_GROWSDOWN;  // it would grow into mappings of the engine unseen
+  const RegionProperties properties{(protection & PROT_EXEC) != 0, (flags & MAP_TYPE) != MAP_PRIVATE, use};
+  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0) {
+    if (address % kPageBytes != 0) return -EINVAL;
+    if (address > kAddressLimit - size) return -ENOMEM;
+    return map_fixed(address, size, protection, flags, descriptor, offset, properties);
+  }
+  address = page_up(address);
+  if (address >= kPageBytes * 16 && address <= kAddressLimit - size &&
+      regions_.is_free(address, address + size) && !touches_code_cache(address, address + size)) {
+    const long result = map_fixed(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE,
+                                  descriptor, offset, properties);
+    if (result != -EEXIST && result != -EPERM) return result;
+  }
+  const std::uint64_t alignment = (flags & MAP_HUGETLB) != 0 ? kHugePageBytes : kPageBytes;
+  return map_anywhere(size, protection, flags, descriptor, offset, properties, alignment);
+}
+
+long AddressSpace::reserve(std::uint64_t address, std::uint64_t size, std::uint64_t alignment) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  size = page_up(size);
+  if (address == 0) return map_anywhere(size, PROT_NONE, flags, -1, 0, {}, std::max(alignment, kPageBytes));
+  return map_fixed(address, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0, {});
+}
+
+long AddressSpace::unmap(std::uint64_t address, std::uint64_t size) {
+  if (address % kPageBytes != 0 || size == 0 || size > kAddressLimit || address > kAddressLimit - size)
+    return -EINVAL;
+  const std::uint64_t end = address + page_up(size);
+  forget_code(address, end);
+  std::uint64_t at = address;
+  while (at < end) {
+    const auto region = regions_.find(at);
+    if (!region) {
+      at = regions_.next_start(at, end);
+      continue;
+    }
+    const std::uint64_t stop = std::min(end, region->second.end);
+    if (region->second.properties.use != RegionUse::kForeign) {
+      const long result = host_call(SYS_munmap, at, stop - at);
+      if (is_error(result)) return result;
+      regions_.remove(at, stop);
+    }
+    at = stop;
+  }
+  return 0;
+}
+
+long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protection) {
+  if (address % kPageBytes != 0) return -EINVAL;
+  if (size == 0) return 0;
+  if (size > kAddressLimit || address > kAddressLimit - size) return -ENOMEM;
+  const std::uint64_t end = address + page_up(size);
+  if (!regions_.covers(address, end)) return -ENOMEM;
+  forget_code(address, end);
+  const long result = host_call(SYS_mprotect, address, end - address, host_protection(protection));
+  if (!is_error(result)) regions_.set_executable(address, end, (protection & PROT_EXEC) != 0);
+  return result;
+}
+
+long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uint64_t new_size, int flags,
+                         std::uint64_t new_address) {
+  if (address % kPageBytes != 0 || new_size == 0 || new_size > kAddressLimit) return -EINVAL;
+  old_size = page_up(old_size);
+  new_size = page_up(new_size);
+  const std::uint64_t old_end = address + old_size;
+  if (!regions_.covers(address, std::max(old_end, address + 1))) return -EFAULT;
+  const RegionProperties properties = regions_.find(address)->second.properties;
+  if ((flags & MREMAP_FIXED) != 0) {
+    const std::uint64_t new_end = new_address + new_size;
+    if ((flags & MREMAP_MAYMOVE) == 0 || new_address % kPageBytes != 0) return -EINVAL;
+    if (new_address > kAddressLimit - new_size || touches_code_cache(new_address, new_end)) return -ENOMEM;
+    if (!claim_gaps(new_address, new_end)) return -ENOMEM;
+    forget_code(new_address, new_end);
+  } else if (new_size <= old_size) {
+    return new_size == old_size || unmap(address + new_size, old_size - new_size) == 0
+               ? static_cast<long>(address)
+               : -EFAULT;
+  } else if (regions_.is_free(old_end, address + new_size) &&
+             !touches_code_cache(old_end, address + new_size)) {
+    const long grown = host_call(SYS_mremap, address, old_size, new_size, 0);
+    if (!is_error(grown)) regions_.add(address, address + new_size, properties);
+    if (grown != -ENOMEM) return grown;
+  }
+  if ((flags & MREMAP_FIXED) == 0) {
+    if ((flags & MREMAP_MAYMOVE) == 0) return -ENOMEM;
+    const long place = reserve(0, new_size, kPageBytes);
+    if (is_error(place)) return place;
+    new_address = place;
+  }
+  forget_code(address, old_end);
+  const long result =
+      host_call(SYS_mremap, address, old_size, new_size, flags | MREMAP_MAYMOVE | MREMAP_FIXED, new_address);
+  if (is_error(result)) {
+    if ((flags & MREMAP_FIXED) == 0) unmap(new_address, new_size);
+    return result;
+  }
+  if (old_size != 0 && (flags & MREMAP_DONTUNMAP) == 0) regions_.remove(address, old_end);
+  regions_.add(new_address, new_address + new_size, properties);
+  return result;
+}
+
+long AddressSpace::advise(std::uint64_t address, std::uint64_t size, int advice) {
+  if (address % kPageBytes != 0) return -EINVAL;
+  if (size == 0) return 0;
+  if (size > kAddressLimit || !regions_.covers(address, address + page_up(size))) return -ENOMEM;
+  if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE)
+    forget_code(address, address + page_up(size));
+  return host_call(SYS_madvise, address, size, advice);
+}
+
+void AddressSpace::start_break(std::uint64_t begin) { break_begin_ = break_end_ = begin; }
+
+std::uint64_t AddressSpace::set_break(std::uint64_t end) {
+  if (end < break_begin_) return break_end_;
+  const std::uint64_t limit = break_begin_ < kLowBegin ? kLowBegin : kLowEnd;
+  const std::uint64_t old_top = page_up(break_end_);
+  const std::uint64_t new_top = page_up(end);
+  if (new_top > limit && break_begin_ < limit) return break_end_;
+  if (new_top < old_top && unmap(new_top, old_top - new_top) != 0) return break_end_;
+  if (new_top > old_top) {
+    if (!regions_.is_free(old_top, new_top)) return break_end_;
+    const long result =
+        map_fixed(old_top, new_top - old_top, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0, {false, false, RegionUse::kHeap});
+    if (is_error(result)) return break_end_;
+  }
+  return break_end_ = end;
+}
+
+std::uint64_t AddressSpace::executable_end(std::uint64_t address) const {
+  std::uint64_t end = 0;
+  for (auto region = regions_.find(address); region && region->second.properties.executable;
+       region = regions_.find(end))
+    end = region->second.end;
+  return end;
+}
+
+bool AddressSpace::is_shared(std::uint64_t address) const {
+  const auto region = regions_.find(address);
+  return region && region->second.properties.shared;
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's address space inside the engine's: chooses addresses, maps, and never touches a
+// mapping that is not the guest's.
+//
+// The layout is decided here and by the seed alone, so that it repeats whatever the host's ASLR does:
+//   0x00400000 ...               a program that is not position-independent, at its own addresses
+//   0x10000000 + seeded pages    a position-independent program, then its brk heap
+//   0x20000000 .. 0x6fffffff     libraries and mappings below 64 MB, lowest free address first
+//   0x70000000 .. 0x7fffffff     the engine's code cache: no guest mapping, ever
+//   0x110000000000 ..            larger mappings, and smaller ones when the low region is full
+//   below 0x7e0000000000         the initial stack
+// Results are those of the system calls: a value, or a negative errno.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "vm/kernel.h"
+#include "vm/kernel/region_map.h"
+
+namespace elision::vm {
+
+inline constexpr std::uint64_t kProgramBase = 0x10000000;
+inline constexpr std::uint64_t kLowBegin = 0x20000000;
+inline constexpr std::uint64_t kLowEnd = 0x70000000;
+inline constexpr std::uint64_t kCodeCacheBegin = kLowEnd;
+inline constexpr std::uint64_t kCodeCacheEnd = 0x80000000;
+inline constexpr std::uint64_t kLargeBegin = 0x110000000000;
+inline constexpr std::uint64_t kLargeEnd = 0x500000000000;
+inline constexpr std::uint64_t kStackTop = 0x7e0000000000;
+inline constexpr std::uint64_t kLargeBytes = 64ull << 20;
+inline constexpr std::uint64_t kAddressLimit = 0x7ffffffff000;
+
+class AddressSpace {
+ public:
+  /// `services` gives seeded numbers for the layout and drops translations of code that goes away.
+  explicit AddressSpace(EngineServices& services);
+
+  long map(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
+           std::uint64_t offset, RegionUse use = RegionUse::kMapping);
+  long unmap(std::uint64_t address, std::uint64_t size);
+  long protect(std::uint64_t address, std::uint64_t size, int protection);
+  long remap(std::uint64_t address, std::uint64_t old_size, std::uint64_t new_size, int flags,
+             std::uint64_t new_address);
+  long advise(std::uint64_t address, std::uint64_t size, int advice);
+  /// The brk system call: returns the new end, or the old one if it cannot be moved.
+  std::uint64_t set_break(std::uint64_t end);
+  void start_break(std::uint64_t begin);
+
+  /// Maps `size` bytes of nothing (PROT_NONE) at `address`, or 0 for a choice of ours.
+  long reserve(std::uint64_t address, std::uint64_t size, std::uint64_t alignment);
+
+  const RegionMap& regions() const { return regions_; }
+  /// End of the executable mapping that holds `address`, 0 if it is not executable.
+  std::uint64_t executable_end(std::uint64_t address) const;
+  bool is_shared(std::uint64_t address) const;
+  /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
+  std::string describe() const;
+
+ private:
+  long map_fixed(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
+                 std::uint64_t offset, RegionProperties properties);
+  long map_anywhere(std::uint64_t size, int protection, int flags, int descriptor, std::uint64_t offset,
+                    RegionProperties properties, std::uint64_t alignment);
+  bool claim_gaps(std::uint64_t begin, std::uint64_t end);
+  void forget_code(std::uint64_t begin, std::uint64_t end);
+  std::uint64_t choose(std::uint64_t size, std::uint64_t alignment) const;
+
+  EngineServices& services_;
+  RegionMap regions_;
+  std::uint64_t low_begin_;
+  std::uint64_t large_begin_;
+  std::uint64_t break_begin_ = 0;
+  std::uint64_t break_end_ = 0;
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Access to guest memory that survives a bad guest pointer, as copy_from_user does in Linux.
+//
+// Guest addresses are host addresses, so a bad pointer faults in the host. The accesses below are
+// made by a few instructions whose addresses are known; the host's SIGSEGV and SIGBUS handler calls
+// recover_guest_access() first, which moves the program counter to the failure exit.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace elision::vm {
+
+/// Copies `size` bytes; false if some byte of either side is not accessible (a part may be copied).
+bool copy_guest_bytes(void* to, const void* from, std::size_t size);
+
+/// Exchanges `*address` if it equals `expected`; returns the value seen, nothing on a bad address.
+/// Atomic against other processes that share the memory.
+std::optional<std::uint32_t> compare_exchange_guest(std::uint64_t address, std::uint32_t expected,
+                                                    std::uint32_t desired);
+
+/// If the fault described by `context` came from an access above, arranges for it to fail and
+/// returns true. Async-signal-safe.
+bool recover_guest_access(ucontext_t* context);
+
+template <class T>
+std::optional<T> load_guest(std::uint64_t address) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value;
+  if (!copy_guest_bytes(&value, reinterpret_cast<const void*>(address), sizeof value)) return std::nullopt;
+  return value;
+}
+
+template <class T>
+[[nodiscard]] bool store_guest(std::uint64_t address, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return copy_guest_bytes(reinterpret_cast<void*>(address), &value, sizeof value);
+}
+
+/// A NUL-terminated string of at most `limit` bytes; nothing on a bad address or a longer string.
+std::optional<std::string> load_guest_string(std::uint64_t address, std::size_t limit = 4096);
+
+/// An argv-like array. A null `address` is an empty array, as in Linux.
+std::optional<std::vector<std::string>> load_guest_strings(std::uint64_t address);
+
+}  // namespace elision::vm

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raw host system calls: the result is Linux's own (a negative errno on failure), errno is untouched.
+#pragma once
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <cstdint>
+
+namespace elision::vm {
+
+inline long host_call(long number, std::uint64_t a0 = 0, std::uint64_t a1 = 0, std::uint64_t a2 = 0,
+                      std::uint64_t a3 = 0, std::uint64_t a4 = 0, std::uint64_t a5 = 0) {
+  long result;
+  register std::uint64_t r10 asm("r10") = a3;
+  register std::uint64_t r8 asm("r8") = a4;
+  register std::uint64_t r9 asm("r9") = a5;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a0), "S"(a1), "d"(a2), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
+/// Like host_call for a call that may block: returns -EINTR without entering the host kernel if a
+/// host signal was recorded before it, however late (no lost wake-up).
+long host_call_interruptible(long number, const std::uint64_t (&arguments)[6]);
+
+/// Called by the host signal handler after it recorded a signal: if `context` is about to enter a
+/// blocking call, makes it return -EINTR instead. Async-signal-safe.
+void interrupt_host_call(ucontext_t* context);
+
+/// The flag that host_call_interruptible looks at: nonzero when a recorded signal waits.
+extern "C" volatile int elision_host_signal_recorded;
+
+}  // namespace elision::vm

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel keeps for one guest thread, and why it is parked.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "vm/kernel.h"
+#include "vm/kernel/signal_types.h"
+
+namespace elision::vm {
+
+/// What a signal handler makes of a waiting call: start it again if the handler has SA_RESTART, or
+/// fail with EINTR in any case (signal(7) lists which is which).
+enum class OnSignal { kRestart, kInterrupt };
+
+/// A call that waits. Whoever ends it (event, wake, deadline, signal) clears it exactly once.
+struct Wait {
+  std::vector<pollfd> descriptors;  // ready descriptors cause `attempt`
+  bool for_children = false;        // a SIGCHLD causes `attempt`
+  bool periodic = false;            // no event tells: `attempt` again and again
+  OnSignal on_signal = OnSignal::kRestart;
+  std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
+  std::function<void()> cancel;   // leaves queues
+};
+
+struct KernelThread {
+  explicit KernelThread(Thread& engine_thread) : thread(engine_thread) {}
+
+  Thread& thread;
+  std::uint64_t clear_child_tid = 0;
+  std::uint64_t robust_list = 0;
+  std::uint64_t call_number = 0;  // of the call in progress
+
+  std::optional<Wait> wait;
+  std::uint64_t futex_address = 0;  // queue it stands in
+  std::uint32_t futex_bits = 0;
+
+  SignalSet blocked;
+  std::optional<SignalSet> saved_blocked;  // to restore when the call that replaced the mask ends
+  SignalSet waited_for;                    // rt_sigtimedwait
+  PendingSignals pending;
+  SignalStack signal_stack;
+
+  Nanoseconds started = 0;  // CPU clock: time since then without waits
+  Nanoseconds waited = 0;
+  std::optional<Nanoseconds> waits_since;
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory system calls: thin forwarding to AddressSpace.
+#pragma once
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+SyscallOutcome sys_mmap(Call& call);
+SyscallOutcome sys_munmap(Call& call);
+SyscallOutcome sys_mremap(Call& call);
+SyscallOutcome sys_mprotect(Call& call);
+SyscallOutcome sys_pkey_mprotect(Call& call);
+SyscallOutcome sys_madvise(Call& call);
+SyscallOutcome sys_brk(Call& call);
+SyscallOutcome sys_shmat(Call& call);
+
+}  // namespace elision::vm

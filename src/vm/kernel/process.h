@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One guest process: the parts of the kernel and what they share. The engine's host thread is the
+// only one that ever touches it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vm/kernel/address_space.h"
+#include "vm/kernel/futex_queues.h"
+#include "vm/kernel/kernel_factory.h"
+#include "vm/kernel/kernel_thread.h"
+#include "vm/kernel/process_ids.h"
+#include "vm/kernel/signal_types.h"
+#include "vm/kernel/virtual_timers.h"
+
+namespace elision::vm {
+
+struct Process {
+  Process(EngineServices& engine, const Options& process_options, const MachineIdentity& machine,
+          const ProcessOrigin& process_origin)
+      : services(engine),
+        options(process_options),
+        identity(machine),
+        ids(process_origin),
+        start_time(process_origin.start_time),
+        memory(engine) {}
+
+  EngineServices& services;
+  const Options options;
+  const MachineIdentity identity;
+  ProcessIds ids;
+  Nanoseconds start_time;  // virtual time that earlier images of this process used up
+  AddressSpace memory;
+  FutexQueues futexes;
+  VirtualTimers timers;
+
+  std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
+  Nanoseconds ended_threads_cpu_time = 0;
+  int leader_exit_code = 0;
+  int leader_tid = 0;
+
+  SignalAction actions[kSignalCount + 1];
+  PendingSignals pending;  // sent to the process as a whole
+
+  std::string executable;
+  std::vector<std::string> arguments;
+  std::vector<std::uint64_t> auxiliary_vector;
+
+  bool child_event = false;       // some child changed state since the waits were last tried
+  bool has_had_children = false;  // other processes exist: their time is the host's
+  bool inside_vfork = false;      // this is the child of a vfork, running in its parent's memory
+  std::uint64_t unknown_calls = 0;
+
+  /// True if blocking the host blocks nobody else and holds up no timer.
+  bool alone() const { return threads.size() == 1 && !timers.any_armed(); }
+  KernelThread& of(Thread& thread);
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers are those of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_* of the C library). A number
+// that is in neither list below is answered with ENOSYS and one line on standard error.
+#include "vm/kernel/system_calls.h"
+
+#include <sys/syscall.h>
+
+#include <array>
+#include <cerrno>
+
+#include "vm/kernel/futex_calls.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/memory_calls.h"
+#include "vm/kernel/thread_calls.h"
+#include "vm/kernel/time_calls.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr std::size_t kTableSize = 512;
+
+/// Known, and refused without a word: programs try them and fall back.
+SyscallOutcome not_implemented(Call& call) { return call.finish(-ENOSYS); }
+
+struct Entry {
+  unsigned number;
+  CallHandler handler;
+};
+
+constexpr Entry kHandlers[] = {
+    {SYS_arch_prctl, sys_arch_prctl},
+    {SYS_brk, sys_brk},
+    {SYS_clock_getres, sys_clock_getres},
+    {SYS_clock_gettime, sys_clock_gettime},
+    {SYS_clock_nanosleep, sys_clock_nanosleep},
+    {SYS_clock_settime, sys_clock_settime},
+    {SYS_clone, clone_thread},
+    {SYS_exit, sys_exit},
+    {SYS_exit_group, sys_exit_group},
+    {SYS_futex, sys_futex},
+    {SYS_get_robust_list, sys_get_robust_list},
+    {SYS_getcpu, sys_getcpu},
+    {SYS_getrandom, sys_getrandom},
+    {SYS_getrusage, sys_getrusage},
+    {SYS_gettid, sys_gettid},
+    {SYS_gettimeofday, sys_gettimeofday},
+    {SYS_madvise, sys_madvise},
+    {SYS_mmap, sys_mmap},
+    {SYS_mprotect, sys_mprotect},
+    {SYS_mremap, sys_mremap},
+    {SYS_munmap, sys_munmap},
+    {SYS_nanosleep, sys_nanosleep},
+    {SYS_pkey_mprotect, sys_pkey_mprotect},
+    {SYS_sched_getaffinity, sys_sched_getaffinity},
+    {SYS_sched_setaffinity, sys_sched_setaffinity},
+    {SYS_sched_yield, sys_sched_yield},
+    {SYS_set_robust_list, sys_set_robust_list},
+    {SYS_set_tid_address, sys_set_tid_address},
+    {SYS_shmat, sys_shmat},
+    {SYS_time, sys_time},
+    {SYS_times, sys_times},
+};
+
+constexpr unsigned kRefused[] = {
+    SYS_clone3,
+    SYS_rseq,
+    SYS_io_uring_setup,
+    SYS_membarrier,
+    SYS_userfaultfd,
+    SYS_perf_event_open,
+    SYS_pkey_alloc,
+    SYS_bpf,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_set_thread_area,
+};
+
+/// Calls that cannot block, act on nothing that is virtual, and whose arguments the host can take as
+/// they are.
+constexpr unsigned kPassedThrough[] = {
+    SYS_access,
+    SYS_alarm,
+    SYS_capget,
+    SYS_capset,
+    SYS_chdir,
+    SYS_chmod,
+    SYS_chown,
+    SYS_chroot,
+    SYS_close,
+    SYS_close_range,
+    SYS_copy_file_range,
+    SYS_creat,
+    SYS_dup,
+    SYS_dup2,
+    SYS_dup3,
+    SYS_epoll_create,
+    SYS_epoll_create1,
+    SYS_epoll_ctl,
+    SYS_eventfd,
+    SYS_eventfd2,
+    SYS_faccessat,
+    SYS_faccessat2,
+    SYS_fadvise64,
+    SYS_fallocate,
+    SYS_fchdir,
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_fdatasync,
+    SYS_fgetxattr,
+    SYS_flistxattr,
+    SYS_fremovexattr,
+    SYS_fsetxattr,
+    SYS_fstat,
+    SYS_fstatfs,
+    SYS_fsync,
+    SYS_ftruncate,
+    SYS_futimesat,
+    SYS_get_mempolicy,
+    SYS_getcwd,
+    SYS_getdents,
+    SYS_getdents64,
+    SYS_getegid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getgroups,
+    SYS_getpeername,
+    SYS_getresgid,
+    SYS_getresuid,
+    SYS_getrlimit,
+    SYS_getsockname,
+    SYS_getsockopt,
+    SYS_getuid,
+    SYS_getxattr,
+    SYS_inotify_add_watch,
+    SYS_inotify_init,
+    SYS_inotify_init1,
+    SYS_inotify_rm_watch,
+    SYS_ioprio_get,
+    SYS_ioprio_set,
+    SYS_lchown,
+    SYS_lgetxattr,
+    SYS_link,
+    SYS_linkat,
+    SYS_listen,
+    SYS_bind,
+    SYS_listxattr,
+    SYS_llistxattr,
+    SYS_lremovexattr,
+    SYS_lseek,
+    SYS_lsetxattr,
+    SYS_mbind,
+    SYS_memfd_create,
+    SYS_mincore,
+    SYS_mkdir,
+    SYS_mkdirat,
+    SYS_mknod,
+    SYS_mknodat,
+    SYS_mlock,
+    SYS_mlock2,
+    SYS_msync,
+    SYS_munlock,
+    SYS_newfstatat,
+    SYS_lstat,
+    SYS_stat,
+    SYS_statx,
+    SYS_statfs,
+    SYS_open,
+    SYS_openat,
+    SYS_openat2,
+    SYS_personality,
+    SYS_pipe,
+    SYS_pipe2,
+    SYS_prctl,
+    SYS_pread64,
+    SYS_preadv,
+    SYS_preadv2,
+    SYS_prlimit64,
+    SYS_pwrite64,
+    SYS_pwritev,
+    SYS_pwritev2,
+    SYS_readahead,
+    SYS_readlink,
+    SYS_readlinkat,
+    SYS_removexattr,
+    SYS_rename,
+    SYS_renameat,
+    SYS_renameat2,
+    SYS_rmdir,
+    SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min,
+    SYS_set_mempolicy,
+    SYS_setfsgid,
+    SYS_setfsuid,
+    SYS_setgid,
+    SYS_setgroups,
+    SYS_sethostname,
+    SYS_setregid,
+    SYS_setresgid,
+    SYS_setresuid,
+    SYS_setreuid,
+    SYS_setrlimit,
+    SYS_setsockopt,
+    SYS_setuid,
+    SYS_setxattr,
+    SYS_shutdown,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_symlink,
+    SYS_symlinkat,
+    SYS_sync,
+    SYS_sync_file_range,
+    SYS_syncfs,
+    SYS_sysinfo,
+    SYS_truncate,
+    SYS_umask,
+    SYS_uname,
+    SYS_unlink,
+    SYS_unlinkat,
+    SYS_utime,
+    SYS_utimensat,
+    SYS_utimes,
+    SYS_vhangup,
+    SYS_vmsplice,
+};
+
+/// Blocking calls, signals and processes as the host does them.
+constexpr unsigned kPassedThroughForNow[] = {
+    SYS_read,         SYS_write,       SYS_readv,   SYS_writev, SYS_ioctl,  SYS_fcntl,    SYS_poll,
+    SYS_select,       SYS_getpid,      SYS_getppid, SYS_wait4,  SYS_sendto, SYS_recvfrom, SYS_rt_sigprocmask,
+    SYS_rt_sigaction, SYS_sigaltstack, SYS_getpgrp, SYS_kill,   SYS_tgkill,
+};
+
+constexpr std::array<CallHandler, kTableSize> make_table() {
+  std::array<CallHandler, kTableSize> table{};
+  for (const unsigned number : kPassedThrough) table[number] = pass_through;
+  for (const unsigned number : kPassedThroughForNow) table[number] = pass_through;
+  for (const unsigned number : kRefused) table[number] = not_implemented;
+  for (const Entry& entry : kHandlers) table[entry.number] = entry.handler;
+  return table;
+}
+
+constexpr std::array<CallHandler, kTableSize> kTable = make_table();
+
+}  // namespace
+
+SyscallOutcome pass_through(Call& call) {
+  return call.finish(
+      host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3], call[4], call[5]));
+}
+
+CallHandler find_call_handler(std::uint64_t number) { return number < kTableSize ? kTable[number] : nullptr; }
+
+}  // namespace elision::vm

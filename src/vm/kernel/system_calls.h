@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of system calls by number.
+#pragma once
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+/// The handler of system call `number`; null for a number that is not known.
+CallHandler find_call_handler(std::uint64_t number);
+
+/// Hands the call to the host unchanged: its arguments are valid there. For calls that cannot block.
+SyscallOutcome pass_through(Call& call);
+
+}  // namespace elision::vm

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/time_calls.h"
+
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/times.h>
+
+#include <cerrno>
+
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/waiting.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr Nanoseconds kTick = kNanosecondsPerSecond / 100;
+constexpr Nanoseconds kFarFuture = ~Nanoseconds{0} / 4;
+
+Nanoseconds machine_time(Process& process, const KernelThread& thread) {
+  return process.start_time + process.services.now(thread.thread);
+}
+
+/// Of clocks that differ from the machine's time by a constant.
+std::optional<Nanoseconds> clock_offset(int id) {
+  switch (id) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_TAI:
+    case CLOCK_REALTIME_ALARM:
+      return kWallClockStart;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+    case CLOCK_BOOTTIME_ALARM:
+      return kUptimeStart;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Clock numbers below zero name the CPU clock of a process or thread: (~pid << 3) | 4 (thread) | 2.
+std::optional<Nanoseconds> read_numbered_cpu_clock(Process& process, int id) {
+  const int owner = ~(id >> 3);
+  const bool of_thread = (id & 4) != 0;
+  if (!of_thread)
+    return owner == 0 || owner == process.ids.pid() ? std::optional(process_cpu_time(process)) : std::nullopt;
+  for (const auto& thread : process.threads)
+    if (thread->thread.tid == owner) return thread_cpu_time(process, *thread);
+  return std::nullopt;
+}
+
+timeval to_timeval(Nanoseconds value) {
+  return {static_cast<time_t>(value / kNanosecondsPerSecond),
+          static_cast<suseconds_t>(value % kNanosecondsPerSecond / 1000)};
+}
+
+SyscallOutcome sleep_until(Call& call, Nanoseconds deadline, std::uint64_t remaining_address) {
+  Wait wait;
+  wait.on_signal = OnSignal::kInterrupt;
+  wait.cancel = [&process = call.process, &self = call.self, deadline, remaining_address] {
+    const Nanoseconds now = process.services.now(self.thread);
+    // The result is EINTR already; a bad address changes nothing more.
+    if (remaining_address != 0 && deadline > now)
+      (void)store_guest(remaining_address, to_timespec(deadline - now));
+  };
+  return park(call, std::move(wait), deadline, 0);
+}
+
+}  // namespace
+
+timespec to_timespec(Nanoseconds value) {
+  return {static_cast<time_t>(value / kNanosecondsPerSecond),
+          static_cast<long>(value % kNanosecondsPerSecond)};
+}
+
+GuestTime load_timespec(std::uint64_t address) {
+  const auto value = load_guest<timespec>(address);
+  if (!value) return {0, -EFAULT};
+  if (value->tv_sec < 0 || value->tv_nsec < 0 || value->tv_nsec >= static_cast<long>(kNanosecondsPerSecond))
+    return {0, -EINVAL};
+  const auto seconds = static_cast<Nanoseconds>(value->tv_sec);
+  if (seconds >= kFarFuture / kNanosecondsPerSecond) return {kFarFuture, 0};
+  return {seconds * kNanosecondsPerSecond + static_cast<Nanoseconds>(value->tv_nsec), 0};
+}
+
+Nanoseconds thread_cpu_time(Process& process, const KernelThread& thread) {
+  const Nanoseconds now = thread.waits_since.value_or(process.services.now(thread.thread));
+  const Nanoseconds away = thread.started + thread.waited;
+  return now > away ? now - away : 0;
+}
+
+Nanoseconds process_cpu_time(Process& process) {
+  Nanoseconds total = process.ended_threads_cpu_time;
+  for (const auto& thread : process.threads) total += thread_cpu_time(process, *thread);
+  return total;
+}
+
+std::optional<Nanoseconds> read_clock(Process& process, KernelThread& thread, int id) {
+  if (const auto offset = clock_offset(id)) return *offset + machine_time(process, thread);
+  if (id == CLOCK_THREAD_CPUTIME_ID) return thread_cpu_time(process, thread);
+  if (id == CLOCK_PROCESS_CPUTIME_ID) return process_cpu_time(process);
+  return id < 0 ? read_numbered_cpu_clock(process, id) : std::nullopt;
+}
+
+Nanoseconds deadline_at(Process& process, KernelThread& thread, int id, Nanoseconds value) {
+  const Nanoseconds shown = read_clock(process, thread, id).value_or(0);
+  const Nanoseconds now = process.services.now(thread.thread);
+  return value > shown ? now + (value - shown) : now;
+}
+
+Nanoseconds deadline_after(Process& process, KernelThread& thread, Nanoseconds span) {
+  const Nanoseconds now = process.services.now(thread.thread);
+  return span > kFarFuture ? kFarFuture : now + span;
+}
+
+SyscallOutcome sys_clock_gettime(Call& call) {
+  const auto value = read_clock(call.process, call.self, call.integer(0));
+  if (!value) return call.finish(-EINVAL);
+  return call.finish(store_guest(call[1], to_timespec(*value)) ? 0 : -EFAULT);
+}
+
+SyscallOutcome sys_clock_getres(Call& call) {
+  if (!read_clock(call.process, call.self, call.integer(0))) return call.finish(-EINVAL);
+  if (call[1] == 0) return call.finish(0);
+  return call.finish(store_guest(call[1], timespec{0, 1}) ? 0 : -EFAULT);
+}
+
+SyscallOutcome sys_clock_settime(Call& call) { return call.finish(-EPERM); }
+
+SyscallOutcome sys_gettimeofday(Call& call) {
+  const Nanoseconds value = *read_clock(call.process, call.self, CLOCK_REALTIME);
+  if (call[0] != 0 && !store_guest(call[0], to_timeval(value))) return call.finish(-EFAULT);
+  if (call[1] != 0 && !store_guest(call[1], std::uint64_t{0})) return call.finish(-EFAULT);
+  return call.finish(0);
+}
+
+SyscallOutcome sys_time(Call& call) {
+  const auto seconds =
+      static_cast<long>(*read_clock(call.process, call.self, CLOCK_REALTIME) / kNanosecondsPerSecond);
+  if (call[0] != 0 && !store_guest(call[0], seconds)) return call.finish(-EFAULT);
+  return call.finish(seconds);
+}
+
+SyscallOutcome sys_nanosleep(Call& call) {
+  const GuestTime time = load_timespec(call[0]);
+  if (time.error != 0) return call.finish(time.error);
+  return sleep_until(call, deadline_after(call.process, call.self, time.value), call[1]);
+}
+
+SyscallOutcome sys_clock_nanosleep(Call& call) {
+  const int clock = call.integer(0);
+  const GuestTime time = load_timespec(call[2]);
+  if (time.error != 0) return call.finish(time.error);
+  if (!read_clock(call.process, call.self, clock) || clock == CLOCK_THREAD_CPUTIME_ID)
+    return call.finish(-EINVAL);
+  if ((call[1] & TIMER_ABSTIME) != 0)
+    return sleep_until(call, deadline_at(call.process, call.self, clock, time.value), 0);
+  return sleep_until(call, deadline_after(call.process, call.self, time.value), call[3]);
+}
+
+SyscallOutcome sys_times(Call& call) {
+  tms result{};
+  result.tms_utime = static_cast<clock_t>(process_cpu_time(call.process) / kTick);
+  if (call[0] != 0 && !store_guest(call[0], result)) return call.finish(-EFAULT);
+  return call.finish(static_cast<long>(*read_clock(call.process, call.self, CLOCK_MONOTONIC) / kTick));
+}
+
+SyscallOutcome sys_getrusage(Call& call) {
+  const int who = call.integer(0);
+  rusage result{};
+  const long error = host_call(SYS_getrusage, call[0], reinterpret_cast<std::uint64_t>(&result));
+  if (error < 0) return call.finish(error);
+  if (who != RUSAGE_CHILDREN) {
+    result.ru_utime = to_timeval(who == RUSAGE_THREAD ? thread_cpu_time(call.process, call.self)
+                                                      : process_cpu_time(call.process));
+    result.ru_stime = {};
+  }
+  return call.finish(store_guest(call[1], result) ? 0 : -EFAULT);
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks, sleeps and CPU time in virtual time.
+#pragma once
+
+#include <ctime>
+#include <optional>
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+inline constexpr Nanoseconds kNanosecondsPerSecond = 1'000'000'000;
+/// 2026-01-01T00:00:00Z: what the guest's wall clock shows when the machine starts.
+inline constexpr Nanoseconds kWallClockStart = 1'767'225'600 * kNanosecondsPerSecond;
+/// What CLOCK_MONOTONIC shows when the machine starts (0 would be taken for "never" by some programs).
+inline constexpr Nanoseconds kUptimeStart = 1000 * kNanosecondsPerSecond;
+
+/// What clock `id` shows to `thread`; nothing if there is no such clock.
+std::optional<Nanoseconds> read_clock(Process& process, KernelThread& thread, int id);
+/// Engine time at which clock `id` shows `value`; CPU clocks are taken as running all the time.
+Nanoseconds deadline_at(Process& process, KernelThread& thread, int id, Nanoseconds value);
+/// Engine time `span` from now, saturating.
+Nanoseconds deadline_after(Process& process, KernelThread& thread, Nanoseconds span);
+
+/// A guest timespec in nanoseconds (saturating); a negative errno if it is unreadable or invalid.
+struct GuestTime {
+  Nanoseconds value = 0;
+  int error = 0;
+};
+GuestTime load_timespec(std::uint64_t address);
+timespec to_timespec(Nanoseconds value);
+
+Nanoseconds thread_cpu_time(Process& process, const KernelThread& thread);
+Nanoseconds process_cpu_time(Process& process);
+
+SyscallOutcome sys_clock_gettime(Call& call);
+SyscallOutcome sys_clock_getres(Call& call);
+SyscallOutcome sys_clock_settime(Call& call);
+SyscallOutcome sys_gettimeofday(Call& call);
+SyscallOutcome sys_time(Call& call);
+SyscallOutcome sys_nanosleep(Call& call);
+SyscallOutcome sys_clock_nanosleep(Call& call);
+SyscallOutcome sys_times(Call& call);
+SyscallOutcome sys_getrusage(Call& call);
+
+}  // namespace elision::vm

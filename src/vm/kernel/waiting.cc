@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/waiting.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "vm/kernel/host_call.h"
+
+namespace elision::vm {
+namespace {
+
+/// How long a wait without an event of its own may stay unnoticed.
+constexpr std::int64_t kPeriodNs = 1'000'000;
+
+void leave_queues(KernelThread& thread) {
+  Wait wait = std::move(*thread.wait);
+  thread.wait.reset();
+  if (wait.cancel) wait.cancel();
+}
+
+/// All descriptors that some thread waits for, and whose they are.
+struct Watched {
+  std::vector<pollfd> descriptors;
+  std::vector<KernelThread*> owners;
+  bool periodic = false;
+};
+
+Watched watched_descriptors(Process& process) {
+  Watched result;
+  for (const auto& thread : process.threads) {
+    if (!thread->wait) continue;
+    result.periodic |= thread->wait->periodic;
+    for (const pollfd& descriptor : thread->wait->descriptors) {
+      result.descriptors.push_back(descriptor);
+      result.descriptors.back().revents = 0;
+      result.owners.push_back(thread.get());
+    }
+  }
+  return result;
+}
+
+void host_poll(Watched& watched, bool block, std::int64_t timeout_ns) {
+  if (block && watched.periodic && (timeout_ns < 0 || timeout_ns > kPeriodNs)) timeout_ns = kPeriodNs;
+  if (!block) timeout_ns = 0;
+  if (!block && watched.descriptors.empty()) return;
+  timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+  const std::uint64_t arguments[6] = {reinterpret_cast<std::uint64_t>(watched.descriptors.data()),
+                                      watched.descriptors.size(),
+                                      timeout_ns < 0 ? 0 : reinterpret_cast<std::uint64_t>(&timeout),
+                                      0,
+                                      8,
+                                      0};
+  if (host_call_interruptible(SYS_ppoll, arguments) < 0)
+    for (pollfd& descriptor : watched.descriptors) descriptor.revents = 0;
+}
+
+}  // namespace
+
+SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_result) {
+  KernelThread& self = call.self;
+  Process& process = call.process;
+  self.wait = std::move(wait);
+  self.waits_since = process.services.now(self.thread);
+  process.services.park(self.thread, deadline, [&self, timeout_result] {
+    if (!self.wait) return;
+    leave_queues(self);
+    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(timeout_result);
+  });
+  return SyscallOutcome::kParked;
+}
+
+void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
+  thread.wait.reset();
+  process.services.unpark(thread.thread, waker);
+}
+
+void abandon_wait(Process& process, KernelThread& thread) {
+  leave_queues(thread);
+  process.services.unpark(thread.thread, nullptr);
+}
+
+bool poll_waits(Process& process, bool block, std::int64_t timeout_ns) {
+  Watched watched = watched_descriptors(process);
+  host_poll(watched, block, timeout_ns);
+  const bool children = std::exchange(process.child_event, false);
+  std::vector<KernelThread*> candidates;
+  for (const auto& thread : process.threads)
+    if (thread->wait && (thread->wait->periodic || (children && thread->wait->for_children)))
+      candidates.push_back(thread.get());
+  for (std::size_t i = 0; i < watched.descriptors.size(); ++i)
+    if (watched.descriptors[i].revents != 0) candidates.push_back(watched.owners[i]);
+  bool progress = false;
+  for (KernelThread* thread : candidates) {
+    if (!thread->wait || !thread->wait->attempt || !thread->wait->attempt()) continue;
+    end_wait(process, *thread, nullptr);
+    progress = true;
+  }
+  return progress;
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parking of threads whose call must wait, and the events that end the waits.
+#pragma once
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+/// Parks the calling thread. At `deadline` (engine time) the call ends with `timeout_result`.
+SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline = kNoDeadline, long timeout_result = 0);
+
+/// Ends a wait that was completed (RAX is set) and makes the thread runnable.
+void end_wait(Process& process, KernelThread& thread, const Thread* waker);
+
+/// Ends a wait because a signal is to be delivered; the caller then edits the registers.
+void abandon_wait(Process& process, KernelThread& thread);
+
+/// Tries the waits whose descriptors are ready. `block`: waits up to `timeout_ns` of host time (negative:
+/// for ever) for the first event or host signal. True if some thread became runnable.
+bool poll_waits(Process& process, bool block, std::int64_t timeout_ns);
+
+}  // namespace elision::vm
