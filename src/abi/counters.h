@@ -70,9 +70,9 @@ struct CounterSlot {
   std::uint64_t bad_unlocks = 0;  // unlocks of a lock that was not held
   std::uint64_t bad_unlock_lock = 0;  // the last of them: lock and call site
   std::uint64_t bad_unlock_site = 0;
-  std::uint64_t merged = 0;  // lock and site pairs that no longer found a place and went into entry 0
+  std::uint64_t merged = 0;  // times that a lock and site found no place and entry 0 was used instead
   std::uint64_t reserved[10] = {};
-  CounterEntry entries[kCounterEntries];  // [0]: everything that found no place; then in order of first use
+  CounterEntry entries[kCounterEntries];  // [0]: everything that found no place; the others in no order
 };
 static_assert(sizeof(CounterSlot) == kCounterSlotBytes);
 

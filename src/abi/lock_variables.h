@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment variables that the preload library reads: the one table of their names, values and
+// defaults. The launcher sets them, the library (src/runtime) reads them; nobody else spells a name.
+//
+// A program that runs with more rights than its caller (AT_SECURE) ignores all of them.
+#pragma once
+
+#include <cstddef>
+
+namespace elision::abi {
+
+enum class LockVariable : std::size_t {
+  kLock,
+  kWait,
+  kBusy,
+  kBusyCounts,
+  kSpeculation,
+  kTries,
+  kMaxDist,
+  kMinDist,
+  kRtmAlwaysAbort,
+  kCountersDir,
+  kVerbose,
+  kCount,
+};
+
+struct LockVariableRow {
+  const char* name;
+  const char* default_value;
+  const char* values;
+  const char* meaning;
+};
+
+inline constexpr LockVariableRow kLockVariables[] = {
+    {"ELISION_LOCK", "pthread", "pthread, tatas, ticket, htm-N, tatas-aahtm, ticket-aahtm",
+     "the lock design"},
+    {"ELISION_WAIT", "park", "park, spin",
+     "sleep after a bounded spin, or spin for ever as the papers' locks do"},
+    {"ELISION_BUSY", "outside", "outside, inside",
+     "htm-N: wait for a held lock before the transaction or, as the AAHTM paper, in a loop inside it"},
+    {"ELISION_BUSY_COUNTS", "0", "0, 1", "htm-N, busy inside: an abort out of that loop uses up a try"},
+    {"ELISION_SPECULATION", "run-on", "run-on, abort-at-unlock",
+     "AAHTM locks: what unlock does while speculating"},
+    {"ELISION_TRIES", "4", "a number", "AAHTM locks: speculations per acquisition (NUM_TRIES)"},
+    {"ELISION_MAX_DIST", "4", "a number", "ticket-aahtm: speculate only below this distance (MAX_DIST)"},
+    {"ELISION_MIN_DIST", "2", "a number", "ticket-aahtm: speculate only from this distance on (MIN_DIST)"},
+    {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1", "let AAHTM locks speculate by ordinary RTM on a real CPU"},
+    {"ELISION_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
+    {"ELISION_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
+};
+static_assert(sizeof kLockVariables / sizeof kLockVariables[0] ==
+              static_cast<std::size_t>(LockVariable::kCount));
+
+constexpr const LockVariableRow& row_of(LockVariable variable) {
+  return kLockVariables[static_cast<std::size_t>(variable)];
+}
+
+}  // namespace elision::abi
