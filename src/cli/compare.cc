@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// `elision compare`: one program under every lock design. Here is only what the words on the command
+// line mean; planning, running, analysis and rendering are in compare/.
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+
+#include "cli/arguments.h"
+#include "cli/atomic_file.h"
+#include "cli/compare/execute.h"
+#include "cli/compare/metric.h"
+#include "cli/compare/program_runners.h"
+#include "cli/compare/progress.h"
+#include "cli/compare/render.h"
+#include "cli/compare/report_json.h"
+#include "cli/designs.h"
+#include "cli/environment.h"
+#include "cli/install.h"
+#include "cli/machine_choice.h"
+#include "cli/native_htm.h"
+#include "cli/program_file.h"
+#include "cli/usage_error.h"
+#include "cli/verbs.h"
+
+namespace elision::cli {
+namespace {
+
+constexpr const char* kNative = "native";
+constexpr unsigned kMostThreads = 4096;
+constexpr double kMostRuns = 1000;
+constexpr double kLongestTimeoutSeconds = 1e6;
+
+struct CompareRequest {
+  std::string designs;
+  std::string machine;
+  std::string threads;
+  compare::Plan plan;
+  std::string json_file;
+  double timeout_seconds = 0;
+  std::uint64_t seed = 1;
+  bool ignore_output = false;
+  LockOptions lock;
+};
+
+std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
+  auto app =
+      make_app("elision compare [OPTION...] -- PROGRAM ARG...",
+               "Runs a program under each lock design and says which is best for it. {threads} in the\n"
+               "program's arguments stands for the number of threads.");
+  app->add_option("--locks", request.designs, "designs, separated by commas (default: all seven)");
+  app->add_option("--machine", request.machine,
+                  "a virtual machine, or 'native' (default: native if its transactions work, else " +
+                      std::string(kDefaultMachine) + ")");
+  app->add_option("--threads", request.threads,
+                  "numbers for {threads}, separated by commas (default: every CPU)");
+  app->add_option("--runs", request.plan.runs, "runs of each design, each with its own seed (default: 3)")
+      ->check(number_between(1, kMostRuns));
+  app->add_option("--seed", request.seed, "of the first run; the others count up (default: 1)");
+  app->add_option("--metric", request.plan.metric,
+                  "regular expression; its first group is the result, read from what the program prints");
+  app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric");
+  app->add_option("--json", request.json_file, "write everything to this file");
+  app->add_option("--timeout", request.timeout_seconds,
+                  "seconds a run may take (default: 20 times the first run, at least 60)")
+      ->check(number_between(0, kLongestTimeoutSeconds));
+  app->add_flag("--ignore-output", request.ignore_output, "do not compare what the program prints");
+  add_lock_options(*app, request.lock);
+  return app;
+}
+
+std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
+  std::vector<std::optional<unsigned>> counts;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    const std::string_view word = list.substr(0, comma);
+    unsigned count = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (error != std::errc() || end != word.data() + word.size() || count == 0 || count > kMostThreads) {
+      throw UsageError(fmt::format("--threads '{}' is not a number of threads", word));
+    }
+    counts.emplace_back(count);
+    if (comma == std::string_view::npos) return counts;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+unsigned native_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+}
+
+bool takes_threads(const std::vector<std::string>& words) { return compare::with_threads(words, 1) != words; }
+
+void choose_threads(CompareRequest& request, const std::vector<std::string>& words, unsigned cpus) {
+  compare::Plan& plan = request.plan;
+  if (!takes_threads(words)) {
+    if (!request.threads.empty()) throw UsageError("--threads without {threads} in the program's arguments");
+    plan.thread_counts = {std::nullopt};
+  } else {
+    plan.thread_counts =
+        request.threads.empty() ? std::vector<std::optional<unsigned>>{cpus} : parse_threads(request.threads);
+  }
+}
+
+// Returns the number of CPUs of the place chosen.
+unsigned choose_place(CompareRequest& request) {
+  compare::Plan& plan = request.plan;
+  plan.where = !request.machine.empty() ? request.machine : native_htm_is_live() ? kNative : kDefaultMachine;
+  plan.model = plan.where != kNative;
+  if (!plan.model) return native_cpus();
+  return load_machine_or_throw(plan.where).description.cpus();
+}
+
+void choose_designs(CompareRequest& request) {
+  compare::Plan& plan = request.plan;
+  plan.designs = request.designs.empty() ? default_designs() : parse_designs(request.designs);
+  plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), compare::kReference),
+                     plan.designs.end());
+  plan.designs.insert(plan.designs.begin(), compare::kReference);
+  if (plan.model) return;
+  for (const std::string& design : plan.designs) {
+    if (!native_htm_is_live() && (elides(design) || speculates(design))) {
+      plan.not_run[design] = "needs hardware transactions, which this CPU does not have";
+    } else if (speculates(design) && !request.lock.rtm_always_abort) {
+      plan.not_run[design] = "not run on a real CPU without --rtm-always-abort";
+    }
+  }
+}
+
+compare::Launch launch_of(const CompareRequest& request, const std::vector<std::string>& words) {
+  compare::Launch launch;
+  launch.file = find_program(words.front(), variable(copy_environment(environ), "PATH"));
+  check_program(launch.file);
+  launch.words = words;
+  launch.lock = request.lock;
+  launch.first_seed = request.seed;
+  launch.machine = request.plan.where;
+  preload_library();  // say now if it is missing
+  return launch;
+}
+
+const compare::StopFlag* g_stop = nullptr;
+
+void on_stop_signal(int) { g_stop->raise(); }
+
+void stop_on_signals(const compare::StopFlag& stop) {
+  g_stop = &stop;
+  struct sigaction action{};
+  action.sa_handler = on_stop_signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+int compare_and_report(const CompareRequest& request, const compare::Launch& launch) {
+  constexpr int kStoppedExitCode = 128 + SIGINT;
+  const compare::Plan& plan = request.plan;
+  const compare::StopFlag stop;
+  stop_on_signals(stop);
+  const auto runner = plan.model ? virtual_runner(launch, stop) : native_runner(launch, stop);
+  compare::Progress progress(isatty(STDERR_FILENO) == 1);
+  const compare::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
+  progress.clear();
+  const auto blocks = analyse(plan, execution.results, execution.complete);
+  fmt::print("{}", render(plan, blocks));
+  if (!request.json_file.empty()) {
+    write_atomically(request.json_file, report_json(plan, execution.results, blocks).dump(2) + "\n");
+  }
+  return execution.complete ? 0 : kStoppedExitCode;
+}
+
+}  // namespace
+
+int compare_verb(const Words& words) {
+  const Arguments arguments = split_arguments(words);
+  CompareRequest request;
+  const auto app = compare_options(request);
+  if (!parse_options(*app, arguments.options)) return 0;
+  check_lock_options(request.lock);
+  const unsigned cpus = choose_place(request);
+  choose_designs(request);
+  if (request.plan.uses_metric()) compare::Metric{request.plan.metric};
+  request.plan.compare_output = !request.ignore_output;
+  const std::vector<std::string>& program = required_program(arguments, "compare");
+  choose_threads(request, program, cpus);
+  request.plan.program = program.front();
+  if (!request.json_file.empty()) require_writable(request.json_file);
+  return compare_and_report(request, launch_of(request, program));
+}
+
+}  // namespace elision::cli

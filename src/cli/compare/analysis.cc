@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compare/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cli/compare/metric.h"
+#include "cli/compare/output_filter.h"
+#include "cli/compare/verdict.h"
+
+namespace elision::cli::compare {
+namespace {
+
+using Samples = std::vector<const Sample*>;
+
+constexpr const char* kStoppedEarly = "Stopped early. ";
+
+Samples samples_of(const std::vector<Result>& results, const std::optional<unsigned>& threads,
+                   const std::string& design) {
+  Samples samples;
+  for (const Result& result : results) {
+    if (result.cell.threads == threads && result.cell.design == design) samples.push_back(&result.sample);
+  }
+  return samples;
+}
+
+std::string describe_end(const Sample& sample) {
+  if (sample.outcome == Outcome::kKilled) return fmt::format("was killed by {}", strsignal(sample.status));
+  return fmt::format("ended with exit code {}", sample.status);
+}
+
+// The last line that the program wrote to standard error: usually the reason.
+std::string last_words(const Sample& sample) {
+  std::string text = sample.error_output;
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  const std::size_t line = text.rfind('\n');
+  if (line != std::string::npos) text.erase(0, line + 1);
+  return text.empty() ? text : fmt::format(" ({})", text);
+}
+
+/// Turns the samples of one number of threads into rows.
+class BlockAnalysis {
+ public:
+  BlockAnalysis(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads)
+      : plan_(plan), results_(results), threads_(threads) {
+    if (plan.uses_metric()) metric_.emplace(plan.metric);
+    const Samples reference = samples_of(results, threads, kReference);
+    if (!reference.empty()) reference_ = reference.front();
+    std::vector<std::string> outputs;
+    for (const Sample* sample : reference) outputs.push_back(comparable_output(*sample));
+    if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs);
+  }
+
+  Row row(const std::string& design) const {
+    Row row;
+    row.design = design;
+    const auto left_out = plan_.not_run.find(design);
+    const Samples samples = samples_of(results_, threads_, design);
+    if (left_out != plan_.not_run.end() || samples.empty()) {
+      row.remark = left_out != plan_.not_run.end() ? left_out->second : "not run";
+      return row;
+    }
+    row.state = RowState::kGood;
+    for (const Sample* sample : samples) {
+      if (row.state == RowState::kGood) check(*sample, row);
+    }
+    collect(samples, row);
+    return row;
+  }
+
+ private:
+  std::string comparable_output(const Sample& sample) const {
+    return metric_ ? metric_->without(sample.output) : sample.output;
+  }
+
+  std::optional<double> value_of(const Sample& sample) const {
+    if (!metric_) return sample.seconds;
+    const std::optional<double> found = metric_->read(sample.output);
+    return found ? found : metric_->read(sample.error_output);
+  }
+
+  // A program that fails under the reference design too may be one that always ends so; only a signal
+  // or a time-out can never be right.
+  void check(const Sample& sample, Row& row) const {
+    const bool is_reference = row.design == kReference;
+    if (sample.outcome == Outcome::kTimedOut) {
+      fail(row, RowState::kTimedOut, fmt::format("did not end within {:.0f} s", sample.host_seconds));
+    } else if (sample.outcome == Outcome::kKilled ||
+               (reference_ != nullptr && sample.status != reference_->status)) {
+      fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));
+    } else if (!value_of(sample)) {
+      fail(row, RowState::kNoMetric, "printed nothing that the metric matches");
+    } else if (filter_ && !is_reference) {
+      if (const auto difference = filter_->difference(comparable_output(sample))) {
+        fail(row, RowState::kDifferentOutput, "printed something else: " + *difference);
+      }
+    }
+  }
+
+  static void fail(Row& row, RowState state, std::string remark) {
+    row.state = state;
+    row.remark = std::move(remark);
+  }
+
+  void collect(const Samples& samples, Row& row) const {
+    std::vector<std::pair<double, const Sample*>> values;
+    for (const Sample* sample : samples) {
+      row.locks.locks_seen |= sample->locks.locks_seen;
+      if (const auto value = value_of(*sample)) values.emplace_back(*value, sample);
+    }
+    if (row.state != RowState::kGood) return;
+    std::stable_sort(values.begin(), values.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto& [median, middle] = values[(values.size() - 1) / 2];
+    row.runs = static_cast<unsigned>(values.size());
+    row.value = {median, values.front().first, values.back().first};
+    row.cpu_seconds = middle->cpu_seconds;
+    const bool seen = row.locks.locks_seen;
+    row.locks = middle->locks;
+    row.locks.locks_seen = seen;
+    for (const Sample* sample : samples) {
+      row.locks.longest_wait_seconds =
+          std::max(row.locks.longest_wait_seconds, sample->locks.longest_wait_seconds);
+    }
+  }
+
+  const Plan& plan_;
+  const std::vector<Result>& results_;
+  std::optional<unsigned> threads_;
+  std::optional<Metric> metric_;
+  std::optional<OutputFilter> filter_;
+  const Sample* reference_ = nullptr;
+};
+
+bool higher_is_better(const Plan& plan) { return plan.uses_metric() && !plan.lower_is_better; }
+
+void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
+  const Row& reference = rows.front();
+  if (reference.state != RowState::kGood || reference.value.median <= 0) return;
+  Row* best = nullptr;
+  for (Row& row : rows) {
+    if (row.state != RowState::kGood || row.value.median <= 0) continue;
+    const double ratio = row.value.median / reference.value.median;
+    row.speedup = higher_is_better(plan) ? ratio : 1 / ratio;
+    if (best == nullptr || row.speedup > best->speedup) best = &row;
+  }
+  if (best != nullptr) best->best = true;
+}
+
+}  // namespace
+
+std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete) {
+  std::vector<Block> blocks;
+  for (const std::optional<unsigned>& threads : plan.thread_counts) {
+    const BlockAnalysis analysis(plan, results, threads);
+    Block block;
+    block.threads = threads;
+    for (const std::string& design : plan.designs) block.rows.push_back(analysis.row(design));
+    fill_speedups(plan, block.rows);
+    block.verdict = judge(plan, block.rows);
+    if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+}  // namespace elision::cli::compare

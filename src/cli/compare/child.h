@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts one program in a process group of its own, waits for it with a deadline, and kills the whole
+// group when time is up or the comparison is stopped. Safe to call from several threads.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/compare/sample.h"
+
+namespace elision::cli::compare {
+
+/// Says that everything should stop; may be told from a signal handler.
+class StopFlag {
+ public:
+  StopFlag();
+  ~StopFlag();
+  StopFlag(const StopFlag&) = delete;
+  StopFlag& operator=(const StopFlag&) = delete;
+
+  /// Async-signal-safe.
+  void raise() const;
+  bool raised() const;
+  /// Readable once raised.
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+struct ChildRequest {
+  std::string file;                // what to execute
+  std::vector<std::string> words;  // argv
+  std::vector<std::string> environment;
+  std::filesystem::path directory;  // for the captured output
+  double timeout_seconds = 0;
+};
+
+/// Runs the program to its end. Fills outcome, status, wall time (seconds and host_seconds), CPU time and
+/// what was printed. Standard input is ours if that is a regular file, from its start, else empty.
+Sample run_child(const ChildRequest& request, const StopFlag& stop);
+
+}  // namespace elision::cli::compare

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compare/program_runners.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "abi/lock_variables.h"
+#include "cli/compare/lock_counters.h"
+#include "cli/environment.h"
+#include "cli/install.h"
+#include "cli/temp_directory.h"
+#include "cli/vm_statistics.h"
+
+namespace elision::cli::compare {
+namespace {
+
+constexpr std::string_view kThreads = "{threads}";
+
+unsigned usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
+}
+
+/// What the two runners share: directories, counters, being stopped.
+class ProgramRunner : public Runner {
+ public:
+  ProgramRunner(const Launch& launch, const StopFlag& stop) : launch_(launch), stop_(stop) {}
+  bool cancelled() const override { return stop_.raised(); }
+
+  Sample run(const Cell& cell, double timeout_seconds) final {
+    const TempDirectory directory;
+    ChildRequest request = prepare(cell, directory.path());
+    set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
+    request.directory = directory.path();
+    request.timeout_seconds = timeout_seconds;
+    Sample sample = run_child(request, stop_);
+    finish(sample, directory.path());
+    return sample;
+  }
+
+ protected:
+  virtual ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const = 0;
+  virtual void finish(Sample& sample, const std::filesystem::path& directory) const = 0;
+
+  const Launch launch_;
+
+ private:
+  const StopFlag& stop_;
+};
+
+class NativeRunner final : public ProgramRunner {
+ public:
+  using ProgramRunner::ProgramRunner;
+  unsigned workers() const override { return 1; }
+
+ private:
+  ChildRequest prepare(const Cell& cell, const std::filesystem::path&) const override {
+    ChildRequest request;
+    request.file = launch_.file;
+    request.words = with_threads(launch_.words, cell.threads);
+    request.environment = copy_environment(environ);
+    for (const auto& [name, value] : lock_variables(cell.design, launch_.lock)) {
+      set_variable(request.environment, name, value);
+    }
+    prepend_preload(request.environment, preload_library());
+    return request;
+  }
+
+  void finish(Sample& sample, const std::filesystem::path& directory) const override {
+    const auto processes = read_counters(directory);
+    sample.locks = lock_counts(processes, native_ticks_per_second(processes));
+  }
+};
+
+class VirtualRunner final : public ProgramRunner {
+ public:
+  using ProgramRunner::ProgramRunner;
+  unsigned workers() const override { return usable_cpus(); }
+
+ private:
+  ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const override {
+    ChildRequest request;
+    request.file = own_binary();
+    request.environment = copy_environment(environ);
+    request.words = {"elision", "vm", "--machine", launch_.machine, "--lock", cell.design};
+    const std::string seed = std::to_string(launch_.first_seed + cell.run);
+    for (const std::string& word :
+         {std::string("--seed"), seed, std::string("--stats-directory"), directory.string()}) {
+      request.words.push_back(word);
+    }
+    for (const std::string& word : as_words(launch_.lock)) request.words.push_back(word);
+    request.words.emplace_back("--");
+    for (const std::string& word : with_threads(launch_.words, cell.threads)) request.words.push_back(word);
+    return request;
+  }
+
+  // A program that starts others has several clocks. The one that worked most is the one asked about;
+  // the others (a shell around it) mostly wait, and they wait in the host's time.
+  void finish(Sample& sample, const std::filesystem::path& directory) const override {
+    const auto processes = read_process_statistics(directory);
+    double ticks_per_second = 0, busiest_ns = -1;
+    sample.seconds = sample.cpu_seconds = 0;
+    for (const nlohmann::json& process : processes) {
+      const double virtual_ns = process.value("virtual_ns", 0.0);
+      const double cpu_ns = process.value("cpu_ns", 0.0);
+      sample.cpu_seconds += 1e-9 * cpu_ns;
+      if (cpu_ns <= busiest_ns) continue;
+      busiest_ns = cpu_ns;
+      sample.seconds = 1e-9 * virtual_ns;
+      if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
+    }
+    sample.locks = lock_counts(read_counters(directory), ticks_per_second);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> with_threads(const std::vector<std::string>& words,
+                                      const std::optional<unsigned>& threads) {
+  std::vector<std::string> replaced = words;
+  if (!threads) return replaced;
+  for (std::string& word : replaced) {
+    for (std::size_t at = word.find(kThreads); at != std::string::npos; at = word.find(kThreads, at)) {
+      word.replace(at, kThreads.size(), std::to_string(*threads));
+    }
+  }
+  return replaced;
+}
+
+std::unique_ptr<Runner> native_runner(const Launch& launch, const StopFlag& stop) {
+  return std::make_unique<NativeRunner>(launch, stop);
+}
+
+std::unique_ptr<Runner> virtual_runner(const Launch& launch, const StopFlag& stop) {
+  return std::make_unique<VirtualRunner>(launch, stop);
+}
+
+}  // namespace elision::cli::compare

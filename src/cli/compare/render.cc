@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compare/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace elision::cli::compare {
+namespace {
+
+constexpr const char* kMark = "*";
+
+using Line = std::vector<std::string>;
+
+// Significant digits, not decimals: 1.23, 12.3, 123.
+std::string three_digits(double value) {
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string format_aborts(const LockCounts& locks) {
+  std::vector<std::pair<std::string, std::uint64_t>> causes(locks.aborts.begin(), locks.aborts.end());
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [cause, count] : causes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, format_count(static_cast<double>(count)));
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string count_or_dash(std::uint64_t count) {
+  return count == 0 ? "-" : format_count(static_cast<double>(count));
+}
+
+Line header(const Plan& plan) {
+  const char* value = plan.uses_metric() ? "result" : plan.model ? "virtual time" : "time";
+  return {"",          "design",       value,          "speedup", "CPU time",       "commits",
+          "fallbacks", "speculations", "longest wait", "spread",  "aborts by cause"};
+}
+
+Line cells(const Plan& plan, const Row& row) {
+  const LockCounts& locks = row.locks;
+  return {row.best ? kMark : "",
+          row.design,
+          plan.uses_metric() ? format_count(row.value.median) : format_seconds(row.value.median),
+          row.speedup > 0 ? fmt::format("{:.2f}x", row.speedup) : "-",
+          format_seconds(row.cpu_seconds),
+          count_or_dash(locks.commits),
+          count_or_dash(locks.fallbacks),
+          count_or_dash(locks.speculations),
+          locks.longest_wait_seconds > 0 ? format_seconds(locks.longest_wait_seconds) : "-",
+          row.runs > 1 ? fmt::format("{:.1f} %", 100 * row.value.spread()) : "-",
+          format_aborts(locks)};
+}
+
+// The first two columns and the last are words, the others numbers.
+bool is_text_column(std::size_t column, std::size_t columns) { return column < 2 || column + 1 == columns; }
+
+std::string format_line(const Line& line, const std::vector<std::size_t>& widths) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool left = is_text_column(i, widths.size());
+    text += left ? fmt::format("{:<{}}", line[i], widths[i]) : fmt::format("{:>{}}", line[i], widths[i]);
+    text += i == 0 ? " " : "  ";
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+std::string table(const Plan& plan, const std::vector<Row>& rows) {
+  std::vector<Line> lines = {header(plan)};
+  for (const Row& row : rows) {
+    lines.push_back(row.state == RowState::kGood ? cells(plan, row) : Line{"", row.design, row.remark});
+  }
+  std::vector<std::size_t> widths(lines.front().size(), 1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool remark = i > 0 && rows[i - 1].state != RowState::kGood;
+    const std::size_t columns = remark ? 2 : lines[i].size();
+    for (std::size_t c = 0; c < columns; ++c) widths[c] = std::max(widths[c], lines[i][c].size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool remark = i > 0 && rows[i - 1].state != RowState::kGood;
+    text += remark ? fmt::format("{:<{}} {:<{}}  {}\n", "", widths[0], lines[i][1], widths[1], lines[i][2])
+                   : format_line(lines[i], widths);
+  }
+  return text;
+}
+
+bool means_something(const Block& block) {
+  if (block.verdict.kind == VerdictKind::kNoLocks) return false;
+  return std::any_of(block.rows.begin(), block.rows.end(),
+                     [](const Row& row) { return row.state != RowState::kNotRun; });
+}
+
+std::string heading(const Plan& plan, const Block& block) {
+  const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
+  std::string text = fmt::format("{} on {}", plan.program, where);
+  if (block.threads)
+    text += fmt::format(", {} {}", *block.threads, *block.threads == 1 ? "thread" : "threads");
+  return text + fmt::format(", {} {} a design\n", plan.runs, plan.runs == 1 ? "run" : "runs");
+}
+
+}  // namespace
+
+std::string format_seconds(double seconds) {
+  constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
+      {{1.0, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
+  for (const auto& [unit, name] : kUnits) {
+    if (seconds >= 0.9995 * unit) return three_digits(seconds / unit) + " " + name;
+  }
+  return "0 s";
+}
+
+std::string format_count(double count) {
+  constexpr std::array<std::pair<double, const char*>, 3> kUnits = {{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  if (count < 9999.5)
+    return count == static_cast<double>(static_cast<long long>(count)) ? fmt::format("{:.0f}", count)
+                                                                       : three_digits(count);
+  for (const auto& [unit, name] : kUnits) {
+    if (count >= 0.9995 * unit) return three_digits(count / unit) + name;
+  }
+  return three_digits(count);
+}
+
+std::string render(const Plan& plan, const std::vector<Block>& blocks) {
+  std::string text;
+  for (const Block& block : blocks) {
+    if (!text.empty()) text += "\n";
+    if (means_something(block)) text += heading(plan, block) + table(plan, block.rows);
+    text += block.verdict.sentence + "\n";
+  }
+  return text;
+}
+
+}  // namespace elision::cli::compare

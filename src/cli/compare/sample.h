@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nouns of a comparison: what is to be run (Plan, Cell) and what one run gave (Sample).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elision::cli::compare {
+
+inline constexpr const char* kReference = "pthread";  // the design that the others are held against
+
+/// One run of the program: one row and one column of the whole experiment.
+struct Cell {
+  std::optional<unsigned> threads;  // what {threads} stands for; nothing if the program does not take it
+  std::string design;
+  unsigned run = 0;  // 0-based; also chooses the seed
+};
+
+/// What is compared and how results are read.
+struct Plan {
+  std::string program;               // as the user wrote it
+  std::string where;                 // "native" or the machine's name
+  bool model = false;                // true: virtual time from a model, false: a real CPU's clock
+  std::vector<std::string> designs;  // kReference first
+  std::vector<std::optional<unsigned>> thread_counts;
+  unsigned runs = 3;
+  std::string metric;            // regular expression whose first group is the result; empty: time
+  bool lower_is_better = false;  // of the metric; of time it always is
+  bool compare_output = true;
+  std::map<std::string, std::string> not_run;  // design -> why it is left out
+
+  bool uses_metric() const { return !metric.empty(); }
+};
+
+enum class Outcome {
+  kEnded,     // with an exit code
+  kKilled,    // by a signal
+  kTimedOut,  // did not end in the time allowed
+};
+
+/// What the lock library counted, over all processes and threads of a run.
+struct LockCounts {
+  bool locks_seen = false;  // at least one lock that the library can replace was taken
+  std::uint64_t acquisitions = 0;
+  std::uint64_t commits = 0;
+  std::map<std::string, std::uint64_t> aborts;  // by cause, zeros left out
+  std::uint64_t fallbacks = 0;
+  std::uint64_t speculations = 0;
+  double longest_wait_seconds = 0;
+};
+
+struct Sample {
+  Outcome outcome = Outcome::kEnded;
+  int status = 0;           // exit code or signal number
+  double seconds = 0;       // virtual or wall, as the plan says
+  double cpu_seconds = 0;   // virtual or real
+  double host_seconds = 0;  // what the run cost here, for the estimate
+  LockCounts locks;
+  std::string output;        // standard output
+  std::string error_output;  // standard error
+};
+
+/// A cell that was run.
+struct Result {
+  Cell cell;
+  Sample sample;
+};
+
+}  // namespace elision::cli::compare

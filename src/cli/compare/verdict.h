@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one plain sentence under a table. Pure.
+#pragma once
+
+#include <vector>
+
+#include "cli/compare/analysis.h"
+
+namespace elision::cli::compare {
+
+/// Judges finished rows (values, speedups and `best` filled in).
+Verdict judge(const Plan& plan, const std::vector<Row>& rows);
+
+}  // namespace elision::cli::compare

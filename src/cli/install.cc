@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/install.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/usage_error.h"
+
+namespace elision::cli {
+
+std::string own_binary() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+std::string preload_library() {
+  const std::filesystem::path prefix = std::filesystem::path(own_binary()).parent_path().parent_path();
+  const std::filesystem::path library = prefix / "lib" / "libelision.so";
+  if (!std::filesystem::exists(library)) {
+    throw UsageError(
+        fmt::format("the lock library is missing: {} (build it with 'make build')", library.string()));
+  }
+  return library.string();
+}
+
+}  // namespace elision::cli

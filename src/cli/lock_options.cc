@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/lock_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "abi/lock_variables.h"
+#include "cli/suggest.h"
+
+namespace elision::cli {
+namespace {
+
+using abi::LockVariable;
+
+struct TextOption {
+  const char* option;
+  LockVariable variable;
+  std::string LockOptions::* member;
+  std::vector<std::string> choices;  // empty: a number
+};
+
+struct FlagOption {
+  const char* option;
+  LockVariable variable;
+  bool LockOptions::* member;
+};
+
+const std::vector<TextOption>& text_options() {
+  static const std::vector<TextOption> kOptions = {
+      {"--wait", LockVariable::kWait, &LockOptions::wait, {"park", "spin"}},
+      {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside"}},
+      {"--speculation", LockVariable::kSpeculation, &LockOptions::speculation, {"run-on", "abort-at-unlock"}},
+      {"--tries", LockVariable::kTries, &LockOptions::tries, {}},
+      {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}},
+      {"--min-dist", LockVariable::kMinDist, &LockOptions::min_dist, {}},
+  };
+  return kOptions;
+}
+
+const std::vector<FlagOption>& flag_options() {
+  static const std::vector<FlagOption> kOptions = {
+      {"--busy-counts", LockVariable::kBusyCounts, &LockOptions::busy_counts},
+      {"--rtm-always-abort", LockVariable::kRtmAlwaysAbort, &LockOptions::rtm_always_abort},
+  };
+  return kOptions;
+}
+
+std::string help_of(LockVariable variable) {
+  const abi::LockVariableRow& row = abi::row_of(variable);
+  return fmt::format("{} (default: {})", row.meaning, row.default_value);
+}
+
+// The library takes numbers up to a million.
+constexpr std::size_t kMostDigits = 6;
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() <= kMostDigits &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+void check(const TextOption& option, const std::string& value) {
+  if (value.empty()) return;
+  if (option.choices.empty()) {
+    if (!is_number(value)) throw UsageError(fmt::format("{} '{}' is not a number", option.option, value));
+  } else if (std::find(option.choices.begin(), option.choices.end(), value) == option.choices.end()) {
+    throw unknown_name(std::string("value for ") + option.option, value, option.choices);
+  }
+}
+
+}  // namespace
+
+void add_lock_options(CLI::App& app, LockOptions& options) {
+  for (const TextOption& option : text_options()) {
+    app.add_option(option.option, options.*option.member, help_of(option.variable));
+  }
+  for (const FlagOption& option : flag_options())
+    app.add_flag(option.option, options.*option.member, help_of(option.variable));
+}
+
+void check_lock_options(const LockOptions& options) {
+  for (const TextOption& option : text_options()) check(option, options.*option.member);
+}
+
+Variables lock_variables(const std::string& design, const LockOptions& options) {
+  Variables variables = {{abi::row_of(LockVariable::kLock).name, design}};
+  for (const TextOption& option : text_options()) {
+    if (!(options.*option.member).empty())
+      variables.emplace_back(abi::row_of(option.variable).name, options.*option.member);
+  }
+  for (const FlagOption& option : flag_options()) {
+    if (options.*option.member) variables.emplace_back(abi::row_of(option.variable).name, "1");
+  }
+  return variables;
+}
+
+std::vector<std::string> as_words(const LockOptions& options) {
+  std::vector<std::string> words;
+  for (const TextOption& option : text_options()) {
+    if (!(options.*option.member).empty()) {
+      words.insert(words.end(), {option.option, options.*option.member});
+    }
+  }
+  for (const FlagOption& option : flag_options()) {
+    if (options.*option.member) words.push_back(option.option);
+  }
+  return words;
+}
+
+}  // namespace elision::cli

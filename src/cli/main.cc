@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `elision` command: finds the verb, runs it, and reports an error once, as one line.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "cli/usage_error.h"
+#include "cli/verbs.h"
+
+namespace {
+
+using elision::cli::kUsageExitCode;
+
+int dispatch(const elision::cli::Words& words) {
+  if (words.empty()) {
+    elision::cli::help_verb({});
+    return kUsageExitCode;
+  }
+  const std::string& name = words.front();
+  if (name == "--version") {
+    fmt::print("elision {}\n", ELISION_VERSION);
+    return 0;
+  }
+  if (name == "--help" || name == "-h") return elision::cli::help_verb({});
+  return elision::cli::find_verb(name).function({words.begin() + 1, words.end()});
+}
+
+int report(const elision::cli::Words& words, const char* what) {
+  const bool named = !words.empty() && words.front().rfind('-', 0) != 0;
+  fmt::print(stderr, "elision{}{}: {}\n", named ? " " : "", named ? words.front() : "", what);
+  return kUsageExitCode;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const elision::cli::Words words(argv + 1, argv + argc);
+  try {
+    return dispatch(words);
+  } catch (const elision::cli::UsageError& error) {
+    return report(words, error.what());
+  } catch (const std::exception& error) {
+    return report(words, error.what());
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the program that the user named and says in one line why it cannot run, before anything
+// (a temporary directory, a child process, a statistics file) exists that would have to be undone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace elision::cli {
+
+/// The file that `name` stands for: itself if it has a slash, else the first executable of that name
+/// in `path` (colon-separated, as PATH). Throws UsageError if there is none.
+std::string find_program(const std::string& name, std::string_view path);
+
+/// Throws UsageError unless `file` is a complete 64-bit x86-64 ELF program or a script whose
+/// interpreter exists.
+void check_program(const std::string& file);
+
+}  // namespace elision::cli

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// `elision run`: a program, natively, under one lock design. Becomes the program by exec, so exit
+// code, signals and job control are the program's own.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "cli/arguments.h"
+#include "cli/designs.h"
+#include "cli/environment.h"
+#include "cli/install.h"
+#include "cli/lock_options.h"
+#include "cli/native_htm.h"
+#include "cli/program_file.h"
+#include "cli/usage_error.h"
+#include "cli/verbs.h"
+
+namespace elision::cli {
+namespace {
+
+struct RunRequest {
+  std::string design;
+  LockOptions lock;
+};
+
+// Said here, once, because the library itself prints nothing.
+void tell_about_missing_htm(const std::string& design, const LockOptions& lock) {
+  if (!elides(design) && !speculates(design)) return;
+  if (!native_htm_is_live()) {
+    fmt::print(stderr,
+               "elision run: this CPU has no live hardware transactions; {} uses its fallback lock "
+               "(elision vm has them)\n",
+               design);
+  } else if (speculates(design) && !lock.rtm_always_abort) {
+    fmt::print(stderr, "elision run: {} does not speculate on a real CPU without --rtm-always-abort\n",
+               design);
+  }
+}
+
+[[noreturn]] void become(const std::string& file, const std::vector<std::string>& words,
+                         const std::vector<std::string>& environment) {
+  execve(file.c_str(), pointers_to(words).data(), pointers_to(environment).data());
+  throw UsageError(fmt::format("cannot run '{}': {}", file, std::strerror(errno)));
+}
+
+}  // namespace
+
+int run_verb(const Words& words) {
+  const Arguments arguments = split_arguments(words);
+  RunRequest request;
+  const auto app = make_app("elision run --lock DESIGN [OPTION...] -- PROGRAM ARG...",
+                            "Runs a program natively under one lock design.");
+  app->add_option("--lock", request.design, "pthread, tatas, ticket, htm-N, tatas-aahtm or ticket-aahtm")
+      ->required();
+  add_lock_options(*app, request.lock);
+  if (!parse_options(*app, arguments.options)) return 0;
+  require_design(request.design);
+  check_lock_options(request.lock);
+  const std::vector<std::string>& program = required_program(arguments, "run --lock " + request.design);
+
+  std::vector<std::string> environment = copy_environment(environ);
+  const std::string file = find_program(program.front(), variable(environment, "PATH"));
+  check_program(file);
+  for (const auto& [name, value] : lock_variables(request.design, request.lock)) {
+    set_variable(environment, name, value);
+  }
+  prepend_preload(environment, preload_library());
+  tell_about_missing_htm(request.design, request.lock);
+  become(file, program, environment);
+}
+
+}  // namespace elision::cli

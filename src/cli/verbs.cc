@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs.h"
+
+#include "cli/suggest.h"
+
+namespace elision::cli {
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> kVerbs = {
+      {"compare", "run a program under each lock design and say which is best for it", compare_verb},
+      {"run", "run a program natively under one lock design", run_verb},
+      {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb},
+      {"machines", "list the built-in machine descriptions, or show one", machines_verb},
+      {"help", "explain a verb", help_verb},
+      {"vm-exec", "", vm_exec_verb},
+  };
+  return kVerbs;
+}
+
+const Verb& find_verb(const std::string& name) {
+  std::vector<std::string> shown;
+  for (const Verb& verb : verbs()) {
+    if (name == verb.name) return verb;
+    if (*verb.summary != '\0') shown.emplace_back(verb.name);
+  }
+  throw unknown_name("verb", name, shown);
+}
+
+}  // namespace elision::cli

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of the command line, one source file each. A verb gets the words behind its name and
+// returns the exit code; bad input leaves it as a UsageError.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace elision::cli {
+
+using Words = std::vector<std::string>;
+
+int vm_verb(const Words& words);
+int vm_exec_verb(const Words& words);
+int run_verb(const Words& words);
+int compare_verb(const Words& words);
+int machines_verb(const Words& words);
+int help_verb(const Words& words);
+
+struct Verb {
+  const char* name;
+  const char* summary;  // empty: not shown by help
+  int (*function)(const Words& words);
+};
+
+/// Every verb, in the order in which help shows them.
+const std::vector<Verb>& verbs();
+
+/// The verb of that name; throws UsageError with the nearest one.
+const Verb& find_verb(const std::string& name);
+
+}  // namespace elision::cli

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// `elision vm`: a program on the virtual machine. Without --stats this process becomes the guest;
+// with it a supervisor stays behind, puts the processes' statistics together once the first of them has
+// ended, and ends as that one did. `elision vm-exec` is how a guest's execve comes back to us.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <optional>
+
+#include "cli/arguments.h"
+#include "cli/atomic_file.h"
+#include "cli/designs.h"
+#include "cli/environment.h"
+#include "cli/install.h"
+#include "cli/lock_options.h"
+#include "cli/machine_choice.h"
+#include "cli/program_file.h"
+#include "cli/supervisor.h"
+#include "cli/temp_directory.h"
+#include "cli/usage_error.h"
+#include "cli/verbs.h"
+#include "cli/vm_statistics.h"
+#include "vm/run.h"
+
+namespace elision::cli {
+namespace {
+
+constexpr double kMostRunAheadCycles = 1e9;
+
+struct VmRequest {
+  vm::Options options;
+  std::string design;  // empty: the guest keeps its own locks
+  LockOptions lock;
+  std::string statistics_file;
+  bool no_fast_path = false;
+  bool no_conflict_detection = false;
+};
+
+std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
+  auto app = make_app("elision vm [OPTION...] -- PROGRAM ARG...",
+                      "Runs an unmodified x86-64 Linux program on a described multicore, in virtual time.");
+  request.options.machine = kDefaultMachine;
+  app->add_option("--machine", request.options.machine,
+                  "a built-in name or a machine file (elision machines)");
+  app->add_option("--cpus", request.options.cpus, "how many of its CPUs (default: all)")
+      ->check(number_between(1, machine::kMaxCpus));
+  app->add_option("--seed", request.options.seed, "everything random comes from it (default: 1)");
+  app->add_option("--lock", request.design, "replace the program's mutexes by this design");
+  add_lock_options(*app, request.lock);
+  app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
+  app->add_option("--stats-directory", request.options.stats_directory,
+                  "leave one statistics file a process in this directory instead");
+  app->add_option("--run-ahead", request.options.run_ahead_cycles,
+                  "how far private work may run ahead (cycles)")
+      ->check(number_between(1, kMostRunAheadCycles));
+  app->add_flag("--no-fast-path", request.no_fast_path,
+                "every access takes the slow path; changes no result");
+  app->add_flag("--no-conflict-detection", request.no_conflict_detection,
+                "transactions never conflict: results are then wrong, which tests rely on");
+  return app;
+}
+
+void check(const VmRequest& request) {
+  if (!request.design.empty()) require_design(request.design);
+  check_lock_options(request.lock);
+  const machine::Machine machine = load_machine_or_throw(request.options.machine);
+  if (request.options.cpus > machine.description.cpus()) {
+    throw UsageError(fmt::format("--cpus {}: {} has {}", request.options.cpus, machine.description.name,
+                                 machine.description.cpus()));
+  }
+  if (!request.statistics_file.empty()) require_writable(request.statistics_file);
+}
+
+// What the guest starts with: our own environment and, with --lock, the library's settings.
+std::vector<std::string> guest_environment(const VmRequest& request) {
+  std::vector<std::string> environment = copy_environment(environ);
+  if (request.design.empty()) return environment;
+  for (const auto& [name, value] : lock_variables(request.design, request.lock)) {
+    set_variable(environment, name, value);
+  }
+  return environment;
+}
+
+int start_guest(const VmRequest& request, const std::string& file, const std::vector<std::string>& words) {
+  const std::vector<std::string> environment = guest_environment(request);
+  return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
+}
+
+int supervised(VmRequest request, const std::string& file, const std::vector<std::string>& words) {
+  int status = 0;
+  {
+    const TempDirectory directory;
+    request.options.stats_directory = directory.path();
+    status = supervise([&] { return start_guest(request, file, words); },
+                       [&] {
+                         const auto processes = read_process_statistics(directory.path());
+                         if (processes.empty()) return;  // the guest never started: it said why
+                         const auto merged = merged_statistics(request.options.machine, processes);
+                         write_atomically(request.statistics_file, merged.dump(2) + "\n");
+                       });
+  }
+  end_like(status);
+}
+
+}  // namespace
+
+int vm_verb(const Words& words) {
+  const Arguments arguments = split_arguments(words);
+  VmRequest request;
+  const auto app = vm_options(request);
+  if (!parse_options(*app, arguments.options)) return 0;
+  check(request);
+  const std::vector<std::string>& program = required_program(arguments, "vm");
+  const std::string file = find_program(program.front(), variable(copy_environment(environ), "PATH"));
+  check_program(file);
+  request.options.fast_path = !request.no_fast_path;
+  request.options.conflict_detection = !request.no_conflict_detection;
+  if (!request.design.empty()) request.options.preload.push_back(preload_library());
+  if (request.statistics_file.empty()) return start_guest(request, file, program);
+  return supervised(request, file, program);
+}
+
+int vm_exec_verb(const Words& words) {
+  int descriptor = -1;
+  const std::string text = words.empty() ? "" : words.front();
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), descriptor);
+  if (words.size() != 1 || error != std::errc() || end != text.data() + text.size() || descriptor < 0) {
+    throw UsageError("vm-exec is for the virtual machine's own use");
+  }
+  return vm::resume_virtual_machine(descriptor);
+}
+
+}  // namespace elision::cli

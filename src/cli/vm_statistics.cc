@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/vm_statistics.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+namespace elision::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+
+const std::set<std::string> kNotCounts = {"seed", "exit", "signal", "version", "pid", "cpus", "tid"};
+const std::set<std::string> kClocks = {"virtual_ns", "virtual_cycles"};
+
+void add(json& total, const json& part) {
+  for (const auto& [name, value] : part.items()) {
+    if (kNotCounts.count(name) != 0) continue;
+    if (value.is_object()) {
+      add(total[name].is_null() ? total[name] = json::object() : total[name], value);
+    } else if (value.is_number_unsigned() || value.is_number_integer()) {
+      const std::uint64_t before = total.value(name, std::uint64_t{0});
+      const std::uint64_t more = value.get<std::uint64_t>();
+      total[name] = kClocks.count(name) != 0 ? std::max(before, more) : before + more;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<json> read_process_statistics(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<json> processes;
+  for (const std::filesystem::path& file : files) {
+    std::ifstream stream(file);
+    json part = json::parse(stream, nullptr, false);
+    if (part.is_object()) processes.push_back(std::move(part));
+  }
+  return processes;
+}
+
+json total_statistics(const std::vector<json>& processes) {
+  json total = json::object();
+  for (const json& process : processes) add(total, process);
+  return total;
+}
+
+json merged_statistics(const std::string& machine, const std::vector<json>& processes) {
+  return {{"version", kVersion},
+          {"machine", machine},
+          {"processes", processes},
+          {"totals", total_statistics(processes)}};
+}
+
+}  // namespace elision::cli
