@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of one translation, and the pieces from which it is put together. Used by translator.cc
+// (control flow), hooks.cc (memory accesses) and special.cc (everything else).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vm/block_cost.h"
+#include "vm/code_cache.h"
+#include "vm/emitter.h"
+#include "vm/guest_code.h"
+#include "vm/stubs.h"
+
+namespace elision::vm {
+
+class BlockBuilder {
+ public:
+  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, std::uint64_t pc);
+
+  /// Emits everything; returns the finished block.
+  const Block& build();
+
+ private:
+  /// A jump to be continued out of line, behind the block.
+  struct SlowPath {
+    std::uint8_t* patch;
+    const Hook* hook;
+    MemoryOperand operand;
+    int address_register;
+    bool reload[2];
+    int scratch[2];
+  };
+  struct LinkStub {
+    std::uint8_t* patch;
+    std::uint64_t target;
+  };
+  struct ExitStub {
+    std::uint8_t* patch;
+    const Exit* exit;
+  };
+
+  // translator.cc
+  void prologue();
+  void instruction(std::size_t n);
+  void epilogue();
+  void out_of_line();
+  void link(std::uint8_t* patch, std::uint64_t target);
+  void conditional_jump(const Instruction& i);
+  void loop(const Instruction& i);
+  void call(const Instruction& i);
+  void indirect_call(const Instruction& i);
+  void indirect_jump(const Instruction& i);
+  void return_(const Instruction& i);
+  void push_return_address(std::uint64_t address);
+  void jump_to_rcx(const Instruction& i);
+
+  // hooks.cc
+  /// All hooks of instruction n, in front of it.
+  void hooks(std::size_t n);
+  void hook(std::size_t n, unsigned access, std::uint64_t retry);
+  void always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  Hook* new_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  void address_to(int reg, const MemoryOperand& m);
+  void pick_scratch(std::size_t n, const MemoryOperand& m, int (&scratch)[2], bool (&spill)[2]) const;
+  void save_flags();
+  void restore_flags();
+  bool flags_live(std::size_t n) const { return code_block_.live_flags[n] != 0; }
+  void slow_path(const SlowPath& s);
+
+  // special.cc
+  void special(std::size_t n);
+  void copy(const Instruction& i);
+  void copy_far_relative(const Instruction& i);
+  void full_exit(const Instruction& i, ExitReason reason, std::uint16_t detail = 0, std::uint64_t target = 0);
+  Exit* new_exit(const Instruction& i, ExitReason reason, std::uint16_t detail = 0, std::uint64_t target = 0);
+  void emit_exit(const Exit* exit);
+  void exit_if_in_transaction(std::size_t n);
+  void transaction_test(unsigned bit);
+  void start_x87(std::size_t n);
+  void string(std::size_t n);
+  void string_by_steps(std::size_t n);
+  void state_save(std::size_t n);
+  void range(const Instruction& i, int spilled = -1);
+
+  CodeCache& cache_;
+  GuestCode& code_;
+  const machine::Description& machine_;
+  DecodedBlock code_block_;
+  std::vector<DataFlow> flow_;
+  Block block_;
+  Emitter out_;
+  std::vector<SlowPath> slow_paths_;
+  std::vector<LinkStub> links_;
+  std::vector<ExitStub> exits_;
+  const Hook* prologue_hook_ = nullptr;
+  std::uint8_t* prologue_patch_ = nullptr;
+  bool x87_started_ = false;
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/block_cost.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vm/core.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr unsigned kL1LatencyCycles = 4;
+
+struct OperationCost {
+  unsigned latency_cycles;
+  unsigned uops;
+  unsigned serial_cycles;  // nothing overlaps with these
+};
+
+OperationCost divide_cost(const Instruction& i) {
+  const bool wide = (i.bytes[0] & 0xf8) == 0x48;  // REX.W
+  return wide ? OperationCost{42, 36, 0} : OperationCost{26, 10, 0};
+}
+
+OperationCost operation_cost(const Instruction& i, const machine::Description& machine) {
+  switch (i.mnemonic) {
+    case ZYDIS_MNEMONIC_DIV:
+    case ZYDIS_MNEMONIC_IDIV:
+      return divide_cost(i);
+    case ZYDIS_MNEMONIC_IMUL:
+    case ZYDIS_MNEMONIC_MUL:
+    case ZYDIS_MNEMONIC_MULX:
+    case ZYDIS_MNEMONIC_POPCNT:
+    case ZYDIS_MNEMONIC_LZCNT:
+    case ZYDIS_MNEMONIC_TZCNT:
+    case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_BSR:
+    case ZYDIS_MNEMONIC_CRC32:
+    case ZYDIS_MNEMONIC_PDEP:
+    case ZYDIS_MNEMONIC_PEXT:
+      return {3, 1, 0};
+    case ZYDIS_MNEMONIC_ADDSD:
+    case ZYDIS_MNEMONIC_ADDSS:
+    case ZYDIS_MNEMONIC_ADDPD:
+    case ZYDIS_MNEMONIC_ADDPS:
+    case ZYDIS_MNEMONIC_SUBSD:
+    case ZYDIS_MNEMONIC_SUBSS:
+    case ZYDIS_MNEMONIC_MULSD:
+    case ZYDIS_MNEMONIC_MULSS:
+    case ZYDIS_MNEMONIC_MULPD:
+    case ZYDIS_MNEMONIC_MULPS:
+    case ZYDIS_MNEMONIC_VADDSD:
+    case ZYDIS_MNEMONIC_VADDPD:
+    case ZYDIS_MNEMONIC_VMULSD:
+    case ZYDIS_MNEMONIC_VMULPD:
+      return {3, 1, 0};
+    case ZYDIS_MNEMONIC_VFMADD231SD:
+    case ZYDIS_MNEMONIC_VFMADD231PD:
+    case ZYDIS_MNEMONIC_VFMADD213SD:
+    case ZYDIS_MNEMONIC_VFMADD132SD:
+      return {5, 1, 0};
+    case ZYDIS_MNEMONIC_DIVSD:
+    case ZYDIS_MNEMONIC_DIVSS:
+    case ZYDIS_MNEMONIC_SQRTSD:
+    case ZYDIS_MNEMONIC_VDIVSD:
+    case ZYDIS_MNEMONIC_VSQRTSD:
+      return {14, 4, 0};
+    case ZYDIS_MNEMONIC_PAUSE:
+      return {1, 1, machine.instructions.pause_cycles};
+    case ZYDIS_MNEMONIC_MFENCE:
+      return {1, 1, machine.instructions.mfence_cycles};
+    case ZYDIS_MNEMONIC_LFENCE:
+      return {1, 1, machine.instructions.lfence_cycles};
+    case ZYDIS_MNEMONIC_RDTSC:
+    case ZYDIS_MNEMONIC_RDTSCP:
+      return {1, 1, machine.instructions.rdtsc_cycles};
+    case ZYDIS_MNEMONIC_CPUID:
+      return {1, 1, machine.instructions.cpuid_cycles};
+    case ZYDIS_MNEMONIC_NOP:
+    case ZYDIS_MNEMONIC_ENDBR64:
+      return {0, 1, 0};
+    case ZYDIS_MNEMONIC_PUSH:
+    case ZYDIS_MNEMONIC_POP:
+    case ZYDIS_MNEMONIC_CALL:
+    case ZYDIS_MNEMONIC_RET:
+      return {0, 1, 0};  // the stack engine updates RSP
+    default:
+      return {1, 1, 0};
+  }
+}
+
+unsigned access_uops(const Instruction& i) {
+  unsigned uops = 0;
+  for (unsigned k = 0; k < i.accesses; ++k) uops += i.access[k].read && i.access[k].write ? 2 : 0;
+  return uops;
+}
+
+/// Registers as one numbering: 16 general, 16 vector, the flags.
+constexpr unsigned kFlagsResource = 32;
+constexpr unsigned kResources = 33;
+
+std::uint64_t reads(const Instruction& i) {
+  return i.gpr_read | (std::uint64_t{i.vector_read} << 16) |
+         (std::uint64_t{i.flags_read != 0} << kFlagsResource);
+}
+std::uint64_t writes(const Instruction& i) {
+  return i.gpr_write | (std::uint64_t{i.vector_write} << 16) |
+         (std::uint64_t{i.flags_kill != 0} << kFlagsResource);
+}
+
+bool clears_register(const Instruction& i) {  // XOR r,r and the like break dependences
+  switch (i.mnemonic) {
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_VPXOR:
+      return i.accesses == 0 && (i.gpr_read & i.gpr_write) == i.gpr_read && i.length <= 4 &&
+             (i.bytes[i.length - 1] & 0xc0) == 0xc0 &&
+             (i.bytes[i.length - 1] & 7) == ((i.bytes[i.length - 1] >> 3) & 7);
+    default:
+      return false;
+  }
+}
+
+template <class Visit>
+void for_each_bit(std::uint64_t mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctzll(mask)));
+}
+
+/// Earliest finish of each register's chain within the block, and which entry values it rests on.
+struct Chains {
+  std::array<unsigned, kResources> ready_cycles{};
+  std::array<std::uint64_t, kResources> sources{};
+
+  Chains() {
+    for (unsigned r = 0; r < kResources; ++r) sources[r] = std::uint64_t{1} << r;
+  }
+
+  void step(const Instruction& i, unsigned latency_cycles) {
+    unsigned start = 0;
+    std::uint64_t from = 0;
+    if (!clears_register(i))
+      for_each_bit(reads(i), [&](unsigned r) {
+        start = std::max(start, ready_cycles[r]);
+        from |= sources[r];
+      });
+    bool loads = false;
+    for (unsigned k = 0; k < i.accesses; ++k) loads |= i.access[k].read;
+    const unsigned done = start + latency_cycles + (loads ? kL1LatencyCycles : 0);
+    for_each_bit(writes(i), [&](unsigned r) {
+      if (r == kRsp && latency_cycles == 0) return;
+      ready_cycles[r] = done;
+      sources[r] = from;
+    });
+  }
+
+  /// The longest chain from a register to itself: what a loop over the block cannot go below.
+  unsigned recurrence_cycles() const {
+    unsigned longest = 0;
+    for (unsigned r = 0; r < kResources; ++r)
+      if (sources[r] >> r & 1) longest = std::max(longest, ready_cycles[r]);
+    return longest;
+  }
+};
+
+}  // namespace
+
+std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine) {
+  Chains chains;
+  unsigned uops = 0;
+  unsigned serial_cycles = 0;
+  for (const Instruction& i : block) {
+    const OperationCost cost = operation_cost(i, machine);
+    uops += cost.uops + access_uops(i);
+    serial_cycles += cost.serial_cycles;
+    chains.step(i, cost.latency_cycles);
+  }
+  if (block.size() > 1 && block.back().kind == InstructionClass::kConditionalJump && uops > 1)
+    --uops;  // CMP and Jcc fuse
+  const unsigned width_ticks = uops * kTicksPerCycle / std::max(1u, machine.core.issue_width);
+  const unsigned chain_ticks = chains.recurrence_cycles() * kTicksPerCycle;
+  return std::max({1u, width_ticks, chain_ticks}) + serial_cycles * kTicksPerCycle;
+}
+
+void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow) {
+  // Masks below 16 bits: registers at entry. A load's value counts as its destination register.
+  std::array<std::uint16_t, kGprCount> sources;
+  for (unsigned r = 0; r < kGprCount; ++r) sources[r] = static_cast<std::uint16_t>(1u << r);
+  for (std::size_t n = 0; n < block.size(); ++n) {
+    const Instruction& i = block[n];
+    bool loads = false;
+    for (unsigned k = 0; k < i.accesses; ++k) {
+      const MemoryOperand& m = i.access[k].operand;
+      std::uint16_t& into = flow[2 * n + k].address_sources;
+      if (m.base >= 0 && m.base != kRsp) into |= sources[static_cast<unsigned>(m.base)];
+      if (m.index >= 0 && m.index < static_cast<int>(kGprCount))
+        into |= sources[static_cast<unsigned>(m.index)];
+      loads |= i.access[k].read;
+    }
+    std::uint16_t from = 0;
+    if (!clears_register(i)) for_each_bit(i.gpr_read, [&](unsigned r) { from |= sources[r]; });
+    for_each_bit(i.gpr_write, [&](unsigned r) {
+      if (r == kRsp) return;
+      sources[r] = loads ? static_cast<std::uint16_t>(1u << r) : from;
+    });
+    if (!loads) continue;
+    for (unsigned k = 0; k < i.accesses; ++k)
+      if (i.access[k].read) flow[2 * n + k].results = static_cast<std::uint16_t>(i.gpr_write & ~(1u << kRsp));
+  }
+  // A register that ends the block as a copy of a loaded one carries the same miss.
+  for (std::size_t n = 0; n < block.size() * 2; ++n) {
+    std::uint16_t carried = flow[n].results;
+    for (unsigned r = 0; r < kGprCount; ++r)
+      if (sources[r] & flow[n].results) carried |= static_cast<std::uint16_t>(1u << r);
+    flow[n].results = carried;
+  }
+}
+
+}  // namespace elision::vm

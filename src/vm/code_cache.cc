@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/code_cache.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace elision::vm {
+namespace {
+
+constexpr std::size_t kLargestBlock = 64 * 1024;
+constexpr std::uint64_t kPageShift = 12;
+
+void map_region(std::uint64_t address, std::uint64_t size, int protection) {
+  void* got = mmap(reinterpret_cast<void*>(address), size, protection,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == reinterpret_cast<void*>(address)) return;
+  std::fprintf(stderr, "elision: cannot map %llu MB at %#llx: %s\n",
+               static_cast<unsigned long long>(size >> 20), static_cast<unsigned long long>(address),
+               std::strerror(errno));
+  std::exit(2);
+}
+
+BranchEntry* branch_slot(std::uint64_t pc) {
+  std::uint64_t hash = 0;
+  __asm__("crc32q %1, %0" : "+r"(hash) : "r"(pc));  // the same as translated code computes
+  return reinterpret_cast<BranchEntry*>(kBranchTable) + (hash & (kBranchEntries - 1));
+}
+
+}  // namespace
+
+CodeCache::CodeCache()
+    : cursor_(reinterpret_cast<std::uint8_t*>(kCodeRegion + kPermanentBytes)), meta_(kMetaRegion) {
+  map_region(kCodeRegion, kCodeBytes, PROT_READ | PROT_WRITE | PROT_EXEC);
+  map_region(kMetaRegion, kMetaBytes, PROT_READ | PROT_WRITE);
+  map_region(kBranchTable, kBranchEntries * sizeof(BranchEntry), PROT_READ | PROT_WRITE);
+  map_region(kStubTable, 4096, PROT_READ | PROT_WRITE);
+}
+
+bool CodeCache::nearly_full() const {
+  return reinterpret_cast<std::uint64_t>(cursor_) + kLargestBlock > kCodeRegion + kCodeBytes ||
+         meta_ + kLargestBlock > kMetaRegion + kMetaBytes;
+}
+
+Block& CodeCache::add(Block block, std::uint8_t* end) {
+  block.host_end = reinterpret_cast<std::uint64_t>(end);
+  cursor_ = reinterpret_cast<std::uint8_t*>((block.host_end + 15) & ~std::uint64_t{15});
+  note_pages(block.pc, block.end_pc);
+  const std::uint64_t pc = block.pc;
+  Block& stored = blocks_.insert_or_assign(pc, std::move(block)).first->second;
+  by_host_.push_back(&stored);
+  return stored;
+}
+
+const Block* CodeCache::find(std::uint64_t pc) const {
+  const auto found = blocks_.find(pc);
+  return found == blocks_.end() ? nullptr : &found->second;
+}
+
+const Block* CodeCache::find_host(std::uint64_t host) const {
+  const auto after = std::upper_bound(by_host_.begin(), by_host_.end(), host,
+                                      [](std::uint64_t h, const Block* b) { return h < b->host; });
+  if (after == by_host_.begin()) return nullptr;
+  const Block* candidate = *(after - 1);
+  return host < candidate->host_end ? candidate : nullptr;
+}
+
+void CodeCache::remember_branch(std::uint64_t pc, std::uint64_t host) { *branch_slot(pc) = {pc, host}; }
+
+bool CodeCache::covers(std::uint64_t begin, std::uint64_t end) const {
+  const std::uint64_t first = begin >> kPageShift;
+  const std::uint64_t last = (end + (1u << kPageShift) - 1) >> kPageShift;
+  if (last - first > pages_.size())
+    return std::any_of(pages_.begin(), pages_.end(),
+                       [&](const auto& page) { return page.first >= first && page.first < last; });
+  for (std::uint64_t page = first; page < last; ++page)
+    if (pages_.contains(page)) return true;
+  return false;
+}
+
+void CodeCache::note_pages(std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t page = begin >> kPageShift; page <= (end - 1) >> kPageShift; ++page) pages_[page] = true;
+}
+
+void CodeCache::flush() {
+  cursor_ = reinterpret_cast<std::uint8_t*>(kCodeRegion + kPermanentBytes);
+  meta_ = kMetaRegion;
+  blocks_.clear();
+  by_host_.clear();
+  pages_.clear();
+  std::memset(reinterpret_cast<void*>(kBranchTable), 0, kBranchEntries * sizeof(BranchEntry));
+  ++flushes_;
+}
+
+}  // namespace elision::vm

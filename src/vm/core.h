@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// One virtual CPU as translated code sees it: gs points at a Core while guest code runs on it.
+//
+// The offsets of the fields in the first part are known to the emitter and to stubs.S (checked by
+// static_assert below). Time: the clock of a core is deadline_ticks - budget_ticks; translated code
+// only decrements the budget. A core's clock is kept in ticks, a sixteenth of a cycle, so that block costs
+// below a cycle add up.
+//
+// Light path: no member function here allocates or touches host TLS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "machine/filter.h"
+#include "machine/model.h"
+#include "vm/exit.h"
+#include "vm/guest_state.h"
+#include "vm/undo_log.h"
+
+namespace elision::vm {
+
+struct Thread;
+
+inline constexpr unsigned kTickShift = 4;
+inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
+/// The budget of a core that nothing limits; far below overflow of 32 bits.
+inline constexpr std::int64_t kMaxBudgetTicks = 1 << 30;
+
+/// What a transaction restores on abort.
+struct Checkpoint {
+  GuestState state;          // registers at XBEGIN; rip is the fallback address
+  std::uint64_t resume = 0;  // where that address is translated
+  std::uint64_t flags_slot = 0;
+  std::uint8_t direction_flag = 0;
+};
+
+struct alignas(64) Core {
+  // --- known to translated code and stubs.S ---
+  Core* self = this;
+  std::int32_t budget_ticks = 0;    // may be negative: the core owes an exit
+  std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
+  std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
+  std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
+  std::uint8_t reserved0 = 0;
+  std::uint64_t instructions = 0;
+  std::uint64_t scratch[4] = {};   // spilled registers of the running hook; [3] jump target
+  std::uint64_t flags_slot = 0;    // AH = SF ZF AF PF CF as LAHF has them, AL = OF
+  std::uint64_t hook_address = 0;  // guest address of the access on the slow path
+  const Hook* hook = nullptr;      // and its description
+  Exit* exit = nullptr;            // why the full exit
+  std::uint64_t exit_value = 0;    // target of an indirect branch
+  std::uint64_t resume = 0;        // host address to continue at
+  std::uint64_t chunk = 0;         // bytes or elements of the running string operation's step
+  std::uint64_t reserved[4] = {};
+  GuestState state;
+  machine::Filter filter;
+
+  // --- the engine's own ---
+  CpuId id;
+  std::uint64_t deadline_ticks = 0;
+  Cycles next_interrupt{0};
+  Cycles slice_end{0};
+  Thread* thread = nullptr;                      // null: idle
+  bool in_heap = false;                          // waits in Ordering for its turn
+  Exit deferred{};                               // an ordered exit that has to wait its turn
+  std::uint64_t register_ready[kGprCount] = {};  // cycle at which a missed load's value arrives
+  unsigned nesting = 0;
+  bool always_abort() const { return (in_transaction & 2) != 0; }
+  Checkpoint checkpoint;
+  UndoLog undo;
+
+  std::uint64_t clock_ticks() const {
+    return deadline_ticks - static_cast<std::uint64_t>(static_cast<std::int64_t>(budget_ticks));
+  }
+  Cycles clock() const { return Cycles(clock_ticks() >> kTickShift); }
+  /// Moves the clock and the deadline at once; the budget follows.
+  void set_time(std::uint64_t clock_ticks, std::uint64_t deadline) {
+    std::int64_t budget = static_cast<std::int64_t>(deadline - clock_ticks);
+    if (budget > kMaxBudgetTicks) budget = kMaxBudgetTicks;
+    if (budget < -kMaxBudgetTicks) budget = -kMaxBudgetTicks;
+    budget_ticks = static_cast<std::int32_t>(budget);
+    deadline_ticks = clock_ticks + static_cast<std::uint64_t>(budget);
+  }
+  void set_deadline(std::uint64_t deadline) { set_time(clock_ticks(), deadline); }
+  /// Lets the clock stand at `cycles` if it is behind; whole cycles.
+  void advance_to(Cycles cycles) {
+    const std::uint64_t ticks = cycles.value << kTickShift;
+    if (ticks > clock_ticks()) set_time(ticks, deadline_ticks);
+  }
+  void rewind_to(Cycles cycles) { set_time(cycles.value << kTickShift, deadline_ticks); }
+};
+
+/// Offsets for the emitter and for stubs.S, which repeats them.
+inline constexpr int kOffsetBudget = 8;
+inline constexpr int kOffsetInTransaction = 12;
+inline constexpr int kOffsetDirection = 13;
+inline constexpr int kOffsetX87Used = 14;
+inline constexpr int kOffsetInstructions = 16;
+inline constexpr int kOffsetScratch = 24;
+inline constexpr int kOffsetFlags = 56;
+inline constexpr int kOffsetHookAddress = 64;
+inline constexpr int kOffsetHook = 72;
+inline constexpr int kOffsetExit = 80;
+inline constexpr int kOffsetExitValue = 88;
+inline constexpr int kOffsetResume = 96;
+inline constexpr int kOffsetChunk = 104;
+inline constexpr int kOffsetGpr = 192;
+inline constexpr int kOffsetRip = 320;
+inline constexpr int kOffsetFsBase = 336;
+inline constexpr int kOffsetMxcsr = 344;
+inline constexpr int kOffsetYmm = 352;
+inline constexpr int kOffsetFx = 896;
+inline constexpr int kOffsetFilter = 1408;
+inline constexpr int kOffsetEpoch = kOffsetFilter + static_cast<int>(offsetof(machine::Filter, epoch));
+
+#define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
+ELISION_CHECK_OFFSET(budget_ticks, kOffsetBudget);
+ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
+ELISION_CHECK_OFFSET(direction_flag, kOffsetDirection);
+ELISION_CHECK_OFFSET(x87_used, kOffsetX87Used);
+ELISION_CHECK_OFFSET(instructions, kOffsetInstructions);
+ELISION_CHECK_OFFSET(scratch, kOffsetScratch);
+ELISION_CHECK_OFFSET(flags_slot, kOffsetFlags);
+ELISION_CHECK_OFFSET(hook_address, kOffsetHookAddress);
+ELISION_CHECK_OFFSET(hook, kOffsetHook);
+ELISION_CHECK_OFFSET(exit, kOffsetExit);
+ELISION_CHECK_OFFSET(exit_value, kOffsetExitValue);
+ELISION_CHECK_OFFSET(resume, kOffsetResume);
+ELISION_CHECK_OFFSET(chunk, kOffsetChunk);
+ELISION_CHECK_OFFSET(state.gpr, kOffsetGpr);
+ELISION_CHECK_OFFSET(state.rip, kOffsetRip);
+ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);
+ELISION_CHECK_OFFSET(state.mxcsr, kOffsetMxcsr);
+ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
+ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
+ELISION_CHECK_OFFSET(filter, kOffsetFilter);
+#undef ELISION_CHECK_OFFSET
+
+}  // namespace elision::vm

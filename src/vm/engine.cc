@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop, and the code cache's upkeep.
+#include "vm/engine.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "vm/cpuid.h"
+#include "vm/host_faults.h"
+#include "vm/stubs.h"
+
+namespace elision::vm {
+
+Engine* the_engine = nullptr;
+
+namespace {
+
+Exit interrupt_exit_value{.reason = ExitReason::kInterrupt};
+
+// Entry points in the permanent part of the code region (install_stubs).
+std::uint64_t pending_stub = 0;
+std::uint64_t resolve_stub = 0;
+std::uint64_t attach_stub = 0;
+
+/// A Core in zeroed memory of its own that is touched only as far as it is used.
+Core* new_core(unsigned id) {
+  void* memory = mmap(nullptr, (sizeof(Core) + 4095) & ~std::size_t{4095}, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    std::fprintf(stderr, "elision: out of memory for %u virtual CPUs\n", id + 1);
+    std::exit(2);
+  }
+  Core* core = new (memory) Core;
+  core->id = CpuId(id);
+  return core;
+}
+
+/// An Exit that outlives flushes of the cache, with the code that leaves through it.
+std::uint64_t emit_permanent_exit(Emitter& out, Exit& permanent, ExitReason reason) {
+  permanent.reason = reason;
+  const std::uint64_t entry = out.address();
+  out.store_imm64(core_field(kOffsetExit),
+                  static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(&permanent)));
+  out.jump_through(MemoryOperand{
+      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
+  return entry;
+}
+
+machine::Description effective(const Options& options, machine::Description machine) {
+  machine.conflict_detection = options.conflict_detection;
+  return machine;
+}
+
+}  // namespace
+
+Exit* interrupt_exit() { return &interrupt_exit_value; }
+
+Engine::Engine(const Options& options, const machine::Description& machine, std::string machine_name)
+    : options_(options),
+      machine_(effective(options, machine)),
+      machine_name_(std::move(machine_name)),
+      ordering_(Cycles(options.run_ahead_cycles)),
+      guest_code_([this](std::uint64_t pc) { return kernel_->executable_end(pc); }),
+      translator_(cache_, guest_code_, machine_),
+      random_(options.seed) {
+  the_engine = this;
+  const unsigned cpus = options.cpus == 0 ? machine_.cpus() : options.cpus;
+  std::vector<machine::Filter*> filters;
+  for (unsigned i = 0; i < cpus; ++i) {
+    cores_.push_back(new_core(i));
+    filters.push_back(&cores_.back()->filter);
+  }
+  model_ = std::make_unique<machine::Model>(machine_, cpus, options.seed, filters.data(), *this);
+  light_context.model = model_.get();
+  light_context.ordering = &ordering_;
+  light_context.fast_path = options.fast_path;
+  install_stubs();
+  install_fault_handlers();
+}
+
+Engine::~Engine() = default;
+
+void Engine::install_stubs() {
+  auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
+  const auto set = [&](Stub stub, void (*entry)()) {
+    table[static_cast<unsigned>(stub)] = reinterpret_cast<std::uint64_t>(entry);
+  };
+  set(Stub::kSlowAccess, elision_stub_slow_access);
+  set(Stub::kBudget, elision_stub_budget);
+  set(Stub::kString, elision_stub_string);
+  set(Stub::kExit, elision_stub_exit);
+  auto* exits = reinterpret_cast<Exit*>(kPermanentExits);
+  Emitter out(CodeCache::permanent());
+  pending_stub = emit_permanent_exit(out, exits[0], ExitReason::kPending);
+  resolve_stub = emit_permanent_exit(out, exits[1], ExitReason::kResolve);
+  attach_stub = emit_permanent_exit(out, exits[2], ExitReason::kAttach);
+}
+
+std::string Engine::run_program(const CheckedProgram& program, std::vector<std::string> environment,
+                                const MachineIdentity& identity, const ProcessOrigin& origin) {
+  program_ = program.path;
+  kernel_ = make_kernel(*this, options_, identity, origin);
+  Fallible<GuestState> loaded = kernel_->load(program, std::move(environment));
+  if (!loaded) return loaded.failure().message;
+  threads_.push_back(std::make_unique<EngineThread>());
+  EngineThread& main = *threads_.back();
+  main.thread.engine = &main;
+  main.thread.state = loaded.value();
+  kernel_->adopt_main(main.thread);
+  claim_statistics();
+  make_runnable(main, Cycles(0));
+  run();
+}
+
+void Engine::run() {
+  for (;;) {
+    fire_timers();
+    Core* core = ordering_.start_first();
+    if (core == nullptr) {
+      idle();
+      continue;
+    }
+    do {
+      elision_enter(core);
+      core = current_core();
+      handle_exit(*core);
+      if (vfork_saved_ != nullptr) after_vfork();
+      if (core->thread == nullptr || core->in_heap) break;
+      if (!ordering_.is_first(*core) || core->clock_ticks() >= ordering_.timer_ticks()) {
+        ordering_.add(*core);
+        break;
+      }
+      ordering_.start(*core);
+    } while (true);
+  }
+}
+
+/// No thread can run: the next thing that happens is a timer, or comes from outside.
+void Engine::idle() {
+  std::optional<Nanoseconds> timer;
+  if (!timers_.empty()) timer = nanoseconds_of(Cycles(timers_.begin()->first));
+  ordering_.stop_running();
+  const bool possible = kernel_->wait_for_event(timer);
+  if (!ordering_.empty()) return;
+  if (!timers_.empty()) {
+    engine_time_ = std::max(engine_time_, Cycles(timers_.begin()->first));
+    fire_timers();
+    return;
+  }
+  if (possible) return;
+  std::fprintf(stderr, "elision vm: deadlock: every thread waits for another\n");
+  write_statistics(124);
+  _exit(124);
+}
+
+void Engine::fire_timers() {
+  while (!timers_.empty()) {
+    const auto next = timers_.begin();
+    const Core* first = ordering_.first();
+    const std::uint64_t reached = first != nullptr ? first->clock().value : engine_time_.value;
+    if (next->first > reached) break;
+    const auto what = std::move(next->second.what);
+    engine_time_ = std::max(engine_time_, Cycles(next->first));
+    timers_.erase(next);
+    what();
+  }
+  refresh_timer();
+}
+
+void Engine::refresh_timer() {
+  ordering_.set_timer(timers_.empty() ? kNever : Cycles(timers_.begin()->first));
+}
+
+void Engine::call_at(Nanoseconds at, std::function<void()> what) {
+  timers_.emplace(cycles_of(at).value, Timer{std::move(what)});
+  refresh_timer();
+}
+
+/// Ordered exits take place only when the core is the earliest; until then the core waits in the heap
+/// and leaves again through the pending stub.
+bool Engine::must_wait(Core& core, Exit& exit) {
+  if (ordering_.is_first(core)) {
+    ordering_.note_event(core);
+    return false;
+  }
+  wait_turn(core, exit);
+  return true;
+}
+
+void Engine::wait_turn(Core& core, const Exit& exit) {
+  core.deferred = exit;
+  core.resume = pending_stub;
+  core.state.rip = exit.pc;
+}
+
+std::uint64_t Engine::host_address(std::uint64_t pc) {
+  if (const Block* known = cache_.find(pc)) return known->host;
+  if (cache_.nearly_full()) flush_code();
+  const bool conservative = guest_code_.flags_live_everywhere();
+  const std::uint64_t host = translator_.translate(pc).host;
+  if (guest_code_.flags_live_everywhere() == conservative) return host;
+  flush_code();  // earlier translations assumed otherwise
+  return translator_.translate(pc).host;
+}
+
+void Engine::continue_at(Core& core, std::uint64_t pc) {
+  core.state.rip = pc;
+  core.resume = host_address(pc);
+}
+
+/// The core's registers are loaded from its thread when it next runs; until then the kernel may edit
+/// them.
+void Engine::resume_from_thread(Core& core) {
+  core.resume = attach_stub;
+  core.x87_used = 0;
+}
+
+void Engine::flush_code() {
+  cache_.flush();
+  guest_code_.forget();
+  for (Core* core : cores_) {
+    if (core->resume != pending_stub && core->resume != attach_stub) core->resume = resolve_stub;
+    core->checkpoint.resume = resolve_stub;
+    core->deferred.next_host = 0;
+  }
+}
+
+void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
+  guest_code_.forget();
+  if (cache_.covers(begin, end)) flush_code();
+}
+
+void Engine::handle_exit(Core& core) {
+  Exit* exit = core.exit;
+  if (exit->reason == ExitReason::kPending) exit = &core.deferred;
+  switch (exit->reason) {
+    case ExitReason::kLink:
+      link(core, *exit);
+      return;
+    case ExitReason::kIndirect:
+      indirect(core, *exit);
+      return;
+    case ExitReason::kAttach:
+      restore(core);
+      return;
+    case ExitReason::kResolve:
+      continue_at(core, core.state.rip);
+      return;
+    case ExitReason::kInterrupt:
+      interrupt(core);
+      return;
+    case ExitReason::kHostFault:
+      host_fault(core);
+      return;
+    case ExitReason::kFault:
+      raise_fault(core, exit->pc, SIGSEGV, SEGV_MAPERR, exit->pc);
+      return;
+    case ExitReason::kUnsupported:
+      unsupported(core, *exit);
+      return;
+    case ExitReason::kAbortsTransaction:
+      abort_transaction(core, machine::AbortCause::kInstruction);
+      return;
+    case ExitReason::kReadXcr:
+      core.state.gpr[kRax] = kVirtualXcr0;
+      core.state.gpr[kRdx] = 0;
+      next_instruction(core, *exit);
+      return;
+    default:
+      break;
+  }
+  if (must_wait(core, *exit)) return;
+  switch (exit->reason) {
+    case ExitReason::kSystemCall:
+      system_call(core, *exit);
+      return;
+    case ExitReason::kCpuid:
+      if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
+      virtual_cpuid(machine_, static_cast<unsigned>(cores_.size()), core.id.value, core.state.gpr);
+      next_instruction(core, *exit);
+      return;
+    case ExitReason::kReadClock:
+      read_clock(core, *exit);
+      return;
+    case ExitReason::kRandom:
+      random_number(core, *exit);
+      return;
+    case ExitReason::kTransactionBegin:
+      transaction_begin(core, *exit, false);
+      return;
+    case ExitReason::kAlwaysAbortBegin:
+      transaction_begin(core, *exit, true);
+      return;
+    case ExitReason::kTransactionEnd:
+      transaction_end(core, *exit);
+      return;
+    case ExitReason::kTransactionAbort:
+      if (!core.in_transaction) return next_instruction(core, *exit);
+      abort_transaction(core, machine::AbortCause::kExplicit, exit->detail);
+      return;
+    case ExitReason::kComplexAccess:
+      complex_access(core, *exit);
+      return;
+    default:
+      std::fprintf(stderr, "elision: internal error: exit %u\n", static_cast<unsigned>(exit->reason));
+      std::abort();
+  }
+}
+
+/// The vfork child ran on this process's memory; its parent's cores go on where they were.
+void Engine::after_vfork() {
+  ordering_ = *vfork_saved_;
+  vfork_saved_.reset();
+  vfork_child_ = false;
+  vfork_core_->in_heap = false;
+}
+
+void Engine::run_vfork_child(Thread& child_thread) {
+  vfork_child_ = true;
+  vfork_core_ = of(child_thread).core;
+  vfork_saved_ = std::make_unique<Ordering>(ordering_);
+  ordering_.clear();
+  restore(*vfork_core_);
+  ordering_.add(*vfork_core_);
+  for (;;) {
+    Core* core = ordering_.start_first();
+    if (core == nullptr) {
+      idle();
+      continue;
+    }
+    elision_enter(core);
+    core = current_core();
+    handle_exit(*core);
+    if (core->thread != nullptr && !core->in_heap) ordering_.add(*core);
+  }
+}
+
+void Engine::keep_only(Thread& survivor) {
+  EngineThread& thread = of(survivor);
+  for (Core* core : cores_) {
+    if (core->thread == &survivor) continue;
+    if (core->in_transaction) core->undo.restore();  // the fork copied memory in mid-transaction
+    core->in_transaction = 0;
+    core->thread = nullptr;
+    core->in_heap = false;
+  }
+  ordering_.clear();
+  queue_.clear();
+  timers_.clear();
+  refresh_timer();
+  std::vector<std::unique_ptr<EngineThread>> kept;
+  for (auto& each : threads_) {
+    if (each.get() == &thread) kept.push_back(std::move(each));
+  }
+  threads_ = std::move(kept);
+  ended_threads_.clear();
+  statistics_number_ = -1;
+  claim_statistics();
+}
+
+}  // namespace elision::vm

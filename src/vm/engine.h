@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The virtual machine of one process: virtual CPUs, their clocks, the threads on them, and what
+// happens when translated code leaves to the host.
+//
+// One host thread. run() always continues the core that is earliest in virtual time; ordered exits
+// (system calls, transaction begins and ends, clock reads) wait until their core is the earliest.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "machine/description.h"
+#include "machine/model.h"
+#include "vm/code_cache.h"
+#include "vm/core.h"
+#include "vm/guest_code.h"
+#include "vm/kernel.h"
+#include "vm/kernel/kernel_factory.h"
+#include "vm/light_path.h"
+#include "vm/options.h"
+#include "vm/ordering.h"
+#include "vm/translator.h"
+
+namespace elision::vm {
+
+/// A guest thread and where it stands.
+struct EngineThread {
+  enum class State { kQueued, kOnCore, kParked, kEnded };
+
+  Thread thread;
+  State state = State::kQueued;
+  Core* core = nullptr;  // while on one
+  unsigned last_cpu = 0;
+  Cycles available{0};  // queued: not before
+  bool wants_signals = false;
+  std::uint64_t park_number = 0;  // distinguishes this wait from earlier ones
+  std::function<void()> on_timeout;
+  // statistics
+  Cycles started{0};
+  Cycles on_core_since{0};
+  std::uint64_t instructions_at_start = 0;
+  std::uint64_t busy_cycles = 0;
+  std::uint64_t instructions = 0;
+};
+
+class Engine final : public EngineServices, public machine::AbortSink {
+ public:
+  Engine(const Options& options, const machine::Description& machine, std::string machine_name);
+  ~Engine() override;
+
+  /// Loads `program` and runs it; the process ends when the guest does. Returns an error only if the
+  /// program could not be loaded.
+  std::string run_program(const CheckedProgram& program, std::vector<std::string> environment,
+                          const MachineIdentity& identity, const ProcessOrigin& origin);
+
+  // EngineServices
+  Nanoseconds now(const Thread& thread) const override;
+  std::uint64_t random() override { return random_.next(); }
+  unsigned cpu_count() const override { return static_cast<unsigned>(cores_.size()); }
+  unsigned cpu_of(const Thread& thread) const override;
+  Thread& create_thread(const GuestState& state, Thread& creator) override;
+  void end_thread(Thread& thread) override;
+  void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override;
+  void unpark(Thread& thread, const Thread* waker) override;
+  bool is_parked(const Thread& thread) const override;
+  void yield(Thread& thread) override;
+  void affinity_changed(Thread& thread) override;
+  std::vector<Thread*> threads() override;
+  void request_signal_delivery(Thread& thread) override;
+  void call_at(Nanoseconds at, std::function<void()> what) override;
+  void forget_code(std::uint64_t begin, std::uint64_t end) override;
+  void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
+  void keep_only(Thread& survivor) override;
+  [[noreturn]] void run_vfork_child(Thread& child_thread) override;
+  void write_statistics(int exit_status) override;
+
+  // machine::AbortSink
+  void on_abort(CpuId victim, machine::AbortCause cause, LineAddr line, CpuId requester, Cycles now) override;
+
+ private:
+  // engine.cc
+  [[noreturn]] void run();
+  void idle();
+  void fire_timers();
+  void refresh_timer();
+  void handle_exit(Core& core);
+  bool must_wait(Core& core, Exit& exit);
+  void wait_turn(Core& core, const Exit& exit);
+  void continue_at(Core& core, std::uint64_t pc);
+  std::uint64_t host_address(std::uint64_t pc);
+  void flush_code();
+  void resume_from_thread(Core& core);
+  void claim_statistics();
+  nlohmann::ordered_json thread_statistics(const EngineThread& thread) const;
+  void install_stubs();
+  void after_vfork();
+
+  // exits.cc
+  void link(Core& core, Exit& exit);
+  void indirect(Core& core, Exit& exit);
+  void next_instruction(Core& core, Exit& exit);
+  void system_call(Core& core, Exit& exit);
+  void read_clock(Core& core, Exit& exit);
+  void random_number(Core& core, Exit& exit);
+  void transaction_begin(Core& core, Exit& exit, bool always_abort);
+  void transaction_end(Core& core, Exit& exit);
+  void abort_transaction(Core& core, machine::AbortCause cause, unsigned immediate = 0);
+  void complex_access(Core& core, Exit& exit);
+  void interrupt(Core& core);
+  void unsupported(Core& core, Exit& exit);
+  void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
+  void host_fault(Core& core);
+  void charge(Core& core, std::uint32_t cycles) { core.advance_to(core.clock() + Cycles(cycles)); }
+
+  // threads.cc
+  static EngineThread& of(const Thread& thread) { return *static_cast<EngineThread*>(thread.engine); }
+  void capture(Core& core);
+  void restore(Core& core);
+  void attach(EngineThread& thread, Core& core, Cycles at);
+  void detach(Core& core);
+  void make_runnable(EngineThread& thread, Cycles at);
+  Core* idle_core_for(const EngineThread& thread);
+  void fill(Core& core, Cycles at);
+  void preempt(Core& core);
+  void deliver_signals(Core& core);
+  Cycles cycles_of(Nanoseconds time) const;
+  Nanoseconds nanoseconds_of(Cycles time) const;
+  void first_interrupt_after(Core& core);
+
+  Options options_;
+  machine::Description machine_;
+  std::string machine_name_;
+  std::string program_;
+  std::vector<Core*> cores_;
+  std::unique_ptr<machine::Model> model_;
+  Ordering ordering_;
+  CodeCache cache_;
+  GuestCode guest_code_;
+  Translator translator_;
+  std::unique_ptr<GuestKernel> kernel_;
+  Random random_;
+  std::vector<std::unique_ptr<EngineThread>> threads_;
+  std::vector<std::unique_ptr<EngineThread>> ended_threads_;
+  std::vector<EngineThread*> queue_;
+  struct Timer {
+    std::function<void()> what;
+  };
+  std::multimap<std::uint64_t, Timer> timers_;  // by cycle
+  Cycles engine_time_{0};                       // while no core runs
+  std::uint64_t polls_ = 0;
+  int statistics_number_ = -1;
+  bool vfork_child_ = false;  // memory is the suspended parent's
+  std::unique_ptr<Ordering> vfork_saved_;
+  Core* vfork_core_ = nullptr;
+};
+
+/// The engine of this process (for the host signal handlers).
+extern Engine* the_engine;
+
+}  // namespace elision::vm

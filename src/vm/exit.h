@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What translated code leaves behind for the slow path (Hook) and for the engine (Exit).
+//
+// Both lie below 2 GB in the cache's metadata region. Freestanding: the light path reads hooks.
+#pragma once
+
+#include <cstdint>
+
+namespace elision::vm {
+
+/// A memory access of translated code, for its slow path. Read by the light path.
+struct Hook {
+  std::uint64_t retry;  // host address in front of the instruction's first hook
+  std::uint64_t done;   // host address behind this hook's check
+  std::uint64_t pc;     // the instruction
+  std::uint32_t size;   // bytes
+  std::uint8_t kind;    // machine::AccessKind
+  std::uint8_t reserved = 0;
+  std::uint16_t address_sources;  // registers on whose missed loads the address may depend
+  std::uint16_t results;          // registers that carry the loaded value at the end of the block
+};
+
+enum class ExitReason : std::uint8_t {
+  kLink,      // a direct branch whose target is not linked yet
+  kIndirect,  // an indirect branch not in the table; target in Core::exit_value
+  kSystemCall,
+  kCpuid,
+  kReadClock,
+  kReadXcr,
+  kTransactionBegin,
+  kAlwaysAbortBegin,
+  kTransactionEnd,
+  kTransactionAbort,   // value: the immediate
+  kAbortsTransaction,  // an instruction that cannot run inside a transaction, met inside one
+  kRandom,
+  kComplexAccess,  // gather, masked move, bit string: addresses come from registers
+  kUndefined,      // raises the signal that the hardware would
+  kUnsupported,
+  kPending,    // a suspended core continues an exit that had to wait its turn
+  kResolve,    // continue at state.rip
+  kInterrupt,  // budget used up and something is due
+  kAttach,     // a thread was put on the core: load its registers
+  kHostFault,  // a host signal in translated code
+  kFault,      // nothing can be executed at pc
+};
+
+/// Why translated code left to the engine.
+struct Exit {
+  ExitReason reason;
+  std::uint8_t length = 0;  // of the instruction
+  std::uint16_t detail = 0;
+  std::uint64_t pc = 0;           // of the instruction; of the target for kLink
+  std::uint64_t target = 0;       // fallback address for transaction begins
+  std::uint64_t next_host = 0;    // continue here (0: translate)
+  std::uint8_t* patch = nullptr;  // kLink: the displacement to write
+};
+
+}  // namespace elision::vm

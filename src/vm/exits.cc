@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine does when translated code leaves to it.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "vm/engine.h"
+#include "vm/host_faults.h"
+#include "vm/stubs.h"
+
+namespace elision::vm {
+
+void Engine::link(Core& core, Exit& exit) {
+  const std::uint64_t flushes = cache_.flushes();
+  const std::uint64_t target = exit.pc;
+  std::uint8_t* patch = exit.patch;
+  continue_at(core, target);
+  if (cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
+}
+
+void Engine::indirect(Core& core, Exit&) {
+  const std::uint64_t target = core.exit_value;
+  if (!guest_code_.flags_live_everywhere() && guest_code_.reads_incoming_flags(target)) {
+    guest_code_.assume_flags_live();
+    flush_code();
+  }
+  continue_at(core, target);
+  CodeCache::remember_branch(target, core.resume);
+}
+
+/// Goes on behind the instruction that made the exit; the place is remembered in the exit.
+void Engine::next_instruction(Core& core, Exit& exit) {
+  core.state.rip = exit.pc + exit.length;
+  if (exit.next_host != 0) {
+    core.resume = exit.next_host;
+    return;
+  }
+  if (exit.reason == ExitReason::kComplexAccess) return continue_at(core, exit.pc);  // the cache was flushed
+  const std::uint64_t flushes = cache_.flushes();
+  const bool remembers = &exit != &core.deferred;
+  continue_at(core, exit.pc + exit.length);
+  if (remembers && cache_.flushes() == flushes) exit.next_host = core.resume;
+}
+
+void Engine::system_call(Core& core, Exit& exit) {
+  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
+  charge(core, machine_.instructions.syscall_cycles);
+  Thread& thread = *core.thread;
+  const std::uint64_t pc = exit.pc;
+  const std::uint64_t next_pc = pc + exit.length;
+  core.state.rip = next_pc;
+  core.state.gpr[kRcx] = next_pc;
+  capture(core);
+  core.state.gpr[kR11] = thread.state.gpr[kR11] = thread.state.rflags;
+  const SyscallOutcome outcome = kernel_->system_call(thread);
+  if (outcome == SyscallOutcome::kExited || outcome == SyscallOutcome::kParked) return;
+  if (core.thread != &thread) return;  // yielded or migrated: the state waits in the thread
+  if (outcome == SyscallOutcome::kRestart) thread.state.rip = pc;
+  if (of(thread).wants_signals) {
+    of(thread).wants_signals = false;
+    kernel_->deliver_signals(thread);
+    if (core.thread != &thread) return;
+  }
+  restore(core);
+}
+
+void Engine::read_clock(Core& core, Exit& exit) {
+  charge(core, machine_.instructions.rdtsc_cycles);
+  const std::uint64_t now = model_->settle(core.id, core.clock()).value;
+  core.state.gpr[kRax] = now & 0xffffffffu;
+  core.state.gpr[kRdx] = now >> 32;
+  if (exit.detail != 0) core.state.gpr[kRcx] = core.id.value;  // RDTSCP: IA32_TSC_AUX
+  next_instruction(core, exit);
+}
+
+/// RDRAND and RDSEED: from the seed; always succeeds.
+void Engine::random_number(Core& core, Exit& exit) {
+  const auto* code = reinterpret_cast<const std::uint8_t*>(exit.pc);
+  const Instruction i = decode(exit.pc, {code, exit.length});
+  const unsigned reg = static_cast<unsigned>(__builtin_ctz(i.gpr_write));
+  const bool wide = (i.bytes[0] & 0xf8) == 0x48;
+  const bool half = i.bytes[0] == 0x66;
+  const std::uint64_t value = random_.next();
+  std::uint64_t& into = core.state.gpr[reg];
+  into = wide ? value : half ? (into & ~0xffffull) | (value & 0xffff) : value & 0xffffffffu;
+  core.flags_slot = 0x0300;  // CF alone
+  next_instruction(core, exit);
+}
+
+void Engine::transaction_begin(Core& core, Exit& exit, bool always_abort) {
+  if (core.in_transaction) {
+    if (++core.nesting > machine_.transactions.nesting_limit)
+      return abort_transaction(core, machine::AbortCause::kNested);
+    return next_instruction(core, exit);
+  }
+  const std::uint64_t fallback_host = host_address(exit.target);
+  Checkpoint& saved = core.checkpoint;
+  std::memcpy(saved.state.gpr, core.state.gpr, sizeof saved.state.gpr);
+  std::memcpy(saved.state.ymm, core.state.ymm, sizeof saved.state.ymm);
+  saved.state.mxcsr = core.state.mxcsr;
+  saved.state.rip = exit.target;
+  saved.resume = fallback_host;
+  saved.flags_slot = core.flags_slot;
+  saved.direction_flag = core.direction_flag;
+  core.nesting = 1;
+  core.in_transaction = always_abort ? 3 : 1;
+  core.undo.clear();
+  core.advance_to(model_->begin(core.id, core.clock(), always_abort));
+  next_instruction(core, exit);
+}
+
+void Engine::transaction_end(Core& core, Exit& exit) {
+  if (!core.in_transaction) return raise_fault(core, exit.pc, SIGSEGV, SI_KERNEL, 0);  // #GP(0)
+  if (core.nesting > 1) {
+    --core.nesting;
+    return next_instruction(core, exit);
+  }
+  if (core.always_abort()) return abort_transaction(core, machine::AbortCause::kCommitInAlwaysAbort);
+  if (model_->spurious_abort_due(core.id, core.clock()))
+    return abort_transaction(core, machine::AbortCause::kSpurious);
+  core.advance_to(model_->commit(core.id, core.clock()));
+  core.in_transaction = 0;
+  core.nesting = 0;
+  core.undo.clear();
+  next_instruction(core, exit);
+}
+
+void Engine::abort_transaction(Core& core, machine::AbortCause cause, unsigned immediate) {
+  const Cycles clock = model_->abort(core.id, core.clock(), cause);
+  roll_back(core, cause, immediate, clock);
+  core.state.x87_used = core.x87_used;
+}
+
+void Engine::on_abort(CpuId victim, machine::AbortCause cause, LineAddr, CpuId, Cycles now) {
+  Core& core = *cores_[victim.value];
+  roll_back(core, cause, 0, now + model_->abort_cost());
+  if (core.in_heap) ordering_.moved(core);
+}
+
+void Engine::interrupt(Core& core) {
+  if (core.clock() < core.next_interrupt) return;  // a timer of the engine's: run() fires it
+  if (core.in_transaction) abort_transaction(core, machine::AbortCause::kInterrupt);
+  charge(core, machine_.system.timer_interrupt_cycles);
+  first_interrupt_after(core);
+  kernel_->poll_events();
+  if (core.thread == nullptr) return;
+  deliver_signals(core);
+  if (core.thread != nullptr && core.clock() >= core.slice_end) preempt(core);
+}
+
+void Engine::unsupported(Core& core, Exit& exit) {
+  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
+  const auto* code = reinterpret_cast<const std::uint8_t*>(exit.pc);
+  char bytes[3 * 15 + 1] = {};
+  for (unsigned k = 0; k < (exit.length == 0 ? 8u : exit.length); ++k)
+    std::snprintf(bytes + 3 * k, 4, " %02x", code[k]);
+  const Instruction i = decode(exit.pc, {code, exit.length == 0 ? 8u : exit.length});
+  std::fprintf(stderr, "elision vm: instruction %s (%s ) at 0x%llx is not supported\n",
+               exit.length == 0 ? "unknown" : mnemonic_name(i), bytes,
+               static_cast<unsigned long long>(exit.pc));
+  raise_fault(core, exit.pc, SIGILL, ILL_ILLOPC, exit.pc);
+}
+
+/// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
+void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address) {
+  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kFault);
+  core.state.rip = pc;
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = code;
+  info.si_addr = reinterpret_cast<void*>(address);
+  Thread& thread = *core.thread;
+  capture(core);
+  kernel_->fault(thread, signal, info);
+  if (core.thread == &thread) restore(core);
+}
+
+/// A host signal in translated code: finds the guest's instruction and undoes what a rewritten one
+/// had borrowed.
+void Engine::host_fault(Core& core) {
+  const siginfo_t& info = host_fault_info();
+  const std::uint64_t host = core.exit_value;
+  const Block* block = cache_.find_host(host);
+  if (block == nullptr) {
+    std::fprintf(stderr, "elision: internal error: fault at %#llx in no translated block\n",
+                 static_cast<unsigned long long>(host));
+    std::abort();
+  }
+  const HostRange& range = block->range_of(host);
+  core.state.rip = block->pc + range.guest_offset;
+  if (info.si_signo == SIGTRAP) ++core.state.rip;  // INT3 is a trap: RIP is behind it
+  if (range.spilled == kRcx) {
+    core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
+  } else if (range.spilled >= 0) {
+    core.state.gpr[range.spilled] = core.scratch[0];
+  }
+  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kFault);
+  Thread& thread = *core.thread;
+  capture(core);
+  kernel_->fault(thread, info.si_signo, info);
+  if (core.thread == &thread) restore(core);
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading guest code: one basic block at a time, and what is live where.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "vm/instruction.h"
+
+namespace elision::vm {
+
+/// A decoded block with liveness: live_gpr[i] and live_flags[i] hold in front of instruction i.
+struct DecodedBlock {
+  std::vector<Instruction> instructions;
+  std::vector<std::uint16_t> live_gpr;
+  std::vector<std::uint32_t> live_flags;
+  bool unreadable = false;  // nothing can be executed at the block's address
+};
+
+class GuestCode {
+ public:
+  static constexpr std::size_t kMaxInstructions = 64;
+
+  /// `executable_end(pc)`: the end of the mapping around pc if the guest may execute there, else 0.
+  explicit GuestCode(std::function<std::uint64_t(std::uint64_t)> executable_end)
+      : executable_end_(std::move(executable_end)) {}
+
+  /// Decodes from `pc` to the first branch, or kMaxInstructions.
+  DecodedBlock block(std::uint64_t pc);
+
+  /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls,
+  /// returns and indirect jumps, as compilers treat them, unless assume_flags_live().
+  std::uint32_t flags_live_at(std::uint64_t pc);
+  /// From now on flags are live at indirect branches too: some code passes them that way.
+  void assume_flags_live() {
+    flags_live_everywhere_ = true;
+    forget();
+  }
+  bool flags_live_everywhere() const { return flags_live_everywhere_; }
+  /// True if the code at `pc` certainly reads a flag that it has not written.
+  bool reads_incoming_flags(std::uint64_t pc);
+  /// Forgets what was learned about code that may have changed.
+  void forget() { peeked_.clear(); }
+
+ private:
+  struct Peek {
+    std::uint32_t live;  // may be read
+    std::uint32_t read;  // certainly read
+  };
+  Peek peek(std::uint64_t pc);
+  std::uint32_t flags_live_after(const Instruction& last);
+  void analyse_liveness(DecodedBlock& block);
+
+  std::function<std::uint64_t(std::uint64_t)> executable_end_;
+  std::unordered_map<std::uint64_t, Peek> peeked_;
+  bool flags_live_everywhere_ = false;
+};
+
+}  // namespace elision::vm

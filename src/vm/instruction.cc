@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/instruction.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace elision::vm {
+namespace {
+
+using Kind = InstructionClass;
+
+const ZydisDecoder& decoder() {
+  static const ZydisDecoder instance = [] {
+    ZydisDecoder d;
+    ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return d;
+  }();
+  return instance;
+}
+
+int gpr_number(ZydisRegister reg) {
+  const ZydisRegister full = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  if (full < ZYDIS_REGISTER_RAX || full > ZYDIS_REGISTER_R15) return kNoRegister;
+  return full - ZYDIS_REGISTER_RAX;
+}
+
+int vector_number(ZydisRegister reg) {
+  const ZydisRegister full = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+  if (full < ZYDIS_REGISTER_ZMM0 || full > ZYDIS_REGISTER_ZMM15) return kNoRegister;
+  return full - ZYDIS_REGISTER_ZMM0;
+}
+
+bool is_x87_register(ZydisRegister reg) {
+  return (reg >= ZYDIS_REGISTER_ST0 && reg <= ZYDIS_REGISTER_ST7) ||
+         (reg >= ZYDIS_REGISTER_MM0 && reg <= ZYDIS_REGISTER_MM7) || reg == ZYDIS_REGISTER_X87CONTROL ||
+         reg == ZYDIS_REGISTER_X87STATUS || reg == ZYDIS_REGISTER_X87TAG;
+}
+
+bool needs_avx512(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  if (d.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX || d.encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX)
+    return true;
+  for (unsigned i = 0; i < d.operand_count; ++i) {
+    if (operands[i].type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
+    const ZydisRegister reg = operands[i].reg.value;
+    if (reg >= ZYDIS_REGISTER_K0 && reg <= ZYDIS_REGISTER_K7) return true;
+  }
+  return false;
+}
+
+Kind string_or_plain(const ZydisDecodedInstruction& d) {
+  switch (d.meta.category) {
+    case ZYDIS_CATEGORY_STRINGOP:
+      return Kind::kString;
+    case ZYDIS_CATEGORY_AVX2GATHER:
+      return Kind::kGather;
+    default:
+      return Kind::kPlain;
+  }
+}
+
+Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  const bool direct = d.operand_count > 0 && operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+  switch (d.mnemonic) {
+    case ZYDIS_MNEMONIC_JMP:
+      return direct ? Kind::kJump : Kind::kIndirectJump;
+    case ZYDIS_MNEMONIC_CALL:
+      return direct ? Kind::kCall : Kind::kIndirectCall;
+    case ZYDIS_MNEMONIC_RET:
+      return Kind::kReturn;
+    case ZYDIS_MNEMONIC_LOOP:
+    case ZYDIS_MNEMONIC_LOOPE:
+    case ZYDIS_MNEMONIC_LOOPNE:
+    case ZYDIS_MNEMONIC_JRCXZ:
+    case ZYDIS_MNEMONIC_JECXZ:
+      return Kind::kLoop;
+    case ZYDIS_MNEMONIC_SYSCALL:
+      return Kind::kSystemCall;
+    case ZYDIS_MNEMONIC_CPUID:
+      return Kind::kCpuid;
+    case ZYDIS_MNEMONIC_RDTSC:
+    case ZYDIS_MNEMONIC_RDTSCP:
+      return Kind::kReadClock;
+    case ZYDIS_MNEMONIC_XGETBV:
+      return Kind::kReadXcr;
+    case ZYDIS_MNEMONIC_XBEGIN:
+      return Kind::kTransactionBegin;
+    case ZYDIS_MNEMONIC_XEND:
+      return Kind::kTransactionEnd;
+    case ZYDIS_MNEMONIC_XABORT:
+      return Kind::kTransactionAbort;
+    case ZYDIS_MNEMONIC_XTEST:
+      return Kind::kTransactionTest;
+    case ZYDIS_MNEMONIC_PAUSE:
+      return Kind::kPause;
+    case ZYDIS_MNEMONIC_CLD:
+    case ZYDIS_MNEMONIC_STD:
+      return Kind::kDirection;
+    case ZYDIS_MNEMONIC_WRFSBASE:
+      return Kind::kWriteFsBase;
+    case ZYDIS_MNEMONIC_RDRAND:
+    case ZYDIS_MNEMONIC_RDSEED:
+      return Kind::kRandom;
+    case ZYDIS_MNEMONIC_MFENCE:
+    case ZYDIS_MNEMONIC_LFENCE:
+    case ZYDIS_MNEMONIC_SFENCE:
+      return Kind::kSerializing;
+    case ZYDIS_MNEMONIC_UD0:
+    case ZYDIS_MNEMONIC_UD1:
+    case ZYDIS_MNEMONIC_UD2:
+    case ZYDIS_MNEMONIC_INT1:
+    case ZYDIS_MNEMONIC_INT3:
+    case ZYDIS_MNEMONIC_HLT:
+      return Kind::kUndefined;
+    case ZYDIS_MNEMONIC_INT:  // the 32-bit system call gate
+    case ZYDIS_MNEMONIC_SYSENTER:
+    case ZYDIS_MNEMONIC_RDGSBASE:  // gs is the engine's
+    case ZYDIS_MNEMONIC_WRGSBASE:
+    case ZYDIS_MNEMONIC_SWAPGS:
+      return Kind::kUnsupported;
+    case ZYDIS_MNEMONIC_BT:
+    case ZYDIS_MNEMONIC_BTS:
+    case ZYDIS_MNEMONIC_BTR:
+    case ZYDIS_MNEMONIC_BTC:
+      return operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER
+                 ? Kind::kBitString
+                 : Kind::kPlain;
+    case ZYDIS_MNEMONIC_VMASKMOVPS:
+    case ZYDIS_MNEMONIC_VMASKMOVPD:
+    case ZYDIS_MNEMONIC_VPMASKMOVD:
+    case ZYDIS_MNEMONIC_VPMASKMOVQ:
+    case ZYDIS_MNEMONIC_MASKMOVDQU:
+    case ZYDIS_MNEMONIC_VMASKMOVDQU:
+    case ZYDIS_MNEMONIC_MASKMOVQ:
+      return Kind::kMaskedMove;
+    case ZYDIS_MNEMONIC_XSAVE:
+    case ZYDIS_MNEMONIC_XSAVE64:
+    case ZYDIS_MNEMONIC_XSAVEC:
+    case ZYDIS_MNEMONIC_XSAVEC64:
+    case ZYDIS_MNEMONIC_XSAVEOPT:
+    case ZYDIS_MNEMONIC_XSAVEOPT64:
+    case ZYDIS_MNEMONIC_XRSTOR:
+    case ZYDIS_MNEMONIC_XRSTOR64:
+    case ZYDIS_MNEMONIC_FXSAVE:
+    case ZYDIS_MNEMONIC_FXSAVE64:
+    case ZYDIS_MNEMONIC_FXRSTOR:
+    case ZYDIS_MNEMONIC_FXRSTOR64:
+      return Kind::kStateSave;
+    default:
+      break;
+  }
+  switch (d.meta.category) {
+    case ZYDIS_CATEGORY_COND_BR:
+      return Kind::kConditionalJump;
+    case ZYDIS_CATEGORY_SYSTEM:
+    case ZYDIS_CATEGORY_INTERRUPT:
+    case ZYDIS_CATEGORY_IO:
+    case ZYDIS_CATEGORY_IOSTRINGOP:
+    case ZYDIS_CATEGORY_SYSRET:
+    case ZYDIS_CATEGORY_VTX:
+    case ZYDIS_CATEGORY_SGX:
+      return Kind::kUndefined;  // privileged: faults as natively
+    default:
+      return string_or_plain(d);
+  }
+}
+
+bool aborts_transaction(const ZydisDecodedInstruction& d) {
+  switch (d.mnemonic) {
+    case ZYDIS_MNEMONIC_MOVNTI:
+    case ZYDIS_MNEMONIC_MOVNTQ:
+    case ZYDIS_MNEMONIC_MOVNTDQ:
+    case ZYDIS_MNEMONIC_MOVNTPS:
+    case ZYDIS_MNEMONIC_MOVNTPD:
+    case ZYDIS_MNEMONIC_VMOVNTDQ:
+    case ZYDIS_MNEMONIC_VMOVNTPS:
+    case ZYDIS_MNEMONIC_VMOVNTPD:
+    case ZYDIS_MNEMONIC_MASKMOVDQU:
+    case ZYDIS_MNEMONIC_CLFLUSH:
+    case ZYDIS_MNEMONIC_CLFLUSHOPT:
+    case ZYDIS_MNEMONIC_CLWB:
+    case ZYDIS_MNEMONIC_POPFQ:
+    case ZYDIS_MNEMONIC_POPF:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool shift_by_zero(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  if (d.meta.category != ZYDIS_CATEGORY_SHIFT && d.meta.category != ZYDIS_CATEGORY_ROTATE) return false;
+  for (unsigned i = 1; i < d.operand_count_visible; ++i)
+    if (operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+      return (operands[i].imm.value.u & (operands[0].size == 64 ? 63 : 31)) == 0;
+  return false;
+}
+
+void note_register(Instruction& out, const ZydisDecodedOperand& operand) {
+  const bool reads = operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+  const bool writes = operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+  const ZydisRegister reg = operand.reg.value;
+  if (is_x87_register(reg)) out.x87 = true;
+  if (const int gpr = gpr_number(reg); gpr != kNoRegister) {
+    const auto bit = static_cast<std::uint16_t>(1u << gpr);
+    const bool whole = operand.size >= 32 && (operand.actions & ZYDIS_OPERAND_ACTION_WRITE);
+    if (reads || (writes && !whole)) out.gpr_read |= bit;
+    if (writes) out.gpr_write |= bit;
+    if (whole) out.gpr_kill |= bit;
+  } else if (const int vector = vector_number(reg); vector != kNoRegister) {
+    if (reads) out.vector_read |= static_cast<std::uint16_t>(1u << vector);
+    if (writes) out.vector_write |= static_cast<std::uint16_t>(1u << vector);
+  }
+}
+
+MemoryOperand memory_operand(const Instruction& out, const ZydisDecodedInstruction& d,
+                             const ZydisDecodedOperand& operand) {
+  MemoryOperand m;
+  if (operand.mem.segment == ZYDIS_REGISTER_FS) m.segment = Segment::kFs;
+  if (operand.mem.segment == ZYDIS_REGISTER_GS) m.segment = Segment::kGs;
+  m.displacement = operand.mem.disp.value;
+  m.address_size_32 = d.address_width == 32;
+  if (operand.mem.base == ZYDIS_REGISTER_RIP || operand.mem.base == ZYDIS_REGISTER_EIP) {
+    m.rip_relative = true;
+    m.displacement += static_cast<std::int64_t>(out.next());
+  } else if (operand.mem.base != ZYDIS_REGISTER_NONE) {
+    m.base = gpr_number(operand.mem.base);
+  }
+  if (operand.mem.index != ZYDIS_REGISTER_NONE) m.index = gpr_number(operand.mem.index);
+  m.scale = operand.mem.scale == 0 ? 1 : operand.mem.scale;
+  return m;
+}
+
+void note_memory(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand& operand) {
+  const MemoryOperand m = memory_operand(out, d, operand);
+  if (m.base != kNoRegister) out.gpr_read |= static_cast<std::uint16_t>(1u << m.base);
+  if (m.index != kNoRegister && out.kind != Kind::kGather)
+    out.gpr_read |= static_cast<std::uint16_t>(1u << m.index);
+  if (operand.mem.type == ZYDIS_MEMOP_TYPE_AGEN || d.meta.category == ZYDIS_CATEGORY_NOP ||
+      d.meta.category == ZYDIS_CATEGORY_WIDENOP || d.meta.category == ZYDIS_CATEGORY_PREFETCH ||
+      out.accesses == 2)
+    return;
+  MemoryAccess& access = out.access[out.accesses++];
+  access.operand = m;
+  access.size = operand.size / 8;
+  access.read = operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+  access.write = operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+}
+
+/// Stack operations: Zydis gives [RSP]; what is meant is the slot below (push) or at RSP, whole.
+void fix_stack_access(Instruction& out, const ZydisDecodedInstruction& d) {
+  for (unsigned i = 0; i < out.accesses; ++i) {
+    MemoryAccess& access = out.access[i];
+    const bool hidden_slot = access.operand.base == kRsp && access.operand.index == kNoRegister &&
+                             access.operand.displacement == 0 && i + 1 == out.accesses;
+    const bool pushes = d.meta.category == ZYDIS_CATEGORY_PUSH || out.kind == Kind::kCall ||
+                        out.kind == Kind::kIndirectCall || d.mnemonic == ZYDIS_MNEMONIC_ENTER;
+    if (hidden_slot && pushes && access.write)
+      access.operand.displacement = -static_cast<std::int64_t>(access.size);
+  }
+  // POP [mem] with an RSP base computes the address after the increment.
+  if (d.mnemonic == ZYDIS_MNEMONIC_POP && out.accesses == 2 && out.access[0].operand.base == kRsp)
+    out.access[0].operand.displacement += 8;
+}
+
+void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  if (d.cpu_flags == nullptr) return;
+  const std::uint32_t written =
+      (d.cpu_flags->modified | d.cpu_flags->set_0 | d.cpu_flags->set_1 | d.cpu_flags->undefined) &
+      kArithmeticFlags;
+  out.flags_read = d.cpu_flags->tested & kArithmeticFlags;
+  bool certain = !shift_by_zero(d, operands);
+  for (unsigned i = 0; i < d.operand_count; ++i)
+    if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].reg.value == ZYDIS_REGISTER_RFLAGS)
+      certain = certain && (operands[i].actions & ZYDIS_OPERAND_ACTION_CONDWRITE) == 0;
+  if (certain) out.flags_kill = written;
+  if (d.mnemonic == ZYDIS_MNEMONIC_PUSHFQ || d.mnemonic == ZYDIS_MNEMONIC_PUSHF ||
+      d.mnemonic == ZYDIS_MNEMONIC_SYSCALL)
+    out.flags_read = kArithmeticFlags;
+}
+
+/// The two instructions that only the virtual CPU has (abi/virtual_cpu.h); Zydis does not know them.
+bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
+  static constexpr std::uint8_t kTest[] = {0xf3, 0x0f, 0x01, 0xd6};
+  static constexpr std::uint8_t kBegin[] = {0xf3, 0xc7, 0xf8};
+  if (bytes.size() >= 4 && std::memcmp(bytes.data(), kTest, 4) == 0) {
+    out.kind = Kind::kAlwaysAbortTest;
+    out.length = 4;
+    out.flags_kill = kArithmeticFlags;
+    return true;
+  }
+  if (bytes.size() >= 7 && std::memcmp(bytes.data(), kBegin, 3) == 0) {
+    std::int32_t relative;
+    std::memcpy(&relative, bytes.data() + 3, 4);
+    out.kind = Kind::kAlwaysAbortBegin;
+    out.length = 7;
+    out.target = out.pc + 7 + static_cast<std::uint64_t>(static_cast<std::int64_t>(relative));
+    out.gpr_read = 1u << kRax;
+    out.flags_read = kArithmeticFlags;
+    return true;
+  }
+  return false;
+}
+
+void note_operands(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  for (unsigned i = 0; i < d.operand_count; ++i) {
+    if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER) note_register(out, operands[i]);
+    if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) note_memory(out, d, operands[i]);
+  }
+  fix_stack_access(out, d);
+  // A 32-bit CMOV writes its register in every case, but the value depends on the old one.
+  if (d.meta.category == ZYDIS_CATEGORY_CMOV) {
+    out.gpr_read |= out.gpr_write;
+    out.gpr_kill = 0;
+  }
+  if (d.mnemonic == ZYDIS_MNEMONIC_CMPXCHG || d.mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||
+      d.mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B) {
+    out.gpr_read |= out.gpr_write;
+    out.gpr_kill = 0;
+    for (unsigned i = 0; i < out.accesses; ++i) out.access[i].read = out.access[i].write = true;
+  }
+}
+
+void note_target(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  if (operands[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !operands[0].imm.is_relative) return;
+  ZyanU64 target = 0;
+  ZydisCalcAbsoluteAddress(&d, &operands[0], out.pc, &target);
+  out.target = target;
+}
+
+}  // namespace
+
+bool Instruction::ends_block() const {
+  switch (kind) {
+    case Kind::kJump:
+    case Kind::kConditionalJump:
+    case Kind::kLoop:
+    case Kind::kCall:
+    case Kind::kReturn:
+    case Kind::kIndirectJump:
+    case Kind::kIndirectCall:
+    case Kind::kSystemCall:
+    case Kind::kTransactionBegin:
+    case Kind::kAlwaysAbortBegin:
+    case Kind::kTransactionEnd:
+    case Kind::kTransactionAbort:
+    case Kind::kUndefined:
+    case Kind::kUnsupported:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
+  Instruction out;
+  out.pc = pc;
+  std::memcpy(out.bytes, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof out.bytes));
+  if (decode_virtual(out, bytes)) return out;
+  ZydisDecodedInstruction d;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), bytes.data(), std::min<std::size_t>(bytes.size(), 15),
+                                           &d, operands)))
+    return out;
+  out.length = d.length;
+  out.mnemonic = static_cast<std::uint16_t>(d.mnemonic);
+  out.kind = needs_avx512(d, operands) ? Kind::kUnsupported : classify(d, operands);
+  note_operands(out, d, operands);
+  note_flags(out, d, operands);
+  note_target(out, d, operands);
+  if (out.kind == Kind::kConditionalJump) out.condition = d.opcode & 15;
+  out.locked =
+      (d.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 || (d.mnemonic == ZYDIS_MNEMONIC_XCHG && out.accesses > 0);
+  out.rep = (d.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE)) != 0;
+  out.repne = (d.attributes & ZYDIS_ATTRIB_HAS_REPNE) != 0;
+  out.x87 = out.x87 || d.meta.category == ZYDIS_CATEGORY_X87_ALU || d.meta.isa_ext == ZYDIS_ISA_EXT_MMX;
+  out.aborts_transaction = aborts_transaction(d) || out.x87;
+  for (unsigned i = 0; i < out.accesses; ++i) {
+    if (out.access[i].operand.segment == Segment::kGs) out.kind = Kind::kUnsupported;
+    if (out.access[i].operand.rip_relative) out.displacement_offset = d.raw.disp.offset;
+  }
+  if (d.raw.disp.size == 32 && (d.raw.modrm.mod == 0 && d.raw.modrm.rm == 5) && d.raw.modrm.offset != 0)
+    out.displacement_offset = d.raw.disp.offset;  // LEA, prefetches and NOPs too
+  out.immediate_bytes =
+      static_cast<std::uint8_t>(out.displacement_offset != 0 ? out.length - out.displacement_offset - 4 : 0);
+  return out;
+}
+
+const char* mnemonic_name(const Instruction& instruction) {
+  const char* name = ZydisMnemonicGetString(static_cast<ZydisMnemonic>(instruction.mnemonic));
+  return name == nullptr ? "unknown" : name;
+}
+
+}  // namespace elision::vm

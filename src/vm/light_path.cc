@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/light_path.h"
+
+#include "vm/code_cache.h"
+#include "vm/stubs.h"
+
+namespace elision::vm {
+
+LightContext light_context;
+
+namespace {
+
+constexpr std::uint64_t kReloadVectors = 1;  // tag on the returned core: see stubs.S
+constexpr std::uint64_t kStringStepBytes = 4096;
+constexpr std::uint64_t kStringBytesPerCycle = 32;
+
+/// Leaves the status in EAX as XBEGIN defines it (SDM volume 1, 17.3.5).
+std::uint64_t abort_status(machine::AbortCause cause, unsigned immediate, bool nested) {
+  constexpr std::uint64_t kExplicit = 1, kRetry = 2, kConflict = 4, kCapacity = 8, kNested = 32;
+  const std::uint64_t depth = nested ? kNested : 0;
+  switch (cause) {
+    case machine::AbortCause::kExplicit:
+      return kExplicit | depth | (std::uint64_t{immediate & 0xff} << 24);
+    case machine::AbortCause::kConflict:
+      return kConflict | kRetry | depth;
+    case machine::AbortCause::kCapacity:
+      return kCapacity | depth;
+    default:
+      return depth;
+  }
+}
+
+void restore_registers(Core& core) {
+  const Checkpoint& saved = core.checkpoint;
+  for (unsigned i = 0; i < kGprCount; ++i) core.state.gpr[i] = saved.state.gpr[i];
+  core.state.rip = saved.state.rip;
+  core.state.mxcsr = saved.state.mxcsr;
+  const auto* from = reinterpret_cast<const std::uint64_t*>(saved.state.ymm);
+  auto* to = reinterpret_cast<std::uint64_t*>(core.state.ymm);
+  for (unsigned i = 0; i < sizeof core.state.ymm / 8; ++i) to[i] = from[i];
+  core.flags_slot = saved.flags_slot;
+  core.direction_flag = saved.direction_flag;
+}
+
+Cycles sources_ready(const Core& core, std::uint16_t sources) {
+  std::uint64_t latest = 0;
+  for (unsigned mask = sources; mask != 0; mask &= mask - 1) {
+    const std::uint64_t ready = core.register_ready[__builtin_ctz(mask)];
+    if (ready > latest) latest = ready;
+  }
+  return Cycles(latest);
+}
+
+void results_ready(Core& core, std::uint16_t results, Cycles when) {
+  for (unsigned mask = results; mask != 0; mask &= mask - 1)
+    core.register_ready[__builtin_ctz(mask)] = when.value;
+}
+
+Core* let_others_run(Core* core) {
+  Ordering& ordering = *light_context.ordering;
+  ++light_context.yields;
+  ordering.add(*core);
+  return ordering.start_first();
+}
+
+Core* reloading(Core* core) {
+  return reinterpret_cast<Core*>(reinterpret_cast<std::uint64_t>(core) | kReloadVectors);
+}
+
+/// What to return to the stub after an access that is not done.
+Core* after(Core* core, AccessStep step) {
+  if (step == AccessStep::kRolledBack) return reloading(core);
+  const Hook& hook = *core->hook;
+  core->resume = hook.retry;
+  core->state.rip = hook.pc;
+  return let_others_run(core);
+}
+
+bool private_line(Core& core, std::uint64_t address, machine::AccessKind kind) {
+  Cycles ready{0};
+  const machine::Request request{core.id, line_of(GuestAddr(address)), kind, core.clock(), Cycles(0)};
+  return light_context.model->private_hit(request, light_context.fast_path, ready);
+}
+
+std::uint64_t bytes_to_line_end(std::uint64_t address) { return kLineBytes - (address & (kLineBytes - 1)); }
+
+std::uint64_t smaller(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
+
+}  // namespace
+
+void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles clock) {
+  const bool nested = core.nesting > 1;
+  core.undo.restore();
+  restore_registers(core);
+  core.state.gpr[kRax] = abort_status(cause, immediate, nested);
+  core.resume = core.checkpoint.resume;
+  core.in_transaction = 0;
+  core.nesting = 0;
+  for (std::uint64_t& ready : core.register_ready) ready = 0;
+  core.rewind_to(clock);
+}
+
+AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
+                       Cycles& ready) {
+  machine::Model& model = *light_context.model;
+  const machine::Request request{core.id, line, kind, core.clock(), address_ready};
+  if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
+  if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
+  light_context.ordering->note_event(core);
+  const machine::Reply reply = model.access(request);
+  switch (reply.verdict) {
+    case machine::Reply::Verdict::kDone:
+      break;
+    case machine::Reply::Verdict::kWait:
+      ++light_context.waits;
+      core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
+      return AccessStep::kWait;
+    case machine::Reply::Verdict::kAborted:
+      roll_back(core, reply.cause, 0, reply.clock);
+      return AccessStep::kRolledBack;
+  }
+  if (reply.first_write_in_transaction && !core.undo.save(line)) __builtin_trap();  // larger than any L1
+  core.advance_to(reply.clock);
+  if (reply.data_ready > ready) ready = reply.data_ready;
+  return AccessStep::kDone;
+}
+
+AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
+                        Cycles address_ready, Cycles& ready) {
+  const std::uint64_t last = (address + size - 1) >> kLineShift;
+  for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
+    const AccessStep step = access_line(core, LineAddr(line), kind, address_ready, ready);
+    if (step != AccessStep::kDone) return step;
+  }
+  return AccessStep::kDone;
+}
+
+}  // namespace elision::vm
+
+using namespace elision::vm;
+
+Core* elision_slow_access(Core* core) {
+  const Hook& hook = *core->hook;
+  elision::Cycles ready{0};
+  const AccessStep step =
+      access_range(*core, core->hook_address, hook.size, static_cast<elision::machine::AccessKind>(hook.kind),
+                   sources_ready(*core, hook.address_sources), ready);
+  if (step != AccessStep::kDone) return after(core, step);
+  if (ready.value != 0) results_ready(*core, hook.results, ready);
+  core->resume = hook.done;
+  return core;
+}
+
+Core* elision_budget_exhausted(Core* core) {
+  Ordering& ordering = *light_context.ordering;
+  core->resume = core->hook->done;
+  core->state.rip = core->hook->pc;
+  const std::uint64_t now = core->clock_ticks();
+  if (now >= core->next_interrupt.value << kTickShift || now >= ordering.timer_ticks()) {
+    core->exit = interrupt_exit();
+    return nullptr;
+  }
+  if (!ordering.is_first(*core)) return let_others_run(core);
+  ordering.start(*core);
+  return core;
+}
+
+/// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as
+/// many bytes as are private. Core::chunk becomes the elements of the step, scratch[0] what is left after it.
+Core* elision_string_step(Core* core) {
+  const Hook& hook = *core->hook;
+  const bool moves = hook.kind != 0;
+  const std::uint64_t element = hook.size;
+  const std::uint64_t count = core->state.gpr[kRcx];
+  const std::uint64_t to = core->state.gpr[kRdi];
+  const std::uint64_t from = core->state.gpr[kRsi];
+  elision::Cycles ready{0};
+  AccessStep step = moves ? access_range(*core, from, element, elision::machine::AccessKind::kLoad,
+                                         elision::Cycles(0), ready)
+                          : AccessStep::kDone;
+  if (step == AccessStep::kDone)
+    step = access_range(*core, to, element, elision::machine::AccessKind::kStore, elision::Cycles(0), ready);
+  if (step != AccessStep::kDone) return after(core, step);
+  std::uint64_t bytes = element;
+  if (core->direction_flag == 0) {
+    const std::uint64_t limit = smaller(count * element, kStringStepBytes);
+    while (bytes < limit) {
+      std::uint64_t piece = smaller(limit - bytes, bytes_to_line_end(to + bytes));
+      if (moves) piece = smaller(piece, bytes_to_line_end(from + bytes));
+      const bool same_lines = ((to + bytes) & (elision::kLineBytes - 1)) != 0 &&
+                              (!moves || ((from + bytes) & (elision::kLineBytes - 1)) != 0);
+      if (!same_lines &&
+          ((moves && !private_line(*core, from + bytes, elision::machine::AccessKind::kLoad)) ||
+           !private_line(*core, to + bytes, elision::machine::AccessKind::kStore)))
+        break;
+      bytes += piece;
+    }
+  }
+  core->chunk = bytes / element;
+  core->scratch[0] = count - core->chunk;
+  core->set_time(core->clock_ticks() + ((bytes / kStringBytesPerCycle + 1) << kTickShift),
+                 core->deadline_ticks);
+  core->resume = hook.done;
+  return core;
+}

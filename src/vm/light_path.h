@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory accesses that the inlined filter does not settle: private hits that only refill it, and
+// ordered events.
+//
+// Compiled with -mgeneral-regs-only and freestanding: the functions run with the guest's vector
+// registers and TLS live. Accesses made on the guest's behalf by the engine or the kernel go through
+// the same functions.
+#pragma once
+
+#include "machine/model.h"
+#include "vm/core.h"
+#include "vm/ordering.h"
+
+namespace elision::vm {
+
+/// What the light path works on; one per process, set up by the engine.
+struct Exit;
+/// The exit of a core whose budget is used up and for which something is due.
+Exit* interrupt_exit();
+
+struct LightContext {
+  machine::Model* model = nullptr;
+  Ordering* ordering = nullptr;
+  bool fast_path = true;
+  std::uint64_t yields = 0;  // a core had to let others run first
+  std::uint64_t waits = 0;   // a line was busy
+};
+extern LightContext light_context;
+
+enum class AccessStep {
+  kDone,
+  kNotYet,      // another core is behind: let it run, then try again
+  kWait,        // the line is busy; the clock has moved on, try again in order
+  kRolledBack,  // the access ended the core's own transaction; its registers were restored
+};
+
+/// One access to one line by the running core, at its clock. `ready` becomes the later of itself and
+/// the time at which the value is there.
+AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
+                       Cycles& ready);
+/// All lines of [address, address + size).
+AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
+                        Cycles address_ready, Cycles& ready);
+
+/// Undoes `core`'s transaction, which the model has already forgotten: memory, registers, EAX.
+/// `immediate` is XABORT's.
+void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles clock);
+
+}  // namespace elision::vm

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which core runs next: what other cores can see happens in the order of virtual time.
+//
+// The running core is not in the heap. An ordered event may take place only if no core in the heap
+// is behind the running one (is_first); private hits may run ahead up to the deadline. Ties go to
+// the lower CPU, so that the order is a function of the clocks alone.
+//
+// Light path.
+#pragma once
+
+#include <cstdint>
+
+#include "machine/description.h"
+#include "vm/core.h"
+
+namespace elision::vm {
+
+class Ordering {
+ public:
+  explicit Ordering(Cycles run_ahead) : run_ahead_ticks_(run_ahead.value << kTickShift) {}
+
+  /// No core in the heap is behind `core`.
+  bool is_first(const Core& core) const { return size_ == 0 || before(core, *heap_[0]); }
+  bool empty() const { return size_ == 0; }
+  Core* first() const { return size_ == 0 ? nullptr : heap_[0]; }
+
+  void add(Core& core);
+  /// Takes the earliest core out and makes it the running one; null if there is none.
+  Core* start_first();
+  /// Makes `core` (not in the heap) the running one and gives it its budget.
+  void start(Core& core);
+  /// `core` is in the heap and its clock has changed.
+  void moved(Core& core);
+  void remove(Core& core);
+  /// Forgets all cores; their in_heap stays as it was.
+  void clear() { size_ = 0, running_ = nullptr; }
+  Core* running() const { return running_; }
+  void stop_running() { running_ = nullptr; }
+
+  /// No core runs past this time without leaving to the run loop.
+  void set_timer(Cycles when) { timer_ticks_ = when == kNever ? kNever.value : when.value << kTickShift; }
+  std::uint64_t timer_ticks() const { return timer_ticks_; }
+
+  /// An ordered event happens at `core`'s clock; counts those that come too late.
+  void note_event(const Core& core) {
+    if (core.clock_ticks() < latest_event_ticks_) {
+      ++out_of_order_;
+    } else {
+      latest_event_ticks_ = core.clock_ticks();
+    }
+    ++events_;
+  }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t out_of_order() const { return out_of_order_; }
+  Cycles latest() const { return Cycles(latest_event_ticks_ >> kTickShift); }
+
+ private:
+  static bool before(const Core& a, const Core& b) {
+    const std::uint64_t x = a.clock_ticks();
+    const std::uint64_t y = b.clock_ticks();
+    return x < y || (x == y && a.id < b.id);
+  }
+  void sift_up(unsigned at);
+  void sift_down(unsigned at);
+  void place(unsigned at, Core* core);
+
+  Core* heap_[machine::kMaxCpus] = {};
+  unsigned position_[machine::kMaxCpus] = {};
+  unsigned size_ = 0;
+  Core* running_ = nullptr;
+  std::uint64_t run_ahead_ticks_;
+  std::uint64_t timer_ticks_ = ~std::uint64_t{0};
+  std::uint64_t latest_event_ticks_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t out_of_order_ = 0;
+};
+
+}  // namespace elision::vm

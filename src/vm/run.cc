@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/run.h"
+
+#include <immintrin.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "machine/description_toml.h"
+#include "vm/engine.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr unsigned long kFsgsbase = 1u << 1;  // AT_HWCAP2
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "elision: %s\n", message.c_str());
+  return 2;
+}
+
+/// What translated code needs from the host; empty if it is there.
+std::string missing_on_host() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2")) return "this CPU has no AVX2, which the virtual machine needs";
+  if (!__builtin_cpu_supports("bmi2")) return "this CPU has no BMI2, which the virtual machine needs";
+  if ((getauxval(AT_HWCAP2) & kFsgsbase) == 0)
+    return "this kernel does not let programs use FSGSBASE, which the virtual machine needs";
+  return "";
+}
+
+MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
+  MachineIdentity identity;
+  identity.brand = m.cpuid.brand;
+  identity.family = m.cpuid.family;
+  identity.model = m.cpuid.model;
+  identity.stepping = m.cpuid.stepping;
+  identity.megahertz = m.frequency_mhz;
+  identity.threads_per_core = cpus > m.total_cores() ? m.topology.threads_per_core : 1;
+  identity.cache_kilobytes = m.l3.size_kb;
+  return identity;
+}
+
+int start(const Options& options, const ProgramRequest& request, const ProcessOrigin& origin) {
+  if (const std::string missing = missing_on_host(); !missing.empty()) return fail(missing);
+  Result<machine::Machine> machine = machine::load_machine(options.machine);
+  if (!machine) return fail(machine.error());
+  Fallible<CheckedProgram> program = check_program(request);
+  if (!program) return fail(program.failure().message);
+  const machine::Description& description = machine->description;
+  const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
+  // Never destroyed: the process ends when the guest does.
+  auto* engine = new Engine(options, description, description.name);
+  return fail(engine->run_program(program.value(), request.environment, identity_of(description, cpus), origin));
+}
+
+}  // namespace
+
+int run_virtual_machine(const Options& options, const std::string& program, const std::vector<std::string>& argv,
+                        char** environment) {
+  ProgramRequest request;
+  request.path = program;
+  request.arguments = argv;
+  for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
+  return start(options, request, ProcessOrigin{});
+}
+
+}  // namespace elision::vm

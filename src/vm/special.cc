@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copied instructions, and those that the engine executes.
+#include <Zydis/Zydis.h>
+
+#include "vm/block_builder.h"
+#include "vm/core.h"
+
+namespace elision::vm {
+namespace {
+
+bool reaches(std::uint64_t from, std::uint64_t target) {
+  const auto distance = static_cast<std::int64_t>(target - from);
+  return distance >= -0x7fff0000ll && distance <= 0x7fff0000ll;
+}
+
+}  // namespace
+
+Exit* BlockBuilder::new_exit(const Instruction& i, ExitReason reason, std::uint16_t detail,
+                             std::uint64_t target) {
+  Exit exit{};
+  exit.reason = reason;
+  exit.length = i.length;
+  exit.detail = detail;
+  exit.pc = i.pc;
+  exit.target = target;
+  return cache_.allocate_meta(exit);
+}
+
+void BlockBuilder::emit_exit(const Exit* exit) {
+  out_.store_imm64(core_field(kOffsetExit), static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(exit)));
+  out_.jump_through(MemoryOperand{
+      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
+}
+
+void BlockBuilder::full_exit(const Instruction& i, ExitReason reason, std::uint16_t detail,
+                             std::uint64_t target) {
+  Exit* exit = new_exit(i, reason, detail, target);
+  emit_exit(exit);
+  exit->next_host = i.ends_block() ? 0 : out_.address();
+}
+
+/// Leaves to the engine if the core is inside a transaction.
+void BlockBuilder::exit_if_in_transaction(std::size_t n) {
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  out_.cmp8_imm(core_field(kOffsetInTransaction), 0);
+  exits_.push_back(
+      {out_.jump_if(kNotEqual), new_exit(code_block_.instructions[n], ExitReason::kAbortsTransaction)});
+  if (live) restore_flags();
+}
+
+/// XTEST and AAHTM_TEST: ZF = 0 if `bit` of Core::in_transaction is set; the other flags are cleared.
+void BlockBuilder::transaction_test(unsigned bit) {
+  constexpr std::uint8_t kTail[] = {0x83, 0xe0, 0x01,              // and eax, 1
+                                    0xc1, 0xe0, 0x0e,              // shl eax, 14    AH = ZF's place
+                                    0x35, 0x00, 0x42, 0x00, 0x00,  // xor eax, 0x4200
+                                    0x04, 0x00,                    // add al, 0      OF = 0
+                                    0x9e};                         // sahf
+  out_.store(core_field(kOffsetScratch + 16), kRax);
+  out_.load32(kRax, core_field(kOffsetInTransaction));
+  if (bit > 0) out_.shift_right32(kRax, bit);
+  out_.raw(kTail, sizeof kTail);
+  out_.load(kRax, core_field(kOffsetScratch + 16));
+}
+
+/// The first x87 instruction of a thread finds the unit as after FNINIT.
+void BlockBuilder::start_x87(std::size_t n) {
+  if (x87_started_) return;
+  x87_started_ = true;
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  out_.cmp8_imm(core_field(kOffsetX87Used), 0);
+  std::uint8_t* used = out_.jump_if_short(kNotEqual);
+  out_.byte(0xdb), out_.byte(0xe3);  // fninit
+  out_.store_imm8(core_field(kOffsetX87Used), 1);
+  out_.land_short(used);
+  if (live) restore_flags();
+}
+
+void BlockBuilder::copy(const Instruction& i) {
+  if (!i.rip_relative()) {
+    out_.raw(i.bytes, i.length);
+    return;
+  }
+  std::int32_t displacement;
+  std::memcpy(&displacement, i.bytes + i.displacement_offset, 4);
+  const std::uint64_t target = i.next() + static_cast<std::uint64_t>(static_cast<std::int64_t>(displacement));
+  const std::uint64_t next_host = out_.address() + i.length;
+  if (!reaches(next_host, target)) {
+    copy_far_relative(i);
+    return;
+  }
+  std::uint8_t moved[15];
+  std::memcpy(moved, i.bytes, i.length);
+  const auto relative = static_cast<std::int32_t>(target - next_host);
+  std::memcpy(moved + i.displacement_offset, &relative, 4);
+  out_.raw(moved, i.length);
+}
+
+/// A RIP-relative operand out of reach: the address goes through a low register that the
+/// instruction does not use; ModRM becomes [register] and the displacement falls away.
+void BlockBuilder::copy_far_relative(const Instruction& i) {
+  std::int32_t displacement;
+  std::memcpy(&displacement, i.bytes + i.displacement_offset, 4);
+  const std::uint64_t target = i.next() + static_cast<std::uint64_t>(static_cast<std::int64_t>(displacement));
+  int reg = kRdi;
+  while ((i.gpr_read | i.gpr_write) >> reg & 1 || reg == kRsp || reg == kRbp || reg == kRcx) --reg;
+  std::uint8_t moved[15];
+  std::memcpy(moved, i.bytes, i.length);
+  const unsigned modrm_at = i.displacement_offset - 1u;
+  moved[modrm_at] = static_cast<std::uint8_t>((moved[modrm_at] & 0x38) | reg);
+  // RIP-relative addressing ignores REX.B and VEX.B; plain addressing does not.
+  for (unsigned k = 0; k + 1 < modrm_at; ++k) {
+    if (moved[k] == 0xc4) {
+      moved[k + 1] |= 0x20;
+      break;
+    }
+    if (moved[k] == 0xc5 || moved[k] == 0x0f) break;
+    if ((moved[k] & 0xf0) == 0x40) {
+      moved[k] &= 0xfe;
+      break;
+    }
+  }
+  out_.store(core_field(kOffsetScratch), reg);
+  out_.move_imm(reg, target);
+  range(i, reg);
+  out_.raw(moved, i.displacement_offset);
+  out_.raw(i.bytes + i.displacement_offset + 4, i.immediate_bytes);
+  range(i);
+  out_.load(reg, core_field(kOffsetScratch));
+}
+
+void BlockBuilder::special(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  switch (i.kind) {
+    case InstructionClass::kSystemCall:
+      full_exit(i, ExitReason::kSystemCall);
+      return;
+    case InstructionClass::kCpuid:
+      full_exit(i, ExitReason::kCpuid);
+      return;
+    case InstructionClass::kReadClock:
+      full_exit(i, ExitReason::kReadClock, i.mnemonic == ZYDIS_MNEMONIC_RDTSCP);
+      return;
+    case InstructionClass::kReadXcr:
+      full_exit(i, ExitReason::kReadXcr);
+      return;
+    case InstructionClass::kTransactionBegin:
+      full_exit(i, ExitReason::kTransactionBegin, 0, i.target);
+      return;
+    case InstructionClass::kAlwaysAbortBegin:
+      full_exit(i, ExitReason::kAlwaysAbortBegin, 0, i.target);
+      return;
+    case InstructionClass::kTransactionEnd:
+      full_exit(i, ExitReason::kTransactionEnd);
+      return;
+    case InstructionClass::kTransactionAbort:
+      full_exit(i, ExitReason::kTransactionAbort, i.bytes[i.length - 1]);
+      return;
+    case InstructionClass::kTransactionTest:
+      transaction_test(0);
+      return;
+    case InstructionClass::kAlwaysAbortTest:
+      transaction_test(1);
+      return;
+    case InstructionClass::kPause:
+      exit_if_in_transaction(n);
+      return;
+    case InstructionClass::kRandom:
+      full_exit(i, ExitReason::kRandom);
+      return;
+    case InstructionClass::kGather:
+    case InstructionClass::kMaskedMove:
+    case InstructionClass::kBitString:
+      full_exit(i, ExitReason::kComplexAccess), copy(i);
+      return;
+    case InstructionClass::kUnsupported:
+      full_exit(i, ExitReason::kUnsupported);
+      return;
+    case InstructionClass::kStateSave:
+      exit_if_in_transaction(n), state_save(n);
+      return;
+    case InstructionClass::kString:
+      if (i.rep || i.repne) return string(n);
+      break;
+    default:
+      break;
+  }
+  if (i.aborts_transaction) exit_if_in_transaction(n);
+  if (i.x87) start_x87(n);
+  hooks(n);
+  if (i.accesses > 0) range(i);
+  if (i.kind == InstructionClass::kWriteFsBase)
+    out_.store(core_field(kOffsetFsBase),
+               (i.bytes[i.length - 1] & 7) | ((i.bytes[1] & 0xf1) == 0x41 ? 8 : 0));
+  copy(i);
+  if (i.kind == InstructionClass::kDirection)
+    out_.store_imm8(core_field(kOffsetDirection), i.bytes[i.length - 1] == 0xfd);
+}
+
+/// The host may have more state components enabled than the virtual CPU shows (XCR0 = 7); the
+/// guest's mask and buffer know only those.
+void BlockBuilder::state_save(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  start_x87(n);
+  hooks(n);
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  out_.store(core_field(kOffsetScratch), kRax);
+  out_.byte(0x83), out_.byte(0xe0), out_.byte(0x07);  // and eax, 7
+  if (live) restore_flags();
+  copy(i);
+  out_.load(kRax, core_field(kOffsetScratch));
+}
+
+/// REP MOVS and REP STOS proceed in steps that the light path has cleared (elision_string_step);
+/// the others an element at a time.
+void BlockBuilder::string(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  const std::uint8_t opcode = i.bytes[i.length - 1] & 0xfe;
+  if (opcode != 0xa4 && opcode != 0xaa) return string_by_steps(n);
+  const std::uint64_t top = out_.address();
+  const bool live = flags_live(n);
+  out_.byte(0xe3), out_.byte(0);  // jrcxz done
+  std::uint8_t* done = out_.here() - 1;
+  if (live) save_flags();
+  Hook hook{};
+  hook.retry = top;
+  hook.pc = i.pc;
+  hook.size = i.access[0].size;
+  hook.kind = opcode == 0xa4;  // 1: MOVS, 0: STOS
+  Hook* description = cache_.allocate_meta(hook);
+  out_.store_imm64(core_field(kOffsetHook),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(description)));
+  out_.jump_through(MemoryOperand{
+      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kString)))});
+  description->done = out_.address();
+  if (live) restore_flags();
+  out_.load(kRcx, core_field(kOffsetChunk));  // elements of this step
+  range(i, kRcx);
+  out_.raw(i.bytes, i.length);
+  range(i);
+  out_.load(kRcx, core_field(kOffsetScratch));  // elements after it
+  Emitter::patch(out_.jump(), top);
+  out_.land_short(done);
+}
+
+void BlockBuilder::string_by_steps(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  const std::uint8_t opcode = i.bytes[i.length - 1] & 0xfe;
+  // JRCXZ is short and leaves the flags alone: it jumps onto a jump to the end.
+  const std::uint64_t top = out_.address();
+  out_.byte(0xe3), out_.byte(2);  // jrcxz +2
+  out_.byte(0xeb), out_.byte(5);  // jmp +5
+  std::uint8_t* done = out_.jump();
+  hooks(n);
+  range(i);
+  for (unsigned k = 0; k < i.length; ++k)
+    if (i.bytes[k] != 0xf3 && i.bytes[k] != 0xf2) out_.byte(i.bytes[k]);
+  out_.lea(kRcx, kRcx, -1);
+  const bool compares = opcode == 0xa6 || opcode == 0xae;
+  if (compares) {
+    Emitter::patch(out_.jump_if(i.repne ? kNotEqual : kEqual), top);
+  } else {
+    Emitter::patch(out_.jump(), top);
+  }
+  out_.land(done);
+}
+
+}  // namespace elision::vm

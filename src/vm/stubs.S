@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The border between translated code and the engine.
+//
+// Light calls keep the guest's vector registers and TLS live: the C++ function they call is compiled
+// with -mgeneral-regs-only and touches neither. It returns the Core to resume (often the same one),
+// or null to leave to Engine::run. Full exits save everything and return from elision_enter.
+//
+// gs points at the Core all the time; the host's C++ code never uses gs. The offsets are those of
+// core.h, where static_asserts hold them.
+
+#define BUDGET     8
+#define DIRECTION  13
+#define X87_USED   14
+#define FLAGS      56
+#define RESUME     96
+#define GPR        192
+#define FS_BASE    336
+#define MXCSR      344
+#define YMM        352
+#define FX         896
+
+// A page below 2 GB that any code reaches by absolute address (code_cache.h: kStubTable).
+#define HOST_RSP   0x7e200100
+#define HOST_FS    0x7e200108
+#define HOST_MXCSR 0x7e200110
+
+        .text
+
+.macro save_gprs
+        movq %rax, %gs:GPR+0
+        movq %rcx, %gs:GPR+8
+        movq %rdx, %gs:GPR+16
+        movq %rbx, %gs:GPR+24
+        movq %rsp, %gs:GPR+32
+        movq %rbp, %gs:GPR+40
+        movq %rsi, %gs:GPR+48
+        movq %rdi, %gs:GPR+56
+        movq %r8,  %gs:GPR+64
+        movq %r9,  %gs:GPR+72
+        movq %r10, %gs:GPR+80
+        movq %r11, %gs:GPR+88
+        movq %r12, %gs:GPR+96
+        movq %r13, %gs:GPR+104
+        movq %r14, %gs:GPR+112
+        movq %r15, %gs:GPR+120
+.endm
+
+.macro load_gprs
+        movq %gs:GPR+8,   %rcx
+        movq %gs:GPR+16,  %rdx
+        movq %gs:GPR+24,  %rbx
+        movq %gs:GPR+32,  %rsp
+        movq %gs:GPR+40,  %rbp
+        movq %gs:GPR+48,  %rsi
+        movq %gs:GPR+56,  %rdi
+        movq %gs:GPR+64,  %r8
+        movq %gs:GPR+72,  %r9
+        movq %gs:GPR+80,  %r10
+        movq %gs:GPR+88,  %r11
+        movq %gs:GPR+96,  %r12
+        movq %gs:GPR+104, %r13
+        movq %gs:GPR+112, %r14
+        movq %gs:GPR+120, %r15
+        movq %gs:GPR+0,   %rax
+.endm
+
+.macro vectors operation
+.irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+        \operation \n
+.endr
+.endm
+.macro save_ymm n
+        vmovaps %ymm\n, %gs:YMM+32*\n
+.endm
+.macro load_ymm n
+        vmovaps %gs:YMM+32*\n, %ymm\n
+.endm
+
+.macro save_vectors
+        cmpb $0, %gs:X87_USED
+        je 1f
+        fxsave64 %gs:FX
+1:      stmxcsr %gs:MXCSR
+        vectors save_ymm
+.endm
+
+// FXRSTOR also loads MXCSR and the XMM registers, so it comes first.
+.macro load_vectors
+        cmpb $0, %gs:X87_USED
+        je 1f
+        fxrstor64 %gs:FX
+1:      ldmxcsr %gs:MXCSR
+        vectors load_ymm
+        movq %gs:FS_BASE, %rcx
+        wrfsbase %rcx
+.endm
+
+// void elision_enter(Core*): runs guest code until a full exit.
+        .globl elision_enter
+        .type elision_enter, @function
+elision_enter:
+        pushq %rbx
+        pushq %rbp
+        pushq %r12
+        pushq %r13
+        pushq %r14
+        pushq %r15
+        subq $8, %rsp
+        movq %rsp, HOST_RSP
+        rdfsbase %rax
+        movq %rax, HOST_FS
+        stmxcsr HOST_MXCSR
+        wrgsbase %rdi
+        load_vectors
+        jmp resume_core
+
+// Continues the Core that gs points at; its vectors and fs are loaded.
+resume_core:
+        cmpb $0, %gs:DIRECTION
+        jne resume_backward
+        movl %gs:FLAGS, %eax
+        addb $127, %al
+        sahf
+        load_gprs
+        jmp *%gs:RESUME
+resume_backward:
+        movl %gs:FLAGS, %eax
+        addb $127, %al
+        sahf
+        std
+        load_gprs
+        jmp *%gs:RESUME
+
+.macro light_call function
+        save_gprs
+        cld
+        movq HOST_RSP, %rsp
+        movq %gs:0, %rdi
+        call \function
+        cmpq %gs:0, %rax
+        je resume_core
+        jmp switch_core
+.endm
+
+// RAX: the Core to run instead of the present one, or 0 for the engine's run loop, or the present
+// one with bit 0 set. The present one's registers are saved, its vectors still live.
+switch_core:
+        testq %rax, %rax
+        jz leave
+        testb $1, %al
+        jnz reload_core
+        save_vectors
+        wrgsbase %rax
+        load_vectors
+        jmp resume_core
+
+// The core rolled itself back: its registers in memory hold, not those in the CPU.
+reload_core:
+        load_vectors
+        jmp resume_core
+
+        .globl elision_stub_slow_access
+elision_stub_slow_access:
+        light_call elision_slow_access
+
+        .globl elision_stub_budget
+elision_stub_budget:
+        light_call elision_budget_exhausted
+
+        .globl elision_stub_string
+elision_stub_string:
+        light_call elision_string_step
+
+// Full exit: everything is saved, flags exactly.
+        .globl elision_stub_exit
+elision_stub_exit:
+        save_gprs
+        lahf
+        seto %al
+        movq %rax, %gs:FLAGS
+leave:
+        .globl elision_stub_fault_exit
+elision_stub_fault_exit:
+        cld
+        save_vectors
+        vzeroupper
+        movq HOST_RSP, %rsp
+        movq HOST_FS, %rax
+        wrfsbase %rax
+        ldmxcsr HOST_MXCSR
+        addq $8, %rsp
+        popq %r15
+        popq %r14
+        popq %r13
+        popq %r12
+        popq %rbp
+        popq %rbx
+        ret
+        .size elision_enter, .-elision_enter
+
+// int elision_copy_line(void* destination, const void* source); a fault in it becomes the result 1
+// (the signal handler moves RIP to elision_copy_line_failed).
+        .globl elision_copy_line
+        .globl elision_copy_line_end
+        .globl elision_copy_line_failed
+        .type elision_copy_line, @function
+elision_copy_line:
+.irp offset, 0,8,16,24,32,40,48,56
+        movq \offset(%rsi), %rax
+        movq %rax, \offset(%rdi)
+.endr
+elision_copy_line_end:
+        xorl %eax, %eax
+        ret
+elision_copy_line_failed:
+        movl $1, %eax
+        ret
+        .size elision_copy_line, .-elision_copy_line
+
+        .section .note.GNU-stack,"",@progbits

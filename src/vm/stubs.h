@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry points of stubs.S, and where translated code finds them.
+#pragma once
+
+#include <cstdint>
+
+namespace elision::vm {
+
+struct Core;
+
+/// Index into the table of stub addresses at kStubTable (code_cache.h).
+enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kCount };
+
+}  // namespace elision::vm
+
+extern "C" {
+/// Runs guest code from core->resume until a full exit; other cores may have run meanwhile. Reads
+/// back which core left from gs (elision_current_core).
+void elision_enter(elision::vm::Core* core);
+void elision_stub_slow_access();
+void elision_stub_budget();
+void elision_stub_string();
+void elision_stub_exit();
+void elision_stub_fault_exit();
+extern const char elision_copy_line_end[];
+extern const char elision_copy_line_failed[];
+
+// The light path (light_path.cc): each returns the core to resume, or null to leave to the run loop.
+elision::vm::Core* elision_slow_access(elision::vm::Core* core);
+elision::vm::Core* elision_budget_exhausted(elision::vm::Core* core);
+elision::vm::Core* elision_string_step(elision::vm::Core* core);
+}
+
+namespace elision::vm {
+
+/// The core that gs points at.
+inline Core* current_core() {
+  Core* core;
+  __asm__ volatile("movq %%gs:0, %0" : "=r"(core));
+  return core;
+}
+
+}  // namespace elision::vm

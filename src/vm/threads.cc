@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads on virtual CPUs: the operating system's scheduler.
+//
+// A woken thread goes to the CPU it last ran on if that is idle, else to the lowest idle CPU it may
+// use, else it queues. A thread that waits in the queue takes over at the end of a time slice.
+#include <algorithm>
+#include <cstring>
+
+#include "vm/engine.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr std::uint64_t kFixedFlags = 0x202;  // IF and the bit that is always 1
+constexpr std::uint64_t kDirectionFlag = 0x400;
+constexpr std::uint64_t kOverflowFlag = 0x800;
+
+std::uint64_t flags_from_slot(std::uint64_t slot, bool direction) {
+  return kFixedFlags | ((slot >> 8) & 0xd5) | ((slot & 1) != 0 ? kOverflowFlag : 0) |
+         (direction ? kDirectionFlag : 0);
+}
+std::uint64_t slot_from_flags(std::uint64_t flags) {
+  return ((flags & 0xd7) << 8) | ((flags & kOverflowFlag) != 0 ? 1 : 0);
+}
+
+bool may_use(const Thread& thread, unsigned cpu) { return thread.affinity[cpu / 64] >> (cpu % 64) & 1; }
+
+void copy_registers(GuestState& to, const GuestState& from, bool x87) {
+  std::memcpy(static_cast<void*>(&to), &from, offsetof(GuestState, fx));
+  if (x87) std::memcpy(to.fx, from.fx, sizeof to.fx);
+}
+
+}  // namespace
+
+Cycles Engine::cycles_of(Nanoseconds time) const {
+  return Cycles(
+      static_cast<std::uint64_t>(static_cast<unsigned __int128>(time) * machine_.frequency_mhz / 1000));
+}
+Nanoseconds Engine::nanoseconds_of(Cycles time) const {
+  return static_cast<Nanoseconds>(static_cast<unsigned __int128>(time.value) * 1000 / machine_.frequency_mhz);
+}
+
+/// The thread's state becomes what the core holds.
+void Engine::capture(Core& core) {
+  core.state.x87_used = core.x87_used;
+  core.state.rflags = flags_from_slot(core.flags_slot, core.direction_flag != 0);
+  copy_registers(core.thread->state, core.state, core.x87_used != 0);
+}
+
+/// The core continues from its thread's state.
+void Engine::restore(Core& core) {
+  const GuestState& state = core.thread->state;
+  copy_registers(core.state, state, state.x87_used != 0);
+  core.x87_used = state.x87_used != 0;
+  core.flags_slot = slot_from_flags(state.rflags);
+  core.direction_flag = (state.rflags & kDirectionFlag) != 0;
+  continue_at(core, state.rip);
+}
+
+void Engine::first_interrupt_after(Core& core) {
+  const std::uint64_t period = machine_.frequency_mhz * 1000000ull / std::max(1u, machine_.system.timer_hz);
+  const std::uint64_t phase = period * core.id.value / cores_.size();  // CPUs' timers do not tick together
+  const std::uint64_t now = core.clock().value;
+  const std::uint64_t ticks = now < phase ? 0 : (now - phase) / period + 1;
+  core.next_interrupt = Cycles(phase + ticks * period);
+  if (core.next_interrupt.value <= now) core.next_interrupt = Cycles(core.next_interrupt.value + period);
+}
+
+void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
+  core.thread = &thread.thread;
+  thread.state = EngineThread::State::kOnCore;
+  thread.core = &core;
+  thread.last_cpu = core.id.value;
+  core.advance_to(at);
+  first_interrupt_after(core);
+  core.slice_end =
+      core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
+  std::fill(std::begin(core.register_ready), std::end(core.register_ready), 0);
+  thread.on_core_since = core.clock();
+  thread.instructions_at_start = core.instructions;
+  resume_from_thread(core);
+  ordering_.add(core);
+}
+
+/// Takes the thread off its core; what it did there is counted.
+void Engine::detach(Core& core) {
+  EngineThread& thread = of(*core.thread);
+  thread.busy_cycles += core.clock().value - thread.on_core_since.value;
+  thread.instructions += core.instructions - thread.instructions_at_start;
+  thread.core = nullptr;
+  ordering_.remove(core);
+  core.thread = nullptr;
+  engine_time_ = std::max(engine_time_, core.clock());
+}
+
+Core* Engine::idle_core_for(const EngineThread& thread) {
+  const auto usable = [&](unsigned cpu) {
+    return cpu < cores_.size() && cores_[cpu]->thread == nullptr && may_use(thread.thread, cpu);
+  };
+  if (usable(thread.last_cpu)) return cores_[thread.last_cpu];
+  for (unsigned cpu = 0; cpu < cores_.size(); ++cpu)
+    if (usable(cpu)) return cores_[cpu];
+  return nullptr;
+}
+
+void Engine::make_runnable(EngineThread& thread, Cycles at) {
+  if (Core* core = idle_core_for(thread)) return attach(thread, *core, at);
+  thread.state = EngineThread::State::kQueued;
+  thread.available = at;
+  queue_.push_back(&thread);
+}
+
+/// An idle core takes the first waiting thread that may run there.
+void Engine::fill(Core& core, Cycles at) {
+  const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const EngineThread* waiting) {
+    return may_use(waiting->thread, core.id.value);
+  });
+  if (next == queue_.end()) return;
+  EngineThread& thread = **next;
+  queue_.erase(next);
+  attach(thread, core, std::max(at, thread.available) + Cycles(machine_.system.context_switch_cycles));
+}
+
+/// The thread's slice is over: the longest waiting one that may run here takes the core.
+void Engine::preempt(Core& core) {
+  const bool wanted = std::any_of(queue_.begin(), queue_.end(), [&](const EngineThread* waiting) {
+    return may_use(waiting->thread, core.id.value);
+  });
+  if (!wanted) {
+    core.slice_end =
+        core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
+    return;
+  }
+  EngineThread& thread = of(*core.thread);
+  capture(core);
+  detach(core);
+  fill(core, core.clock());
+  make_runnable(thread, core.clock());
+}
+
+void Engine::deliver_signals(Core& core) {
+  Thread& thread = *core.thread;
+  if (!of(thread).wants_signals) return;
+  of(thread).wants_signals = false;
+  capture(core);
+  kernel_->deliver_signals(thread);
+  if (core.thread == &thread) restore(core);
+}
+
+Nanoseconds Engine::now(const Thread& thread) const {
+  const Core* core = of(thread).core;
+  return nanoseconds_of(core != nullptr ? core->clock() : engine_time_);
+}
+
+unsigned Engine::cpu_of(const Thread& thread) const { return of(thread).last_cpu; }
+
+Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
+  threads_.push_back(std::make_unique<EngineThread>());
+  EngineThread& thread = *threads_.back();
+  thread.thread.engine = &thread;
+  thread.thread.state = state;
+  std::memcpy(thread.thread.affinity, creator.affinity, sizeof creator.affinity);
+  const Core* core = of(creator).core;
+  const Cycles at =
+      (core != nullptr ? core->clock() : engine_time_) + Cycles(machine_.system.futex_wake_cycles);
+  thread.started = at;
+  make_runnable(thread, at);
+  return thread.thread;
+}
+
+void Engine::end_thread(Thread& thread) {
+  EngineThread& ended = of(thread);
+  if (ended.core != nullptr) {
+    Core& core = *ended.core;
+    detach(core);
+    fill(core, core.clock());
+  }
+  std::erase(queue_, &ended);
+  ended.state = EngineThread::State::kEnded;
+  const auto found =
+      std::find_if(threads_.begin(), threads_.end(), [&](const auto& t) { return t.get() == &ended; });
+  ended_threads_.push_back(std::move(*found));
+  threads_.erase(found);
+}
+
+void Engine::park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) {
+  EngineThread& parked = of(thread);
+  const std::uint64_t number = ++parked.park_number;
+  Core* core = parked.core;
+  if (core != nullptr) detach(*core);
+  parked.state = EngineThread::State::kParked;
+  parked.on_timeout = std::move(on_timeout);
+  if (core != nullptr) fill(*core, core->clock());
+  if (deadline == kNoDeadline) return;
+  EngineThread* waiting = &parked;
+  call_at(deadline, [this, waiting, number] {
+    if (waiting->state != EngineThread::State::kParked || waiting->park_number != number) return;
+    if (waiting->on_timeout) waiting->on_timeout();
+    if (waiting->state == EngineThread::State::kParked && waiting->park_number == number)
+      unpark(waiting->thread, nullptr);
+  });
+}
+
+void Engine::unpark(Thread& thread, const Thread* waker) {
+  EngineThread& woken = of(thread);
+  if (woken.state != EngineThread::State::kParked) return;
+  const Core* core = waker != nullptr ? of(*waker).core : ordering_.running();
+  const Cycles now =
+      core != nullptr ? std::max(core->clock(), waker != nullptr ? Cycles(0) : engine_time_) : engine_time_;
+  ++woken.park_number;
+  make_runnable(woken, now + Cycles(machine_.system.futex_wake_cycles));
+}
+
+bool Engine::is_parked(const Thread& thread) const {
+  return of(thread).state == EngineThread::State::kParked;
+}
+
+void Engine::yield(Thread& thread) {
+  EngineThread& yielding = of(thread);
+  Core* core = yielding.core;
+  if (core == nullptr || queue_.empty()) return;
+  detach(*core);
+  fill(*core, core->clock());
+  make_runnable(yielding, core->clock());
+}
+
+void Engine::affinity_changed(Thread& thread) {
+  EngineThread& moved = of(thread);
+  Core* core = moved.core;
+  if (core == nullptr || may_use(thread, core->id.value)) return;
+  const Cycles now = core->clock();
+  detach(*core);
+  make_runnable(moved, now + Cycles(machine_.system.context_switch_cycles));
+  fill(*core, now);
+}
+
+std::vector<Thread*> Engine::threads() {
+  std::vector<Thread*> all;
+  for (const auto& thread : threads_) all.push_back(&thread->thread);
+  return all;
+}
+
+void Engine::request_signal_delivery(Thread& thread) {
+  EngineThread& wanted = of(thread);
+  wanted.wants_signals = true;
+  if (wanted.core == nullptr) return;
+  wanted.core->next_interrupt = wanted.core->clock();
+  if (!wanted.core->in_heap) wanted.core->set_deadline(wanted.core->clock_ticks());
+}
+
+void Engine::host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) {
+  Core* core = of(thread).core;
+  if (core == nullptr || size == 0) return;
+  const auto kind = write ? machine::AccessKind::kStore : machine::AccessKind::kLoad;
+  const std::uint64_t last = (address + size - 1) >> kLineShift;
+  for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
+    for (;;) {
+      const machine::Reply reply = model_->access({core->id, LineAddr(line), kind, core->clock(), Cycles(0)});
+      core->advance_to(reply.clock);
+      if (reply.verdict != machine::Reply::Verdict::kWait) break;
+    }
+  }
+}
+
+}  // namespace elision::vm
