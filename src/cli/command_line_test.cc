@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What words on the command line come to mean: splitting, options, designs, environment.
+#include <gtest/gtest.h>
+
+#include "cli/arguments.h"
+#include "cli/designs.h"
+#include "cli/environment.h"
+#include "cli/lock_options.h"
+#include "cli/usage_error.h"
+
+namespace elision::cli {
+namespace {
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Arguments, OnlyTheFirstSeparatorCounts) {
+  const Arguments split = split_arguments({"--lock", "tatas", "--", "prog", "--lock", "--", "-x"});
+  EXPECT_EQ(split.options, (std::vector<std::string>{"--lock", "tatas"}));
+  EXPECT_EQ(split.program, (std::vector<std::string>{"prog", "--lock", "--", "-x"}));
+}
+
+TEST(Arguments, MissingProgramShowsHowToNameOne) {
+  EXPECT_EQ(error_of([] { required_program(split_arguments({"--lock", "x"}), "vm"); }),
+            "no program to run; write it behind '--', as in: elision vm -- PROGRAM ARG...");
+  EXPECT_NE(error_of([] { required_program(split_arguments({"--"}), "vm"); }), "no error");
+  EXPECT_NE(error_of([] { required_program(split_arguments({"--", ""}), "vm"); }), "no error");
+}
+
+TEST(Arguments, UnknownOptionIsNamedWithTheNearest) {
+  std::string value;
+  const auto app = make_app("elision x", "x");
+  app->add_option("--machine", value, "m");
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"--machin=a"}); }),
+            "unknown option '--machin'; the nearest is '--machine'");
+}
+
+TEST(Arguments, StrayWordIsNamed) {
+  const auto app = make_app("elision x", "x");
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"ls"}); }),
+            "'ls' is not expected here; a program and its arguments stand behind '--'");
+}
+
+TEST(Arguments, NumbersOutsideTheirRangeAreNamed) {
+  unsigned value = 0;
+  const auto app = make_app("elision x", "x");
+  app->add_option("--cpus", value, "c")->check(number_between(1, 128));
+  for (const char* bad : {"0", "129", "x", "1x", ""}) {
+    const std::string error = error_of([&] { parse_options(*app, {"--cpus", bad}); });
+    EXPECT_NE(error.find("--cpus"), std::string::npos) << bad << ": " << error;
+  }
+  EXPECT_TRUE(parse_options(*app, {"--cpus", "128"}));
+  EXPECT_EQ(value, 128u);
+}
+
+TEST(Designs, NamesOfTheFamilyAreAccepted) {
+  for (const char* name :
+       {"pthread", "tatas", "ticket", "htm-1", "htm-10", "htm-77", "tatas-aahtm", "ticket-aahtm"}) {
+    EXPECT_TRUE(is_design(name)) << name;
+  }
+  for (const char* name :
+       {"", "htm", "htm-", "htm-0", "htm-01", "htm-1x", "htm--1", "htm-1000001", "tatas-", "Ticket"}) {
+    EXPECT_FALSE(is_design(name)) << name;
+  }
+}
+
+TEST(Designs, ElidingAndSpeculatingAreToldApart) {
+  EXPECT_TRUE(elides("htm-10"));
+  EXPECT_FALSE(elides("tatas-aahtm"));
+  EXPECT_TRUE(speculates("ticket-aahtm"));
+  EXPECT_FALSE(speculates("ticket"));
+}
+
+TEST(Designs, ListsAreCheckedNameByName) {
+  EXPECT_EQ(parse_designs("tatas,htm-3"), (std::vector<std::string>{"tatas", "htm-3"}));
+  EXPECT_EQ(error_of([] { parse_designs("tatas,tickt"); }),
+            "unknown lock design 'tickt'; the nearest is 'ticket'");
+  EXPECT_EQ(error_of([] { parse_designs("tatas,tatas"); }), "lock design 'tatas' is named twice");
+  EXPECT_NE(error_of([] { parse_designs("tatas,"); }), "no error");
+}
+
+TEST(LockOptions, ValuesAreChecked) {
+  LockOptions options;
+  options.wait = "spinn";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "unknown value for --wait 'spinn'; the nearest is 'spin'");
+  options.wait = "spin";
+  options.tries = "-1";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "--tries '-1' is not a number");
+  options.tries = "12";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
+}
+
+TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
+  LockOptions options;
+  options.busy = "inside";
+  options.rtm_always_abort = true;
+  const Variables expected = {
+      {"ELISION_LOCK", "htm-1"}, {"ELISION_BUSY", "inside"}, {"ELISION_RTM_ALWAYS_ABORT", "1"}};
+  EXPECT_EQ(lock_variables("htm-1", options), expected);
+}
+
+TEST(LockOptions, WordsParseBackToTheSameOptions) {
+  LockOptions options;
+  options.wait = "spin";
+  options.max_dist = "7";
+  options.busy_counts = true;
+  LockOptions parsed;
+  const auto app = make_app("elision x", "x");
+  add_lock_options(*app, parsed);
+  parse_options(*app, as_words(options));
+  EXPECT_EQ(lock_variables("d", parsed), lock_variables("d", options));
+}
+
+TEST(Environment, PreloadGoesInFrontOnce) {
+  std::vector<std::string> environment = {"A=1", "LD_PRELOAD=/x.so"};
+  prepend_preload(environment, "/e.so");
+  EXPECT_EQ(variable(environment, "LD_PRELOAD"), "/e.so:/x.so");
+  prepend_preload(environment, "/e.so");
+  EXPECT_EQ(variable(environment, "LD_PRELOAD"), "/e.so:/x.so");
+  std::vector<std::string> empty;
+  prepend_preload(empty, "/e.so");
+  EXPECT_EQ(variable(empty, "LD_PRELOAD"), "/e.so");
+}
+
+TEST(Environment, SettingReplaces) {
+  std::vector<std::string> environment = {"AB=1", "A=2"};
+  set_variable(environment, "A", "3");
+  EXPECT_EQ(environment, (std::vector<std::string>{"AB=1", "A=3"}));
+}
+
+}  // namespace
+}  // namespace elision::cli

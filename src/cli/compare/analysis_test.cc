@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in, rows and sentences out: every verdict, every way of not having a result.
+#include "cli/compare/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "cli/compare/render.h"
+#include "cli/compare/report_json.h"
+
+namespace elision::cli::compare {
+namespace {
+
+Sample timed(double seconds) {
+  Sample sample;
+  sample.seconds = seconds;
+  sample.cpu_seconds = 2 * seconds;
+  sample.output = "total 400\n";
+  sample.locks.locks_seen = true;
+  sample.locks.acquisitions = 10;
+  return sample;
+}
+
+/// A plan and its results, filled in row by row.
+class Comparison : public ::testing::Test {
+ protected:
+  Comparison() {
+    plan_.program = "prog";
+    plan_.where = "m";
+    plan_.model = true;
+    plan_.thread_counts = {std::nullopt};
+    plan_.runs = 3;
+  }
+
+  void add(const std::string& design, const std::vector<Sample>& samples) {
+    plan_.designs.push_back(design);
+    for (unsigned i = 0; i < samples.size(); ++i) results_.push_back({{std::nullopt, design, i}, samples[i]});
+  }
+  void add_times(const std::string& design, const std::vector<double>& seconds) {
+    std::vector<Sample> samples;
+    for (const double value : seconds) samples.push_back(timed(value));
+    add(design, samples);
+  }
+
+  Block block(bool complete = true) { return analyse(plan_, results_, complete).front(); }
+  std::string sentence() { return block().verdict.sentence; }
+
+  Plan plan_;
+  std::vector<Result> results_;
+};
+
+TEST_F(Comparison, ClearWinnerIsNamed) {
+  add_times("pthread", {1.0, 1.02, 0.98});
+  add_times("tatas", {0.9, 0.95, 1.0});
+  add_times("htm-10", {0.5, 0.51, 0.49});
+  const Block result = block();
+  EXPECT_EQ(result.verdict.kind, VerdictKind::kUse);
+  EXPECT_EQ(result.verdict.sentence,
+            "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 10.5 %).");
+  EXPECT_TRUE(result.rows[2].best);
+  EXPECT_FALSE(result.rows[0].best);
+  EXPECT_DOUBLE_EQ(result.rows[2].speedup, 2.0);
+}
+
+TEST_F(Comparison, WinnersWithinEachOthersSpreadAreNamedTogether) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("htm-1", {0.50, 0.52, 0.48});
+  add_times("htm-10", {0.51, 0.53, 0.49});
+  EXPECT_EQ(sentence(),
+            "Use htm-1 or htm-10, which the spread does not tell apart: 2.00 times as fast as pthread "
+            "(spread of the runs up to 8.0 %).");
+}
+
+TEST_F(Comparison, DifferencesWithinTheSpread) {
+  add_times("pthread", {1.0, 1.1, 0.9});
+  add_times("tatas", {0.95, 1.05, 0.85});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: no design differs from it by more than the spread of the runs (up to 21.1 %).");
+}
+
+TEST_F(Comparison, ReferenceLeadsButOnlyWithinTheSpread) {
+  add_times("pthread", {0.95, 1.05, 0.85});
+  add_times("tatas", {1.0, 1.1, 0.9});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+}
+
+TEST_F(Comparison, ReferenceIsBest) {
+  add_times("pthread", {1.0, 1.01, 0.99});
+  add_times("ticket", {4.0, 4.0, 4.0});
+  add_times("tatas", {2.0, 2.0, 2.0});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kKeep);
+  EXPECT_EQ(sentence(), "Stay with pthread: the next best design, tatas, reaches 0.50 of its speed.");
+}
+
+TEST_F(Comparison, SmallGainOnAModelIsDoubted) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.9, 0.9, 0.9});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinModel);
+  EXPECT_EQ(sentence(),
+            "Perhaps tatas: 1.11 times as fast as pthread, more than the spread of the runs but less than "
+            "the 20 % that a virtual machine can be wrong by.");
+  plan_.model = false;
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kUse);
+}
+
+TEST_F(Comparison, OneRunTellsNothingOfTheSpread) {
+  plan_.runs = 1;
+  add_times("pthread", {1.0});
+  add_times("tatas", {0.5});
+  EXPECT_EQ(sentence(),
+            "Perhaps tatas: 2.00 times as fast as pthread in the only run; with --runs 3 the spread would "
+            "show.");
+}
+
+TEST_F(Comparison, NoLockSeenMeansNoTable) {
+  Sample sample = timed(1.0);
+  sample.locks = {};
+  add("pthread", {sample});
+  add("tatas", {});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoLocks);
+  const std::string expected =
+      "prog took no lock that Elision can replace (it is linked statically, or does not lock through pthread "
+      "mutexes), so the design of the lock makes no difference to it.\n";
+  EXPECT_EQ(render(plan_, {block()}), expected);
+}
+
+TEST_F(Comparison, DesignThatFailsCannotWin) {
+  Sample failed = timed(0.1);
+  failed.status = 3;
+  failed.error_output = "first\nassertion failed\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {timed(0.1), failed, timed(0.1)});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].state, RowState::kFailed);
+  EXPECT_EQ(result.rows[1].remark, "ended with exit code 3 (assertion failed)");
+  EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
+}
+
+TEST_F(Comparison, ExitCodeIsHeldAgainstTheReferences) {
+  Sample one = timed(1.0), one_faster = timed(0.5), zero = timed(0.1);
+  one.status = one_faster.status = 1;
+  add("pthread", {one, one, one});
+  add("tatas", {one_faster, one_faster, one_faster});
+  add("ticket", {zero, zero, zero});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].state, RowState::kGood);
+  EXPECT_EQ(result.rows[2].state, RowState::kFailed);
+}
+
+TEST_F(Comparison, DesignThatIsKilledOrHangsCannotWin) {
+  Sample killed = timed(0.1), hanging = timed(0.1);
+  killed.outcome = Outcome::kKilled;
+  killed.status = SIGSEGV;
+  hanging.outcome = Outcome::kTimedOut;
+  hanging.host_seconds = 60;
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {killed});
+  add("ticket", {hanging});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].remark, "was killed by Segmentation fault");
+  EXPECT_EQ(result.rows[2].state, RowState::kTimedOut);
+  EXPECT_EQ(result.rows[2].remark, "did not end within 60 s");
+  EXPECT_FALSE(result.rows[1].best || result.rows[2].best);
+}
+
+TEST_F(Comparison, DesignThatPrintsSomethingElseCannotWin) {
+  Sample lost = timed(0.1);
+  lost.output = "total 399\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {timed(0.1), timed(0.1), lost});
+  EXPECT_EQ(block().rows[1].state, RowState::kDifferentOutput);
+  EXPECT_EQ(block().rows[1].remark, "printed something else: line 1 is 'total 399' instead of 'total 400'");
+  plan_.compare_output = false;
+  EXPECT_EQ(block().rows[1].state, RowState::kGood);
+}
+
+TEST_F(Comparison, ProgramThatFailsByItselfIsNotCompared) {
+  Sample killed = timed(1.0);
+  killed.outcome = Outcome::kKilled;
+  killed.status = SIGABRT;
+  add("pthread", {killed});
+  add_times("tatas", {1.0});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoReference);
+  EXPECT_EQ(sentence(), "Nothing to compare: under pthread, prog was killed by Aborted.");
+}
+
+TEST_F(Comparison, MetricOfZeroIsNotCompared) {
+  plan_.metric = "rate ([0-9]+)";
+  Sample zero = timed(1.0);
+  zero.output = "rate 0\n";
+  add("pthread", {zero});
+  EXPECT_EQ(sentence(), "Nothing to compare: the result under pthread is zero.");
+}
+
+TEST_F(Comparison, MetricMayRiseOrFall) {
+  plan_.metric = "rate ([0-9]+)";
+  Sample slow = timed(1.0), fast = timed(1.0), none = timed(1.0);
+  slow.output = "rate 100\n";
+  fast.output = "rate 250\n";
+  none.output = "rate -\n";
+  add("pthread", {slow, slow, slow});
+  add("tatas", {fast, fast, fast});
+  add("ticket", {none});
+  EXPECT_DOUBLE_EQ(block().rows[1].speedup, 2.5);
+  EXPECT_EQ(sentence(), "Use tatas: 2.50 times the result of pthread (spread of the runs up to 0.0 %).");
+  EXPECT_EQ(block().rows[2].state, RowState::kNoMetric);
+  plan_.lower_is_better = true;
+  EXPECT_DOUBLE_EQ(block().rows[1].speedup, 0.4);
+}
+
+TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {
+  add_times("pthread", {1.0, 1.0});
+  add_times("tatas", {0.5});
+  add("ticket", {});
+  const Block result = block(false);
+  EXPECT_EQ(result.rows[1].runs, 1u);
+  EXPECT_EQ(result.rows[2].state, RowState::kNotRun);
+  EXPECT_EQ(result.verdict.sentence.rfind("Stopped early. Use tatas", 0), 0u) << result.verdict.sentence;
+}
+
+TEST_F(Comparison, StoppedBeforeTheReferenceEnded) {
+  add("pthread", {});
+  add("tatas", {});
+  EXPECT_EQ(block(false).verdict.sentence, "Stopped early. Nothing to compare: no run under pthread ended.");
+  EXPECT_EQ(render(plan_, {block(false)}),
+            "Stopped early. Nothing to compare: no run under pthread ended.\n");
+}
+
+TEST_F(Comparison, DesignLeftOutSaysWhy) {
+  plan_.not_run["tatas-aahtm"] = "needs a flag";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas-aahtm", {});
+  EXPECT_EQ(block().rows[1].remark, "needs a flag");
+}
+
+TEST_F(Comparison, CountsAreTheMedianRunsAndTheLongestWaitIsOfAll) {
+  Sample low = timed(0.9), middle = timed(1.0), high = timed(1.1);
+  low.locks.commits = 1;
+  middle.locks.commits = 2;
+  high.locks.commits = 3;
+  high.locks.longest_wait_seconds = 0.5;
+  add("pthread", {high, low, middle});
+  const Row row = block().rows[0];
+  EXPECT_EQ(row.locks.commits, 2u);
+  EXPECT_DOUBLE_EQ(row.locks.longest_wait_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(row.cpu_seconds, 2.0);
+}
+
+TEST_F(Comparison, RenderedTableMarksTheBestAndKeepsRemarks) {
+  Sample fast = timed(0.0005);
+  fast.locks.commits = 12345;
+  fast.locks.fallbacks = 7;
+  fast.locks.aborts = {{"capacity", 2}, {"conflict", 2500}};
+  fast.locks.longest_wait_seconds = 1.5e-6;
+  Sample killed = timed(0.1);
+  killed.outcome = Outcome::kKilled;
+  killed.status = SIGSEGV;
+  add_times("pthread", {0.001, 0.001, 0.001});
+  add("htm-10", {fast, fast, fast});
+  add("tatas", {killed});
+  plan_.thread_counts = {std::nullopt};
+  const std::string expected =
+      "prog on virtual m, 3 runs a design\n"
+      "  design   virtual time  speedup  CPU time  commits  fallbacks  speculations  longest wait  spread  "
+      "aborts by cause\n"
+      "  pthread       1.00 ms    1.00x   2.00 ms        -          -             -             -   0.0 %  "
+      "-\n"
+      "* htm-10         500 us    2.00x   1.00 ms    12.3k          7             -       1.50 us   0.0 %  "
+      "conflict 2500, capacity 2\n"
+      "  tatas    was killed by Segmentation fault\n"
+      "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 0.0 %).\n";
+  EXPECT_EQ(render(plan_, {block()}), expected);
+}
+
+TEST(Render, OneBlockANumberOfThreads) {
+  Plan plan;
+  plan.program = "prog";
+  plan.where = "native";
+  plan.designs = {"pthread"};
+  plan.thread_counts = {1u, 2u};
+  plan.runs = 1;
+  const std::vector<Result> results = {{{1u, "pthread", 0}, timed(1.0)}, {{2u, "pthread", 0}, timed(2.0)}};
+  const std::string text = render(plan, analyse(plan, results, true));
+  EXPECT_NE(text.find("prog on this CPU, 1 thread, 1 run a design\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("prog on this CPU, 2 threads, 1 run a design\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.00 s"), std::string::npos);
+  EXPECT_NE(text.find("2.00 s"), std::string::npos);
+}
+
+TEST(Render, NumbersKeepThreeDigits) {
+  EXPECT_EQ(format_seconds(0.0123456), "12.3 ms");
+  EXPECT_EQ(format_seconds(9.999), "10.0 s");
+  EXPECT_EQ(format_seconds(0.9999), "1.00 s");
+  EXPECT_EQ(format_seconds(3e-9), "3.00 ns");
+  EXPECT_EQ(format_seconds(0), "0 s");
+  EXPECT_EQ(format_count(9999), "9999");
+  EXPECT_EQ(format_count(12345), "12.3k");
+  EXPECT_EQ(format_count(999999), "1.00M");
+  EXPECT_EQ(format_count(2.5), "2.50");
+}
+
+TEST_F(Comparison, JsonHoldsRowsRunsAndVerdict) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.5, 0.5, 0.5});
+  const nlohmann::json report = report_json(plan_, results_, {block()});
+  EXPECT_EQ(report["blocks"][0]["rows"][1]["design"], "tatas");
+  EXPECT_EQ(report["blocks"][0]["rows"][1]["best"], true);
+  EXPECT_EQ(report["blocks"][0]["verdict"]["kind"], "use");
+  EXPECT_EQ(report["runs"].size(), 6u);
+  EXPECT_TRUE(report["blocks"][0]["threads"].is_null());
+}
+
+}  // namespace
+}  // namespace elision::cli::compare

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that appear whole or not at all, statistics that are put together, processes that end alike.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "cli/atomic_file.h"
+#include "cli/supervisor.h"
+#include "cli/temp_directory.h"
+#include "cli/usage_error.h"
+#include "cli/vm_statistics.h"
+
+namespace elision::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+std::size_t files_in(const fs::path& directory) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory), {}));
+}
+
+TEST(AtomicFile, ReplacesTheOldContentAndLeavesNothingElse) {
+  const TempDirectory directory;
+  const fs::path file = directory.path() / "out.json";
+  write_atomically(file, "old");
+  write_atomically(file, "new");
+  EXPECT_EQ(content_of(file), "new");
+  EXPECT_EQ(files_in(directory.path()), 1u);
+}
+
+TEST(AtomicFile, UnwritablePlacesAreRefusedBeforeAndDuring) {
+  const TempDirectory directory;
+  EXPECT_THROW(require_writable(directory.path() / "no" / "such"), UsageError);
+  EXPECT_THROW(require_writable(directory.path()), UsageError);
+  EXPECT_THROW(write_atomically(directory.path() / "no" / "such", "x"), UsageError);
+  EXPECT_NO_THROW(require_writable(directory.path() / "new"));
+  fs::create_directory(directory.path() / "taken");
+  EXPECT_THROW(write_atomically(directory.path() / "taken", "x"), UsageError);
+  EXPECT_EQ(files_in(directory.path()), 1u);
+}
+
+TEST(TempDirectory, DisappearsWithItsContent) {
+  fs::path path;
+  {
+    const TempDirectory directory;
+    path = directory.path();
+    std::ofstream(path / "file") << "x";
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(Statistics, ProcessesComeInStartOrderAndBrokenFilesAreLeftOut) {
+  const TempDirectory directory;
+  std::ofstream(directory.path() / "0001.json") << R"({"program":"b"})";
+  std::ofstream(directory.path() / "0000.json") << R"({"program":"a"})";
+  std::ofstream(directory.path() / "0002.json") << R"({"program":)";
+  std::ofstream(directory.path() / "0003.counters") << R"({"program":"d"})";
+  const auto processes = read_process_statistics(directory.path());
+  ASSERT_EQ(processes.size(), 2u);
+  EXPECT_EQ(processes[0]["program"], "a");
+  EXPECT_EQ(processes[1]["program"], "b");
+}
+
+TEST(Statistics, TotalsAreSumsButForClocksAndNames) {
+  const std::vector<nlohmann::json> processes = {{{"program", "a"},
+                                                  {"seed", 7},
+                                                  {"exit", 1},
+                                                  {"virtual_ns", 50},
+                                                  {"commits", 2},
+                                                  {"aborts", {{"conflict", 1}}},
+                                                  {"threads", {{{"tid", 1}}}}},
+                                                 {{"program", "b"},
+                                                  {"seed", 7},
+                                                  {"exit", 1},
+                                                  {"virtual_ns", 30},
+                                                  {"commits", 5},
+                                                  {"aborts", {{"conflict", 2}, {"capacity", 4}}}}};
+  const nlohmann::json expected = {
+      {"virtual_ns", 50}, {"commits", 7}, {"aborts", {{"conflict", 3}, {"capacity", 4}}}};
+  EXPECT_EQ(total_statistics(processes), expected);
+  EXPECT_EQ(merged_statistics("m", processes)["totals"], expected);
+}
+
+TEST(Supervisor, PassesOnTheExitCodeAfterTheWorkIsDone) {
+  bool afterwards = false;
+  const int status = supervise([] { return 7; }, [&] { afterwards = true; });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  EXPECT_TRUE(afterwards);
+}
+
+// A child that sends `signal` to its supervisor alone must get it back.
+TEST(Supervisor, SignalsSentToItReachTheChild) {
+  const int status = supervise(
+      [] {
+        kill(getppid(), SIGTERM);
+        while (true) pause();
+        return 0;
+      },
+      [] {});
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+TEST(SupervisorDeathTest, EndsAsTheChildDid) {
+  EXPECT_EXIT(end_like(supervise([] { return 3; }, [] {})), ::testing::ExitedWithCode(3), "");
+  EXPECT_EXIT(end_like(supervise(
+                  [] {
+                    std::signal(SIGABRT, SIG_DFL);
+                    raise(SIGABRT);
+                    return 0;
+                  },
+                  [] {})),
+              ::testing::KilledBySignal(SIGABRT), "");
+}
+
+}  // namespace
+}  // namespace elision::cli
