@@ -100,24 +100,23 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.rewind_to(clock);
 }
 
-AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
-                       Cycles& ready) {
+AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready) {
   machine::Model& model = *light_context.model;
-  const machine::Request request{core.id, line, kind, core.clock(), address_ready};
-  if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
-  if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
-  light_context.ordering->note_event(core);
-  const machine::Reply reply = model.access(request);
-  switch (reply.verdict) {
-    case machine::Reply::Verdict::kDone:
-      break;
-    case machine::Reply::Verdict::kWait:
+  machine::Reply reply;
+  do {
+    const machine::Request request{core.id, line, kind, core.clock(), address_ready};
+    if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
+    if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
+    light_context.ordering->note_event(core);
+    reply = model.access(request);
+    if (reply.verdict == machine::Reply::Verdict::kWait) {
       ++light_context.waits;
       core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
-      return AccessStep::kWait;
-    case machine::Reply::Verdict::kAborted:
-      roll_back(core, reply.cause, 0, reply.clock);
-      return AccessStep::kRolledBack;
+    }
+  } while (reply.verdict == machine::Reply::Verdict::kWait);
+  if (reply.verdict == machine::Reply::Verdict::kAborted) {
+    roll_back(core, reply.cause, 0, reply.clock);
+    return AccessStep::kRolledBack;
   }
   if (reply.first_write_in_transaction && !core.undo.save(line)) __builtin_trap();  // larger than any L1
   core.advance_to(reply.clock);

@@ -29,8 +29,7 @@ extern LightContext light_context;
 
 enum class AccessStep {
   kDone,
-  kNotYet,      // another core is behind: let it run, then try again
-  kWait,        // the line is busy; the clock has moved on, try again in order
+  kNotYet,      // another core is behind (perhaps since a busy line moved the clock): try again in order
   kRolledBack,  // the access ended the core's own transaction; its registers were restored
 };
 
