@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPUID and the probes behind it (Intel SDM volume 2, CPUID; volume 1, 16.3).
+#include "htm/cpu.h"
+
+#include <cpuid.h>
+
+#include "abi/virtual_cpu.h"
+#include "htm/rtm.h"
+
+namespace elision::htm {
+namespace {
+
+constexpr unsigned kRtmBit = 1u << 11;             // leaf 7 EBX
+constexpr unsigned kRtmAlwaysAbortBit = 1u << 11;  // leaf 7 EDX: set while microcode makes RTM abort always
+constexpr int kCommitAttempts = 200;               // aborts for reasons of the moment are rare
+constexpr unsigned kDeepestNestTried = 64;
+
+struct Registers {
+  unsigned eax, ebx, ecx, edx;
+};
+
+Registers cpuid(unsigned leaf) {
+  Registers r{};
+  __cpuid_count(leaf, 0, r.eax, r.ebx, r.ecx, r.edx);
+  return r;
+}
+
+bool is_virtual_cpu_with(std::uint32_t feature) {
+  const Registers signature = cpuid(abi::kVirtualCpuLeaf);
+  if (signature.ebx != abi::kVirtualCpuSignatureEbx || signature.ecx != abi::kVirtualCpuSignatureEcx ||
+      signature.edx != abi::kVirtualCpuSignatureEdx || signature.eax < abi::kVirtualCpuFeatureLeaf) {
+    return false;
+  }
+  return (cpuid(abi::kVirtualCpuFeatureLeaf).eax & feature) != 0;
+}
+
+/// Leaf 0x15 gives the counter's rate as a ratio to a crystal; leaf 0x16 the base clock, which is that
+/// rate on the CPUs that leave the crystal out.
+std::uint64_t tsc_khz_from_cpuid(unsigned highest_leaf) {
+  if (highest_leaf < 0x15) return 0;
+  const Registers ratio = cpuid(0x15);
+  if (ratio.eax != 0 && ratio.ebx != 0 && ratio.ecx != 0) {
+    return std::uint64_t{ratio.ecx} * ratio.ebx / ratio.eax / 1000;
+  }
+  if (highest_leaf < 0x16) return 0;
+  return std::uint64_t{cpuid(0x16).eax & 0xffff} * 1000;
+}
+
+/// The HWCAP of a POWER9 guest and the CPUID of some hypervisors promise what never commits: try it.
+bool any_transaction_commits() {
+  for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
+    if (Rtm::begin().started()) {
+      Rtm::commit();
+      return true;
+    }
+  }
+  return false;
+}
+
+bool commits_nested(unsigned depth) {
+  for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
+    const Status status = Rtm::begin();
+    if (status.started()) {
+      for (unsigned i = 1; i < depth; ++i) asm volatile("xbegin 1f\n1:" : : : "memory");
+      for (unsigned i = 0; i < depth; ++i) Rtm::commit();
+      return true;
+    }
+    if (status.cause() == abi::AbortCause::kNested) return false;
+  }
+  return false;
+}
+
+std::uint64_t ticks() {
+  std::uint32_t low, high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return std::uint64_t{high} << 32 | low;
+}
+
+}  // namespace
+
+CpuFeatures detect_cpu() {
+  CpuFeatures features;
+  const unsigned highest_leaf = cpuid(0).eax;
+  features.tsc_khz = tsc_khz_from_cpuid(highest_leaf);
+  if (highest_leaf < 7) return features;
+  const Registers leaf7 = cpuid(7);
+  if ((leaf7.ebx & kRtmBit) == 0) return features;
+  features.rtm_always_aborts = (leaf7.edx & kRtmAlwaysAbortBit) != 0 || !any_transaction_commits();
+  features.has_rtm = !features.rtm_always_aborts;
+  features.virtual_always_abort = features.has_rtm && is_virtual_cpu_with(abi::kFeatureAlwaysAbort);
+  return features;
+}
+
+unsigned measure_nesting_depth() {
+  unsigned depth = 1;
+  while (depth < kDeepestNestTried && commits_nested(depth + 1)) ++depth;
+  return depth;
+}
+
+std::uint32_t measure_pause_ticks() {
+  constexpr int kRounds = 5;
+  constexpr int kPauses = 16;
+  std::uint64_t best = ~std::uint64_t{0};
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t start = ticks();
+    for (int i = 0; i < kPauses; ++i) asm volatile("pause" : : : "memory");
+    const std::uint64_t spent = ticks() - start;
+    if (spent < best) best = spent;
+  }
+  // One reading of the counter costs about 24 ticks; it does not matter beside 16 PAUSEs of any CPU but
+  // the oldest, where it is taken off.
+  constexpr std::uint64_t kReadingTicks = 24;
+  const std::uint64_t pauses = best > kReadingTicks ? best - kReadingTicks : best;
+  const std::uint64_t each = (pauses + kPauses / 2) / kPauses;
+  return each == 0 ? 1 : static_cast<std::uint32_t>(each);
+}
+
+}  // namespace elision::htm

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU under this process offers. Everything is asked from CPUID and then tried: hypervisors
+// and microcode have advertised transactions that never commit.
+//
+// Executes XBEGIN only after CPUID said that it exists. No allocation, no libc.
+#pragma once
+
+#include <cstdint>
+
+namespace elision::htm {
+
+struct CpuFeatures {
+  bool has_rtm = false;               // transactions commit here
+  bool rtm_always_aborts = false;     // CPUID shows RTM, but every transaction aborts
+  bool virtual_always_abort = false;  // the virtual CPU's always-abort transactions
+  std::uint64_t tsc_khz = 0;          // from CPUID; 0: the CPU does not say
+};
+
+/// Asks the CPU. Takes some microseconds: call once.
+CpuFeatures detect_cpu();
+
+/// The number of XBEGINs that fit into each other, at least 1. Needs has_rtm.
+unsigned measure_nesting_depth();
+
+/// Time-stamp counter ticks that one PAUSE takes, at least 1: 9 on Broadwell, about 140 since Skylake.
+std::uint32_t measure_pause_ticks();
+
+}  // namespace elision::htm

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU says must agree with what it does.
+#include "htm/cpu.h"
+
+#include <cpuid.h>
+#include <gtest/gtest.h>
+
+#include "htm/rtm.h"
+
+namespace elision::htm {
+namespace {
+
+TEST(Cpu, RtmOnlyIfCpuidShowsIt) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool leaf7 = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0;
+  const CpuFeatures features = detect_cpu();
+  if (!leaf7 || (ebx >> 11 & 1) == 0) {
+    EXPECT_FALSE(features.has_rtm);
+    EXPECT_FALSE(features.rtm_always_aborts);
+  } else {
+    EXPECT_NE(features.has_rtm, features.rtm_always_aborts);
+    EXPECT_FALSE(features.has_rtm && (edx >> 11 & 1) != 0);
+  }
+  EXPECT_TRUE(features.has_rtm || !features.virtual_always_abort);
+}
+
+TEST(Cpu, NestingDepthIsTheDeepestThatCommits) {
+  if (!detect_cpu().has_rtm) GTEST_SKIP() << "no live RTM on this CPU";
+  const unsigned depth = measure_nesting_depth();
+  EXPECT_GE(depth, 1u);
+  EXPECT_LE(depth, 64u);
+  EXPECT_FALSE(Rtm::in_transaction());
+}
+
+TEST(Cpu, APauseTakesSomeTicks) {
+  const std::uint32_t ticks = measure_pause_ticks();
+  EXPECT_GE(ticks, 1u);
+  EXPECT_LT(ticks, 100000u);
+}
+
+}  // namespace
+}  // namespace elision::htm

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sleeping on a word and waking sleepers, and the deadline of a timed wait (futex(2)).
+//
+// System calls are made directly: errno of the program stays untouched. Inside a transaction any of
+// them aborts it. Signal-safe; allocates nothing.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+
+namespace elision::locks {
+
+/// An absolute time on `clock` (CLOCK_REALTIME or CLOCK_MONOTONIC) after which to stop waiting.
+struct Deadline {
+  clockid_t clock;
+  const timespec* at;
+
+  bool has_passed() const {
+    if (at->tv_sec < 0) return true;  // the kernel would call it invalid; POSIX says it has passed
+    timespec now{};
+    clock_gettime(clock, &now);
+    return now.tv_sec > at->tv_sec || (now.tv_sec == at->tv_sec && now.tv_nsec >= at->tv_nsec);
+  }
+};
+
+inline long raw_futex(const void* word, int operation, std::uint32_t value, const timespec* timeout,
+                      std::uint32_t bits) {
+  long result;
+  register const timespec* r10 asm("r10") = timeout;
+  register void* r8 asm("r8") = nullptr;
+  register std::uint64_t r9 asm("r9") = bits;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(SYS_futex), "D"(word), "S"(operation), "d"(value), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
+inline constexpr std::uint32_t kAnyBit = FUTEX_BITSET_MATCH_ANY;
+
+/// Sleeps while the 32 bits at `word` are `expected`, until a wake with one of `bits` or the deadline
+/// (null: none). Returns false only if the deadline passed; true may also be a wake-up for no reason.
+inline bool futex_wait(const void* word, std::uint32_t expected, std::uint32_t bits,
+                       const Deadline* deadline) {
+  int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
+  if (deadline != nullptr) {
+    if (deadline->at->tv_sec < 0) return false;
+    if (deadline->clock == CLOCK_REALTIME) operation |= FUTEX_CLOCK_REALTIME;
+  }
+  return raw_futex(word, operation, expected, deadline != nullptr ? deadline->at : nullptr, bits) !=
+         -ETIMEDOUT;
+}
+
+/// Wakes up to `count` sleepers whose bits meet `bits`. The word may be gone by now: no matter.
+inline void futex_wake(const void* word, std::uint32_t count, std::uint32_t bits) {
+  raw_futex(word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, nullptr, bits);
+}
+
+}  // namespace elision::locks

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a lock reports what happened to it: one counter entry of the calling thread.
+//
+// Never used inside a transaction: an abort would take the numbers back, and their line would join the
+// transaction's write set.
+#pragma once
+
+#include "abi/counters.h"
+#include "locks/waiting.h"
+
+namespace elision::locks {
+
+class Recorder {
+ public:
+  /// `shared`: several threads write the entry, so additions must be atomic.
+  Recorder(abi::CounterEntry& entry, bool shared) : entry_(&entry), shared_(shared) {}
+
+  void busy() const { add(entry_->busy, 1); }
+  void speculation() const { add(entry_->speculations, 1); }
+  void abort(abi::AbortCause cause) const { add(entry_->aborts[static_cast<std::size_t>(cause)], 1); }
+  /// The lock was taken; the wait began at `start` (0: there was none).
+  void acquired(std::uint64_t start) const {
+    add(entry_->acquisitions, 1);
+    waited(start == 0 ? 0 : ticks() - start);
+  }
+  /// Leaves in `entry` and `shared` what a commit needs to report to the same place.
+  void prepare_commit(abi::CounterEntry*& entry, bool& shared) const {
+    entry = entry_;
+    shared = shared_;
+  }
+  void fell_back() const { add(entry_->fallbacks, 1); }
+  /// A section committed that had waited for `waited_ticks`.
+  void committed(std::uint64_t waited_ticks) const {
+    add(entry_->commits, 1);
+    waited(waited_ticks);
+  }
+
+ private:
+  void add(std::uint64_t& counter, std::uint64_t amount) const {
+    if (shared_) [[unlikely]] {
+      __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
+    } else {
+      __atomic_store_n(&counter, counter + amount, __ATOMIC_RELAXED);
+    }
+  }
+  void waited(std::uint64_t amount) const {
+    if (amount == 0) return;
+    add(entry_->wait_ticks, amount);
+    // Two threads that share an entry may lose the smaller of two maxima: harmless.
+    if (amount > entry_->longest_wait_ticks) {
+      __atomic_store_n(&entry_->longest_wait_ticks, amount, __ATOMIC_RELAXED);
+    }
+  }
+
+  abi::CounterEntry* entry_;
+  bool shared_;
+};
+
+/// The start of a wait, taken when the wait is first noticed: an uncontended lock never reads the clock.
+class WaitClock {
+ public:
+  void start() {
+    if (start_ == 0) start_ = ticks();
+  }
+  std::uint64_t started_at() const { return start_; }
+
+ private:
+  std::uint64_t start_ = 0;
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// tatas: a test-and-test-and-set lock with exponential back-off (AAHTM paper, IV-A), on glibc's own
+// mutex word, so that glibc may lock and unlock the same word (condition variables do).
+//
+//   word | means                        | who may write it next
+//   -----+------------------------------+--------------------------------------------------------
+//     0  | free                         | anyone: 0 -> 1; a thread that slept: 0 -> 2
+//     1  | held, nobody sleeps          | holder: -> 0; a thread about to sleep: -> 2
+//     2  | held, somebody may sleep     | holder: -> 0 and one wake-up
+//
+// A thread that slept takes the lock with 2, because it cannot know whether others still sleep: one
+// wake-up too many is the price of never losing one.
+#pragma once
+
+#include <atomic>
+
+#include "locks/futex.h"
+#include "locks/recorder.h"
+#include "locks/waiting.h"
+
+namespace elision::locks {
+
+enum class Outcome { kAcquired, kTimedOut };
+
+inline constexpr int kFree = 0;
+inline constexpr int kHeld = 1;
+inline constexpr int kHeldWithSleepers = 2;
+static_assert(kFree == 0, "static initialisers are all zero");
+static_assert(sizeof(std::atomic<int>) == 4 && std::atomic<int>::is_always_lock_free);
+
+template <class Waiting>
+struct Tatas {
+  using Word = std::atomic<int>;
+
+  [[gnu::always_inline]] static bool try_acquire(Word& word) {
+    int expected = kFree;
+    return word.compare_exchange_strong(expected, kHeld, std::memory_order_acquire,
+                                        std::memory_order_relaxed);
+  }
+
+  static bool is_held(const Word& word) { return word.load(std::memory_order_relaxed) != kFree; }
+
+  /// Takes the lock, however long it takes; until `deadline` if that is not null.
+  [[gnu::noinline]] static Outcome acquire(Word& word, const Deadline* deadline) {
+    Backoff backoff;
+    while (is_held(word) || !try_acquire(word)) {
+      if (Waiting::spun_enough(backoff.spent())) return acquire_sleeping(word, deadline);
+      if (deadline != nullptr && deadline->has_passed()) return Outcome::kTimedOut;
+      backoff.wait();
+    }
+    return Outcome::kAcquired;
+  }
+
+  /// Waits until the lock looks free, without taking it. False: the deadline passed first.
+  [[gnu::noinline]] static bool wait_until_free(Word& word, const Deadline* deadline) {
+    std::uint32_t spun = 0;
+    bool slept = false;
+    for (int seen; (seen = word.load(std::memory_order_relaxed)) != kFree;) {
+      if (deadline != nullptr && deadline->has_passed()) return pass_on(word, slept, false);
+      if (!Waiting::spun_enough(spun)) {
+        spun += pause_units(1);
+        continue;
+      }
+      if (seen == kHeld && !word.compare_exchange_weak(seen, kHeldWithSleepers, std::memory_order_relaxed))
+        continue;
+      slept = true;
+      futex_wait(&word, kHeldWithSleepers, kAnyBit, deadline);
+    }
+    return pass_on(word, slept, true);
+  }
+
+  /// Gives the lock back. False: it was not held.
+  [[gnu::always_inline]] static bool release(Word& word) {
+    const int previous = word.exchange(kFree, std::memory_order_release);
+    // Nothing of the word may be read from here on: whoever got the lock may have destroyed it.
+    if (previous == kHeldWithSleepers) [[unlikely]]
+      futex_wake(&word, 1, kAnyBit);
+    return previous != kFree;
+  }
+
+ private:
+  static Outcome acquire_sleeping(Word& word, const Deadline* deadline) {
+    while (word.exchange(kHeldWithSleepers, std::memory_order_acquire) != kFree) {
+      if (!futex_wait(&word, kHeldWithSleepers, kAnyBit, deadline)) return Outcome::kTimedOut;
+    }
+    return Outcome::kAcquired;
+  }
+
+  /// A release wakes one sleeper and trusts it to take the lock with 2. A sleeper that will not take it
+  /// hands the wake-up on, or the next one would sleep for ever.
+  static bool pass_on(Word& word, bool slept, bool result) {
+    if (slept) futex_wake(&word, 1, kAnyBit);
+    return result;
+  }
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// ticket: a FIFO lock (AAHTM paper, III-C and IV-A; Mellor-Crummey and Scott 1991), back-off linear in
+// the distance to the holder; with tickets that can be given up and waiters that can sleep.
+//
+//   next  (32 bits): the ticket that the next arrival draws.
+//   grant (64 bits): now_serving (bits 0-31), abandoned (32-47), sleepers (48-63), changed together.
+//
+//   state                     | means
+//   --------------------------+------------------------------------------------------------------------
+//   next == now_serving       | free
+//   next != now_serving       | ticket now_serving holds the lock; the later ones wait in order
+//   abandoned bit t mod 16    | ticket t, now_serving < t < now_serving + 16, gave up: release skips it
+//   sleepers > 0              | that many waiters may sleep on the now_serving half of the word, each with
+//                             | the bit of the value it waits for; release wakes the bits it passes
+//
+// now_serving is changed by the holder only, and only by compare-and-swap of the whole word: a waiter
+// that gives up changes the same word, so it either marks its ticket before the holder passes it, or
+// finds that it was served and holds the lock. After that compare-and-swap the holder touches nothing
+// of the lock: it may be destroyed.
+//
+// A waiter with a deadline draws a ticket only within 15 of the holder (the bits must tell tickets
+// apart); until then it stands outside the queue.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "locks/futex.h"
+#include "locks/recorder.h"
+#include "locks/tatas.h"
+
+namespace elision::locks {
+
+struct TicketState {
+  std::atomic<std::uint32_t> next;
+  std::atomic<std::uint32_t> generation;  // see adopt()
+  std::atomic<std::uint64_t> grant;
+};
+static_assert(sizeof(TicketState) == 16 && offsetof(TicketState, grant) == 8);
+
+/// The three fields of `grant`.
+struct Grant {
+  static constexpr std::uint32_t kWindow = 16;
+  static constexpr std::uint32_t kMostSleepers = 0xffff;
+
+  std::uint32_t now_serving;
+  std::uint16_t abandoned;
+  std::uint16_t sleepers;
+
+  static constexpr Grant unpack(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word), static_cast<std::uint16_t>(word >> 32),
+            static_cast<std::uint16_t>(word >> 48)};
+  }
+  constexpr std::uint64_t pack() const {
+    return std::uint64_t{now_serving} | std::uint64_t{abandoned} << 32 | std::uint64_t{sleepers} << 48;
+  }
+  static constexpr std::uint16_t bit_of(std::uint32_t ticket) {
+    return static_cast<std::uint16_t>(1u << ticket % kWindow);
+  }
+  /// The state after a release: the next ticket that nobody gave up is served.
+  constexpr Grant after_release() const {
+    Grant result = *this;
+    ++result.now_serving;
+    while ((result.abandoned & bit_of(result.now_serving)) != 0) {
+      result.abandoned = static_cast<std::uint16_t>(result.abandoned & ~bit_of(result.now_serving));
+      ++result.now_serving;
+    }
+    return result;
+  }
+};
+static_assert(Grant::unpack(Grant{7, 3, 9}.pack()).sleepers == 9);
+static_assert(Grant{4, Grant::bit_of(5) | Grant::bit_of(6), 0}.after_release().now_serving == 7);
+static_assert(Grant{4, Grant::bit_of(6), 0}.after_release().abandoned == Grant::bit_of(6));
+static_assert(Grant{~0u, 0, 0}.after_release().now_serving == 0, "tickets wrap around");
+
+/// Counts forks: a child raises it, so that it can tell a queue it inherited (adopt()).
+inline constinit std::uint32_t fork_generation = 0;
+
+template <class Waiting>
+class Ticket {
+ public:
+  /// Units of back-off for each place between a waiter and the holder.
+  static constexpr std::uint32_t kUnitsPerPlace = 16;
+
+  static bool try_acquire(TicketState& state) {
+    adopt(state);
+    // now_serving never passes next; so if next still equals the value read, the lock is still free.
+    std::uint32_t now = serving(state);
+    return state.next.compare_exchange_strong(now, now + 1, std::memory_order_acquire,
+                                              std::memory_order_relaxed);
+  }
+
+  static bool is_held(const TicketState& state) {
+    return serving(state) != state.next.load(std::memory_order_relaxed);
+  }
+
+  /// Joins the queue. `ticket` is drawn; false: the deadline passed before there was a place.
+  static bool join(TicketState& state, const Deadline* deadline, std::uint32_t& ticket) {
+    adopt(state);
+    if (deadline == nullptr) {
+      ticket = state.next.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    while (true) {
+      std::uint32_t next = state.next.load(std::memory_order_relaxed);
+      if (next - serving(state) < Grant::kWindow - 1 &&
+          state.next.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) {
+        ticket = next;
+        return true;
+      }
+      if (deadline->has_passed()) return false;
+      pause_units(kUnitsPerPlace);
+    }
+  }
+
+  /// Places between `ticket` and the holder; 0: it is served.
+  static std::uint32_t distance(const TicketState& state, std::uint32_t ticket) {
+    return ticket - static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
+  }
+
+  /// Waits until `ticket` is served. On a passed deadline the ticket is given up.
+  static Outcome await(TicketState& state, std::uint32_t ticket, const Deadline* deadline) {
+    std::uint32_t spun = 0;
+    for (std::uint32_t places; (places = distance(state, ticket)) != 0;) {
+      if (Waiting::spun_enough(spun)) {
+        if (!sleep_until(state, ticket, deadline)) return give_up(state, ticket);
+        continue;
+      }
+      if (deadline != nullptr && deadline->has_passed()) return give_up(state, ticket);
+      spun += pause_for(places);
+    }
+    return Outcome::kAcquired;
+  }
+
+  /// Sleeps until ticket `target` is served or has been. False: the deadline passed first.
+  [[gnu::noinline]] static bool sleep_until(TicketState& state, std::uint32_t target,
+                                            const Deadline* deadline) {
+    const bool enrolled = enrol_sleeper(state);
+    bool in_time = true;
+    while (in_time) {
+      const std::uint32_t now = serving(state);
+      if (static_cast<std::int32_t>(now - target) >= 0) break;
+      if (enrolled) {
+        in_time = futex_wait(now_word(state), now, sleep_bit(target), deadline);
+      } else {
+        pause_units(Backoff::kLast);
+        in_time = deadline == nullptr || !deadline->has_passed();
+      }
+    }
+    if (enrolled) state.grant.fetch_sub(std::uint64_t{1} << 48, std::memory_order_acquire);
+    return in_time;
+  }
+
+  /// Gives up a ticket that is not yet served; if it is, the lock is held, at the last moment.
+  static Outcome give_up(TicketState& state, std::uint32_t ticket) {
+    std::uint64_t word = state.grant.load(std::memory_order_relaxed);
+    Grant grant;
+    do {
+      grant = Grant::unpack(word);
+      if (grant.now_serving == ticket) {
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return Outcome::kAcquired;
+      }
+      grant.abandoned = static_cast<std::uint16_t>(grant.abandoned | Grant::bit_of(ticket));
+    } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_relaxed));
+    return Outcome::kTimedOut;
+  }
+
+  static Outcome acquire(TicketState& state, const Deadline* deadline) {
+    std::uint32_t ticket;
+    if (!join(state, deadline, ticket)) return Outcome::kTimedOut;
+    return await(state, ticket, deadline);
+  }
+
+  /// Waits in proportion to the distance; returns the units waited.
+  static std::uint32_t pause_for(std::uint32_t places) {
+    constexpr std::uint32_t kFarthest = 64;  // beyond, a longer wait only adds latency
+    const std::uint32_t units = kUnitsPerPlace * (places < kFarthest ? places : kFarthest);
+    pause_units(units);
+    return units;
+  }
+
+  /// Serves the next ticket. False: the lock was not held.
+  static bool release(TicketState& state) {
+    adopt(state);
+    std::uint64_t word = state.grant.load(std::memory_order_relaxed);
+    if (static_cast<std::uint32_t>(word) == state.next.load(std::memory_order_relaxed)) return false;
+    Grant before, after;
+    do {
+      before = Grant::unpack(word);
+      after = before.after_release();
+    } while (!state.grant.compare_exchange_weak(word, after.pack(), std::memory_order_release,
+                                                std::memory_order_relaxed));
+    if (after.sleepers != 0) wake_passed(state, before.now_serving, after.now_serving);
+    return true;
+  }
+
+  /// In the child of a fork the other waiters are gone, but their tickets are still drawn: a release
+  /// would serve nobody for ever. The first operation on a lock that carries another generation forgets
+  /// them. Tickets that run ahead stay: what counts is that next is the holder's plus one.
+  static void adopt(TicketState& state) {
+    if (state.generation.load(std::memory_order_acquire) == fork_generation) [[likely]]
+      return;
+    adopt_slow(state);
+  }
+
+ private:
+  static constexpr std::uint32_t kAdopting = ~0u;
+
+  static std::uint32_t serving(const TicketState& state) {
+    return static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
+  }
+
+  /// The half of `grant` that sleepers wait on: now_serving (x86 is little-endian).
+  static const void* now_word(const TicketState& state) { return &state.grant; }
+  /// Sleepers wait with one of 32 bits, so that a release wakes only those that share the served one's.
+  static std::uint32_t sleep_bit(std::uint32_t ticket) { return 1u << ticket % 32; }
+
+  [[gnu::noinline]] static void wake_passed(TicketState& state, std::uint32_t before, std::uint32_t now) {
+    std::uint32_t bits = 0;
+    for (std::uint32_t ticket = before + 1; ticket != now + 1; ++ticket) bits |= sleep_bit(ticket);
+    constexpr std::uint32_t kAll = ~0u >> 1;
+    futex_wake(now_word(state), kAll, bits);
+  }
+
+  /// False if the field is full.
+  static bool enrol_sleeper(TicketState& state) {
+    std::uint64_t word = state.grant.load(std::memory_order_relaxed);
+    Grant grant;
+    do {
+      grant = Grant::unpack(word);
+      if (grant.sleepers == Grant::kMostSleepers) return false;
+      ++grant.sleepers;
+    } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_relaxed));
+    return true;
+  }
+
+  [[gnu::noinline, gnu::cold]] static void adopt_slow(TicketState& state) {
+    std::uint32_t seen = state.generation.load(std::memory_order_relaxed);
+    if (seen != kAdopting &&
+        state.generation.compare_exchange_strong(seen, kAdopting, std::memory_order_acquire)) {
+      const std::uint32_t now = serving(state);
+      if (state.next.load(std::memory_order_relaxed) != now)
+        state.next.store(now + 1, std::memory_order_relaxed);
+      state.grant.store(Grant{now, 0, 0}.pack(), std::memory_order_relaxed);
+      state.generation.store(fork_generation, std::memory_order_release);
+      return;
+    }
+    while (state.generation.load(std::memory_order_acquire) == kAdopting) pause_units(1);
+  }
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread must know about its own elided critical sections: which locks it pretends to hold.
+//
+// `count` and the records are written inside the transaction only: an abort empties them, so outside a
+// transaction the context is always empty. The rest is written before the transaction begins and read
+// after it committed. Owned by one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "locks/recorder.h"
+
+namespace elision::locks {
+
+struct ElidedLock {
+  const void* word;
+  std::uint32_t depth;  // how often a recursive lock is held
+};
+
+struct alignas(64) TransactionContext {
+  static constexpr std::uint32_t kMostLocks = 16;
+
+  std::uint32_t count = 0;
+  ElidedLock elided[kMostLocks] = {};
+
+  // For the commit: whom to tell, and how long the section had waited.
+  abi::CounterEntry* entry = nullptr;
+  bool entry_is_shared = false;
+  std::uint64_t waited_ticks = 0;
+
+  bool inside() const { return count != 0; }
+
+  ElidedLock* find(const void* word) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (elided[i].word == word) return &elided[i];
+    }
+    return nullptr;
+  }
+  void add(const void* word) { elided[count++] = {word, 1}; }
+  void remove(ElidedLock* lock) { *lock = elided[--count]; }
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread waits: back-off between looks at a lock, and the policy that says when looking ends and
+// sleeping begins.
+//
+// Spin is the papers' pure spinning. Park spins a bounded time and then sleeps on a futex: with more
+// threads than CPUs a spinner only keeps the lock holder from running.
+#pragma once
+
+#include <cstdint>
+
+namespace elision::locks {
+
+/// The time-stamp counter.
+inline std::uint64_t ticks() {
+  std::uint32_t low, high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return std::uint64_t{high} << 32 | low;
+}
+
+/// The papers give back-off in PAUSEs of a Broadwell, 9 ticks each; a PAUSE since Skylake takes some
+/// 140. A unit of back-off is 9 ticks' worth of PAUSEs, so that one number means the same time anywhere.
+inline constexpr std::uint32_t kTicksPerUnit = 9;
+/// Ticks of one PAUSE here. Written once, before locks are in use (cpu.h measures it).
+inline constinit std::uint32_t pause_ticks = kTicksPerUnit;
+
+/// Waits about `units` units, at least one PAUSE; returns the units it really took.
+inline std::uint32_t pause_units(std::uint32_t units) {
+  std::uint32_t pauses = units * kTicksPerUnit / pause_ticks;
+  if (pauses == 0) pauses = 1;
+  for (std::uint32_t i = 0; i < pauses; ++i) asm volatile("pause" : : : "memory");
+  return pauses * pause_ticks / kTicksPerUnit;
+}
+
+/// Exponential back-off: 16 units, doubled up to 1,024 (the values of the AAHTM paper's authors).
+class Backoff {
+ public:
+  static constexpr std::uint32_t kFirst = 16;
+  static constexpr std::uint32_t kLast = 1024;
+
+  void wait() {
+    spent_ += pause_units(units_);
+    if (units_ < kLast) units_ *= 2;
+  }
+  /// Units waited so far.
+  std::uint32_t spent() const { return spent_; }
+
+ private:
+  std::uint32_t units_ = kFirst;
+  std::uint32_t spent_ = 0;
+};
+
+/// Looks for ever.
+struct Spin {
+  static constexpr bool kParks = false;
+  static constexpr bool spun_enough(std::uint32_t) { return false; }
+};
+
+/// Looks for about 1,000 units (9,000 ticks, the order of a futex round trip), then sleeps.
+struct Park {
+  static constexpr bool kParks = true;
+  static constexpr std::uint32_t kSpinUnits = 1000;
+  static constexpr bool spun_enough(std::uint32_t units) { return units >= kSpinUnits; }
+};
+
+}  // namespace elision::locks

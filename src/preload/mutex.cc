@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread_mutex_*. The short path: a plain mutex, the design tatas, a thread that is known (one test of
+// fast_slot covers the last two). Everything else goes through the table.
+#include <pthread.h>
+
+#include "preload/exported.h"
+#include "runtime/entry_points.h"
+#include "runtime/glibc.h"
+#include "runtime/overlay.h"
+#include "runtime/process.h"
+#include "runtime/thread_state.h"
+
+namespace {
+
+using elision::runtime::entry_points;
+using elision::runtime::fast_slot;
+using elision::runtime::MutexKind;
+using elision::runtime::MutexOverlay;
+using elision::runtime::overlay_of;
+using FastLock = elision::locks::Tatas<elision::locks::Park>;  // the parts used here do not wait
+
+[[gnu::always_inline]] inline bool lock_fast(pthread_mutex_t* raw) {
+  elision::abi::CounterSlot* slot = fast_slot;
+  MutexOverlay& mutex = overlay_of(raw);
+  if (slot == nullptr || !MutexKind(mutex.kind).is_plain()) return false;
+  if (FastLock::is_held(mutex.word) || !FastLock::try_acquire(mutex.word)) return false;
+  ++slot->uncontended;
+  return true;
+}
+
+}  // namespace
+
+ELISION_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
+  if (lock_fast(mutex)) [[likely]]
+    return 0;
+  return entry_points.lock(mutex, ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) {
+  if (lock_fast(mutex)) [[likely]]
+    return 0;
+  return entry_points.trylock(mutex, ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* at) {
+  return entry_points.clocklock(mutex, CLOCK_REALTIME, at, ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at) {
+  return entry_points.clocklock(mutex, clock, at, ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int pthread_mutex_unlock(pthread_mutex_t* raw) {
+  MutexOverlay& mutex = overlay_of(raw);
+  if (fast_slot == nullptr || !MutexKind(mutex.kind).is_plain())
+    return entry_points.unlock(raw, ELISION_CALL_SITE);
+  if (!FastLock::release(mutex.word)) [[unlikely]]
+    elision::runtime::report_bad_unlock(raw, ELISION_CALL_SITE);
+  return 0;
+}
+
+/// An initialised mutex is all zero but for its kind, for us as for glibc.
+ELISION_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
+  elision::runtime::ensure_set_up();
+  return elision::runtime::glibc.mutex_init(mutex, attributes);
+}
+
+ELISION_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) { return entry_points.destroy(mutex); }
+
+// glibc has these names too, for the libraries of long ago.
+#define ELISION_OLD_NAME_OF(function) __attribute__((nonnull, alias(#function)))
+ELISION_EXPORT int __pthread_mutex_lock(pthread_mutex_t*) noexcept ELISION_OLD_NAME_OF(pthread_mutex_lock);
+ELISION_EXPORT int __pthread_mutex_trylock(pthread_mutex_t*) noexcept
+    ELISION_OLD_NAME_OF(pthread_mutex_trylock);
+ELISION_EXPORT int __pthread_mutex_unlock(pthread_mutex_t*) noexcept
+    ELISION_OLD_NAME_OF(pthread_mutex_unlock);
+ELISION_EXPORT int __pthread_mutex_destroy(pthread_mutex_t*) noexcept
+    ELISION_OLD_NAME_OF(pthread_mutex_destroy);
+
+__attribute__((constructor(101))) static void set_up_library() { elision::runtime::set_up_at_load(); }

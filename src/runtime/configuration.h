@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the environment asks of the library (abi/lock_variables.h), parsed once.
+//
+// Never fails: an unknown design means `pthread` and is recorded; an unknown value of another variable
+// means its default. No allocation, no output.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/lock_variables.h"
+#include "locks/parameters.h"
+
+namespace elision::runtime {
+
+enum class Base { kPthread, kTatas, kTicket, kElided };
+
+struct Configuration {
+  const char* asked_design = nullptr;  // as given
+  bool unknown_design = false;
+  Base base = Base::kPthread;
+  bool speculates = false;  // an AAHTM design
+  bool wait_spins = false;
+  bool rtm_always_abort = false;
+  bool verbose = false;
+  const char* counters_directory = nullptr;  // null: none
+  locks::Parameters parameters{};
+};
+
+/// Looks a variable up; null if it is not set.
+using Lookup = const char* (*)(const char* name);
+
+/// Parses what `lookup` finds. The strings must outlive the result.
+Configuration parse_configuration(Lookup lookup);
+
+/// The configuration of this process; under AT_SECURE that of an empty environment.
+Configuration read_configuration();
+
+/// The name of the design that `configuration` selects, without HTM taken into account.
+const char* design_name(const Configuration& configuration);
+
+}  // namespace elision::runtime

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread mutexes over a lock design: types, error codes and timeouts as POSIX and glibc have them.
+//
+// Robust, priority and process-shared mutexes, and destroyed ones, are glibc's: each function asks
+// that first. A mutex never changes hands between us and glibc, since its kind never changes.
+//
+// Locking a normal mutex twice is a deadlock, also when it is elided: then the transaction ends and
+// the thread waits for itself, as it would have without elision.
+#pragma once
+
+#include <cerrno>
+#include <climits>
+
+#include "runtime/entry_points.h"
+#include "runtime/glibc.h"
+#include "runtime/mutex_designs.h"
+
+namespace elision::runtime {
+
+template <class Design>
+class Mutex {
+ public:
+  static int lock(pthread_mutex_t* raw, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    const MutexKind kind(mutex.kind);
+    if (!kind.is_ours()) return glibc.mutex_lock(raw);
+    return lock_until(mutex, kind, site, nullptr);
+  }
+
+  static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    const MutexKind kind(mutex.kind);
+    if (!kind.is_ours()) return glibc.mutex_clocklock(raw, clock, at);
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
+    if (at->tv_nsec < 0 || at->tv_nsec >= 1000000000) {
+      // Invalid only matters to POSIX if the call would have to wait.
+      const int result = trylock(raw, site);
+      return result == EBUSY ? EINVAL : result;
+    }
+    const Deadline deadline{clock, at};
+    return lock_until(mutex, kind, site, &deadline);
+  }
+
+  static int trylock(pthread_mutex_t* raw, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    const MutexKind kind(mutex.kind);
+    if (!kind.is_ours()) return glibc.mutex_trylock(raw);
+    if (Design::speculating()) return Design::is_held(mutex) ? EBUSY : 0;
+    if (kind.is_recursive() && is_mine(mutex)) return lock_again(mutex);
+    switch (Design::try_enter(mutex, site)) {
+      case Entry::kHolding:
+        become_owner(mutex, kind);
+        return 0;
+      case Entry::kElided:
+        return 0;
+      case Entry::kOwn:
+        if (!kind.is_recursive()) return EBUSY;
+        Design::elided_again(mutex);
+        return 0;
+      default:
+        return EBUSY;
+    }
+  }
+
+  static int unlock(pthread_mutex_t* raw, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    const MutexKind kind(mutex.kind);
+    if (!kind.is_ours()) return glibc.mutex_unlock(raw);
+    if (Design::speculating()) [[unlikely]] {
+      Design::end_speculation_at_unlock();
+      return 0;
+    }
+    if ((kind.is_recursive() || kind.is_error_checking()) && !Design::pretends(mutex)) {
+      if (!is_mine(mutex)) return EPERM;
+      if (kind.is_recursive() && --mutex.count != 0) return 0;
+      mutex.owner.store(0, std::memory_order_relaxed);
+    }
+    if (!Design::leave(mutex)) [[unlikely]]
+      report_bad_unlock(raw, site);
+    return 0;
+  }
+
+  static int destroy(pthread_mutex_t* raw) {
+    MutexOverlay& mutex = overlay_of(raw);
+    if (MutexKind(mutex.kind).is_ours() && Design::is_held(mutex)) return EBUSY;
+    return glibc.mutex_destroy(raw);
+  }
+
+  static int speculating() { return Design::speculating(); }
+
+ private:
+  static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site, const Deadline* deadline) {
+    if (Design::speculating()) [[unlikely]]
+      return 0;
+    if (!kind.is_plain() && is_mine(mutex)) {
+      if (kind.is_recursive()) return lock_again(mutex);
+      if (kind.is_error_checking()) return EDEADLK;
+    }
+    switch (Design::enter(mutex, site, deadline)) {
+      case Entry::kHolding:
+        become_owner(mutex, kind);
+        return 0;
+      case Entry::kTimedOut:
+        return ETIMEDOUT;
+      case Entry::kOwn:
+        return lock_own_elided(mutex, kind);
+      default:
+        return 0;
+    }
+  }
+
+  /// The transaction under way elides this very mutex.
+  static int lock_own_elided(MutexOverlay& mutex, MutexKind kind) {
+    if (kind.is_error_checking()) return EDEADLK;
+    if (!kind.is_recursive()) Design::require_real_locks();  // does not return: the deadlock happens for real
+    Design::elided_again(mutex);
+    return 0;
+  }
+
+  static bool is_mine(const MutexOverlay& mutex) {
+    return mutex.owner.load(std::memory_order_relaxed) == known_thread().thread_id;
+  }
+
+  static int lock_again(MutexOverlay& mutex) {
+    if (mutex.count == UINT_MAX) return EAGAIN;
+    ++mutex.count;
+    return 0;
+  }
+
+  static void become_owner(MutexOverlay& mutex, MutexKind kind) {
+    if (!kind.is_recursive() && !kind.is_error_checking()) return;
+    mutex.owner.store(this_thread.thread_id, std::memory_order_relaxed);
+    mutex.count = 1;
+  }
+};
+
+}  // namespace elision::runtime

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "htm/always_abort.h"
+#include "locks/ticket.h"
+#include "locks/waiting.h"
+#include "runtime/designs.h"
+#include "runtime/glibc.h"
+#include "runtime/raw_output.h"
+#include "runtime/thread_state.h"
+
+namespace elision::runtime {
+
+constinit Process process{};
+
+namespace {
+
+constinit std::atomic<int> set_up_by{0};  // thread id of the one who does it
+constinit std::atomic<bool> is_set_up{false};
+
+int current_thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
+
+template <std::size_t kSize>
+void copy_text(char (&field)[kSize], const char* text) {
+  std::strncpy(field, text, kSize - 1);
+}
+
+/// Decides, from what was asked and what the CPU has, how to elide and how to speculate.
+void choose_htm() {
+  const Configuration& configuration = process.configuration;
+  const bool elided = configuration.base == Base::kElided;
+  if (!elided && !configuration.speculates) return;
+  process.elides = elided && process.cpu.has_rtm;
+  if (configuration.speculates && process.cpu.virtual_always_abort) {
+    process.always_abort = abi::AlwaysAbortKind::kVirtualCpu;
+  } else if (configuration.speculates && configuration.rtm_always_abort && process.cpu.has_rtm) {
+    process.always_abort = abi::AlwaysAbortKind::kNestedRtm;
+    htm::nested_rtm_depth = htm::measure_nesting_depth();
+  }
+  process.used_fallback = !process.elides && process.always_abort == abi::AlwaysAbortKind::kNone;
+}
+
+void fill_header() {
+  const Configuration& configuration = process.configuration;
+  abi::CountersHeader& header = process.region.header();
+  header.version = abi::kCountersVersion;
+  header.process_id = static_cast<std::uint32_t>(getpid());
+  header.parent_id = static_cast<std::uint32_t>(getppid());
+  copy_text(header.asked_design, configuration.asked_design);
+  copy_text(header.design, design_name(configuration));
+  copy_text(header.program, program_invocation_short_name);
+  header.unknown_design = configuration.unknown_design;
+  header.has_rtm = process.cpu.has_rtm;
+  header.rtm_always_aborts = process.cpu.rtm_always_aborts;
+  header.always_abort = process.always_abort;
+  header.wait_spins = configuration.wait_spins;
+  header.used_fallback = process.used_fallback;
+  header.tsc_khz = process.cpu.tsc_khz;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  header.start_tsc = locks::ticks();
+  header.start_monotonic_ns =
+      static_cast<std::uint64_t>(now.tv_sec) * 1000000000 + static_cast<std::uint64_t>(now.tv_nsec);
+  process.region.publish();
+}
+
+void describe() {
+  if (!process.configuration.verbose) return;
+  Line line;
+  line.text("elision: lock design ").text(design_name(process.configuration));
+  if (process.configuration.unknown_design) {
+    line.text(" (no design is called ").text(process.configuration.asked_design).text(")");
+  }
+  line.text(process.configuration.wait_spins ? ", waits spin" : ", waits park");
+  line.text(process.cpu.has_rtm             ? ", RTM"
+            : process.cpu.rtm_always_aborts ? ", RTM that always aborts"
+                                            : ", no RTM");
+  if (process.configuration.speculates) {
+    line.text(", always-abort: ").text(abi::kAlwaysAbortNames[static_cast<unsigned>(process.always_abort)]);
+  }
+  if (process.used_fallback) line.text(", fallback lock in force");
+  if (process.region.file_number() >= 0) {
+    line.text(", counters in file ").decimal(static_cast<std::uint64_t>(process.region.file_number()));
+  }
+  line.write_to(STDERR_FILENO);
+}
+
+void set_up() {
+  find_glibc();
+  process.configuration = read_configuration();
+  process.cpu = htm::detect_cpu();
+  locks::pause_ticks = htm::measure_pause_ticks();
+  choose_htm();
+  process.region.open(process.configuration.counters_directory);
+  fill_header();
+  install_design();
+  describe();
+}
+
+}  // namespace
+
+SetUp ensure_set_up() {
+  if (is_set_up.load(std::memory_order_acquire)) return SetUp::kDone;
+  const int me = current_thread_id();
+  int nobody = 0;
+  if (set_up_by.compare_exchange_strong(nobody, me)) {
+    set_up();
+    is_set_up.store(true, std::memory_order_release);
+    return SetUp::kDone;
+  }
+  if (nobody == me) return SetUp::kRunning;
+  while (!is_set_up.load(std::memory_order_acquire)) sched_yield();
+  return SetUp::kDone;
+}
+
+void after_fork_in_child() {
+  ++locks::fork_generation;
+  this_thread.slot = nullptr;
+  fast_slot = nullptr;
+  process.region.reopen_in_child(process.configuration.counters_directory);
+  fill_header();
+  restart_design_in_child();
+}
+
+void set_up_at_load() {
+  ensure_set_up();
+  // Registering may allocate: never from a lock operation, of which the allocator may be the caller.
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+}
+
+}  // namespace elision::runtime

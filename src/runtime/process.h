@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of the library in this process: set up once, by the constructor or by the first lock
+// operation, whichever comes first, and read only from then on.
+#pragma once
+
+#include "htm/cpu.h"
+#include "runtime/configuration.h"
+#include "runtime/region.h"
+
+namespace elision::runtime {
+
+struct Process {
+  Configuration configuration;
+  htm::CpuFeatures cpu;
+  abi::AlwaysAbortKind always_abort = abi::AlwaysAbortKind::kNone;
+  bool elides = false;         // htm-N with live RTM
+  bool used_fallback = false;  // a design that wants HTM, on a machine without it
+  Region region;
+};
+
+extern constinit Process process;
+
+enum class SetUp { kDone, kRunning };
+
+/// Sets the library up if nobody did; waits if another thread does. kRunning: the calling thread itself
+/// is in the middle of it (a replaced malloc locked a mutex).
+SetUp ensure_set_up();
+
+/// What must happen in the child of a fork (process, region, calling thread).
+void after_fork_in_child();
+
+/// Sets the library up and registers the fork handler: the constructor's work.
+void set_up_at_load();
+
+}  // namespace elision::runtime

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/thread_state.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/designs.h"
+#include "runtime/process.h"
+#include "runtime/raw_output.h"
+
+namespace elision::runtime {
+
+constinit thread_local ThreadState this_thread{};
+constinit thread_local abi::CounterSlot* fast_slot = nullptr;
+
+void introduce_thread() {
+  ThreadState& thread = this_thread;
+  thread.thread_id = static_cast<int>(syscall(SYS_gettid));
+  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
+  bool shared = false;
+  thread.slot = &process.region.claim_slot(static_cast<std::uint32_t>(thread.thread_id), shared);
+  thread.slot_is_shared = shared;
+  if (design_has_fast_path() && !shared) fast_slot = thread.slot;
+}
+
+locks::Recorder recorder_for(ThreadState& thread, const void* lock, const void* site) {
+  abi::CounterEntry& entry =
+      thread.slot_is_shared ? thread.slot->entries[0] : entry_of(*thread.slot, lock, site);
+  return locks::Recorder(entry, thread.slot_is_shared);
+}
+
+void report_bad_unlock(const void* lock, const void* site) {
+  abi::CounterSlot& slot = *known_thread().slot;
+  __atomic_fetch_add(&slot.bad_unlocks, 1, __ATOMIC_RELAXED);
+  slot.bad_unlock_lock = reinterpret_cast<std::uint64_t>(lock);
+  slot.bad_unlock_site = reinterpret_cast<std::uint64_t>(site);
+  if (!process.configuration.verbose) return;
+  Line()
+      .text("elision: unlock of a mutex that is not held: mutex ")
+      .hexadecimal(slot.bad_unlock_lock)
+      .text(", unlocked at ")
+      .hexadecimal(slot.bad_unlock_site)
+      .write_to(STDERR_FILENO);
+}
+
+}  // namespace elision::runtime

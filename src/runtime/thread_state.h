@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library keeps for each thread: initial-exec TLS, valid without any constructor, so that a
+// thread needs no introduction. It is completed by the thread's first lock operation.
+#pragma once
+
+#include <cstdint>
+
+#include "abi/counters.h"
+#include "locks/recorder.h"
+#include "locks/transaction_context.h"
+
+namespace elision::runtime {
+
+struct ThreadState {
+  abi::CounterSlot* slot = nullptr;
+  bool slot_is_shared = false;
+  int thread_id = 0;
+  locks::TransactionContext transaction;
+};
+
+extern constinit thread_local ThreadState this_thread;
+
+/// The slot of a thread whose mutexes may take the short path in preload/mutex.cc: only under `tatas`,
+/// only once the thread is known, and not if the slot is shared. Null in every other case, so that one
+/// test of it covers them all.
+extern constinit thread_local abi::CounterSlot* fast_slot;
+
+/// Completes this_thread. Makes system calls, so not inside a transaction (which it would abort).
+void introduce_thread();
+
+inline ThreadState& known_thread() {
+  if (this_thread.slot == nullptr) [[unlikely]]
+    introduce_thread();
+  return this_thread;
+}
+
+/// The recorder for `lock` taken at `site` by the calling thread.
+locks::Recorder recorder_for(ThreadState& thread, const void* lock, const void* site);
+
+/// An acquisition that found the lock free.
+inline void count_uncontended(ThreadState& thread) {
+  std::uint64_t& counter = thread.slot->uncontended;
+  if (thread.slot_is_shared) [[unlikely]] {
+    __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
+  } else {
+    __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
+  }
+}
+
+/// An unlock, at `site`, of a lock that was not held.
+void report_bad_unlock(const void* lock, const void* site);
+
+}  // namespace elision::runtime
