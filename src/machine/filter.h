@@ -28,9 +28,9 @@ struct FilterEntry {
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
 
   std::uint64_t tag = kEmpty;
-  std::uint8_t used = 0;       // set to 1 by every fast-path hit
+  std::uint8_t used = 0;  // set to 1 by every fast-path hit
   std::uint8_t reserved = 0;
-  std::uint16_t l1_slot = 0;   // set * ways + way in the modelled L1; the model's own
+  std::uint16_t l1_slot = 0;  // set * ways + way in the modelled L1; the model's own
   std::uint32_t reserved2 = 0;
 };
 static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, used) == 8);

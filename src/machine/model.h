@@ -37,9 +37,9 @@ enum class AbortCause : std::uint8_t {
   kCapacity,     // a written line left L1, or a read line left the last level
   kInstruction,  // an instruction that cannot run in a transaction, a system call, PAUSE
   kFault,
-  kInterrupt,    // timer or other asynchronous event
+  kInterrupt,  // timer or other asynchronous event
   kSpurious,
-  kNested,       // nesting too deep
+  kNested,               // nesting too deep
   kCommitInAlwaysAbort,  // XEND inside an always-abort transaction
   kCount,
 };
@@ -77,7 +77,7 @@ class AbortSink {
 
 /// Per-CPU event counts; plain sums, read at the end of a run.
 struct CpuCounts {
-  std::uint64_t loads_slow, stores_slow, atomics;          // accesses that reached the model
+  std::uint64_t loads_slow, stores_slow, atomics;  // accesses that reached the model
   std::uint64_t l1_misses, l2_misses, l3_misses;
   std::uint64_t cache_to_cache, upgrades, invalidations_received;
   std::uint64_t begins, commits;
@@ -98,8 +98,8 @@ class Model {
 
   /// True if the access is invisible to other CPUs: L1 has the line with the permission, the line is
   /// not hot, and inside a transaction it already belongs to the set that the access needs. Marks
-  /// the L1 way as used and fills the filter entry (if `fill`); costs nothing beyond the L1 hit that the translator's
-  /// block cost already contains, except that a line still in flight delays the value.
+  /// the L1 way as used and fills the filter entry (if `fill`); costs nothing beyond the L1 hit that the
+  /// translator's block cost already contains, except that a line still in flight delays the value.
   bool private_hit(const Request& request, bool fill, Cycles& data_ready);
 
   /// Performs one ordered access. See the contract above.
@@ -107,7 +107,8 @@ class Model {
 
   /// When every store that `cpu` has executed up to `now` is visible to others.
   Cycles drain_time(CpuId cpu, Cycles now) const;
-  /// The clock once no load of `cpu` is outstanding and the reorder window is resolved: what a serialising instruction waits for.
+  /// The clock once no load of `cpu` is outstanding and the reorder window is resolved: what a serialising
+  /// instruction waits for.
   Cycles settle(CpuId cpu, Cycles now);
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
@@ -127,7 +128,8 @@ class Model {
   Cycles abort_cost() const;
 
   const CpuCounts& counts(CpuId cpu) const;
-  /// Checks every invariant (inclusion, single writer, filter agrees with L1); for tests. Returns null or what is wrong.
+  /// Checks every invariant (inclusion, single writer, filter agrees with L1); for tests. Returns null or
+  /// what is wrong.
   const char* check_invariants() const;
 
  private:

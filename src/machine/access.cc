@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ordered access: what it must wait for before it may happen, the hits in L1 and L2, and the end that all
+// accesses share.
+//
+// Time: `clock` is the CPU's clock, on which the translator has charged the work of every instruction as if
+// it hit L1. `data_ready` is when a loaded value can be used, the full latency counted from the later of
+// `now` and the address: two dependent loads that hit L2 are 12 cycles apart. Where the core itself waits
+// for a line (an atomic), L1's latency is taken off, because the instruction's static cost contains it.
+#include <algorithm>
+
+#include "machine/internals.h"
+
+namespace elision::machine {
+
+Reply Model::Impl::access(const Request& request) {
+  Cpu& one = cpu[request.cpu.value];
+  Reply reply;
+  if (stalls(request, one, reply)) return reply;
+
+  const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
+  Core& home = core[one.core];
+  const std::uint32_t l1_slot = home.l1.find(request.line);
+  if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
+
+  if (request.kind == AccessKind::kLoad) {
+    // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
+    const std::uint64_t issue = one.overlap.issue_time(request.now.value, request.address_ready.value);
+    if (issue > request.now.value) {
+      one.counts.reorder_buffer_stall_cycles += issue - request.now.value;
+      one.overlap.idle(issue - request.now.value);
+      return wait_until(issue);
+    }
+  }
+  if (l1_slot == kNoSlot) {
+    const std::uint32_t l2_slot = home.l2.find(request.line);
+    if (l2_slot != kNoSlot && (home.l2.state(l2_slot).flags & needed)) return hit_l2(request, one, l2_slot);
+  }
+  return coherent_access(request, one);
+}
+
+/// True if the CPU has to come back later, for a reason within itself; `reply` says when. All of these are
+/// answered by kWait, so that the access itself happens in order.
+bool Model::Impl::stalls(const Request& request, Cpu& one, Reply& reply) {
+  const std::uint64_t now = request.now.value;
+  const std::uint64_t worked = one.overlap.advance(now);
+  if (worked > now) {
+    one.counts.reorder_buffer_stall_cycles += worked - now;
+    reply = wait_until(worked);
+    return true;
+  }
+  if (request.kind == AccessKind::kLoad) return false;
+
+  std::uint64_t free = one.stores.entry_time(now);
+  if (request.kind == AccessKind::kAtomic) {
+    // Executes when all before it is done: loads finished, stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
+    free = std::max({now, one.stores.drained(), one.overlap.all_ready(now)});
+  }
+  if (free == now) return false;
+  one.counts.store_buffer_stall_cycles += free - now;
+  one.overlap.idle(free - now);
+  reply = wait_until(free);
+  return true;
+}
+
+Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) {
+  WayState& state = core[one.core].l1.state(slot);
+  state.flags |= kUsed;
+  std::uint64_t ready = std::max(request.now.value, state.arrival);
+  if (request.address_ready > request.now) {
+    ready = std::max(ready, request.address_ready.value + description.l1d.latency_cycles);
+  }
+  return complete(request, one, slot, kNoSlot, ready);
+}
+
+Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slot) {
+  Core& home = core[one.core];
+  WayState state = home.l2.state(l2_slot);
+  home.l2.state(l2_slot).flags |= kUsed;
+  const std::uint32_t slot = make_room_in_l1(request, one);
+  if (slot == kNoSlot) {
+    abort_own(one, AbortCause::kCapacity);
+    const Cycles clock = request.now + abort_cost();
+    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
+  }
+  ++one.counts.l1_misses;
+  state.arrival = std::max(state.arrival, arrival_of_miss(request, one, 0, description.l2.latency_cycles));
+  // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
+  state.flags = static_cast<std::uint16_t>((state.flags & (kPermissions | kDirty)) | kUsed);
+  home.l1.put(slot, request.line, state);
+  return complete(request, one, slot, kNoSlot, state.arrival);
+}
+
+/// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.
+std::uint64_t Model::Impl::arrival_of_miss(const Request& request, Cpu& one, std::uint64_t earliest,
+                                           std::uint64_t latency) {
+  const std::uint64_t start = std::max({request.now.value, request.address_ready.value, earliest});
+  if (request.kind == AccessKind::kLoad) return one.overlap.issue(request.now.value, start, latency);
+  if (request.kind == AccessKind::kAtomic) return start + latency;
+  const std::uint64_t arrival = one.stores.request_time(start) + latency;
+  one.stores.requested(arrival);
+  return arrival;
+}
+
+/// The line is in L1 slot `slot` with the permission that the access needs, its data there at `ready`.
+/// `entry` is its place in the directory, or kNoSlot if nobody looked.
+Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot, std::uint32_t entry,
+                            std::uint64_t ready) {
+  const std::uint64_t now = request.now.value;
+  Reply reply = done(now, now);
+  const bool write = request.kind != AccessKind::kLoad;
+  if (one.transaction.active)
+    reply.first_write_in_transaction = join_sets(one, request.line, slot, entry, write);
+
+  if (!write) {
+    ++one.counts.loads_slow;
+    reply.data_ready = Cycles(ready);
+    return reply;
+  }
+  core[one.core].l1.state(slot).flags |= kDirty;
+  std::uint64_t busy_until = ready;
+  if (request.kind == AccessKind::kStore) {
+    ++one.counts.stores_slow;
+    busy_until = one.stores.push(now, ready);
+  } else {
+    ++one.counts.atomics;
+    const std::uint64_t clock =
+        ready > now + description.l1d.latency_cycles ? ready - description.l1d.latency_cycles : now;
+    reply.clock = reply.data_ready = Cycles(clock);
+  }
+  if (busy_until > now) {
+    // Others see the store when it drains: until then they wait for the line.
+    if (entry == kNoSlot) entry = directory.find(request.line);
+    Directory::Entry& line = directory.entry(entry);
+    if (busy_until > line.busy_until) line.busy_until = busy_until;
+    line.shared_flight = 0;
+  }
+  return reply;
+}
+
+}  // namespace elision::machine

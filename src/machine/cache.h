@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A private cache (L1D or L2) of one core: which lines it holds and what each hardware thread of the
+// core may do with them.
+//
+// Permissions are kept per hardware thread although the data is shared, so that an access that
+// another thread can see is ordered even between two threads of one core. Replacement is the clock
+// algorithm over one `used` bit a way: it needs only "was it used since I last looked", which is what
+// the fast path can tell (filter.h). Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "machine/arena.h"
+#include "machine/description.h"
+
+namespace elision::machine {
+
+inline constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
+inline constexpr unsigned kMaxThreadsPerCore = 2;
+
+/// Bits of WayState::flags; thread t of the core has the bit shifted left by t.
+inline constexpr std::uint16_t kReadable = 1 << 0;
+inline constexpr std::uint16_t kWritable = 1 << 2;
+inline constexpr std::uint16_t kTransactionRead = 1 << 4;
+inline constexpr std::uint16_t kTransactionWritten = 1 << 6;
+inline constexpr std::uint16_t kOfOneThread = kReadable | kWritable | kTransactionRead | kTransactionWritten;
+inline constexpr std::uint16_t kPermissions = 0xf;
+/// Bits of the line as a whole.
+inline constexpr std::uint16_t kDirty = 1 << 8;
+inline constexpr std::uint16_t kUsed = 1 << 9;
+
+struct WayState {
+  std::uint64_t arrival;    // when the data is here; the way is filled when the request is made
+  std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
+  std::uint16_t flags;
+};
+
+class PrivateCache {
+ public:
+  void place(Arena& arena, const CacheDescription& description) {
+    ways_ = description.ways;
+    set_mask_ = description.sets() - 1;
+    keys_ = arena.take<std::uint64_t>(description.lines());
+    states_ = arena.take<WayState>(description.lines());
+    hands_ = arena.take<std::uint8_t>(description.sets());
+  }
+
+  std::uint32_t sets() const { return set_mask_ + 1; }
+  std::uint32_t ways() const { return ways_; }
+  std::uint32_t lines() const { return sets() * ways_; }
+  std::uint32_t set_of(LineAddr line) const { return static_cast<std::uint32_t>(line.value) & set_mask_; }
+
+  /// The slot (set * ways + way) that holds `line`, or kNoSlot.
+  std::uint32_t find(LineAddr line) const {
+    const std::uint32_t first = set_of(line) * ways_;
+    const std::uint64_t wanted = key(line);
+    for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
+      if (keys_[slot] == wanted) return slot;
+    }
+    return kNoSlot;
+  }
+
+  bool empty(std::uint32_t slot) const { return keys_[slot] == 0; }
+  bool holds(std::uint32_t slot, LineAddr line) const { return keys_[slot] == key(line); }
+  LineAddr line(std::uint32_t slot) const { return LineAddr(keys_[slot] - 1); }
+  WayState& state(std::uint32_t slot) { return states_[slot]; }
+  const WayState& state(std::uint32_t slot) const { return states_[slot]; }
+
+  /// Where a new line of `set` goes: the first empty way, else the first that the clock finds unused.
+  /// The way still holds its line.
+  std::uint32_t choose_victim(std::uint32_t set) {
+    const std::uint32_t first = set * ways_;
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (empty(first + way)) return first + way;
+    }
+    for (;;) {
+      const std::uint32_t slot = first + hands_[set];
+      hands_[set] = static_cast<std::uint8_t>(hands_[set] + 1u == ways_ ? 0 : hands_[set] + 1);
+      if (!(states_[slot].flags & kUsed)) return slot;
+      states_[slot].flags = static_cast<std::uint16_t>(states_[slot].flags & ~kUsed);
+    }
+  }
+
+  void put(std::uint32_t slot, LineAddr line, const WayState& state) {
+    keys_[slot] = key(line);
+    states_[slot] = state;
+  }
+  void remove(std::uint32_t slot) {
+    keys_[slot] = 0;
+    states_[slot].flags = 0;
+  }
+
+ private:
+  // Zero means empty, so that untouched memory is an empty cache.
+  static std::uint64_t key(LineAddr line) { return line.value + 1; }
+
+  std::uint32_t ways_;
+  std::uint32_t set_mask_;
+  std::uint64_t* keys_;
+  WayState* states_;
+  std::uint8_t* hands_;
+};
+
+}  // namespace elision::machine

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// An access that needs the directory: the CPU lacks the line or the permission.
+//
+// Order: wait while the line is on its way to somebody else; abort the transactions that the access
+// conflicts with (requester wins); make room; take the permission from those who have it; then time. Nothing
+// before "make room" changes the requester's caches, so a requester whose own transaction ends
+// there has not performed the access.
+#include <algorithm>
+
+#include "machine/internals.h"
+
+namespace elision::machine {
+
+Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
+  Core& home = core[one.core];
+  const bool load = request.kind == AccessKind::kLoad;
+  std::uint64_t earliest = 0;
+  std::uint32_t entry = directory.find(request.line);
+  const bool in_l3 = entry != kNoSlot;
+  if (in_l3) {
+    if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
+    resolve_conflicts(request, entry);
+  } else {
+    entry = allocate_entry(request, one);
+  }
+  // Only now look for own copies: all of the above may have taken a sibling's.
+  std::uint32_t slot = home.l1.find(request.line);
+  const bool in_l1 = slot != kNoSlot;
+  if (!in_l1 && entry != kNoSlot) slot = make_room_in_l1(request, one);
+  if (entry == kNoSlot || slot == kNoSlot) {
+    abort_own(one, AbortCause::kCapacity);
+    const Cycles clock = request.now + abort_cost();
+    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
+  }
+  std::uint32_t l2_slot = home.l2.find(request.line);
+  const bool local = in_l1 || l2_slot != kNoSlot;
+  if (!in_l1) {
+    ++one.counts.l1_misses;
+    WayState fresh{};
+    if (l2_slot != kNoSlot) fresh = home.l2.state(l2_slot);
+    fresh.flags &= kPermissions | kDirty;
+    home.l1.put(slot, request.line, fresh);
+    if (!local) l2_slot = insert_into_l2(home, request.line, fresh);
+  } else {
+    forget_in_filters(one.core, request.line, slot);
+  }
+  if (!local) ++one.counts.l2_misses;
+  if (!in_l3) ++one.counts.l3_misses;
+
+  const std::uint64_t nearest = in_l1   ? description.l1d.latency_cycles
+                                : local ? description.l2.latency_cycles
+                                : in_l3 ? vary_latency(description.l3.latency_cycles)
+                                        : vary_latency(description.memory_latency_cycles);
+  const Movement movement =
+      load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local);
+  Directory::Entry& line = directory.entry(entry);
+  line.used = 1;
+  if (movement.moved) {
+    line.moved = 1;
+    line.last_transfer = request.now.value;
+  }
+
+  // A sibling's copy in L1 costs nothing beyond the hit, and takes neither fill buffer nor request.
+  const bool instant = in_l1 && movement.latency_cycles == description.l1d.latency_cycles;
+  const std::uint64_t here = instant ? std::max(request.now.value, home.l1.state(slot).arrival)
+                                     : arrival_of_miss(request, one, earliest, movement.latency_cycles);
+  const std::uint16_t permission =
+      static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
+  const auto grant = [&](WayState& state, std::uint16_t more) {
+    state.arrival = here;
+    state.hot_until = hot_until(line);
+    state.flags |= static_cast<std::uint16_t>(permission | more);
+  };
+  grant(home.l1.state(slot), static_cast<std::uint16_t>(kUsed | (movement.dirty ? kDirty : 0)));
+  if (l2_slot != kNoSlot) grant(home.l2.state(l2_slot), kUsed);
+  if (!instant && here > line.busy_until) {
+    line.shared_flight = load && !movement.exclusive && !movement.from_owner && in_l3;
+    line.busy_until = here;
+  }
+  return complete(request, one, slot, entry, here);
+}
+
+/// True if the line is on its way to somebody else: then `until` says when to ask again. If it is on
+/// its way to this CPU alone, no wait, but the request starts no sooner than `until`.
+bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
+  Directory::Entry& line = directory.entry(entry);
+  const std::uint64_t now = request.now.value;
+  if (line.busy_until <= now) {
+    line.shared_flight = 0;
+    return false;
+  }
+  if (directory.sharers(entry).without(one.id).empty()) {
+    until = line.busy_until;
+    return false;
+  }
+  if (request.kind == AccessKind::kLoad) {
+    if (line.shared_flight) return false;
+  } else {
+    // Later readers queue behind this writer instead of prolonging its wait.
+    line.shared_flight = 0;
+  }
+  until = line.busy_until;
+  one.overlap.idle(until - now);
+  return true;
+}
+
+/// Aborts every other transaction that this access conflicts with; requester wins.
+void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry) {
+  const bool load = request.kind == AccessKind::kLoad;
+  const unsigned requester = request.cpu.value;
+  while (TransactionMarks* marks = directory.marks(entry)) {
+    unsigned victim = marks->writer;
+    if (victim == kNobody || victim == requester) {
+      const CpuMask others = marks->readers.without(requester);
+      if (load || others.empty()) return;
+      victim = others.first();
+    }
+    const bool only_read = victim != marks->writer;
+    const bool blind =
+        only_read && cpu[victim].transaction.always_abort && !description.always_abort.detects_read_conflicts;
+    if (description.conflict_detection && !blind) {
+      abort_other(cpu[victim], AbortCause::kConflict, request.line, request.cpu, request.now);
+    } else {
+      leave_sets(cpu[victim], *marks);
+    }
+  }
+}
+
+/// A load: takes the right to write from whoever has it. `nearest_cycles` is the latency if no other core
+/// has to supply the line.
+Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one, std::uint32_t entry,
+                                         std::uint64_t nearest_cycles) {
+  Directory::Entry& line = directory.entry(entry);
+  CpuMask sharers = directory.sharers(entry);
+  Movement movement{nearest_cycles, false, false, false, false};
+  if (line.owner != kNobody && line.owner != one.id) {
+    Cpu& owner = cpu[line.owner];
+    bool dirty = false;
+    const std::uint64_t hot = request.now.value + description.coherence.hot_window_cycles;
+    if (give_up_ownership(owner, request.line, hot, dirty)) {
+      movement.moved = true;
+      if (owner.core != one.core) {
+        ++one.counts.cache_to_cache;
+        movement.from_owner = true;
+        movement.latency_cycles = vary_latency(dirty ? description.coherence.dirty_transfer_cycles
+                                                     : description.coherence.clean_transfer_cycles);
+      }
+    } else {
+      sharers.clear(owner.id);  // it had dropped the line silently
+    }
+  }
+  const TransactionMarks* marks = directory.marks(entry);
+  // A line that another transaction has read is never owned by a reader, even if nobody caches it:
+  // its first store must come by the directory.
+  movement.exclusive = sharers.without(one.id).empty() && (!marks || marks->readers.without(one.id).empty());
+  line.owner = movement.exclusive ? one.id : kNobody;
+  sharers.set(one.id);
+  directory.set_sharers(entry, sharers);
+  return movement;
+}
+
+/// A store or atomic: takes the line from everybody else. `local` says that the requester's core
+/// has the data already.
+Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::uint32_t entry,
+                                       std::uint64_t nearest_cycles, bool local) {
+  Directory::Entry& line = directory.entry(entry);
+  Core& home = core[one.core];
+  const unsigned owner = line.owner;
+  bool remote = false, sibling = false, remote_owner = false, dirty = false;
+  const std::uint32_t slot = home.l1.find(request.line);
+  const bool upgrade = home.l1.state(slot).flags & one.mine(kReadable);
+  // Permission first, so that taking a sibling's does not drop the copy of both.
+  home.l1.state(slot).flags |= one.mine(kReadable);
+  if (const std::uint32_t l2_slot = home.l2.find(request.line); l2_slot != kNoSlot) {
+    home.l2.state(l2_slot).flags |= one.mine(kReadable);
+  }
+  for (CpuMask others = directory.sharers(entry).without(one.id); !others.empty();) {
+    Cpu& holder = cpu[others.first()];
+    others.clear(holder.id);
+    bool was_dirty = false;
+    if (!invalidate(holder, request.line, was_dirty)) continue;
+    ++holder.counts.invalidations_received;
+    if (holder.core == one.core) {
+      sibling = true;
+    } else {
+      remote = true;
+      dirty = dirty || was_dirty;
+      remote_owner = remote_owner || holder.id == owner;
+    }
+  }
+  line.owner = one.id;
+  directory.set_sharers(entry, CpuMask::of(one.id));
+
+  if (upgrade) ++one.counts.upgrades;
+  Movement movement{nearest_cycles, remote || sibling, remote_owner, dirty, true};
+  const auto& coherence = description.coherence;
+  if (remote_owner) {
+    ++one.counts.cache_to_cache;
+    movement.latency_cycles =
+        vary_latency(dirty ? coherence.dirty_transfer_cycles : coherence.clean_transfer_cycles);
+  } else if (remote) {
+    // The last level supplies data and collects acknowledgements at the same time.
+    const std::uint64_t acknowledged = vary_latency(coherence.upgrade_cycles);
+    movement.latency_cycles = local ? acknowledged : std::max(nearest_cycles, acknowledged);
+  } else if (local && !(sibling && owner != kNobody)) {
+    movement.latency_cycles = vary_latency(description.l3.latency_cycles);  // asks, and nobody objects
+  }
+  return movement;
+}
+
+/// `owner` keeps the line to read, and has written it back. False if it has no copy any more.
+bool Model::Impl::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty) {
+  Core& at = core[owner.core];
+  const std::uint16_t lost = owner.mine(kWritable | kTransactionWritten) | kDirty;
+  bool had = false;
+  const auto degrade = [&](WayState& state) {
+    had = had || (state.flags & owner.mine(kReadable));
+    dirty = dirty || (state.flags & kDirty);
+    state.flags = static_cast<std::uint16_t>(state.flags & ~lost);
+    state.hot_until = hot_until;
+  };
+  if (const std::uint32_t slot = at.l1.find(line); slot != kNoSlot) {
+    forget_in_filters(owner.core, line, slot);
+    degrade(at.l1.state(slot));
+  }
+  if (const std::uint32_t slot = at.l2.find(line); slot != kNoSlot) degrade(at.l2.state(slot));
+  return had;
+}
+
+/// Takes the line from one CPU, and from its core unless a sibling may still read it. False if the
+/// CPU had no copy.
+bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
+  Core& at = core[holder.core];
+  bool had = false;
+  const auto take = [&](PrivateCache& cache, std::uint32_t slot) {
+    WayState& state = cache.state(slot);
+    had = had || (state.flags & holder.mine(kReadable));
+    dirty = dirty || (state.flags & kDirty);
+    state.flags = static_cast<std::uint16_t>(state.flags & ~holder.mine(kOfOneThread));
+    if (!(state.flags & kPermissions)) cache.remove(slot);
+  };
+  if (const std::uint32_t slot = at.l1.find(line); slot != kNoSlot) {
+    forget_in_filters(holder.core, line, slot);
+    take(at.l1, slot);
+  }
+  if (const std::uint32_t slot = at.l2.find(line); slot != kNoSlot) take(at.l2, slot);
+  return had;
+}
+
+/// A place in the directory for a line that is not in L3. kNoSlot if that would evict a line
+/// without which the requester's own transaction cannot go on.
+std::uint32_t Model::Impl::allocate_entry(const Request& request, Cpu& one) {
+  const std::uint32_t entry = directory.choose_victim(request.line);
+  if (!directory.empty(entry)) {
+    if (!end_transactions_of_evicted(request, one, entry)) return kNoSlot;
+    const LineAddr old = directory.line(entry);
+    for (CpuMask holders = directory.sharers(entry); !holders.empty();) {
+      Cpu& holder = cpu[holders.first()];
+      holders.clear(holder.id);
+      bool dirty = false;
+      invalidate(holder, old, dirty);
+    }
+  }
+  directory.put(entry, request.line);
+  return entry;
+}
+
+/// Ends the transactions of others that cannot live without the directory entry. False, before
+/// anything has changed, if the requester's own is among them.
+bool Model::Impl::end_transactions_of_evicted(const Request& request, Cpu& one, std::uint32_t entry) {
+  const auto needs_it = [&](const TransactionMarks& marks, const Cpu& who) {
+    return marks.writer == who.id || aborts_on_eviction_of_read_line(who, ReadEviction::kL3);
+  };
+  TransactionMarks* marks = directory.marks(entry);
+  if (marks && marks->has(one.id) && needs_it(*marks, one)) return false;
+  const LineAddr old = directory.line(entry);
+  while ((marks = directory.marks(entry))) {
+    Cpu& who = cpu[marks->writer != kNobody ? marks->writer : marks->readers.first()];
+    if (needs_it(*marks, who)) {
+      abort_other(who, AbortCause::kCapacity, old, request.cpu, request.now);
+    } else {
+      leave_sets(who, *marks);
+    }
+  }
+  return true;
+}
+
+}  // namespace elision::machine

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inclusive L3 and, in the same array, the one global table of who has which line: sharers,
+// owner, how long the line is on its way, when it last moved between CPUs, and which running
+// transactions have it in their sets.
+//
+// Invariants: a line in any L1 or L2 has an entry (inclusion); a CPU that may read a line in its caches is
+// among the sharers; a CPU that may write it is the owner. The reverse need not hold: caches drop lines
+// silently, as real ones do, so owner and sharers may name CPUs that no longer have the line. An
+// entry with marks (below) is never reused before the transactions concerned have ended.
+//
+// 28 bytes a line, touched only where the guest's memory is; times are kept in 48 bits, which is 34 hours at
+// 2.3 GHz. Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "machine/arena.h"
+#include "machine/cache.h"
+#include "machine/cpu_mask.h"
+#include "machine/description.h"
+
+namespace elision::machine {
+
+inline constexpr unsigned kNobody = 0xff;
+
+/// The transactions that have one line in their sets.
+struct TransactionMarks {
+  CpuMask readers;
+  std::uint32_t slot;    // of the directory
+  std::uint32_t writer;  // kNobody or the CPU; a writer need not be among the readers
+  std::uint32_t next_free;
+
+  bool empty() const { return readers.empty() && writer == kNobody; }
+  bool has(unsigned cpu) const { return writer == cpu || readers.has(cpu); }
+};
+
+class Directory {
+ public:
+  struct Entry {
+    std::uint64_t sharers_low;
+    std::uint64_t busy_until : 48;    // the data is on its way to some CPU until then
+    std::uint64_t owner : 8;          // the one CPU that may write, or kNobody
+    std::uint64_t shared_flight : 1;  // on its way to readers only: further readers need not wait
+    std::uint64_t used : 1;
+    std::uint64_t moved : 1;  // last_transfer is valid
+    std::uint64_t : 5;
+    std::uint64_t last_transfer : 48;
+    std::uint64_t : 16;
+  };
+  static_assert(sizeof(Entry) == 24);
+
+  static std::size_t bytes(const Description& d) {
+    const std::size_t lines = d.l3.lines();
+    return lines * (sizeof(Entry) + 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
+           (lines + 1) * sizeof(TransactionMarks) + d.l3.sets() + 8 * kLineBytes;
+  }
+
+  void place(Arena& arena, const Description& d) {
+    ways_ = d.l3.ways;
+    slices_ = d.l3_slices;
+    slice_reciprocal_ = ~std::uint64_t{0} / slices_ + 1;
+    sets_per_slice_ = d.l3.lines() / (ways_ * slices_);
+    set_bits_ = static_cast<unsigned>(__builtin_ctz(sets_per_slice_));
+    slots_ = d.l3.lines();
+    tags_ = arena.take<std::uint32_t>(slots_);
+    entries_ = arena.take<Entry>(slots_);
+    sharers_high_ = d.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
+    marks_of_slot_ = arena.take<std::uint32_t>(slots_);
+    marks_ = arena.take<TransactionMarks>(slots_ + 1);
+    hands_ = arena.take<std::uint8_t>(d.l3.sets());
+  }
+
+  std::uint32_t slots() const { return slots_; }
+
+  std::uint32_t find(LineAddr line) const {
+    const std::uint32_t first = set_of(line) * ways_;
+    const std::uint32_t wanted = tag_of(line);
+    for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
+      if (tags_[slot] == wanted) return slot;
+    }
+    return kNoSlot;
+  }
+
+  bool empty(std::uint32_t slot) const { return tags_[slot] == 0; }
+  /// The line in a slot that is not empty: tag and set identify it, nothing is approximate.
+  LineAddr line(std::uint32_t slot) const {
+    const std::uint64_t low = (slot / ways_) & (sets_per_slice_ - 1);
+    return LineAddr((std::uint64_t{tags_[slot] - 1} << set_bits_) | low);
+  }
+  Entry& entry(std::uint32_t slot) { return entries_[slot]; }
+  const Entry& entry(std::uint32_t slot) const { return entries_[slot]; }
+
+  CpuMask sharers(std::uint32_t slot) const {
+    return CpuMask(entries_[slot].sharers_low, sharers_high_ ? sharers_high_[slot] : 0);
+  }
+  void set_sharers(std::uint32_t slot, const CpuMask& sharers) {
+    entries_[slot].sharers_low = sharers.low();
+    if (sharers_high_) sharers_high_[slot] = sharers.high();
+  }
+
+  /// Where `line` goes: an empty way of its set, or the first that the clock finds unused. The caller
+  /// takes the old line out of everybody's caches and transactions, then calls put().
+  std::uint32_t choose_victim(LineAddr line) {
+    const std::uint32_t set = set_of(line);
+    const std::uint32_t first = set * ways_;
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (empty(first + way)) return first + way;
+    }
+    for (;;) {
+      const std::uint32_t slot = first + hands_[set];
+      hands_[set] = static_cast<std::uint8_t>(hands_[set] + 1u == ways_ ? 0 : hands_[set] + 1);
+      if (!entries_[slot].used) return slot;
+      entries_[slot].used = 0;
+    }
+  }
+
+  /// Requires that nobody has the slot's old line and that it has no marks.
+  void put(std::uint32_t slot, LineAddr line) {
+    tags_[slot] = tag_of(line);
+    entries_[slot] = Entry{};
+    entries_[slot].owner = kNobody;
+    if (sharers_high_) sharers_high_[slot] = 0;
+  }
+
+  /// The marks of a slot, or null.
+  TransactionMarks* marks(std::uint32_t slot) {
+    return marks_of_slot_[slot] != 0 ? &marks_[marks_of_slot_[slot]] : nullptr;
+  }
+  const TransactionMarks* marks(std::uint32_t slot) const {
+    return const_cast<Directory*>(this)->marks(slot);
+  }
+  TransactionMarks& marks_by_index(std::uint32_t index) { return marks_[index]; }
+  std::uint32_t marks_index(std::uint32_t slot) const { return marks_of_slot_[slot]; }
+
+  /// The marks of a slot, made if there are none.
+  TransactionMarks& make_marks(std::uint32_t slot) {
+    if (marks_of_slot_[slot] == 0) {
+      std::uint32_t index = free_marks_;
+      if (index != 0) {
+        free_marks_ = marks_[index].next_free;
+      } else {
+        index = ++marks_ever_used_;
+      }
+      marks_[index] = TransactionMarks{CpuMask(), slot, kNobody, 0};
+      marks_of_slot_[slot] = index;
+    }
+    return marks_[marks_of_slot_[slot]];
+  }
+  /// Gives back the marks of a slot if no transaction is left in them.
+  void release_if_empty(TransactionMarks& marks) {
+    if (!marks.empty()) return;
+    const std::uint32_t index = marks_of_slot_[marks.slot];
+    marks_of_slot_[marks.slot] = 0;
+    marks.next_free = free_marks_;
+    free_marks_ = index;
+  }
+
+ private:
+  /// Zero means empty; user addresses are below 2^47, so a tag fits 31 bits.
+  std::uint32_t tag_of(LineAddr line) const {
+    return static_cast<std::uint32_t>(line.value >> set_bits_) + 1;
+  }
+
+  /// Slice by a sum of shifted address bits modulo their number, index within it by the low bits. Contiguous
+  /// memory spreads evenly over slices, and strides of a power of two do not all meet in one. (The real hash
+  /// is not published for this number of slices.)
+  std::uint32_t set_of(LineAddr line) const {
+    const std::uint32_t low = static_cast<std::uint32_t>(line.value) & (sets_per_slice_ - 1);
+    const std::uint32_t high = static_cast<std::uint32_t>(line.value >> set_bits_);
+    const std::uint32_t mixed = high + (high >> 4) + (high >> 9) + ((low * 0x9e3779b1u) >> 20);
+    return slice(mixed) * sets_per_slice_ + low;
+  }
+  /// `mixed` modulo the number of slices by two multiplications (Lemire, Kaser, Kurz, 2019).
+  std::uint32_t slice(std::uint32_t mixed) const {
+    const std::uint64_t fraction = slice_reciprocal_ * mixed;
+    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(fraction) * slices_) >> 64);
+  }
+
+  std::uint32_t ways_, slices_, sets_per_slice_, slots_;
+  unsigned set_bits_;
+  std::uint64_t slice_reciprocal_;
+  std::uint32_t* tags_;
+  Entry* entries_;
+  std::uint64_t* sharers_high_;  // null if no CPU is numbered above 63
+  std::uint32_t* marks_of_slot_;
+  TransactionMarks* marks_;  // [0] is unused
+  std::uint8_t* hands_;
+  std::uint32_t free_marks_ = 0;
+  std::uint32_t marks_ever_used_ = 0;
+};
+
+}  // namespace elision::machine

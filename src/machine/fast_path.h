@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps a CPU's filter (filter.h) in step with the L1 that it caches.
+//
+// Invariant: an entry that is not empty names, by l1_slot, the L1 slot that holds its line. Therefore an
+// entry goes when its line leaves that slot, when its CPU loses the permission that it promises, and
+// when the line becomes hot. `used` bits are never lost: they move to the way before an entry goes, and
+// before a victim is chosen. Freestanding.
+#pragma once
+
+#include "machine/cache.h"
+#include "machine/filter.h"
+
+namespace elision::machine::fast_path {
+
+/// Moves an entry's `used` bit to its way.
+inline void collect(FilterEntry& entry, PrivateCache& l1) {
+  if (!entry.used) return;
+  entry.used = 0;
+  l1.state(entry.l1_slot).flags |= kUsed;
+}
+
+/// Moves the `used` bits of all entries of L1 set `set`: lines of one set share the low bits of their
+/// filter index, because the filter has at least as many entries as L1 has sets.
+inline void collect_set(Filter& filter, PrivateCache& l1, std::uint32_t set) {
+  for (std::uint32_t i = set; i < Filter::kEntries; i += l1.sets()) collect(filter.entry[i], l1);
+}
+
+inline void drop(FilterEntry& entry, PrivateCache& l1) {
+  collect(entry, l1);
+  entry.tag = FilterEntry::kEmpty;
+}
+
+/// `line`, in L1 slot `slot`, is no longer open to the fast path.
+inline void forget(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_t slot) {
+  FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
+  if (entry.tag != FilterEntry::kEmpty && entry.l1_slot == slot) drop(entry, l1);
+}
+
+inline void forget_all(Filter& filter, PrivateCache& l1) {
+  for (FilterEntry& entry : filter.entry) {
+    if (entry.tag != FilterEntry::kEmpty) drop(entry, l1);
+  }
+}
+
+/// Opens `line`, in L1 slot `slot`, to the fast path with `permission` in the current epoch.
+inline void remember(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_t slot,
+                     std::uint64_t permission) {
+  FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
+  if (entry.tag != FilterEntry::kEmpty) collect(entry, l1);
+  entry.tag = (start_of(line).value ^ filter.epoch) | permission;
+  entry.l1_slot = static_cast<std::uint16_t>(slot);
+}
+
+}  // namespace elision::machine::fast_path

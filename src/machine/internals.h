@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the model is made of; for its own .cc files and nobody else.
+//
+//   model.cc         construction, the private hit, time (drain, settle)
+//   access.cc        an ordered access from stalls to reply: L1, L2, and what both end with
+//   coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
+//   private_caches.cc  how lines enter and leave L1 and L2
+//   transactions.cc  begin, commit, abort, membership in read and write sets
+//   invariants.cc    the check for tests
+#pragma once
+
+#include "base/random.h"
+#include "machine/cache.h"
+#include "machine/cpu_mask.h"
+#include "machine/directory.h"
+#include "machine/fast_path.h"
+#include "machine/model.h"
+#include "machine/overlap.h"
+#include "machine/store_buffer.h"
+
+namespace elision::machine {
+
+/// A running transaction of one CPU.
+struct Transaction {
+  bool active = false;
+  bool always_abort = false;
+  bool spurious = false;    // drawn at begin, reported once
+  std::uint64_t begun = 0;  // transactions so far; the filter's epoch comes from it
+  StoreBuffer::Mark stores{};
+  std::uint32_t* lines = nullptr;  // indices of the marks it is in, each once
+  std::uint32_t line_count = 0;
+};
+
+struct Core {
+  PrivateCache l1, l2;
+};
+
+struct Cpu {
+  unsigned id = 0;
+  unsigned core = 0;
+  unsigned thread = 0;  // of the core
+  Filter* filter = nullptr;
+  Overlap overlap;
+  StoreBuffer stores;
+  Transaction transaction;
+  CpuCounts counts{};
+
+  /// A flag of cache.h as it stands for this hardware thread.
+  std::uint16_t mine(std::uint16_t flag) const { return static_cast<std::uint16_t>(flag << thread); }
+};
+
+struct Model::Impl {
+  Impl(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
+       AbortSink& sink, Arena arena);
+
+  // --- access.cc ---
+  Reply access(const Request& request);
+  bool stalls(const Request& request, Cpu& cpu, Reply& reply);
+  Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
+  Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
+  std::uint64_t arrival_of_miss(const Request& request, Cpu& cpu, std::uint64_t earliest,
+                                std::uint64_t latency);
+  Reply complete(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t entry,
+                 std::uint64_t ready);
+
+  // --- coherence.cc ---
+  /// How a line comes to the requester.
+  struct Movement {
+    std::uint64_t latency_cycles;
+    bool moved;       // between CPUs: the line is hot
+    bool from_owner;  // another core's cache supplies the data
+    bool dirty;       // and the last level does not have it
+    bool exclusive;   // the requester may write
+  };
+  Reply coherent_access(const Request& request, Cpu& cpu);
+  bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
+  void resolve_conflicts(const Request& request, std::uint32_t entry);
+  Movement share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
+  Movement own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
+               bool local);
+  bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
+  bool invalidate(Cpu& holder, LineAddr line, bool& dirty);
+  std::uint32_t allocate_entry(const Request& request, Cpu& cpu);
+  bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
+
+  // --- private_caches.cc ---
+  std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
+  bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
+  void evict_from_l1(unsigned core, std::uint32_t slot);
+  std::uint32_t insert_into_l2(Core& core, LineAddr line, const WayState& state);
+  void forget_in_filters(unsigned core, LineAddr line, std::uint32_t slot);
+
+  // --- transactions.cc ---
+  Cycles begin(Cpu& cpu, Cycles now, bool always_abort);
+  Cycles commit(Cpu& cpu, Cycles now);
+  void abort_own(Cpu& cpu, AbortCause cause);
+  void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
+  void end_transaction(Cpu& cpu, bool aborted);
+  void drop_aborted_line(unsigned core, std::uint32_t slot);
+  bool join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write);
+  bool aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const;
+  void leave_sets(Cpu& cpu, TransactionMarks& marks);
+  Cycles abort_cost();
+
+  // --- invariants.cc ---
+  const char* check_caches() const;
+  const char* check_transactions() const;
+  const char* check_filters() const;
+
+  /// `cycles` plus or minus at most `percent` of it.
+  std::uint64_t vary(std::uint64_t cycles, std::uint32_t percent) {
+    const std::uint64_t most = cycles * percent / 100;
+    return most == 0 ? cycles : cycles - most + random.below(2 * most + 1);
+  }
+  std::uint64_t vary_latency(std::uint64_t cycles) {
+    return vary(cycles, description.jitter.latency_percent);
+  }
+
+  /// The CPU that is hardware thread `thread` of `core`, or null.
+  Cpu* cpu_at(unsigned core, unsigned thread) {
+    const unsigned id = core + thread * cores_in_machine;
+    return id < cpu_count ? &cpu[id] : nullptr;
+  }
+  const Cpu* cpu_at(unsigned core, unsigned thread) const {
+    return const_cast<Impl*>(this)->cpu_at(core, thread);
+  }
+
+  std::uint64_t hot_until(const Directory::Entry& entry) const {
+    return entry.moved ? entry.last_transfer + description.coherence.hot_window_cycles : 0;
+  }
+
+  Description description;
+  Arena arena;
+  AbortSink& sink;
+  Random random;
+  unsigned cpu_count;
+  unsigned core_count;  // those that have a CPU in use
+  unsigned cores_in_machine;
+  Cpu* cpu;
+  Core* core;
+  Directory directory;
+};
+
+inline Reply done(std::uint64_t clock, std::uint64_t data_ready) {
+  return {Reply::Verdict::kDone, AbortCause::kNone, false, Cycles(clock), Cycles(data_ready)};
+}
+inline Reply wait_until(std::uint64_t clock) {
+  return {Reply::Verdict::kWait, AbortCause::kNone, false, Cycles(clock), Cycles(clock)};
+}
+
+}  // namespace elision::machine

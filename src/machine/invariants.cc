@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks, for tests, that the model's tables agree with each other. Slow.
+#include "machine/internals.h"
+
+namespace elision::machine {
+
+const char* Model::check_invariants() const {
+  if (const char* problem = impl_->check_caches()) return problem;
+  if (const char* problem = impl_->check_transactions()) return problem;
+  return impl_->check_filters();
+}
+
+/// Inclusion; single writer; readers are sharers; L1 and L2 agree on permissions.
+const char* Model::Impl::check_caches() const {
+  for (unsigned i = 0; i < core_count; ++i) {
+    for (const PrivateCache* cache : {&core[i].l1, &core[i].l2}) {
+      for (std::uint32_t slot = 0; slot < cache->lines(); ++slot) {
+        if (cache->empty(slot)) continue;
+        const LineAddr line = cache->line(slot);
+        if (cache->find(line) != slot) return "a line is in a cache twice, or in the wrong set";
+        const std::uint32_t entry = directory.find(line);
+        if (entry == kNoSlot) return "a private cache has a line that L3 does not have";
+        if (!(directory.line(entry) == line)) return "the directory cannot tell which line an entry is for";
+        const std::uint16_t flags = cache->state(slot).flags;
+        if (!(flags & kPermissions)) return "a line is cached without any permission";
+        const std::uint32_t other = core[i].l2.find(line);
+        if (other != kNoSlot && (core[i].l2.state(other).flags & kPermissions) != (flags & kPermissions)) {
+          return "L1 and L2 of a core disagree on permissions";
+        }
+        for (unsigned thread = 0; thread < kMaxThreadsPerCore; ++thread) {
+          const Cpu* one = cpu_at(i, thread);
+          if (!one) continue;
+          if ((flags & one->mine(kReadable)) && !directory.sharers(entry).has(one->id)) {
+            return "a CPU may read a line without being a sharer";
+          }
+          if (flags & one->mine(kWritable)) {
+            if (directory.entry(entry).owner != one->id)
+              return "a CPU may write a line without being its owner";
+            if (!(directory.sharers(entry) == CpuMask::of(one->id))) return "an owned line has other sharers";
+          }
+        }
+      }
+    }
+  }
+  for (std::uint32_t entry = 0; entry < directory.slots(); ++entry) {
+    if (directory.empty(entry)) {
+      if (directory.marks(entry)) return "an empty directory entry has transaction marks";
+      continue;
+    }
+    const unsigned owner = directory.entry(entry).owner;
+    if (owner != kNobody && !directory.sharers(entry).has(owner)) return "an owner is not a sharer";
+  }
+  return nullptr;
+}
+
+/// Marks, lists of marks and L1 flags name the same sets; nobody else may touch them unseen.
+const char* Model::Impl::check_transactions() const {
+  std::uint64_t marked = 0, listed = 0;
+  for (std::uint32_t entry = 0; entry < directory.slots(); ++entry) {
+    const TransactionMarks* marks = directory.marks(entry);
+    if (!marks) continue;
+    if (marks->slot != entry) return "transaction marks belong to another entry";
+    if (marks->empty()) return "transaction marks without a transaction were not released";
+    const LineAddr line = directory.line(entry);
+    const unsigned owner = directory.entry(entry).owner;
+    for (unsigned i = 0; i < cpu_count; ++i) {
+      if (!marks->has(i)) continue;
+      ++marked;
+      if (!cpu[i].transaction.active) return "marks of a transaction that has ended";
+      if (owner != kNobody && owner != i) return "a line in a transaction's sets is owned by another CPU";
+    }
+    if (marks->writer == kNobody) continue;
+    const Cpu& writer = cpu[marks->writer];
+    if (!marks->readers.without(writer.id).empty())
+      return "a line is in a write set and in another's read set";
+    const std::uint32_t slot = core[writer.core].l1.find(line);
+    if (slot == kNoSlot) return "a line of a write set is not in L1";
+    if (!(core[writer.core].l1.state(slot).flags & writer.mine(kTransactionWritten))) {
+      return "a line of a write set is not flagged in L1";
+    }
+  }
+  for (unsigned i = 0; i < cpu_count; ++i) {
+    const Transaction& transaction = cpu[i].transaction;
+    if (!transaction.active && transaction.line_count != 0)
+      return "lines listed for a transaction that has ended";
+    listed += transaction.line_count;
+  }
+  if (marked != listed) return "marks and the lists of the transactions differ";
+  for (unsigned i = 0; i < core_count; ++i) {
+    for (std::uint32_t slot = 0; slot < core[i].l1.lines(); ++slot) {
+      if (core[i].l1.empty(slot)) continue;
+      for (unsigned thread = 0; thread < kMaxThreadsPerCore; ++thread) {
+        const Cpu* one = cpu_at(i, thread);
+        if (!one || !(core[i].l1.state(slot).flags & one->mine(kTransactionRead | kTransactionWritten)))
+          continue;
+        const TransactionMarks* marks = directory.marks(directory.find(core[i].l1.line(slot)));
+        if (!marks || !marks->has(one->id)) return "L1 flags a line for a transaction that does not have it";
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// What the filter promises, L1 has.
+const char* Model::Impl::check_filters() const {
+  for (unsigned i = 0; i < cpu_count; ++i) {
+    const Cpu& one = cpu[i];
+    const PrivateCache& l1 = core[one.core].l1;
+    const std::uint64_t current = one.filter->epoch;
+    if (one.transaction.active != (current != 0))
+      return "the filter's epoch does not tell whether a transaction runs";
+    for (std::size_t index = 0; index < Filter::kEntries; ++index) {
+      const FilterEntry& entry = one.filter->entry[index];
+      if (entry.tag == FilterEntry::kEmpty) {
+        if (entry.used) return "an empty filter entry was used";
+        continue;
+      }
+      if (entry.l1_slot >= l1.lines() || l1.empty(entry.l1_slot))
+        return "a filter entry names an empty L1 slot";
+      const LineAddr line = l1.line(entry.l1_slot);
+      const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & ~FilterEntry::kReadOnly;
+      if (plain != start_of(line).value) return "a filter entry and its L1 slot hold different lines";
+      if ((line.value & Filter::kIndexMask) != index) return "a filter entry has the wrong index";
+      const bool write = (entry.tag & FilterEntry::kReadOnly) == FilterEntry::kReadWrite;
+      const std::uint16_t flags = l1.state(entry.l1_slot).flags;
+      if (!(flags & one.mine(write ? kWritable : kReadable))) return "a filter entry promises too much";
+      if (write && !(flags & kDirty)) return "a filter entry would hide the first store to a line";
+      const std::uint64_t epoch = (entry.tag ^ start_of(line).value) & ~((std::uint64_t{1} << 48) - 1);
+      if (one.transaction.active && epoch == current) {
+        const std::uint16_t sets =
+            one.mine(write ? kTransactionWritten : kTransactionRead | kTransactionWritten);
+        if (!(flags & sets)) return "a filter entry hides a transaction's first access";
+      }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace elision::machine

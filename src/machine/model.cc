@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Construction, the private hit, and the questions about time.
+#include "machine/model.h"
+
+#include <new>
+
+#include "machine/internals.h"
+
+namespace elision::machine {
+namespace {
+
+std::size_t private_cache_bytes(const CacheDescription& cache) {
+  return cache.lines() * (sizeof(std::uint64_t) + sizeof(WayState)) + cache.sets() + 3 * kLineBytes;
+}
+
+/// Room for everything at its largest; what is not used is not touched.
+std::size_t bytes_needed(const Description& d, unsigned cpus) {
+  const std::size_t per_core = private_cache_bytes(d.l1d) + private_cache_bytes(d.l2) + sizeof(Core);
+  const std::size_t per_cpu = sizeof(Cpu) + d.l3.lines() * sizeof(std::uint32_t) + kLineBytes;
+  return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + 65536;
+}
+
+}  // namespace
+
+Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filter* const* filters,
+                  AbortSink& s, Arena a)
+    : description(d),
+      arena(a),
+      sink(s),
+      random(seed),
+      cpu_count(cpus),
+      core_count(cpus < d.total_cores() ? cpus : d.total_cores()),
+      cores_in_machine(d.total_cores()),
+      cpu(arena.take<Cpu>(cpus)),
+      core(arena.take<Core>(core_count)) {
+  directory.place(arena, d);
+  for (unsigned i = 0; i < core_count; ++i) {
+    core[i].l1.place(arena, d.l1d);
+    core[i].l2.place(arena, d.l2);
+  }
+  for (unsigned i = 0; i < cpus; ++i) {
+    Cpu& one = *new (&cpu[i]) Cpu;
+    one.id = i;
+    one.core = d.core_of(i);
+    one.thread = d.thread_of(i);
+    one.filter = filters[i];
+    one.overlap.configure(d);
+    one.stores.configure(d);
+    one.transaction.lines = arena.take<std::uint32_t>(d.l3.lines());
+  }
+}
+
+Model::Model(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
+             AbortSink& sink) {
+  if (cpus == 0 || cpus > description.cpus() || cpus > kMaxCpus) __builtin_trap();
+  Arena arena = Arena::reserve(bytes_needed(description, cpus) + sizeof(Impl));
+  void* const memory = arena.take<char>(sizeof(Impl));
+  impl_ = new (memory) Impl(description, cpus, seed, filters, sink, arena);
+}
+
+Model::~Model() {
+  Arena arena = impl_->arena;
+  arena.release();
+}
+
+bool Model::private_hit(const Request& request, bool fill, Cycles& data_ready) {
+  if (request.kind == AccessKind::kAtomic) return false;
+  Cpu& cpu = impl_->cpu[request.cpu.value];
+  PrivateCache& l1 = impl_->core[cpu.core].l1;
+  const std::uint32_t slot = l1.find(request.line);
+  if (slot == kNoSlot) return false;
+
+  WayState& state = l1.state(slot);
+  const bool store = request.kind == AccessKind::kStore;
+  if (!(state.flags & cpu.mine(store ? kWritable : kReadable))) return false;
+  if (request.now.value < state.hot_until) return false;
+  if (cpu.transaction.active) {
+    const std::uint16_t sets = cpu.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
+    if (!(state.flags & sets)) return false;
+  }
+
+  state.flags |= store ? kUsed | kDirty : kUsed;
+  if (request.now.value < state.arrival) {
+    // On its way to this CPU. No filter entry yet: the fast path could not tell that the value is late.
+    data_ready = Cycles(state.arrival);
+    if (store) cpu.stores.pass(state.arrival);
+    return true;
+  }
+  data_ready = Cycles(0);
+  if (fill) {
+    // Only a line that was written already is open to stores, so that "modified" is never missed.
+    const std::uint16_t write_bits = static_cast<std::uint16_t>(
+        kDirty | cpu.mine(cpu.transaction.active ? kTransactionWritten : kWritable));
+    const bool writable = (state.flags & write_bits) == write_bits;
+    fast_path::remember(*cpu.filter, l1, request.line, slot,
+                        writable ? FilterEntry::kReadWrite : FilterEntry::kReadOnly);
+  }
+  return true;
+}
+
+Reply Model::access(const Request& request) { return impl_->access(request); }
+
+Cycles Model::drain_time(CpuId cpu, Cycles now) const {
+  const std::uint64_t drained = impl_->cpu[cpu.value].stores.drained();
+  return drained > now.value ? Cycles(drained) : now;
+}
+
+Cycles Model::settle(CpuId id, Cycles now) {
+  Cpu& cpu = impl_->cpu[id.value];
+  const std::uint64_t worked = cpu.overlap.advance(now.value);
+  cpu.counts.reorder_buffer_stall_cycles += worked - now.value;
+  const std::uint64_t ready = cpu.overlap.all_ready(worked);
+  cpu.overlap.clear();
+  return Cycles(ready);
+}
+
+Cycles Model::begin(CpuId cpu, Cycles now, bool always_abort) {
+  return impl_->begin(impl_->cpu[cpu.value], now, always_abort);
+}
+
+Cycles Model::commit(CpuId cpu, Cycles now) { return impl_->commit(impl_->cpu[cpu.value], now); }
+
+Cycles Model::abort(CpuId cpu, Cycles now, AbortCause cause) {
+  impl_->abort_own(impl_->cpu[cpu.value], cause);
+  return now + impl_->abort_cost();
+}
+
+bool Model::spurious_abort_due(CpuId cpu, Cycles) {
+  Transaction& transaction = impl_->cpu[cpu.value].transaction;
+  const bool due = transaction.active && transaction.spurious;
+  if (due) transaction.spurious = false;
+  return due;
+}
+
+bool Model::in_transaction(CpuId cpu) const { return impl_->cpu[cpu.value].transaction.active; }
+
+bool Model::always_abort(CpuId cpu) const {
+  const Transaction& transaction = impl_->cpu[cpu.value].transaction;
+  return transaction.active && transaction.always_abort;
+}
+
+Cycles Model::abort_cost() const { return impl_->abort_cost(); }
+
+const CpuCounts& Model::counts(CpuId cpu) const { return impl_->cpu[cpu.value].counts; }
+
+}  // namespace elision::machine

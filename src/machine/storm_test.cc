@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random access streams: invariants hold throughout, the fast path changes nothing, same seed, same run.
+#include <string>
+
+#include "base/random.h"
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+struct StormOptions {
+  bool fill = true;           // use the fast path
+  unsigned lines = 3000;      // private and shared lines together, over all sets
+  unsigned crowded_sets = 0;  // if not 0: lines fall into so few sets that L1 and L2 overflow
+  std::uint64_t check_every = 5000;
+};
+
+/// Small caches, so that everything is evicted often.
+Description storm_description(unsigned cores, unsigned threads_per_core) {
+  Description d = exact_description(cores, threads_per_core);
+  d.l2 = {64, 8, 12};
+  d.l3 = {640, 20, 50};
+  d.jitter = {10, 10};
+  d.coherence.hot_window_cycles = 2000;
+  d.transactions.spurious_aborts_per_million = 1000;
+  return d;
+}
+
+/// Runs CPUs in the order of their clocks, each doing random things as the engine would, and returns
+/// everything observable as text.
+class Storm {
+ public:
+  Storm(const Description& description, std::uint64_t seed, const StormOptions& options)
+      : machine_(description, seed), options_(options), random_(seed ^ 0x5707), clock_(description.cpus()) {}
+
+  std::string run(std::uint64_t steps) {
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const unsigned cpu = next_cpu();
+      const std::size_t aborts = machine_.aborts().size();
+      act(cpu);
+      // The engine's part of an abort: the victim goes back to the time of the conflict.
+      for (std::size_t i = aborts; i < machine_.aborts().size(); ++i) {
+        const AbortRecord& record = machine_.aborts()[i];
+        clock_[record.victim] = record.now + machine_.model().abort_cost().value;
+        note("abort", record.victim, record.line.value, static_cast<unsigned>(record.cause));
+      }
+      if (step % options_.check_every == 0) {
+        const char* problem = machine_.model().check_invariants();
+        EXPECT_STREQ(problem, nullptr) << "step " << step;
+        if (problem) break;
+      }
+    }
+    for (unsigned cpu = 0; cpu < clock_.size(); ++cpu) {
+      const CpuCounts& counts = machine_.counts(cpu);
+      note("clock", cpu, clock_[cpu], machine_.model().drain_time(CpuId(cpu), Cycles(0)).value);
+      const auto* words = reinterpret_cast<const std::uint64_t*>(&counts);
+      for (std::size_t i = 0; i < sizeof(counts) / sizeof(*words); ++i) note("count", cpu, i, words[i]);
+    }
+    return log_;
+  }
+
+  TestMachine& machine() { return machine_; }
+
+ private:
+  unsigned next_cpu() const {
+    unsigned first = 0;
+    for (unsigned cpu = 1; cpu < clock_.size(); ++cpu) {
+      if (clock_[cpu] < clock_[first]) first = cpu;
+    }
+    return first;
+  }
+
+  void act(unsigned cpu) {
+    const std::uint64_t dice = random_.below(1000);
+    Model& model = machine_.model();
+    const CpuId id(cpu);
+    std::uint64_t& now = clock_[cpu];
+    if (dice < 12 && !model.in_transaction(id)) {
+      now = model.begin(id, Cycles(now), dice < 4).value;
+    } else if (dice < 24 && model.in_transaction(id)) {
+      const bool fails = model.always_abort(id) || model.spurious_abort_due(id, Cycles(now));
+      now =
+          (fails ? model.abort(id, Cycles(now), AbortCause::kSpurious) : model.commit(id, Cycles(now))).value;
+      note("end", cpu, fails, now);
+    } else {
+      const AccessKind kind = dice < 60    ? AccessKind::kAtomic
+                              : dice < 300 ? AccessKind::kStore
+                                           : AccessKind::kLoad;
+      access(cpu, pick_line(cpu), kind);
+    }
+    now += random_.below(30);
+  }
+
+  std::uint64_t pick_line(unsigned cpu) {
+    // Half of the accesses go to a few lines of the CPU's own, a tenth to lines that all share.
+    const std::uint64_t dice = random_.below(10);
+    std::uint64_t line = dice < 5   ? 100'000 + cpu * 10'000 + random_.below(300)
+                         : dice < 6 ? 1'000 + random_.below(20)
+                                    : 200'000 + random_.below(options_.lines);
+    if (options_.crowded_sets != 0) line = line * 64 + line % options_.crowded_sets;
+    return line;
+  }
+
+  void access(unsigned cpu, std::uint64_t line, AccessKind kind) {
+    if (options_.fill && kind != AccessKind::kAtomic &&
+        machine_.fast_path(cpu, line, kind == AccessKind::kStore))
+      return;
+    Cycles ready;
+    if (machine_.model().private_hit(TestMachine::request(cpu, line, kind, clock_[cpu]), options_.fill,
+                                     ready))
+      return;
+    const Reply reply =
+        machine_.once(cpu, line, kind, clock_[cpu], random_.below(4) == 0 ? clock_[cpu] + 40 : 0);
+    clock_[cpu] = reply.clock.value;
+    if (reply.verdict != Reply::Verdict::kWait) {
+      note("access", cpu, line,
+           reply.data_ready.value * 4 + static_cast<unsigned>(reply.verdict) +
+               (reply.first_write_in_transaction ? 2 : 0));
+    }
+  }
+
+  void note(const char* what, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+    log_ += what;
+    for (std::uint64_t number : {a, b, c}) (log_ += ' ') += std::to_string(number);
+    log_ += '\n';
+  }
+
+  TestMachine machine_;
+  StormOptions options_;
+  Random random_;
+  std::vector<std::uint64_t> clock_;
+  std::string log_;
+};
+
+struct Variant {
+  const char* name;
+  unsigned cores, threads;
+  StormOptions options;
+  void (*change)(Description&);
+};
+
+const Variant kVariants[] = {
+    {"FourCores", 4, 1, {}, [](Description&) {}},
+    {"OneCore", 1, 1, {}, [](Description&) {}},
+    {"Siblings", 2, 2, {}, [](Description&) {}},
+    {"Crowded", 3, 1, {.crowded_sets = 3}, [](Description&) {}},
+    {"CrowdedSiblings", 2, 2, {.crowded_sets = 2}, [](Description&) {}},
+    {"LostLines", 3, 2, {}, [](Description& d) { d.transactions.aborted_lines = AbortedLines::kLost; }},
+    {"NoConflicts", 3, 2, {}, [](Description& d) { d.conflict_detection = false; }},
+    {"BlindAlwaysAbort",
+     3,
+     2,
+     {.crowded_sets = 6},
+     [](Description& d) { d.always_abort = {ReadEviction::kNever, false}; }},
+    {"FragileAlwaysAbort",
+     3,
+     2,
+     {.crowded_sets = 6},
+     [](Description& d) { d.always_abort = {ReadEviction::kL1, true}; }},
+    {"LongWindow", 4, 1, {}, [](Description& d) { d.coherence.hot_window_cycles = 1'000'000; }},
+    {"NoWindow", 4, 1, {}, [](Description& d) { d.coherence.hot_window_cycles = 0; }},
+    {"SmallL1", 4, 1, {}, [](Description& d) { d.l1d = {4, 4, 4}; }},
+    {"ManyCpus", 80, 1, {}, [](Description& d) { d.l3 = {10240, 20, 50}; }},
+};
+
+class StormTest : public ::testing::TestWithParam<Variant> {
+ protected:
+  static Description description() {
+    Description d = storm_description(GetParam().cores, GetParam().threads);
+    GetParam().change(d);
+    return d;
+  }
+};
+
+TEST_P(StormTest, InvariantsHold) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    StormOptions options = GetParam().options;
+    options.check_every = 997;
+    Storm storm(description(), seed, options);
+    storm.run(30'000);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST_P(StormTest, TheFastPathChangesNothing) {
+  for (std::uint64_t seed = 11; seed <= 14; ++seed) {
+    StormOptions slow = GetParam().options;
+    slow.fill = false;
+    EXPECT_EQ(Storm(description(), seed, GetParam().options).run(60'000),
+              Storm(description(), seed, slow).run(60'000))
+        << "seed " << seed;
+  }
+}
+
+TEST_P(StormTest, SameSeedSameRunOtherSeedOtherRun) {
+  const std::string run = Storm(description(), 5, GetParam().options).run(5'000);
+  EXPECT_EQ(run, Storm(description(), 5, GetParam().options).run(5'000));
+  EXPECT_NE(run, Storm(description(), 6, GetParam().options).run(5'000));
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, StormTest, ::testing::ValuesIn(kVariants),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace elision::machine::testing

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small, exact machine for unit tests: round latencies, no jitter, a log of aborts, and a driver that
+// does what the engine does: retry after kWait, look at the filter first. For tests alone.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "machine/model.h"
+
+namespace elision::machine::testing {
+
+/// Latencies that cannot be mistaken for each other or for sums of each other.
+inline Description exact_description(unsigned cores = 4, unsigned threads_per_core = 1) {
+  Description d;
+  std::strcpy(d.name, "exact");
+  d.frequency_mhz = 1000;
+  d.topology = {1, cores, threads_per_core};
+  d.core = {.issue_width = 4,
+            .reorder_buffer_uops = 192,
+            .load_buffer_entries = 72,
+            .fill_buffers = 10,
+            .store_buffer_entries = 6,
+            .outstanding_stores = 3,
+            .branch_misprediction_cycles = 15};
+  d.l1d = {32, 8, 4};
+  d.l1i = {32, 8, 4};
+  d.l2 = {256, 8, 12};
+  d.l3 = {2560, 20, 50};  // one slice of 2,048 sets
+  d.l3_slices = 1;
+  d.memory_latency_cycles = 200;
+  d.coherence = {.dirty_transfer_cycles = 100,
+                 .clean_transfer_cycles = 90,
+                 .upgrade_cycles = 70,
+                 .hot_window_cycles = 10'000};
+  d.transactions.begin_cycles = 20;
+  d.transactions.commit_cycles = 25;
+  d.transactions.abort_cycles = 150;
+  d.transactions.nesting_limit = 7;
+  return d;
+}
+
+struct AbortRecord {
+  unsigned victim;
+  AbortCause cause;
+  LineAddr line;
+  unsigned requester;
+  std::uint64_t now;
+};
+
+class TestMachine : public AbortSink {
+ public:
+  explicit TestMachine(const Description& description, std::uint64_t seed = 1)
+      : description_(description), storage_(description.cpus()) {
+    for (Filter& filter : storage_) pointers_.push_back(&filter);
+    model_ = std::make_unique<Model>(description, description.cpus(), seed, pointers_.data(), *this);
+  }
+
+  Model& model() { return *model_; }
+  Filter& filter(unsigned cpu) { return storage_[cpu]; }
+  std::vector<AbortRecord>& aborts() { return aborts_; }
+  const CpuCounts& counts(unsigned cpu) { return model_->counts(CpuId(cpu)); }
+
+  static Request request(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
+                         std::uint64_t address_ready = 0) {
+    return {CpuId(cpu), LineAddr(line), kind, Cycles(now), Cycles(address_ready)};
+  }
+
+  /// One ordered access, as it is answered.
+  Reply once(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
+             std::uint64_t address_ready = 0) {
+    return model_->access(request(cpu, line, kind, now, address_ready));
+  }
+  /// One ordered access, repeated as long as it is answered by kWait.
+  Reply access(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
+               std::uint64_t address_ready = 0) {
+    Reply reply = once(cpu, line, kind, now, address_ready);
+    while (reply.verdict == Reply::Verdict::kWait) {
+      EXPECT_GT(reply.clock.value, now);
+      now = reply.clock.value;
+      reply = once(cpu, line, kind, now, address_ready);
+    }
+    return reply;
+  }
+  Reply load(unsigned cpu, std::uint64_t line, std::uint64_t now, std::uint64_t address_ready = 0) {
+    return access(cpu, line, AccessKind::kLoad, now, address_ready);
+  }
+  Reply store(unsigned cpu, std::uint64_t line, std::uint64_t now) {
+    return access(cpu, line, AccessKind::kStore, now);
+  }
+  Reply atomic(unsigned cpu, std::uint64_t line, std::uint64_t now) {
+    return access(cpu, line, AccessKind::kAtomic, now);
+  }
+  bool private_hit(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now, bool fill = false) {
+    Cycles ready;
+    return model_->private_hit(request(cpu, line, kind, now), fill, ready);
+  }
+
+  /// What translated code does; true on a hit.
+  bool fast_path(unsigned cpu, std::uint64_t line, bool store) {
+    Filter& filter = storage_[cpu];
+    FilterEntry& entry = filter.entry[line & Filter::kIndexMask];
+    const std::uint64_t x = start_of(LineAddr(line)).value ^ filter.epoch ^ entry.tag;
+    const bool hit = store ? x == 0 : x <= 1;
+    if (hit) entry.used = 1;
+    return hit;
+  }
+
+  void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }
+
+  void on_abort(CpuId victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) override {
+    EXPECT_FALSE(model_->in_transaction(victim)) << "the model must have forgotten the transaction";
+    aborts_.push_back({victim.value, cause, line, requester.value, now.value});
+  }
+
+ private:
+  Description description_;
+  std::vector<Filter> storage_;
+  std::vector<Filter*> pointers_;
+  std::unique_ptr<Model> model_;
+  std::vector<AbortRecord> aborts_;
+};
+
+}  // namespace elision::machine::testing

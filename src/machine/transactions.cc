@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hardware transactions: which lines they have read and written, and how they end.
+//
+// The write set lives in L1: losing a written line's L1 copy aborts. The read set lives in the
+// directory and outlives L1. Conflicts are found by whoever asks the directory for a line
+// (coherence.cc); here the requester has won.
+#include <algorithm>
+
+#include "machine/internals.h"
+
+namespace elision::machine {
+
+Cycles Model::Impl::begin(Cpu& one, Cycles now, bool always_abort) {
+  Transaction& transaction = one.transaction;
+  transaction.active = true;
+  transaction.always_abort = always_abort;
+  transaction.stores = one.stores.mark();
+  transaction.line_count = 0;
+  transaction.spurious = description.transactions.spurious_aborts_per_million != 0 &&
+                         random.below(1'000'000) < description.transactions.spurious_aborts_per_million;
+  ++one.counts.begins;
+  if (always_abort) ++one.counts.always_abort_begins;
+
+  // Epochs 1 to 65535; before they repeat, entries of long ago must go.
+  const std::uint64_t epoch = transaction.begun++ % 65535 + 1;
+  if (epoch == 1) fast_path::forget_all(*one.filter, core[one.core].l1);
+  one.filter->epoch = epoch << 48;
+  return now + Cycles(vary(description.transactions.begin_cycles, description.jitter.transaction_percent));
+}
+
+/// A commit is ordered like a locked instruction (SDM Vol. 1, 17.3.6): besides the drain of the contract it
+/// waits for outstanding loads.
+Cycles Model::Impl::commit(Cpu& one, Cycles now) {
+  const std::uint64_t cost =
+      vary(description.transactions.commit_cycles, description.jitter.transaction_percent);
+  const std::uint64_t worked = one.overlap.advance(now.value);
+  one.counts.reorder_buffer_stall_cycles += worked - now.value;
+  const std::uint64_t ready = one.overlap.all_ready(worked);
+  one.overlap.clear();
+  end_transaction(one, false);
+  ++one.counts.commits;
+  return Cycles(std::max({now.value + cost, ready, one.stores.drained()}));
+}
+
+void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
+  end_transaction(one, true);
+  ++one.counts.aborts[static_cast<unsigned>(cause)];
+}
+
+void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
+  abort_own(victim, cause);
+  sink.on_abort(CpuId(victim.id), cause, line, requester, now);
+}
+
+/// Takes the transaction out of the directory and L1. Lines that an aborted one wrote go; all others
+/// become ordinary lines.
+void Model::Impl::end_transaction(Cpu& one, bool aborted) {
+  Transaction& transaction = one.transaction;
+  transaction.active = false;
+  one.filter->epoch = 0;
+  PrivateCache& l1 = core[one.core].l1;
+  for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
+    TransactionMarks& marks = directory.marks_by_index(transaction.lines[i]);
+    const bool written = marks.writer == one.id;
+    if (written) marks.writer = kNobody;
+    marks.readers.clear(one.id);
+    const std::uint32_t slot = l1.find(directory.line(marks.slot));
+    if (slot != kNoSlot) {
+      WayState& state = l1.state(slot);
+      state.flags =
+          static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
+      if (aborted && written) drop_aborted_line(one.core, slot);
+    }
+    directory.release_if_empty(marks);
+  }
+  transaction.line_count = 0;
+  if (aborted) {
+    // What it had under way is void: its loads, and the drain of its stores.
+    one.overlap.clear();
+    one.stores.undo_to(transaction.stores);
+  }
+}
+
+/// The L1 copy has contents that never were. Those from before the transaction are in L2 (join_sets wrote
+/// them back), where the line stays with its permissions or not, as the machine has it.
+void Model::Impl::drop_aborted_line(unsigned home, std::uint32_t slot) {
+  Core& at = core[home];
+  const LineAddr line = at.l1.line(slot);
+  forget_in_filters(home, line, slot);
+  const std::uint32_t l2_slot = at.l2.find(line);
+  if (description.transactions.aborted_lines == AbortedLines::kLost) {
+    if (l2_slot != kNoSlot) at.l2.remove(l2_slot);
+  } else if (l2_slot == kNoSlot) {
+    WayState state = at.l1.state(slot);
+    state.flags &= kPermissions;
+    insert_into_l2(at, line, state);
+  }
+  at.l1.remove(slot);
+}
+
+/// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is
+/// its first write there.
+bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
+  Core& home = core[one.core];
+  WayState& state = home.l1.state(slot);
+  const std::uint16_t wanted = one.mine(write ? kTransactionWritten : kTransactionRead | kTransactionWritten);
+  if (state.flags & wanted) return false;
+
+  if (write && (state.flags & kDirty)) {
+    // The contents from before the transaction must survive its abort.
+    const std::uint32_t l2_slot = home.l2.find(line);
+    if (l2_slot != kNoSlot) {
+      home.l2.state(l2_slot).flags |= kDirty;
+    } else {
+      WayState copy = state;
+      copy.flags &= kPermissions | kDirty;
+      insert_into_l2(home, line, copy);
+    }
+  }
+  state.flags |= one.mine(write ? kTransactionWritten : kTransactionRead);
+  if (entry == kNoSlot) entry = directory.find(line);
+  TransactionMarks& marks = directory.make_marks(entry);
+  Transaction& transaction = one.transaction;
+  if (!marks.has(one.id)) {
+    transaction.lines[transaction.line_count++] = directory.marks_index(entry);
+  }
+  if (write) {
+    marks.writer = one.id;
+  } else {
+    marks.readers.set(one.id);
+  }
+  return write;
+}
+
+/// The transaction no longer watches a line that it has in its sets (conflict detection is off, or of a kind
+/// that ignores this). A search, because only tests and wished-for machines do this.
+void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
+  Transaction& transaction = one.transaction;
+  const std::uint32_t index = directory.marks_index(marks.slot);
+  for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
+    if (transaction.lines[i] != index) continue;
+    transaction.lines[i] = transaction.lines[--transaction.line_count];
+    break;
+  }
+  PrivateCache& l1 = core[one.core].l1;
+  if (const std::uint32_t slot = l1.find(directory.line(marks.slot)); slot != kNoSlot) {
+    WayState& state = l1.state(slot);
+    forget_in_filters(one.core, l1.line(slot), slot);
+    state.flags = static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
+  }
+  if (marks.writer == one.id) marks.writer = kNobody;
+  marks.readers.clear(one.id);
+  directory.release_if_empty(marks);
+}
+
+bool Model::Impl::aborts_on_eviction_of_read_line(const Cpu& one, ReadEviction level) const {
+  const ReadEviction limit =
+      one.transaction.always_abort ? description.always_abort.abort_on_read_eviction : ReadEviction::kL3;
+  return limit == level || (limit == ReadEviction::kL1 && level == ReadEviction::kL3);
+}
+
+Cycles Model::Impl::abort_cost() {
+  return Cycles(vary(description.transactions.abort_cycles, description.jitter.transaction_percent));
+}
+
+}  // namespace elision::machine
