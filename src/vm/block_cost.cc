@@ -67,6 +67,11 @@ OperationCost operation_cost(const Instruction& i, const machine::Description& m
     case ZYDIS_MNEMONIC_VDIVSD:
     case ZYDIS_MNEMONIC_VSQRTSD:
       return {14, 4, 0};
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_MOVSXD:
+    case ZYDIS_MNEMONIC_MOVSX:
+    case ZYDIS_MNEMONIC_MOVZX:
+      return {i.accesses > 0 ? 0u : 1u, 1, 0};  // a load's latency is L1's alone
     case ZYDIS_MNEMONIC_PAUSE:
       return {1, 1, machine.instructions.pause_cycles};
     case ZYDIS_MNEMONIC_MFENCE:
