@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 
 #include "vm/kernel/host_call.h"
 
@@ -32,6 +35,29 @@ long host_map(std::uint64_t address, std::uint64_t size, int protection, int fla
 
 bool touches_code_cache(std::uint64_t begin, std::uint64_t end) {
   return begin < kCodeCacheEnd && end > kCodeCacheBegin;
+}
+
+/// A line of the host's memory map, narrowed to [at, stop) and with the guest's execute permission.
+std::string describe_region(const std::string& host_line, std::uint64_t at, std::uint64_t stop,
+                            std::uint64_t host_begin, const RegionProperties& properties) {
+  unsigned long long begin, end, offset = 0;
+  char permissions[5] = {}, device[32] = {}, inode[32] = {};
+  int name_at = 0;
+  std::sscanf(host_line.c_str(), "%llx-%llx %4s %llx %31s %31s %n", &begin, &end, permissions, &offset,
+              device, inode, &name_at);
+  permissions[2] = properties.executable ? 'x' : '-';
+  std::string name =
+      host_line.substr(std::min<std::size_t>(host_line.size(), static_cast<std::size_t>(name_at)));
+  if (properties.use == RegionUse::kHeap) name = "[heap]";
+  if (properties.use == RegionUse::kStack) name = "[stack]";
+  if (std::strcmp(inode, "0") != 0) offset += at - host_begin;
+  char buffer[128];
+  const int size = std::snprintf(buffer, sizeof buffer, "%08llx-%08llx %s %08llx %s %s ",
+                                 static_cast<unsigned long long>(at), static_cast<unsigned long long>(stop),
+                                 permissions, offset, device, inode);
+  std::string text(buffer, static_cast<std::size_t>(size));
+  if (!name.empty() && text.size() < 73) text.resize(73, ' ');
+  return text + name + "\n";
 }
 
 bool is_error(long result) { return result < 0 && result >= -4095; }
@@ -240,6 +266,25 @@ std::uint64_t AddressSpace::executable_end(std::uint64_t address) const {
        region = regions_.find(end))
     end = region->second.end;
   return end;
+}
+
+std::string AddressSpace::describe() const {
+  std::ifstream host("/proc/self/maps");
+  std::string text, line;
+  while (std::getline(host, line)) {
+    unsigned long long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx", &begin, &end) != 2) continue;
+    // One line of the host may hold several regions of ours, and mappings of the engine beside them.
+    for (std::uint64_t at = begin; at < end;) {
+      const auto region = regions_.find(at);
+      const std::uint64_t stop =
+          std::min<std::uint64_t>(end, region ? region->second.end : regions_.next_start(at, end));
+      if (region && region->second.properties.use != RegionUse::kForeign)
+        text += describe_region(line, at, stop, begin, region->second.properties);
+      at = stop;
+    }
+  }
+  return text;
 }
 
 bool AddressSpace::is_shared(std::uint64_t address) const {

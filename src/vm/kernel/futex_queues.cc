@@ -16,6 +16,7 @@ void FutexQueues::add(std::uint64_t address, std::uint32_t bits, KernelThread& w
 void FutexQueues::remove(KernelThread& waiter) {
   const auto queue = queues_.find(waiter.futex_address);
   if (queue == queues_.end()) return;
+  waiter.futex_address = 0;
   std::erase(queue->second, &waiter);
   if (queue->second.empty()) queues_.erase(queue);
 }
@@ -30,6 +31,7 @@ std::vector<KernelThread*> FutexQueues::take(std::uint64_t address, unsigned cou
       ++waiter;
       continue;
     }
+    (*waiter)->futex_address = 0;
     taken.push_back(*waiter);
     waiter = queue.erase(waiter);
   }

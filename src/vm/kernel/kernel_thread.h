@@ -23,6 +23,7 @@ struct Wait {
   bool for_children = false;        // a SIGCHLD causes `attempt`
   bool periodic = false;            // no event tells: `attempt` again and again
   OnSignal on_signal = OnSignal::kRestart;
+  long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues
 };
@@ -36,7 +37,7 @@ struct KernelThread {
   std::uint64_t call_number = 0;  // of the call in progress
 
   std::optional<Wait> wait;
-  std::uint64_t futex_address = 0;  // queue it stands in
+  std::uint64_t futex_address = 0;  // queue it stands in, 0: none
   std::uint32_t futex_bits = 0;
 
   SignalSet blocked;

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's view of the kernel: each call of the seam goes to the part that knows.
+#include <sys/prctl.h>
+
 #include <cerrno>
 #include <cstdio>
 
+#include "vm/kernel/buffer_access.h"
 #include "vm/kernel/call.h"
+#include "vm/kernel/host_signals.h"
+#include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
+#include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -43,6 +49,8 @@ class LinuxKernel final : public GuestKernel {
     if (!loaded) return loaded.failure();
     process_.executable = loaded->executable;
     process_.arguments = loaded->arguments;
+    process_.environment = std::move(environment);
+    prctl(PR_SET_NAME, process_.executable.substr(process_.executable.rfind('/') + 1).c_str());
     process_.auxiliary_vector = loaded->auxiliary_vector;
     GuestState state;
     state.rip = loaded->entry;
@@ -55,10 +63,11 @@ class LinuxKernel final : public GuestKernel {
     thread.kernel = kernel.get();
     thread.tid = process_.leader_tid = process_.ids.next_tid();
     process_.threads.push_back(std::move(kernel));
+    inherit_signals(*process_.threads.front());
   }
 
   SyscallOutcome system_call(Thread& thread) override {
-    KernelThread& self = process_.of(thread);
+    KernelThread& self = *thread.kernel;
     const auto& registers = thread.state.gpr;
     Call call{
         process_,
@@ -68,20 +77,32 @@ class LinuxKernel final : public GuestKernel {
     note_running(self);
     self.call_number = call.number;
     const CallHandler handler = find_call_handler(call.number);
-    return handler != nullptr ? handler(call) : unknown_call(call);
+    announce_buffers(call);
+    const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
+    if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
+      take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
+    if (outcome == SyscallOutcome::kReturn) {
+      announce_result(call, static_cast<long>(registers[kRax]));
+      settle_signals(self);
+    }
+    return outcome;
   }
 
-  void deliver_signals(Thread&) override {}
-  void fault(Thread& thread, int signal, const siginfo_t& info) override {
-    std::fprintf(stderr, "elision vm: signal %d at 0x%lx, address %p\n", signal, thread.state.rip,
-                 info.si_addr);
-    process_.services.write_statistics(128 + signal);
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
+  void deliver_signals(Thread& thread) override { deliver_pending(process_, *thread.kernel, std::nullopt); }
+
+  void fault(Thread& thread, int, const siginfo_t& info) override {
+    force_signal(process_, *thread.kernel, info);
   }
-  bool wait_for_event(std::optional<Nanoseconds> timer) override { return timer.has_value(); }
-  void poll_events() override { poll_waits(process_, false, 0); }
-  bool event_pending() const override { return false; }
+
+  bool wait_for_event(std::optional<Nanoseconds> timer) override { return wait_while_idle(process_, timer); }
+
+  void poll_events() override {
+    take_in_host_signals(process_, nullptr);
+    poll_waits(process_, false, 0);
+  }
+
+  bool event_pending() const override { return host_signal_recorded(); }
+
   std::uint64_t executable_end(std::uint64_t address) const override {
     return process_.memory.executable_end(address);
   }
@@ -92,6 +113,30 @@ class LinuxKernel final : public GuestKernel {
     if (!self.waits_since) return;
     self.waited += process_.services.now(self.thread) - *self.waits_since;
     self.waits_since.reset();
+  }
+
+  /// After a call: signals for the caller are delivered at once; without any, a mask that was replaced
+  /// for the call comes back.
+  void settle_signals(KernelThread& self) {
+    if (has_deliverable(process_, self)) {
+      process_.services.request_signal_delivery(self.thread);
+    } else if (self.saved_blocked) {
+      set_blocked(process_, self, *std::exchange(self.saved_blocked, std::nullopt));
+    }
+  }
+
+  /// Mask and ignored signals are inherited over execve; everything else starts out as the default.
+  void inherit_signals(KernelThread& main) {
+    main.blocked = get_host_mask();
+    for (int signal = 1; signal <= kSignalCount; ++signal) {
+      if (is_synchronous(signal)) continue;
+      if (host_ignores(signal)) process_.actions[signal].handler = reinterpret_cast<std::uint64_t>(SIG_IGN);
+      mirror_action(process_, signal);
+    }
+    const SignalSet blocked = main.blocked;
+    set_host_mask({});
+    main.blocked = {};
+    set_blocked(process_, main, blocked);
   }
 
   SyscallOutcome unknown_call(const Call& call) {
@@ -106,8 +151,6 @@ class LinuxKernel final : public GuestKernel {
 };
 
 }  // namespace
-
-KernelThread& Process::of(Thread& thread) { return *thread.kernel; }
 
 std::unique_ptr<GuestKernel> make_kernel(EngineServices& services, const Options& options,
                                          const MachineIdentity& identity, const ProcessOrigin& origin) {

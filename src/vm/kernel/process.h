@@ -3,6 +3,7 @@
 // only one that ever touches it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,14 @@
 #include "vm/kernel/virtual_timers.h"
 
 namespace elision::vm {
+
+/// A timer made by timer_create. `signal` 0: it only counts; `thread` 0: its signal goes to the process.
+struct PosixTimer {
+  int clock = 0;
+  int signal = 0;
+  std::uint64_t value = 0;
+  int thread = 0;
+};
 
 struct Process {
   Process(EngineServices& engine, const Options& process_options, const MachineIdentity& machine,
@@ -35,6 +44,9 @@ struct Process {
   AddressSpace memory;
   FutexQueues futexes;
   VirtualTimers timers;
+  std::map<int, PosixTimer> posix_timers;
+  int next_posix_timer = 0;
+  std::map<int, int> descriptor_timers;  // timerfd descriptors and their clocks
 
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   Nanoseconds ended_threads_cpu_time = 0;
@@ -46,16 +58,17 @@ struct Process {
 
   std::string executable;
   std::vector<std::string> arguments;
+  std::vector<std::string> environment;
   std::vector<std::uint64_t> auxiliary_vector;
 
-  bool child_event = false;       // some child changed state since the waits were last tried
-  bool has_had_children = false;  // other processes exist: their time is the host's
-  bool inside_vfork = false;      // this is the child of a vfork, running in its parent's memory
+  bool child_event = false;              // some child changed state since the waits were last tried
+  bool has_had_children = false;         // other processes exist: their time is the host's
+  KernelThread* inside_vfork = nullptr;  // this is a vfork child in its parent's memory: its thread
   std::uint64_t unknown_calls = 0;
+  std::uint64_t wakeups = 0;  // waits that ended by an event or a signal
 
   /// True if blocking the host blocks nobody else and holds up no timer.
-  bool alone() const { return threads.size() == 1 && !timers.any_armed(); }
-  KernelThread& of(Thread& thread);
+  bool alone() const { return inside_vfork != nullptr || (threads.size() == 1 && !timers.any_armed()); }
 };
 
 }  // namespace elision::vm

@@ -10,9 +10,16 @@
 
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/id_calls.h"
 #include "vm/kernel/memory_calls.h"
+#include "vm/kernel/path_calls.h"
+#include "vm/kernel/poll_calls.h"
+#include "vm/kernel/process_calls.h"
+#include "vm/kernel/signal_calls.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
+#include "vm/kernel/timer_calls.h"
+#include "vm/kernel/transfer_calls.h"
 
 namespace elision::vm {
 namespace {
@@ -34,7 +41,7 @@ constexpr Entry kHandlers[] = {
     {SYS_clock_gettime, sys_clock_gettime},
     {SYS_clock_nanosleep, sys_clock_nanosleep},
     {SYS_clock_settime, sys_clock_settime},
-    {SYS_clone, clone_thread},
+    {SYS_clone, sys_clone},
     {SYS_exit, sys_exit},
     {SYS_exit_group, sys_exit_group},
     {SYS_futex, sys_futex},
@@ -59,6 +66,92 @@ constexpr Entry kHandlers[] = {
     {SYS_shmat, sys_shmat},
     {SYS_time, sys_time},
     {SYS_times, sys_times},
+    {SYS_accept, sys_accept},
+    {SYS_accept4, sys_accept},
+    {SYS_access, sys_with_path},
+    {SYS_alarm, sys_alarm},
+    {SYS_connect, sys_connect},
+    {SYS_creat, sys_open},
+    {SYS_epoll_pwait, sys_epoll_wait},
+    {SYS_epoll_pwait2, sys_epoll_pwait2},
+    {SYS_epoll_wait, sys_epoll_wait},
+    {SYS_execve, sys_execve},
+    {SYS_execveat, sys_execveat},
+    {SYS_faccessat, sys_with_path_at},
+    {SYS_faccessat2, sys_with_path_at},
+    {SYS_fcntl, sys_fcntl},
+    {SYS_flock, sys_flock},
+    {SYS_fork, sys_fork},
+    {SYS_getitimer, sys_getitimer},
+    {SYS_getpgid, sys_process_group},
+    {SYS_getpgrp, sys_process_group},
+    {SYS_getpid, sys_getpid},
+    {SYS_getppid, sys_getppid},
+    {SYS_getpriority, sys_priority},
+    {SYS_getsid, sys_process_group},
+    {SYS_ioctl, sys_ioctl},
+    {SYS_kill, sys_kill},
+    {SYS_lstat, sys_with_path},
+    {SYS_newfstatat, sys_with_path_at},
+    {SYS_open, sys_open},
+    {SYS_openat, sys_open},
+    {SYS_openat2, sys_open},
+    {SYS_pause, sys_pause},
+    {SYS_poll, sys_poll},
+    {SYS_ppoll, sys_ppoll},
+    {SYS_prctl, sys_prctl},
+    {SYS_prlimit64, sys_with_pid},
+    {SYS_pselect6, sys_pselect6},
+    {SYS_read, sys_read},
+    {SYS_readlink, sys_readlink},
+    {SYS_readlinkat, sys_readlink},
+    {SYS_readv, sys_read},
+    {SYS_recvfrom, sys_recvfrom},
+    {SYS_recvmmsg, sys_recvmsg},
+    {SYS_recvmsg, sys_recvmsg},
+    {SYS_rt_sigaction, sys_rt_sigaction},
+    {SYS_rt_sigpending, sys_rt_sigpending},
+    {SYS_rt_sigprocmask, sys_rt_sigprocmask},
+    {SYS_rt_sigqueueinfo, sys_rt_sigqueueinfo},
+    {SYS_rt_sigreturn, sys_rt_sigreturn},
+    {SYS_rt_sigsuspend, sys_rt_sigsuspend},
+    {SYS_rt_sigtimedwait, sys_rt_sigtimedwait},
+    {SYS_rt_tgsigqueueinfo, sys_rt_tgsigqueueinfo},
+    {SYS_sched_getattr, sys_with_pid},
+    {SYS_sched_getparam, sys_with_pid},
+    {SYS_sched_getscheduler, sys_with_pid},
+    {SYS_sched_rr_get_interval, sys_with_pid},
+    {SYS_sched_setattr, sys_with_pid},
+    {SYS_sched_setparam, sys_with_pid},
+    {SYS_sched_setscheduler, sys_with_pid},
+    {SYS_select, sys_select},
+    {SYS_sendfile, sys_copy},
+    {SYS_sendmsg, sys_sendmsg},
+    {SYS_sendto, sys_sendto},
+    {SYS_setitimer, sys_setitimer},
+    {SYS_setpgid, sys_setpgid},
+    {SYS_setpriority, sys_priority},
+    {SYS_setsid, sys_process_group},
+    {SYS_sigaltstack, sys_sigaltstack},
+    {SYS_splice, sys_copy},
+    {SYS_stat, sys_with_path},
+    {SYS_statx, sys_with_path_at},
+    {SYS_tee, sys_copy},
+    {SYS_tgkill, sys_tgkill},
+    {SYS_timer_create, sys_timer_create},
+    {SYS_timer_delete, sys_timer_delete},
+    {SYS_timer_getoverrun, sys_timer_getoverrun},
+    {SYS_timer_gettime, sys_timer_gettime},
+    {SYS_timer_settime, sys_timer_settime},
+    {SYS_timerfd_create, sys_timerfd_create},
+    {SYS_timerfd_gettime, sys_timerfd_gettime},
+    {SYS_timerfd_settime, sys_timerfd_settime},
+    {SYS_tkill, sys_tkill},
+    {SYS_vfork, sys_vfork},
+    {SYS_wait4, sys_wait4},
+    {SYS_waitid, sys_waitid},
+    {SYS_write, sys_write},
+    {SYS_writev, sys_writev},
 };
 
 constexpr unsigned kRefused[] = {
@@ -79,8 +172,38 @@ constexpr unsigned kRefused[] = {
 /// Calls that cannot block, act on nothing that is virtual, and whose arguments the host can take as
 /// they are.
 constexpr unsigned kPassedThrough[] = {
-    SYS_access,
-    SYS_alarm,
+    SYS_copy_file_range,
+    SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min,
+    SYS_sendmmsg,
+    SYS_semget,
+    SYS_semctl,
+    SYS_semop,
+    SYS_semtimedop,
+    SYS_shmget,
+    SYS_shmctl,
+    SYS_msgget,
+    SYS_msgctl,
+    SYS_msgsnd,
+    SYS_msgrcv,
+    SYS_mount,
+    SYS_umount2,
+    SYS_unshare,
+    SYS_setns,
+    SYS_setdomainname,
+    SYS_mlockall,
+    SYS_munlockall,
+    SYS_name_to_handle_at,
+    SYS_open_by_handle_at,
+    SYS_ustat,
+    SYS_sysfs,
+    SYS_syslog,
+    SYS_acct,
+    SYS_fanotify_init,
+    SYS_fanotify_mark,
+    SYS_kcmp,
+    SYS_getdents,
+
     SYS_capget,
     SYS_capset,
     SYS_chdir,
@@ -89,8 +212,7 @@ constexpr unsigned kPassedThrough[] = {
     SYS_chroot,
     SYS_close,
     SYS_close_range,
-    SYS_copy_file_range,
-    SYS_creat,
+
     SYS_dup,
     SYS_dup2,
     SYS_dup3,
@@ -99,8 +221,7 @@ constexpr unsigned kPassedThrough[] = {
     SYS_epoll_ctl,
     SYS_eventfd,
     SYS_eventfd2,
-    SYS_faccessat,
-    SYS_faccessat2,
+
     SYS_fadvise64,
     SYS_fallocate,
     SYS_fchdir,
@@ -162,35 +283,28 @@ constexpr unsigned kPassedThrough[] = {
     SYS_mlock2,
     SYS_msync,
     SYS_munlock,
-    SYS_newfstatat,
-    SYS_lstat,
-    SYS_stat,
-    SYS_statx,
+
     SYS_statfs,
-    SYS_open,
-    SYS_openat,
-    SYS_openat2,
+
     SYS_personality,
     SYS_pipe,
     SYS_pipe2,
-    SYS_prctl,
+
     SYS_pread64,
     SYS_preadv,
     SYS_preadv2,
-    SYS_prlimit64,
+
     SYS_pwrite64,
     SYS_pwritev,
     SYS_pwritev2,
     SYS_readahead,
-    SYS_readlink,
-    SYS_readlinkat,
+
     SYS_removexattr,
     SYS_rename,
     SYS_renameat,
     SYS_renameat2,
     SYS_rmdir,
-    SYS_sched_get_priority_max,
-    SYS_sched_get_priority_min,
+
     SYS_set_mempolicy,
     SYS_setfsgid,
     SYS_setfsuid,
@@ -226,17 +340,9 @@ constexpr unsigned kPassedThrough[] = {
     SYS_vmsplice,
 };
 
-/// Blocking calls, signals and processes as the host does them.
-constexpr unsigned kPassedThroughForNow[] = {
-    SYS_read,         SYS_write,       SYS_readv,   SYS_writev, SYS_ioctl,  SYS_fcntl,    SYS_poll,
-    SYS_select,       SYS_getpid,      SYS_getppid, SYS_wait4,  SYS_sendto, SYS_recvfrom, SYS_rt_sigprocmask,
-    SYS_rt_sigaction, SYS_sigaltstack, SYS_getpgrp, SYS_kill,   SYS_tgkill,
-};
-
 constexpr std::array<CallHandler, kTableSize> make_table() {
   std::array<CallHandler, kTableSize> table{};
   for (const unsigned number : kPassedThrough) table[number] = pass_through;
-  for (const unsigned number : kPassedThroughForNow) table[number] = pass_through;
   for (const unsigned number : kRefused) table[number] = not_implemented;
   for (const Entry& entry : kHandlers) table[entry.number] = entry.handler;
   return table;

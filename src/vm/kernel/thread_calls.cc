@@ -69,14 +69,14 @@ SyscallOutcome clone_thread(Call& call) {
 }
 
 void end_process(Process& process, int exit_code) {
-  if (!process.inside_vfork) process.services.write_statistics(exit_code);
+  if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
   _exit(exit_code);
 }
 
 SyscallOutcome sys_exit(Call& call) {
   Process& process = call.process;
   const int code = call.integer(0) & 0xff;
-  if (process.inside_vfork) end_process(process, code);
+  if (process.inside_vfork != nullptr) end_process(process, code);
   release_futexes_of(process, call.self);
   if (call.thread().tid == process.leader_tid) process.leader_exit_code = code;
   if (process.threads.size() == 1) end_process(process, process.leader_exit_code);

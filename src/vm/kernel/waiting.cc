@@ -2,9 +2,11 @@
 #include "vm/kernel/waiting.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/signal_delivery.h"
 
 namespace elision::vm {
 namespace {
@@ -25,10 +27,15 @@ struct Watched {
   bool periodic = false;
 };
 
+/// A vfork child shares its parent's threads in memory, but they wait in the parent.
+bool waits_here(const Process& process, const KernelThread& thread) {
+  return thread.wait && (process.inside_vfork == nullptr || process.inside_vfork == &thread);
+}
+
 Watched watched_descriptors(Process& process) {
   Watched result;
   for (const auto& thread : process.threads) {
-    if (!thread->wait) continue;
+    if (!waits_here(process, *thread)) continue;
     result.periodic |= thread->wait->periodic;
     for (const pollfd& descriptor : thread->wait->descriptors) {
       result.descriptors.push_back(descriptor);
@@ -71,12 +78,21 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_re
 
 void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
   thread.wait.reset();
+  ++process.wakeups;
   process.services.unpark(thread.thread, waker);
 }
 
-void abandon_wait(Process& process, KernelThread& thread) {
-  leave_queues(thread);
-  process.services.unpark(thread.thread, nullptr);
+void abandon_wait(KernelThread& thread) { leave_queues(thread); }
+
+SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
+  for (;;) {
+    const long result = host_call_interruptible(static_cast<long>(call.number), call.arguments);
+    if (result != -EINTR) return call.finish(result);
+    take_in_host_signals(call.process, &call.self);
+    if (!has_deliverable(call.process, call.self)) continue;
+    deliver_pending(call.process, call.self, on_signal);
+    return SyscallOutcome::kSigreturn;
+  }
 }
 
 bool poll_waits(Process& process, bool block, std::int64_t timeout_ns) {
@@ -85,7 +101,7 @@ bool poll_waits(Process& process, bool block, std::int64_t timeout_ns) {
   const bool children = std::exchange(process.child_event, false);
   std::vector<KernelThread*> candidates;
   for (const auto& thread : process.threads)
-    if (thread->wait && (thread->wait->periodic || (children && thread->wait->for_children)))
+    if (waits_here(process, *thread) && (thread->wait->periodic || (children && thread->wait->for_children)))
       candidates.push_back(thread.get());
   for (std::size_t i = 0; i < watched.descriptors.size(); ++i)
     if (watched.descriptors[i].revents != 0) candidates.push_back(watched.owners[i]);

@@ -12,8 +12,12 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline = kNoDeadline, l
 /// Ends a wait that was completed (RAX is set) and makes the thread runnable.
 void end_wait(Process& process, KernelThread& thread, const Thread* waker);
 
-/// Ends a wait because a signal is to be delivered; the caller then edits the registers.
-void abandon_wait(Process& process, KernelThread& thread);
+/// Ends a wait because a signal is to be delivered; the caller edits the registers, then unparks.
+void abandon_wait(KernelThread& thread);
+
+/// Makes the call on the host, which may block: only for a process that is alone(). A host signal for
+/// the guest interrupts it; other host signals do not.
+SyscallOutcome block_on_host(Call& call, OnSignal on_signal);
 
 /// Tries the waits whose descriptors are ready. `block`: waits up to `timeout_ns` of host time (negative:
 /// for ever) for the first event or host signal. True if some thread became runnable.

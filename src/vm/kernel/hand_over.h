@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one engine process hands to the next over execve: options, the guest program, and who it is.
+//
+// It travels in a memfd whose number the hidden verb `vm-exec FD` gets, guest environment included: so
+// the guest's LD_PRELOAD or LD_LIBRARY_PATH never reaches the engine's own dynamic loader, and the
+// guest finds no trace in its environment.
+#pragma once
+
+#include <string>
+
+#include "vm/kernel/fallible.h"
+#include "vm/kernel/loader.h"
+#include "vm/kernel/process_ids.h"
+#include "vm/options.h"
+
+namespace elision::vm {
+
+/// Descriptors of the engine start here, so that the guest's have the numbers of a native run.
+inline constexpr int kFirstEngineDescriptor = 900;
+
+struct HandOver {
+  Options options;
+  ProgramRequest program;
+  ProcessOrigin origin;
+};
+
+std::string encode_hand_over(const HandOver& hand_over);
+Fallible<HandOver> decode_hand_over(const std::string& bytes);
+
+/// A memfd that survives execve, numbered kFirstEngineDescriptor or above; a negative errno on failure.
+int write_hand_over(const HandOver& hand_over);
+/// Reads and closes `descriptor`.
+Fallible<HandOver> read_hand_over(int descriptor);
+
+}  // namespace elision::vm

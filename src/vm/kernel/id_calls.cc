@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/id_calls.h"
+
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/system_calls.h"
+#include "vm/kernel/thread_calls.h"
+
+namespace elision::vm {
+namespace {
+
+std::uint64_t to_host(const Call& call, unsigned argument) {
+  const int number = call.integer(argument);
+  if (find_thread(call.process, number) != nullptr) return 0;  // the host knows one thread: this one
+  return static_cast<std::uint64_t>(call.process.ids.to_host(number));
+}
+
+SyscallOutcome finish_with_guest_number(Call& call, long host) {
+  return call.finish(host > 0 ? call.process.ids.to_guest(static_cast<int>(host)) : host);
+}
+
+}  // namespace
+
+SyscallOutcome sys_getpid(Call& call) { return call.finish(call.process.ids.pid()); }
+SyscallOutcome sys_getppid(Call& call) { return call.finish(call.process.ids.parent()); }
+
+SyscallOutcome sys_process_group(Call& call) {
+  const bool takes_number = call.number == SYS_getpgid || call.number == SYS_getsid;
+  const std::uint64_t argument = takes_number ? to_host(call, 0) : 0;
+  return finish_with_guest_number(call, host_call(static_cast<long>(call.number), argument));
+}
+
+SyscallOutcome sys_setpgid(Call& call) {
+  const auto& ids = call.process.ids;
+  return call.finish(
+      host_call(SYS_setpgid, to_host(call, 0), static_cast<std::uint64_t>(ids.to_host(call.integer(1)))));
+}
+
+SyscallOutcome sys_with_pid(Call& call) {
+  call.arguments[0] = to_host(call, 0);
+  return pass_through(call);
+}
+
+SyscallOutcome sys_priority(Call& call) {
+  if (call[0] != PRIO_USER) call.arguments[1] = to_host(call, 1);
+  return pass_through(call);
+}
+
+SyscallOutcome sys_ioctl(Call& call) {
+  const auto& ids = call.process.ids;
+  if (call[1] == TIOCSPGRP) {
+    const auto group = load_guest<int>(call[2]);
+    if (!group) return call.finish(-EFAULT);
+    const int host_group = ids.to_host(*group);
+    return call.finish(
+        host_call(SYS_ioctl, call[0], TIOCSPGRP, reinterpret_cast<std::uint64_t>(&host_group)));
+  }
+  if (call[1] == TIOCGPGRP || call[1] == TIOCGSID) {
+    int number = 0;
+    const long error = host_call(SYS_ioctl, call[0], call[1], reinterpret_cast<std::uint64_t>(&number));
+    if (error < 0) return call.finish(error);
+    return call.finish(store_guest(call[2], ids.to_guest(number)) ? 0 : -EFAULT);
+  }
+  return pass_through(call);
+}
+
+/// Filters and memory layout settings would hit the engine.
+SyscallOutcome sys_prctl(Call& call) {
+  switch (call.integer(0)) {
+    case PR_SET_SECCOMP:
+    case PR_SET_MM:
+    case PR_SET_TSC:
+    case PR_SET_SYSCALL_USER_DISPATCH:
+      return call.finish(-EINVAL);
+    default:
+      return pass_through(call);
+  }
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/path_translation.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace elision::vm {
+namespace {
+
+using MakeFile = std::string (*)(const Process& process);
+
+std::string format(const char* pattern, auto... values) {
+  char buffer[512];
+  std::snprintf(buffer, sizeof buffer, pattern, values...);
+  return buffer;
+}
+
+std::string cpu_information(const Process& process) {
+  const MachineIdentity& machine = process.identity;
+  const unsigned cpus = process.services.cpu_count();
+  const unsigned threads = std::max(1u, machine.threads_per_core);
+  std::string text;
+  for (unsigned cpu = 0; cpu < cpus; ++cpu) {
+    text += format("processor\t: %u\nvendor_id\t: GenuineIntel\ncpu family\t: %u\nmodel\t\t: %u\n", cpu,
+                   machine.family, machine.model);
+    text += "model name\t: " + machine.brand + "\n";
+    text +=
+        format("stepping\t: %u\ncpu MHz\t\t: %.3f\ncache size\t: %u KB\nphysical id\t: 0\nsiblings\t: %u\n",
+               machine.stepping, machine.megahertz, machine.cache_kilobytes, cpus);
+    text += format("core id\t\t: %u\ncpu cores\t: %u\napicid\t\t: %u\nfpu\t\t: yes\nfpu_exception\t: yes\n",
+                   cpu % std::max(1u, cpus / threads), std::max(1u, cpus / threads), cpu);
+    text += "cpuid level\t: 20\nwp\t\t: yes\nflags\t\t: " + machine.flags + "\n";
+    text += format("bogomips\t: %.2f\nclflush size\t: 64\ncache_alignment\t: 64\n", 2 * machine.megahertz);
+    text += "address sizes\t: 46 bits physical, 48 bits virtual\n\n";
+  }
+  return text;
+}
+
+std::string cpu_range(const Process& process) {
+  const unsigned cpus = process.services.cpu_count();
+  return cpus == 1 ? "0\n" : "0-" + std::to_string(cpus - 1) + "\n";
+}
+
+std::string cpu_times(const Process& process) {
+  std::string text = "cpu  0 0 0 0 0 0 0 0 0 0\n";
+  for (unsigned cpu = 0; cpu < process.services.cpu_count(); ++cpu)
+    text += format("cpu%u 0 0 0 0 0 0 0 0 0 0\n", cpu);
+  return text + "intr 0\nctxt 0\nbtime 1767225600\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n";
+}
+
+std::string command_line(const Process& process) {
+  std::string text;
+  for (const std::string& argument : process.arguments) text += argument + '\0';
+  return text;
+}
+
+std::string environment_block(const Process& process) {
+  std::string text;
+  for (const std::string& entry : process.environment) text += entry + '\0';
+  return text;
+}
+
+std::string auxiliary_vector(const Process& process) {
+  const auto& words = process.auxiliary_vector;
+  return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]};
+}
+
+std::string memory_map(const Process& process) { return process.memory.describe(); }
+
+std::string short_name(const Process& process) {
+  return process.executable.substr(process.executable.rfind('/') + 1).substr(0, 15);
+}
+
+std::string host_file(const char* path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The host's line, with our number and name in front and our threads counted.
+std::string status_line(const Process& process) {
+  const std::string host = host_file("/proc/self/stat");
+  std::istringstream rest(host.substr(std::min(host.size(), host.rfind(')') + 2)));
+  std::string text = format("%d (%s)", process.ids.pid(), short_name(process).c_str());
+  std::string field;
+  for (int number = 3; rest >> field; ++number) {
+    if (number == 4) field = std::to_string(process.ids.parent());
+    if (number == 5 || number == 6 || number == 8)
+      field = std::to_string(process.ids.to_guest(std::atoi(field.c_str())));
+    if (number == 20) field = std::to_string(process.threads.size());
+    text += " " + field;
+  }
+  return text + "\n";
+}
+
+std::string status_text(const Process& process) {
+  std::istringstream host(host_file("/proc/self/status"));
+  std::string text, line;
+  while (std::getline(host, line)) {
+    const std::string name = line.substr(0, line.find(':'));
+    if (name == "Name") line = "Name:\t" + short_name(process);
+    if (name == "Tgid" || name == "Pid") line = name + ":\t" + std::to_string(process.ids.pid());
+    if (name == "PPid") line = "PPid:\t" + std::to_string(process.ids.parent());
+    if (name == "Threads") line = "Threads:\t" + std::to_string(process.threads.size());
+    text += line + "\n";
+  }
+  return text;
+}
+
+constexpr struct {
+  const char* path;
+  MakeFile make;
+} kFiles[] = {
+    {"/proc/cpuinfo", cpu_information},
+    {"/proc/stat", cpu_times},
+    {"/proc/self/auxv", auxiliary_vector},
+    {"/proc/self/cmdline", command_line},
+    {"/proc/self/environ", environment_block},
+    {"/proc/self/maps", memory_map},
+    {"/proc/self/stat", status_line},
+    {"/proc/self/status", status_text},
+    {"/sys/devices/system/cpu/online", cpu_range},
+    {"/sys/devices/system/cpu/possible", cpu_range},
+    {"/sys/devices/system/cpu/present", cpu_range},
+};
+
+}  // namespace
+
+bool may_need_translation(const std::string& path) {
+  return path.starts_with("/proc/") || path.starts_with("/sys/devices/system/cpu/");
+}
+
+std::string translate_path(const Process& process, const std::string& path) {
+  if (!path.starts_with("/proc/")) return path;
+  std::string result = path;
+  const std::string own = "/proc/" + std::to_string(process.ids.pid());
+  const std::string thread_self = "/proc/thread-self";
+  for (const std::string& prefix : {own, thread_self})
+    if (result.starts_with(prefix) && (result.size() == prefix.size() || result[prefix.size()] == '/'))
+      result = "/proc/self" + result.substr(prefix.size());
+  return result == "/proc/self/exe" ? process.executable : result;
+}
+
+std::optional<std::string> made_up_file(const Process& process, const std::string& path) {
+  if (!may_need_translation(path)) return std::nullopt;
+  const std::string plain = translate_path(process, path);
+  const auto* const file =
+      std::find_if(std::begin(kFiles), std::end(kFiles), [&](const auto& f) { return plain == f.path; });
+  if (file == std::end(kFiles)) return std::nullopt;
+  return file->make(process);
+}
+
+}  // namespace elision::vm

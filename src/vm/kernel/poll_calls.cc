@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each wait is: ask the host without blocking; if nothing is ready, park with the descriptors and a
+// deadline in virtual time, and ask again when one of them is.
+#include "vm/kernel/poll_calls.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/time.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/signal_calls.h"
+#include "vm/kernel/system_calls.h"
+#include "vm/kernel/time_calls.h"
+#include "vm/kernel/waiting.h"
+
+namespace elision::vm {
+namespace {
+
+/// How long to wait; `error` is a negative errno.
+struct Limit {
+  Nanoseconds deadline = kNoDeadline;
+  bool zero = false;
+  long error = 0;
+};
+
+Limit limit_of(Call& call, Nanoseconds span) {
+  return {deadline_after(call.process, call.self, span), span == 0, 0};
+}
+
+Limit limit_of_milliseconds(Call& call, int milliseconds) {
+  return milliseconds < 0 ? Limit{} : limit_of(call, static_cast<Nanoseconds>(milliseconds) * 1'000'000);
+}
+
+Limit limit_of_timespec(Call& call, std::uint64_t address) {
+  if (address == 0) return {};
+  const GuestTime time = load_timespec(address);
+  return time.error != 0 ? Limit{0, false, time.error} : limit_of(call, time.value);
+}
+
+/// Asks `ask` (0: nothing ready) now and whenever one of `descriptors` may be ready.
+SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> descriptors,
+                            std::function<long()> ask) {
+  const long result = ask();
+  if (result != 0 || limit.zero) return call.finish(result);
+  Wait wait;
+  wait.on_signal = OnSignal::kInterrupt;
+  wait.descriptors = std::move(descriptors);
+  wait.attempt = [&self = call.self, ask = std::move(ask)] {
+    const long answer = ask();
+    if (answer != 0) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
+    return answer != 0;
+  };
+  return park(call, std::move(wait), limit.deadline, 0);
+}
+
+SyscallOutcome poll_until(Call& call, const Limit& limit) {
+  const std::uint64_t address = call[0], count = call[1];
+  if (count > 1u << 20) return call.finish(-EINVAL);
+  std::vector<pollfd> descriptors(count);
+  if (!copy_guest_bytes(descriptors.data(), reinterpret_cast<const void*>(address), count * sizeof(pollfd)))
+    return call.finish(-EFAULT);
+  return wait_for_any(call, limit, std::move(descriptors),
+                      [address, count] { return host_call(SYS_poll, address, count, 0); });
+}
+
+/// The three sets of select, as the host's call changes them in place.
+struct DescriptorSets {
+  static constexpr unsigned kWords = 1024 / 64;
+  int count;
+  std::uint64_t addresses[3];
+  std::array<std::uint64_t, kWords> wanted[3];
+
+  std::size_t bytes() const { return static_cast<std::size_t>((count + 63) / 64 * 8); }
+  bool load();
+  long ask();
+  std::vector<pollfd> descriptors() const;
+};
+
+bool DescriptorSets::load() {
+  for (unsigned i = 0; i < 3; ++i) {
+    wanted[i] = {};
+    const auto* const from = reinterpret_cast<const void*>(addresses[i]);
+    if (addresses[i] != 0 && !copy_guest_bytes(wanted[i].data(), from, bytes())) return false;
+  }
+  return true;
+}
+
+long DescriptorSets::ask() {
+  auto sets = std::to_array(wanted);
+  timeval now{};
+  std::uint64_t pointers[3];
+  for (unsigned i = 0; i < 3; ++i)
+    pointers[i] = addresses[i] != 0 ? reinterpret_cast<std::uint64_t>(sets[i].data()) : 0;
+  const long result = host_call(SYS_select, count, pointers[0], pointers[1], pointers[2],
+                                reinterpret_cast<std::uint64_t>(&now));
+  for (unsigned i = 0; result >= 0 && i < 3; ++i)
+    if (addresses[i] != 0 &&
+        !copy_guest_bytes(reinterpret_cast<void*>(addresses[i]), sets[i].data(), bytes()))
+      return -EFAULT;
+  return result;
+}
+
+std::vector<pollfd> DescriptorSets::descriptors() const {
+  constexpr short kEvents[3] = {POLLIN, POLLOUT, POLLPRI};
+  std::vector<pollfd> result;
+  for (int descriptor = 0; descriptor < count; ++descriptor) {
+    short events = 0;
+    for (unsigned i = 0; i < 3; ++i)
+      if ((wanted[i][static_cast<unsigned>(descriptor) / 64] >> (descriptor % 64) & 1) != 0)
+        events |= kEvents[i];
+    if (events != 0) result.push_back({descriptor, events, 0});
+  }
+  return result;
+}
+
+SyscallOutcome select_until(Call& call, const Limit& limit) {
+  DescriptorSets sets{std::min(call.integer(0), 1024), {call[1], call[2], call[3]}, {}};
+  if (call.integer(0) < 0) return call.finish(-EINVAL);
+  if (!sets.load()) return call.finish(-EFAULT);
+  // A wait that ends leaves the sets of the last question, which are empty if the time was up.
+  std::vector<pollfd> descriptors = sets.descriptors();
+  return wait_for_any(call, limit, std::move(descriptors), [sets]() mutable { return sets.ask(); });
+}
+
+SyscallOutcome epoll_until(Call& call, const Limit& limit) {
+  const int descriptor = call.integer(0);
+  const std::uint64_t events = call[1], count = call[2];
+  return wait_for_any(call, limit, {{descriptor, POLLIN, 0}}, [=] {
+    return host_call(SYS_epoll_wait, static_cast<unsigned>(descriptor), events, count, 0);
+  });
+}
+
+/// Replaces the mask and fails with its error, or goes on.
+template <class Next>
+SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, const Limit& limit, Next next) {
+  if (limit.error != 0) return call.finish(limit.error);
+  if (const long error = replace_mask_for_call(call, mask, size); error != 0) return call.finish(error);
+  return next(call, limit);
+}
+
+/// Tries again and again: no event tells that somebody else's lock is gone.
+SyscallOutcome lock_when_free(Call& call, std::function<long()> attempt) {
+  const long result = attempt();
+  if (result != -EAGAIN && result != -EACCES) return call.finish(result);
+  Wait wait;
+  wait.periodic = true;
+  wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
+    const long answer = attempt();
+    if (answer == -EAGAIN || answer == -EACCES) return false;
+    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
+    return true;
+  };
+  return park(call, std::move(wait));
+}
+
+}  // namespace
+
+SyscallOutcome sys_poll(Call& call) { return poll_until(call, limit_of_milliseconds(call, call.integer(2))); }
+
+SyscallOutcome sys_ppoll(Call& call) {
+  return with_mask(call, call[3], call[4], limit_of_timespec(call, call[2]), poll_until);
+}
+
+SyscallOutcome sys_select(Call& call) {
+  Limit limit;
+  if (call[4] != 0) {
+    const auto time = load_guest<timeval>(call[4]);
+    if (!time) return call.finish(-EFAULT);
+    if (time->tv_sec < 0 || time->tv_usec < 0) return call.finish(-EINVAL);
+    limit = limit_of(call, static_cast<Nanoseconds>(time->tv_sec) * kNanosecondsPerSecond +
+                               static_cast<Nanoseconds>(time->tv_usec) * 1000);
+  }
+  return select_until(call, limit);
+}
+
+SyscallOutcome sys_pselect6(Call& call) {
+  struct {
+    std::uint64_t set, size;
+  } mask{};
+  if (call[5] != 0 && !copy_guest_bytes(&mask, reinterpret_cast<const void*>(call[5]), sizeof mask))
+    return call.finish(-EFAULT);
+  return with_mask(call, mask.set, mask.size, limit_of_timespec(call, call[4]), select_until);
+}
+
+SyscallOutcome sys_epoll_wait(Call& call) {
+  const std::uint64_t mask = call.number == SYS_epoll_pwait ? call[4] : 0;
+  return with_mask(call, mask, call[5], limit_of_milliseconds(call, call.integer(3)), epoll_until);
+}
+
+SyscallOutcome sys_epoll_pwait2(Call& call) {
+  return with_mask(call, call[4], call[5], limit_of_timespec(call, call[3]), epoll_until);
+}
+
+SyscallOutcome sys_flock(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if ((call[1] & LOCK_NB) != 0) return pass_through(call);
+  return lock_when_free(call, [descriptor = call[0], operation = call[1]] {
+    return host_call(SYS_flock, descriptor, operation | LOCK_NB);
+  });
+}
+
+SyscallOutcome sys_fcntl(Call& call) {
+  const ProcessIds& ids = call.process.ids;
+  const int command = call.integer(1);
+  if (command == F_SETOWN) call.arguments[2] = static_cast<std::uint64_t>(ids.to_host(call.integer(2)));
+  if (command == F_GETOWN) {
+    const long owner = host_call(SYS_fcntl, call[0], F_GETOWN);
+    return call.finish(ids.to_guest(static_cast<int>(owner)));
+  }
+  if (command != F_SETLKW && command != F_OFD_SETLKW) return pass_through(call);
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const int try_command = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
+  return lock_when_free(call, [descriptor = call[0], try_command, lock = call[2]] {
+    return host_call(SYS_fcntl, descriptor, try_command, lock);
+  });
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// fork is the host's. vfork (and clone with CLONE_VM | CLONE_VFORK, which posix_spawn uses) is the
+// host's too, with memory shared: the child runs the engine on a host stack of its own while the parent
+// sleeps in the host, then the parent puts back what it remembers of itself. execve starts the engine
+// again with the guest's program (hand_over.h).
+#include "vm/kernel/process_calls.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/hand_over.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/host_signals.h"
+#include "vm/kernel/path_translation.h"
+#include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/thread_calls.h"
+#include "vm/kernel/waiting.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr std::size_t kChildStackBytes = 1u << 20;
+constexpr SignalSet kAllSignals{~0ull};
+
+/// Registers with which the child of `call` begins.
+GuestState child_state(const Call& call, std::uint64_t stack) {
+  GuestState state = call.thread().state;
+  state.gpr[kRax] = 0;
+  if (stack != 0) state.gpr[kRsp] = stack;
+  return state;
+}
+
+/// Makes this process, just forked, one of its own with the calling thread alone.
+void become_child(Call& call) {
+  Process& process = call.process;
+  process.ids.start_child();
+  clear_host_signals();
+  std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
+  process.futexes.clear();
+  process.timers.clear();
+  process.posix_timers.clear();
+  process.pending.clear();
+  process.child_event = process.has_had_children = false;
+  process.ended_threads_cpu_time = 0;
+  KernelThread& self = call.self;
+  self.pending.clear();
+  self.robust_list = self.clear_child_tid = 0;
+  self.waited = 0;
+  self.started = process.services.now(self.thread);
+  self.thread.tid = process.leader_tid = process.ids.next_tid();
+}
+
+SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
+                            std::uint64_t child_tid, std::uint64_t tls) {
+  const SignalSet mask = get_host_mask();
+  set_host_mask(kAllSignals);
+  const pid_t pid = fork();
+  if (pid != 0) {
+    const int error = errno;
+    set_host_mask(mask);
+    if (pid < 0) return call.finish(-error);
+    call.process.has_had_children = true;
+    if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(parent_tid, pid)) return call.finish(-EFAULT);
+    return call.finish(pid);
+  }
+  become_child(call);
+  GuestState state = child_state(call, stack);
+  if ((flags & CLONE_SETTLS) != 0) state.fs_base = tls;
+  call.thread().state = state;
+  if ((flags & CLONE_CHILD_SETTID) != 0) (void)store_guest(child_tid, call.thread().tid);
+  if ((flags & CLONE_CHILD_CLEARTID) != 0) call.self.clear_child_tid = child_tid;
+  call.services().keep_only(call.thread());
+  set_host_mask(mask);
+  return call.finish(0);
+}
+
+/// What a child that shares our memory changes of us, apart from guest memory.
+struct Remembered {
+  explicit Remembered(const Call& call)
+      : state(call.thread().state),
+        tid(call.thread().tid),
+        blocked(call.self.blocked),
+        signal_stack(call.self.signal_stack),
+        pending(call.self.pending),
+        process_pending(call.process.pending),
+        ids(call.process.ids) {
+    std::copy(std::begin(call.process.actions), std::end(call.process.actions), actions);
+  }
+  void put_back(const Call& call) const {
+    call.thread().state = state;
+    call.thread().tid = tid;
+    call.self.blocked = blocked;
+    call.self.saved_blocked.reset();
+    call.self.signal_stack = signal_stack;
+    call.self.pending = pending;
+    call.process.pending = process_pending;
+    call.process.ids = ids;
+    call.process.inside_vfork = nullptr;
+    std::copy(std::begin(actions), std::end(actions), call.process.actions);
+  }
+
+  GuestState state;
+  int tid;
+  SignalSet blocked;
+  SignalStack signal_stack;
+  PendingSignals pending, process_pending;
+  ProcessIds ids;
+  SignalAction actions[kSignalCount + 1];
+};
+
+struct VforkStart {
+  Call* call;
+  GuestState state;
+};
+
+/// Runs in the child, on the host stack made for it; shares all memory with the sleeping parent.
+int run_child(void* argument) {
+  const auto* const start = static_cast<VforkStart*>(argument);
+  Call& call = *start->call;
+  Process& process = call.process;
+  process.inside_vfork = &call.self;
+  process.ids.start_child();
+  call.self.pending.clear();
+  process.pending.clear();
+  call.thread().tid = process.ids.pid();
+  call.thread().state = start->state;
+  process.services.run_vfork_child(call.thread());
+  __builtin_unreachable();
+}
+
+SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
+  void* const host_stack =
+      mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (host_stack == MAP_FAILED) return call.finish(-ENOMEM);
+  const Remembered remembered(call);
+  VforkStart start{&call, child_state(call, stack)};
+  const SignalSet mask = get_host_mask();
+  // A signal recorded by the child would land in the memory it shares with us.
+  set_host_mask(kAllSignals);
+  const int pid = clone(run_child, static_cast<char*>(host_stack) + kChildStackBytes,
+                        CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+  const int error = errno;
+  remembered.put_back(call);
+  call.process.has_had_children = true;
+  set_host_mask(mask);
+  munmap(host_stack, kChildStackBytes);
+  return call.finish(pid < 0 ? -error : pid);
+}
+
+/// Signals that wait for the guest to unblock them wait on in the new program.
+void requeue_pending(const PendingSignals& pending, int host_pid) {
+  for (const siginfo_t& info : pending.all())
+    host_call(SYS_rt_sigqueueinfo, host_pid, info.si_signo, reinterpret_cast<std::uint64_t>(&info));
+}
+
+SyscallOutcome exec_program(Call& call, ProgramRequest request) {
+  if (const auto checked = check_program(request); !checked) return call.finish(-checked.failure().error);
+  Process& process = call.process;
+  const ProcessOrigin origin{process.ids.root_host_pid(),
+                             process.start_time + process.services.now(call.thread())};
+  const int descriptor = write_hand_over({process.options, std::move(request), origin});
+  if (descriptor < 0) return call.finish(descriptor);
+  if (process.inside_vfork == nullptr) process.services.write_statistics(0);
+  const SignalSet mask = get_host_mask();
+  set_host_mask(kAllSignals);
+  take_in_host_signals(process, &call.self);
+  requeue_pending(call.self.pending, process.ids.host_pid());
+  requeue_pending(process.pending, process.ids.host_pid());
+  set_host_mask(call.self.blocked);
+
+  const std::string number = std::to_string(descriptor);
+  const char* const arguments[] = {"elision", "vm-exec", number.c_str(), nullptr};
+  const char* const environment[] = {nullptr};
+  execve("/proc/self/exe", const_cast<char**>(arguments), const_cast<char**>(environment));
+  const int error = errno;
+  set_host_mask(mask);
+  close(descriptor);
+  return call.finish(-error);
+}
+
+/// The program as execve's caller named it; `path_argument` is followed by argv and envp.
+std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argument, long& error) {
+  const auto path = load_guest_string(call[path_argument]);
+  auto arguments = load_guest_strings(call[path_argument + 1]);
+  auto environment = load_guest_strings(call[path_argument + 2]);
+  error = !path || !arguments || !environment ? -EFAULT : path->empty() ? -ENOENT : 0;
+  if (!path || !arguments || !environment) return std::nullopt;
+  if (arguments->empty()) arguments->emplace_back();  // as Linux since 5.18
+  return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
+}
+
+SyscallOutcome wait_for_child(Call& call, std::function<std::optional<long>()> attempt) {
+  if (const auto result = attempt()) return call.finish(*result);
+  Wait wait;
+  wait.for_children = true;
+  // Children of a process that ignores SIGCHLD vanish without a signal.
+  const SignalAction& action = call.process.actions[SIGCHLD];
+  wait.periodic =
+      action.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) || (action.flags & SA_NOCLDWAIT) != 0;
+  wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
+    const auto result = attempt();
+    if (result) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
+    return result.has_value();
+  };
+  return park(call, std::move(wait));
+}
+
+}  // namespace
+
+SyscallOutcome sys_clone(Call& call) {
+  const std::uint64_t flags = call[0];
+  if ((flags & CLONE_THREAD) != 0) return clone_thread(call);
+  if ((flags & CLONE_VM) == 0) return fork_process(call, flags, call[1], call[2], call[3], call[4]);
+  if ((flags & CLONE_VFORK) != 0) return vfork_process(call, call[1]);
+  return call.finish(-ENOSYS);  // a process that shares memory and runs on beside its parent
+}
+
+SyscallOutcome sys_fork(Call& call) { return fork_process(call, 0, 0, 0, 0, 0); }
+
+SyscallOutcome sys_vfork(Call& call) { return vfork_process(call, 0); }
+
+SyscallOutcome sys_execve(Call& call) {
+  long error = 0;
+  auto request = load_request(call, 0, error);
+  return error != 0 ? call.finish(error) : exec_program(call, std::move(*request));
+}
+
+SyscallOutcome sys_execveat(Call& call) {
+  long error = 0;
+  const int folder = call.integer(0);
+  auto request = load_request(call, 1, error);
+  if (!request) return call.finish(error);
+  if (error == -ENOENT && (call[4] & AT_EMPTY_PATH) != 0) {
+    // Kept open over execve whatever its flags; the new image closes it.
+    request->descriptor = fcntl(folder, F_DUPFD, kFirstEngineDescriptor);
+    if (request->descriptor < 0) return call.finish(-errno);
+    request->path = "/dev/fd/" + std::to_string(folder);
+    const int descriptor = request->descriptor;
+    const SyscallOutcome outcome = exec_program(call, std::move(*request));
+    close(descriptor);
+    return outcome;
+  }
+  if (error != 0) return call.finish(error);
+  if (request->path.front() != '/' && folder != AT_FDCWD)
+    request->path = "/dev/fd/" + std::to_string(folder) + "/" + request->path;
+  return exec_program(call, std::move(*request));
+}
+
+SyscallOutcome sys_wait4(Call& call) {
+  call.arguments[0] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(0)));
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const auto attempt = [call]() -> std::optional<long> {
+    const long result = host_call(SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
+    return result != 0 || (call[2] & WNOHANG) != 0 ? std::optional(result) : std::nullopt;
+  };
+  return wait_for_child(call, attempt);
+}
+
+SyscallOutcome sys_waitid(Call& call) {
+  if (call[0] == P_PID || call[0] == P_PGID)
+    call.arguments[1] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(1)));
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const auto attempt = [call]() -> std::optional<long> {
+    siginfo_t info{};
+    const long result = host_call(SYS_waitid, call[0], call[1], reinterpret_cast<std::uint64_t>(&info),
+                                  call[3] | WNOHANG, call[4]);
+    if (result == 0 && info.si_pid == 0 && (call[3] & WNOHANG) == 0) return std::nullopt;
+    if (result == 0 && call[2] != 0 && !store_guest(call[2], info)) return -EFAULT;
+    return result;
+  };
+  return wait_for_child(call, attempt);
+}
+
+}  // namespace elision::vm

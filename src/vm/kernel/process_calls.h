@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes: birth (fork, vfork), program change (execve), waiting for children.
+#pragma once
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+SyscallOutcome sys_clone(Call& call);
+SyscallOutcome sys_fork(Call& call);
+SyscallOutcome sys_vfork(Call& call);
+SyscallOutcome sys_execve(Call& call);
+SyscallOutcome sys_execveat(Call& call);
+SyscallOutcome sys_wait4(Call& call);
+SyscallOutcome sys_waitid(Call& call);
+
+}  // namespace elision::vm

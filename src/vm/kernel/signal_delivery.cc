@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: signal(7), sigaction(2), Linux kernel/signal.c for who gets a signal and when it is dropped.
+#include "vm/kernel/signal_delivery.h"
+
+#include <cerrno>
+
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/host_signals.h"
+#include "vm/kernel/signal_frame.h"
+#include "vm/kernel/waiting.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr SignalSet kNeverBlocked{SignalSet::of(SIGKILL).bits | SignalSet::of(SIGSTOP).bits};
+/// Stops by the terminal happen in the host; while the guest blocks them, so must the host.
+constexpr SignalSet kStopSignals{SignalSet::of(SIGTSTP).bits | SignalSet::of(SIGTTIN).bits |
+                                 SignalSet::of(SIGTTOU).bits};
+constexpr std::uint64_t kSyscallBytes = 2;
+
+const auto kDefault = reinterpret_cast<std::uint64_t>(SIG_DFL);
+const auto kIgnore = reinterpret_cast<std::uint64_t>(SIG_IGN);
+
+bool is_ignored(const Process& process, int signal) {
+  const std::uint64_t handler = process.actions[signal].handler;
+  if (handler == kIgnore) return true;
+  const DefaultAction action = default_action(signal);
+  return handler == kDefault && (action == DefaultAction::kIgnore || action == DefaultAction::kContinue);
+}
+
+/// Stopping and killing are left to the host: they concern the whole process and its parent.
+bool leave_to_host(Process& process, int signal) {
+  const bool stops =
+      process.actions[signal].handler == kDefault && default_action(signal) == DefaultAction::kStop;
+  if (signal != SIGKILL && !stops) return false;
+  if (signal == SIGKILL) die_by_signal(process, signal);
+  host_call(SYS_kill, process.ids.host_pid(), signal);
+  return true;
+}
+
+/// A thread that waits in rt_sigtimedwait for this signal takes it at once.
+bool hand_to_waiter(Process& process, KernelThread& thread, const siginfo_t& info) {
+  if (!thread.wait || !thread.waited_for.has(info.si_signo)) return false;
+  thread.pending.add(info);
+  if (!thread.wait->attempt()) return false;
+  end_wait(process, thread, nullptr);
+  return true;
+}
+
+void notify(Process& process, KernelThread& thread) {
+  if (!has_deliverable(process, thread)) return;
+  if (!thread.wait) {
+    process.services.request_signal_delivery(thread.thread);
+    return;
+  }
+  std::optional<OnSignal> interrupted = thread.wait->on_signal;
+  if (const long transferred = thread.wait->transferred; transferred > 0) {
+    thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(transferred);
+    interrupted.reset();
+  }
+  abandon_wait(thread);
+  deliver_pending(process, thread, interrupted);
+  ++process.wakeups;
+  process.services.unpark(thread.thread, nullptr);
+}
+
+KernelThread* choose_thread(Process& process, int signal) {
+  for (const auto& thread : process.threads)
+    if (!thread->blocked.has(signal)) return thread.get();
+  return nullptr;
+}
+
+std::optional<siginfo_t> take_deliverable(Process& process, KernelThread& thread) {
+  const SignalSet open{~thread.blocked.bits};
+  if (auto info = thread.pending.take(open)) return info;
+  return process.pending.take(open);
+}
+
+void settle_interrupted_call(KernelThread& thread, bool restart) {
+  GuestState& state = thread.thread.state;
+  if (restart) {
+    state.rip -= kSyscallBytes;
+    state.gpr[kRax] = thread.call_number;
+  } else {
+    state.gpr[kRax] = static_cast<std::uint64_t>(-EINTR);
+  }
+}
+
+void call_handler(Process& process, KernelThread& thread, const siginfo_t& info) {
+  SignalAction& action = process.actions[info.si_signo];
+  const FrameRequest request{info, action, thread.saved_blocked.value_or(thread.blocked),
+                             thread.signal_stack};
+  const FrameExtent extent = frame_extent(thread.thread.state, request);
+  process.services.host_access(thread.thread, extent.begin, extent.size, true);
+  if (!enter_handler(thread.thread.state, request)) die_by_signal(process, SIGSEGV);
+  thread.saved_blocked.reset();
+  SignalSet blocked{thread.blocked.bits | action.mask.bits};
+  if ((action.flags & SA_NODEFER) == 0) blocked.add(info.si_signo);
+  set_blocked(process, thread, blocked);
+  if ((action.flags & SA_RESETHAND) != 0) {
+    action.handler = kDefault;
+    mirror_action(process, info.si_signo);
+  }
+}
+
+}  // namespace
+
+DefaultAction default_action(int signal) {
+  switch (signal) {
+    case SIGCHLD:
+    case SIGURG:
+    case SIGWINCH:
+      return DefaultAction::kIgnore;
+    case SIGCONT:
+      return DefaultAction::kContinue;
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+      return DefaultAction::kStop;
+    default:
+      return DefaultAction::kTerminate;
+  }
+}
+
+bool has_deliverable(const Process& process, const KernelThread& thread) {
+  return ((thread.pending.set().bits | process.pending.set().bits) & ~thread.blocked.bits) != 0;
+}
+
+void post_to_process(Process& process, const siginfo_t& info) {
+  const int signal = info.si_signo;
+  if (leave_to_host(process, signal)) return;
+  for (const auto& thread : process.threads)
+    if (hand_to_waiter(process, *thread, info)) return;
+  KernelThread* const target = choose_thread(process, signal);
+  if (target != nullptr && is_ignored(process, signal)) return;
+  process.pending.add(info);
+  if (target != nullptr) notify(process, *target);
+}
+
+void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& info) {
+  const int signal = info.si_signo;
+  if (leave_to_host(process, signal) || hand_to_waiter(process, thread, info)) return;
+  if (!thread.blocked.has(signal) && is_ignored(process, signal)) return;
+  thread.pending.add(info);
+  notify(process, thread);
+}
+
+bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSignal> interrupted) {
+  bool entered = false;
+  while (const auto info = take_deliverable(process, thread)) {
+    const int signal = info->si_signo;
+    if (is_ignored(process, signal)) continue;
+    if (process.actions[signal].handler == kDefault) {
+      if (leave_to_host(process, signal)) continue;
+      die_by_signal(process, signal);
+    }
+    if (interrupted) {
+      const bool restarts = (process.actions[signal].flags & SA_RESTART) != 0;
+      settle_interrupted_call(thread, *interrupted == OnSignal::kRestart && restarts);
+      interrupted.reset();
+    }
+    call_handler(process, thread, *info);
+    entered = true;
+  }
+  if (interrupted) settle_interrupted_call(thread, true);
+  if (thread.saved_blocked && !interrupted)
+    set_blocked(process, thread, *std::exchange(thread.saved_blocked, {}));
+  return entered;
+}
+
+void take_in_host_signals(Process& process, KernelThread* caller) {
+  while (auto info = take_host_signal()) {
+    const int signal = info->si_signo;
+    if (signal == SIGCHLD) {
+      process.child_event = true;
+      const bool stopped = info->si_code == CLD_STOPPED || info->si_code == CLD_CONTINUED;
+      if (stopped && (process.actions[SIGCHLD].flags & SA_NOCLDSTOP) != 0) continue;
+    }
+    if (info->si_code <= 0 || signal == SIGCHLD) info->si_pid = process.ids.to_guest(info->si_pid);
+    if (signal == SIGPIPE && caller != nullptr) {
+      post_to_thread(process, *caller, *info);
+    } else {
+      post_to_process(process, *info);
+    }
+  }
+}
+
+void mirror_action(Process& process, int signal) {
+  const SignalAction& action = process.actions[signal];
+  const int flags = signal == SIGCHLD ? static_cast<int>(action.flags) & (SA_NOCLDSTOP | SA_NOCLDWAIT) : 0;
+  if (action.handler == kIgnore) return set_host_action(signal, HostAction::kIgnore);
+  const bool host_default =
+      action.handler == kDefault && signal != SIGCHLD && default_action(signal) != DefaultAction::kTerminate;
+  // Without SA_NOCLDSTOP in the host: waitpid(WUNTRACED) has to hear of stopped children.
+  set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags & SA_NOCLDWAIT);
+}
+
+void set_blocked(Process&, KernelThread& thread, SignalSet blocked) {
+  blocked.bits &= ~kNeverBlocked.bits;
+  const std::uint64_t changed = (blocked.bits ^ thread.blocked.bits) & kStopSignals.bits;
+  thread.blocked = blocked;
+  if (changed != 0) set_host_mask_of(kStopSignals, blocked);
+}
+
+void die_by_signal(Process& process, int signal) {
+  if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
+  die_by_host_signal(signal);
+}
+
+void force_signal(Process& process, KernelThread& thread, const siginfo_t& info) {
+  const int signal = info.si_signo;
+  const std::uint64_t handler = process.actions[signal].handler;
+  if (handler == kDefault || handler == kIgnore || thread.blocked.has(signal)) die_by_signal(process, signal);
+  call_handler(process, thread, info);
+}
+
+}  // namespace elision::vm

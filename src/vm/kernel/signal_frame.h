@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame that Linux puts on the stack for a signal handler (struct rt_sigframe, arch/x86/include/
+// asm/sigframe.h and uapi/asm/sigcontext.h) and its way back. Knows nothing of who gets which signal.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+
+#include "vm/guest_state.h"
+#include "vm/kernel/signal_types.h"
+
+namespace elision::vm {
+
+struct FrameRequest {
+  siginfo_t info;
+  SignalAction action;
+  SignalSet saved_mask;      // restored by sigreturn
+  SignalStack signal_stack;  // alternate stack as set by sigaltstack
+};
+
+/// Lowest address that enter_handler would write, and how many bytes it may write from there on.
+struct FrameExtent {
+  std::uint64_t begin;
+  std::uint64_t size;
+};
+FrameExtent frame_extent(const GuestState& state, const FrameRequest& request);
+
+/// Writes the frame and edits `state` so that it is about to execute the handler. False, with `state`
+/// unchanged, if the stack cannot be written.
+bool enter_handler(GuestState& state, const FrameRequest& request);
+
+/// rt_sigreturn: restores `state` from the frame that its stack pointer shows. False if unreadable.
+bool leave_handler(GuestState& state, SignalSet& mask, SignalStack& signal_stack);
+
+/// True if `stack_pointer` lies on `stack`.
+bool is_on_stack(std::uint64_t stack_pointer, const SignalStack& stack);
+
+}  // namespace elision::vm

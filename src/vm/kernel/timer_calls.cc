@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// A timerfd is an eventfd into which every virtual expiry writes 1: reading it returns the number of
+// expiries and resets it, and it polls readable just so. CPU-time timers (ITIMER_PROF, CLOCK_*_CPUTIME)
+// run with the machine's time.
+#include "vm/kernel/timer_calls.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/thread_calls.h"
+#include "vm/kernel/time_calls.h"
+
+namespace elision::vm {
+namespace {
+
+// Keys of VirtualTimers: interval timers by number, then POSIX timers, then descriptors.
+constexpr VirtualTimers::Key kPosixTimers = 1000;
+constexpr VirtualTimers::Key kDescriptorTimers = 1'000'000;
+
+constexpr int kIntervalSignals[] = {SIGALRM, SIGVTALRM, SIGPROF};
+
+timeval to_timeval(Nanoseconds value) {
+  return {static_cast<time_t>(value / kNanosecondsPerSecond),
+          static_cast<suseconds_t>(value % kNanosecondsPerSecond / 1000)};
+}
+
+std::optional<Nanoseconds> from_timeval(const timeval& value) {
+  if (value.tv_sec < 0 || value.tv_usec < 0 || value.tv_usec >= 1'000'000) return std::nullopt;
+  return static_cast<Nanoseconds>(value.tv_sec) * kNanosecondsPerSecond +
+         static_cast<Nanoseconds>(value.tv_usec) * 1000;
+}
+
+Nanoseconds remaining(Call& call, const VirtualTimers::Setting& setting) {
+  const Nanoseconds now = call.services().now(call.thread());
+  if (setting.expires == 0) return 0;
+  return setting.expires > now ? setting.expires - now : 1;  // 0 would mean "not armed"
+}
+
+siginfo_t timer_signal(int signal, int code) {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = code;
+  return info;
+}
+
+void arm_interval_timer(Call& call, unsigned which, Nanoseconds value, Nanoseconds interval) {
+  VirtualTimers::Setting setting;
+  if (value != 0) setting = {deadline_after(call.process, call.self, value), interval};
+  call.process.timers.set(call.services(), which, setting, [&process = call.process, which] {
+    post_to_process(process, timer_signal(kIntervalSignals[which], SI_KERNEL));
+  });
+}
+
+/// itimerspec of the guest as a setting; `error` is a negative errno.
+struct LoadedSetting {
+  VirtualTimers::Setting setting;
+  long error = 0;
+};
+
+LoadedSetting load_setting(Call& call, std::uint64_t address, bool absolute, int clock) {
+  const GuestTime interval = load_timespec(address);
+  const GuestTime value = load_timespec(address + sizeof(timespec));
+  if (interval.error != 0) return {{}, interval.error};
+  if (value.error != 0) return {{}, value.error};
+  if (value.value == 0) return {};
+  const Nanoseconds at = absolute ? deadline_at(call.process, call.self, clock, value.value)
+                                  : deadline_after(call.process, call.self, value.value);
+  return {{std::max<Nanoseconds>(at, 1), interval.value}, 0};
+}
+
+bool store_setting(Call& call, std::uint64_t address, VirtualTimers::Key key) {
+  const VirtualTimers::Setting setting = call.process.timers.get(key);
+  return store_guest(address,
+                     itimerspec{to_timespec(setting.interval), to_timespec(remaining(call, setting))});
+}
+
+void expire_posix_timer(Process& process, const PosixTimer& timer) {
+  siginfo_t info = timer_signal(timer.signal, SI_TIMER);
+  info.si_value.sival_ptr = reinterpret_cast<void*>(timer.value);
+  if (timer.thread == 0) return post_to_process(process, info);
+  if (KernelThread* const thread = find_thread(process, timer.thread)) post_to_thread(process, *thread, info);
+}
+
+void count_expiry(int descriptor) {
+  const std::uint64_t one = 1;
+  host_call(SYS_write, descriptor, reinterpret_cast<std::uint64_t>(&one), sizeof one);
+}
+
+void forget_expiries(int descriptor) {
+  pollfd readable{descriptor, POLLIN, 0};
+  std::uint64_t count;
+  if (poll(&readable, 1, 0) == 1 && (readable.revents & POLLIN) != 0)
+    host_call(SYS_read, descriptor, reinterpret_cast<std::uint64_t>(&count), sizeof count);
+}
+
+VirtualTimers::Key descriptor_key(const Call& call) { return kDescriptorTimers + call.arguments[0]; }
+
+}  // namespace
+
+SyscallOutcome sys_alarm(Call& call) {
+  const Nanoseconds left = remaining(call, call.process.timers.get(ITIMER_REAL));
+  arm_interval_timer(call, ITIMER_REAL, (call[0] & 0xffffffff) * kNanosecondsPerSecond, 0);
+  return call.finish(static_cast<long>((left + kNanosecondsPerSecond / 2) / kNanosecondsPerSecond +
+                                       (left != 0 && left < kNanosecondsPerSecond / 2 ? 1 : 0)));
+}
+
+SyscallOutcome sys_getitimer(Call& call) {
+  if (call[0] > ITIMER_PROF) return call.finish(-EINVAL);
+  const VirtualTimers::Setting setting = call.process.timers.get(call[0]);
+  const itimerval shown{to_timeval(setting.interval), to_timeval(remaining(call, setting))};
+  return call.finish(store_guest(call[1], shown) ? 0 : -EFAULT);
+}
+
+SyscallOutcome sys_setitimer(Call& call) {
+  if (call[0] > ITIMER_PROF) return call.finish(-EINVAL);
+  const auto next = call[1] != 0 ? load_guest<itimerval>(call[1]) : itimerval{};
+  if (!next) return call.finish(-EFAULT);
+  const auto value = from_timeval(next->it_value), interval = from_timeval(next->it_interval);
+  if (!value || !interval) return call.finish(-EINVAL);
+  if (call[2] != 0) {
+    const VirtualTimers::Setting old = call.process.timers.get(call[0]);
+    if (!store_guest(call[2], itimerval{to_timeval(old.interval), to_timeval(remaining(call, old))}))
+      return call.finish(-EFAULT);
+  }
+  arm_interval_timer(call, static_cast<unsigned>(call[0]), *value, *interval);
+  return call.finish(0);
+}
+
+SyscallOutcome sys_timer_create(Call& call) {
+  if (!read_clock(call.process, call.self, call.integer(0))) return call.finish(-EINVAL);
+  const int id = call.process.next_posix_timer;
+  PosixTimer timer{call.integer(0), SIGALRM, static_cast<std::uint64_t>(id), 0};
+  if (call[1] != 0) {
+    struct {
+      std::uint64_t value;
+      std::int32_t signal, notify, thread, padding;
+    } event;
+    if (!copy_guest_bytes(&event, reinterpret_cast<const void*>(call[1]), sizeof event))
+      return call.finish(-EFAULT);
+    if (event.notify != SIGEV_SIGNAL && event.notify != SIGEV_NONE && event.notify != SIGEV_THREAD_ID)
+      return call.finish(-EINVAL);
+    if (event.notify != SIGEV_NONE && (event.signal < 1 || event.signal > kSignalCount))
+      return call.finish(-EINVAL);
+    timer.signal = event.notify == SIGEV_NONE ? 0 : event.signal;
+    timer.value = event.value;
+    if (event.notify == SIGEV_THREAD_ID) timer.thread = event.thread;
+    if (timer.thread != 0 && find_thread(call.process, timer.thread) == nullptr) return call.finish(-EINVAL);
+  }
+  if (!store_guest(call[2], id)) return call.finish(-EFAULT);
+  ++call.process.next_posix_timer;
+  call.process.posix_timers[id] = timer;
+  return call.finish(0);
+}
+
+SyscallOutcome sys_timer_settime(Call& call) {
+  const int id = call.integer(0);
+  const auto timer = call.process.posix_timers.find(id);
+  if (timer == call.process.posix_timers.end()) return call.finish(-EINVAL);
+  const LoadedSetting next = load_setting(call, call[2], (call[1] & TIMER_ABSTIME) != 0, timer->second.clock);
+  if (next.error != 0) return call.finish(next.error);
+  const VirtualTimers::Key key = kPosixTimers + static_cast<unsigned>(id);
+  if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
+  call.process.timers.set(call.services(), key, next.setting, [&process = call.process, id] {
+    const auto expired = process.posix_timers.find(id);
+    if (expired != process.posix_timers.end() && expired->second.signal != 0)
+      expire_posix_timer(process, expired->second);
+  });
+  return call.finish(0);
+}
+
+SyscallOutcome sys_timer_gettime(Call& call) {
+  if (!call.process.posix_timers.contains(call.integer(0))) return call.finish(-EINVAL);
+  return call.finish(store_setting(call, call[1], kPosixTimers + call[0]) ? 0 : -EFAULT);
+}
+
+SyscallOutcome sys_timer_getoverrun(Call& call) {
+  return call.finish(call.process.posix_timers.contains(call.integer(0)) ? 0 : -EINVAL);
+}
+
+SyscallOutcome sys_timer_delete(Call& call) {
+  if (call.process.posix_timers.erase(call.integer(0)) == 0) return call.finish(-EINVAL);
+  call.process.timers.remove(kPosixTimers + call[0]);
+  return call.finish(0);
+}
+
+SyscallOutcome sys_timerfd_create(Call& call) {
+  static_assert(int{TFD_NONBLOCK} == int{EFD_NONBLOCK} && int{TFD_CLOEXEC} == int{EFD_CLOEXEC});
+  if ((call.integer(1) & ~(TFD_NONBLOCK | TFD_CLOEXEC)) != 0 ||
+      !read_clock(call.process, call.self, call.integer(0)))
+    return call.finish(-EINVAL);
+  const long descriptor = host_call(SYS_eventfd2, 0, call[1]);
+  if (descriptor >= 0) call.process.descriptor_timers[static_cast<int>(descriptor)] = call.integer(0);
+  return call.finish(descriptor);
+}
+
+SyscallOutcome sys_timerfd_settime(Call& call) {
+  const int descriptor = call.integer(0);
+  const auto timer = call.process.descriptor_timers.find(descriptor);
+  if (timer == call.process.descriptor_timers.end()) return call.finish(-EINVAL);
+  const LoadedSetting next = load_setting(call, call[2], (call[1] & TFD_TIMER_ABSTIME) != 0, timer->second);
+  if (next.error != 0) return call.finish(next.error);
+  if (call[3] != 0 && !store_setting(call, call[3], descriptor_key(call))) return call.finish(-EFAULT);
+  forget_expiries(descriptor);
+  call.process.timers.set(call.services(), descriptor_key(call), next.setting,
+                          [descriptor] { count_expiry(descriptor); });
+  return call.finish(0);
+}
+
+SyscallOutcome sys_timerfd_gettime(Call& call) {
+  if (!call.process.descriptor_timers.contains(call.integer(0))) return call.finish(-EINVAL);
+  return call.finish(store_setting(call, call[1], descriptor_key(call)) ? 0 : -EFAULT);
+}
+
+}  // namespace elision::vm
