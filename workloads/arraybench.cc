@@ -108,6 +108,14 @@ class Worker {
  private:
   bool take_section() { return bench_.sections_left.fetch_sub(1, std::memory_order_relaxed) > 0; }
 
+  /// A load, then a store, never one read-modify-write instruction: between the two a section that is not
+  /// excluded can do damage that the sum shows.
+  static void increment(int& element) {
+    volatile int& memory = element;
+    const unsigned value = static_cast<unsigned>(memory);
+    memory = static_cast<int>(value + 1);
+  }
+
   void count_section() {
     section();
     ++result_.sections;
@@ -118,8 +126,8 @@ class Worker {
     int* const array = bench_.array.data();
     const bool touches_first = bench_.options.contention == "high";
     pthread_mutex_lock(&bench_.mutex);
-    if (touches_first && !(bench_.options.opt && elision_speculating())) ++array[0];
-    for (const std::uint32_t place : places_) ++array[place];
+    if (touches_first && !(bench_.options.opt && elision_speculating())) increment(array[0]);
+    for (const std::uint32_t place : places_) increment(array[place]);
     pthread_mutex_unlock(&bench_.mutex);
     result_.increments += places_.size() + (touches_first ? 1 : 0);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_mutex_*. The short path: a plain mutex, the design tatas, a thread that is known (one test of
-// fast_slot covers the last two). Everything else goes through the table.
+// pthread_mutex_*. The short path: a plain mutex, a design whose lock is tatas, a thread that is known
+// (one test of fast_slot covers the last two). Everything else goes through the table.
 #include <pthread.h>
 
 #include "preload/exported.h"
@@ -23,7 +23,9 @@ using FastLock = elision::locks::Tatas<elision::locks::Park>;  // the parts used
   elision::abi::CounterSlot* slot = fast_slot;
   MutexOverlay& mutex = overlay_of(raw);
   if (slot == nullptr || !MutexKind(mutex.kind).is_plain()) return false;
-  if (FastLock::is_held(mutex.word) || !FastLock::try_acquire(mutex.word)) return false;
+  // No look at the word first: beside an uncontended lock it costs 5 % (Sapphire Rapids), and a lock that
+  // turns out to be held is looked at from then on.
+  if (!FastLock::try_acquire(mutex.word)) return false;
   ++slot->uncontended;
   return true;
 }

@@ -145,8 +145,9 @@ void install_design() {
 }
 
 bool design_has_fast_path() {
-  return process.configuration.base != Base::kPthread && process.configuration.base != Base::kTicket &&
-         !process.elides && process.always_abort == abi::AlwaysAbortKind::kNone;
+  const Configuration& configuration = process.configuration;
+  return configuration.base != Base::kPthread && configuration.base != Base::kTicket &&
+         !configuration.wait_spins && !process.elides && process.always_abort == abi::AlwaysAbortKind::kNone;
 }
 
 void restart_design_in_child() {

@@ -20,9 +20,9 @@ struct ThreadState {
 
 extern constinit thread_local ThreadState this_thread;
 
-/// The slot of a thread whose mutexes may take the short path in preload/mutex.cc: only under `tatas`,
-/// only once the thread is known, and not if the slot is shared. Null in every other case, so that one
-/// test of it covers them all.
+/// The slot of a thread whose mutexes may take the short path in preload/mutex.cc: only where
+/// design_has_fast_path(), once the thread is known, and if the slot is its own. Null in every other
+/// case, so that one test of it covers them all.
 extern constinit thread_local abi::CounterSlot* fast_slot;
 
 /// Completes this_thread. Makes system calls, so not inside a transaction (which it would abort).

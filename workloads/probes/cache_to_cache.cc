@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The load of a line that is dirty in another core's cache (the probe "cache-to-cache"): one thread
+// writes a line and says so in another one; the other loads it and answers. Only that load is timed, in
+// time-stamp counter ticks; the median is printed.
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "probe.h"
+
+namespace {
+
+struct alignas(128) Line {
+  std::atomic<std::uint64_t> word{0};
+};
+
+Line data, turn;
+
+void write_each_round(std::uint64_t rounds) {
+  probe::pin_to(1);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    while (turn.word.load(std::memory_order_acquire) != 2 * i) asm volatile("pause");
+    data.word.store(i, std::memory_order_relaxed);
+    turn.word.store(2 * i + 1, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t rounds = probe::count_argument(argc, argv, 20000);
+  probe::require_cpus(2);
+  probe::pin_to(0);
+  std::thread writer(write_each_round, rounds);
+  std::vector<std::uint64_t> spent;
+  spent.reserve(rounds);
+  const std::uint64_t before = probe::ticks();
+  const std::uint64_t reading = probe::ticks() - before;  // what two readings of the clock cost
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    while (turn.word.load(std::memory_order_acquire) != 2 * i + 1) asm volatile("pause");
+    const std::uint64_t start = probe::ticks();
+    (void)data.word.load(std::memory_order_relaxed);
+    const std::uint64_t ticks = probe::ticks() - start;
+    spent.push_back(ticks > reading ? ticks - reading : 0);
+    turn.word.store(2 * i + 2, std::memory_order_release);
+  }
+  writer.join();
+  std::nth_element(spent.begin(), spent.begin() + static_cast<std::ptrdiff_t>(rounds / 2), spent.end());
+  probe::print("dirty_line_ticks", static_cast<double>(spent[rounds / 2]));
+  return 0;
+}

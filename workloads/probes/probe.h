@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the probes share: the clock, pinning, the check for RTM, and output.
+#pragma once
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "htm/cpu.h"
+#include "htm/rtm.h"
+
+namespace probe {
+
+inline constexpr int kSkipped = 77;
+
+/// The time-stamp counter, after everything before it is done.
+inline std::uint64_t ticks() {
+  std::uint32_t low, high;
+  asm volatile("lfence\nrdtsc\nlfence" : "=a"(low), "=d"(high) : : "memory");
+  return std::uint64_t{high} << 32 | low;
+}
+
+/// Ends the program with 77 unless transactions commit here.
+inline void require_rtm() {
+  if (elision::htm::detect_cpu().has_rtm) return;
+  std::puts("skipped: no live RTM on this CPU");
+  std::exit(kSkipped);
+}
+
+/// Pins the calling thread to the index-th CPU that it may use; false if there are not so many.
+inline bool pin_to(unsigned index) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
+  }
+  return false;
+}
+
+/// Ends the program with 77 unless `count` CPUs may be used.
+inline void require_cpus(int count) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) >= count) return;
+  std::printf("skipped: needs %d CPUs\n", count);
+  std::exit(kSkipped);
+}
+
+inline void print(const char* name, double value) { std::printf("%s: %.2f\n", name, value); }
+
+/// The first argument as a count, or `otherwise`.
+inline std::uint64_t count_argument(int argc, char** argv, std::uint64_t otherwise) {
+  const std::uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : otherwise;
+  if (count != 0) return count;
+  std::fprintf(stderr, "%s: not a count: %s\n", argv[0], argv[1]);
+  std::exit(2);
+}
+
+}  // namespace probe
