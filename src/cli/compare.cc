@@ -169,7 +169,11 @@ int compare_and_report(const CompareRequest& request, const compare::Launch& lau
   if (!request.json_file.empty()) {
     write_atomically(request.json_file, report_json(plan, execution.results, blocks).dump(2) + "\n");
   }
-  return execution.complete ? 0 : kStoppedExitCode;
+  if (!execution.complete) return kStoppedExitCode;
+  const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const compare::Block& block) {
+    return block.verdict.kind != compare::VerdictKind::kNoReference;
+  });
+  return compared ? 0 : 1;
 }
 
 }  // namespace

@@ -44,7 +44,9 @@ class Queue {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);
     }
     host_seconds_ = sample.host_seconds;
-    const bool pointless = ended_well(sample) && !sample.locks.locks_seen;
+    const bool lockless = ended_well(sample) && !sample.locks.locks_seen;
+    const bool broken = !ended_well(sample) && plan.thread_counts.size() == 1;
+    const bool pointless = lockless || broken;
     keep(cells_.front(), std::move(sample));
     next_ = 1;
     if (pointless) next_ = cells_.size();

@@ -134,6 +134,13 @@ TEST(Execute, ProgramWithoutLocksIsRunOnce) {
   EXPECT_TRUE(execution.complete);
 }
 
+TEST(Execute, ProgramThatBreaksByItselfIsRunOnce) {
+  FakeRunner runner(2);
+  runner.script = [](const Cell&, Sample& sample) { sample.outcome = Outcome::kTimedOut; };
+  Notes notes;
+  EXPECT_EQ(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0).results.size(), 1u);
+}
+
 TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
   FakeRunner runner(1);
   Notes notes;

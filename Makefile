@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two commands of a fresh Debian 12 or 13 machine are `make demo` and `make test`. Every target says
+# which Debian packages it needs and installs those that are missing.
+
+BUILD := build
+JOBS := $(shell nproc)
+
+BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
+  libzydis-dev libgtest-dev
+DEMO_PACKAGES := python3
+# Programs that tests and benchmarks run, natively and in the virtual machine.
+PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
+TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils
+BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk
+
+.PHONY: build demo test soak bench clean
+
+# Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
+build:
+	@tools/install-packages "make build" $(BUILD_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+
+.PHONY: compile
+compile:
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS)
+
+# The main job on the built-in virtual machine, and the paper's claims beside what was measured.
+demo:
+	@tools/install-packages "make demo" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@tools/demo --build $(BUILD)
+
+# All tests. The last lines are ctest's summary.
+test:
+	@tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-exclude soak
+
+# Hundreds of seeds where `make test` takes a few.
+soak:
+	@tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
+
+# The virtual machine's slowdown against native and against valgrind's cachegrind.
+bench:
+	@tools/install-packages "make bench" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@tools/bench --build $(BUILD)
+
+clean:
+	rm -rf $(BUILD)

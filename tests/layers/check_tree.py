@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lint of the tree as a test: arrows between parts run one way, files say their licence and nothing
+about the machine they were written on, folders explain themselves.
+
+    check_tree.py ROOT
+
+Prints one line a violation (file:line: what) and ends with 1 if there is any. check_tree_test.py seeds
+violations and expects them to be found.
+"""
+
+import pathlib
+import re
+import sys
+
+# What a part may include besides itself: the arrows of docs/ARCHITECTURE.md, followed to their ends.
+LAYERS = {
+    "base": set(),
+    "abi": {"base"},
+    "htm": {"base", "abi"},
+    "locks": {"base", "abi", "htm"},
+    "runtime": {"base", "abi", "htm", "locks"},
+    "preload": {"base", "abi", "htm", "locks", "runtime"},
+    "tm": {"base", "abi", "htm", "locks", "runtime"},
+    "machine": {"base"},
+    "vm": {"base", "abi", "machine"},
+    "profile": {"base", "abi"},
+    "cli": {"base", "abi", "htm", "machine", "vm", "profile"},
+}
+
+# Knowledge that a part must not have.
+FORBIDDEN_HEADERS = {
+    "locks": ("pthread.h", "mutex", "stdio.h", "cstdio", "iostream", "fstream"),
+    "machine": ("Zydis/",),
+    "profile/analysis": ("fstream", "cstdio", "stdio.h", "fcntl.h", "filesystem"),
+}
+
+CODE = {".h", ".cc", ".c", ".cpp", ".S", ".inc"}
+LICENSED = CODE | {".py", ".sh", ".cmake", ".toml", ".txt", ".map"}
+LICENSED_NAMES = {"Makefile", "CMakeLists.txt", "run"}
+LICENSE_LINE = "SPDX-License-Identifier: Apache-2.0"
+LICENSE_WITHIN_LINES = 3
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|work|Users)/\w")
+UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+
+SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", ".ci")
+TOP_FILES = ("CMakeLists.txt", "Makefile", "CMakePresets.json", "README.md")
+NO_README = {"golden", "data", "__pycache__"}
+# These files hold the words they search for.
+SELF = {"tests/layers/check_tree.py", "tests/layers/check_tree_test.py"}
+
+
+def text_files(root):
+    """Every text file of the product below root, as (path relative to root, lines)."""
+    paths = [root / name for name in TOP_FILES]
+    for folder in SOURCE_FOLDERS:
+        paths += sorted((root / folder).rglob("*"))
+    for path in paths:
+        if not path.is_file() or "__pycache__" in path.parts:
+            continue
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        yield path.relative_to(root), lines
+
+
+def part_of(path):
+    """The architectural part of a file under src, or None."""
+    return path.parts[1] if len(path.parts) > 2 and path.parts[0] == "src" else None
+
+
+def check_includes(path, lines):
+    part = part_of(path)
+    if part is None or path.suffix not in CODE:
+        return
+    if part not in LAYERS:
+        yield 1, f"part '{part}' is not in the table of layers"
+        return
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = match.group(2)
+        other = target.split("/")[0]
+        if other in LAYERS and "/" in target and other != part and other not in LAYERS[part]:
+            yield number, f"{part} must not include {target}: no arrow runs from {other} to {part}"
+        for folder, headers in FORBIDDEN_HEADERS.items():
+            # A unit test may use what its unit may not.
+            inside = str(path).startswith(f"src/{folder}/") and not path.stem.endswith("_test")
+            if inside and any(target == h or (h.endswith("/") and target.startswith(h)) for h in headers):
+                yield number, f"{folder} must not include {target}"
+
+
+def check_public_headers(path, lines):
+    if path.parts[0] != "include":
+        return
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if match and match.group(2).split("/")[0] in LAYERS:
+            yield number, f"a public header must not include {match.group(2)}"
+
+
+def needs_license(path, lines):
+    script = bool(lines) and lines[0].startswith("#!")
+    return path.suffix in LICENSED or path.name in LICENSED_NAMES or script
+
+
+def check_license(path, lines):
+    if not needs_license(path, lines) or "data" in path.parts or "golden" in path.parts:
+        return
+    if not any(LICENSE_LINE in line for line in lines[:LICENSE_WITHIN_LINES]):
+        yield 1, "the SPDX line is missing"
+
+
+def check_words(path, lines):
+    if str(path) in SELF:
+        return
+    for number, line in enumerate(lines, 1):
+        if MACHINE_PATH.search(line):
+            yield number, "names a path of one machine"
+        if path.suffix in CODE | {".py"} and UNFINISHED.search(line):
+            yield number, "says that it is unfinished"
+
+
+def check_readmes(root):
+    folders = [root / "src"] + [p for p in sorted((root / "src").rglob("*")) if p.is_dir()]
+    folders += [root / name for name in ("workloads", "machines", "tests", "tools", "repro")]
+    for folder in folders[1:]:
+        if folder.is_dir() and folder.name not in NO_README and not (folder / "README.md").is_file():
+            yield folder.relative_to(root), 0, "the folder has no README.md"
+
+
+def violations(root):
+    """Every violation below root as (relative path, line, what)."""
+    root = pathlib.Path(root)
+    for path, lines in text_files(root):
+        for check in (check_includes, check_public_headers, check_license, check_words):
+            for number, what in check(path, lines):
+                yield path, number, what
+    yield from check_readmes(root)
+
+
+def main():
+    found = list(violations(sys.argv[1]))
+    for path, number, what in found:
+        print(f"{path}:{number}: {what}")
+    print(f"{len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

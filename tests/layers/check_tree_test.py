@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Seeds one violation at a time into a small clean tree and expects exactly that one to be found."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import check_tree  # noqa: E402
+
+LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class CheckTree(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        for part in ("base", "machine", "vm", "locks", "cli"):
+            self.write(f"src/{part}/README.md", "# x\n")
+        self.write("src/base/units.h", LICENSE)
+        self.write("src/machine/model.h", LICENSE + '#include "base/units.h"\n')
+        self.write("src/vm/engine.cc", LICENSE + '#include <vector>\n#include "machine/model.h"\n')
+        self.write("src/cli/vm.cc", LICENSE + '#include "vm/engine.h"\n#include "cli/verbs.h"\n')
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def found(self):
+        return [f"{path}:{line}: {what}" for path, line, what in check_tree.violations(self.root)]
+
+    def assert_found(self, start):
+        found = self.found()
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(start), found)
+
+    def test_clean_tree_is_clean(self):
+        self.assertEqual(self.found(), [])
+
+    def test_every_arrow_against_the_grain_is_found(self):
+        for part, allowed in check_tree.LAYERS.items():
+            for other in set(check_tree.LAYERS) - allowed - {part}:
+                with self.subTest(part=part, other=other):
+                    self.write(f"src/{part}/README.md", "# x\n")
+                    self.write(f"src/{part}/seeded.h", LICENSE + f'#include "{other}/x.h"\n')
+                    self.assert_found(f"src/{part}/seeded.h:2: {part} must not include {other}/x.h")
+                    (self.root / f"src/{part}/seeded.h").unlink()
+
+    def test_arrows_have_no_circle(self):
+        for part, allowed in check_tree.LAYERS.items():
+            for other in allowed:
+                self.assertNotIn(part, check_tree.LAYERS[other])
+
+    def test_unknown_part(self):
+        self.write("src/extra/README.md", "# x\n")
+        self.write("src/extra/x.h", LICENSE)
+        self.assert_found("src/extra/x.h:1: part 'extra'")
+
+    def test_locks_know_no_pthreads(self):
+        self.write("src/locks/tatas.h", LICENSE + "#include <pthread.h>\n")
+        self.assert_found("src/locks/tatas.h:2: locks must not include pthread.h")
+
+    def test_machine_knows_no_encodings(self):
+        self.write("src/machine/a.cc", LICENSE + "#include <Zydis/Zydis.h>\n")
+        self.assert_found("src/machine/a.cc:2: machine must not include")
+
+    def test_public_header_knows_no_source(self):
+        self.write("include/elision/elision.h", LICENSE + '#include "abi/counters.h"\n')
+        self.assert_found("include/elision/elision.h:2: a public header")
+
+    def test_missing_license(self):
+        self.write("src/base/plain.h", "#pragma once\n")
+        self.assert_found("src/base/plain.h:1: the SPDX line")
+        (self.root / "src/base/plain.h").unlink()
+        self.write("tools/demo", "#!/bin/bash\ntrue\n")
+        self.write("tools/README.md", "# x\n")
+        self.assert_found("tools/demo:1: the SPDX line")
+
+    def test_machine_path(self):
+        self.write("src/base/path.h", LICENSE + '// see /home/somebody/notes\n')
+        self.assert_found("src/base/path.h:2: names a path")
+
+    def test_unfinished(self):
+        self.write("src/base/later.h", LICENSE + "// TODO\n")
+        self.assert_found("src/base/later.h:2: says that it is unfinished")
+
+    def test_missing_readme(self):
+        (self.root / "src/vm/README.md").unlink()
+        self.assert_found("src/vm:0: the folder has no README.md")
+
+
+if __name__ == "__main__":
+    unittest.main()
