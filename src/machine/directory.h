@@ -63,6 +63,7 @@ class Directory {
     sets_per_slice_ = d.l3.lines() / (ways_ * slices_);
     set_bits_ = static_cast<unsigned>(__builtin_ctz(sets_per_slice_));
     slots_ = d.l3.lines();
+    sets_ = slots_ / ways_;
     tags_ = arena.take<std::uint32_t>(slots_);
     entries_ = arena.take<Entry>(slots_);
     sharers_high_ = d.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
@@ -74,19 +75,20 @@ class Directory {
   std::uint32_t slots() const { return slots_; }
 
   std::uint32_t find(LineAddr line) const {
-    const std::uint32_t first = set_of(line) * ways_;
+    const std::uint32_t set = set_of(line);
     const std::uint32_t wanted = tag_of(line);
-    for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
-      if (tags_[slot] == wanted) return slot;
+    const std::uint32_t* const tags = tags_ + set * ways_;
+    for (std::uint32_t way = 0; way < ways_; ++way) {
+      if (tags[way] == wanted) return way * sets_ + set;
     }
     return kNoSlot;
   }
 
-  bool empty(std::uint32_t slot) const { return tags_[slot] == 0; }
+  bool empty(std::uint32_t slot) const { return tag(slot) == 0; }
   /// The line in a slot that is not empty: tag and set identify it, nothing is approximate.
   LineAddr line(std::uint32_t slot) const {
-    const std::uint64_t low = (slot / ways_) & (sets_per_slice_ - 1);
-    return LineAddr((std::uint64_t{tags_[slot] - 1} << set_bits_) | low);
+    const std::uint64_t low = (slot % sets_) & (sets_per_slice_ - 1);
+    return LineAddr((std::uint64_t{tag(slot) - 1} << set_bits_) | low);
   }
   Entry& entry(std::uint32_t slot) { return entries_[slot]; }
   const Entry& entry(std::uint32_t slot) const { return entries_[slot]; }
@@ -103,12 +105,11 @@ class Directory {
   /// takes the old line out of everybody's caches and transactions, then calls put().
   std::uint32_t choose_victim(LineAddr line) {
     const std::uint32_t set = set_of(line);
-    const std::uint32_t first = set * ways_;
     for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (empty(first + way)) return first + way;
+      if (tags_[set * ways_ + way] == 0) return way * sets_ + set;
     }
     for (;;) {
-      const std::uint32_t slot = first + hands_[set];
+      const std::uint32_t slot = hands_[set] * sets_ + set;
       hands_[set] = static_cast<std::uint8_t>(hands_[set] + 1u == ways_ ? 0 : hands_[set] + 1);
       if (!entries_[slot].used) return slot;
       entries_[slot].used = 0;
@@ -117,7 +118,7 @@ class Directory {
 
   /// Requires that nobody has the slot's old line and that it has no marks.
   void put(std::uint32_t slot, LineAddr line) {
-    tags_[slot] = tag_of(line);
+    tag(slot) = tag_of(line);
     entries_[slot] = Entry{};
     entries_[slot].owner = kNobody;
     if (sharers_high_) sharers_high_[slot] = 0;
@@ -157,18 +158,23 @@ class Directory {
   }
 
  private:
+  // A slot is way * sets + set: neighbouring lines have neighbouring entries, which the host's caches
+  // and TLB reward. The tags of one set lie together, because find() looks at all of them.
+  std::uint32_t& tag(std::uint32_t slot) const { return tags_[slot % sets_ * ways_ + slot / sets_]; }
+
   /// Zero means empty; user addresses are below 2^47, so a tag fits 31 bits.
   std::uint32_t tag_of(LineAddr line) const {
     return static_cast<std::uint32_t>(line.value >> set_bits_) + 1;
   }
 
-  /// Slice by a sum of shifted address bits modulo their number, index within it by the low bits. Contiguous
-  /// memory spreads evenly over slices, and strides of a power of two do not all meet in one. (The real hash
-  /// is not published for this number of slices.)
+  /// Slice by a sum of shifted address bits modulo their number, index within it by the low bits. Pages
+  /// spread evenly over slices, and strides of a power of two do not all meet in one. (The real hash is
+  /// not published for this number of slices, and spreads the lines of a page too; with one latency for all
+  /// slices that is the same to a program, and the host finds a page's entries side by side.)
   std::uint32_t set_of(LineAddr line) const {
     const std::uint32_t low = static_cast<std::uint32_t>(line.value) & (sets_per_slice_ - 1);
     const std::uint32_t high = static_cast<std::uint32_t>(line.value >> set_bits_);
-    const std::uint32_t mixed = high + (high >> 4) + (high >> 9) + ((low * 0x9e3779b1u) >> 20);
+    const std::uint32_t mixed = high + (high >> 4) + (high >> 9) + (((low >> 6) * 0x9e3779b1u) >> 20);
     return slice(mixed) * sets_per_slice_ + low;
   }
   /// `mixed` modulo the number of slices by two multiplications (Lemire, Kaser, Kurz, 2019).
@@ -177,7 +183,7 @@ class Directory {
     return static_cast<std::uint32_t>((static_cast<unsigned __int128>(fraction) * slices_) >> 64);
   }
 
-  std::uint32_t ways_, slices_, sets_per_slice_, slots_;
+  std::uint32_t ways_, slices_, sets_per_slice_, slots_, sets_;
   unsigned set_bits_;
   std::uint64_t slice_reciprocal_;
   std::uint32_t* tags_;

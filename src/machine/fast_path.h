@@ -19,10 +19,14 @@ inline void collect(FilterEntry& entry, PrivateCache& l1) {
   l1.state(entry.l1_slot).flags |= kUsed;
 }
 
-/// Moves the `used` bits of all entries of L1 set `set`: lines of one set share the low bits of their
-/// filter index, because the filter has at least as many entries as L1 has sets.
+/// Moves the `used` bits of the entries of all lines in L1 set `set`.
 inline void collect_set(Filter& filter, PrivateCache& l1, std::uint32_t set) {
-  for (std::uint32_t i = set; i < Filter::kEntries; i += l1.sets()) collect(filter.entry[i], l1);
+  const std::uint32_t first = set * l1.ways();
+  for (std::uint32_t slot = first; slot != first + l1.ways(); ++slot) {
+    if (l1.empty(slot)) continue;
+    FilterEntry& entry = filter.entry[l1.line(slot).value & Filter::kIndexMask];
+    if (entry.tag != FilterEntry::kEmpty && entry.l1_slot == slot) collect(entry, l1);
+  }
 }
 
 inline void drop(FilterEntry& entry, PrivateCache& l1) {

@@ -85,15 +85,22 @@ class TestMachine : public AbortSink {
     }
     return reply;
   }
-  Reply load(unsigned cpu, std::uint64_t line, std::uint64_t now, std::uint64_t address_ready = 0) {
-    return access(cpu, line, AccessKind::kLoad, now, address_ready);
+  /// Accesses of a CPU that has waited for its earlier loads.
+  Reply load(unsigned cpu, std::uint64_t line, std::uint64_t now) {
+    return rested(cpu, line, AccessKind::kLoad, now);
   }
   Reply store(unsigned cpu, std::uint64_t line, std::uint64_t now) {
-    return access(cpu, line, AccessKind::kStore, now);
+    return rested(cpu, line, AccessKind::kStore, now);
   }
   Reply atomic(unsigned cpu, std::uint64_t line, std::uint64_t now) {
-    return access(cpu, line, AccessKind::kAtomic, now);
+    return rested(cpu, line, AccessKind::kAtomic, now);
   }
+  Reply rested(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now) {
+    rest(cpu);
+    return access(cpu, line, kind, now);
+  }
+  /// `cpu` has waited for its loads.
+  void rest(unsigned cpu) { model_->settle(CpuId(cpu), Cycles(0)); }
   bool private_hit(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now, bool fill = false) {
     Cycles ready;
     return model_->private_hit(request(cpu, line, kind, now), fill, ready);

@@ -23,7 +23,7 @@ Cycles Model::Impl::begin(Cpu& one, Cycles now, bool always_abort) {
 
   // Epochs 1 to 65535; before they repeat, entries of long ago must go.
   const std::uint64_t epoch = transaction.begun++ % 65535 + 1;
-  if (epoch == 1) fast_path::forget_all(*one.filter, core[one.core].l1);
+  if (epoch == 1 && transaction.begun > 1) fast_path::forget_all(*one.filter, core[one.core].l1);
   one.filter->epoch = epoch << 48;
   return now + Cycles(vary(description.transactions.begin_cycles, description.jitter.transaction_percent));
 }

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rule of an ordered access at its edge: one cycle early, not yet; on the cycle, yes.
+#include "machine/model.h"
+
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+using Verdict = Reply::Verdict;
+constexpr AccessKind kLoad = AccessKind::kLoad, kStore = AccessKind::kStore, kAtomic = AccessKind::kAtomic;
+
+class ModelTest : public ::testing::Test {
+ protected:
+  void TearDown() override { machine().expect_sound(); }
+
+  Description description_ = exact_description();
+  /// Made on first use, so that a test may change the description before.
+  TestMachine& machine() {
+    if (!machine_) machine_ = std::make_unique<TestMachine>(description_);
+    return *machine_;
+  }
+
+ private:
+  std::unique_ptr<TestMachine> machine_;
+};
+
+// --- latencies ---
+
+TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
+  TestMachine& m = machine();
+  const Reply memory = m.load(0, 1, 1000);
+  EXPECT_EQ(memory.clock.value, 1000u);  // the core runs on
+  EXPECT_EQ(memory.data_ready.value, 1200u);
+  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 2000));
+
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);  // out of L1
+  EXPECT_FALSE(m.private_hit(0, 1, kLoad, 20'000));
+  EXPECT_EQ(m.load(0, 1, 20'000).data_ready.value, 20'012u);
+
+  m.load(1, 777, 30'000);
+  for (std::uint64_t i = 1; i <= 16; ++i) m.load(1, 777 + 512 * i, 30'000 + 1000 * i);  // out of L1 and L2
+  EXPECT_EQ(m.load(1, 777, 60'000).data_ready.value, 60'050u);
+  EXPECT_EQ(m.counts(1).l3_misses, 17u);
+  EXPECT_EQ(m.counts(1).l2_misses, 18u);
+}
+
+TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  Cycles ready;
+  EXPECT_TRUE(m.model().private_hit(TestMachine::request(0, 1, kLoad, 1199), true, ready));
+  EXPECT_EQ(ready.value, 1200u);
+  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_TRUE(m.model().private_hit(TestMachine::request(0, 1, kLoad, 1200), true, ready));
+  EXPECT_EQ(ready.value, 0u);
+  EXPECT_TRUE(m.fast_path(0, 1, false));
+}
+
+TEST_F(ModelTest, DependentLoadsQueueIndependentOnesOverlap) {
+  TestMachine& m = machine();
+  Reply reply = m.once(0, 1, kLoad, 1000);
+  reply = m.once(0, 2, kLoad, 1004, reply.data_ready.value);
+  EXPECT_EQ(reply.data_ready.value, 1400u);
+  EXPECT_EQ(reply.clock.value, 1004u);
+  EXPECT_EQ(m.once(0, 3, kLoad, 1008).data_ready.value, 1208u);
+  EXPECT_EQ(m.model().settle(CpuId(0), Cycles(1010)).value, 1400u);
+  EXPECT_EQ(m.model().settle(CpuId(0), Cycles(1410)).value, 1410u);
+}
+
+TEST_F(ModelTest, AChainOfLoadsCostsItsLatencyPerLoad) {
+  TestMachine& m = machine();
+  std::uint64_t clock = 1000, ready = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Reply reply = m.access(0, 5000 + i, kLoad, clock, ready);
+    clock = reply.clock.value + 4;  // the translator's cost of the load
+    ready = reply.data_ready.value;
+  }
+  EXPECT_EQ(ready, 1000u + 100 * 200);
+  EXPECT_EQ(m.model().settle(CpuId(0), Cycles(clock)).value, ready);
+}
+
+TEST_F(ModelTest, TheEleventhMissStallsUntilABufferIsFree) {
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 10; ++i) EXPECT_EQ(m.once(0, 1 + i, kLoad, 1000).clock.value, 1000u);
+  const Reply stalled = m.once(0, 20, kLoad, 1000);
+  EXPECT_EQ(stalled.verdict, Verdict::kWait);
+  EXPECT_EQ(stalled.clock.value, 1200u);
+  EXPECT_EQ(m.once(0, 20, kLoad, 1200).data_ready.value, 1400u);
+  EXPECT_EQ(m.counts(0).reorder_buffer_stall_cycles, 200u);
+}
+
+TEST_F(ModelTest, WorkBeyondTheReorderWindowStalls) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  EXPECT_EQ(m.once(0, 2, kLoad, 1048).verdict, Verdict::kDone);
+  m.model().settle(CpuId(0), Cycles(1048));
+  m.load(0, 3, 2000);
+  const Reply stalled = m.once(0, 4, kLoad, 2049);
+  EXPECT_EQ(stalled.verdict, Verdict::kWait);
+  EXPECT_EQ(stalled.clock.value, 2201u);
+}
+
+// --- stores ---
+
+TEST_F(ModelTest, StoresDoNotStallAndDrainInOrder) {
+  TestMachine& m = machine();
+  m.load(0, 9, 100);  // exclusive: a store to it drains at once
+  EXPECT_EQ(m.store(0, 1, 1000).clock.value, 1000u);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1000)).value, 1200u);
+  EXPECT_TRUE(m.private_hit(0, 9, kStore, 1001));
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1001)).value, 1200u);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1300)).value, 1300u);
+}
+
+TEST_F(ModelTest, OnlySoManyStoreMissesOverlap) {
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 3; ++i) m.store(0, 1 + i, 1000);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1000)).value, 1200u);
+  m.store(0, 4, 1000);  // the fourth starts when the first has arrived
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1000)).value, 1400u);
+}
+
+TEST_F(ModelTest, AFullStoreBufferStallsUntilItsOldestEntryDrains) {
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(m.once(0, 1 + i, kStore, 1000).verdict, Verdict::kDone);
+  const Reply stalled = m.once(0, 20, kStore, 1000);
+  EXPECT_EQ(stalled.verdict, Verdict::kWait);
+  EXPECT_EQ(stalled.clock.value, 1200u);
+  EXPECT_EQ(m.counts(0).store_buffer_stall_cycles, 200u);
+  EXPECT_EQ(m.once(0, 20, kStore, 1200).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, AnAtomicWaitsForTheDrainForLoadsAndForItsLine) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  Reply reply = m.once(0, 2, kAtomic, 1000);
+  EXPECT_EQ(reply.verdict, Verdict::kWait);
+  EXPECT_EQ(reply.clock.value, 1200u);
+  reply = m.once(0, 2, kAtomic, 1200);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
+  EXPECT_EQ(reply.clock.value, 1200u + 200 - 4);  // L1's latency is part of the instruction's cost
+  EXPECT_EQ(reply.data_ready, reply.clock);
+  EXPECT_EQ(m.once(0, 2, kAtomic, 1400).clock.value, 1400u);  // hits
+
+  m.load(0, 3, 2000);
+  EXPECT_EQ(m.once(0, 2, kAtomic, 2010).clock.value, 2200u);
+  EXPECT_EQ(m.once(0, 2, kAtomic, 2200).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, AtomicsAreNeverPrivate) {
+  machine().store(0, 1, 1000);
+  EXPECT_TRUE(machine().private_hit(0, 1, kStore, 5000));
+  EXPECT_FALSE(machine().private_hit(0, 1, kAtomic, 5000));
+}
+
+// --- coherence ---
+
+TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  EXPECT_EQ(m.load(1, 1, 5000).data_ready.value, 5100u);  // modified
+  EXPECT_EQ(m.load(2, 1, 6000).data_ready.value, 6050u);  // now in L3
+  m.load(0, 2, 1000);
+  EXPECT_EQ(m.load(1, 2, 7000).data_ready.value, 7090u);  // exclusive, unmodified
+  EXPECT_EQ(m.counts(1).cache_to_cache, 2u);
+  EXPECT_EQ(m.counts(2).cache_to_cache, 0u);
+  m.load(0, 3, 1000);
+  m.private_hit(0, 3, kStore, 1500);  // silently modified
+  EXPECT_EQ(m.load(1, 3, 8000).data_ready.value, 8100u);
+}
+
+TEST_F(ModelTest, AnUpgradeInvalidatesEverySharer) {
+  TestMachine& m = machine();
+  for (unsigned cpu = 0; cpu < 3; ++cpu) m.load(cpu, 1, 1000 + 1000 * cpu);
+  m.store(0, 1, 20'000);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(20'000)).value, 20'070u);
+  EXPECT_EQ(m.counts(0).upgrades, 1u);
+  EXPECT_EQ(m.counts(1).invalidations_received, 1u);
+  EXPECT_EQ(m.counts(2).invalidations_received, 1u);
+  EXPECT_FALSE(m.private_hit(1, 1, kLoad, 50'000));
+  EXPECT_EQ(m.load(1, 1, 50'000).data_ready.value, 50'100u);
+}
+
+TEST_F(ModelTest, AStoreMissToASharedLineWaitsForTheSlowerOfDataAndAcknowledgement) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);
+  m.store(2, 1, 20'000);
+  EXPECT_EQ(m.model().drain_time(CpuId(2), Cycles(20'000)).value, 20'070u);
+}
+
+TEST_F(ModelTest, ALoadThatFindsNobodyMayStoreWithoutAsking) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000));
+  m.load(1, 2, 1000);
+  m.load(0, 2, 2000);
+  EXPECT_FALSE(m.private_hit(0, 2, kStore, 50'000));
+  EXPECT_FALSE(m.private_hit(1, 2, kStore, 50'000));
+}
+
+TEST_F(ModelTest, AnOwnerThatDroppedTheLineIsNotAsked) {
+  TestMachine& m = machine();
+  m.load(0, 777, 1000);
+  for (std::uint64_t i = 1; i <= 16; ++i) m.load(0, 777 + 512 * i, 1000 + 1000 * i);  // out of L1 and L2
+  EXPECT_EQ(m.load(1, 777, 50'000).data_ready.value, 50'050u);
+  EXPECT_TRUE(m.private_hit(1, 777, kStore, 51'000));
+}
+
+// --- a line is busy until its data arrives ---
+
+TEST_F(ModelTest, ABusyLineMakesOthersWaitAndWaitAgain) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);  // from memory, there at 1200
+  for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
+    const Reply reply = m.once(1, 1, kind, 1199);
+    EXPECT_EQ(reply.verdict, Verdict::kWait);
+    EXPECT_EQ(reply.clock.value, 1200u);
+  }
+  EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kDone);  // on its way to CPU 1 until 1300
+  const Reply again = m.once(2, 1, kStore, 1200);
+  EXPECT_EQ(again.verdict, Verdict::kWait);
+  EXPECT_EQ(again.clock.value, 1300u);
+  EXPECT_EQ(m.once(2, 1, kStore, 1300).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, ALineStaysBusyUntilItsStoreDrains) {
+  TestMachine& m = machine();
+  for (std::uint64_t now : {1000, 2000}) m.store(0, 1, now), m.load(1, 1, now + 500);  // hot, shared
+  m.store(0, 1, 20'000);                                            // upgraded: CPU 0 owns it, hot
+  m.store(0, 500, 21'000);                                          // misses, drains at 21,200
+  EXPECT_EQ(m.once(0, 1, kStore, 21'001).verdict, Verdict::kDone);  // hits, but must drain behind it
+  m.rest(1);
+  const Reply reply = m.once(1, 1, kLoad, 21'199);
+  EXPECT_EQ(reply.verdict, Verdict::kWait);
+  EXPECT_EQ(reply.clock.value, 21'200u);
+  EXPECT_EQ(m.once(1, 1, kLoad, 21'200).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, ReadersOfAnUnmodifiedLineAreServedTogether) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);  // shared from here on
+  EXPECT_EQ(m.once(2, 1, kLoad, 3000).data_ready.value, 3050u);
+  EXPECT_EQ(m.once(3, 1, kLoad, 3010).data_ready.value, 3060u);
+}
+
+TEST_F(ModelTest, AWaitingWriterIsNotOvertakenByLaterReaders) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);
+  m.once(2, 1, kLoad, 3000);
+  m.rest(0);
+  const Reply writer = m.once(0, 1, kStore, 3010);
+  EXPECT_EQ(writer.verdict, Verdict::kWait);
+  EXPECT_EQ(writer.clock.value, 3050u);
+  EXPECT_EQ(m.once(3, 1, kLoad, 3020).verdict, Verdict::kWait);
+  EXPECT_EQ(m.once(0, 1, kStore, 3050).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, OwnTrafficNeverWaitsForItself) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  EXPECT_EQ(m.once(0, 1, kLoad, 1001).verdict, Verdict::kDone);
+  EXPECT_EQ(m.once(0, 1, kStore, 1002).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, WaitingForALineIsNotWorkForTheReorderWindow) {
+  TestMachine& m = machine();
+  m.store(1, 1, 1000);
+  m.load(0, 50, 1100);                                            // outstanding until 1300
+  EXPECT_EQ(m.once(0, 1, kLoad, 1110).clock.value, 1200u);        // waits 90 cycles
+  EXPECT_EQ(m.once(0, 1, kLoad, 1200).verdict, Verdict::kDone);   // only 10 cycles of work were done
+  EXPECT_EQ(m.once(0, 51, kLoad, 1238).verdict, Verdict::kDone);  // 48 cycles of work
+}
+
+// --- hot lines ---
+
+TEST_F(ModelTest, AMovedLineIsHotForTheWindowOnBothSides) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000, true));
+  EXPECT_TRUE(m.fast_path(0, 1, true));
+  m.load(1, 1, 3000);  // moves
+  for (unsigned cpu : {0u, 1u}) {
+    EXPECT_FALSE(m.fast_path(cpu, 1, false));
+    EXPECT_FALSE(m.private_hit(cpu, 1, kLoad, 12'999, true));
+    EXPECT_FALSE(m.fast_path(cpu, 1, false));
+    EXPECT_TRUE(m.private_hit(cpu, 1, kLoad, 13'000, true));
+    EXPECT_TRUE(m.fast_path(cpu, 1, false));
+  }
+}
+
+TEST_F(ModelTest, ALateReaderOfAHotLineFindsItHot) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  m.load(1, 1, 3000);
+  m.load(2, 1, 5000);  // from L3: no move, but the line is hot
+  EXPECT_FALSE(m.private_hit(2, 1, kLoad, 12'999));
+  EXPECT_TRUE(m.private_hit(2, 1, kLoad, 13'000));
+}
+
+TEST_F(ModelTest, AnUpgradeMakesHotAndClosesTheFastPath) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);
+  for (unsigned cpu : {0u, 1u}) EXPECT_TRUE(m.private_hit(cpu, 1, kLoad, 15'000, true));
+  m.store(0, 1, 20'000);
+  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(1, 1, false));
+  EXPECT_FALSE(m.private_hit(0, 1, kStore, 29'999));
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 30'000));
+}
+
+TEST_F(ModelTest, HotnessSurvivesL1) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  m.load(1, 1, 3000);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(1, 1 + 64 * i, 3000 + 500 * i);
+  m.load(1, 1, 9000);  // back from L2
+  EXPECT_EQ(m.counts(1).l2_misses, 9u);
+  EXPECT_FALSE(m.private_hit(1, 1, kLoad, 12'999));
+  EXPECT_TRUE(m.private_hit(1, 1, kLoad, 13'000));
+}
+
+TEST_F(ModelTest, PrivateDataIsNeverHot) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 1200));
+}
+
+// --- the fast path's permissions ---
+
+TEST_F(ModelTest, TheFastPathTakesStoresOnlyAfterTheFirst) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 2000, true));
+  EXPECT_TRUE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, true));
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2001, true));
+  EXPECT_TRUE(m.fast_path(0, 1, true));
+  EXPECT_TRUE(m.fast_path(0, 1, false));
+}
+
+TEST_F(ModelTest, LinesThatLeaveL1LeaveTheFastPath) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.private_hit(0, 1, kLoad, 1500, true);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);
+  EXPECT_FALSE(m.fast_path(0, 1, false));
+}
+
+// --- the last level is inclusive ---
+
+TEST_F(ModelTest, EvictionFromL3TakesTheLineFromEverybody) {
+  description_.l3 = {640, 20, 50};  // 512 sets
+  TestMachine& m = machine();
+  m.load(1, 5, 1000);
+  // Three CPUs fill the set; each keeps fewer of its lines than L2 has ways.
+  std::uint64_t now = 2000;
+  for (std::uint64_t line = 1; m.private_hit(1, 5, kLoad, now) && line < 100'000; ++line) {
+    m.load(2 + line % 2, 100 + line, now += 1000);
+  }
+  EXPECT_FALSE(m.private_hit(1, 5, kLoad, now));
+  EXPECT_EQ(m.load(1, 5, now + 1000).data_ready.value, now + 1200);
+}
+
+// --- jitter ---
+
+TEST_F(ModelTest, JitterStaysInItsBoundsAndReachesThem) {
+  description_.jitter = {10, 20};
+  TestMachine& m = machine();
+  std::uint64_t least = ~0ull, most = 0, least_cost = ~0ull, most_cost = 0;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const std::uint64_t now = 1000 * i;
+    const std::uint64_t latency = m.load(0, 10'000 + i, now).data_ready.value - now;
+    least = std::min(least, latency), most = std::max(most, latency);
+    const std::uint64_t cost = m.model().abort_cost().value;
+    least_cost = std::min(least_cost, cost), most_cost = std::max(most_cost, cost);
+  }
+  EXPECT_EQ(least, 180u);
+  EXPECT_EQ(most, 220u);
+  EXPECT_EQ(least_cost, 120u);
+  EXPECT_EQ(most_cost, 180u);
+}
+
+// --- hyperthreads ---
+
+TEST(Siblings, ShareL1ButOrderWhatTheOtherMaySee) {
+  TestMachine m(exact_description(2, 2));  // CPUs 0 and 2 share a core
+  m.store(0, 1, 1000);
+  const Reply reply = m.load(2, 1, 5000);
+  EXPECT_EQ(reply.data_ready.value, 5000u);  // in the same L1
+  EXPECT_EQ(m.counts(2).l1_misses, 0u);
+  EXPECT_FALSE(m.private_hit(0, 1, kStore, 50'000));  // CPU 2 would not see it in order
+  EXPECT_FALSE(m.private_hit(2, 1, kLoad, 14'999));   // moved between CPUs: hot
+  EXPECT_TRUE(m.private_hit(2, 1, kLoad, 15'000));
+  m.store(0, 1, 60'000);
+  EXPECT_FALSE(m.private_hit(2, 1, kLoad, 90'000));
+  m.expect_sound();
+}
+
+TEST(Siblings, CompeteForL1) {
+  TestMachine m(exact_description(2, 2));
+  m.load(0, 1, 1000);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(2, 1 + 64 * i, 2000 + 1000 * i);
+  EXPECT_FALSE(m.private_hit(0, 1, kLoad, 50'000));
+  m.expect_sound();
+}
+
+}  // namespace
+}  // namespace elision::machine::testing

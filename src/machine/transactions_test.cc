@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transactions: who aborts whom, what bounds the sets, what becomes of the lines, the filter's epochs.
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+using Verdict = Reply::Verdict;
+constexpr AccessKind kLoad = AccessKind::kLoad, kStore = AccessKind::kStore, kAtomic = AccessKind::kAtomic;
+
+class TransactionTest : public ::testing::Test {
+ protected:
+  void TearDown() override { machine().expect_sound(); }
+
+  Description description_ = exact_description();
+  TestMachine& machine() {
+    if (!machine_) machine_ = std::make_unique<TestMachine>(description_);
+    return *machine_;
+  }
+  void begin(unsigned cpu, std::uint64_t now, bool always_abort = false) {
+    machine().model().begin(CpuId(cpu), Cycles(now), always_abort);
+  }
+  bool running(unsigned cpu) { return machine().model().in_transaction(CpuId(cpu)); }
+  std::uint64_t commit(unsigned cpu, std::uint64_t now) {
+    return machine().model().commit(CpuId(cpu), Cycles(now)).value;
+  }
+
+ private:
+  std::unique_ptr<TestMachine> machine_;
+};
+
+// --- conflicts ---
+
+struct ConflictCase {
+  const char* name;
+  AccessKind first, second;
+  bool second_transactional;
+  bool aborts_first;
+};
+
+class ConflictTest : public ::testing::TestWithParam<ConflictCase> {};
+
+TEST_P(ConflictTest, RequesterWins) {
+  const ConflictCase& c = GetParam();
+  TestMachine m(exact_description());
+  m.model().begin(CpuId(0), Cycles(1000), false);
+  m.access(0, 1, c.first, 1100);
+  if (c.second_transactional) m.model().begin(CpuId(1), Cycles(4000), false);
+  const Reply reply = m.access(1, 1, c.second, 5000);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
+  ASSERT_EQ(m.aborts().size(), c.aborts_first ? 1u : 0u);
+  EXPECT_EQ(m.model().in_transaction(CpuId(0)), !c.aborts_first);
+  EXPECT_EQ(m.model().in_transaction(CpuId(1)), c.second_transactional);
+  if (c.aborts_first) {
+    const AbortRecord& record = m.aborts()[0];
+    EXPECT_EQ(record.victim, 0u);
+    EXPECT_EQ(record.requester, 1u);
+    EXPECT_EQ(record.cause, AbortCause::kConflict);
+    EXPECT_EQ(record.line, LineAddr(1));
+    EXPECT_EQ(record.now, 5000u);
+    EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(AbortCause::kConflict)], 1u);
+  }
+  m.expect_sound();
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, ConflictTest,
+                         ::testing::Values(ConflictCase{"ReadRead", kLoad, kLoad, true, false},
+                                           ConflictCase{"ReadWrite", kLoad, kStore, true, true},
+                                           ConflictCase{"WriteRead", kStore, kLoad, true, true},
+                                           ConflictCase{"WriteWrite", kStore, kStore, true, true},
+                                           ConflictCase{"ReadAtomic", kLoad, kAtomic, true, true},
+                                           ConflictCase{"AtomicRead", kAtomic, kLoad, true, true},
+                                           ConflictCase{"ReadPlainRead", kLoad, kLoad, false, false},
+                                           ConflictCase{"ReadPlainWrite", kLoad, kStore, false, true},
+                                           ConflictCase{"WritePlainRead", kStore, kLoad, false, true},
+                                           ConflictCase{"WritePlainWrite", kStore, kStore, false, true},
+                                           ConflictCase{"WritePlainAtomic", kStore, kAtomic, false, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(TransactionTest, AWriterAbortsEveryReader) {
+  for (unsigned cpu = 0; cpu < 3; ++cpu) {
+    begin(cpu, 1000);
+    machine().load(cpu, 1, 2000 + 500 * cpu);
+  }
+  machine().store(3, 1, 9000);
+  EXPECT_EQ(machine().aborts().size(), 3u);
+}
+
+TEST_F(TransactionTest, OwnReAccessNeverConflicts) {
+  begin(0, 1000);
+  for (const AccessKind kind : {kLoad, kStore, kLoad, kAtomic, kStore}) machine().access(0, 1, kind, 5000);
+  EXPECT_TRUE(running(0));
+}
+
+TEST_F(TransactionTest, ALineOnItsWayToAWriterDoesNotAbortIt) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.store(0, 1, 1000);  // there at 1200
+  EXPECT_EQ(m.once(1, 1, kStore, 1100).verdict, Verdict::kWait);
+  EXPECT_TRUE(running(0));
+  EXPECT_EQ(commit(0, 1150), 1200u);  // the drain
+  EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kDone);
+  EXPECT_TRUE(m.aborts().empty());
+}
+
+TEST_F(TransactionTest, DisjointLinesDoNotConflict) {
+  begin(0, 1000);
+  machine().store(0, 1, 1100);
+  machine().store(1, 2, 5000);
+  EXPECT_TRUE(running(0));
+}
+
+TEST_F(TransactionTest, AfterTheEndNothingConflicts) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.store(0, 1, 1100);
+  m.load(0, 2, 1200);
+  commit(0, 5000);
+  begin(0, 6000);
+  m.store(1, 1, 7000);
+  m.store(1, 2, 8000);
+  EXPECT_TRUE(running(0));
+  EXPECT_TRUE(m.aborts().empty());
+}
+
+TEST_F(TransactionTest, WithoutConflictDetectionNothingConflicts) {
+  description_.conflict_detection = false;
+  begin(0, 1000);
+  machine().store(0, 1, 1100);
+  machine().load(0, 2, 1200);
+  machine().store(1, 1, 7000);
+  machine().store(1, 2, 8000);
+  EXPECT_TRUE(running(0));
+  EXPECT_EQ(machine().store(0, 1, 9000).first_write_in_transaction, true);
+  machine().expect_sound();
+  commit(0, 9500);
+}
+
+TEST_F(TransactionTest, SiblingsConflictInTheirSharedL1) {
+  description_ = exact_description(2, 2);
+  begin(0, 1000);
+  machine().store(0, 1, 1100);
+  machine().load(2, 1, 5000);
+  EXPECT_FALSE(running(0));
+  begin(0, 10'000);
+  machine().load(0, 2, 11'000);
+  machine().load(2, 2, 12'000);
+  EXPECT_TRUE(running(0));
+  machine().store(2, 2, 13'000);
+  EXPECT_FALSE(running(0));
+}
+
+// --- first accesses ---
+
+TEST_F(TransactionTest, TheFirstAccessToALineIsOrderedAndTheNextIsNot) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000, true));
+  begin(0, 3000);
+  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.private_hit(0, 1, kLoad, 3100, true));
+  m.load(0, 1, 3100);
+  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 3200, true));
+  EXPECT_TRUE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, true));
+  EXPECT_FALSE(m.private_hit(0, 1, kStore, 3300, true));
+  EXPECT_TRUE(m.store(0, 1, 3300).first_write_in_transaction);
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 3400, true));
+  EXPECT_TRUE(m.fast_path(0, 1, true));
+  commit(0, 4000);
+  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 4100));
+}
+
+TEST_F(TransactionTest, FirstWriteIsToldOncePerLine) {
+  begin(0, 1000);
+  EXPECT_FALSE(machine().load(0, 1, 1100).first_write_in_transaction);
+  EXPECT_TRUE(machine().store(0, 1, 5000).first_write_in_transaction);
+  EXPECT_FALSE(machine().store(0, 1, 6000).first_write_in_transaction);
+  EXPECT_FALSE(machine().load(0, 1, 6500).first_write_in_transaction);
+  EXPECT_TRUE(machine().atomic(0, 2, 7000).first_write_in_transaction);
+  commit(0, 8000);
+  EXPECT_FALSE(machine().store(0, 1, 9000).first_write_in_transaction);
+  begin(0, 10'000);
+  EXPECT_TRUE(machine().store(0, 1, 11'000).first_write_in_transaction);
+}
+
+// --- capacity ---
+
+TEST_F(TransactionTest, TheWriteSetIsExactlySetsTimesWays) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  std::uint64_t now = 2000;
+  for (std::uint64_t line = 0; line < 512; ++line) {
+    ASSERT_EQ(m.store(0, 10'240 + line, now += 1000).verdict, Verdict::kDone) << line;
+  }
+  EXPECT_TRUE(running(0));
+  const Reply reply = m.store(0, 10'240 + 512, now += 1000);
+  EXPECT_EQ(reply.verdict, Verdict::kAborted);
+  EXPECT_EQ(reply.cause, AbortCause::kCapacity);
+  EXPECT_EQ(reply.clock.value, now + 150);
+  EXPECT_FALSE(running(0));
+  EXPECT_TRUE(m.aborts().empty());  // the sink hears of others only
+  EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(AbortCause::kCapacity)], 1u);
+  // The access has not happened.
+  EXPECT_FALSE(m.private_hit(0, 10'240 + 512, kLoad, now + 5000));
+}
+
+TEST_F(TransactionTest, TheWriteSetIsBoundBySet) {
+  begin(0, 1000);
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_EQ(machine().store(0, 3 + 64 * i, 2000 + 1000 * i).verdict, Verdict::kDone);
+  }
+  EXPECT_EQ(machine().store(0, 3 + 64 * 8, 20'000).verdict, Verdict::kAborted);
+}
+
+TEST_F(TransactionTest, ReadsCanPushOutWrittenLines) {
+  begin(0, 1000);
+  machine().store(0, 3, 2000);
+  Reply reply{};
+  for (std::uint64_t i = 1; i <= 8; ++i) reply = machine().load(0, 3 + 64 * i, 2000 + 1000 * i);
+  EXPECT_EQ(reply.verdict, Verdict::kAborted);
+  EXPECT_EQ(reply.cause, AbortCause::kCapacity);
+}
+
+TEST_F(TransactionTest, TheReadSetOutlivesL1AndL2AndStillConflicts) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  std::uint64_t now = 2000;
+  for (std::uint64_t line = 0; line < 8000; ++line) m.load(0, 50'000 + line, now += 1000);  // 500 KB
+  EXPECT_TRUE(running(0));
+  EXPECT_FALSE(m.private_hit(0, 50'000, kLoad, now));
+  m.expect_sound();
+  m.store(1, 50'000, now += 1000);
+  EXPECT_FALSE(running(0));
+}
+
+TEST_F(TransactionTest, ALineThatOnlyATransactionRemembersIsNotGivenExclusively) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 777, 1500);
+  for (std::uint64_t i = 1; i <= 16; ++i) m.load(0, 777 + 512 * i, 2000 + 1000 * i);  // out of L1 and L2
+  m.load(1, 777, 50'000);
+  EXPECT_FALSE(m.private_hit(1, 777, kStore, 60'000));
+  m.store(1, 777, 60'000);
+  EXPECT_FALSE(running(0));
+}
+
+TEST_F(TransactionTest, ReadingALineAgainAfterItLeftL1IsNotANewMember) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1500);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);
+  m.load(0, 1, 20'000);
+  m.expect_sound();
+  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 21'000));
+}
+
+TEST_F(TransactionTest, LosingAReadLineFromL3Aborts) {
+  description_.l3 = {640, 20, 50};
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 5, 1500);
+  std::uint64_t now = 2000;
+  for (std::uint64_t line = 0; running(0) && line < 100'000; ++line)
+    m.load(1 + line % 3, 100 + line, now += 1000);
+  ASSERT_EQ(m.aborts().size(), 1u);
+  EXPECT_EQ(m.aborts()[0].cause, AbortCause::kCapacity);
+  EXPECT_EQ(m.aborts()[0].line, LineAddr(5));
+}
+
+TEST_F(TransactionTest, OwnReadsBeyondL3AbortTheReader) {
+  description_.l3 = {640, 20, 50};  // 10,240 lines
+  TestMachine& m = machine();
+  begin(0, 1000);
+  Reply reply{};
+  std::uint64_t read = 0;
+  for (; read < 20'000; ++read) {
+    reply = m.load(0, 100 + read, 2000 + 1000 * read);
+    if (reply.verdict != Verdict::kDone) break;
+  }
+  EXPECT_EQ(reply.verdict, Verdict::kAborted);
+  EXPECT_EQ(reply.cause, AbortCause::kCapacity);
+  EXPECT_GT(read, 9000u);
+  EXPECT_LE(read, 10'240u);
+}
+
+TEST_F(TransactionTest, SiblingsSqueezeEachOthersWriteSets) {
+  description_ = exact_description(2, 2);
+  begin(0, 1000);
+  for (std::uint64_t i = 0; i < 4; ++i) machine().store(0, 3 + 64 * i, 2000 + 1000 * i);
+  for (std::uint64_t i = 4; i < 8; ++i) machine().load(2, 3 + 64 * i, 2000 + 1000 * i);
+  EXPECT_TRUE(running(0));
+  machine().load(2, 3 + 64 * 8, 20'000);
+  ASSERT_EQ(machine().aborts().size(), 1u);
+  EXPECT_EQ(machine().aborts()[0].cause, AbortCause::kCapacity);
+}
+
+// --- what becomes of the lines ---
+
+TEST_F(TransactionTest, AfterACommitLinesAreOrdinary) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.store(0, 1, 1100);
+  m.load(0, 2, 1200);
+  commit(0, 5000);
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 5100));
+  EXPECT_TRUE(m.private_hit(0, 2, kLoad, 5100));
+}
+
+TEST_F(TransactionTest, AbortedWritesAreKeptInL2OrLostAndReadsStay) {
+  for (const AbortedLines fate : {AbortedLines::kKept, AbortedLines::kLost}) {
+    Description d = exact_description();
+    d.transactions.aborted_lines = fate;
+    TestMachine m(d);
+    m.load(0, 3, 100);
+    m.model().begin(CpuId(0), Cycles(1000), false);
+    m.store(0, 1, 1100);
+    m.load(0, 2, 1200);
+    m.store(0, 3, 1300);
+    EXPECT_EQ(m.model().abort(CpuId(0), Cycles(5000), AbortCause::kExplicit).value, 5150u);
+    EXPECT_TRUE(m.private_hit(0, 2, kLoad, 6000));
+    for (std::uint64_t line : {1u, 3u}) EXPECT_FALSE(m.private_hit(0, line, kLoad, 6000));
+    const std::uint64_t latency = fate == AbortedLines::kKept ? 12 : 50;
+    EXPECT_EQ(m.load(0, 1, 6000).data_ready.value, 6000 + latency);
+    EXPECT_EQ(m.load(0, 3, 7000).data_ready.value, 7000 + latency);
+    EXPECT_TRUE(m.private_hit(0, 1, kStore, 8000)) << "owned either way: nobody else has it";
+    m.expect_sound();
+  }
+}
+
+TEST_F(TransactionTest, AnAbortedLineKeepsTheDirtContentsFromBefore) {
+  TestMachine& m = machine();
+  m.store(0, 1, 500);  // modified before the transaction
+  begin(0, 1000);
+  m.store(0, 1, 2000);
+  m.store(0, 2, 2100);  // not modified before
+  m.model().abort(CpuId(0), Cycles(5000), AbortCause::kExplicit);
+  EXPECT_EQ(m.load(1, 1, 20'000).data_ready.value, 20'100u);  // modified in CPU 0's L2
+  EXPECT_EQ(m.load(1, 2, 30'000).data_ready.value, 30'090u);  // clean there
+}
+
+// --- costs ---
+
+TEST_F(TransactionTest, CommitWaitsForItsCostTheDrainAndLoads) {
+  TestMachine& m = machine();
+  EXPECT_EQ(m.model().begin(CpuId(0), Cycles(1000), false).value, 1020u);
+  EXPECT_EQ(commit(0, 1020), 1045u);
+  begin(0, 2000);
+  m.store(0, 1, 2020);  // there at 2220
+  EXPECT_EQ(commit(0, 2194), 2220u);
+  begin(0, 3000);
+  m.store(0, 2, 3020);
+  EXPECT_EQ(commit(0, 3196), 3221u);
+  begin(0, 4000);
+  m.load(0, 3, 4020);
+  EXPECT_EQ(commit(0, 4030), 4220u);
+}
+
+TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  begin(0, 1010);
+  m.store(0, 2, 1100);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1100)).value, 1300u);
+  m.model().abort(CpuId(0), Cycles(1110), AbortCause::kExplicit);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1110)).value, 1200u);
+}
+
+TEST_F(TransactionTest, CountsTellCausesApart) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.model().abort(CpuId(0), Cycles(1100), AbortCause::kInterrupt);
+  begin(0, 2000, true);
+  EXPECT_TRUE(m.model().always_abort(CpuId(0)));
+  m.model().abort(CpuId(0), Cycles(2100), AbortCause::kCommitInAlwaysAbort);
+  begin(0, 3000);
+  EXPECT_FALSE(m.model().always_abort(CpuId(0)));
+  commit(0, 3100);
+  const CpuCounts& counts = m.counts(0);
+  EXPECT_EQ(counts.begins, 3u);
+  EXPECT_EQ(counts.always_abort_begins, 1u);
+  EXPECT_EQ(counts.commits, 1u);
+  EXPECT_EQ(counts.aborts[static_cast<unsigned>(AbortCause::kInterrupt)], 1u);
+  EXPECT_EQ(counts.aborts[static_cast<unsigned>(AbortCause::kCommitInAlwaysAbort)], 1u);
+}
+
+TEST_F(TransactionTest, SpuriousAbortsComeAtTheirRate) {
+  description_.transactions.spurious_aborts_per_million = 2000;
+  unsigned due = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    begin(0, 1000 * i);
+    due += machine().model().spurious_abort_due(CpuId(0), Cycles(1000 * i + 10));
+    EXPECT_FALSE(machine().model().spurious_abort_due(CpuId(0), Cycles(1000 * i + 20)));
+    commit(0, 1000 * i + 30);
+  }
+  EXPECT_GT(due, 140u);  // 200 expected, standard deviation 14
+  EXPECT_LT(due, 260u);
+}
+
+// --- epochs ---
+
+TEST_F(TransactionTest, AnEpochThatComesAgainFindsNoOldEntries) {
+  TestMachine& m = machine();
+  m.load(0, 1, 500);
+  begin(0, 1000);
+  m.load(0, 1, 1100);
+  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 1200, true));
+  EXPECT_TRUE(m.fast_path(0, 1, false));
+  const std::uint64_t epoch = m.filter(0).epoch;
+  EXPECT_NE(epoch, 0u);
+  commit(0, 1300);
+  for (int i = 0; i < 65534; ++i) {
+    begin(0, 2000);
+    EXPECT_NE(m.filter(0).epoch, epoch);
+    ASSERT_FALSE(m.fast_path(0, 1, false));
+    commit(0, 2100);
+  }
+  begin(0, 3000);
+  EXPECT_EQ(m.filter(0).epoch, epoch);
+  EXPECT_FALSE(m.fast_path(0, 1, false));
+}
+
+// --- always-abort options ---
+
+TEST_F(TransactionTest, AnAlwaysAbortTransactionCanBeMadeBlindToConflictsOnReads) {
+  description_.always_abort.detects_read_conflicts = false;
+  TestMachine& m = machine();
+  begin(0, 1000, true);
+  m.load(0, 1, 1100);
+  m.store(0, 2, 1200);
+  m.store(1, 1, 5000);
+  EXPECT_TRUE(running(0));
+  m.expect_sound();
+  m.load(1, 2, 6000);  // what it wrote must never be seen
+  EXPECT_FALSE(running(0));
+
+  begin(2, 10'000, false);  // ordinary ones see conflicts as always
+  m.load(2, 3, 11'000);
+  m.store(1, 3, 12'000);
+  EXPECT_FALSE(running(2));
+}
+
+TEST_F(TransactionTest, AnAlwaysAbortTransactionCanAbortWhenAReadLineLeavesL1) {
+  description_.always_abort.abort_on_read_eviction = ReadEviction::kL1;
+  for (const bool always_abort : {false, true}) {
+    const std::uint64_t first = always_abort ? 2 : 1;  // a set of its own
+    begin(0, 1000, always_abort);
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      EXPECT_EQ(machine().load(0, first + 64 * i, 2000 + 1000 * i).verdict, Verdict::kDone);
+    }
+    const Reply reply = machine().load(0, first + 64 * 8, 20'000);
+    EXPECT_EQ(reply.verdict, always_abort ? Verdict::kAborted : Verdict::kDone);
+    EXPECT_EQ(running(0), !always_abort);
+    if (running(0)) commit(0, 30'000);
+  }
+}
+
+TEST_F(TransactionTest, AnAlwaysAbortTransactionCanOutliveL3Evictions) {
+  for (const ReadEviction level : {ReadEviction::kL3, ReadEviction::kNever}) {
+    Description d = exact_description();
+    d.l3 = {640, 20, 50};
+    d.always_abort.abort_on_read_eviction = level;
+    TestMachine m(d);
+    m.model().begin(CpuId(0), Cycles(1000), true);
+    m.load(0, 5, 1500);
+    for (std::uint64_t line = 0; line < 15'000; ++line) m.load(1 + line % 3, 100 + line, 2000 + 1000 * line);
+    EXPECT_EQ(m.model().in_transaction(CpuId(0)), level == ReadEviction::kNever);
+    m.expect_sound();
+  }
+}
+
+}  // namespace
+}  // namespace elision::machine::testing
