@@ -68,18 +68,27 @@ class PrivateCache {
   const WayState& state(std::uint32_t slot) const { return states_[slot]; }
 
   /// Where a new line of `set` goes: the first empty way, else the first that the clock finds unused.
-  /// The way still holds its line.
-  std::uint32_t choose_victim(std::uint32_t set) {
+  /// The way still holds its line. `look(slot)` is called before a way's `used` bit is read.
+  template <class Look>
+  std::uint32_t choose_victim(std::uint32_t set, Look look) {
     const std::uint32_t first = set * ways_;
-    for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (empty(first + way)) return first + way;
+    for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
+      if (empty(slot)) return slot;
     }
+    std::uint32_t way = hands_[set];
     for (;;) {
-      const std::uint32_t slot = first + hands_[set];
-      hands_[set] = static_cast<std::uint8_t>(hands_[set] + 1u == ways_ ? 0 : hands_[set] + 1);
-      if (!(states_[slot].flags & kUsed)) return slot;
+      const std::uint32_t slot = first + way;
+      way = way + 1 == ways_ ? 0 : way + 1;
+      look(slot);
+      if (!(states_[slot].flags & kUsed)) {
+        hands_[set] = static_cast<std::uint8_t>(way);
+        return slot;
+      }
       states_[slot].flags = static_cast<std::uint16_t>(states_[slot].flags & ~kUsed);
     }
+  }
+  std::uint32_t choose_victim(std::uint32_t set) {
+    return choose_victim(set, [](std::uint32_t) {});
   }
 
   void put(std::uint32_t slot, LineAddr line, const WayState& state) {

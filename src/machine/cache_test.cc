@@ -86,18 +86,15 @@ TEST_F(CacheTest, TheFilterGivesBackUsedBitsBeforeAnEntryGoes) {
   EXPECT_TRUE(cache_.state(second).flags & kUsed);
 }
 
-TEST_F(CacheTest, CollectingASetTakesItsLinesAndNoOthers) {
-  auto filter = std::make_unique<Filter>();
-  const std::uint32_t in_set = insert(3 + 64 * 5);
-  const std::uint32_t elsewhere = insert(4 + 64 * 5);
-  for (const std::uint32_t slot : {in_set, elsewhere}) {
-    cache_.state(slot).flags = 0;
-    fast_path::remember(*filter, cache_, cache_.line(slot), slot, FilterEntry::kReadOnly);
-    filter->entry[cache_.line(slot).value & Filter::kIndexMask].used = 1;
-  }
-  fast_path::collect_set(*filter, cache_, 3);
-  EXPECT_TRUE(cache_.state(in_set).flags & kUsed);
-  EXPECT_FALSE(cache_.state(elsewhere).flags & kUsed);
+TEST_F(CacheTest, ReplacementLooksBeforeItReadsAUsedBit) {
+  for (std::uint64_t i = 0; i < 8; ++i) cache_.state(insert(i * 64)).flags = 0;
+  std::vector<std::uint32_t> looked;
+  const std::uint32_t victim = cache_.choose_victim(0, [&](std::uint32_t slot) {
+    looked.push_back(slot);
+    if (slot < 3) cache_.state(slot).flags |= kUsed;
+  });
+  EXPECT_EQ(victim, 3u);
+  EXPECT_EQ(looked, (std::vector<std::uint32_t>{0, 1, 2, 3}));
 }
 
 TEST_F(CacheTest, TheDirectoryTellsEveryLineFromEveryOther) {

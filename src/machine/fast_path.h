@@ -4,7 +4,7 @@
 // Invariant: an entry that is not empty names, by l1_slot, the L1 slot that holds its line. Therefore an
 // entry goes when its line leaves that slot, when its CPU loses the permission that it promises, and
 // when the line becomes hot. `used` bits are never lost: they move to the way before an entry goes, and
-// before a victim is chosen. Freestanding.
+// before replacement looks at the way. Freestanding.
 #pragma once
 
 #include "machine/cache.h"
@@ -19,14 +19,10 @@ inline void collect(FilterEntry& entry, PrivateCache& l1) {
   l1.state(entry.l1_slot).flags |= kUsed;
 }
 
-/// Moves the `used` bits of the entries of all lines in L1 set `set`.
-inline void collect_set(Filter& filter, PrivateCache& l1, std::uint32_t set) {
-  const std::uint32_t first = set * l1.ways();
-  for (std::uint32_t slot = first; slot != first + l1.ways(); ++slot) {
-    if (l1.empty(slot)) continue;
-    FilterEntry& entry = filter.entry[l1.line(slot).value & Filter::kIndexMask];
-    if (entry.tag != FilterEntry::kEmpty && entry.l1_slot == slot) collect(entry, l1);
-  }
+/// The entry for `line`, which is in L1 slot `slot`, or null.
+inline FilterEntry* find(Filter& filter, LineAddr line, std::uint32_t slot) {
+  FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
+  return entry.l1_slot == slot && entry.tag != FilterEntry::kEmpty ? &entry : nullptr;
 }
 
 inline void drop(FilterEntry& entry, PrivateCache& l1) {
@@ -36,8 +32,7 @@ inline void drop(FilterEntry& entry, PrivateCache& l1) {
 
 /// `line`, in L1 slot `slot`, is no longer open to the fast path.
 inline void forget(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_t slot) {
-  FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
-  if (entry.tag != FilterEntry::kEmpty && entry.l1_slot == slot) drop(entry, l1);
+  if (FilterEntry* entry = find(filter, line, slot)) drop(*entry, l1);
 }
 
 inline void forget_all(Filter& filter, PrivateCache& l1) {

@@ -125,6 +125,11 @@ struct Model::Impl {
     return const_cast<Impl*>(this)->cpu_at(core, thread);
   }
 
+  template <class Action>
+  void for_each_thread(unsigned home, Action action) {
+    for (unsigned id = home; id < cpu_count; id += cores_in_machine) action(cpu[id]);
+  }
+
   std::uint64_t hot_until(const Directory::Entry& entry) const {
     return entry.moved ? entry.last_transfer + description.coherence.hot_window_cycles : 0;
   }

@@ -9,11 +9,12 @@ namespace elision::machine {
 /// requester's own transaction has written: nothing has changed then but the clock hand.
 std::uint32_t Model::Impl::make_room_in_l1(const Request& request, Cpu& one) {
   PrivateCache& l1 = core[one.core].l1;
-  const std::uint32_t set = l1.set_of(request.line);
-  for (unsigned thread = 0; thread < description.topology.threads_per_core; ++thread) {
-    if (Cpu* sibling = cpu_at(one.core, thread)) fast_path::collect_set(*sibling->filter, l1, set);
-  }
-  const std::uint32_t slot = l1.choose_victim(set);
+  const std::uint32_t slot = l1.choose_victim(l1.set_of(request.line), [&](std::uint32_t examined) {
+    for_each_thread(one.core, [&](Cpu& sibling) {
+      FilterEntry* entry = fast_path::find(*sibling.filter, l1.line(examined), examined);
+      if (entry) fast_path::collect(*entry, l1);
+    });
+  });
   if (l1.empty(slot)) return slot;
   if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;
   if (!l1.empty(slot)) evict_from_l1(one.core, slot);
@@ -32,11 +33,10 @@ bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, s
     return (flags & who.mine(kTransactionRead)) && aborts_on_eviction_of_read_line(who, ReadEviction::kL1);
   };
   if (needs_it(one)) return false;
-  for (unsigned thread = 0; thread < description.topology.threads_per_core; ++thread) {
-    Cpu* sibling = cpu_at(one.core, thread);
-    if (!sibling || sibling == &one || !needs_it(*sibling)) continue;
-    abort_other(*sibling, AbortCause::kCapacity, old, request.cpu, request.now);
-  }
+  for_each_thread(one.core, [&](Cpu& sibling) {
+    if (&sibling == &one || !needs_it(sibling)) return;
+    abort_other(sibling, AbortCause::kCapacity, old, request.cpu, request.now);
+  });
   return true;
 }
 
@@ -64,9 +64,7 @@ std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, const WayStat
 }
 
 void Model::Impl::forget_in_filters(unsigned home, LineAddr line, std::uint32_t slot) {
-  for (unsigned thread = 0; thread < description.topology.threads_per_core; ++thread) {
-    if (Cpu* one = cpu_at(home, thread)) fast_path::forget(*one->filter, core[home].l1, line, slot);
-  }
+  for_each_thread(home, [&](Cpu& one) { fast_path::forget(*one.filter, core[home].l1, line, slot); });
 }
 
 }  // namespace elision::machine
