@@ -36,7 +36,7 @@ struct FilterEntry {
 static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, used) == 8);
 
 struct Filter {
-  static constexpr std::size_t kEntries = 512;
+  static constexpr std::size_t kEntries = 4096;
   static constexpr std::size_t kIndexMask = kEntries - 1;
 
   FilterEntry entry[kEntries];
