@@ -9,6 +9,7 @@
 
 #include "machine/description_toml.h"
 #include "vm/engine.h"
+#include "vm/kernel/hand_over.h"
 
 namespace elision::vm {
 namespace {
@@ -64,6 +65,12 @@ int run_virtual_machine(const Options& options, const std::string& program, cons
   request.arguments = argv;
   for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
   return start(options, request, ProcessOrigin{});
+}
+
+int resume_virtual_machine(int descriptor) {
+  Fallible<HandOver> handed = read_hand_over(descriptor);
+  if (!handed) return fail(handed.failure().message);
+  return start(handed->options, handed->program, handed->origin);
 }
 
 }  // namespace elision::vm
