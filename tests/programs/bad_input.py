@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input gets one line that names it, exit code 2, and leaves nothing behind.
+
+    bad_input.py BUILD
+"""
+
+import os
+import pathlib
+import struct
+import sys
+import tempfile
+import unittest
+
+from whole_programs import Elision, run
+
+BUILD = None
+
+
+def elf(machine=62, elf_class=2, kind=3):
+    """An ELF program's first bytes: an x86-64 one that says it has a segment where the file has none."""
+    header = b"\x7fELF" + bytes([elf_class, 1, 1]) + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 120, 120, 4096)
+    return header + segment
+
+
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        self.elision = Elision(BUILD)
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        (self.root / "temporary").mkdir()
+        (self.root / "here").mkdir()
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def file(self, name, content, mode=0o755):
+        path = self.root / name
+        path.write_bytes(content)
+        path.chmod(mode)
+        return path
+
+    def refused(self, words, *named):
+        """Checks that `words` are refused in one line with everything in `named`."""
+        here = self.root / "here"
+        ending = run([self.elision.binary, *words], cwd=here, environment={"TMPDIR": str(self.root / "temporary")})
+        self.assertEqual(ending.status, 2, ending)
+        self.assertEqual(ending.stdout, "", ending)
+        self.assertEqual(len(ending.stderr.splitlines()), 1, ending)
+        for name in named:
+            self.assertIn(name, ending.stderr)
+        self.assertEqual(list((self.root / "temporary").iterdir()), [])
+        self.assertEqual(list(here.iterdir()), [])
+
+    def refused_by_all(self, program, *named):
+        for verb in (["vm", "--stats", "s.json"], ["vm"], ["run", "--lock", "tatas"],
+                     ["compare", "--json", "c.json"], ["compare", "--machine", "xeon-e5-2697v4"]):
+            with self.subTest(verb=verb):
+                self.refused([*verb, "--", program], *named)
+
+    def test_names_that_do_not_exist(self):
+        cases = [
+            (["vmm"], "'vmm'", "'vm'"),
+            (["vm", "--machin", "x", "--", "true"], "--machin", "--machine"),
+            (["vm", "--machine", "xeon-e5-2697v5", "--", "true"], "xeon-e5-2697v5", "xeon-e5-2697v4"),
+            (["machines", "core-i7"], "core-i7", "core-i7-5960x"),
+            (["compare", "--machine", "nativ", "--", "true"], "nativ"),
+            (["vm", "--lock", "tatass", "--", "true"], "'tatass'", "'tatas'"),
+            (["run", "--lock", "htm-0", "--", "true"], "'htm-0'", "'htm-1"),
+            (["compare", "--locks", "pthread,tickets", "--", "true"], "'tickets'", "'ticket'"),
+            (["run", "--lock", "tatas", "--wait", "spim", "--", "true"], "'spim'", "'spin'"),
+            (["run", "--lock", "tatas", "--speculation", "runon", "--", "true"], "'runon'", "'run-on'"),
+            (["run", "--lock", "tatas", "--busy", "insid", "--", "true"], "'insid'", "'inside'"),
+        ]
+        for words, *named in cases:
+            with self.subTest(words=words):
+                self.refused(words, *named)
+
+    def test_values_that_are_no_numbers(self):
+        for words, *named in [
+            (["vm", "--cpus", "0", "--", "true"], "--cpus"),
+            (["vm", "--cpus", "19", "--", "true"], "--cpus 19"),
+            (["vm", "--seed", "x", "--", "true"], "--seed"),
+            (["vm", "--run-ahead", "-1", "--", "true"], "--run-ahead"),
+            (["compare", "--runs", "0", "--", "true"], "--runs"),
+            (["compare", "--timeout", "soon", "--", "true"], "--timeout"),
+            (["compare", "--threads", "1,,2", "--", "echo", "{threads}"], "--threads"),
+            (["compare", "--threads", "2", "--", "echo"], "{threads}"),
+            (["run", "--lock", "tatas", "--tries", "1.5", "--", "true"], "--tries"),
+        ]:
+            with self.subTest(words=words):
+                self.refused(words, *named)
+
+    def test_no_program(self):
+        for words in (["vm"], ["vm", "--"], ["run", "--lock", "tatas"], ["compare", "--runs", "1"]):
+            self.refused(words, "no program")
+        self.refused(["vm", "true"], "'true'", "'--'")
+
+    def test_missing_program(self):
+        self.refused_by_all("no-such-program", "'no-such-program'")
+        self.refused_by_all("/no/such/program", "'/no/such/program'")
+
+    def test_script_without_interpreter(self):
+        self.refused_by_all(self.file("script", b"#!/no/such/interpreter\n"), "script'", "'/no/such/interpreter'")
+        self.refused_by_all(self.file("plain", b"echo hello\n"), "plain'")
+
+    def test_file_that_is_no_program(self):
+        self.refused_by_all(self.file("text", b"x", 0o644), "text'", "not executable")
+        self.refused_by_all(self.file("empty", b""), "empty'")
+        self.refused_by_all(self.root, str(self.root), "directory")
+
+    def test_foreign_programs(self):
+        self.refused_by_all(self.file("narrow", elf(machine=3, elf_class=1)), "narrow'", "32-bit")
+        self.refused_by_all(self.file("foreign", elf(machine=183)), "foreign'", "another CPU")
+        self.refused_by_all(self.file("object", elf(kind=1)), "object'", "not a program")
+
+    def test_truncated_programs(self):
+        with open("/bin/ls", "rb") as file:
+            whole = file.read()
+        for size in (10, 63, 100, 5000, len(whole) // 2):
+            with self.subTest(size=size):
+                self.refused_by_all(self.file("short", whole[:size]), "short'", "truncated")
+
+    def test_machine_files(self):
+        built_in = run([self.elision.binary, "machines", "xeon-e5-2697v4"]).stdout
+        self.assertIn("l1d.", built_in)
+        source = pathlib.Path(__file__).parents[2] / "machines" / "xeon-e5-2697v4.toml"
+        good = source.read_text()
+        line = next(line for line in good.splitlines() if line.startswith("frequency_mhz"))
+        cases = {
+            "wrong-type": (good.replace(line, 'frequency_mhz = "fast"'), "frequency_mhz"),
+            "unknown-field": (good.replace(line, line + "\nfrequency_mzh = 3"), "frequency_mzh", "frequency_mhz"),
+            "missing-field": (good.replace(line, ""), "frequency_mhz"),
+            "no-toml": ("= =", ""),
+        }
+        for name, (text, *named) in cases.items():
+            file = self.file(name + ".toml", text.encode())
+            for words in (["vm", "--machine", file, "--", "true"], ["machines", file],
+                          ["compare", "--machine", file, "--", "true"]):
+                with self.subTest(name=name, words=words):
+                    self.refused(words, str(file), *named)
+        self.refused(["vm", "--machine", "/no/such.toml", "--", "true"], "/no/such.toml")
+
+    def test_metric(self):
+        self.refused(["compare", "--metric", "(", "--", "true"], "'('")
+        # What the first run tells takes a run: the estimate has not been printed yet.
+        self.refused(["compare", "--metric", "speed ([0-9]+)", "--json", "c.json", "--", "echo", "fast"],
+                     "'speed ([0-9]+)'", "echo")
+
+    def test_places_that_cannot_be_written(self):
+        self.refused(["vm", "--stats", "/no/such/place", "--", "true"], "/no/such/place")
+        self.refused(["vm", "--stats", ".", "--", "true"], "'.'")
+        self.refused(["compare", "--json", "/no/such/place", "--", "true"], "/no/such/place")
+
+    def test_supervised_guest_that_cannot_start_leaves_nothing(self):
+        # The program is fine, its loader is not there: found only once the supervisor has started.
+        program = bytearray(pathlib.Path("/bin/true").read_bytes())
+        at = program.find(b"/lib64/ld-linux-x86-64.so.2")
+        program[at:at + 6] = b"/lib00"
+        self.refused(["vm", "--stats", "s.json", "--", self.file("loaderless", bytes(program))], "/lib00")
+
+
+if __name__ == "__main__":
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

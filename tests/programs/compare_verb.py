@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`elision compare`, `elision run` and `elision vm` as a user sees them, with real programs.
+
+    compare_verb.py BUILD
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from whole_programs import Elision, run
+
+BUILD = None
+XEON = ["--machine", "xeon-e5-2697v4"]
+METRIC = ["--metric", "throughput: ([0-9.]+)"]
+
+
+class Verbs(unittest.TestCase):
+    def setUp(self):
+        self.elision = Elision(BUILD)
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        self.bench = [str(self.elision.workload("arraybench")), "--sections", "300", "--warmup", "5"]
+
+    def tearDown(self):
+        self.assertEqual([p.name for p in self.root.iterdir() if p.name.startswith("elision.")], [])
+        self.folder.cleanup()
+
+    def verb(self, *words, **how):
+        return run([self.elision.binary, *words], cwd=self.root, environment={"TMPDIR": str(self.root)}, **how)
+
+    def test_virtual_comparison_of_all_designs(self):
+        ending = self.verb("compare", *XEON, "--threads", "1,4", *METRIC, "--json", "c.json", "--", *self.bench,
+                           "--threads", "{threads}", "--writes", "100")
+        self.assertEqual(ending.status, 0, ending)
+        report = json.loads((self.root / "c.json").read_text())
+        self.assertEqual([block["threads"] for block in report["blocks"]], [1, 4])
+        for block in report["blocks"]:
+            self.assertIn(block["verdict"]["sentence"], ending.stdout)
+            rows = {row["design"]: row for row in block["rows"]}
+            self.assertEqual(list(rows), ["pthread", "tatas", "ticket", "htm-1", "htm-10", "tatas-aahtm",
+                                          "ticket-aahtm"])
+            self.assertEqual({row["state"] for row in rows.values()}, {"good"}, ending)
+            self.assertGreater(rows["htm-10"]["locks"]["commits"], 0)
+        self.assertGreater(rows["tatas-aahtm"]["locks"]["speculations"], 0)
+        self.assertEqual(sum(row["best"] for row in block["rows"]), 1)
+        self.assertEqual(len(report["runs"]), 2 * 7 * 3)
+        self.assertIn("runs", ending.stderr)  # the estimate
+        self.assertNotIn("\r", ending.stderr)  # no bar without a terminal
+
+    def test_virtual_comparison_is_the_same_every_time(self):
+        words = ("compare", *XEON, "--locks", "tatas,htm-10", "--runs", "2", "--", *self.bench, "--threads", "4")
+        self.assertEqual(self.verb(*words).stdout, self.verb(*words).stdout)
+
+    def test_programs_started_by_the_program_are_counted(self):
+        command = " ".join(self.bench) + " --threads 2; true"
+        ending = self.verb("compare", *XEON, "--locks", "htm-10", "--runs", "1", "--json", "c.json", "--",
+                           "bash", "-c", command)
+        report = json.loads((self.root / "c.json").read_text())
+        self.assertGreater(report["blocks"][0]["rows"][1]["locks"]["commits"], 0, ending)
+
+    def test_program_without_locks(self):
+        ending = self.verb("compare", *XEON, "--", "ls", "/")
+        self.assertEqual(ending.stdout.count("\n"), 1, ending)
+        self.assertIn("took no lock", ending.stdout)
+
+    def test_design_that_breaks_the_program_cannot_win(self):
+        script = "test $ELISION_LOCK != tatas || exit 3; test $ELISION_LOCK != htm-1 || echo more; " + \
+                 " ".join(self.bench) + " --threads 2"
+        ending = self.verb("compare", *XEON, "--locks", "tatas,htm-1,htm-10", "--runs", "2", "--", "bash", "-c", script)
+        lines = {line.split()[0]: line for line in ending.stdout.splitlines() if line[:1] in " *"}
+        self.assertIn("exit code 3", lines["tatas"])
+        self.assertIn("printed something else", lines["htm-1"])
+
+    def test_design_that_hangs_is_given_up(self):
+        script = "test $ELISION_LOCK != tatas || sleep 1000; " + " ".join(self.bench)
+        ending = self.verb("compare", "--machine", "native", "--locks", "tatas,ticket", "--timeout", "5", "--", "bash",
+                           "-c", script)
+        self.assertIn("did not end within 5 s", ending.stdout)
+
+    def test_interrupt_prints_what_is_done(self):
+        words = [self.elision.binary, "compare", *XEON, "--runs", "1000", "--locks", "tatas", "--", *self.bench]
+        process = subprocess.Popen(words, cwd=self.root, env={**os.environ, "TMPDIR": str(self.root)}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stderr.readline()  # the estimate: the first run is done
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate()
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("Stopped early.", output)
+        self.assertIn("pthread", output)
+
+    def test_interrupted_machine_leaves_no_directory(self):
+        words = [self.elision.binary, "vm", "--stats", "s.json", "--", "bash", "-c", "echo started; sleep 1000"]
+        process = subprocess.Popen(words, cwd=self.root, env={**os.environ, "TMPDIR": str(self.root)}, text=True,
+                                   stdout=subprocess.PIPE)
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        process.stdout.close()
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+
+    def test_statistics_of_several_processes(self):
+        ending = self.verb("vm", "--stats", "s.json", "--", "bash", "-c", "cat /dev/null; (exit 4); exit 6")
+        self.assertEqual(ending.status, 6)
+        statistics = json.loads((self.root / "s.json").read_text())
+        self.assertGreaterEqual(len(statistics["processes"]), 3)
+        total = sum(process["instructions"] for process in statistics["processes"])
+        self.assertEqual(statistics["totals"]["instructions"], total)
+
+    def test_arguments_of_the_program_are_its_own(self):
+        for verb in (["vm"], ["run", "--lock", "tatas"]):
+            ending = self.verb(*verb, "--", "echo", "--lock", "--", "-h", "--version")
+            self.assertEqual(ending.stdout, "--lock -- -h --version\n")
+
+    def test_run_preloads_in_front_and_passes_on_the_ending(self):
+        ending = run([self.elision.binary, "run", "--lock", "ticket", "--wait", "spin", "--", "bash", "-c",
+                      'echo "$ELISION_LOCK $ELISION_WAIT $LD_PRELOAD"; exit 9'],
+                     environment={"LD_PRELOAD": str(self.elision.build / "lib" / "libelision.so") + ":"})
+        self.assertEqual(ending.status, 9)
+        self.assertIn("ticket spin ", ending.stdout)
+        killed = self.verb("run", "--lock", "tatas", "--", "bash", "-c", "kill -USR1 $$")
+        self.assertEqual(killed.status, -signal.SIGUSR1)
+
+    def test_glibc_elides_by_itself_on_the_virtual_machine(self):
+        if not sys.platform.startswith("linux") or tuple(map(int, os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+                                                              .split("."))) >= (2, 43):
+            self.skipTest("glibc has had no elision since 2.43")
+        _, totals = self.elision.totals(["env", "GLIBC_TUNABLES=glibc.elision.enable=1", *self.bench, "--threads", "2"])
+        self.assertGreater(totals["commits"], 0)
+
+
+if __name__ == "__main__":
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A seed decides everything: output, virtual time and every statistic, to the byte.
+
+    same_seed.py BUILD repeat      a second run, and one without the host's address randomisation, agree
+    same_seed.py BUILD fast-path   a run without the fast path agrees
+
+With another seed the statistics must differ, or this test could not fail.
+"""
+
+import pathlib
+import shutil
+import sys
+import tempfile
+
+from whole_programs import Elision, run
+
+NO_RANDOMISATION = ["setarch", "-R"] if shutil.which("setarch") else []
+
+
+def statistics(elision, words, options, prefix=()):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "statistics.json"
+        ending = run([*prefix, elision.binary, "vm", *options, "--stats", file, "--", *words])
+        return ending.status, ending.stdout, file.read_text()
+
+
+def variants(elision, mode, words, options):
+    """What must agree with the first run, by name."""
+    if mode == "fast-path":
+        return {"without the fast path": statistics(elision, words, [*options, "--no-fast-path"])}
+    return {
+        "the same seed again": statistics(elision, words, options),
+        "without address randomisation": statistics(elision, words, options, NO_RANDOMISATION),
+    }
+
+
+def first_difference(one, other):
+    for left, right in zip(one.splitlines(), other.splitlines()):
+        if left != right:
+            return f"{left.strip()} and {right.strip()}"
+    return "their lengths"
+
+
+def check(elision, mode, name, words, options):
+    first = statistics(elision, words, ["--seed", 5, *options])
+    for what, other in variants(elision, mode, words, ["--seed", 5, *options]).items():
+        for part, one, two in zip(("status", "output", "statistics"), first, other):
+            if one != two:
+                print(f"{name}: {what}: {part} differs: {first_difference(str(one), str(two))}")
+                return 1
+    if statistics(elision, words, ["--seed", 6, *options])[2] == first[2]:
+        print(f"{name}: another seed gives the same statistics")
+        return 1
+    return 0
+
+
+def main():
+    elision, mode = Elision(sys.argv[1]), sys.argv[2]
+    bench = [elision.workload("arraybench"), "--threads", 8, "--sections", 400, "--contention", "high"]
+    cases = [(design, bench, ["--lock", design]) for design in ("pthread", "ticket", "htm-10", "tatas-aahtm")]
+    cases += [("spinning", bench, ["--lock", "ticket-aahtm", "--wait", "spin"]),
+              ("python3", ["python3", "-c", "import random, time; print(random.random(), id([]), time.time())"], []),
+              ("sort", ["sort", "--parallel=4", "-R", "/etc/passwd"], [])]
+    return max([check(elision, mode, *case) for case in cases])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
