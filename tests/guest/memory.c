@@ -34,16 +34,18 @@ static void test_mappings(void) {
          munmap((void*)(uintptr_t)(d + kPage), kPage));
   char* fixed = (char*)0x600000000000;
   printf("fixed: %d\n", map(fixed, 2 * kPage, MAP_FIXED) == fixed);
-  printf("not replaced: %d %d\n", map(fixed, kPage, MAP_FIXED_NOREPLACE) == MAP_FAILED, errno == EEXIST);
+  printf("not replaced: %d\n", map(fixed, kPage, MAP_FIXED_NOREPLACE) == MAP_FAILED && errno == EEXIST);
   printf("hint taken: %d\n", map((char*)0x610000000000, kPage, 0) == (char*)0x610000000000);
   printf("hint in use: %d\n", map(fixed, kPage, 0) != fixed);
-  printf("misaligned: %d %d\n", map(fixed + 1, kPage, MAP_FIXED) == MAP_FAILED, errno == EINVAL);
-  printf("nothing: %d %d\n", map(NULL, 0, 0) == MAP_FAILED, errno == EINVAL);
-  printf("unmapped: mprotect %d %d\n", mprotect((void*)0x620000000000, kPage, PROT_READ), errno == ENOMEM);
+  printf("misaligned: %d\n", map(fixed + 1, kPage, MAP_FIXED) == MAP_FAILED && errno == EINVAL);
+  printf("nothing: %d\n", map(NULL, 0, 0) == MAP_FAILED && errno == EINVAL);
+  printf("unmapped: mprotect %d\n",
+         mprotect((void*)0x620000000000, kPage, PROT_READ) == -1 && errno == ENOMEM);
   char* large = map(NULL, 1ul << 33, MAP_NORESERVE);
   large[1ul << 32] = 1;
   printf("8 GB: %d\n", large[1ul << 32] + large[5]);
-  printf("dropped: %d %d\n", madvise(large, 1ul << 33, MADV_DONTNEED), large[1ul << 32]);
+  const int dropped = madvise(large, 1ul << 33, MADV_DONTNEED);
+  printf("dropped: %d %d\n", dropped, large[1ul << 32]);
 }
 
 static void test_file(void) {
@@ -73,7 +75,8 @@ static void test_break(void) {
 
 static void test_random(void) {
   unsigned char a[300], b[300];
-  printf("getrandom %zd %zd\n", getrandom(a, sizeof a, 0), getrandom(b, 1, GRND_NONBLOCK));
+  const ssize_t all = getrandom(a, sizeof a, 0), one = getrandom(b, 1, GRND_NONBLOCK);
+  printf("getrandom %zd %zd\n", all, one);
   (void)!getrandom(b, sizeof b, 0);
   printf("differ %d\n", memcmp(a, b, sizeof a) != 0);
 }

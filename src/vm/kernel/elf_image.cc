@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace elision::vm {
 namespace {
@@ -135,7 +136,7 @@ std::uint64_t address_of_headers(const ElfImage& image, std::uint64_t bias) {
 }  // namespace
 
 OpenFile& OpenFile::operator=(OpenFile&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
+  OpenFile old(std::exchange(descriptor_, std::exchange(other.descriptor_, -1)));
   return *this;
 }
 

@@ -102,10 +102,6 @@ void set_host_mask(SignalSet mask) {
   host_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<std::uint64_t>(&mask), 0, sizeof mask);
 }
 
-void set_host_mask_of(SignalSet which, SignalSet mask) {
-  set_host_mask({(get_host_mask().bits & ~which.bits) | (mask.bits & which.bits)});
-}
-
 void die_by_host_signal(int signal) {
   SignalAction host;  // SIG_DFL
   host_call(SYS_rt_sigaction, signal, reinterpret_cast<std::uint64_t>(&host), 0, sizeof(SignalSet));

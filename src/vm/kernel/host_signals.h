@@ -35,8 +35,6 @@ void clear_host_signals();
 
 SignalSet get_host_mask();
 void set_host_mask(SignalSet mask);
-/// Changes the host mask for the signals in `which` alone.
-void set_host_mask_of(SignalSet which, SignalSet mask);
 
 /// Ends the host process by `signal`, with the status and core of that signal.
 [[noreturn]] void die_by_host_signal(int signal);

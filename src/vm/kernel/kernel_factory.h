@@ -20,8 +20,9 @@ namespace elision::vm {
 
 class GuestKernel : public Kernel {
  public:
-  /// Maps `program`; `environment` is the caller's, LD_PRELOAD of the options is added here.
-  virtual Fallible<GuestState> load(const CheckedProgram& program, std::vector<std::string> environment) = 0;
+  /// Maps `program` and closes its files; `environment` is the caller's, LD_PRELOAD of the options is
+  /// added here.
+  virtual Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) = 0;
   /// Makes `thread` the process's first: gives it its number and the signal mask that the host process
   /// was started with.
   virtual void adopt_main(Thread& thread) = 0;

@@ -42,11 +42,13 @@ class LinuxKernel final : public GuestKernel {
               const ProcessOrigin& origin)
       : process_(services, options, identity, origin) {}
 
-  Fallible<GuestState> load(const CheckedProgram& program, std::vector<std::string> environment) override {
+  Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
     auto loaded =
         load_program(process_.memory, process_.services, program,
                      with_preload(std::move(environment), process_.options.preload), process_.identity);
     if (!loaded) return loaded.failure();
+    program.image.file = OpenFile();
+    program.interpreter.clear();
     process_.executable = loaded->executable;
     process_.arguments = loaded->arguments;
     process_.environment = std::move(environment);
@@ -81,17 +83,20 @@ class LinuxKernel final : public GuestKernel {
     const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
-    if (outcome == SyscallOutcome::kReturn) {
-      announce_result(call, static_cast<long>(registers[kRax]));
-      settle_signals(self);
-    }
+    if (outcome == SyscallOutcome::kReturn) announce_result(call, static_cast<long>(registers[kRax]));
+    if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
     return outcome;
   }
 
   void deliver_signals(Thread& thread) override { deliver_pending(process_, *thread.kernel, std::nullopt); }
 
   void fault(Thread& thread, int, const siginfo_t& info) override {
-    force_signal(process_, *thread.kernel, info);
+    siginfo_t exact = info;
+    // The engine finds code that it may not execute; only here is known whether anything is mapped there.
+    const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
+    if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && process_.memory.regions().find(address))
+      exact.si_code = SEGV_ACCERR;
+    force_signal(process_, *thread.kernel, exact);
   }
 
   bool wait_for_event(std::optional<Nanoseconds> timer) override { return wait_while_idle(process_, timer); }

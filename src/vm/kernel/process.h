@@ -26,6 +26,12 @@ struct PosixTimer {
   int thread = 0;
 };
 
+/// A descriptor made by timerfd_create.
+struct DescriptorTimer {
+  int clock = 0;
+  int own_descriptor = -1;  // the same eventfd, ours: the guest's number may be closed and reused
+};
+
 struct Process {
   Process(EngineServices& engine, const Options& process_options, const MachineIdentity& machine,
           const ProcessOrigin& process_origin)
@@ -46,7 +52,7 @@ struct Process {
   VirtualTimers timers;
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
-  std::map<int, int> descriptor_timers;  // timerfd descriptors and their clocks
+  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by the guest's descriptor
 
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   Nanoseconds ended_threads_cpu_time = 0;

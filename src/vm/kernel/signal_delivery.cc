@@ -197,11 +197,12 @@ void mirror_action(Process& process, int signal) {
   set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags & SA_NOCLDWAIT);
 }
 
-void set_blocked(Process&, KernelThread& thread, SignalSet blocked) {
+void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {
   blocked.bits &= ~kNeverBlocked.bits;
   const std::uint64_t changed = (blocked.bits ^ thread.blocked.bits) & kStopSignals.bits;
   thread.blocked = blocked;
-  if (changed != 0) set_host_mask_of(kStopSignals, blocked);
+  // A vfork child keeps everything blocked in the host until it execs.
+  if (changed != 0 && process.inside_vfork == nullptr) set_host_mask({blocked.bits & kStopSignals.bits});
 }
 
 void die_by_signal(Process& process, int signal) {

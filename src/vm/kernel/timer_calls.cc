@@ -4,18 +4,22 @@
 // run with the machine's time.
 #include "vm/kernel/timer_calls.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "vm/kernel/guest_memory.h"
+#include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/system_calls.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
 
@@ -103,6 +107,15 @@ void forget_expiries(int descriptor) {
 }
 
 VirtualTimers::Key descriptor_key(const Call& call) { return kDescriptorTimers + call.arguments[0]; }
+
+/// The guest gives up `descriptor`.
+void forget_descriptor(Process& process, int descriptor) {
+  const auto timer = process.descriptor_timers.find(descriptor);
+  if (timer == process.descriptor_timers.end()) return;
+  process.timers.remove(kDescriptorTimers + static_cast<unsigned>(descriptor));
+  close(timer->second.own_descriptor);
+  process.descriptor_timers.erase(timer);
+}
 
 }  // namespace
 
@@ -198,7 +211,10 @@ SyscallOutcome sys_timerfd_create(Call& call) {
       !read_clock(call.process, call.self, call.integer(0)))
     return call.finish(-EINVAL);
   const long descriptor = host_call(SYS_eventfd2, 0, call[1]);
-  if (descriptor >= 0) call.process.descriptor_timers[static_cast<int>(descriptor)] = call.integer(0);
+  if (descriptor < 0) return call.finish(descriptor);
+  const int number = static_cast<int>(descriptor);
+  const int own = fcntl(number, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
+  call.process.descriptor_timers[number] = {call.integer(0), own};
   return call.finish(descriptor);
 }
 
@@ -206,18 +222,29 @@ SyscallOutcome sys_timerfd_settime(Call& call) {
   const int descriptor = call.integer(0);
   const auto timer = call.process.descriptor_timers.find(descriptor);
   if (timer == call.process.descriptor_timers.end()) return call.finish(-EINVAL);
-  const LoadedSetting next = load_setting(call, call[2], (call[1] & TFD_TIMER_ABSTIME) != 0, timer->second);
+  const LoadedSetting next =
+      load_setting(call, call[2], (call[1] & TFD_TIMER_ABSTIME) != 0, timer->second.clock);
   if (next.error != 0) return call.finish(next.error);
   if (call[3] != 0 && !store_setting(call, call[3], descriptor_key(call))) return call.finish(-EFAULT);
   forget_expiries(descriptor);
   call.process.timers.set(call.services(), descriptor_key(call), next.setting,
-                          [descriptor] { count_expiry(descriptor); });
+                          [own = timer->second.own_descriptor] { count_expiry(own); });
   return call.finish(0);
 }
 
 SyscallOutcome sys_timerfd_gettime(Call& call) {
   if (!call.process.descriptor_timers.contains(call.integer(0))) return call.finish(-EINVAL);
   return call.finish(store_setting(call, call[1], descriptor_key(call)) ? 0 : -EFAULT);
+}
+
+SyscallOutcome sys_close(Call& call) {
+  forget_descriptor(call.process, call.integer(0));
+  return pass_through(call);
+}
+
+SyscallOutcome sys_dup2(Call& call) {
+  if (call[0] != call[1]) forget_descriptor(call.process, call.integer(1));
+  return pass_through(call);
 }
 
 }  // namespace elision::vm
