@@ -50,7 +50,7 @@ class BlockAnalysis {
     if (!reference.empty()) reference_ = reference.front();
     std::vector<std::string> outputs;
     for (const Sample* sample : reference) outputs.push_back(comparable_output(*sample));
-    if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs);
+    if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs, plan.uses_metric());
   }
 
   Row row(const std::string& design) const {

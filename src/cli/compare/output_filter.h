@@ -8,7 +8,8 @@
 //  - a line that varied only in its numbers must be the same but for its numbers;
 //  - a line that varied otherwise is not compared;
 //  - if even the number of lines varied, nothing is compared.
-// With one reference run nothing is known about variation, and all numbers may differ.
+// All numbers may differ if there is one reference run, which says nothing of variation, and if the program
+// measures itself: then it probably runs for a fixed time, and what it counts depends on the design.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ namespace elision::cli::compare {
 
 class OutputFilter {
  public:
-  /// Learns from the reference runs' outputs; there must be at least one.
-  explicit OutputFilter(const std::vector<std::string>& references);
+  /// Learns from the reference runs' outputs; there must be at least one. `measures_itself`: see above.
+  OutputFilter(const std::vector<std::string>& references, bool measures_itself);
 
   /// Nothing if `output` is what the reference design prints, else what differs, as part of a sentence.
   std::optional<std::string> difference(const std::string& output) const;
