@@ -101,7 +101,7 @@ void Engine::install_stubs() {
   attach_stub = emit_permanent_exit(out, exits[2], ExitReason::kAttach);
 }
 
-std::string Engine::run_program(const CheckedProgram& program, std::vector<std::string> environment,
+std::string Engine::run_program(CheckedProgram& program, std::vector<std::string> environment,
                                 const MachineIdentity& identity, const ProcessOrigin& origin) {
   program_ = program.path;
   kernel_ = make_kernel(*this, options_, identity, origin);

@@ -55,7 +55,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
 
   /// Loads `program` and runs it; the process ends when the guest does. Returns an error only if the
   /// program could not be loaded.
-  std::string run_program(const CheckedProgram& program, std::vector<std::string> environment,
+  std::string run_program(CheckedProgram& program, std::vector<std::string> environment,
                           const MachineIdentity& identity, const ProcessOrigin& origin);
 
   // EngineServices

@@ -12,6 +12,8 @@
 
 #include "vm/code_cache.h"
 #include "vm/core.h"
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_signals.h"
 #include "vm/stubs.h"
 
 namespace elision::vm {
@@ -49,6 +51,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     registers[REG_RIP] = reinterpret_cast<greg_t>(elision_copy_line_failed);
     return;
   }
+  if (info->si_code <= 0) return record_host_signal(*info, context);  // somebody sent it
+  if (recover_guest_access(static_cast<ucontext_t*>(context))) return;
   if (in_translated_code(rip)) {
     last_fault = *info;
     leave_to_engine(*current_core(), registers);
