@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whole-program tests: small programs run with the library preloaded.
+find_package(Threads REQUIRED)
+
+add_library(early_locker SHARED test_programs/early_locker.cc)
+set_target_properties(early_locker PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_executable(preload_semantics_test semantics_test.cc)
+# The last one linked is initialised first.
+target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads early_locker)
+set_target_properties(preload_semantics_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
+add_test(NAME preload_semantics/glibc COMMAND preload_semantics_test)
+foreach(design pthread tatas ticket htm-1 htm-10 tatas-aahtm ticket-aahtm)
+  foreach(wait park spin)
+    foreach(variant default paper)
+      set(name preload_semantics/${design}-${wait}-${variant})
+      add_test(NAME ${name} COMMAND preload_semantics_test)
+      set(environment
+        "LD_PRELOAD=$<TARGET_FILE:elision_preload>" ELISION_LOCK=${design} ELISION_WAIT=${wait}
+        ELISION_RTM_ALWAYS_ABORT=1)
+      if(variant STREQUAL paper)
+        list(APPEND environment ELISION_BUSY=inside ELISION_MIN_DIST=1 ELISION_SPECULATION=abort-at-unlock)
+      endif()
+      set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 300)
+    endforeach()
+  endforeach()
+endforeach()
+
+add_executable(preload_worker test_programs/worker.cc)
+target_link_libraries(preload_worker PRIVATE Threads::Threads)
+set_target_properties(preload_worker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+elision_test(preload_counters_test SOURCES counters_test.cc LIBRARIES elision_htm)
+target_compile_definitions(preload_counters_test PRIVATE
+  ELISION_TEST_LIBRARY="$<TARGET_FILE:elision_preload>"
+  ELISION_TEST_LIBRARY_NOSUBSCRIPTION="$<TARGET_FILE:elision_preload_nosubscription>"
+  ELISION_TEST_WORKER="$<TARGET_FILE:preload_worker>")
+add_dependencies(preload_counters_test elision_preload elision_preload_nosubscription preload_worker)
+
+add_test(NAME preload_links COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_links.sh $<TARGET_FILE:elision_preload>)

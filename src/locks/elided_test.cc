@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy of htm-N as a table: how transactions end in, what the lock does out; then nested locks,
+// and subscription on the CPU where RTM is live.
+#include "locks/elided.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "htm/cpu.h"
+#include "htm/rtm.h"
+#include "htm/scripted.h"
+#include "locks/designs_for_test.h"
+
+namespace elision::locks::test {
+namespace {
+
+using abi::AbortCause;
+using htm::Scripted;
+using htm::Status;
+using Lock = Elided<Scripted, Spin>;
+
+constexpr Status kRuns{Status::kStarted};
+constexpr Status kConflict{Status::kConflictBit | Status::kRetryBit};
+constexpr Status kCapacity{Status::kCapacityBit};
+constexpr Status kInterrupt{0};
+constexpr Status kBusy = Status::explicit_abort(htm::kCodeLockBusy);
+constexpr Status kNestedBusy = Status::explicit_abort(htm::kCodeNestedBusy);
+constexpr Status kGiveUp = Status::explicit_abort(htm::kCodeGiveUp);
+
+std::uint64_t aborts(const Thread& thread, AbortCause cause) {
+  return thread.counters.aborts[static_cast<std::size_t>(cause)];
+}
+
+struct Row {
+  const char* name;
+  std::uint32_t tries;
+  std::vector<Status> script;
+  Entry entry;
+  std::uint64_t begun;
+  std::uint64_t fallbacks;
+};
+
+void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+
+class Policy : public ::testing::TestWithParam<Row> {
+ protected:
+  void SetUp() override { Scripted::reset(); }
+};
+
+TEST_P(Policy, AbortSequenceInActionOut) {
+  const Row& row = GetParam();
+  for (const Status status : row.script) Scripted::script.steps.push_back({status});
+  std::atomic<int> word{0};
+  Thread me;
+  me.parameters.tries = row.tries;
+  EXPECT_EQ(Lock::enter(word, me.transaction, me.parameters, me.recorder(), nullptr), row.entry);
+  EXPECT_EQ(Scripted::script.begun, row.begun);
+  EXPECT_EQ(me.counters.fallbacks, row.fallbacks);
+  EXPECT_EQ(word, row.entry == Entry::kHolding ? kHeld : kFree);
+  EXPECT_TRUE(Lock::leave(word, me.transaction));
+  EXPECT_EQ(Scripted::script.committed, row.entry == Entry::kElided ? 1u : 0u);
+  EXPECT_EQ(me.counters.commits + me.counters.fallbacks, 1u);
+  EXPECT_EQ(word, kFree);
+  EXPECT_FALSE(me.transaction.inside());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Policy,
+    ::testing::Values(
+        Row{"starts at once", 1, {kRuns}, Entry::kElided, 1, 0},
+        Row{"one try, conflict", 1, {kConflict}, Entry::kHolding, 1, 1},
+        Row{"one try, capacity", 1, {kCapacity}, Entry::kHolding, 1, 1},
+        Row{"one try, interrupt", 1, {kInterrupt}, Entry::kHolding, 1, 1},
+        Row{"one try, nested lock busy", 1, {kNestedBusy}, Entry::kHolding, 1, 1},
+        Row{"a busy lock uses up no try", 1, {kBusy, kBusy, kBusy, kRuns}, Entry::kElided, 4, 0},
+        Row{"busy, then conflict", 1, {kBusy, kConflict}, Entry::kHolding, 2, 1},
+        Row{"ten tries, the last one runs", 10, std::vector<Status>(9, kConflict), Entry::kElided, 10, 0},
+        Row{"ten tries, none runs", 10, std::vector<Status>(10, kConflict), Entry::kHolding, 10, 1},
+        Row{"every cause uses up a try",
+            4,
+            {kConflict, kCapacity, kInterrupt, kNestedBusy},
+            Entry::kHolding,
+            4,
+            1},
+        Row{"giving up falls back at once", 10, {kGiveUp}, Entry::kHolding, 1, 1},
+        Row{"giving up after a conflict", 10, {kConflict, kGiveUp}, Entry::kHolding, 2, 1}));
+
+class ElidedScripted : public ::testing::Test {
+ protected:
+  void SetUp() override { Scripted::reset(); }
+  std::atomic<int> word_{0};
+  Thread me_;
+
+  Entry enter(std::atomic<int>& word) {
+    if (me_.transaction.inside()) return Lock::enter_further(word, me_.transaction);
+    return Lock::enter(word, me_.transaction, me_.parameters, me_.recorder(), nullptr);
+  }
+};
+
+TEST_F(ElidedScripted, EveryCauseIsCounted) {
+  me_.parameters.tries = 5;
+  for (const Status status : {kConflict, kCapacity, kInterrupt, kNestedBusy, kBusy, kGiveUp}) {
+    Scripted::script.steps.push_back({status});
+  }
+  EXPECT_EQ(enter(word_), Entry::kHolding);
+  EXPECT_EQ(aborts(me_, AbortCause::kConflict), 1u);
+  EXPECT_EQ(aborts(me_, AbortCause::kCapacity), 1u);
+  EXPECT_EQ(aborts(me_, AbortCause::kOther), 1u);
+  EXPECT_EQ(aborts(me_, AbortCause::kLockBusy), 2u);
+  EXPECT_EQ(aborts(me_, AbortCause::kExplicit), 1u);
+  EXPECT_GT(me_.counters.longest_wait_ticks, 0u);
+  EXPECT_EQ(me_.counters.longest_wait_ticks, me_.counters.wait_ticks);
+}
+
+TEST_F(ElidedScripted, ALockTakenBeforeItsSubscriptionIsSeenAndCostsNoTry) {
+  me_.parameters.tries = 1;
+  // Someone takes the lock between our look and the start of the transaction, and frees it later on.
+  Scripted::script.steps.push_back({kRuns, [&] { word_ = kHeld; }});
+  std::thread holder([&] {
+    while (word_ != kHeld) std::this_thread::yield();
+    word_ = kFree;
+  });
+  EXPECT_EQ(enter(word_), Entry::kElided);
+  holder.join();
+  EXPECT_EQ(Scripted::script.begun, 2u);
+  EXPECT_EQ(Scripted::script.aborted_by_itself, 1u);
+  EXPECT_EQ(aborts(me_, AbortCause::kLockBusy), 1u);
+  Lock::leave(word_, me_.transaction);
+}
+
+struct InsideRow {
+  bool busy_counts;
+  Entry entry;
+};
+
+TEST_F(ElidedScripted, AnAbortOutOfTheInsideLoopCountsOnlyIfAskedTo) {
+  for (const InsideRow row : {InsideRow{false, Entry::kElided}, InsideRow{true, Entry::kHolding}}) {
+    Scripted::reset();
+    Thread me;
+    me.parameters.tries = 1;
+    me.parameters.busy_inside = true;
+    me.parameters.busy_counts = row.busy_counts;
+    word_ = kHeld;
+    // While it loops inside, the holder's release aborts the transaction.
+    Scripted::script.steps.push_back({kConflict, [&] { word_ = kFree; }});
+    EXPECT_EQ(Lock::enter(word_, me.transaction, me.parameters, me.recorder(), nullptr), row.entry);
+    EXPECT_EQ(me.counters.busy, 1u);
+    Lock::leave(word_, me.transaction);
+  }
+}
+
+TEST_F(ElidedScripted, CommitsWhenTheLastOfSeveralLocksIsReleasedInAnyOrder) {
+  std::atomic<int> second{0}, third{0};
+  EXPECT_EQ(enter(word_), Entry::kElided);
+  EXPECT_EQ(enter(second), Entry::kElided);
+  EXPECT_EQ(enter(third), Entry::kElided);
+  EXPECT_EQ(Scripted::script.begun, 1u);
+  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+  EXPECT_TRUE(Lock::leave(third, me_.transaction));
+  EXPECT_EQ(Scripted::script.committed, 0u);
+  EXPECT_TRUE(Lock::leave(second, me_.transaction));
+  EXPECT_EQ(Scripted::script.committed, 1u);
+}
+
+TEST_F(ElidedScripted, AFurtherLockThatIsHeldEndsTheTransaction) {
+  std::atomic<int> second{kHeld};
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  try {
+    enter(second);
+    FAIL() << "the transaction went on beside the holder of the second lock";
+  } catch (const Scripted::AbortedByItself& aborted) {
+    EXPECT_EQ(aborted.code, htm::kCodeNestedBusy);
+  }
+}
+
+TEST_F(ElidedScripted, TryLockInsideSaysBusyForAHeldLockAndOwnForItsOwn) {
+  std::atomic<int> second{kHeld}, third{0};
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  EXPECT_EQ(Lock::try_enter_further(second, me_.transaction), Entry::kBusy);
+  EXPECT_EQ(Lock::try_enter_further(word_, me_.transaction), Entry::kOwn);
+  EXPECT_EQ(Lock::try_enter_further(third, me_.transaction), Entry::kElided);
+  EXPECT_EQ(enter(third), Entry::kOwn) << "the second lock of a normal mutex is the caller's to judge";
+}
+
+TEST_F(ElidedScripted, MoreLocksThanTheContextHoldsGiveUp) {
+  std::vector<std::atomic<int>> words(TransactionContext::kMostLocks + 1);
+  for (std::uint32_t i = 0; i < TransactionContext::kMostLocks; ++i)
+    ASSERT_EQ(enter(words[i]), Entry::kElided);
+  EXPECT_THROW(enter(words.back()), Scripted::AbortedByItself);
+}
+
+TEST_F(ElidedScripted, ALockHeldSinceBeforeMayBeReleasedInside) {
+  std::atomic<int> earlier{kHeld};
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  EXPECT_TRUE(Lock::leave(earlier, me_.transaction));
+  EXPECT_EQ(earlier, kFree);
+  EXPECT_EQ(Scripted::script.committed, 0u);
+  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+  EXPECT_EQ(Scripted::script.committed, 1u);
+}
+
+TEST_F(ElidedScripted, WhatNeedsTheKernelOrAReportHappensOutside) {
+  std::atomic<int> with_sleepers{kHeldWithSleepers}, free{0};
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  EXPECT_THROW(Lock::leave(with_sleepers, me_.transaction), Scripted::AbortedByItself);
+  EXPECT_EQ(with_sleepers, kHeldWithSleepers);
+  me_.transaction.count = 0;  // as the abort does
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  EXPECT_THROW(Lock::leave(free, me_.transaction), Scripted::AbortedByItself);
+  me_.transaction.count = 0;
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  EXPECT_THROW(Lock::require_real_locks(me_.transaction), Scripted::AbortedByItself);
+}
+
+TEST_F(ElidedScripted, TryLockElidesOrTakesOrSaysBusy) {
+  EXPECT_EQ(Lock::try_enter(word_, me_.transaction, me_.parameters, me_.recorder()), Entry::kElided);
+  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+  for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
+  EXPECT_EQ(Lock::try_enter(word_, me_.transaction, me_.parameters, me_.recorder()), Entry::kHolding);
+  EXPECT_EQ(Lock::try_enter(word_, me_.transaction, me_.parameters, me_.recorder()), Entry::kBusy);
+  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+}
+
+/// One thread takes the lock for real, the others elide it; both sides increment with a long window.
+template <class Design>
+std::uint64_t lost_updates(std::uint64_t rounds) {
+  Design lock;
+  alignas(64) static volatile std::uint64_t counter;
+  counter = 0;
+  const auto work = [&](std::uint32_t tries) {
+    Thread me;
+    me.parameters.tries = tries;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      lock.lock_until(me, nullptr);
+      const std::uint64_t value = counter;
+      for (int spin = 0; spin < 100; ++spin) asm volatile("" : : : "memory");
+      counter = value + 1;
+      lock.unlock(me);
+    }
+  };
+  std::thread holder(work, 0u);
+  std::thread elider(work, 1000u);
+  holder.join();
+  elider.join();
+  return 2 * rounds - counter;
+}
+
+class SubscriptionOnTheCpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!htm::detect_cpu().has_rtm) GTEST_SKIP() << "no live RTM on this CPU";
+    if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two CPUs";
+  }
+};
+
+TEST_F(SubscriptionOnTheCpu, KeepsEveryUpdate) {
+  EXPECT_EQ((lost_updates<ElidedLockDesign<htm::Rtm, Spin>>(20000)), 0u);
+  EXPECT_EQ((lost_updates<ElidedLockDesign<htm::Rtm, Spin, true>>(20000)), 0u);
+}
+
+TEST_F(SubscriptionOnTheCpu, RemovedLosesUpdates) {
+  std::uint64_t lost = 0;
+  for (int attempt = 0; attempt < 50 && lost == 0; ++attempt) {
+    lost = lost_updates<ElidedLockDesign<htm::Rtm, Spin, false, Subscription::kRemoved>>(20000);
+  }
+  EXPECT_GT(lost, 0u);
+}
+
+}  // namespace
+}  // namespace elision::locks::test

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole-program checks of what the preload library counts and says about itself: a program is run with
+// the library and a counter directory, then its files are read. The library, without and with
+// subscription, and the program come from the build (ELISION_TEST_* definitions).
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "abi/counters_reader.h"
+#include "abi/lock_variables.h"
+#include "htm/cpu.h"
+
+namespace {
+
+using elision::abi::AbortCause;
+using elision::abi::CounterTotals;
+
+class Counted : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/elision-counters-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    directory_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  /// Runs the worker with `variables` ("NAME=value") and returns its exit status.
+  int run(std::vector<std::string> variables, std::vector<std::string> arguments) {
+    const pid_t child = fork();
+    if (child == 0) {
+      setenv("LD_PRELOAD", ELISION_TEST_LIBRARY, 1);
+      setenv("ELISION_COUNTERS_DIR", directory_.c_str(), 1);
+      for (std::string& variable : variables) putenv(variable.data());
+      std::vector<char*> words{const_cast<char*>(ELISION_TEST_WORKER)};
+      for (std::string& argument : arguments) words.push_back(argument.data());
+      words.push_back(nullptr);
+      execv(words[0], words.data());
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> result;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) result.push_back(entry.path());
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  CounterTotals totals(std::size_t index = 0) const {
+    const auto all = files();
+    if (index >= all.size()) return {};
+    std::ifstream file(all[index], std::ios::binary);
+    const std::string data(std::istreambuf_iterator<char>(file), {});
+    const auto sums = elision::abi::sum_counters(data.data(), data.size());
+    EXPECT_TRUE(sums.has_value()) << all[index];
+    return sums.value_or(CounterTotals{});
+  }
+
+  bool rtm_ = elision::htm::detect_cpu().has_rtm;
+  std::string directory_;
+};
+
+/// Rows: a design and what must be true of its sections.
+struct DesignRow {
+  const char* design;
+  bool elides;
+  bool speculates;
+};
+
+TEST_F(Counted, EveryDesignCountsEverySectionOnce) {
+  const DesignRow rows[] = {{"tatas", false, false},      {"ticket", false, false},
+                            {"htm-1", true, false},       {"htm-10", true, false},
+                            {"tatas-aahtm", false, true}, {"ticket-aahtm", false, true}};
+  for (const DesignRow& row : rows) {
+    for (const char* wait : {"park", "spin"}) {
+      SCOPED_TRACE(std::string(row.design) + " " + wait);
+      TearDown();
+      SetUp();
+      ASSERT_EQ(run({std::string("ELISION_LOCK=") + row.design, std::string("ELISION_WAIT=") + wait,
+                     "ELISION_RTM_ALWAYS_ABORT=1", "ELISION_MIN_DIST=1"},
+                    {"count", "2", "5000"}),
+                0);
+      const CounterTotals sums = totals();
+      EXPECT_EQ(sums.design, row.design);
+      EXPECT_EQ(sums.has_rtm, rtm_);
+      EXPECT_TRUE(sums.interposed_locks_seen);
+      EXPECT_EQ(sums.sections(), 10000u);
+      EXPECT_EQ(sums.wait_spins, std::string(wait) == "spin");
+      EXPECT_EQ(sums.used_fallback, (row.elides || row.speculates) && !rtm_);
+      if (row.elides && rtm_) {
+        EXPECT_GT(sums.commits, 0u);
+        EXPECT_EQ(sums.acquisitions, sums.fallbacks) << "a lock of htm-N is taken as fallback only";
+      } else {
+        EXPECT_EQ(sums.commits, 0u);
+      }
+      if (!row.speculates || !rtm_) {
+        EXPECT_EQ(sums.speculations, 0u);
+      }
+      if (row.speculates) {
+        EXPECT_EQ(sums.aborts_total(), sums.speculations) << "each speculation ends by one abort";
+      }
+    }
+  }
+}
+
+TEST_F(Counted, SpeculationHappensWhileTheLockIsHeld) {
+  if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
+  for (const char* design : {"tatas-aahtm", "ticket-aahtm"}) {
+    for (const char* at_unlock : {"run-on", "abort-at-unlock"}) {
+      SCOPED_TRACE(std::string(design) + " " + at_unlock);
+      TearDown();
+      SetUp();
+      ASSERT_EQ(run({std::string("ELISION_LOCK=") + design, "ELISION_RTM_ALWAYS_ABORT=1",
+                     "ELISION_MIN_DIST=1", std::string("ELISION_SPECULATION=") + at_unlock},
+                    {"speculate"}),
+                0);
+      EXPECT_GT(totals().speculations, 0u);
+      EXPECT_EQ(totals().always_abort, elision::abi::AlwaysAbortKind::kNestedRtm);
+      const auto explicit_aborts = totals().aborts[static_cast<std::size_t>(AbortCause::kExplicit)];
+      if (std::string(at_unlock) == "run-on") {
+        EXPECT_EQ(explicit_aborts, 0u);
+      } else {
+        EXPECT_GT(explicit_aborts, 0u);
+      }
+    }
+  }
+}
+
+TEST_F(Counted, OnRealRtmSpeculationMustBeAskedFor) {
+  ASSERT_EQ(run({"ELISION_LOCK=tatas-aahtm"}, {"count", "2", "1000"}), 0);
+  const CounterTotals sums = totals();
+  if (sums.always_abort == elision::abi::AlwaysAbortKind::kVirtualCpu)
+    GTEST_SKIP() << "a virtual CPU has the real thing";
+  EXPECT_EQ(sums.speculations, 0u);
+  EXPECT_TRUE(sums.used_fallback);
+}
+
+TEST_F(Counted, PthreadOnlySaysThatThereAreLocks) {
+  ASSERT_EQ(run({}, {"count", "2", "1000"}), 0);
+  EXPECT_EQ(totals().design, "pthread");
+  EXPECT_TRUE(totals().interposed_locks_seen);
+  EXPECT_EQ(totals().sections(), 0u);
+}
+
+TEST_F(Counted, AProgramWithoutLocksIsToldApart) {
+  for (const char* design : {"ELISION_LOCK=pthread", "ELISION_LOCK=tatas"}) {
+    TearDown();
+    SetUp();
+    ASSERT_EQ(run({design}, {"nothing"}), 0);
+    EXPECT_FALSE(totals().interposed_locks_seen) << design;
+  }
+}
+
+TEST_F(Counted, AnUnknownDesignBehavesAsPthreadAndIsRecorded) {
+  for (const char* name : {"tatsa", "htm-", "htm-0", "htm-x", "htm-99999999999", ""}) {
+    TearDown();
+    SetUp();
+    ASSERT_EQ(run({std::string("ELISION_LOCK=") + name}, {"count", "2", "100"}), 0);
+    EXPECT_EQ(totals().design, "pthread");
+    EXPECT_EQ(totals().unknown_design, *name != '\0') << name;
+  }
+}
+
+TEST_F(Counted, AForkedChildHasAFileOfItsOwn) {
+  ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"fork", "100", "1000"}), 0);
+  ASSERT_EQ(files().size(), 2u);
+  EXPECT_EQ(files()[0].filename(), "0000.counters");
+  EXPECT_EQ(files()[1].filename(), "0001.counters");
+  EXPECT_EQ(totals(0).sections(), 100u);
+  EXPECT_EQ(totals(1).sections(), 1000u);
+  EXPECT_EQ(totals(1).parent_id, totals(0).process_id);
+}
+
+TEST_F(Counted, ACrashLeavesTheNumbers) {
+  ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"crash", "123"}), 1000 + SIGKILL);
+  EXPECT_EQ(totals().sections(), 123u);
+}
+
+TEST_F(Counted, MoreThreadsThanSlotsAreStillCounted) {
+  ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"threads", "2500"}), 0);
+  EXPECT_EQ(totals().sections(), 2500u);
+  EXPECT_EQ(totals().threads, elision::abi::kCounterSlots - 1u);
+}
+
+TEST_F(Counted, ABadUnlockIsReported) {
+  ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"bad-unlock"}), 0);
+  EXPECT_EQ(totals().bad_unlocks, 1u);
+}
+
+TEST_F(Counted, ADirectoryThatIsNotThereOrAFileLimitIsNoObstacle) {
+  EXPECT_EQ(run({"ELISION_LOCK=tatas", "ELISION_COUNTERS_DIR=/nonexistent/elision"}, {"count", "2", "100"}),
+            0);
+  EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"limited"}), 0);
+}
+
+TEST_F(Counted, WithoutSubscriptionUpdatesGetLost) {
+  if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
+  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "needs two CPUs";
+  EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"mixed", "50000"}), 0);
+  int status = 0;
+  for (int attempt = 0; attempt < 50 && status == 0; ++attempt) {
+    status = run({"ELISION_LOCK=htm-10", std::string("LD_PRELOAD=") + ELISION_TEST_LIBRARY_NOSUBSCRIPTION},
+                 {"mixed", "50000"});
+  }
+  EXPECT_EQ(status, 1) << "a library without subscription kept every update: this test cannot fail";
+}
+
+}  // namespace

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What counters_test runs under the preload library; the first argument says what to do. It takes no
+// mutex but the ones it says.
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "elision/elision.h"
+
+namespace {
+
+struct alignas(128) Shared {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  alignas(128) volatile std::uint64_t counter = 0;
+};
+Shared shared;
+
+/// One section, with a window between load and store; `forced` makes a system call in it, which no
+/// transaction survives.
+void section(bool forced) {
+  pthread_mutex_lock(&shared.mutex);
+  if (forced) getppid();
+  const std::uint64_t value = shared.counter;
+  for (int i = 0; i < 100; ++i) asm volatile("");
+  shared.counter = value + 1;
+  pthread_mutex_unlock(&shared.mutex);
+}
+
+struct Work {
+  std::uint64_t rounds;
+  bool forced;
+};
+
+void* work(void* argument) {
+  const auto* given = static_cast<const Work*>(argument);
+  for (std::uint64_t i = 0; i < given->rounds; ++i) section(given->forced);
+  return nullptr;
+}
+
+/// Both kinds of thread; 1 if updates were lost.
+int run_threads(std::uint64_t threads, std::uint64_t rounds, bool one_is_forced) {
+  pthread_t handles[64];
+  Work works[64];
+  for (std::uint64_t i = 0; i < threads; ++i) {
+    works[i] = {rounds, one_is_forced && i == 0};
+    if (pthread_create(&handles[i], nullptr, work, &works[i]) != 0) return 2;
+  }
+  for (std::uint64_t i = 0; i < threads; ++i) pthread_join(handles[i], nullptr);
+  return shared.counter == threads * rounds ? 0 : 1;
+}
+
+int many_short_threads(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Work one{1, false};
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, work, &one) != 0) return 2;
+    pthread_join(thread, nullptr);
+  }
+  return shared.counter == count ? 0 : 1;
+}
+
+int fork_and_count(std::uint64_t mine, std::uint64_t childs) {
+  for (std::uint64_t i = 0; i < mine; ++i) section(false);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (std::uint64_t i = 0; i < childs; ++i) section(false);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+/// Holds the mutex until a second thread has asked for it several times over; the second thread's
+/// speculations see that they are speculations, and leave no trace.
+volatile bool asks = false;
+volatile std::uint64_t speculated = 0;
+
+void* ask(void*) {
+  asks = true;
+  pthread_mutex_lock(&shared.mutex);
+  if (elision_speculating()) speculated = speculated + 1;
+  shared.counter = shared.counter + 1;
+  pthread_mutex_unlock(&shared.mutex);
+  return nullptr;
+}
+
+int speculate() {
+  for (int round = 0; round < 20; ++round) {
+    asks = false;
+    pthread_mutex_lock(&shared.mutex);
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, ask, nullptr) != 0) return 2;
+    while (!asks) sched_yield();
+    for (int i = 0; i < 100; ++i) sched_yield();
+    pthread_mutex_unlock(&shared.mutex);
+    pthread_join(thread, nullptr);
+  }
+  return shared.counter == 20 && speculated == 0 && !elision_speculating() ? 0 : 1;
+}
+
+int limited() {
+  // Counted as any program, then once more as one that may not write large files.
+  const rlimit limit{1 << 20, 1 << 20};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  char* const words[] = {const_cast<char*>("/proc/self/exe"), const_cast<char*>("count"),
+                         const_cast<char*>("2"), const_cast<char*>("100"), nullptr};
+  execv(words[0], words);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto is = [&](const char* what) { return argc > 1 && std::strcmp(argv[1], what) == 0; };
+  const auto number = [&](int index) -> std::uint64_t {
+    return argc > index ? std::strtoull(argv[index], nullptr, 10) : 0;
+  };
+  if (is("nothing")) return 0;
+  if (is("count")) return run_threads(number(2), number(3), false);
+  if (is("mixed")) return run_threads(2, number(2), true);
+  if (is("threads")) return many_short_threads(number(2));
+  if (is("fork")) return fork_and_count(number(2), number(3));
+  if (is("speculate")) return speculate();
+  if (is("limited")) return limited();
+  if (is("bad-unlock"))
+    return pthread_mutex_lock(&shared.mutex) | pthread_mutex_unlock(&shared.mutex) |
+           pthread_mutex_unlock(&shared.mutex);
+  if (is("crash")) {
+    for (std::uint64_t i = 0; i < number(2); ++i) section(false);
+    raise(SIGKILL);
+  }
+  return 2;
+}
