@@ -97,7 +97,8 @@ SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
 
 bool poll_waits(Process& process, bool block, std::int64_t timeout_ns) {
   Watched watched = watched_descriptors(process);
-  host_poll(watched, block, timeout_ns);
+  // A child's end that was taken in already interrupts nothing any more.
+  host_poll(watched, block && !process.child_event, timeout_ns);
   const bool children = std::exchange(process.child_event, false);
   std::vector<KernelThread*> candidates;
   for (const auto& thread : process.threads)
