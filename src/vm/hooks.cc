@@ -86,7 +86,7 @@ void BlockBuilder::hooks(std::size_t n) {
   const std::uint64_t retry = out_.address();
   if (live) save_flags();
   for (unsigned k = 0; k < i.accesses; ++k) {
-    if (i.access[k].size > kLineBytes) {
+    if (i.locked || i.access[k].size > kLineBytes) {  // an atomic is ordered even if the line is private
       always_slow_hook(n, k, retry);
     } else {
       hook(n, k, retry);
@@ -110,8 +110,8 @@ void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
   out_.and_imm8(tag, -64);
   out_.xor_(tag, core_field(kOffsetEpoch));
   out_.xor_(tag, core_field_indexed(address, kOffsetFilter));
-  if (!a.write && !code_block_.instructions[n].locked) out_.cmp_imm8(tag, machine::FilterEntry::kReadOnly);
-  slow.patch = out_.jump_if(a.write || code_block_.instructions[n].locked ? kNotEqual : kAbove);
+  if (!a.write) out_.cmp_imm8(tag, machine::FilterEntry::kReadOnly);
+  slow.patch = out_.jump_if(a.write ? kNotEqual : kAbove);
   out_.store_imm8(
       core_field_indexed(address, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
   if (slow.reload[0]) out_.load(address, core_field(kOffsetScratch));
