@@ -129,6 +129,24 @@ TEST_F(CacheTest, ContiguousMemoryFillsTheDirectoryEvenly) {
   EXPECT_LT(evictions, lines / 100);
 }
 
+TEST_F(CacheTest, StridesOfAPowerOfTwoSpreadOverSlices) {
+  for (unsigned shift = 11; shift < 26; ++shift) {
+    Description d = testing::exact_description();
+    d.l3 = {20480, 20, 50};
+    d.l3_slices = 8;
+    Directory directory{};
+    directory.place(arena_, d);
+    unsigned evictions = 0;
+    for (std::uint64_t i = 0; i < 80; ++i) {  // half of what all slices hold, four times what one holds
+      const LineAddr line(77 + (i << shift));
+      const std::uint32_t slot = directory.choose_victim(line);
+      evictions += !directory.empty(slot);
+      directory.put(slot, line);
+    }
+    EXPECT_LE(evictions, 10u) << "stride of 2^" << shift << " lines";
+  }
+}
+
 TEST_F(CacheTest, MarksAreReusedOnlyWhenEmpty) {
   directory_.put(3, LineAddr(3));
   TransactionMarks& first = directory_.make_marks(3);

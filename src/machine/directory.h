@@ -174,7 +174,8 @@ class Directory {
   std::uint32_t set_of(LineAddr line) const {
     const std::uint32_t low = static_cast<std::uint32_t>(line.value) & (sets_per_slice_ - 1);
     const std::uint32_t high = static_cast<std::uint32_t>(line.value >> set_bits_);
-    const std::uint32_t mixed = high + (high >> 4) + (high >> 9) + (((low >> 6) * 0x9e3779b1u) >> 20);
+    const std::uint32_t mixed =
+        high + (high >> 4) + (high >> 9) + (high >> 14) + (high >> 19) + (((low >> 6) * 0x9e3779b1u) >> 20);
     return slice(mixed) * sets_per_slice_ + low;
   }
   /// `mixed` modulo the number of slices by two multiplications (Lemire, Kaser, Kurz, 2019).

@@ -154,6 +154,13 @@ TEST_F(ModelTest, AtomicsAreNeverPrivate) {
   EXPECT_FALSE(machine().private_hit(0, 1, kAtomic, 5000));
 }
 
+TEST_F(ModelTest, AStoreToALineOnItsWayDrainsWhenItArrives) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);  // exclusive, there at 1200
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, 1010));
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1010)).value, 1200u);
+}
+
 // --- coherence ---
 
 TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
@@ -364,6 +371,44 @@ TEST_F(ModelTest, EvictionFromL3TakesTheLineFromEverybody) {
   }
   EXPECT_FALSE(m.private_hit(1, 5, kLoad, now));
   EXPECT_EQ(m.load(1, 5, now + 1000).data_ready.value, now + 1200);
+}
+
+TEST_F(ModelTest, L3KeepsWhatWasAskedForLately) {
+  description_.l3 = {640, 20, 50};  // 512 sets; lines 512 apart share one
+  TestMachine& m = machine();
+  std::uint64_t now = 1000;
+  for (std::uint64_t i = 0; i <= 20; ++i) m.load(0, 5 + 512 * i, now += 1000);  // 21 lines: the first went
+  m.load(1, 5 + 512, now += 1000);                                              // asked for again
+  m.load(0, 5 + 512 * 21, now += 1000);                                    // takes the place of the third
+  EXPECT_EQ(m.load(2, 5 + 512, now + 1000).data_ready.value, now + 1090);  // CPU 1 has it
+  EXPECT_EQ(m.load(3, 5 + 512 * 2, now + 2000).data_ready.value, now + 2200);
+}
+
+TEST_F(ModelTest, AModifiedLineThatLeavesL1GoesToL2EvenIfL2HadDroppedIt) {
+  description_.l1d = {64, 16, 4};  // more ways than L2
+  TestMachine& m = machine();
+  std::uint64_t now = 1000;
+  m.store(0, 1, now);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, now += 1000);  // the same set of L1 and of L2
+  EXPECT_TRUE(m.private_hit(0, 1, kStore, now + 500));
+  for (std::uint64_t i = 1; i <= 64; ++i) {
+    if (i % 8 != 0) m.load(0, 1 + 64 * i, now += 1000);  // the same set of L1, other sets of L2
+  }
+  EXPECT_FALSE(m.private_hit(0, 1, kLoad, now));
+  EXPECT_EQ(m.load(0, 1, now + 1000).data_ready.value, now + 1012);
+}
+
+TEST_F(ModelTest, AnUpgradeOfALineThatOnlyL1HasIsNoMiss) {
+  description_.l1d = {64, 16, 4};
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 2000 + 1000 * i);  // pushes it out of L2
+  const CpuCounts before = m.counts(0);
+  m.store(0, 1, 20'000);
+  EXPECT_EQ(m.counts(0).l1_misses, before.l1_misses);
+  EXPECT_EQ(m.counts(0).l2_misses, before.l2_misses);
+  EXPECT_EQ(m.counts(0).upgrades, before.upgrades + 1);
 }
 
 // --- jitter ---

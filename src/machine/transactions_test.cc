@@ -340,6 +340,17 @@ TEST_F(TransactionTest, AnAbortedLineKeepsTheDirtContentsFromBefore) {
   EXPECT_EQ(m.load(1, 2, 30'000).data_ready.value, 30'090u);  // clean there
 }
 
+TEST_F(TransactionTest, AnAbortedLineIsKeptEvenIfL2HadDroppedIt) {
+  description_.l1d = {64, 16, 4};  // more ways than L2
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 1000 + 1000 * i);  // pushes it out of L2
+  begin(0, 20'000);
+  m.store(0, 1, 20'100);
+  m.model().abort(CpuId(0), Cycles(21'000), AbortCause::kExplicit);
+  EXPECT_EQ(m.load(0, 1, 30'000).data_ready.value, 30'012u);
+}
+
 // --- costs ---
 
 TEST_F(TransactionTest, CommitWaitsForItsCostTheDrainAndLoads) {
@@ -365,6 +376,14 @@ TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1100)).value, 1300u);
   m.model().abort(CpuId(0), Cycles(1110), AbortCause::kExplicit);
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1110)).value, 1200u);
+}
+
+TEST_F(TransactionTest, AnAbortedTransactionsLoadsDoNotStall) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1000);  // there at 1200
+  m.model().abort(CpuId(0), Cycles(1010), AbortCause::kExplicit);
+  EXPECT_EQ(m.once(0, 2, kLoad, 1160).verdict, Verdict::kDone);
 }
 
 TEST_F(TransactionTest, CountsTellCausesApart) {
