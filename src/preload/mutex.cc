@@ -56,6 +56,8 @@ ELISION_EXPORT int pthread_mutex_unlock(pthread_mutex_t* raw) {
   MutexOverlay& mutex = overlay_of(raw);
   if (fast_slot == nullptr || !MutexKind(mutex.kind).is_plain())
     return entry_points.unlock(raw, ELISION_CALL_SITE);
+  mutex.owner.store(0,
+                    std::memory_order_relaxed);  // glibc's mark after a condition variable (runtime/mutex.h)
   if (!FastLock::release(mutex.word)) [[unlikely]]
     elision::runtime::report_bad_unlock(raw, ELISION_CALL_SITE);
   return 0;

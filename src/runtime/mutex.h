@@ -70,9 +70,12 @@ class Mutex {
       Design::end_speculation_at_unlock();
       return 0;
     }
-    if ((kind.is_recursive() || kind.is_error_checking()) && !Design::pretends(mutex)) {
-      if (!is_mine(mutex)) return EPERM;
-      if (kind.is_recursive() && --mutex.count != 0) return 0;
+    if (!Design::pretends(mutex)) {
+      if (kind.is_recursive() || kind.is_error_checking()) {
+        if (!is_mine(mutex)) return EPERM;
+        if (kind.is_recursive() && --mutex.count != 0) return 0;
+      }
+      // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
       mutex.owner.store(0, std::memory_order_relaxed);
     }
     if (!Design::leave(mutex)) [[unlikely]]

@@ -4,7 +4,8 @@
 //   bytes  glibc       ours
 //    0- 3  __lock      the word of tatas and htm-N: glibc's own protocol (locks/tatas.h)
 //    4- 7  __count     depth of a recursive mutex, as in glibc
-//    8-11  __owner     thread id of the holder, recursive and error-checking mutexes only, as in glibc
+//    8-11  __owner     thread id of the holder, as in glibc, of recursive and error-checking mutexes; in
+//                      others only glibc writes it, taking them after a wait, and our unlock clears it
 //   12-15  __nusers    unused: zero, so that glibc's destroy finds no users
 //   16-19  __kind      glibc's, never written
 //   20-23  __spins, __elision: unused

@@ -21,43 +21,53 @@ struct alignas(128) Shared {
 };
 Shared shared;
 
-/// One section, with a window between load and store; `forced` makes a system call in it, which no
-/// transaction survives.
+/// One section, with a window between load and store. `forced` makes a system call in it, which no
+/// transaction survives, and the window so long that whole sections of others fit into it.
 void section(bool forced) {
   pthread_mutex_lock(&shared.mutex);
   if (forced) getppid();
   const std::uint64_t value = shared.counter;
-  for (int i = 0; i < 100; ++i) asm volatile("");
+  for (int i = 0; i < (forced ? 2000 : 10); ++i) asm volatile("");
   shared.counter = value + 1;
   pthread_mutex_unlock(&shared.mutex);
 }
 
-struct Work {
-  std::uint64_t rounds;
-  bool forced;
-};
-
-void* work(void* argument) {
-  const auto* given = static_cast<const Work*>(argument);
-  for (std::uint64_t i = 0; i < given->rounds; ++i) section(given->forced);
+void* work(void* rounds) {
+  for (std::uint64_t i = 0; i < *static_cast<const std::uint64_t*>(rounds); ++i) section(false);
   return nullptr;
 }
 
-/// Both kinds of thread; 1 if updates were lost.
-int run_threads(std::uint64_t threads, std::uint64_t rounds, bool one_is_forced) {
+/// 1 if updates were lost.
+int run_threads(std::uint64_t threads, std::uint64_t rounds) {
   pthread_t handles[64];
-  Work works[64];
   for (std::uint64_t i = 0; i < threads; ++i) {
-    works[i] = {rounds, one_is_forced && i == 0};
-    if (pthread_create(&handles[i], nullptr, work, &works[i]) != 0) return 2;
+    if (pthread_create(&handles[i], nullptr, work, &rounds) != 0) return 2;
   }
   for (std::uint64_t i = 0; i < threads; ++i) pthread_join(handles[i], nullptr);
   return shared.counter == threads * rounds ? 0 : 1;
 }
 
+volatile bool forced_is_done = false;
+
+void* work_until_forced_is_done(void* sections) {
+  for (auto& count = *static_cast<std::uint64_t*>(sections); !forced_is_done; ++count) section(false);
+  return nullptr;
+}
+
+/// Forced sections beside ordinary ones, from the first to the last. 1 if updates were lost.
+int run_mixed(std::uint64_t rounds) {
+  pthread_t other;
+  std::uint64_t sections = 0;
+  if (pthread_create(&other, nullptr, work_until_forced_is_done, &sections) != 0) return 2;
+  for (std::uint64_t i = 0; i < rounds; ++i) section(true);
+  forced_is_done = true;
+  pthread_join(other, nullptr);
+  return shared.counter == rounds + sections ? 0 : 1;
+}
+
 int many_short_threads(std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
-    Work one{1, false};
+    std::uint64_t one = 1;
     pthread_t thread;
     if (pthread_create(&thread, nullptr, work, &one) != 0) return 2;
     pthread_join(thread, nullptr);
@@ -123,8 +133,8 @@ int main(int argc, char** argv) {
     return argc > index ? std::strtoull(argv[index], nullptr, 10) : 0;
   };
   if (is("nothing")) return 0;
-  if (is("count")) return run_threads(number(2), number(3), false);
-  if (is("mixed")) return run_threads(2, number(2), true);
+  if (is("count")) return run_threads(number(2), number(3));
+  if (is("mixed")) return run_mixed(number(2));
   if (is("threads")) return many_short_threads(number(2));
   if (is("fork")) return fork_and_count(number(2), number(3));
   if (is("speculate")) return speculate();
