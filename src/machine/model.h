@@ -7,7 +7,8 @@
 //  1. Before access(), begin(), commit() or abort() at time `now`, every other CPU whose clock is
 //     behind `now` has run up to it, unless private_hit() said that order does not matter.
 //  2. A reply of kWait means "nothing happened; call again, in order, at reply.clock": the line's
-//     data has not yet arrived where it is going. The caller may be told to wait again.
+//     data has not yet arrived where it is going, or the CPU itself must stop first (reorder window, fill
+//     buffers or store buffer full; an atomic behind loads and stores). The caller may be told to wait again.
 //  3. When a request makes another CPU's transaction abort, the model has already forgotten that
 //     transaction when it calls AbortSink::on_abort; the sink restores the victim's memory at once,
 //     before access() returns, and its registers.
@@ -62,8 +63,12 @@ struct Reply {
   Verdict verdict;
   AbortCause cause;
   bool first_write_in_transaction;
-  Cycles clock;       // the CPU's clock after the access, stalls included
-  Cycles data_ready;  // when a load's value is there for instructions that depend on it
+  /// The CPU's clock after the access, stalls found so far included. The static cost of an instruction,
+  /// charged by the caller, contains an L1 hit: an atomic that misses is charged its latency less L1's.
+  Cycles clock;
+  /// When a loaded value can be used, counted in full from the later of `now` and `address_ready`; pass it as
+  /// `address_ready` of an access whose address it is.
+  Cycles data_ready;
 };
 
 /// What the model tells the engine about a CPU whose transaction was aborted by somebody else.
@@ -99,7 +104,9 @@ class Model {
   /// True if the access is invisible to other CPUs: L1 has the line with the permission, the line is
   /// not hot, and inside a transaction it already belongs to the set that the access needs. Marks
   /// the L1 way as used and fills the filter entry (if `fill`); costs nothing beyond the L1 hit that the
-  /// translator's block cost already contains, except that a line still in flight delays the value.
+  /// translator's block cost already contains, except that a line still in flight delays the value: then
+  /// `data_ready` is when it arrives, else 0. (That its address came late is for the caller to pass on: the
+  /// fast path does not ask the model.)
   bool private_hit(const Request& request, bool fill, Cycles& data_ready);
 
   /// Performs one ordered access. See the contract above.
@@ -113,8 +120,8 @@ class Model {
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
-  /// Commits: the clock afterwards is max(now + commit cost, drain). Never fails: a doomed transaction
-  /// was aborted when it was doomed.
+  /// Commits: the clock afterwards is max(now + commit cost, drain, outstanding loads). Never fails: a doomed
+  /// transaction was aborted when it was doomed.
   Cycles commit(CpuId cpu, Cycles now);
   /// Ends `cpu`'s transaction without a commit, for a cause the caller found. Returns the clock
   /// afterwards (abort cost included). The caller restores memory and registers.

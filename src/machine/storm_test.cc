@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random access streams: invariants hold throughout, the fast path changes nothing, same seed, same run.
+#include <ostream>
 #include <string>
 
 #include "base/random.h"
@@ -138,6 +139,8 @@ struct Variant {
   StormOptions options;
   void (*change)(Description&);
 };
+
+void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
 const Variant kVariants[] = {
     {"FourCores", 4, 1, {}, [](Description&) {}},

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transactions: who aborts whom, what bounds the sets, what becomes of the lines, the filter's epochs.
+#include <ostream>
+
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -37,6 +39,8 @@ struct ConflictCase {
   bool second_transactional;
   bool aborts_first;
 };
+
+void PrintTo(const ConflictCase& conflict, std::ostream* out) { *out << conflict.name; }
 
 class ConflictTest : public ::testing::TestWithParam<ConflictCase> {};
 
