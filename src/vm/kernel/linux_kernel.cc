@@ -83,6 +83,7 @@ class LinuxKernel final : public GuestKernel {
     const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
+    if (outcome != SyscallOutcome::kExited) wake_waiters(call);
     if (outcome == SyscallOutcome::kReturn) announce_result(call, static_cast<long>(registers[kRax]));
     if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
     return outcome;
@@ -120,6 +121,16 @@ class LinuxKernel final : public GuestKernel {
     self.waits_since.reset();
   }
 
+  /// Other threads that wait for what this call made ready go on at its time, not at the next timer tick.
+  /// Threads that make calls without end must not keep those waiting who wait for other processes.
+  void wake_waiters(const Call& call) {
+    if (process_.threads.size() < 2) return;
+    const bool due = ++calls_since_poll_ >= kCallsBetweenPolls;
+    if (!due && !may_make_ready(call.number)) return;
+    if (due) calls_since_poll_ = 0;
+    if (due || any_descriptor_waits(process_)) poll_waits(process_, false, 0, &call.thread());
+  }
+
   /// After a call: signals for the caller are delivered at once; without any, a mask that was replaced
   /// for the call comes back.
   void settle_signals(KernelThread& self) {
@@ -152,7 +163,10 @@ class LinuxKernel final : public GuestKernel {
     return call.finish(-ENOSYS);
   }
 
+  static constexpr unsigned kCallsBetweenPolls = 64;
+
   Process process_;
+  unsigned calls_since_poll_ = 0;
 };
 
 }  // namespace

@@ -357,6 +357,37 @@ SyscallOutcome pass_through(Call& call) {
       host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3], call[4], call[5]));
 }
 
+bool may_make_ready(std::uint64_t number) {
+  switch (number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_close:
+    case SYS_close_range:
+    case SYS_dup2:
+    case SYS_dup3:
+    case SYS_shutdown:
+    case SYS_connect:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_sendfile:
+    case SYS_splice:
+    case SYS_tee:
+    case SYS_vmsplice:
+    case SYS_epoll_ctl:
+      return true;
+    default:
+      return false;
+  }
+}
+
 CallHandler find_call_handler(std::uint64_t number) { return number < kTableSize ? kTable[number] : nullptr; }
 
 }  // namespace elision::vm

@@ -95,7 +95,13 @@ SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
   }
 }
 
-bool poll_waits(Process& process, bool block, std::int64_t timeout_ns) {
+bool any_descriptor_waits(const Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
+    return waits_here(process, *thread) && !thread->wait->descriptors.empty();
+  });
+}
+
+bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thread* waker) {
   Watched watched = watched_descriptors(process);
   // A child's end that was taken in already interrupts nothing any more.
   host_poll(watched, block && !process.child_event, timeout_ns);
@@ -109,7 +115,7 @@ bool poll_waits(Process& process, bool block, std::int64_t timeout_ns) {
   bool progress = false;
   for (KernelThread* thread : candidates) {
     if (!thread->wait || !thread->wait->attempt || !thread->wait->attempt()) continue;
-    end_wait(process, *thread, nullptr);
+    end_wait(process, *thread, waker);
     progress = true;
   }
   return progress;

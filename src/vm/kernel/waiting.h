@@ -20,7 +20,11 @@ void abandon_wait(KernelThread& thread);
 SyscallOutcome block_on_host(Call& call, OnSignal on_signal);
 
 /// Tries the waits whose descriptors are ready. `block`: waits up to `timeout_ns` of host time (negative:
-/// for ever) for the first event or host signal. True if some thread became runnable.
-bool poll_waits(Process& process, bool block, std::int64_t timeout_ns);
+/// for ever) for the first event or host signal. `waker`: the thread whose call may have made them ready.
+/// True if some thread became runnable.
+bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thread* waker = nullptr);
+
+/// True if some thread waits for a descriptor.
+bool any_descriptor_waits(const Process& process);
 
 }  // namespace elision::vm
