@@ -15,7 +15,7 @@ struct Process {
   abi::AlwaysAbortKind always_abort = abi::AlwaysAbortKind::kNone;
   bool elides = false;         // htm-N with live RTM
   bool used_fallback = false;  // a design that wants HTM, on a machine without it
-  Region region;
+  alignas(64) Region region;   // written now and then; what is above is read inside transactions
 };
 
 extern constinit Process process;

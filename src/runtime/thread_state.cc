@@ -20,13 +20,14 @@ void introduce_thread() {
   bool shared = false;
   thread.slot = &process.region.claim_slot(static_cast<std::uint32_t>(thread.thread_id), shared);
   thread.slot_is_shared = shared;
+  thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
   if (design_has_fast_path() && !shared) fast_slot = thread.slot;
 }
 
-locks::Recorder recorder_for(ThreadState& thread, const void* lock, const void* site) {
-  abi::CounterEntry& entry =
-      thread.slot_is_shared ? thread.slot->entries[0] : entry_of(*thread.slot, lock, site);
-  return locks::Recorder(entry, thread.slot_is_shared);
+void look_up_entry(ThreadState& thread, const void* lock, const void* site) {
+  thread.last_entry = thread.slot_is_shared ? &thread.slot->entries[0] : &entry_of(*thread.slot, lock, site);
+  thread.last_lock = lock;
+  thread.last_site = site;
 }
 
 void report_bad_unlock(const void* lock, const void* site) {

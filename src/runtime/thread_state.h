@@ -15,6 +15,10 @@ struct ThreadState {
   abi::CounterSlot* slot = nullptr;
   bool slot_is_shared = false;
   int thread_id = 0;
+  // The entry used last: most threads take the same lock at the same place again.
+  const void* last_lock = nullptr;
+  const void* last_site = nullptr;
+  abi::CounterEntry* last_entry = nullptr;
   locks::TransactionContext transaction;
 };
 
@@ -34,8 +38,15 @@ inline ThreadState& known_thread() {
   return this_thread;
 }
 
+/// Finds, or makes, the entry of `lock` taken at `site` and remembers it as the last one.
+void look_up_entry(ThreadState& thread, const void* lock, const void* site);
+
 /// The recorder for `lock` taken at `site` by the calling thread.
-locks::Recorder recorder_for(ThreadState& thread, const void* lock, const void* site);
+inline locks::Recorder recorder_for(ThreadState& thread, const void* lock, const void* site) {
+  if (thread.last_lock != lock || thread.last_site != site) [[unlikely]]
+    look_up_entry(thread, lock, site);
+  return locks::Recorder(*thread.last_entry, thread.slot_is_shared);
+}
 
 /// An acquisition that found the lock free.
 inline void count_uncontended(ThreadState& thread) {

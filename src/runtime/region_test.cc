@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counter slots and entries, and the reader of what they hold.
+#include "runtime/region.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <set>
+
+#include "abi/counters_reader.h"
+#include "locks/recorder.h"
+
+namespace elision::runtime {
+namespace {
+
+const void* address(std::uint64_t number) { return reinterpret_cast<const void*>(number); }
+
+TEST(Entries, OneForEachLockAndSite) {
+  auto slot = std::make_unique<abi::CounterSlot>();
+  abi::CounterEntry& first = entry_of(*slot, address(0x1000), address(1));
+  abi::CounterEntry& second = entry_of(*slot, address(0x1000), address(2));
+  abi::CounterEntry& third = entry_of(*slot, address(0x2000), address(1));
+  EXPECT_EQ((std::set{&first, &second, &third}).size(), 3u);
+  EXPECT_EQ(&entry_of(*slot, address(0x1000), address(1)), &first);
+  EXPECT_EQ(first.lock, 0x1000u);
+  EXPECT_EQ(first.site, 1u);
+  EXPECT_EQ(slot->entries_used, 3u);
+}
+
+TEST(Entries, WhatFindsNoPlaceIsMergedAndCounted) {
+  auto slot = std::make_unique<abi::CounterSlot>();
+  std::uint64_t merged = 0;
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    if (&entry_of(*slot, address(i * 64), address(i)) == &slot->entries[0]) ++merged;
+  }
+  EXPECT_EQ(merged + slot->entries_used, 1000u);
+  EXPECT_EQ(slot->merged, merged);
+  EXPECT_GT(slot->entries_used, 100u);
+  EXPECT_EQ(slot->entries[0].lock, 0u);
+}
+
+TEST(Region, GivesEachThreadASlotAndTheLastOneTheShared) {
+  Region region;
+  region.open(nullptr);
+  region.publish();
+  std::set<abi::CounterSlot*> slots;
+  bool shared = false;
+  // This thread lives, so its slots cannot be taken over.
+  for (std::uint32_t i = 1; i < abi::kCounterSlots; ++i) {
+    slots.insert(&region.claim_slot(static_cast<std::uint32_t>(gettid()), shared));
+    ASSERT_FALSE(shared);
+  }
+  EXPECT_EQ(slots.size(), abi::kCounterSlots - 1u);
+  EXPECT_EQ(&region.claim_slot(1, shared), &region.shared_slot());
+  EXPECT_TRUE(shared);
+  EXPECT_EQ(slots.count(&region.shared_slot()), 0u);
+}
+
+TEST(Reader, SumsAllSlotsAndRefusesWhatIsNotAFile) {
+  Region region;
+  region.open(nullptr);
+  abi::CountersHeader& header = region.header();
+  header.version = abi::kCountersVersion;
+  EXPECT_FALSE(abi::sum_counters(&header, abi::kCountersFileBytes).has_value()) << "not yet published";
+  region.publish();
+  bool shared;
+  for (int thread = 0; thread < 2; ++thread) {
+    abi::CounterSlot& slot = region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
+    slot.uncontended = 10;
+    const locks::Recorder recorder(entry_of(slot, address(64), address(1)), thread == 1);
+    recorder.acquired(0);
+    recorder.fell_back();
+    recorder.committed(100 + static_cast<std::uint64_t>(thread));
+    recorder.abort(abi::AbortCause::kCapacity);
+    recorder.speculation();
+    recorder.busy();
+  }
+  const auto totals = abi::sum_counters(&header, abi::kCountersFileBytes);
+  ASSERT_TRUE(totals.has_value());
+  EXPECT_EQ(totals->acquisitions, 22u);
+  EXPECT_EQ(totals->uncontended, 20u);
+  EXPECT_EQ(totals->commits, 2u);
+  EXPECT_EQ(totals->sections(), 24u);
+  EXPECT_EQ(totals->fallbacks, 2u);
+  EXPECT_EQ(totals->speculations, 2u);
+  EXPECT_EQ(totals->busy, 2u);
+  EXPECT_EQ(totals->aborts[static_cast<std::size_t>(abi::AbortCause::kCapacity)], 2u);
+  EXPECT_EQ(totals->aborts_total(), 2u);
+  EXPECT_EQ(totals->wait_ticks, 201u);
+  EXPECT_EQ(totals->longest_wait_ticks, 101u);
+  EXPECT_EQ(totals->threads, 2u);
+  EXPECT_TRUE(totals->interposed_locks_seen);
+  EXPECT_FALSE(abi::sum_counters(&header, abi::kCountersHeaderBytes - 1).has_value()) << "cut off";
+  EXPECT_FALSE(abi::sum_counters(&header, abi::kCountersHeaderBytes + 100).has_value())
+      << "cut off in the slots";
+  header.version = abi::kCountersVersion + 1;
+  EXPECT_FALSE(abi::sum_counters(&header, abi::kCountersFileBytes).has_value()) << "another version";
+}
+
+}  // namespace
+}  // namespace elision::runtime
