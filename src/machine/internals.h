@@ -130,6 +130,12 @@ struct Model::Impl {
     for (unsigned id = home; id < cpu_count; id += cores_in_machine) action(cpu[id]);
   }
 
+  /// Every access of another CPU that the transaction of `one` could notice ends it.
+  bool conflicts_end(const Cpu& one) const {
+    return one.transaction.active && description.conflict_detection &&
+           (!one.transaction.always_abort || description.always_abort.detects_read_conflicts);
+  }
+
   std::uint64_t hot_until(const Directory::Entry& entry) const {
     return entry.moved ? entry.last_transfer + description.coherence.hot_window_cycles : 0;
   }

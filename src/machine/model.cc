@@ -73,11 +73,13 @@ bool Model::private_hit(const Request& request, bool fill, Cycles& data_ready) {
   WayState& state = l1.state(slot);
   const bool store = request.kind == AccessKind::kStore;
   if (!(state.flags & cpu.mine(store ? kWritable : kReadable))) return false;
-  if (request.now.value < state.hot_until) return false;
   if (cpu.transaction.active) {
     const std::uint16_t sets = cpu.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
     if (!(state.flags & sets)) return false;
   }
+  // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
+  // transaction, and the abort undoes what ran ahead.
+  if (request.now.value < state.hot_until && !impl_->conflicts_end(cpu)) return false;
 
   state.flags |= store ? kUsed | kDirty : kUsed;
   if (request.now.value < state.arrival) {
