@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/address_space.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "vm/kernel/fake_engine.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr int kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+constexpr int kReadWrite = PROT_READ | PROT_WRITE;
+
+class AddressSpaceTest : public testing::Test {
+ protected:
+  ~AddressSpaceTest() override {
+    const auto regions = memory.regions().regions();
+    for (const auto& [begin, region] : regions) memory.unmap(begin, region.end - begin);
+  }
+  std::uint64_t map(std::uint64_t address, std::uint64_t size, int flags = 0, int protection = kReadWrite) {
+    return static_cast<std::uint64_t>(memory.map(address, size, protection, kAnonymous | flags, -1, 0));
+  }
+
+  FakeEngine engine;
+  AddressSpace memory{engine};
+};
+
+TEST_F(AddressSpaceTest, LayoutComesFromTheSeedAlone) {
+  FakeEngine other_engine;
+  AddressSpace other(other_engine);
+  const std::uint64_t first = map(0, 5000);
+  EXPECT_GE(first, kLowBegin);
+  EXPECT_LT(first, kLowEnd);
+  memory.unmap(first, 5000);
+  EXPECT_EQ(static_cast<std::uint64_t>(other.map(0, 5000, kReadWrite, kAnonymous, -1, 0)), first);
+  other.unmap(first, 5000);
+}
+
+TEST_F(AddressSpaceTest, LargeMappingsLieHigh) {
+  EXPECT_GE(map(0, kLargeBytes), kLargeBegin);
+  EXPECT_LT(map(0, kLargeBytes - kPageBytes), kLowEnd);
+}
+
+TEST_F(AddressSpaceTest, NeverTouchesTheEnginesMappings) {
+  void* const engines = mmap(nullptr, kPageBytes, kReadWrite, kAnonymous, -1, 0);
+  std::strcpy(static_cast<char*>(engines), "mine");
+  const auto address = reinterpret_cast<std::uint64_t>(engines);
+  EXPECT_EQ(memory.map(address, kPageBytes, PROT_NONE, kAnonymous | MAP_FIXED, -1, 0), -ENOMEM);
+  EXPECT_EQ(memory.protect(address, kPageBytes, PROT_NONE), -ENOMEM);
+  EXPECT_EQ(memory.advise(address, kPageBytes, MADV_DONTNEED), -ENOMEM);
+  EXPECT_EQ(memory.unmap(address, kPageBytes), 0);
+  EXPECT_EQ(memory.remap(address, kPageBytes, 2 * kPageBytes, MREMAP_MAYMOVE, 0), -EFAULT);
+  EXPECT_STREQ(static_cast<char*>(engines), "mine");
+  munmap(engines, kPageBytes);
+}
+
+TEST_F(AddressSpaceTest, KeepsOutOfTheCodeCache) {
+  EXPECT_EQ(memory.map(kCodeCacheBegin, kPageBytes, kReadWrite, kAnonymous | MAP_FIXED, -1, 0), -ENOMEM);
+  EXPECT_NE(map(kCodeCacheBegin, kPageBytes), kCodeCacheBegin);
+  const std::uint64_t below = map(kCodeCacheBegin - kPageBytes, kPageBytes, MAP_FIXED);
+  EXPECT_EQ(memory.remap(below, kPageBytes, 2 * kPageBytes, 0, 0), -ENOMEM);
+}
+
+TEST_F(AddressSpaceTest, RemapKeepsContents) {
+  const std::uint64_t first = map(0, kPageBytes);
+  map(first + kPageBytes, kPageBytes, MAP_FIXED);  // no room to grow in place
+  std::strcpy(reinterpret_cast<char*>(first), "text");
+  EXPECT_EQ(memory.remap(first, kPageBytes, 4 * kPageBytes, 0, 0), -ENOMEM);
+  const long moved = memory.remap(first, kPageBytes, 4 * kPageBytes, MREMAP_MAYMOVE, 0);
+  ASSERT_GT(moved, 0);
+  EXPECT_STREQ(reinterpret_cast<char*>(moved), "text");
+  EXPECT_TRUE(memory.regions().is_free(first, first + kPageBytes));
+}
+
+TEST_F(AddressSpaceTest, CodeThatGoesAwayIsForgotten) {
+  const std::uint64_t code = map(0, 2 * kPageBytes, 0, PROT_READ | PROT_EXEC);
+  EXPECT_EQ(memory.executable_end(code), code + 2 * kPageBytes);
+  memory.protect(code, kPageBytes, PROT_READ);
+  ASSERT_EQ(engine.forgotten.size(), 1u);
+  EXPECT_EQ(memory.executable_end(code), 0u);
+  EXPECT_EQ(memory.executable_end(code + kPageBytes), code + 2 * kPageBytes);
+  memory.unmap(code, kPageBytes);
+  EXPECT_EQ(engine.forgotten.size(), 1u) << "data needs no forgetting";
+  memory.unmap(code + kPageBytes, kPageBytes);
+  EXPECT_EQ(engine.forgotten.size(), 2u);
+}
+
+TEST_F(AddressSpaceTest, BreakGrowsShrinksAndStopsAtObstacles) {
+  memory.start_break(0x18000000);
+  EXPECT_EQ(memory.set_break(0), 0x18000000u);
+  EXPECT_EQ(memory.set_break(0x18001234), 0x18001234u);
+  *reinterpret_cast<char*>(0x18001233) = 1;
+  map(0x18010000, kPageBytes, MAP_FIXED);
+  EXPECT_EQ(memory.set_break(0x18020000), 0x18001234u);
+  EXPECT_EQ(memory.set_break(0x18000000), 0x18000000u);
+  EXPECT_TRUE(memory.regions().is_free(0x18000000, 0x18010000));
+}
+
+}  // namespace
+}  // namespace elision::vm

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine services for tests of the kernel alone: time stands where the test puts it, timers and
+// wake-ups are recorded.
+#pragma once
+
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "base/random.h"
+#include "vm/kernel.h"
+
+namespace elision::vm {
+
+class FakeEngine final : public EngineServices {
+ public:
+  Nanoseconds now(const Thread&) const override { return time; }
+  std::uint64_t random() override { return numbers.next(); }
+  unsigned cpu_count() const override { return 4; }
+  unsigned cpu_of(const Thread&) const override { return 0; }
+  Thread& create_thread(const GuestState& state, Thread&) override {
+    made.push_back(std::make_unique<Thread>());
+    made.back()->state = state;
+    return *made.back();
+  }
+  void end_thread(Thread&) override {}
+  void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override {
+    parked.push_back(&thread);
+    timeouts[&thread] = {deadline, std::move(on_timeout)};
+  }
+  void unpark(Thread& thread, const Thread*) override {
+    std::erase(parked, &thread);
+    unparked.push_back(&thread);
+  }
+  bool is_parked(const Thread& thread) const override {
+    for (const Thread* each : parked)
+      if (each == &thread) return true;
+    return false;
+  }
+  void yield(Thread&) override {}
+  void affinity_changed(Thread&) override {}
+  std::vector<Thread*> threads() override { return {}; }
+  void request_signal_delivery(Thread& thread) override { wanted.push_back(&thread); }
+  void call_at(Nanoseconds at, std::function<void()> what) override { calls.emplace(at, std::move(what)); }
+  void forget_code(std::uint64_t begin, std::uint64_t end) override { forgotten.emplace_back(begin, end); }
+  void host_access(Thread&, std::uint64_t, std::uint64_t, bool) override {}
+  void keep_only(Thread&) override {}
+  void run_vfork_child(Thread&) override { std::abort(); }
+  void write_statistics(int) override {}
+
+  /// Moves time to `to` and makes the calls that are due, in order.
+  void advance(Nanoseconds to) {
+    while (!calls.empty() && calls.begin()->first <= to) {
+      time = calls.begin()->first;
+      const auto what = std::move(calls.begin()->second);
+      calls.erase(calls.begin());
+      what();
+    }
+    time = to;
+  }
+
+  Nanoseconds time = 0;
+  Random numbers{1};
+  std::vector<std::unique_ptr<Thread>> made;
+  std::vector<Thread*> parked, unparked, wanted;
+  std::map<Thread*, std::pair<Nanoseconds, std::function<void()>>> timeouts;
+  std::multimap<Nanoseconds, std::function<void()>> calls;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> forgotten;
+};
+
+}  // namespace elision::vm
