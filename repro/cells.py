@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs cells of ArrayBench and the probes on the virtual machine, as many at once as there are CPUs: virtual time does
+not depend on the host's."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from arraybench import FORMS, Result
+
+THROUGHPUT = re.compile(r"^throughput: ([0-9.]+)", re.MULTILINE)
+SECTIONS = re.compile(r"^sections: ([0-9]+)", re.MULTILINE)
+
+
+class CellFailed(Exception):
+    """A run ended otherwise than with a result; the message repeats its command."""
+
+
+def command(build, cell, statistics, seconds):
+    """The words of one run."""
+    words = [f"{build}/bin/elision", "vm", "--machine", cell.machine, "--seed", str(cell.seed), "--lock", cell.design,
+             "--wait", "spin", *FORMS[cell.form], "--stats", str(statistics), "--", f"{build}/workloads/arraybench",
+             "--threads", str(cell.threads), "--writes", str(cell.writes), "--contention", cell.contention,
+             "--seconds", str(seconds)]
+    return words + (["--opt"] if cell.opt else [])
+
+
+def run_cell(build, cell, seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        statistics = pathlib.Path(folder) / "statistics.json"
+        words = command(build, cell, statistics, seconds)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        throughput = THROUGHPUT.search(done.stdout)
+        if done.returncode != 0 or not throughput:
+            raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
+        totals = json.loads(statistics.read_text())["totals"]
+    return Result(float(throughput.group(1)), int(SECTIONS.search(done.stdout).group(1)), totals["commits"],
+                  totals["always_abort_begins"], {cause: n for cause, n in totals["aborts"].items() if n})
+
+
+def run_cells(build, cells, seconds, progress):
+    """{cell: result}; `progress(done, all)` is called after each."""
+    results = {}
+    # Long cells first, so that no CPU is left with a long one at the end.
+    ordered = sorted(cells, key=lambda cell: -cell.threads * cell.writes)
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        running = {pool.submit(run_cell, build, cell, seconds): cell for cell in ordered}
+        try:
+            for done in concurrent.futures.as_completed(running):
+                results[running[done]] = done.result()
+                progress(len(results), len(cells))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return results
+
+
+def run_probe(build, machine, name):
+    """What a probe prints on the virtual machine."""
+    words = [f"{build}/bin/elision", "vm", "--machine", machine, "--", f"{build}/workloads/probes/{name}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stderr}")
+    return done.stdout
+
+
+def run_probes(build, machine, names):
+    """{probe: output}."""
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return dict(zip(names, pool.map(lambda name: run_probe(build, machine, name), names)))
