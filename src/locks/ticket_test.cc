@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
 #include "htm/scripted.h"
 #include "locks/designs_for_test.h"
 
@@ -93,6 +96,79 @@ TEST_P(TicketAt, TheChildOfAForkForgetsThoseWhoWaited) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tickets, TicketAt, ::testing::Values(0u, 13u, ~0u, ~0u - 1, 0x7fffffffu));
+
+/// A waiter that sleeps is seen to sleep in the state word; a release that forgot it would leave it asleep,
+/// and the test would never end.
+TEST(TicketSleepers, AReleaseWakesTheOneWhoseTurnItIs) {
+  using Sleepy = Ticket<Park>;
+  TicketState state{};
+  join(state);
+  std::vector<std::thread> sleepers;
+  std::atomic<int> served{0};
+  for (std::uint16_t i = 1; i <= 3; ++i) {
+    sleepers.emplace_back([&] {
+      EXPECT_EQ(Sleepy::acquire(state, nullptr), Outcome::kAcquired);
+      ++served;
+      EXPECT_TRUE(Sleepy::release(state));
+    });
+    while (Grant::unpack(state.grant).sleepers != i) std::this_thread::yield();
+  }
+  EXPECT_EQ(served, 0);
+  EXPECT_TRUE(Sleepy::release(state));
+  for (std::thread& sleeper : sleepers) sleeper.join();
+  EXPECT_EQ(served, 3);
+  EXPECT_EQ(Grant::unpack(state.grant).sleepers, 0u);
+}
+
+TEST(TicketSleepers, ASleeperBehindTicketsGivenUpIsWoken) {
+  using Sleepy = Ticket<Park>;
+  TicketState state{};
+  join(state);
+  const std::uint32_t second = join(state), third = join(state);
+  std::thread sleeper([&] {
+    EXPECT_EQ(Sleepy::acquire(state, nullptr), Outcome::kAcquired);
+    EXPECT_TRUE(Sleepy::release(state));
+  });
+  // One that only wants to come near, and is passed over in one step.
+  std::thread near([&] { EXPECT_TRUE(Sleepy::sleep_until(state, second, nullptr)); });
+  while (Grant::unpack(state.grant).sleepers != 2) std::this_thread::yield();
+  EXPECT_EQ(Queue::give_up(state, second), Outcome::kTimedOut);
+  EXPECT_EQ(Queue::give_up(state, third), Outcome::kTimedOut);
+  EXPECT_TRUE(Sleepy::release(state));
+  sleeper.join();
+  near.join();
+}
+
+TEST(TatasSleepers, AReleaseWakesOneAndThatOneTheNext) {
+  using Sleepy = Tatas<Park>;
+  std::atomic<int> word{kHeld};
+  std::vector<std::thread> sleepers;
+  for (int i = 0; i < 3; ++i) {
+    sleepers.emplace_back([&] {
+      EXPECT_EQ(Sleepy::acquire(word, nullptr), Outcome::kAcquired);
+      EXPECT_TRUE(Sleepy::release(word));
+    });
+  }
+  while (word != kHeldWithSleepers) std::this_thread::yield();
+  EXPECT_TRUE(Sleepy::release(word));
+  for (std::thread& sleeper : sleepers) sleeper.join();
+  EXPECT_EQ(word, kFree);
+}
+
+TEST(TatasSleepers, OneThatDoesNotTakeTheLockHandsTheWakeUpOn) {
+  using Sleepy = Tatas<Park>;
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> word{kHeld};
+    std::vector<std::thread> sleepers;
+    for (int i = 0; i < 3; ++i)
+      sleepers.emplace_back([&] { EXPECT_TRUE(Sleepy::wait_until_free(word, nullptr)); });
+    while (word != kHeldWithSleepers) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i)
+      std::this_thread::yield();  // likely all of them sleep; if not, it is only easier
+    EXPECT_TRUE(Sleepy::release(word));
+    for (std::thread& sleeper : sleepers) sleeper.join();
+  }
+}
 
 /// What ticket-aahtm does at each distance, as a table: speculations begun before the ticket is served.
 struct Row {

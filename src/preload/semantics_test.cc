@@ -106,6 +106,34 @@ TEST(Mutex, LockedTwiceByItsHolder) {
   }
 }
 
+/// As above, but looked at after the unlock only: where sections are elided, what one finds out inside
+/// becomes visible by its commit, and a failed check (a system call) would undo it.
+TEST(Mutex, LockedTwiceInASectionThatMayBeElided) {
+  struct Row {
+    int type, trylock, timedlock;
+  };
+  const Row rows[] = {{PTHREAD_MUTEX_NORMAL, EBUSY, ETIMEDOUT},
+                      {PTHREAD_MUTEX_ADAPTIVE_NP, EBUSY, ETIMEDOUT},
+                      {PTHREAD_MUTEX_ERRORCHECK, EBUSY, EDEADLK},
+                      {PTHREAD_MUTEX_RECURSIVE, 0, 0}};
+  for (const Row& row : rows) {
+    TypedMutex mutex(row.type);
+    for (int round = 0; round < 100; ++round) {
+      pthread_mutex_lock(mutex);
+      const int trylock = pthread_mutex_trylock(mutex);
+      if (trylock == 0) pthread_mutex_unlock(mutex);
+      pthread_mutex_unlock(mutex);
+      ASSERT_EQ(trylock, row.trylock) << row.type;
+      pthread_mutex_lock(mutex);
+      const int timedlock = pthread_mutex_timedlock(mutex, &kLongAgo);
+      if (timedlock == 0) pthread_mutex_unlock(mutex);
+      pthread_mutex_unlock(mutex);
+      ASSERT_EQ(timedlock, row.timedlock) << row.type;
+    }
+    EXPECT_EQ(pthread_mutex_destroy(mutex), 0) << "something is still held";
+  }
+}
+
 TEST(Mutex, RecursiveAndErrorCheckingKnowTheirOwner) {
   for (const int type : {PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK}) {
     TypedMutex mutex(type);
