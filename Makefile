@@ -11,7 +11,7 @@ DEMO_PACKAGES := python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils
-BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk
+BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time
 
 .PHONY: build demo test soak bench clean
 

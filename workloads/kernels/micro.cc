@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kernel, one character of work: what a virtual machine finds easy or hard.
+//
+//   micro NAME [ROUNDS]      the default number of rounds takes one to two seconds on a current CPU
+//
+//   map        std::map<int, int>: look-ups, insertions and removals of random keys (pointers, branches)
+//   chase      one dependent load after the other through 4 MB (cache misses, nothing else)
+//   copies     memcpy of 8 to 63 bytes at odd places (short library calls)
+//   recursion  Fibonacci by recursion (calls and returns)
+//   matrix     product of two double matrices (vectors, regular accesses)
+//
+// Prints a checksum that depends on all the work.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Checksum = std::uint64_t;
+
+std::uint64_t state = 88172645463325252u;
+
+// xorshift64: the same numbers wherever this runs.
+std::uint64_t draw() {
+  state ^= state << 13;
+  state ^= state >> 7;
+  return state ^= state << 17;
+}
+
+Checksum run_map(std::uint64_t rounds) {
+  constexpr std::uint64_t kKeys = 1 << 16;
+  std::map<int, int> map;
+  Checksum sum = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const int key = static_cast<int>(draw() % kKeys);
+    const std::uint64_t choice = draw() % 10;
+    if (choice == 0) {
+      map.erase(key);
+    } else if (choice == 1) {
+      map[key] = static_cast<int>(i);
+    } else {
+      const auto found = map.find(key);
+      sum += found == map.end() ? 1 : static_cast<std::uint64_t>(found->second);
+    }
+  }
+  return sum + map.size();
+}
+
+Checksum run_chase(std::uint64_t rounds) {
+  constexpr std::uint32_t kLines = 1 << 16;
+  struct alignas(64) Line {
+    std::uint32_t next;
+  };
+  // Sattolo's shuffle: one cycle through every line.
+  std::vector<Line> lines(kLines);
+  for (std::uint32_t i = 0; i < kLines; ++i) lines[i].next = i;
+  for (std::uint32_t i = kLines - 1; i > 0; --i) std::swap(lines[i].next, lines[draw() % i].next);
+  std::uint32_t at = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) at = lines[at].next;
+  return at;
+}
+
+Checksum run_copies(std::uint64_t rounds) {
+  constexpr std::uint64_t kBytes = 1 << 14;
+  std::vector<unsigned char> from(kBytes + 64), to(kBytes + 64);
+  for (unsigned char& byte : from) byte = static_cast<unsigned char>(draw());
+  Checksum sum = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const std::uint64_t random = draw();
+    std::memcpy(&to[random % kBytes], &from[(random >> 20) % kBytes], 8 + (random >> 40) % 56);
+    sum += to[(random >> 10) % kBytes];
+  }
+  return sum;
+}
+
+__attribute__((noinline)) Checksum fibonacci(unsigned n) {
+  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+Checksum run_recursion(std::uint64_t rounds) {
+  constexpr unsigned kDepth = 27;
+  Checksum sum = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) sum += fibonacci(kDepth + static_cast<unsigned>(i % 2));
+  return sum;
+}
+
+Checksum run_matrix(std::uint64_t rounds) {
+  constexpr unsigned kSize = 256;
+  std::vector<double> a(kSize * kSize), b(kSize * kSize), c(kSize * kSize);
+  for (double& x : a) x = static_cast<double>(draw() % 100);
+  for (double& x : b) x = static_cast<double>(draw() % 100);
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (unsigned i = 0; i < kSize; ++i) {
+      for (unsigned k = 0; k < kSize; ++k) {
+        const double factor = a[i * kSize + k];
+        for (unsigned j = 0; j < kSize; ++j) c[i * kSize + j] += factor * b[k * kSize + j];
+      }
+    }
+  }
+  double sum = 0;
+  for (const double x : c) sum += x;
+  return static_cast<Checksum>(sum);
+}
+
+struct Kernel {
+  const char* name;
+  Checksum (*run)(std::uint64_t rounds);
+  std::uint64_t rounds;
+};
+
+constexpr Kernel kKernels[] = {
+    {"map", run_map, 12000000},         {"chase", run_chase, 40000000}, {"copies", run_copies, 60000000},
+    {"recursion", run_recursion, 1600}, {"matrix", run_matrix, 300},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const Kernel& kernel : kKernels) {
+    if (argc < 2 || std::string(argv[1]) != kernel.name) continue;
+    const std::uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : kernel.rounds;
+    std::printf("%s %llu\n", kernel.name, static_cast<unsigned long long>(kernel.run(rounds)));
+    return 0;
+  }
+  std::fprintf(stderr, "micro map|chase|copies|recursion|matrix [ROUNDS]\n");
+  return 2;
+}
