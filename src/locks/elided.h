@@ -11,9 +11,10 @@
 //  - Locks met inside the transaction are subscribed to as well; the transaction commits when the last
 //    of them is released, in whatever order they are.
 //
-// What ends a transaction can be told only from the status. An abort out of the inside loop carries
-// that of a conflict; that the thread was in the loop is inferred from the lock having been held just
-// before the transaction began.
+// What ends a transaction can be told only from the status, and an abort out of the inside loop has that
+// of any conflict. So a thread loops inside only if it saw the lock held just before it began, and takes
+// the abort of such a transaction as one out of the loop; a lock taken in between ends the transaction
+// by our own XABORT, and the next one loops.
 #pragma once
 
 #include "htm/backend.h"

@@ -138,6 +138,17 @@ TEST_F(Counted, SpeculationHappensWhileTheLockIsHeld) {
   }
 }
 
+TEST_F(Counted, AProgramThatSpeculatesIsToldSo) {
+  if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
+  ASSERT_EQ(run({"ELISION_LOCK=tatas-aahtm", "ELISION_RTM_ALWAYS_ABORT=1"}, {"speculate-told"}), 0);
+  EXPECT_GT(totals().aborts[static_cast<std::size_t>(AbortCause::kExplicit)], 0u);
+  TearDown();
+  SetUp();
+  // In a transaction that may commit it is not: it would leave out what counts.
+  ASSERT_EQ(run({"ELISION_LOCK=htm-10"}, {"speculate-told"}), 0);
+  EXPECT_EQ(totals().speculations, 0u);
+}
+
 TEST_F(Counted, OnRealRtmSpeculationMustBeAskedFor) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas-aahtm"}, {"count", "2", "1000"}), 0);
   const CounterTotals sums = totals();

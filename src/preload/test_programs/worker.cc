@@ -91,11 +91,15 @@ int fork_and_count(std::uint64_t mine, std::uint64_t childs) {
 /// speculations see that they are speculations, and leave no trace.
 volatile bool asks = false;
 volatile std::uint64_t speculated = 0;
+bool ends_speculation = false;  // by XABORT, as soon as the program is told that it speculates
 
 void* ask(void*) {
   asks = true;
   pthread_mutex_lock(&shared.mutex);
-  if (elision_speculating()) speculated = speculated + 1;
+  if (elision_speculating()) {
+    speculated = speculated + 1;
+    if (ends_speculation) asm volatile("xabort $7");
+  }
   shared.counter = shared.counter + 1;
   pthread_mutex_unlock(&shared.mutex);
   return nullptr;
@@ -137,7 +141,8 @@ int main(int argc, char** argv) {
   if (is("mixed")) return run_mixed(number(2));
   if (is("threads")) return many_short_threads(number(2));
   if (is("fork")) return fork_and_count(number(2), number(3));
-  if (is("speculate")) return speculate();
+  ends_speculation = is("speculate-told");
+  if (is("speculate") || ends_speculation) return speculate();
   if (is("limited")) return limited();
   if (is("bad-unlock"))
     return pthread_mutex_lock(&shared.mutex) | pthread_mutex_unlock(&shared.mutex) |
