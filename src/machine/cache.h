@@ -30,11 +30,14 @@ inline constexpr std::uint16_t kPermissions = 0xf;
 inline constexpr std::uint16_t kDirty = 1 << 8;
 inline constexpr std::uint16_t kUsed = 1 << 9;
 
+/// Packed, because the states of a large L2 compete with the guest for the host's caches; 48 bits of cycles
+/// are 34 hours at 2.3 GHz.
 struct WayState {
-  std::uint64_t arrival;    // when the data is here; the way is filled when the request is made
+  std::uint64_t arrival : 48;  // when the data is here; the way is filled when the request is made
+  std::uint64_t flags : 16;
   std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
-  std::uint16_t flags;
 };
+static_assert(sizeof(WayState) == 16);
 
 class PrivateCache {
  public:
@@ -53,12 +56,7 @@ class PrivateCache {
 
   /// The slot (set * ways + way) that holds `line`, or kNoSlot.
   std::uint32_t find(LineAddr line) const {
-    const std::uint32_t first = set_of(line) * ways_;
-    const std::uint64_t wanted = key(line);
-    for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
-      if (keys_[slot] == wanted) return slot;
-    }
-    return kNoSlot;
+    return ways_ == kUsualWays ? find_among(line, kUsualWays) : find_among(line, ways_);
   }
 
   bool empty(std::uint32_t slot) const { return keys_[slot] == 0; }
@@ -103,6 +101,18 @@ class PrivateCache {
  private:
   // Zero means empty, so that untouched memory is an empty cache.
   static std::uint64_t key(LineAddr line) { return line.value + 1; }
+
+  static constexpr std::uint32_t kUsualWays = 8;
+
+  /// Looks at every way: the host mispredicts an exit in the middle more often than not.
+  [[gnu::always_inline]] std::uint32_t find_among(LineAddr line, std::uint32_t ways) const {
+    const std::uint32_t first = set_of(line) * ways;
+    const std::uint64_t* const keys = keys_ + first;
+    const std::uint64_t wanted = key(line);
+    std::uint32_t found = kNoSlot;
+    for (std::uint32_t way = 0; way < ways; ++way) found = keys[way] == wanted ? first + way : found;
+    return found;
+  }
 
   std::uint32_t ways_;
   std::uint32_t set_mask_;

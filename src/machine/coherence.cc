@@ -52,7 +52,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
                                 : in_l3 ? vary_latency(description.l3.latency_cycles)
                                         : vary_latency(description.memory_latency_cycles);
   const Movement movement =
-      load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local);
+      load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local, slot, l2_slot);
   Directory::Entry& line = directory.entry(entry);
   line.used = 1;
   if (movement.moved) {
@@ -160,20 +160,18 @@ Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one, std::
 }
 
 /// A store or atomic: takes the line from everybody else. `local` says that the requester's core
-/// has the data already.
+/// has the data already; `slot` and `l2_slot` are where it has or will have them.
 Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::uint32_t entry,
-                                       std::uint64_t nearest_cycles, bool local) {
+                                       std::uint64_t nearest_cycles, bool local, std::uint32_t slot,
+                                       std::uint32_t l2_slot) {
   Directory::Entry& line = directory.entry(entry);
   Core& home = core[one.core];
   const unsigned owner = line.owner;
   bool remote = false, sibling = false, remote_owner = false, dirty = false;
-  const std::uint32_t slot = home.l1.find(request.line);
   const bool upgrade = home.l1.state(slot).flags & one.mine(kReadable);
   // Permission first, so that taking a sibling's does not drop the copy of both.
   home.l1.state(slot).flags |= one.mine(kReadable);
-  if (const std::uint32_t l2_slot = home.l2.find(request.line); l2_slot != kNoSlot) {
-    home.l2.state(l2_slot).flags |= one.mine(kReadable);
-  }
+  if (l2_slot != kNoSlot) home.l2.state(l2_slot).flags |= one.mine(kReadable);
   for (CpuMask others = directory.sharers(entry).without(one.id); !others.empty();) {
     Cpu& holder = cpu[others.first()];
     others.clear(holder.id);

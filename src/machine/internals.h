@@ -77,7 +77,7 @@ struct Model::Impl {
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   Movement share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
   Movement own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
-               bool local);
+               bool local, std::uint32_t slot, std::uint32_t l2_slot);
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
   bool invalidate(Cpu& holder, LineAddr line, bool& dirty);
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);

@@ -29,19 +29,18 @@ class Overlap {
 
   /// The CPU has come to `now` by working: its clock once the stops that this implies are counted.
   std::uint64_t advance(std::uint64_t now) {
-    if (count_ == 0) return now;
-    std::uint32_t kept = 0;
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      const Miss miss = misses_[i];
-      const std::uint64_t limit = miss.issue_work + window_ + not_work_;
-      if (now > limit && miss.ready > limit) {
-        now += miss.ready - limit;
-        not_work_ += miss.ready - limit;
-      } else if (now <= limit && miss.ready > now) {
-        misses_[kept++] = miss;
+    // Issue times ascend, so that once one load has room in the window, all later ones have.
+    while (head_ != tail_) {
+      const Miss& oldest = miss(head_);
+      const std::uint64_t limit = oldest.issue_work + window_ + not_work_;
+      if (now <= limit) break;
+      if (oldest.ready > limit) {
+        now += oldest.ready - limit;
+        not_work_ += oldest.ready - limit;
       }
+      ++head_;
     }
-    count_ = kept;
+    if (head_ != tail_ && first_ready_ <= now) forget_finished(now);
     return now;
   }
 
@@ -51,26 +50,27 @@ class Overlap {
   /// When a load that misses and whose address is there at `start` may be issued: `now`, or when a
   /// buffer is free. Requires advance(now) == now.
   std::uint64_t issue_time(std::uint64_t now, std::uint64_t start) const {
-    const bool full = count_ >= load_buffer_ || (start <= now && busy_at(now) >= fill_buffers_);
+    const bool full = count() >= load_buffer_ || (start <= now && all_busy_at(now));
     return full ? earliest_ready(now) : now;
   }
 
   /// Issues a load at `now` whose address is there at `start` (not before `now`); it takes
   /// `latency` from when it has a fill buffer. Returns when its data arrives.
   std::uint64_t issue(std::uint64_t now, std::uint64_t start, std::uint64_t latency) {
-    while (busy_at(start) >= fill_buffers_) start = earliest_ready(start);
-    if (count_ < kMost) misses_[count_++] = {now - not_work_, start, start + latency};
-    return start + latency;
+    while (all_busy_at(start)) start = earliest_ready(start);
+    const std::uint64_t ready = start + latency;
+    if (count() < kMost) add({now - not_work_, start, ready});
+    return ready;
   }
 
   /// When no load is outstanding any more, but not before `now`.
   std::uint64_t all_ready(std::uint64_t now) const {
-    for (std::uint32_t i = 0; i < count_; ++i) now = std::max(now, misses_[i].ready);
+    for (std::uint32_t i = head_; i != tail_; ++i) now = std::max(now, miss(i).ready);
     return now;
   }
 
   /// Forgets outstanding loads: they were waited for, or belong to an aborted transaction.
-  void clear() { count_ = 0; }
+  void clear() { head_ = tail_; }
 
  private:
   static constexpr std::uint32_t kMost = 128;
@@ -81,15 +81,40 @@ class Overlap {
     std::uint64_t ready;       // to here
   };
 
-  std::uint32_t busy_at(std::uint64_t time) const {
+  const Miss& miss(std::uint32_t i) const { return misses_[i % kMost]; }
+  std::uint32_t count() const { return tail_ - head_; }
+
+  void add(const Miss& last) {
+    ascending_ = head_ == tail_ || (ascending_ && miss(tail_ - 1).ready <= last.ready);
+    first_ready_ = head_ == tail_ ? last.ready : std::min(first_ready_, last.ready);
+    misses_[tail_++ % kMost] = last;
+  }
+
+  /// Loads that are finished give back their places, in whatever order they finish.
+  void forget_finished(std::uint64_t now) {
+    while (head_ != tail_ && miss(head_).ready <= now) ++head_;
+    if (head_ == tail_) return;
+    first_ready_ = miss(head_).ready;
+    if (ascending_) return;
+    const std::uint32_t end = tail_;
+    tail_ = head_;
+    for (std::uint32_t i = head_; i != end; ++i) {
+      const Miss one = miss(i);
+      if (one.ready > now) add(one);
+    }
+  }
+
+  /// No fill buffer is free at `time`.
+  bool all_busy_at(std::uint64_t time) const {
+    if (count() < fill_buffers_ || (ascending_ && miss(tail_ - 1).ready <= time)) return false;
     std::uint32_t busy = 0;
-    for (std::uint32_t i = 0; i < count_; ++i) busy += misses_[i].start <= time && time < misses_[i].ready;
-    return busy;
+    for (std::uint32_t i = head_; i != tail_; ++i) busy += miss(i).start <= time && time < miss(i).ready;
+    return busy >= fill_buffers_;
   }
   std::uint64_t earliest_ready(std::uint64_t after) const {
     std::uint64_t earliest = ~std::uint64_t{0};
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      if (misses_[i].ready > after) earliest = std::min(earliest, misses_[i].ready);
+    for (std::uint32_t i = head_; i != tail_; ++i) {
+      if (miss(i).ready > after) earliest = std::min(earliest, miss(i).ready);
     }
     return earliest;
   }
@@ -98,8 +123,11 @@ class Overlap {
   std::uint32_t fill_buffers_;
   std::uint32_t load_buffer_;
   std::uint64_t not_work_ = 0;
-  std::uint32_t count_ = 0;
-  Miss misses_[kMost];  // in program order
+  std::uint32_t head_ = 0, tail_ = 0;  // misses head_ to tail_ - 1, modulo kMost
+  // So that the common questions need no look at every miss:
+  std::uint64_t first_ready_ = 0;  // no miss is ready earlier (one that was may have gone)
+  bool ascending_ = true;          // they become ready in program order
+  Miss misses_[kMost];             // in program order
 };
 
 }  // namespace elision::machine
