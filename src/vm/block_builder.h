@@ -78,6 +78,8 @@ class BlockBuilder {
   void exit_if_in_transaction(std::size_t n);
   void transaction_test(unsigned bit);
   void start_x87(std::size_t n);
+  void start_x87_if_chosen(std::size_t n);
+  void start_x87_unless_used();
   void string(std::size_t n);
   void string_by_steps(std::size_t n);
   void state_save(std::size_t n);

@@ -2,6 +2,8 @@
 // Copied instructions, and those that the engine executes.
 #include <Zydis/Zydis.h>
 
+#include <algorithm>
+
 #include "vm/block_builder.h"
 #include "vm/core.h"
 
@@ -11,6 +13,13 @@ namespace {
 bool reaches(std::uint64_t from, std::uint64_t target) {
   const auto distance = static_cast<std::int64_t>(target - from);
   return distance >= -0x7fff0000ll && distance <= 0x7fff0000ll;
+}
+
+/// XSAVE, XRSTOR and their like obey a mask in EAX; FXSAVE and FXRSTOR save and restore everything they know.
+bool obeys_mask(const Instruction& i) {
+  const std::uint8_t* opcode = std::find(i.bytes, i.bytes + i.length, 0x0f);
+  const unsigned extension = (opcode[2] >> 3) & 7;
+  return opcode[1] == 0xc7 || extension >= 4;
 }
 
 }  // namespace
@@ -69,11 +78,28 @@ void BlockBuilder::start_x87(std::size_t n) {
   x87_started_ = true;
   const bool live = flags_live(n);
   if (live) save_flags();
+  start_x87_unless_used();
+  if (live) restore_flags();
+}
+
+void BlockBuilder::start_x87_unless_used() {
   out_.cmp8_imm(core_field(kOffsetX87Used), 0);
   std::uint8_t* used = out_.jump_if_short(kNotEqual);
   out_.byte(0xdb), out_.byte(0xe3);  // fninit
   out_.store_imm8(core_field(kOffsetX87Used), 1);
   out_.land_short(used);
+}
+
+/// Saving or restoring components chosen by EAX uses the x87 unit only if they contain it. The dynamic
+/// linker's do not, and to exchange the unit's state costs more than all else that a change of core does.
+void BlockBuilder::start_x87_if_chosen(std::size_t n) {
+  if (x87_started_) return;
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  out_.byte(0xa8), out_.byte(0x01);  // test al, 1
+  std::uint8_t* without = out_.jump_if_short(kEqual);
+  start_x87_unless_used();
+  out_.land_short(without);
   if (live) restore_flags();
 }
 
@@ -202,7 +228,7 @@ void BlockBuilder::special(std::size_t n) {
 /// guest's mask and buffer know only those.
 void BlockBuilder::state_save(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
-  start_x87(n);
+  obeys_mask(i) ? start_x87_if_chosen(n) : start_x87(n);
   hooks(n);
   const bool live = flags_live(n);
   if (live) save_flags();
