@@ -14,8 +14,8 @@ namespace elision::machine {
 
 Reply Model::Impl::access(const Request& request) {
   Cpu& one = cpu[request.cpu.value];
-  Reply reply;
-  if (stalls(request, one, reply)) return reply;
+  if (const std::uint64_t until = stalled_until(request, one); until > request.now.value)
+    return wait_until(until);
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = core[one.core];
@@ -38,28 +38,25 @@ Reply Model::Impl::access(const Request& request) {
   return coherent_access(request, one);
 }
 
-/// True if the CPU has to come back later, for a reason within itself; `reply` says when. All of these are
+/// When the CPU has to come back, for a reason within itself; `now` if it need not. All of these are
 /// answered by kWait, so that the access itself happens in order.
-bool Model::Impl::stalls(const Request& request, Cpu& one, Reply& reply) {
+std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
   const std::uint64_t now = request.now.value;
   const std::uint64_t worked = one.overlap.advance(now);
   if (worked > now) {
     one.counts.reorder_buffer_stall_cycles += worked - now;
-    reply = wait_until(worked);
-    return true;
+    return worked;
   }
-  if (request.kind == AccessKind::kLoad) return false;
+  if (request.kind == AccessKind::kLoad) return now;
 
   std::uint64_t free = one.stores.entry_time(now);
   if (request.kind == AccessKind::kAtomic) {
     // Executes when all before it is done: loads finished, stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
     free = std::max({now, one.stores.drained(), one.overlap.all_ready(now)});
   }
-  if (free == now) return false;
   one.counts.store_buffer_stall_cycles += free - now;
   one.overlap.idle(free - now);
-  reply = wait_until(free);
-  return true;
+  return free;
 }
 
 Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) {
@@ -74,7 +71,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
 
 Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slot) {
   Core& home = core[one.core];
-  WayState state = home.l2.state(l2_slot);
+  const WayState old = home.l2.state(l2_slot);
   home.l2.state(l2_slot).flags |= kUsed;
   const std::uint32_t slot = make_room_in_l1(request, one);
   if (slot == kNoSlot) {
@@ -83,11 +80,12 @@ Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slo
     return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
   }
   ++one.counts.l1_misses;
-  state.arrival = std::max(state.arrival, arrival_of_miss(request, one, 0, description.l2.latency_cycles));
+  const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
-  state.flags = static_cast<std::uint16_t>((state.flags & (kPermissions | kDirty)) | kUsed);
-  home.l1.put(slot, request.line, state);
-  return complete(request, one, slot, kNoSlot, state.arrival);
+  const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
+  const WayState moved{ready, old.flags, old.hot_until};
+  home.l1.put(slot, request.line, moved.with_flags((old.flags & (kPermissions | kDirty)) | kUsed));
+  return complete(request, one, slot, kNoSlot, ready);
 }
 
 /// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.

@@ -29,6 +29,8 @@ inline constexpr std::uint16_t kPermissions = 0xf;
 /// Bits of the line as a whole.
 inline constexpr std::uint16_t kDirty = 1 << 8;
 inline constexpr std::uint16_t kUsed = 1 << 9;
+inline constexpr std::uint16_t kOpened =
+    1 << 10;  // had a filter entry since it came: others need no look there
 
 /// Packed, because the states of a large L2 compete with the guest for the host's caches; 48 bits of cycles
 /// are 34 hours at 2.3 GHz.
@@ -36,6 +38,10 @@ struct WayState {
   std::uint64_t arrival : 48;  // when the data is here; the way is filled when the request is made
   std::uint64_t flags : 16;
   std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
+
+  /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
+  /// would stall the host.
+  WayState with_flags(std::uint64_t others) const { return {arrival, others & 0xffff, hot_until}; }
 };
 static_assert(sizeof(WayState) == 16);
 
@@ -89,7 +95,7 @@ class PrivateCache {
     return choose_victim(set, [](std::uint32_t) {});
   }
 
-  void put(std::uint32_t slot, LineAddr line, const WayState& state) {
+  void put(std::uint32_t slot, LineAddr line, WayState state) {
     keys_[slot] = key(line);
     states_[slot] = state;
   }

@@ -36,9 +36,8 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
   const bool local = in_l1 || l2_slot != kNoSlot;
   if (!in_l1) {
     ++one.counts.l1_misses;
-    WayState fresh{};
-    if (l2_slot != kNoSlot) fresh = home.l2.state(l2_slot);
-    fresh.flags &= kPermissions | kDirty;
+    const WayState lower = l2_slot != kNoSlot ? home.l2.state(l2_slot) : WayState{};
+    const WayState fresh = lower.with_flags(lower.flags & (kPermissions | kDirty));
     home.l1.put(slot, request.line, fresh);
     if (!local) l2_slot = insert_into_l2(home, request.line, fresh);
   } else {
@@ -67,9 +66,8 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
   const std::uint16_t permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
-    state.arrival = here;
-    state.hot_until = hot_until(line);
-    state.flags |= static_cast<std::uint16_t>(permission | more);
+    const WayState granted{here, state.flags, hot_until(line)};
+    state = granted.with_flags(state.flags | permission | more);
   };
   grant(home.l1.state(slot), static_cast<std::uint16_t>(kUsed | (movement.dirty ? kDirty : 0)));
   if (l2_slot != kNoSlot) grant(home.l2.state(l2_slot), kUsed);

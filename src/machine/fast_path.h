@@ -20,7 +20,8 @@ inline void collect(FilterEntry& entry, PrivateCache& l1) {
 }
 
 /// The entry for `line`, which is in L1 slot `slot`, or null.
-inline FilterEntry* find(Filter& filter, LineAddr line, std::uint32_t slot) {
+inline FilterEntry* find(Filter& filter, const PrivateCache& l1, LineAddr line, std::uint32_t slot) {
+  if (!(l1.state(slot).flags & kOpened)) return nullptr;
   FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
   return entry.l1_slot == slot && entry.tag != FilterEntry::kEmpty ? &entry : nullptr;
 }
@@ -32,7 +33,7 @@ inline void drop(FilterEntry& entry, PrivateCache& l1) {
 
 /// `line`, in L1 slot `slot`, is no longer open to the fast path.
 inline void forget(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_t slot) {
-  if (FilterEntry* entry = find(filter, line, slot)) drop(*entry, l1);
+  if (FilterEntry* entry = find(filter, l1, line, slot)) drop(*entry, l1);
 }
 
 inline void forget_all(Filter& filter, PrivateCache& l1) {
@@ -48,6 +49,7 @@ inline void remember(Filter& filter, PrivateCache& l1, LineAddr line, std::uint3
   if (entry.tag != FilterEntry::kEmpty) collect(entry, l1);
   entry.tag = (start_of(line).value ^ filter.epoch) | permission;
   entry.l1_slot = static_cast<std::uint16_t>(slot);
+  l1.state(slot).flags |= kOpened;
 }
 
 }  // namespace elision::machine::fast_path

@@ -55,7 +55,7 @@ struct Model::Impl {
 
   // --- access.cc ---
   Reply access(const Request& request);
-  bool stalls(const Request& request, Cpu& cpu, Reply& reply);
+  std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
   std::uint64_t arrival_of_miss(const Request& request, Cpu& cpu, std::uint64_t earliest,
@@ -87,7 +87,7 @@ struct Model::Impl {
   std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
   bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
   void evict_from_l1(unsigned core, std::uint32_t slot);
-  std::uint32_t insert_into_l2(Core& core, LineAddr line, const WayState& state);
+  std::uint32_t insert_into_l2(Core& core, LineAddr line, WayState state);
   void forget_in_filters(unsigned core, LineAddr line, std::uint32_t slot);
 
   // --- transactions.cc ---

@@ -11,7 +11,7 @@ std::uint32_t Model::Impl::make_room_in_l1(const Request& request, Cpu& one) {
   PrivateCache& l1 = core[one.core].l1;
   const std::uint32_t slot = l1.choose_victim(l1.set_of(request.line), [&](std::uint32_t examined) {
     for_each_thread(one.core, [&](Cpu& sibling) {
-      FilterEntry* entry = fast_path::find(*sibling.filter, l1.line(examined), examined);
+      FilterEntry* entry = fast_path::find(*sibling.filter, l1, l1.line(examined), examined);
       if (entry) fast_path::collect(*entry, l1);
     });
   });
@@ -44,22 +44,21 @@ void Model::Impl::evict_from_l1(unsigned home, std::uint32_t slot) {
   Core& at = core[home];
   const LineAddr line = at.l1.line(slot);
   forget_in_filters(home, line, slot);
-  WayState state = at.l1.state(slot);
-  state.flags &= kPermissions | kDirty;
+  const WayState& old = at.l1.state(slot);
+  const WayState state = old.with_flags(old.flags & (kPermissions | kDirty));
   at.l1.remove(slot);
   const std::uint32_t l2_slot = at.l2.find(line);
   if (l2_slot != kNoSlot) {
-    state.flags |= kUsed | (at.l2.state(l2_slot).flags & kDirty);
-    at.l2.state(l2_slot) = state;
+    WayState& lower = at.l2.state(l2_slot);
+    lower = state.with_flags(state.flags | kUsed | (lower.flags & kDirty));
   } else if (state.flags & kDirty) {
     insert_into_l2(at, line, state);
   }
 }
 
-std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, const WayState& state) {
+std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, WayState state) {
   const std::uint32_t slot = at.l2.choose_victim(at.l2.set_of(line));
-  at.l2.put(slot, line, state);
-  at.l2.state(slot).flags |= kUsed;
+  at.l2.put(slot, line, state.with_flags(state.flags | kUsed));
   return slot;
 }
 

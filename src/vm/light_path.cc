@@ -100,28 +100,29 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.rewind_to(clock);
 }
 
-AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready) {
+AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
+                       Cycles& ready) {
   machine::Model& model = *light_context.model;
-  machine::Reply reply;
-  do {
+  for (;;) {
     const machine::Request request{core.id, line, kind, core.clock(), address_ready};
     if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
     if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
     light_context.ordering->note_event(core);
-    reply = model.access(request);
+    const machine::Reply reply = model.access(request);
     if (reply.verdict == machine::Reply::Verdict::kWait) {
       ++light_context.waits;
       core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
+      continue;
     }
-  } while (reply.verdict == machine::Reply::Verdict::kWait);
-  if (reply.verdict == machine::Reply::Verdict::kAborted) {
-    roll_back(core, reply.cause, 0, reply.clock);
-    return AccessStep::kRolledBack;
+    if (reply.verdict == machine::Reply::Verdict::kAborted) {
+      roll_back(core, reply.cause, 0, reply.clock);
+      return AccessStep::kRolledBack;
+    }
+    if (reply.first_write_in_transaction && !core.undo.save(line)) __builtin_trap();  // larger than any L1
+    core.advance_to(reply.clock);
+    if (reply.data_ready > ready) ready = reply.data_ready;
+    return AccessStep::kDone;
   }
-  if (reply.first_write_in_transaction && !core.undo.save(line)) __builtin_trap();  // larger than any L1
-  core.advance_to(reply.clock);
-  if (reply.data_ready > ready) ready = reply.data_ready;
-  return AccessStep::kDone;
 }
 
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
