@@ -131,6 +131,7 @@ Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot
     Directory::Entry& line = directory.entry(entry);
     if (busy_until > line.busy_until) line.busy_until = busy_until;
     line.shared_flight = 0;
+    line.flight = one.id;
   }
   return reply;
 }

@@ -73,13 +73,15 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
   if (l2_slot != kNoSlot) grant(home.l2.state(l2_slot), kUsed);
   if (!instant && here > line.busy_until) {
     line.shared_flight = load && !movement.exclusive && !movement.from_owner && in_l3;
+    line.flight = line.busy_until > request.now.value && line.flight != one.id ? kNobody : one.id;
     line.busy_until = here;
   }
   return complete(request, one, slot, entry, here);
 }
 
 /// True if the line is on its way to somebody else: then `until` says when to ask again. If it is on
-/// its way to this CPU alone, no wait, but the request starts no sooner than `until`.
+/// its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
+/// request starts no sooner than `until`.
 bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
@@ -87,12 +89,15 @@ bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entr
     line.shared_flight = 0;
     return false;
   }
-  if (directory.sharers(entry).without(one.id).empty()) {
+  if (line.flight == one.id || directory.sharers(entry).without(one.id).empty()) {
     until = line.busy_until;
     return false;
   }
   if (request.kind == AccessKind::kLoad) {
-    if (line.shared_flight) return false;
+    if (line.shared_flight) {
+      line.flight = kNobody;
+      return false;
+    }
   } else {
     // Later readers queue behind this writer instead of prolonging its wait.
     line.shared_flight = 0;

@@ -46,7 +46,8 @@ class Directory {
     std::uint64_t moved : 1;  // last_transfer is valid
     std::uint64_t : 5;
     std::uint64_t last_transfer : 48;
-    std::uint64_t : 16;
+    std::uint64_t flight : 8;  // while busy: the one CPU that the data is on its way to, or kNobody
+    std::uint64_t : 8;
   };
   static_assert(sizeof(Entry) == 24);
 
@@ -121,6 +122,7 @@ class Directory {
     tag(slot) = tag_of(line);
     entries_[slot] = Entry{};
     entries_[slot].owner = kNobody;
+    entries_[slot].flight = kNobody;
     if (sharers_high_) sharers_high_[slot] = 0;
   }
 

@@ -92,7 +92,9 @@ struct Model::Impl {
 
   // --- transactions.cc ---
   Cycles begin(Cpu& cpu, Cycles now, bool always_abort);
-  Cycles commit(Cpu& cpu, Cycles now);
+  Cycles commit_time(Cpu& cpu, Cycles now);
+  void finish_commit(Cpu& cpu);
+  void hold_written_lines(Cpu& cpu, std::uint64_t until);
   void abort_own(Cpu& cpu, AbortCause cause);
   void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
   void end_transaction(Cpu& cpu, bool aborted);

@@ -120,9 +120,12 @@ class Model {
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
-  /// Commits: the clock afterwards is max(now + commit cost, drain, outstanding loads). Never fails: a doomed
-  /// transaction was aborted when it was doomed.
-  Cycles commit(CpuId cpu, Cycles now);
+  /// A commit asked for at `now` takes place at the returned time: the commit's cost after `now` and after the
+  /// last outstanding load, and not before the stores are drained. Until then the transaction can be aborted:
+  /// the caller lets the others run up to that time, and then, if it still runs, calls finish_commit().
+  Cycles commit_time(CpuId cpu, Cycles now);
+  /// Commits. Never fails: a doomed transaction was aborted when it was doomed.
+  void finish_commit(CpuId cpu);
   /// Ends `cpu`'s transaction without a commit, for a cause the caller found. Returns the clock
   /// afterwards (abort cost included). The caller restores memory and registers.
   Cycles abort(CpuId cpu, Cycles now, AbortCause cause);

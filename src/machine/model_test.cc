@@ -266,6 +266,28 @@ TEST_F(ModelTest, AWaitingWriterIsNotOvertakenByLaterReaders) {
   EXPECT_EQ(m.once(0, 1, kStore, 3050).verdict, Verdict::kDone);
 }
 
+// Reading and then writing what another core has modified: the store waits in the store buffer for the
+// core's own load, the core does not.
+TEST_F(ModelTest, AStoreBehindTheOwnLoadDoesNotStopTheCore) {
+  TestMachine& m = machine();
+  m.store(1, 1, 1000);
+  EXPECT_EQ(m.once(0, 1, kLoad, 5000).data_ready.value, 5100u);  // CPU 1 keeps a copy
+  const Reply store = m.once(0, 1, kStore, 5001);
+  EXPECT_EQ(store.verdict, Verdict::kDone);
+  EXPECT_EQ(store.clock.value, 5001u);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(5001)).value, 5170u);  // then the upgrade
+  EXPECT_EQ(m.once(1, 1, kLoad, 5169).verdict, Verdict::kWait);
+}
+
+TEST_F(ModelTest, AStoreBehindTwoReadersWaitsForBoth) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);
+  m.once(2, 1, kLoad, 3000);
+  m.once(3, 1, kLoad, 3010);
+  EXPECT_EQ(m.once(2, 1, kStore, 3020).verdict, Verdict::kWait);
+}
+
 TEST_F(ModelTest, OwnTrafficNeverWaitsForItself) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);

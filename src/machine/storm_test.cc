@@ -9,6 +9,14 @@
 namespace elision::machine::testing {
 namespace {
 
+/// Asks for a commit and performs it, with nobody in between.
+Cycles commit(Model& model, CpuId cpu, Cycles now) {
+  const Cycles when = model.commit_time(cpu, now);
+  model.finish_commit(cpu);
+  return when;
+}
+
+
 struct StormOptions {
   bool fill = true;           // use the fast path
   unsigned lines = 3000;      // private and shared lines together, over all sets
@@ -81,7 +89,7 @@ class Storm {
     } else if (dice < 24 && model.in_transaction(id)) {
       const bool fails = model.always_abort(id) || model.spurious_abort_due(id, Cycles(now));
       now =
-          (fails ? model.abort(id, Cycles(now), AbortCause::kSpurious) : model.commit(id, Cycles(now))).value;
+          (fails ? model.abort(id, Cycles(now), AbortCause::kSpurious) : commit(model, id, Cycles(now))).value;
       note("end", cpu, fails, now);
     } else {
       const AccessKind kind = dice < 60    ? AccessKind::kAtomic

@@ -30,16 +30,34 @@ Cycles Model::Impl::begin(Cpu& one, Cycles now, bool always_abort) {
 
 /// A commit is ordered like a locked instruction (SDM Vol. 1, 17.3.6): besides the drain of the contract it
 /// waits for outstanding loads.
-Cycles Model::Impl::commit(Cpu& one, Cycles now) {
+Cycles Model::Impl::commit_time(Cpu& one, Cycles now) {
   const std::uint64_t cost =
       vary(description.transactions.commit_cycles, description.jitter.transaction_percent);
   const std::uint64_t worked = one.overlap.advance(now.value);
   one.counts.reorder_buffer_stall_cycles += worked - now.value;
   const std::uint64_t ready = one.overlap.all_ready(worked);
   one.overlap.clear();
+  const std::uint64_t when = std::max({now.value + cost, ready + cost, one.stores.drained()});
+  hold_written_lines(one, when);
+  return Cycles(when);
+}
+
+/// Stores reach L1 only as the transaction commits: from XEND on nobody can catch a written line in between, and
+/// whoever wants it waits. What was read can be taken away, and the transaction with it, until the end.
+void Model::Impl::hold_written_lines(Cpu& one, std::uint64_t until) {
+  for (std::uint32_t i = 0; i < one.transaction.line_count; ++i) {
+    const TransactionMarks& marks = directory.marks_by_index(one.transaction.lines[i]);
+    if (marks.writer != one.id) continue;
+    Directory::Entry& line = directory.entry(marks.slot);
+    if (line.busy_until <= until) line.busy_until = until + 1;
+    line.shared_flight = 0;
+    line.flight = one.id;
+  }
+}
+
+void Model::Impl::finish_commit(Cpu& one) {
   end_transaction(one, false);
   ++one.counts.commits;
-  return Cycles(std::max({now.value + cost, ready, one.stores.drained()}));
 }
 
 void Model::Impl::abort_own(Cpu& one, AbortCause cause) {

@@ -24,7 +24,9 @@ class TransactionTest : public ::testing::Test {
   }
   bool running(unsigned cpu) { return machine().model().in_transaction(CpuId(cpu)); }
   std::uint64_t commit(unsigned cpu, std::uint64_t now) {
-    return machine().model().commit(CpuId(cpu), Cycles(now)).value;
+    const std::uint64_t when = machine().model().commit_time(CpuId(cpu), Cycles(now)).value;
+    machine().model().finish_commit(CpuId(cpu));
+    return when;
   }
 
  private:
@@ -103,7 +105,36 @@ TEST_F(TransactionTest, ALineOnItsWayToAWriterDoesNotAbortIt) {
   EXPECT_EQ(m.once(1, 1, kStore, 1100).verdict, Verdict::kWait);
   EXPECT_TRUE(running(0));
   EXPECT_EQ(commit(0, 1150), 1200u);  // the drain
-  EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kDone);
+  EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kWait);  // the commit itself goes first
+  EXPECT_EQ(m.once(1, 1, kStore, 1201).verdict, Verdict::kDone);
+  EXPECT_TRUE(m.aborts().empty());
+}
+
+// The window between XEND and the commit: what was read can still be taken away, what was written cannot.
+TEST_F(TransactionTest, ALineReadIsLostUntilTheCommitTakesPlace) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1000);
+  const std::uint64_t when = m.model().commit_time(CpuId(0), Cycles(2000)).value;
+  EXPECT_GE(when, 2025u);
+  m.store(1, 1, when - 1);
+  EXPECT_FALSE(running(0));
+  EXPECT_EQ(m.aborts().size(), 1u);
+}
+
+TEST_F(TransactionTest, AWrittenLineIsHeldFromXendToTheCommit) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.store(0, 1, 1000);
+  const std::uint64_t when = m.model().commit_time(CpuId(0), Cycles(2000)).value;
+  for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
+    const Reply reply = m.once(1, 1, kind, 2001);
+    EXPECT_EQ(reply.verdict, Verdict::kWait);
+    EXPECT_EQ(reply.clock.value, when + 1);
+  }
+  EXPECT_TRUE(running(0));
+  m.model().finish_commit(CpuId(0));
+  EXPECT_EQ(m.once(1, 1, kLoad, when + 1).verdict, Verdict::kDone);
   EXPECT_TRUE(m.aborts().empty());
 }
 
@@ -369,7 +400,7 @@ TEST_F(TransactionTest, CommitWaitsForItsCostTheDrainAndLoads) {
   EXPECT_EQ(commit(0, 3196), 3221u);
   begin(0, 4000);
   m.load(0, 3, 4020);
-  EXPECT_EQ(commit(0, 4030), 4220u);
+  EXPECT_EQ(commit(0, 4030), 4245u);  // XEND executes behind the load
 }
 
 TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {

@@ -90,6 +90,7 @@ class BlockBuilder {
   const machine::Description& machine_;
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
+  std::vector<const Hook*> load_hooks_;  // of each instruction that loads
   Block block_;
   Emitter out_;
   std::vector<SlowPath> slow_paths_;

@@ -191,37 +191,43 @@ std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine
 }
 
 void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow) {
-  // Masks below 16 bits: registers at entry. A load's value counts as its destination register.
-  std::array<std::uint16_t, kGprCount> sources;
-  for (unsigned r = 0; r < kGprCount; ++r) sources[r] = static_cast<std::uint16_t>(1u << r);
+  struct Source {
+    std::uint16_t registers;  // at entry
+    std::uint64_t loads;      // of the block
+  };
+  std::array<Source, kGprCount> sources;
+  for (unsigned r = 0; r < kGprCount; ++r) sources[r] = {static_cast<std::uint16_t>(1u << r), 0};
   for (std::size_t n = 0; n < block.size(); ++n) {
     const Instruction& i = block[n];
     bool loads = false;
     for (unsigned k = 0; k < i.accesses; ++k) {
       const MemoryOperand& m = i.access[k].operand;
-      std::uint16_t& into = flow[2 * n + k].address_sources;
-      if (m.base >= 0 && m.base != kRsp) into |= sources[static_cast<unsigned>(m.base)];
-      if (m.index >= 0 && m.index < static_cast<int>(kGprCount))
-        into |= sources[static_cast<unsigned>(m.index)];
-      loads |= i.access[k].read;
+      for (const int reg : {m.base, m.index}) {
+        if (reg < 0 || reg == kRsp || reg >= static_cast<int>(kGprCount)) continue;
+        flow[2 * n + k].address_registers |= sources[static_cast<unsigned>(reg)].registers;
+        flow[2 * n + k].address_loads |= sources[static_cast<unsigned>(reg)].loads;
+      }
+      loads = loads || i.access[k].read;
     }
-    std::uint16_t from = 0;
-    if (!clears_register(i)) for_each_bit(i.gpr_read, [&](unsigned r) { from |= sources[r]; });
+    Source from{};
+    if (!clears_register(i))
+      for_each_bit(i.gpr_read, [&](unsigned r) {
+        if (r == kRsp) return;
+        from.registers |= sources[r].registers;
+        from.loads |= sources[r].loads;
+      });
+    // A load's address does not matter to those who use its value: the load itself waits for it.
+    const Source result = loads ? Source{0, std::uint64_t{1} << n} : from;
     for_each_bit(i.gpr_write, [&](unsigned r) {
-      if (r == kRsp) return;
-      sources[r] = loads ? static_cast<std::uint16_t>(1u << r) : from;
+      if (r != kRsp) sources[r] = result;
     });
-    if (!loads) continue;
-    for (unsigned k = 0; k < i.accesses; ++k)
-      if (i.access[k].read) flow[2 * n + k].results = static_cast<std::uint16_t>(i.gpr_write & ~(1u << kRsp));
   }
-  // A register that ends the block as a copy of a loaded one carries the same miss.
-  for (std::size_t n = 0; n < block.size() * 2; ++n) {
-    std::uint16_t carried = flow[n].results;
+  for (std::size_t n = 0; n < block.size(); ++n)
     for (unsigned r = 0; r < kGprCount; ++r)
-      if (sources[r] & flow[n].results) carried |= static_cast<std::uint16_t>(1u << r);
-    flow[n].results = carried;
-  }
+      if (sources[r].loads >> n & 1) {
+        flow[2 * n].results |= static_cast<std::uint16_t>(1u << r);
+        flow[2 * n + 1].results |= static_cast<std::uint16_t>(1u << r);
+      }
 }
 
 }  // namespace elision::vm

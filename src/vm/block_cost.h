@@ -18,14 +18,14 @@ namespace elision::vm {
 /// Ticks (core.h) that one execution of `block` takes.
 std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine);
 
-/// Which misses an address in the block may have to wait for, and where a loaded value ends up;
-/// both as masks of general registers.
+/// What an address in the block rests on, and where a loaded value ends up.
 struct DataFlow {
-  std::uint16_t address_sources = 0;
-  std::uint16_t results = 0;
+  std::uint16_t address_registers = 0;  // general registers, as they are at the block's entry
+  std::uint64_t address_loads = 0;      // earlier instructions of the block that load, by index
+  std::uint16_t results = 0;            // general registers
 };
 
-/// The data flow of every access of `block`, two entries an instruction.
+/// The data flow of every access of `block` (at most 64 instructions), two entries an instruction.
 void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow);
 
 }  // namespace elision::vm

@@ -65,11 +65,32 @@ struct alignas(64) Core {
   Thread* thread = nullptr;                      // null: idle
   bool in_heap = false;                          // waits in Ordering for its turn
   Exit deferred{};                               // an ordered exit that has to wait its turn
-  std::uint64_t register_ready[kGprCount] = {};  // cycle at which a missed load's value arrives
+  /// The last missed load whose value went into a register: when it arrives, and where it was, so that
+  /// a later value in the same register is not taken for it.
+  struct MissedValue {
+    std::uint64_t ready = 0;
+    std::uint64_t address = 0;
+    std::uint32_t size = 0;
+  };
+  MissedValue register_miss[kGprCount];
+  /// Missed loads by hook (hashed), for addresses within the same block.
+  struct MissedLoad {
+    const Hook* hook = nullptr;
+    std::uint64_t ready = 0;
+  };
+  static constexpr std::size_t kMissedLoads = 16;
+  MissedLoad missed_loads[kMissedLoads];
   unsigned nesting = 0;
+  bool commits = false;                 // XEND was executed; the commit waits for its time
   bool always_abort() const { return (in_transaction & 2) != 0; }
   Checkpoint checkpoint;
   UndoLog undo;
+
+  /// Nothing is on its way to the registers any more.
+  void forget_misses() {
+    for (MissedValue& miss : register_miss) miss.ready = 0;
+    for (MissedLoad& miss : missed_loads) miss.hook = nullptr;
+  }
 
   std::uint64_t clock_ticks() const {
     return deadline_ticks - static_cast<std::uint64_t>(static_cast<std::int64_t>(budget_ticks));

@@ -143,12 +143,12 @@ void Engine::run() {
 /// No thread can run: the next thing that happens is a timer, or comes from outside.
 void Engine::idle() {
   std::optional<Nanoseconds> timer;
-  if (!timers_.empty()) timer = nanoseconds_of(Cycles(timers_.begin()->first));
+  if (!timers_.empty()) timer = nanoseconds_of(Cycles(timers_.begin()->first.cycle));
   ordering_.stop_running();
   const bool possible = kernel_->wait_for_event(timer);
   if (!ordering_.empty()) return;
   if (!timers_.empty()) {
-    engine_time_ = std::max(engine_time_, Cycles(timers_.begin()->first));
+    engine_time_ = std::max(engine_time_, Cycles(timers_.begin()->first.cycle));
     fire_timers();
     return;
   }
@@ -163,9 +163,9 @@ void Engine::fire_timers() {
     const auto next = timers_.begin();
     const Core* first = ordering_.first();
     const std::uint64_t reached = first != nullptr ? first->clock().value : engine_time_.value;
-    if (next->first > reached) break;
-    const auto what = std::move(next->second.what);
-    engine_time_ = std::max(engine_time_, Cycles(next->first));
+    if (next->first.cycle > reached) break;
+    const auto what = std::move(next->second);
+    engine_time_ = std::max(engine_time_, Cycles(next->first.cycle));
     timers_.erase(next);
     what();
   }
@@ -173,11 +173,22 @@ void Engine::fire_timers() {
 }
 
 void Engine::refresh_timer() {
-  ordering_.set_timer(timers_.empty() ? kNever : Cycles(timers_.begin()->first));
+  ordering_.set_timer(timers_.empty() ? kNever : Cycles(timers_.begin()->first.cycle));
 }
 
-void Engine::call_at(Nanoseconds at, std::function<void()> what) {
-  timers_.emplace(cycles_of(at).value, Timer{std::move(what)});
+TimerKey Engine::add_timer(Nanoseconds at, std::function<void()> what) {
+  const TimerKey key{cycles_of(at).value, ++timers_made_};
+  timers_.emplace(key, std::move(what));
+  refresh_timer();
+  return key;
+}
+
+void Engine::call_at(Nanoseconds at, std::function<void()> what) { add_timer(at, std::move(what)); }
+
+void Engine::cancel_deadline(EngineThread& thread) {
+  if (thread.deadline_number == 0) return;
+  timers_.erase({thread.deadline_cycle, thread.deadline_number});
+  thread.deadline_number = 0;
   refresh_timer();
 }
 
@@ -227,6 +238,7 @@ void Engine::flush_code() {
     if (core->resume != pending_stub && core->resume != attach_stub) core->resume = resolve_stub;
     core->checkpoint.resume = resolve_stub;
     core->deferred.next_host = 0;
+    core->forget_misses();  // they name hooks
   }
 }
 

@@ -38,14 +38,22 @@ struct EngineThread {
   unsigned last_cpu = 0;
   Cycles available{0};  // queued: not before
   bool wants_signals = false;
-  std::uint64_t park_number = 0;  // distinguishes this wait from earlier ones
   std::function<void()> on_timeout;
+  std::uint64_t deadline_cycle = 0;       // of its timer, while it has one
+  std::uint64_t deadline_number = 0;      // 0: none
   // statistics
   Cycles started{0};
   Cycles on_core_since{0};
   std::uint64_t instructions_at_start = 0;
   std::uint64_t busy_cycles = 0;
   std::uint64_t instructions = 0;
+};
+
+/// When a timer is due; of equal times the older goes first.
+struct TimerKey {
+  std::uint64_t cycle;
+  std::uint64_t number;
+  friend auto operator<=>(const TimerKey&, const TimerKey&) = default;
 };
 
 class Engine final : public EngineServices, public machine::AbortSink {
@@ -88,6 +96,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void idle();
   void fire_timers();
   void refresh_timer();
+  TimerKey add_timer(Nanoseconds at, std::function<void()> what);
+  void cancel_deadline(EngineThread& thread);
   void handle_exit(Core& core);
   bool must_wait(Core& core, Exit& exit);
   void wait_turn(Core& core, const Exit& exit);
@@ -147,10 +157,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   std::vector<std::unique_ptr<EngineThread>> threads_;
   std::vector<std::unique_ptr<EngineThread>> ended_threads_;
   std::vector<EngineThread*> queue_;
-  struct Timer {
-    std::function<void()> what;
-  };
-  std::multimap<std::uint64_t, Timer> timers_;  // by cycle
+  std::map<TimerKey, std::function<void()>> timers_;
+  std::uint64_t timers_made_ = 0;
   Cycles engine_time_{0};                       // while no core runs
   std::uint64_t polls_ = 0;
   int statistics_number_ = -1;

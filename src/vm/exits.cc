@@ -117,9 +117,15 @@ void Engine::transaction_end(Core& core, Exit& exit) {
     return next_instruction(core, exit);
   }
   if (core.always_abort()) return abort_transaction(core, machine::AbortCause::kCommitInAlwaysAbort);
-  if (model_->spurious_abort_due(core.id, core.clock()))
-    return abort_transaction(core, machine::AbortCause::kSpurious);
-  core.advance_to(model_->commit(core.id, core.clock()));
+  if (!core.commits) {
+    if (model_->spurious_abort_due(core.id, core.clock()))
+      return abort_transaction(core, machine::AbortCause::kSpurious);
+    core.commits = true;
+    core.advance_to(model_->commit_time(core.id, core.clock()));
+    if (must_wait(core, exit)) return;
+  }
+  model_->finish_commit(core.id);
+  core.commits = false;
   core.in_transaction = 0;
   core.nesting = 0;
   core.undo.clear();

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/guest_code.h"
 
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 namespace elision::vm {
@@ -11,38 +8,7 @@ namespace {
 
 constexpr std::uint16_t kAllGprs = 0xffff;
 constexpr std::size_t kPeekInstructions = 12;
-constexpr std::uint64_t kPageBytes = 4096;
-
-/// Guest bytes at an address that may not be mapped: read page by page through the host kernel,
-/// which reports instead of faulting.
-class CodeReader {
- public:
-  std::span<const std::uint8_t> at(std::uint64_t pc) {
-    if (pc < begin_ || pc + 15 > end_) fill(pc);
-    if (pc < begin_ || pc >= end_) return {};
-    return {buffer_ + (pc - begin_), static_cast<std::size_t>(std::min<std::uint64_t>(end_ - pc, 15))};
-  }
-
- private:
-  void fill(std::uint64_t pc) {
-    begin_ = end_ = pc;
-    const std::uint64_t page_end = (pc & ~(kPageBytes - 1)) + kPageBytes;
-    if (!append(std::min<std::uint64_t>(page_end - pc, sizeof buffer_))) return;
-    if (end_ - begin_ < sizeof buffer_) append(sizeof buffer_ - (end_ - begin_));
-  }
-  bool append(std::size_t count) {
-    iovec local{buffer_ + (end_ - begin_), count};
-    iovec remote{reinterpret_cast<void*>(end_), count};
-    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    if (got <= 0) return false;
-    end_ += static_cast<std::uint64_t>(got);
-    return true;
-  }
-
-  std::uint8_t buffer_[256];
-  std::uint64_t begin_ = 0;
-  std::uint64_t end_ = 0;
-};
+constexpr std::uint64_t kLongestInstruction = 15;
 
 bool leaves_function(const Instruction& i) {
   switch (i.kind) {
@@ -60,12 +26,9 @@ bool leaves_function(const Instruction& i) {
 
 DecodedBlock GuestCode::block(std::uint64_t pc) {
   DecodedBlock out;
-  CodeReader reader;
-  std::uint64_t executable_end = executable_end_(pc);
   while (out.instructions.size() < kMaxInstructions) {
-    if (pc >= executable_end && executable_end != 0) executable_end = executable_end_(pc);
-    const auto bytes = reader.at(pc);
-    if (bytes.empty() || executable_end == 0) {
+    const auto bytes = bytes_at(pc);
+    if (bytes.empty()) {
       out.unreadable = out.instructions.empty();
       break;
     }
@@ -78,18 +41,32 @@ DecodedBlock GuestCode::block(std::uint64_t pc) {
   return out;
 }
 
+/// The bytes of the instruction at `pc` that may be executed. The mapping found last is remembered for
+/// its neighbours, until code is forgotten.
+std::span<const std::uint8_t> GuestCode::bytes_at(std::uint64_t pc) {
+  if (pc < mapped_begin_ || pc + kLongestInstruction > mapped_end_) {
+    mapped_begin_ = pc;
+    mapped_end_ = executable_end_(pc);
+    if (mapped_end_ == 0) return {};
+    // An instruction may go on in the next mapping.
+    if (pc + kLongestInstruction > mapped_end_)
+      if (const std::uint64_t next = executable_end_(mapped_end_); next != 0) mapped_end_ = next;
+  }
+  return {reinterpret_cast<const std::uint8_t*>(pc),
+          static_cast<std::size_t>(std::min(mapped_end_ - pc, kLongestInstruction))};
+}
+
 std::uint32_t GuestCode::flags_live_at(std::uint64_t pc) { return peek(pc).live; }
 bool GuestCode::reads_incoming_flags(std::uint64_t pc) { return peek(pc).read != 0; }
 
 GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
   if (const auto known = peeked_.find(pc); known != peeked_.end()) return known->second;
-  CodeReader reader;
   Peek result{0, 0};
   std::uint32_t open = kArithmeticFlags;  // neither read nor written so far
   std::uint64_t at = pc;
   bool decided = false;
   for (std::size_t n = 0; n < kPeekInstructions && open != 0 && !decided; ++n) {
-    const auto bytes = reader.at(at);
+    const auto bytes = bytes_at(at);
     const Instruction i = bytes.empty() ? Instruction{} : decode(at, bytes);
     result.read |= i.flags_read & open;
     open &= ~(i.flags_kill | i.flags_read);

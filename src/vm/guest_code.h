@@ -42,13 +42,17 @@ class GuestCode {
   /// True if the code at `pc` certainly reads a flag that it has not written.
   bool reads_incoming_flags(std::uint64_t pc);
   /// Forgets what was learned about code that may have changed.
-  void forget() { peeked_.clear(); }
+  void forget() {
+    peeked_.clear();
+    mapped_begin_ = mapped_end_ = 0;
+  }
 
  private:
   struct Peek {
     std::uint32_t live;  // may be read
     std::uint32_t read;  // certainly read
   };
+  std::span<const std::uint8_t> bytes_at(std::uint64_t pc);
   Peek peek(std::uint64_t pc);
   std::uint32_t flags_live_after(const Instruction& last);
   void analyse_liveness(DecodedBlock& block);
@@ -56,6 +60,8 @@ class GuestCode {
   std::function<std::uint64_t(std::uint64_t)> executable_end_;
   std::unordered_map<std::uint64_t, Peek> peeked_;
   bool flags_live_everywhere_ = false;
+  std::uint64_t mapped_begin_ = 0;  // executable without a gap
+  std::uint64_t mapped_end_ = 0;
 };
 
 }  // namespace elision::vm

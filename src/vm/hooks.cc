@@ -74,9 +74,15 @@ Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry
   hook.pc = i.pc;
   hook.size = i.access[access].size;
   hook.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
-  hook.address_sources = flow_[2 * n + access].address_sources;
-  hook.results = flow_[2 * n + access].results;
-  return cache_.allocate_meta(hook);
+  const DataFlow& flow = flow_[2 * n + access];
+  hook.address_registers = flow.address_registers;
+  hook.results = flow.results;
+  unsigned found = 0;
+  for (std::size_t load = n; load-- > 0 && found < 2;)
+    if (flow.address_loads >> load & 1) hook.address_loads[found++] = load_hooks_[load];
+  Hook* result = cache_.allocate_meta(hook);
+  if (i.access[access].read) load_hooks_[n] = result;
+  return result;
 }
 
 void BlockBuilder::hooks(std::size_t n) {

@@ -274,9 +274,10 @@ void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisD
     if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].reg.value == ZYDIS_REGISTER_RFLAGS)
       certain = certain && (operands[i].actions & ZYDIS_OPERAND_ACTION_CONDWRITE) == 0;
   if (certain) out.flags_kill = written;
-  if (d.mnemonic == ZYDIS_MNEMONIC_PUSHFQ || d.mnemonic == ZYDIS_MNEMONIC_PUSHF ||
-      d.mnemonic == ZYDIS_MNEMONIC_SYSCALL)
+  if (d.mnemonic == ZYDIS_MNEMONIC_PUSHFQ || d.mnemonic == ZYDIS_MNEMONIC_PUSHF)
     out.flags_read = kArithmeticFlags;
+  // The kernel returns with the flags it was called with. R11 gets a copy; nobody calls that reading them.
+  if (d.mnemonic == ZYDIS_MNEMONIC_SYSCALL) out.flags_kill = out.flags_read = 0;
 }
 
 /// The two instructions that only the virtual CPU has (abi/virtual_cpu.h); Zydis does not know them.

@@ -152,7 +152,7 @@ class GuestCodeTest : public testing::Test {
     return code_.block(reinterpret_cast<std::uint64_t>(bytes_.data()));
   }
   std::vector<std::uint8_t> bytes_;
-  GuestCode code_{[](std::uint64_t) { return ~std::uint64_t{0}; }};
+  GuestCode code_{[](std::uint64_t pc) { return pc < 0x1000 ? 0 : ~std::uint64_t{0}; }};
 };
 
 TEST_F(GuestCodeTest, FlagsAreLiveBetweenCompareAndBranchOnly) {

@@ -42,18 +42,43 @@ void restore_registers(Core& core) {
   core.direction_flag = saved.direction_flag;
 }
 
-Cycles sources_ready(const Core& core, std::uint16_t sources) {
+Core::MissedLoad& missed_load(Core& core, const Hook* hook) {
+  return core.missed_loads[(reinterpret_cast<std::uint64_t>(hook) >> 4) % Core::kMissedLoads];
+}
+
+/// True if the register still has the value that the missed load brought.
+bool still_holds(std::uint64_t value, const Core::MissedValue& miss) {
+  std::uint64_t line[kLineBytes / 8];
+  const std::uint64_t offset = miss.address & (kLineBytes - 1);
+  if (offset + miss.size > kLineBytes || miss.size > 8) return true;
+  if (elision_copy_line(line, reinterpret_cast<const void*>(miss.address - offset)) != 0) return false;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(line) + offset;
+  for (unsigned i = 0; i < miss.size; ++i)
+    if (bytes[i] != static_cast<std::uint8_t>(value >> (8 * i))) return false;
+  return true;
+}
+
+/// When the address of `hook`'s access is known, as far as it rests on loads that missed.
+Cycles address_ready(Core& core, const Hook& hook) {
+  const std::uint64_t now = core.clock().value;
   std::uint64_t latest = 0;
-  for (unsigned mask = sources; mask != 0; mask &= mask - 1) {
-    const std::uint64_t ready = core.register_ready[__builtin_ctz(mask)];
-    if (ready > latest) latest = ready;
+  for (const Hook* load : hook.address_loads) {
+    if (load == nullptr) break;
+    const Core::MissedLoad& miss = missed_load(core, load);
+    if (miss.hook == load && miss.ready > latest) latest = miss.ready;
+  }
+  for (unsigned mask = hook.address_registers; mask != 0; mask &= mask - 1) {
+    const int reg = __builtin_ctz(mask);
+    const Core::MissedValue& miss = core.register_miss[reg];
+    if (miss.ready > now && miss.ready > latest && still_holds(core.state.gpr[reg], miss)) latest = miss.ready;
   }
   return Cycles(latest);
 }
 
-void results_ready(Core& core, std::uint16_t results, Cycles when) {
-  for (unsigned mask = results; mask != 0; mask &= mask - 1)
-    core.register_ready[__builtin_ctz(mask)] = when.value;
+void note_miss(Core& core, const Hook& hook, Cycles when) {
+  missed_load(core, &hook) = {&hook, when.value};
+  for (unsigned mask = hook.results; mask != 0; mask &= mask - 1)
+    core.register_miss[__builtin_ctz(mask)] = {when.value, core.hook_address, hook.size};
 }
 
 Core* let_others_run(Core* core) {
@@ -96,7 +121,8 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.resume = core.checkpoint.resume;
   core.in_transaction = 0;
   core.nesting = 0;
-  for (std::uint64_t& ready : core.register_ready) ready = 0;
+  core.commits = false;
+  core.forget_misses();
   core.rewind_to(clock);
 }
 
@@ -144,9 +170,9 @@ Core* elision_slow_access(Core* core) {
   elision::Cycles ready{0};
   const AccessStep step =
       access_range(*core, core->hook_address, hook.size, static_cast<elision::machine::AccessKind>(hook.kind),
-                   sources_ready(*core, hook.address_sources), ready);
+                   address_ready(*core, hook), ready);
   if (step != AccessStep::kDone) return after(core, step);
-  if (ready.value != 0) results_ready(*core, hook.results, ready);
+  if (ready.value != 0) note_miss(*core, hook, ready);
   core->resume = hook.done;
   return core;
 }

@@ -75,7 +75,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
   first_interrupt_after(core);
   core.slice_end =
       core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
-  std::fill(std::begin(core.register_ready), std::end(core.register_ready), 0);
+  core.forget_misses();
   thread.on_core_since = core.clock();
   thread.instructions_at_start = core.instructions;
   resume_from_thread(core);
@@ -176,6 +176,7 @@ void Engine::end_thread(Thread& thread) {
     fill(core, core.clock());
   }
   std::erase(queue_, &ended);
+  cancel_deadline(ended);
   ended.state = EngineThread::State::kEnded;
   const auto found =
       std::find_if(threads_.begin(), threads_.end(), [&](const auto& t) { return t.get() == &ended; });
@@ -185,7 +186,6 @@ void Engine::end_thread(Thread& thread) {
 
 void Engine::park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) {
   EngineThread& parked = of(thread);
-  const std::uint64_t number = ++parked.park_number;
   Core* core = parked.core;
   if (core != nullptr) detach(*core);
   parked.state = EngineThread::State::kParked;
@@ -193,12 +193,14 @@ void Engine::park(Thread& thread, Nanoseconds deadline, std::function<void()> on
   if (core != nullptr) fill(*core, core->clock());
   if (deadline == kNoDeadline) return;
   EngineThread* waiting = &parked;
-  call_at(deadline, [this, waiting, number] {
-    if (waiting->state != EngineThread::State::kParked || waiting->park_number != number) return;
-    if (waiting->on_timeout) waiting->on_timeout();
-    if (waiting->state == EngineThread::State::kParked && waiting->park_number == number)
-      unpark(waiting->thread, nullptr);
+  const TimerKey timer = add_timer(deadline, [this, waiting] {
+    waiting->deadline_number = 0;
+    const auto on_timeout = std::move(waiting->on_timeout);
+    if (on_timeout) on_timeout();
+    unpark(waiting->thread, nullptr);  // if the call above did not
   });
+  parked.deadline_cycle = timer.cycle;
+  parked.deadline_number = timer.number;
 }
 
 void Engine::unpark(Thread& thread, const Thread* waker) {
@@ -207,7 +209,7 @@ void Engine::unpark(Thread& thread, const Thread* waker) {
   const Core* core = waker != nullptr ? of(*waker).core : ordering_.running();
   const Cycles now =
       core != nullptr ? std::max(core->clock(), waker != nullptr ? Cycles(0) : engine_time_) : engine_time_;
-  ++woken.park_number;
+  cancel_deadline(woken);
   make_runnable(woken, now + Cycles(machine_.system.futex_wake_cycles));
 }
 

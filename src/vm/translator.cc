@@ -24,6 +24,7 @@ BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Des
   block_.pc = pc;
   block_.host = out_.address();
   flow_.resize(code_block_.instructions.size() * 2);
+  load_hooks_.resize(code_block_.instructions.size());
   block_data_flow(code_block_.instructions, flow_);
 }
 
@@ -148,8 +149,6 @@ void BlockBuilder::push_return_address(std::uint64_t address) {
 
 void BlockBuilder::call(const Instruction& i) {
   push_return_address(i.next());
-  // Code behind the call that reads flags shows that they pass through returns.
-  if (!code_.flags_live_everywhere() && code_.reads_incoming_flags(i.next())) code_.assume_flags_live();
   link(out_.jump(), i.target);
 }
 
