@@ -7,9 +7,12 @@
 //   --opt         with high contention, a speculating thread leaves A[0] out (AAHTM "opt" variant)
 //
 // A write is an increment, so that a lost update shows: at the end the sum of the array must be the
-// number of increments that sections did. Places are drawn before the mutex is taken. Warm-up sections
-// are not counted; all threads then begin together, and end together: at the same moment (--seconds)
-// or when the common number of sections is used up (--sections).
+// number of increments that sections did. Places are drawn before the mutex is taken. Before the
+// counted window the threads first spread the array over their caches, as seconds of running would
+// (--spread), then run warm-up sections; all begin together, and end together: at the same moment
+// (--seconds) or when the common number of sections is used up (--sections). Only the first
+// thread looks at the clock, and only now and then: where that is a system call it would end every
+// speculation that runs on past unlock.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -36,7 +39,8 @@ struct Options {
   unsigned threads = 1;
   double seconds = 1.0;
   std::uint64_t sections = 0;  // in total; 0: run by time
-  std::uint64_t warmup = 100;  // a thread
+  double spread = 3;           // uncounted writes without the mutex, by all threads, a line of the array
+  std::uint64_t warmup = 100;  // sections a thread
   std::uint64_t seed = 1;
   bool no_pin = false;
 };
@@ -67,14 +71,17 @@ class CheapRandom {
 /// What all threads share. The mutex and the array have lines of their own.
 struct Bench {
   explicit Bench(const Options& given) : options(given), array(given.size) {
+    pthread_barrier_init(&spread, nullptr, given.threads);
     pthread_barrier_init(&barrier, nullptr, given.threads + 1);
   }
 
   Options options;
   std::vector<int> array;
+  pthread_barrier_t spread;
   pthread_barrier_t barrier;
   alignas(128) pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   alignas(128) std::atomic<std::uint64_t> deadline_ns{0};
+  alignas(128) std::atomic<bool> time_is_up{false};
   alignas(128) std::atomic<std::int64_t> sections_left{0};
 };
 
@@ -89,24 +96,44 @@ class Worker {
   Worker(Bench& bench, unsigned index, ThreadResult& result)
       : bench_(bench),
         result_(result),
+        keeps_time_(index == 0),
         random_(bench.options.seed * 1000003u + index),
         places_(bench.options.writes) {}
 
   void run() {
+    spread();
+    pthread_barrier_wait(&bench_.spread);  // nobody counts on an element that is still being cleared
     for (std::uint64_t i = 0; i < bench_.options.warmup; ++i) section();
     pthread_barrier_wait(&bench_.barrier);  // all are warm: the clock is set
     pthread_barrier_wait(&bench_.barrier);  // all begin
     if (bench_.options.sections != 0) {
       while (take_section()) count_section();
     } else {
-      const std::uint64_t deadline = bench_.deadline_ns.load(std::memory_order_relaxed);
-      while (now_ns() < deadline) count_section();
+      while (!time_is_up()) count_section();
     }
     result_.end_ns = now_ns();
   }
 
  private:
+  bool time_is_up() {
+    if (keeps_time_ && result_.sections % kSectionsPerLook == 0 &&
+        now_ns() >= bench_.deadline_ns.load(std::memory_order_relaxed)) {
+      bench_.time_is_up.store(true, std::memory_order_relaxed);
+    }
+    return bench_.time_is_up.load(std::memory_order_relaxed);
+  }
+
   bool take_section() { return bench_.sections_left.fetch_sub(1, std::memory_order_relaxed) > 0; }
+
+  /// Leaves lines of the array with this thread's core, as random sections would in the long run; the
+  /// elements keep their value, zero.
+  void spread() {
+    constexpr double kIntsPerLine = 16;
+    const double writes = bench_.options.spread * bench_.options.size / kIntsPerLine / bench_.options.threads;
+    volatile int* const array = bench_.array.data();
+    for (std::uint64_t left = static_cast<std::uint64_t>(writes); left > 0; --left)
+      array[random_.below(bench_.options.size)] = 0;
+  }
 
   /// A load, then a store, never one read-modify-write instruction: between the two a section that is not
   /// excluded can do damage that the sum shows.
@@ -132,8 +159,11 @@ class Worker {
     result_.increments += places_.size() + (touches_first ? 1 : 0);
   }
 
+  static constexpr std::uint64_t kSectionsPerLook = 8;
+
   Bench& bench_;
   ThreadResult& result_;
+  const bool keeps_time_;
   CheapRandom random_;
   std::vector<std::uint32_t> places_;
 };
@@ -164,6 +194,8 @@ void parse(CLI::App& app, Options& options) {
   auto* seconds = app.add_option("--seconds", options.seconds, "length of the counted window");
   app.add_option("--sections", options.sections, "run this many sections in total instead")
       ->excludes(seconds);
+  app.add_option("--spread", options.spread, "uncounted writes without the mutex, a line of the array")
+      ->check(CLI::Range(0.0, 1e6));
   app.add_option("--warmup", options.warmup, "uncounted sections of each thread");
   app.add_option("--seed", options.seed);
   app.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
