@@ -129,15 +129,16 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready) {
   machine::Model& model = *light_context.model;
+  machine::Request request{core.id, line, kind, core.clock(), address_ready};
+  if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
   for (;;) {
-    const machine::Request request{core.id, line, kind, core.clock(), address_ready};
-    if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
     if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
     light_context.ordering->note_event(core);
     const machine::Reply reply = model.access(request);
     if (reply.verdict == machine::Reply::Verdict::kWait) {
       ++light_context.waits;
       core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
+      request.now = core.clock();
       continue;
     }
     if (reply.verdict == machine::Reply::Verdict::kAborted) {
