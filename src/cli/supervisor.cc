@@ -33,7 +33,7 @@ class SignalsPassedOn {
   SignalsPassedOn() {
     struct sigaction action{};
     action.sa_sigaction = pass_on;
-    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    action.sa_flags = SA_SIGINFO;
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &action, &previous_[i]);
   }
   ~SignalsPassedOn() { restore(); }
@@ -45,6 +45,23 @@ class SignalsPassedOn {
   std::array<struct sigaction, kPassedOn.size()> previous_{};
 };
 
+// Holds the signals back while there is a child that g_child does not name yet: one that came then would
+// be lost.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : kPassedOn) sigaddset(&held, signal);
+    sigprocmask(SIG_BLOCK, &held, &previous_);
+  }
+  ~SignalsHeld() { release(); }
+  void release() const { sigprocmask(SIG_SETMASK, &previous_, nullptr); }
+
+ private:
+  sigset_t previous_{};
+};
+
 }  // namespace
 
 int supervise(const std::function<int()>& child, const std::function<void()>& afterwards) {
@@ -52,16 +69,19 @@ int supervise(const std::function<int()>& child, const std::function<void()>& af
   g_child = 0;
   const SignalsPassedOn passing;
   std::fflush(nullptr);
+  const SignalsHeld held;
   const pid_t pid = fork();
   if (pid < 0) throw UsageError(fmt::format("cannot start a process: {}", std::strerror(errno)));
   if (pid == 0) {
     passing.restore();
+    held.release();
     // A supervisor that is killed outright must not leave a guest that nobody waits for.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(kUsageExitCode);
     std::exit(child());
   }
   g_child = pid;
+  held.release();
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
