@@ -55,6 +55,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
   Directory::Entry& line = directory.entry(entry);
   line.used = 1;
   if (movement.moved) {
+    line.contended = request.now.value < hot_until(line);
     line.moved = 1;
     line.last_transfer = request.now.value;
   }
@@ -81,7 +82,8 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
 
 /// True if the line is on its way to somebody else: then `until` says when to ask again. If it is on
 /// its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
-/// request starts no sooner than `until`.
+/// request starts no sooner than `until`. Not so for a contended line: others that have asked for it by then are
+/// served between the core's load and its store, so the store must not execute before its time.
 bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
@@ -89,7 +91,7 @@ bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entr
     line.shared_flight = 0;
     return false;
   }
-  if (line.flight == one.id || directory.sharers(entry).without(one.id).empty()) {
+  if ((line.flight == one.id && !line.contended) || directory.sharers(entry).without(one.id).empty()) {
     until = line.busy_until;
     return false;
   }

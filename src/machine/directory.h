@@ -43,8 +43,9 @@ class Directory {
     std::uint64_t owner : 8;          // the one CPU that may write, or kNobody
     std::uint64_t shared_flight : 1;  // on its way to readers only: further readers need not wait
     std::uint64_t used : 1;
-    std::uint64_t moved : 1;  // last_transfer is valid
-    std::uint64_t : 5;
+    std::uint64_t moved : 1;      // last_transfer is valid
+    std::uint64_t contended : 1;  // at the last transfer the one before was less than a hot window ago
+    std::uint64_t : 4;
     std::uint64_t last_transfer : 48;
     std::uint64_t flight : 8;  // while busy: the one CPU that the data is on its way to, or kNobody
     std::uint64_t : 8;

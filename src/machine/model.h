@@ -120,9 +120,10 @@ class Model {
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
-  /// A commit asked for at `now` takes place at the returned time: the commit's cost after `now` and after the
-  /// last outstanding load, and not before the stores are drained. Until then the transaction can be aborted:
-  /// the caller lets the others run up to that time, and then, if it still runs, calls finish_commit().
+  /// A commit that begins at `now`, all loads being there (settle()), takes place at the returned time: after its
+  /// cost, and not before the stores are drained. Until then the transaction can be aborted for what it has
+  /// read; who wants what it has written waits. The caller lets the others run up to that time, and then, if the
+  /// transaction still runs, calls finish_commit().
   Cycles commit_time(CpuId cpu, Cycles now);
   /// Commits. Never fails: a doomed transaction was aborted when it was doomed.
   void finish_commit(CpuId cpu);

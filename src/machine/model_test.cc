@@ -279,6 +279,17 @@ TEST_F(ModelTest, AStoreBehindTheOwnLoadDoesNotStopTheCore) {
   EXPECT_EQ(m.once(1, 1, kLoad, 5169).verdict, Verdict::kWait);
 }
 
+TEST_F(ModelTest, AStoreBehindTheOwnLoadLetsOthersInBetweenIfTheLineIsContended) {
+  TestMachine& m = machine();
+  m.store(1, 1, 1000);
+  m.store(0, 1, 5000);
+  m.store(1, 1, 6000);                             // a second transfer within the hot window
+  m.once(0, 1, kLoad, 7000);                       // there at 7100
+  const Reply store = m.once(0, 1, kStore, 7001);
+  EXPECT_EQ(store.verdict, Verdict::kWait);
+  EXPECT_EQ(store.clock.value, 7100u);
+}
+
 TEST_F(ModelTest, AStoreBehindTwoReadersWaitsForBoth) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);

@@ -28,6 +28,9 @@ inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
 /// The budget of a core that nothing limits; far below overflow of 32 bits.
 inline constexpr std::int64_t kMaxBudgetTicks = 1 << 30;
 
+/// How far an XEND has come.
+enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
+
 /// What a transaction restores on abort.
 struct Checkpoint {
   GuestState state;          // registers at XBEGIN; rip is the fallback address
@@ -81,7 +84,7 @@ struct alignas(64) Core {
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
   unsigned nesting = 0;
-  bool commits = false;                 // XEND was executed; the commit waits for its time
+  CommitStep commit_step = CommitStep::kNone;
   bool always_abort() const { return (in_transaction & 2) != 0; }
   Checkpoint checkpoint;
   UndoLog undo;

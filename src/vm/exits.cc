@@ -117,15 +117,21 @@ void Engine::transaction_end(Core& core, Exit& exit) {
     return next_instruction(core, exit);
   }
   if (core.always_abort()) return abort_transaction(core, machine::AbortCause::kCommitInAlwaysAbort);
-  if (!core.commits) {
+  if (core.commit_step == CommitStep::kNone) {
     if (model_->spurious_abort_due(core.id, core.clock()))
       return abort_transaction(core, machine::AbortCause::kSpurious);
-    core.commits = true;
+    // XEND begins when every load before it is there; until then whatever was touched can be lost.
+    core.commit_step = CommitStep::kWaitsForLoads;
+    core.advance_to(model_->settle(core.id, core.clock()));
+    if (must_wait(core, exit)) return;
+  }
+  if (core.commit_step == CommitStep::kWaitsForLoads) {
+    core.commit_step = CommitStep::kWaitsForStores;
     core.advance_to(model_->commit_time(core.id, core.clock()));
     if (must_wait(core, exit)) return;
   }
   model_->finish_commit(core.id);
-  core.commits = false;
+  core.commit_step = CommitStep::kNone;
   core.in_transaction = 0;
   core.nesting = 0;
   core.undo.clear();

@@ -121,7 +121,7 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.resume = core.checkpoint.resume;
   core.in_transaction = 0;
   core.nesting = 0;
-  core.commits = false;
+  core.commit_step = CommitStep::kNone;
   core.forget_misses();
   core.rewind_to(clock);
 }
