@@ -9,6 +9,9 @@
 
 namespace elision::vm {
 
+/// What the guest is told the machine has.
+inline constexpr std::uint64_t kMachineMemoryBytes = 64ull << 30;
+
 /// The host path for a guest path: /proc/self/exe becomes the program, /proc/PID of this process
 /// /proc/self; any other is returned unchanged.
 std::string translate_path(const Process& process, const std::string& path);

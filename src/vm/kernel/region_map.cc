@@ -101,4 +101,11 @@ std::uint64_t RegionMap::find_free(std::uint64_t low, std::uint64_t high, std::u
   return candidate < high && high - candidate >= size ? candidate : 0;
 }
 
+std::uint64_t RegionMap::mapped_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [begin, region] : regions_)
+    if (region.properties.use != RegionUse::kForeign) bytes += region.end - begin;
+  return bytes;
+}
+
 }  // namespace elision::vm

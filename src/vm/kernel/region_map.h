@@ -53,6 +53,8 @@ class RegionMap {
                           std::uint64_t alignment = kPageBytes) const;
 
   const Map& regions() const { return regions_; }
+  /// Bytes that the guest has mapped, touched or not.
+  std::uint64_t mapped_bytes() const;
 
  private:
   void split(std::uint64_t address);

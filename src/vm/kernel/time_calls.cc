@@ -2,6 +2,7 @@
 #include "vm/kernel/time_calls.h"
 
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
 
@@ -9,6 +10,7 @@
 
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/path_translation.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -167,6 +169,16 @@ SyscallOutcome sys_times(Call& call) {
   return call.finish(static_cast<long>(*read_clock(call.process, call.self, CLOCK_MONOTONIC) / kTick));
 }
 
+SyscallOutcome sys_sysinfo(Call& call) {
+  struct sysinfo result{};
+  result.uptime = static_cast<long>(*read_clock(call.process, call.self, CLOCK_MONOTONIC) / 1'000'000'000);
+  result.totalram = kMachineMemoryBytes;
+  result.freeram = kMachineMemoryBytes / 2;
+  result.procs = 1;
+  result.mem_unit = 1;
+  return call.finish(store_guest(call[0], result) ? 0 : -EFAULT);
+}
+
 SyscallOutcome sys_getrusage(Call& call) {
   const int who = call.integer(0);
   rusage result{};
@@ -176,6 +188,9 @@ SyscallOutcome sys_getrusage(Call& call) {
     result.ru_utime = to_timeval(who == RUSAGE_THREAD ? thread_cpu_time(call.process, call.self)
                                                       : process_cpu_time(call.process));
     result.ru_stime = {};
+    // What the host counts is the engine's.
+    result.ru_maxrss = static_cast<long>(call.process.memory.regions().mapped_bytes() / 1024);
+    result.ru_minflt = result.ru_majflt = result.ru_nvcsw = result.ru_nivcsw = 0;
   }
   return call.finish(store_guest(call[1], result) ? 0 : -EFAULT);
 }

@@ -41,6 +41,7 @@ SyscallOutcome sys_time(Call& call);
 SyscallOutcome sys_nanosleep(Call& call);
 SyscallOutcome sys_clock_nanosleep(Call& call);
 SyscallOutcome sys_times(Call& call);
+SyscallOutcome sys_sysinfo(Call& call);
 SyscallOutcome sys_getrusage(Call& call);
 
 }  // namespace elision::vm
