@@ -16,6 +16,9 @@ THROUGHPUT = re.compile(r"^throughput: ([0-9.]+)", re.MULTILINE)
 SECTIONS = re.compile(r"^sections: ([0-9]+)", re.MULTILINE)
 
 
+MOST_SECONDS = 300  # host time of one run; the longest take a few
+
+
 class CellFailed(Exception):
     """A run ended otherwise than with a result; the message repeats its command."""
 
@@ -29,11 +32,19 @@ def command(build, cell, statistics, seconds):
     return words + (["--opt"] if cell.opt else [])
 
 
+def run(words):
+    """The finished process; a run that hangs ends with its command instead of holding up the rest for ever."""
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        raise CellFailed(f"did not end within {MOST_SECONDS} s: {' '.join(words)}") from late
+
+
 def run_cell(build, cell, seconds):
     with tempfile.TemporaryDirectory() as folder:
         statistics = pathlib.Path(folder) / "statistics.json"
         words = command(build, cell, statistics, seconds)
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = run(words)
         throughput = THROUGHPUT.search(done.stdout)
         if done.returncode != 0 or not throughput:
             raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
@@ -62,7 +73,7 @@ def run_cells(build, cells, seconds, progress):
 def run_probe(build, machine, name):
     """What a probe prints on the virtual machine."""
     words = [f"{build}/bin/elision", "vm", "--machine", machine, "--", f"{build}/workloads/probes/{name}"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = run(words)
     if done.returncode != 0:
         raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stderr}")
     return done.stdout

@@ -2,7 +2,8 @@
 // Accesses whose lines follow from register contents: gathers, masked moves, bit strings.
 //
 // The instruction itself is executed by the host afterwards; here its lines are accessed in the
-// model. Elements that a mask disables are not.
+// model. Elements that a mask disables are not accessed by a gather; a masked move counts as its whole
+// operand.
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -127,6 +128,7 @@ void Engine::complex_access(Core& core, Exit& exit) {
     if (step == AccessStep::kRolledBack) return;
     if (step != AccessStep::kDone) return wait_turn(core, exit);  // all of it again when its turn comes
   }
+  core.access_made = true;
   next_instruction(core, exit);
 }
 

@@ -65,9 +65,10 @@ struct alignas(64) Core {
   std::uint64_t deadline_ticks = 0;
   Cycles next_interrupt{0};
   Cycles slice_end{0};
-  Thread* thread = nullptr;                      // null: idle
-  bool in_heap = false;                          // waits in Ordering for its turn
-  Exit deferred{};                               // an ordered exit that has to wait its turn
+  Thread* thread = nullptr;  // null: idle
+  bool access_made = false;  // the engine made the accesses of the next instruction
+  bool in_heap = false;      // waits in Ordering for its turn
+  Exit deferred{};           // an ordered exit that has to wait its turn
   /// The last missed load whose value went into a register: when it arrives, and where it was, so that
   /// a later value in the same register is not taken for it.
   struct MissedValue {

@@ -131,6 +131,11 @@ void Engine::run() {
       handle_exit(*core);
       if (vfork_saved_ != nullptr) after_vfork();
       if (core->thread == nullptr || core->in_heap) break;
+      if (core->access_made) {  // the instruction itself must follow before anybody else runs
+        core->access_made = false;
+        ordering_.start(*core);
+        continue;
+      }
       if (!ordering_.is_first(*core) || core->clock_ticks() >= ordering_.timer_ticks()) {
         ordering_.add(*core);
         break;
@@ -212,10 +217,6 @@ void Engine::wait_turn(Core& core, const Exit& exit) {
 std::uint64_t Engine::host_address(std::uint64_t pc) {
   if (const Block* known = cache_.find(pc)) return known->host;
   if (cache_.nearly_full()) flush_code();
-  const bool conservative = guest_code_.flags_live_everywhere();
-  const std::uint64_t host = translator_.translate(pc).host;
-  if (guest_code_.flags_live_everywhere() == conservative) return host;
-  flush_code();  // earlier translations assumed otherwise
   return translator_.translate(pc).host;
 }
 
@@ -239,6 +240,17 @@ void Engine::flush_code() {
     core->checkpoint.resume = resolve_stub;
     core->deferred.next_host = 0;
     core->forget_misses();  // they name hooks
+  }
+}
+
+void Engine::memory_changes() {
+  const Core* caller = ordering_.running();
+  const Cycles now = caller != nullptr ? caller->clock() : engine_time_;
+  for (Core* core : cores_) {
+    if (!core->in_transaction) continue;
+    model_->abort(core->id, now, machine::AbortCause::kInterrupt);
+    roll_back(*core, machine::AbortCause::kInterrupt, 0, now + model_->abort_cost());
+    if (core->in_heap) ordering_.moved(*core);
   }
 }
 
@@ -328,6 +340,11 @@ void Engine::handle_exit(Core& core) {
 void Engine::after_vfork() {
   ordering_ = *vfork_saved_;
   vfork_saved_.reset();
+  queue_.swap(vfork_queue_);
+  vfork_queue_.clear();
+  timers_.swap(vfork_timers_);
+  vfork_timers_.clear();
+  refresh_timer();
   vfork_child_ = false;
   vfork_core_->in_heap = false;
 }
@@ -335,6 +352,10 @@ void Engine::after_vfork() {
 void Engine::run_vfork_child(Thread& child_thread) {
   vfork_child_ = true;
   vfork_core_ = of(child_thread).core;
+  memory_changes();  // no transaction of the parent's may be aborted while its cores are put aside
+  vfork_queue_.swap(queue_);
+  vfork_timers_.swap(timers_);
+  refresh_timer();
   vfork_saved_ = std::make_unique<Ordering>(ordering_);
   ordering_.clear();
   restore(*vfork_core_);
@@ -345,9 +366,12 @@ void Engine::run_vfork_child(Thread& child_thread) {
       idle();
       continue;
     }
-    elision_enter(core);
-    core = current_core();
-    handle_exit(*core);
+    do {
+      core->access_made = false;
+      elision_enter(core);
+      core = current_core();
+      handle_exit(*core);
+    } while (core->access_made);
     if (core->thread != nullptr && !core->in_heap) ordering_.add(*core);
   }
 }
@@ -356,8 +380,10 @@ void Engine::keep_only(Thread& survivor) {
   EngineThread& thread = of(survivor);
   for (Core* core : cores_) {
     if (core->thread == &survivor) continue;
-    if (core->in_transaction) core->undo.restore();  // the fork copied memory in mid-transaction
-    core->in_transaction = 0;
+    if (core->in_transaction) {  // the fork copied memory in mid-transaction
+      model_->abort(core->id, core->clock(), machine::AbortCause::kInterrupt);
+      roll_back(*core, machine::AbortCause::kInterrupt, 0, core->clock());
+    }
     core->thread = nullptr;
     core->in_heap = false;
   }

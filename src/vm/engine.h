@@ -39,8 +39,8 @@ struct EngineThread {
   Cycles available{0};  // queued: not before
   bool wants_signals = false;
   std::function<void()> on_timeout;
-  std::uint64_t deadline_cycle = 0;       // of its timer, while it has one
-  std::uint64_t deadline_number = 0;      // 0: none
+  std::uint64_t deadline_cycle = 0;   // of its timer, while it has one
+  std::uint64_t deadline_number = 0;  // 0: none
   // statistics
   Cycles started{0};
   Cycles on_core_since{0};
@@ -81,6 +81,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   std::vector<Thread*> threads() override;
   void request_signal_delivery(Thread& thread) override;
   void call_at(Nanoseconds at, std::function<void()> what) override;
+  void memory_changes() override;
   void forget_code(std::uint64_t begin, std::uint64_t end) override;
   void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
@@ -159,11 +160,12 @@ class Engine final : public EngineServices, public machine::AbortSink {
   std::vector<EngineThread*> queue_;
   std::map<TimerKey, std::function<void()>> timers_;
   std::uint64_t timers_made_ = 0;
-  Cycles engine_time_{0};                       // while no core runs
-  std::uint64_t polls_ = 0;
+  Cycles engine_time_{0};  // while no core runs
   int statistics_number_ = -1;
-  bool vfork_child_ = false;  // memory is the suspended parent's
-  std::unique_ptr<Ordering> vfork_saved_;
+  bool vfork_child_ = false;               // memory is the suspended parent's
+  std::unique_ptr<Ordering> vfork_saved_;  // what the parent goes on with
+  std::vector<EngineThread*> vfork_queue_;
+  std::map<TimerKey, std::function<void()>> vfork_timers_;
   Core* vfork_core_ = nullptr;
 };
 

@@ -18,7 +18,8 @@ struct Hook {
   std::uint8_t reserved = 0;
   std::uint16_t address_registers;  // whose values at the block's entry the address rests on
   std::uint16_t results;            // that carry the loaded value at the end of the block
-  const Hook* address_loads[2];     // loads earlier in the block on which the address rests (the last two), or null
+  const Hook*
+      address_loads[2];  // loads earlier in the block on which the address rests (the last two), or null
 };
 
 enum class ExitReason : std::uint8_t {

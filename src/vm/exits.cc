@@ -67,7 +67,8 @@ void Engine::system_call(Core& core, Exit& exit) {
 
 void Engine::read_clock(Core& core, Exit& exit) {
   charge(core, machine_.instructions.rdtsc_cycles);
-  const std::uint64_t now = model_->settle(core.id, core.clock()).value;
+  core.advance_to(model_->settle(core.id, core.clock()));  // or a later reading could be the smaller one
+  const std::uint64_t now = core.clock().value;
   core.state.gpr[kRax] = now & 0xffffffffu;
   core.state.gpr[kRdx] = now >> 32;
   if (exit.detail != 0) core.state.gpr[kRcx] = core.id.value;  // RDTSCP: IA32_TSC_AUX
@@ -94,12 +95,15 @@ void Engine::transaction_begin(Core& core, Exit& exit, bool always_abort) {
       return abort_transaction(core, machine::AbortCause::kNested);
     return next_instruction(core, exit);
   }
-  const std::uint64_t fallback_host = host_address(exit.target);
+  Exit copy = exit;  // a flush takes the original away
+  copy.next_host = 0;
+  const std::uint64_t flushes = cache_.flushes();
+  const std::uint64_t fallback_host = host_address(copy.target);
   Checkpoint& saved = core.checkpoint;
   std::memcpy(saved.state.gpr, core.state.gpr, sizeof saved.state.gpr);
   std::memcpy(saved.state.ymm, core.state.ymm, sizeof saved.state.ymm);
   saved.state.mxcsr = core.state.mxcsr;
-  saved.state.rip = exit.target;
+  saved.state.rip = copy.target;
   saved.resume = fallback_host;
   saved.flags_slot = core.flags_slot;
   saved.direction_flag = core.direction_flag;
@@ -107,7 +111,7 @@ void Engine::transaction_begin(Core& core, Exit& exit, bool always_abort) {
   core.in_transaction = always_abort ? 3 : 1;
   core.undo.clear();
   core.advance_to(model_->begin(core.id, core.clock(), always_abort));
-  next_instruction(core, exit);
+  next_instruction(core, cache_.flushes() == flushes ? exit : copy);
 }
 
 void Engine::transaction_end(Core& core, Exit& exit) {

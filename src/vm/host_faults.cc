@@ -76,7 +76,8 @@ void install_fault_handlers() {
   sigaltstack(&stack, nullptr);
   struct sigaction action{};
   action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&action.sa_mask);  // nothing else records a signal meanwhile
   for (const int signal : kSignals) sigaction(signal, &action, nullptr);
 }
 

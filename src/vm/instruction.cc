@@ -38,6 +38,18 @@ bool is_x87_register(ZydisRegister reg) {
          reg == ZYDIS_REGISTER_X87STATUS || reg == ZYDIS_REGISTER_X87TAG;
 }
 
+/// Far branches, and writes to segment registers: fs and gs carry the guest's TLS and the engine's Core.
+bool touches_segments(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
+  if (d.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return true;
+  for (unsigned i = 0; i < d.operand_count; ++i)
+    if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        operands[i].visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+        ZydisRegisterGetClass(operands[i].reg.value) == ZYDIS_REGCLASS_SEGMENT &&
+        (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+      return true;
+  return false;
+}
+
 bool needs_avx512(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
   if (d.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX || d.encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX)
     return true;
@@ -118,6 +130,10 @@ Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* opera
     case ZYDIS_MNEMONIC_RDGSBASE:  // gs is the engine's
     case ZYDIS_MNEMONIC_WRGSBASE:
     case ZYDIS_MNEMONIC_SWAPGS:
+    case ZYDIS_MNEMONIC_LFS:
+    case ZYDIS_MNEMONIC_LGS:
+    case ZYDIS_MNEMONIC_LSS:
+    case ZYDIS_MNEMONIC_RDPID:  // would show the host's CPU
       return Kind::kUnsupported;
     case ZYDIS_MNEMONIC_BT:
     case ZYDIS_MNEMONIC_BTS:
@@ -180,6 +196,7 @@ bool aborts_transaction(const ZydisDecodedInstruction& d) {
     case ZYDIS_MNEMONIC_CLFLUSH:
     case ZYDIS_MNEMONIC_CLFLUSHOPT:
     case ZYDIS_MNEMONIC_CLWB:
+    case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_POPFQ:
     case ZYDIS_MNEMONIC_POPF:
       return true;
@@ -365,7 +382,8 @@ Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
     return out;
   out.length = d.length;
   out.mnemonic = static_cast<std::uint16_t>(d.mnemonic);
-  out.kind = needs_avx512(d, operands) ? Kind::kUnsupported : classify(d, operands);
+  out.kind =
+      needs_avx512(d, operands) || touches_segments(d, operands) ? Kind::kUnsupported : classify(d, operands);
   note_operands(out, d, operands);
   note_flags(out, d, operands);
   note_target(out, d, operands);

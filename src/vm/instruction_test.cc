@@ -50,16 +50,16 @@ TEST(Instruction, LeaAndPrefetchTouchNoMemory) {
 }
 
 TEST(Instruction, ShiftByRegisterMayLeaveTheFlagsAlone) {
-  EXPECT_EQ(decoded({0xd3, 0xe0}).flags_kill, 0u);                 // shl eax, cl
-  EXPECT_EQ(decoded({0xc1, 0xe0, 0x00}).flags_kill, 0u);           // shl eax, 0
-  EXPECT_EQ(decoded({0xc1, 0xe0, 0x20}).flags_kill, 0u);           // shl eax, 32: counts as 0
+  EXPECT_EQ(decoded({0xd3, 0xe0}).flags_kill, 0u);        // shl eax, cl
+  EXPECT_EQ(decoded({0xc1, 0xe0, 0x00}).flags_kill, 0u);  // shl eax, 0
+  EXPECT_EQ(decoded({0xc1, 0xe0, 0x20}).flags_kill, 0u);  // shl eax, 32: counts as 0
   EXPECT_NE(decoded({0xc1, 0xe0, 0x01}).flags_kill, 0u);
 }
 
 TEST(Instruction, PartialWritesDoNotKillTheRegister) {
-  EXPECT_EQ(decoded({0xb0, 0x01}).gpr_kill, 0);                    // mov al, 1
-  EXPECT_EQ(decoded({0xb8, 1, 0, 0, 0}).gpr_kill, 1u << kRax);     // mov eax, 1
-  EXPECT_EQ(decoded({0x0f, 0x44, 0xc1}).gpr_kill, 0);              // cmove eax, ecx
+  EXPECT_EQ(decoded({0xb0, 0x01}).gpr_kill, 0);                 // mov al, 1
+  EXPECT_EQ(decoded({0xb8, 1, 0, 0, 0}).gpr_kill, 1u << kRax);  // mov eax, 1
+  EXPECT_EQ(decoded({0x0f, 0x44, 0xc1}).gpr_kill, 0);           // cmove eax, ecx
   EXPECT_NE(decoded({0x0f, 0x44, 0xc1}).gpr_read & 1u << kRax, 0);
 }
 
@@ -88,7 +88,17 @@ TEST(Instruction, WhatCannotBeTranslatedIsUnsupported) {
   EXPECT_EQ(decoded({0x62, 0xf1, 0x7d, 0x48, 0x6f, 0x00}).kind, InstructionClass::kUnsupported);  // AVX-512
   EXPECT_EQ(decoded({0x65, 0x48, 0x8b, 0x00}).kind, InstructionClass::kUnsupported);              // gs:
   EXPECT_EQ(decoded({0xcd, 0x80}).kind, InstructionClass::kUnsupported);                          // int 0x80
-  EXPECT_EQ(decoded({0x06}).kind, InstructionClass::kUnsupported);                                // not in 64-bit mode
+  EXPECT_EQ(decoded({0x06}).kind, InstructionClass::kUnsupported);  // not in 64-bit mode
+}
+
+TEST(Instruction, SegmentRegistersAreNotTheGuestsToWrite) {
+  EXPECT_EQ(decoded({0x8e, 0xe8}).kind, InstructionClass::kUnsupported);              // mov gs, eax
+  EXPECT_EQ(decoded({0x0f, 0xa9}).kind, InstructionClass::kUnsupported);              // pop gs
+  EXPECT_EQ(decoded({0x8c, 0xe8}).kind, InstructionClass::kPlain);                    // mov eax, gs
+  EXPECT_EQ(decoded({0xff, 0x2f}).kind, InstructionClass::kUnsupported);              // far jmp [rdi]
+  EXPECT_EQ(decoded({0xcb}).kind, InstructionClass::kUnsupported);                    // far ret
+  EXPECT_EQ(decoded({0xf3, 0x0f, 0xc7, 0xf8}).kind, InstructionClass::kUnsupported);  // rdpid eax
+  EXPECT_TRUE(decoded({0xf3, 0x48, 0x0f, 0xae, 0xd0}).aborts_transaction);            // wrfsbase rax
 }
 
 TEST(Instruction, RipRelativeOperandsKnowTheirTarget) {
@@ -156,10 +166,10 @@ class GuestCodeTest : public testing::Test {
 };
 
 TEST_F(GuestCodeTest, FlagsAreLiveBetweenCompareAndBranchOnly) {
-  const DecodedBlock b = block_of({0x48, 0x8b, 0x07,   // mov rax, [rdi]
-                                   0x39, 0xd8,         // cmp eax, ebx
-                                   0x48, 0x8b, 0x0e,   // mov rcx, [rsi]
-                                   0x74, 0x00});       // je
+  const DecodedBlock b = block_of({0x48, 0x8b, 0x07,  // mov rax, [rdi]
+                                   0x39, 0xd8,        // cmp eax, ebx
+                                   0x48, 0x8b, 0x0e,  // mov rcx, [rsi]
+                                   0x74, 0x00});      // je
   ASSERT_EQ(b.instructions.size(), 4u);
   EXPECT_EQ(b.live_flags[0], 0u);
   EXPECT_EQ(b.live_flags[1], 0u);
@@ -187,9 +197,7 @@ TEST_F(GuestCodeTest, FlagsDieAtReturnsUnlessSomeCodePassesThem) {
   EXPECT_EQ(code_.flags_live_at(pc), kArithmeticFlags);
 }
 
-TEST_F(GuestCodeTest, UnmappedCodeIsReportedNotRead) {
-  EXPECT_TRUE(code_.block(0x10).unreadable);
-}
+TEST_F(GuestCodeTest, UnmappedCodeIsReportedNotRead) { EXPECT_TRUE(code_.block(0x10).unreadable); }
 
 }  // namespace
 }  // namespace elision::vm

@@ -30,10 +30,10 @@ struct KernelThread;
 /// A guest thread. `state` is exact whenever the kernel sees the thread.
 struct Thread {
   GuestState state;
-  int tid = 0;               // as the guest sees it
+  int tid = 0;                                 // as the guest sees it
   std::uint64_t affinity[2] = {~0ull, ~0ull};  // CPUs it may run on; CPU i is bit i
   KernelThread* kernel = nullptr;
-  void* engine = nullptr;    // the engine's own data
+  void* engine = nullptr;  // the engine's own data
 };
 
 /// Virtual time in nanoseconds since the machine started.
@@ -53,14 +53,16 @@ class EngineServices {
   /// The CPU on which `thread` runs or last ran (getcpu).
   virtual unsigned cpu_of(const Thread& thread) const = 0;
 
-  /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The engine owns it.
+  /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The
+  /// engine owns it.
   virtual Thread& create_thread(const GuestState& state, Thread& creator) = 0;
   /// `thread` is gone; the reference dies when the engine next schedules.
   virtual void end_thread(Thread& thread) = 0;
   /// `thread` leaves its CPU until unpark() or the deadline; then `on_timeout` runs first (it may set
   /// the result register) and the thread becomes runnable.
   virtual void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) = 0;
-  /// Makes a parked thread runnable at `waker`'s time (null: now) plus the wake-up latency. Cancels its deadline.
+  /// Makes a parked thread runnable at `waker`'s time (null: now) plus the wake-up latency. Cancels its
+  /// deadline.
   virtual void unpark(Thread& thread, const Thread* waker) = 0;
   virtual bool is_parked(const Thread& thread) const = 0;
   /// `thread` gives up its CPU to others that wait for one (sched_yield).
@@ -74,14 +76,19 @@ class EngineServices {
   /// Calls back at virtual time `at` in scheduling order (interval timers, timerfd).
   virtual void call_at(Nanoseconds at, std::function<void()> what) = 0;
 
+  /// The guest's mappings are about to change: every transaction ends, as by the interrupt with which the
+  /// operating system tells other CPUs (what it wrote may lie in memory that goes away).
+  virtual void memory_changes() = 0;
   /// Translations made from [begin, end) are invalid (munmap, mprotect, mmap over it).
   virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
   /// The host is about to read or write guest memory on `thread`'s behalf: aborts transactions of
   /// others that conflict, moves the lines to its CPU and charges the time.
   virtual void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
-  /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now on.
+  /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now
+  /// on.
   virtual void keep_only(Thread& survivor) = 0;
-  /// Runs `child_thread`'s guest code on this host thread until it execs or exits, in a process made by vfork; never returns.
+  /// Runs `child_thread`'s guest code on this host thread until it execs or exits, in a process made by
+  /// vfork; never returns.
   [[noreturn]] virtual void run_vfork_child(Thread& child_thread) = 0;
   /// Writes this process's statistics (exec and exit call it once).
   virtual void write_statistics(int exit_status) = 0;
@@ -89,10 +96,10 @@ class EngineServices {
 
 /// How a system call ended.
 enum class SyscallOutcome {
-  kReturn,   // state.gpr[kRax] holds the result; continue behind the SYSCALL instruction
-  kParked,   // the thread is parked; whoever unparks it has set or will set RAX
-  kRestart,  // execute the SYSCALL instruction again when the thread next runs
-  kExited,   // the thread (or the process image) is gone
+  kReturn,     // state.gpr[kRax] holds the result; continue behind the SYSCALL instruction
+  kParked,     // the thread is parked; whoever unparks it has set or will set RAX
+  kRestart,    // execute the SYSCALL instruction again when the thread next runs
+  kExited,     // the thread (or the process image) is gone
   kSigreturn,  // state was replaced as a whole: continue at state.rip
 };
 
@@ -109,9 +116,11 @@ class Kernel {
   /// A synchronous fault at state.rip; `info` is the host's (address already the guest's).
   virtual void fault(Thread& thread, int signal, const siginfo_t& info) = 0;
   /// All threads are parked. Waits for the first host event (descriptor, signal, child) but no longer
-  /// than to the engine's next timer if `timer` is set; 0 runnable threads and nothing to wait for = deadlock: returns false.
+  /// than to the engine's next timer if `timer` is set; 0 runnable threads and nothing to wait for =
+  /// deadlock: returns false.
   virtual bool wait_for_event(std::optional<Nanoseconds> timer) = 0;
-  /// Called now and then while threads run: looks, without blocking, for host events that complete parked calls.
+  /// Called now and then while threads run: looks, without blocking, for host events that complete parked
+  /// calls.
   virtual void poll_events() = 0;
   /// True if a host signal or event arrived since (an atomic flag; cheap).
   virtual bool event_pending() const = 0;

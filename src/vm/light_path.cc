@@ -70,7 +70,8 @@ Cycles address_ready(Core& core, const Hook& hook) {
   for (unsigned mask = hook.address_registers; mask != 0; mask &= mask - 1) {
     const int reg = __builtin_ctz(mask);
     const Core::MissedValue& miss = core.register_miss[reg];
-    if (miss.ready > now && miss.ready > latest && still_holds(core.state.gpr[reg], miss)) latest = miss.ready;
+    if (miss.ready > now && miss.ready > latest && still_holds(core.state.gpr[reg], miss))
+      latest = miss.ready;
   }
   return Cycles(latest);
 }

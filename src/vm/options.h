@@ -14,11 +14,11 @@ struct Options {
   std::string machine = "xeon-e5-2697v4";  // a built-in name or the path of a machine file
   unsigned cpus = 0;                       // 0: as many as the machine has
   std::uint64_t seed = 1;
-  std::string stats_directory;             // each process writes NNNN.json here; empty: no statistics
+  std::string stats_directory;  // each process writes NNNN.json here; empty: no statistics
   std::uint64_t run_ahead_cycles = 1000;
-  bool fast_path = true;                   // false: every access takes the slow path (for tests)
-  bool conflict_detection = true;          // false: transactions never conflict (for tests that must fail)
-  std::vector<std::string> preload;        // objects for the guest's LD_PRELOAD, in front of its own
+  bool fast_path = true;             // false: every access takes the slow path (for tests)
+  bool conflict_detection = true;    // false: transactions never conflict (for tests that must fail)
+  std::vector<std::string> preload;  // objects for the guest's LD_PRELOAD, in front of its own
 };
 
 }  // namespace elision::vm

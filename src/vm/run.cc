@@ -53,13 +53,14 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
   const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
   // Never destroyed: the process ends when the guest does.
   auto* engine = new Engine(options, description, description.name);
-  return fail(engine->run_program(program.value(), request.environment, identity_of(description, cpus), origin));
+  return fail(
+      engine->run_program(program.value(), request.environment, identity_of(description, cpus), origin));
 }
 
 }  // namespace
 
-int run_virtual_machine(const Options& options, const std::string& program, const std::vector<std::string>& argv,
-                        char** environment) {
+int run_virtual_machine(const Options& options, const std::string& program,
+                        const std::vector<std::string>& argv, char** environment) {
   ProgramRequest request;
   request.path = program;
   request.arguments = argv;

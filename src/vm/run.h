@@ -12,8 +12,8 @@ namespace elision::vm {
 /// Runs `program` (the path of a file; argv[0] as the program shall see it) with `environment` on the
 /// machine that `options` describe. The process ends as the guest does. Returns only if the guest could not
 /// be started: 2, after one line on stderr.
-int run_virtual_machine(const Options& options, const std::string& program, const std::vector<std::string>& argv,
-                        char** environment);
+int run_virtual_machine(const Options& options, const std::string& program,
+                        const std::vector<std::string>& argv, char** environment);
 
 /// Continues in the process image that a guest's execve made: `descriptor` is what the kernel handed over.
 int resume_virtual_machine(int descriptor);

@@ -232,11 +232,11 @@ void BlockBuilder::state_save(std::size_t n) {
   hooks(n);
   const bool live = flags_live(n);
   if (live) save_flags();
-  out_.store(core_field(kOffsetScratch), kRax);
+  out_.store(core_field(kOffsetScratch + 24), kRax);
   out_.byte(0x83), out_.byte(0xe0), out_.byte(0x07);  // and eax, 7
   if (live) restore_flags();
   copy(i);
-  out_.load(kRax, core_field(kOffsetScratch));
+  out_.load(kRax, core_field(kOffsetScratch + 24));
 }
 
 /// REP MOVS and REP STOS proceed in steps that the light path has cleared (elision_string_step);

@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "vm/engine.h"
 
@@ -16,8 +15,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kAbortNames[] = {"none",  "explicit",  "conflict", "capacity", "instruction",
-                                       "fault", "interrupt", "spurious", "nested",   "commit-in-always-abort"};
+constexpr const char* kAbortNames[] = {
+    "none",  "explicit",  "conflict", "capacity", "instruction",
+    "fault", "interrupt", "spurious", "nested",   "commit-in-always-abort"};
 static_assert(std::size(kAbortNames) == static_cast<unsigned>(machine::AbortCause::kCount));
 
 std::string file_name(const std::string& directory, int number) {
@@ -28,7 +28,8 @@ std::string file_name(const std::string& directory, int number) {
 
 ordered_json counts_of(const machine::CpuCounts& c) {
   ordered_json aborts = ordered_json::object();
-  for (unsigned cause = 1; cause < std::size(kAbortNames); ++cause) aborts[kAbortNames[cause]] = c.aborts[cause];
+  for (unsigned cause = 1; cause < std::size(kAbortNames); ++cause)
+    aborts[kAbortNames[cause]] = c.aborts[cause];
   return {{"begins", c.begins},
           {"commits", c.commits},
           {"always_abort_begins", c.always_abort_begins},
@@ -72,7 +73,8 @@ void write_whole(const std::string& path, const std::string& text) {
 void Engine::claim_statistics() {
   if (options_.stats_directory.empty() || statistics_number_ >= 0) return;
   for (int number = 0; number < 100000; ++number) {
-    const int fd = open(file_name(options_.stats_directory, number).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int fd = open(file_name(options_.stats_directory, number).c_str(),
+                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd >= 0) {
       close(fd);
@@ -89,8 +91,11 @@ ordered_json Engine::thread_statistics(const EngineThread& thread) const {
     busy += thread.core->clock().value - thread.on_core_since.value;
     instructions += thread.core->instructions - thread.instructions_at_start;
   }
-  return {{"tid", thread.thread.tid}, {"busy_cycles", busy}, {"instructions", instructions},
-          {"started_cycles", thread.started.value}, {"last_cpu", thread.last_cpu}};
+  return {{"tid", thread.thread.tid},
+          {"busy_cycles", busy},
+          {"instructions", instructions},
+          {"started_cycles", thread.started.value},
+          {"last_cpu", thread.last_cpu}};
 }
 
 void Engine::write_statistics(int exit_status) {

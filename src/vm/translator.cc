@@ -168,7 +168,7 @@ void BlockBuilder::indirect_jump(const Instruction& i) {
     out_.load(kRcx, m);
   } else {
     const auto encoded = static_cast<unsigned>(i.bytes[i.length - 1] & 7);
-    const bool extended = (i.bytes[i.length - 3] & 0xf1) == 0x41 && i.length >= 3;
+    const bool extended = i.length >= 3 && (i.bytes[i.length - 3] & 0xf1) == 0x41;
     out_.move(kRcx, static_cast<int>(encoded | (extended ? 8u : 0u)));
   }
   if (i.kind == InstructionClass::kIndirectCall) push_return_address(i.next());

@@ -70,6 +70,7 @@ AddressSpace::AddressSpace(EngineServices& services)
       large_begin_(kLargeBegin + (services.random() % 4096) * kHugePageBytes) {}
 
 void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
+  services_.memory_changes();
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
 }
 

@@ -89,6 +89,20 @@ TEST_F(AddressSpaceTest, CodeThatGoesAwayIsForgotten) {
   EXPECT_EQ(engine.forgotten.size(), 2u);
 }
 
+// What a transaction wrote may lie in memory that goes away: nothing may be undone there later.
+TEST_F(AddressSpaceTest, TransactionsEndBeforeMemoryChanges) {
+  const std::uint64_t data = map(0, 4 * kPageBytes);
+  EXPECT_EQ(engine.memory_changed, 0) << "new memory takes nothing away";
+  memory.advise(data, kPageBytes, MADV_DONTNEED);
+  EXPECT_EQ(engine.memory_changed, 1);
+  memory.protect(data, kPageBytes, PROT_READ);
+  EXPECT_EQ(engine.memory_changed, 2);
+  map(data, kPageBytes, MAP_FIXED);
+  EXPECT_EQ(engine.memory_changed, 3);
+  memory.unmap(data, 4 * kPageBytes);
+  EXPECT_EQ(engine.memory_changed, 4);
+}
+
 TEST_F(AddressSpaceTest, BreakGrowsShrinksAndStopsAtObstacles) {
   memory.start_break(0x18000000);
   EXPECT_EQ(memory.set_break(0), 0x18000000u);
