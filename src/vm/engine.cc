@@ -217,6 +217,10 @@ void Engine::wait_turn(Core& core, const Exit& exit) {
 std::uint64_t Engine::host_address(std::uint64_t pc) {
   if (const Block* known = cache_.find(pc)) return known->host;
   if (cache_.nearly_full()) flush_code();
+  const bool conservative = guest_code_.flags_live_everywhere();
+  const std::uint64_t host = translator_.translate(pc).host;
+  if (guest_code_.flags_live_everywhere() == conservative) return host;
+  flush_code();  // earlier translations assumed otherwise
   return translator_.translate(pc).host;
 }
 

@@ -149,6 +149,8 @@ void BlockBuilder::push_return_address(std::uint64_t address) {
 
 void BlockBuilder::call(const Instruction& i) {
   push_return_address(i.next());
+  // Code behind the call that reads flags shows that they pass through returns.
+  if (code_.reads_incoming_flags(i.next())) code_.assume_flags_live();
   link(out_.jump(), i.target);
 }
 

@@ -78,7 +78,7 @@ TEST_F(Comparison, DifferencesWithinTheSpread) {
   EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
   EXPECT_EQ(
       sentence(),
-      "Stay with pthread: no design differs from it by more than the spread of the runs (up to 21.1 %).");
+      "Stay with pthread: no design is faster by more than the spread of the runs (up to 21.1 %).");
 }
 
 TEST_F(Comparison, ReferenceLeadsButOnlyWithinTheSpread) {
