@@ -16,11 +16,12 @@ struct Error {
   std::string message;
 };
 
-template <class T>
+/// `E` has a `message`; more if callers need more than the user does.
+template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:
   Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
+  Result(E error) : content_(std::in_place_index<1>, std::move(error)) {}
 
   explicit operator bool() const { return content_.index() == 0; }
   bool ok() const { return content_.index() == 0; }
@@ -34,10 +35,11 @@ class [[nodiscard]] Result {
   const T& operator*() const { return value(); }
 
   /// Requires !ok().
-  const std::string& error() const { return std::get<1>(content_).message; }
+  const std::string& error() const { return failure().message; }
+  const E& failure() const { return std::get<1>(content_); }
 
  private:
-  std::variant<T, Error> content_;
+  std::variant<T, E> content_;
 };
 
 }  // namespace elision

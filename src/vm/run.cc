@@ -48,7 +48,7 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
   Result<machine::Machine> machine = machine::load_machine(options.machine);
   if (!machine) return fail(machine.error());
   Fallible<CheckedProgram> program = check_program(request);
-  if (!program) return fail(program.failure().message);
+  if (!program) return fail(program.error());
   const machine::Description& description = machine->description;
   const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
   // Never destroyed: the process ends when the guest does.
@@ -70,7 +70,7 @@ int run_virtual_machine(const Options& options, const std::string& program,
 
 int resume_virtual_machine(int descriptor) {
   Fallible<HandOver> handed = read_hand_over(descriptor);
-  if (!handed) return fail(handed.failure().message);
+  if (!handed) return fail(handed.error());
   return start(handed->options, handed->program, handed->origin);
 }
 
