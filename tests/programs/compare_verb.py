@@ -96,12 +96,14 @@ class Verbs(unittest.TestCase):
         self.assertIn("pthread", output)
 
     def test_interrupted_machine_leaves_no_directory(self):
-        words = [self.elision.binary, "vm", "--stats", "s.json", "--", "bash", "-c", "echo started; sleep 1000"]
+        # Waits for input that never comes: a sleep would take no time at all in the virtual machine.
+        words = [self.elision.binary, "vm", "--stats", "s.json", "--", "bash", "-c", "echo started; cat"]
         process = subprocess.Popen(words, cwd=self.root, env={**os.environ, "TMPDIR": str(self.root)}, text=True,
-                                   stdout=subprocess.PIPE)
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         process.wait()
+        process.stdin.close()
         process.stdout.close()
         self.assertEqual(process.returncode, -signal.SIGTERM)
 
