@@ -86,7 +86,6 @@ class CodeCache {
   /// True if code was translated from any page in [begin, end).
   bool covers(std::uint64_t begin, std::uint64_t end) const;
   void flush();
-  std::size_t block_count() const { return blocks_.size(); }
   std::uint64_t flushes() const { return flushes_; }
 
  private:

@@ -52,7 +52,6 @@ class Ordering {
   }
   std::uint64_t events() const { return events_; }
   std::uint64_t out_of_order() const { return out_of_order_; }
-  Cycles latest() const { return Cycles(latest_event_ticks_ >> kTickShift); }
 
  private:
   static bool before(const Core& a, const Core& b) {
