@@ -12,6 +12,59 @@
 
 namespace elision::machine {
 
+bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
+  if (request.kind == AccessKind::kAtomic) return false;
+  Cpu& one = cpu[request.cpu.value];
+  const bool store = request.kind == AccessKind::kStore;
+  FilterEntry& entry = one.filter->at(request.line);
+  const std::uint64_t restrictions = one.filter->restrictions(request.line);
+  if (restrictions == 0 || (!store && restrictions == FilterEntry::kNoStore)) {
+    // A piece of an access that straddles lines, or one that the engine makes.
+    entry.used = 1;
+    data_ready = Cycles(0);
+    return true;
+  }
+  PrivateCache& l1 = core[one.core].l1;
+  const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
+  request.l1_slot = slot;
+  if (slot == kNoSlot) return false;
+
+  WayState& state = l1.state(slot);
+  if (!(state.flags & one.mine(store ? kWritable : kReadable))) return false;
+  if (one.transaction.active) {
+    const std::uint16_t sets = one.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
+    if (!(state.flags & sets)) return false;
+  }
+  // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
+  // transaction, and the abort undoes what ran ahead.
+  if (request.now.value < state.hot_until && !conflicts_end(one)) return false;
+
+  state.flags |= store ? kUsed | kDirty : kUsed;
+  data_ready = Cycles(0);
+  if (request.now.value < state.arrival) {  // on its way to this CPU
+    data_ready = Cycles(state.arrival);
+    if (store) one.stores.pass(state.arrival);
+  }
+  open_to_filter(request, one, slot);
+  return true;
+}
+
+/// The line, in L1 slot `slot`, may be used from now on without asking, as far as `request` has come: it has the
+/// permission, and inside a transaction the line is in the set that the access needs.
+void Model::Impl::open_to_filter(const Request& request, Cpu& one, std::uint32_t slot) {
+  const WayState& state = core[one.core].l1.state(slot);
+  if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
+  // Only a line that was written already is open to stores, so that "modified" is never missed; and one that is
+  // on its way only behind a store, whose drain those that follow share.
+  const bool in_flight = request.now.value < state.arrival;
+  const std::uint16_t write_bits =
+      static_cast<std::uint16_t>(kDirty | one.mine(one.transaction.active ? kTransactionWritten : kWritable));
+  const bool writable =
+      (state.flags & write_bits) == write_bits && (!in_flight || request.kind == AccessKind::kStore);
+  fast_path::remember(*one.filter, core[one.core].l1, request.line, slot,
+                      (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0));
+}
+
 Reply Model::Impl::access(const Request& request) {
   Cpu& one = cpu[request.cpu.value];
   if (const std::uint64_t until = stalled_until(request, one); until > request.now.value)
@@ -19,7 +72,8 @@ Reply Model::Impl::access(const Request& request) {
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = core[one.core];
-  const std::uint32_t l1_slot = home.l1.find(request.line);
+  const std::uint32_t l1_slot =
+      request.l1_slot != Request::kNotSought ? request.l1_slot : home.l1.find(request.line);
   if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
 
   if (request.kind == AccessKind::kLoad) {
@@ -31,11 +85,10 @@ Reply Model::Impl::access(const Request& request) {
       return wait_until(issue);
     }
   }
-  if (l1_slot == kNoSlot) {
-    const std::uint32_t l2_slot = home.l2.find(request.line);
-    if (l2_slot != kNoSlot && (home.l2.state(l2_slot).flags & needed)) return hit_l2(request, one, l2_slot);
-  }
-  return coherent_access(request, one);
+  const std::uint32_t l2_slot = home.l2.find(request.line);
+  if (l1_slot == kNoSlot && l2_slot != kNoSlot && (home.l2.state(l2_slot).flags & needed))
+    return hit_l2(request, one, l2_slot);
+  return coherent_access(request, one, l1_slot, l2_slot);
 }
 
 /// When the CPU has to come back, for a reason within itself; `now` if it need not. All of these are
@@ -112,6 +165,7 @@ Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot
   if (!write) {
     ++one.counts.loads_slow;
     reply.data_ready = Cycles(ready);
+    open_to_filter(request, one, slot);
     return reply;
   }
   core[one.core].l1.state(slot).flags |= kDirty;
@@ -133,6 +187,7 @@ Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot
     line.shared_flight = 0;
     line.flight = one.id;
   }
+  if (request.kind == AccessKind::kStore) open_to_filter(request, one, slot);
   return reply;
 }
 

@@ -76,16 +76,19 @@ class PrivateCache {
   template <class Look>
   std::uint32_t choose_victim(std::uint32_t set, Look look) {
     const std::uint32_t first = set * ways_;
-    for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
-      if (empty(slot)) return slot;
+    if (!(hands_[set] & kFull)) {
+      for (std::uint32_t slot = first; slot != first + ways_; ++slot) {
+        if (empty(slot)) return slot;
+      }
+      hands_[set] |= kFull;
     }
-    std::uint32_t way = hands_[set];
+    std::uint32_t way = hands_[set] & kHand;
     for (;;) {
       const std::uint32_t slot = first + way;
       way = way + 1 == ways_ ? 0 : way + 1;
       look(slot);
       if (!(states_[slot].flags & kUsed)) {
-        hands_[set] = static_cast<std::uint8_t>(way);
+        hands_[set] = static_cast<std::uint8_t>(way | kFull);
         return slot;
       }
       states_[slot].flags = static_cast<std::uint16_t>(states_[slot].flags & ~kUsed);
@@ -100,6 +103,7 @@ class PrivateCache {
     states_[slot] = state;
   }
   void remove(std::uint32_t slot) {
+    hands_[set_of(line(slot))] &= kHand;
     keys_[slot] = 0;
     states_[slot].flags = 0;
   }
@@ -109,6 +113,8 @@ class PrivateCache {
   static std::uint64_t key(LineAddr line) { return line.value + 1; }
 
   static constexpr std::uint32_t kUsualWays = 8;
+  static constexpr std::uint8_t kFull = 0x80;  // no way of the set is empty
+  static constexpr std::uint8_t kHand = 0x7f;
 
   /// Looks at every way: the host mispredicts an exit in the middle more often than not.
   [[gnu::always_inline]] std::uint32_t find_among(LineAddr line, std::uint32_t ways) const {
@@ -116,6 +122,7 @@ class PrivateCache {
     const std::uint64_t* const keys = keys_ + first;
     const std::uint64_t wanted = key(line);
     std::uint32_t found = kNoSlot;
+#pragma GCC unroll 8
     for (std::uint32_t way = 0; way < ways; ++way) found = keys[way] == wanted ? first + way : found;
     return found;
   }

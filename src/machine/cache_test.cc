@@ -72,9 +72,9 @@ TEST_F(CacheTest, TheFilterGivesBackUsedBitsBeforeAnEntryGoes) {
   const std::uint32_t second = insert(7 + Filter::kEntries);  // same filter index
   for (const std::uint32_t slot : {first, second}) cache_.state(slot).flags = 0;
 
-  fast_path::remember(*filter, cache_, LineAddr(7), first, FilterEntry::kReadOnly);
+  fast_path::remember(*filter, cache_, LineAddr(7), first, FilterEntry::kNoStore);
   filter->entry[7].used = 1;
-  fast_path::remember(*filter, cache_, LineAddr(7 + Filter::kEntries), second, FilterEntry::kReadOnly);
+  fast_path::remember(*filter, cache_, LineAddr(7 + Filter::kEntries), second, FilterEntry::kNoStore);
   EXPECT_TRUE(cache_.state(first).flags & kUsed);
   EXPECT_FALSE(cache_.state(second).flags & kUsed);
 

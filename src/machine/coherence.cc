@@ -11,7 +11,8 @@
 
 namespace elision::machine {
 
-Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
+Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32_t l1_slot,
+                                   std::uint32_t l2_slot) {
   Core& home = core[one.core];
   const bool load = request.kind == AccessKind::kLoad;
   std::uint64_t earliest = 0;
@@ -23,8 +24,8 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
   } else {
     entry = allocate_entry(request, one);
   }
-  // Only now look for own copies: all of the above may have taken a sibling's.
-  std::uint32_t slot = home.l1.find(request.line);
+  // All of the above may have taken own copies together with a sibling's.
+  std::uint32_t slot = if_still_there(home.l1, l1_slot, request.line);
   const bool in_l1 = slot != kNoSlot;
   if (!in_l1 && entry != kNoSlot) slot = make_room_in_l1(request, one);
   if (entry == kNoSlot || slot == kNoSlot) {
@@ -32,7 +33,9 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one) {
     const Cycles clock = request.now + abort_cost();
     return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
   }
-  std::uint32_t l2_slot = home.l2.find(request.line);
+  // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it there.
+  l2_slot = cpu_count > cores_in_machine ? home.l2.find(request.line)
+                                         : if_still_there(home.l2, l2_slot, request.line);
   const bool local = in_l1 || l2_slot != kNoSlot;
   if (!in_l1) {
     ++one.counts.l1_misses;

@@ -45,7 +45,8 @@ class Directory {
     std::uint64_t used : 1;
     std::uint64_t moved : 1;      // last_transfer is valid
     std::uint64_t contended : 1;  // at the last transfer the one before was less than a hot window ago
-    std::uint64_t : 4;
+    std::uint64_t marked : 1;     // has TransactionMarks
+    std::uint64_t : 3;
     std::uint64_t last_transfer : 48;
     std::uint64_t flight : 8;  // while busy: the one CPU that the data is on its way to, or kNobody
     std::uint64_t : 8;
@@ -129,7 +130,7 @@ class Directory {
 
   /// The marks of a slot, or null.
   TransactionMarks* marks(std::uint32_t slot) {
-    return marks_of_slot_[slot] != 0 ? &marks_[marks_of_slot_[slot]] : nullptr;
+    return entries_[slot].marked ? &marks_[marks_of_slot_[slot]] : nullptr;
   }
   const TransactionMarks* marks(std::uint32_t slot) const {
     return const_cast<Directory*>(this)->marks(slot);
@@ -139,7 +140,7 @@ class Directory {
 
   /// The marks of a slot, made if there are none.
   TransactionMarks& make_marks(std::uint32_t slot) {
-    if (marks_of_slot_[slot] == 0) {
+    if (!entries_[slot].marked) {
       std::uint32_t index = free_marks_;
       if (index != 0) {
         free_marks_ = marks_[index].next_free;
@@ -148,6 +149,7 @@ class Directory {
       }
       marks_[index] = TransactionMarks{CpuMask(), slot, kNobody, 0};
       marks_of_slot_[slot] = index;
+      entries_[slot].marked = 1;
     }
     return marks_[marks_of_slot_[slot]];
   }
@@ -155,7 +157,7 @@ class Directory {
   void release_if_empty(TransactionMarks& marks) {
     if (!marks.empty()) return;
     const std::uint32_t index = marks_of_slot_[marks.slot];
-    marks_of_slot_[marks.slot] = 0;
+    entries_[marks.slot].marked = 0;
     marks.next_free = free_marks_;
     free_marks_ = index;
   }

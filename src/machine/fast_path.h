@@ -22,7 +22,7 @@ inline void collect(FilterEntry& entry, PrivateCache& l1) {
 /// The entry for `line`, which is in L1 slot `slot`, or null.
 inline FilterEntry* find(Filter& filter, const PrivateCache& l1, LineAddr line, std::uint32_t slot) {
   if (!(l1.state(slot).flags & kOpened)) return nullptr;
-  FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
+  FilterEntry& entry = filter.at(line);
   return entry.l1_slot == slot && entry.tag != FilterEntry::kEmpty ? &entry : nullptr;
 }
 
@@ -42,12 +42,12 @@ inline void forget_all(Filter& filter, PrivateCache& l1) {
   }
 }
 
-/// Opens `line`, in L1 slot `slot`, to the fast path with `permission` in the current epoch.
+/// Opens `line`, in L1 slot `slot`, to the fast path with `restrictions` in the current epoch.
 inline void remember(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_t slot,
-                     std::uint64_t permission) {
-  FilterEntry& entry = filter.entry[line.value & Filter::kIndexMask];
+                     std::uint64_t restrictions) {
+  FilterEntry& entry = filter.at(line);
   if (entry.tag != FilterEntry::kEmpty) collect(entry, l1);
-  entry.tag = (start_of(line).value ^ filter.epoch) | permission;
+  entry.tag = (start_of(line).value ^ filter.epoch) | restrictions;
   entry.l1_slot = static_cast<std::uint16_t>(slot);
   l1.state(slot).flags |= kOpened;
 }

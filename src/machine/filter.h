@@ -6,12 +6,14 @@
 // already in the read or write set". A hit therefore needs no model call and no ordering; anything
 // else takes the slow path. The filter only caches the model: switching it off changes no result.
 //
-// Tag of an entry: (line address in bytes) ^ epoch | permission, where permission is kReadWrite (0)
-// or kReadOnly (1) and epoch is 0 outside transactions and (n << 48) inside the n-th transaction,
-// so that entries made outside never match inside and the other way round. Translated code computes
+// Tag of an entry: (line address in bytes) ^ epoch | restrictions, where the restrictions are bits that
+// keep some accesses out (kNoStore, kInFlight) and epoch is 0 outside transactions and (n << 48) inside
+// the n-th transaction, so that entries made outside never match inside and the other way round.
+// Translated code computes
 //   x = ((address + size - 1) & ~63) ^ epoch ^ entry[(address >> 6) & kIndexMask].tag
-// and hits if x == 0 (store) or x <= 1 (load). An access that straddles lines never hits, because
-// index and tag then belong to different lines.
+// and hits if x has no bit set but those that its kind of access tolerates (below). An access that
+// straddles lines never hits, because index and tag then belong to different lines. An empty entry's tag
+// is 0, which only the first line of the address space would match, where nothing is mapped.
 //
 // The only thing the fast path writes is `used`: the model's L1 replacement reads it back.
 // Freestanding; the layout is known to the translator.
@@ -20,27 +22,44 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/units.h"
+
 namespace elision::machine {
 
 struct FilterEntry {
-  static constexpr std::uint64_t kReadWrite = 0;
-  static constexpr std::uint64_t kReadOnly = 1;
-  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+  static constexpr std::uint64_t kEmpty = 0;
+  static constexpr std::uint64_t kNoStore = 1;
+  /// The data was on its way when the entry was made: a load whose value may become an address has to
+  /// ask the model when it arrives. Others need not know.
+  static constexpr std::uint64_t kInFlight = 2;
 
-  std::uint64_t tag = kEmpty;
-  std::uint8_t used = 0;  // set to 1 by every fast-path hit
-  std::uint8_t reserved = 0;
-  std::uint16_t l1_slot = 0;  // set * ways + way in the modelled L1; the model's own
-  std::uint32_t reserved2 = 0;
+  static constexpr std::uint64_t kStoreTolerates = kInFlight;
+  static constexpr std::uint64_t kLoadTolerates = kNoStore;
+  static constexpr std::uint64_t kValueLoadTolerates = kNoStore | kInFlight;
+
+  std::uint64_t tag;
+  std::uint8_t used;  // set to 1 by every fast-path hit
+  std::uint8_t reserved;
+  std::uint16_t l1_slot;  // set * ways + way in the modelled L1; the model's own
+  std::uint32_t reserved2;
 };
 static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, used) == 8);
 
+/// Made in zeroed memory: a constructor would touch every page of it.
 struct Filter {
-  static constexpr std::size_t kEntries = 4096;
+  /// Far more than L1 has lines, so that two of them rarely want the same entry; those that are not
+  /// used take no host memory.
+  static constexpr std::size_t kEntries = 16384;
   static constexpr std::size_t kIndexMask = kEntries - 1;
 
+  std::uint64_t epoch;  // see above; changed by the model at transaction begin and end
+  std::uint64_t reserved[7];
   FilterEntry entry[kEntries];
-  std::uint64_t epoch = 0;  // see above; changed by the model at transaction begin and end
+
+  FilterEntry& at(LineAddr line) { return entry[line.value & kIndexMask]; }
+  /// What an access to `line` finds: 0 or restrictions if the line is open, something larger if not.
+  std::uint64_t restrictions(LineAddr line) { return start_of(line).value ^ epoch ^ at(line).tag; }
+  static constexpr std::uint64_t kNotOpen = ~(FilterEntry::kNoStore | FilterEntry::kInFlight);
 };
 
 }  // namespace elision::machine

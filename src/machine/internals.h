@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the model is made of; for its own .cc files and nobody else.
 //
-//   model.cc         construction, the private hit, time (drain, settle)
-//   access.cc        an ordered access from stalls to reply: L1, L2, and what both end with
+//   model.cc         construction, time (drain, settle)
+//   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end with
 //   coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   private_caches.cc  how lines enter and leave L1 and L2
 //   transactions.cc  begin, commit, abort, membership in read and write sets
@@ -54,6 +54,8 @@ struct Model::Impl {
        AbortSink& sink, Arena arena);
 
   // --- access.cc ---
+  bool private_hit(Request& request, Cycles& data_ready);
+  void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
   Reply access(const Request& request);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
@@ -72,7 +74,7 @@ struct Model::Impl {
     bool dirty;       // and the last level does not have it
     bool exclusive;   // the requester may write
   };
-  Reply coherent_access(const Request& request, Cpu& cpu);
+  Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   Movement share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
@@ -125,6 +127,11 @@ struct Model::Impl {
   }
   const Cpu* cpu_at(unsigned core, unsigned thread) const {
     return const_cast<Impl*>(this)->cpu_at(core, thread);
+  }
+
+  /// The slot that was found before something happened that may have taken the line from it.
+  static std::uint32_t if_still_there(const PrivateCache& cache, std::uint32_t slot, LineAddr line) {
+    return slot != kNoSlot && cache.holds(slot, line) ? slot : kNoSlot;
   }
 
   template <class Action>

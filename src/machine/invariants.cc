@@ -118,10 +118,10 @@ const char* Model::Impl::check_filters() const {
       if (entry.l1_slot >= l1.lines() || l1.empty(entry.l1_slot))
         return "a filter entry names an empty L1 slot";
       const LineAddr line = l1.line(entry.l1_slot);
-      const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & ~FilterEntry::kReadOnly;
+      const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & Filter::kNotOpen;
       if (plain != start_of(line).value) return "a filter entry and its L1 slot hold different lines";
       if ((line.value & Filter::kIndexMask) != index) return "a filter entry has the wrong index";
-      const bool write = (entry.tag & FilterEntry::kReadOnly) == FilterEntry::kReadWrite;
+      const bool write = !(entry.tag & FilterEntry::kNoStore);
       const std::uint16_t flags = l1.state(entry.l1_slot).flags;
       if (!(flags & one.mine(write ? kWritable : kReadable))) return "a filter entry promises too much";
       if (write && !(flags & kDirty)) return "a filter entry would hide the first store to a line";

@@ -63,41 +63,8 @@ Model::~Model() {
   arena.release();
 }
 
-bool Model::private_hit(const Request& request, bool fill, Cycles& data_ready) {
-  if (request.kind == AccessKind::kAtomic) return false;
-  Cpu& cpu = impl_->cpu[request.cpu.value];
-  PrivateCache& l1 = impl_->core[cpu.core].l1;
-  const std::uint32_t slot = l1.find(request.line);
-  if (slot == kNoSlot) return false;
-
-  WayState& state = l1.state(slot);
-  const bool store = request.kind == AccessKind::kStore;
-  if (!(state.flags & cpu.mine(store ? kWritable : kReadable))) return false;
-  if (cpu.transaction.active) {
-    const std::uint16_t sets = cpu.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
-    if (!(state.flags & sets)) return false;
-  }
-  // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
-  // transaction, and the abort undoes what ran ahead.
-  if (request.now.value < state.hot_until && !impl_->conflicts_end(cpu)) return false;
-
-  state.flags |= store ? kUsed | kDirty : kUsed;
-  if (request.now.value < state.arrival) {
-    // On its way to this CPU. No filter entry yet: the fast path could not tell that the value is late.
-    data_ready = Cycles(state.arrival);
-    if (store) cpu.stores.pass(state.arrival);
-    return true;
-  }
-  data_ready = Cycles(0);
-  if (fill) {
-    // Only a line that was written already is open to stores, so that "modified" is never missed.
-    const std::uint16_t write_bits = static_cast<std::uint16_t>(
-        kDirty | cpu.mine(cpu.transaction.active ? kTransactionWritten : kWritable));
-    const bool writable = (state.flags & write_bits) == write_bits;
-    fast_path::remember(*cpu.filter, l1, request.line, slot,
-                        writable ? FilterEntry::kReadWrite : FilterEntry::kReadOnly);
-  }
-  return true;
+bool Model::private_hit(Request& request, Cycles& data_ready) {
+  return impl_->private_hit(request, data_ready);
 }
 
 Reply Model::access(const Request& request) { return impl_->access(request); }

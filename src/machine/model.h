@@ -52,6 +52,10 @@ struct Request {
   AccessKind kind;
   Cycles now;            // the CPU's clock
   Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
+  bool open = true;      // to the filter, if the line may be
+  /// Where L1 has the line, as private_hit() found, for access() right after it.
+  std::uint32_t l1_slot = kNotSought;
+  static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;
 };
 
 struct Reply {
@@ -103,11 +107,11 @@ class Model {
 
   /// True if the access is invisible to other CPUs: L1 has the line with the permission, the line is
   /// not hot, and inside a transaction it already belongs to the set that the access needs. Marks
-  /// the L1 way as used and fills the filter entry (if `fill`); costs nothing beyond the L1 hit that the
+  /// the L1 way as used and opens the line to the filter (if `request.open`); costs nothing beyond the L1 hit that the
   /// translator's block cost already contains, except that a line still in flight delays the value: then
   /// `data_ready` is when it arrives, else 0. (That its address came late is for the caller to pass on: the
   /// fast path does not ask the model.)
-  bool private_hit(const Request& request, bool fill, Cycles& data_ready);
+  bool private_hit(Request& request, Cycles& data_ready);
 
   /// Performs one ordered access. See the contract above.
   Reply access(const Request& request);

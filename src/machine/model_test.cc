@@ -48,13 +48,12 @@ TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
 TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  Cycles ready;
-  EXPECT_TRUE(m.model().private_hit(TestMachine::request(0, 1, kLoad, 1199), true, ready));
-  EXPECT_EQ(ready.value, 1200u);
-  EXPECT_FALSE(m.fast_path(0, 1, false));
-  EXPECT_TRUE(m.model().private_hit(TestMachine::request(0, 1, kLoad, 1200), true, ready));
-  EXPECT_EQ(ready.value, 0u);
-  EXPECT_TRUE(m.fast_path(0, 1, false));
+  EXPECT_EQ(m.private_load(0, 1, 1199), Cycles(1200));
+  EXPECT_FALSE(m.fast_path(0, 1, kLoad)) << "an address may rest on the value";
+  EXPECT_TRUE(m.fast_path(0, 1, FilterEntry::kValueLoadTolerates));
+  EXPECT_FALSE(m.fast_path(0, 1, kStore));
+  EXPECT_EQ(m.private_load(0, 1, 1200), Cycles(0));
+  EXPECT_TRUE(m.fast_path(0, 1, kLoad));
 }
 
 TEST_F(ModelTest, DependentLoadsQueueIndependentOnesOverlap) {
@@ -321,14 +320,14 @@ TEST_F(ModelTest, AMovedLineIsHotForTheWindowOnBothSides) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
   EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000, true));
-  EXPECT_TRUE(m.fast_path(0, 1, true));
+  EXPECT_TRUE(m.fast_path(0, 1, kStore));
   m.load(1, 1, 3000);  // moves
   for (unsigned cpu : {0u, 1u}) {
-    EXPECT_FALSE(m.fast_path(cpu, 1, false));
+    EXPECT_FALSE(m.fast_path(cpu, 1, kLoad));
     EXPECT_FALSE(m.private_hit(cpu, 1, kLoad, 12'999, true));
-    EXPECT_FALSE(m.fast_path(cpu, 1, false));
+    EXPECT_FALSE(m.fast_path(cpu, 1, kLoad));
     EXPECT_TRUE(m.private_hit(cpu, 1, kLoad, 13'000, true));
-    EXPECT_TRUE(m.fast_path(cpu, 1, false));
+    EXPECT_TRUE(m.fast_path(cpu, 1, kLoad));
   }
 }
 
@@ -347,8 +346,8 @@ TEST_F(ModelTest, AnUpgradeMakesHotAndClosesTheFastPath) {
   m.load(1, 1, 2000);
   for (unsigned cpu : {0u, 1u}) EXPECT_TRUE(m.private_hit(cpu, 1, kLoad, 15'000, true));
   m.store(0, 1, 20'000);
-  EXPECT_FALSE(m.fast_path(0, 1, false));
-  EXPECT_FALSE(m.fast_path(1, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, kLoad));
+  EXPECT_FALSE(m.fast_path(1, 1, kLoad));
   EXPECT_FALSE(m.private_hit(0, 1, kStore, 29'999));
   EXPECT_TRUE(m.private_hit(0, 1, kStore, 30'000));
 }
@@ -376,11 +375,11 @@ TEST_F(ModelTest, TheFastPathTakesStoresOnlyAfterTheFirst) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   EXPECT_TRUE(m.private_hit(0, 1, kLoad, 2000, true));
-  EXPECT_TRUE(m.fast_path(0, 1, false));
-  EXPECT_FALSE(m.fast_path(0, 1, true));
+  EXPECT_TRUE(m.fast_path(0, 1, kLoad));
+  EXPECT_FALSE(m.fast_path(0, 1, kStore));
   EXPECT_TRUE(m.private_hit(0, 1, kStore, 2001, true));
-  EXPECT_TRUE(m.fast_path(0, 1, true));
-  EXPECT_TRUE(m.fast_path(0, 1, false));
+  EXPECT_TRUE(m.fast_path(0, 1, kStore));
+  EXPECT_TRUE(m.fast_path(0, 1, kLoad));
 }
 
 TEST_F(ModelTest, LinesThatLeaveL1LeaveTheFastPath) {
@@ -388,7 +387,7 @@ TEST_F(ModelTest, LinesThatLeaveL1LeaveTheFastPath) {
   m.load(0, 1, 1000);
   m.private_hit(0, 1, kLoad, 1500, true);
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);
-  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, kLoad));
 }
 
 // --- the last level is inclusive ---

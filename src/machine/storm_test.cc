@@ -112,12 +112,10 @@ class Storm {
 
   void access(unsigned cpu, std::uint64_t line, AccessKind kind) {
     if (options_.fill && kind != AccessKind::kAtomic &&
-        machine_.fast_path(cpu, line, kind == AccessKind::kStore))
+        machine_.fast_path(cpu, line, kind == AccessKind::kStore ? FilterEntry::kStoreTolerates
+                                                      : FilterEntry::kValueLoadTolerates))
       return;
-    Cycles ready;
-    if (machine_.model().private_hit(TestMachine::request(cpu, line, kind, clock_[cpu]), options_.fill,
-                                     ready))
-      return;
+    if (machine_.private_hit(cpu, line, kind, clock_[cpu], options_.fill)) return;
     const Reply reply =
         machine_.once(cpu, line, kind, clock_[cpu], random_.below(4) == 0 ? clock_[cpu] + 40 : 0);
     clock_[cpu] = reply.clock.value;

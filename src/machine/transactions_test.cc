@@ -192,18 +192,18 @@ TEST_F(TransactionTest, TheFirstAccessToALineIsOrderedAndTheNextIsNot) {
   m.store(0, 1, 1000);
   EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000, true));
   begin(0, 3000);
-  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, kLoad));
   EXPECT_FALSE(m.private_hit(0, 1, kLoad, 3100, true));
   m.load(0, 1, 3100);
   EXPECT_TRUE(m.private_hit(0, 1, kLoad, 3200, true));
-  EXPECT_TRUE(m.fast_path(0, 1, false));
-  EXPECT_FALSE(m.fast_path(0, 1, true));
+  EXPECT_TRUE(m.fast_path(0, 1, kLoad));
+  EXPECT_FALSE(m.fast_path(0, 1, kStore));
   EXPECT_FALSE(m.private_hit(0, 1, kStore, 3300, true));
   EXPECT_TRUE(m.store(0, 1, 3300).first_write_in_transaction);
   EXPECT_TRUE(m.private_hit(0, 1, kStore, 3400, true));
-  EXPECT_TRUE(m.fast_path(0, 1, true));
+  EXPECT_TRUE(m.fast_path(0, 1, kStore));
   commit(0, 4000);
-  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, kLoad));
   EXPECT_TRUE(m.private_hit(0, 1, kStore, 4100));
 }
 
@@ -460,19 +460,19 @@ TEST_F(TransactionTest, AnEpochThatComesAgainFindsNoOldEntries) {
   begin(0, 1000);
   m.load(0, 1, 1100);
   EXPECT_TRUE(m.private_hit(0, 1, kLoad, 1200, true));
-  EXPECT_TRUE(m.fast_path(0, 1, false));
+  EXPECT_TRUE(m.fast_path(0, 1, kLoad));
   const std::uint64_t epoch = m.filter(0).epoch;
   EXPECT_NE(epoch, 0u);
   commit(0, 1300);
   for (int i = 0; i < 65534; ++i) {
     begin(0, 2000);
     EXPECT_NE(m.filter(0).epoch, epoch);
-    ASSERT_FALSE(m.fast_path(0, 1, false));
+    ASSERT_FALSE(m.fast_path(0, 1, kLoad));
     commit(0, 2100);
   }
   begin(0, 3000);
   EXPECT_EQ(m.filter(0).epoch, epoch);
-  EXPECT_FALSE(m.fast_path(0, 1, false));
+  EXPECT_FALSE(m.fast_path(0, 1, kLoad));
 }
 
 // --- always-abort options ---

@@ -60,6 +60,7 @@ class BlockBuilder {
   void hooks(std::size_t n);
   void hook(std::size_t n, unsigned access, std::uint64_t retry);
   void always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  std::uint64_t tolerated(std::size_t n, unsigned access) const;
   Hook* new_hook(std::size_t n, unsigned access, std::uint64_t retry);
   void address_to(int reg, const MemoryOperand& m);
   void pick_scratch(std::size_t n, const MemoryOperand& m, int (&scratch)[2], bool (&spill)[2]) const;

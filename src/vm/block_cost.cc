@@ -222,12 +222,17 @@ void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flo
       if (r != kRsp) sources[r] = result;
     });
   }
-  for (std::size_t n = 0; n < block.size(); ++n)
+  std::uint64_t address_loads = 0;
+  for (const DataFlow& access : flow) address_loads |= access.address_loads;
+  for (std::size_t n = 0; n < block.size(); ++n) {
+    std::uint16_t results = 0;
     for (unsigned r = 0; r < kGprCount; ++r)
-      if (sources[r].loads >> n & 1) {
-        flow[2 * n].results |= static_cast<std::uint16_t>(1u << r);
-        flow[2 * n + 1].results |= static_cast<std::uint16_t>(1u << r);
-      }
+      if (sources[r].loads >> n & 1) results |= static_cast<std::uint16_t>(1u << r);
+    for (std::size_t access : {2 * n, 2 * n + 1}) {
+      flow[access].results = results;
+      flow[access].feeds_address = results != 0 || (address_loads >> n & 1);
+    }
+  }
 }
 
 }  // namespace elision::vm

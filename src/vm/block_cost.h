@@ -23,6 +23,7 @@ struct DataFlow {
   std::uint16_t address_registers = 0;  // general registers, as they are at the block's entry
   std::uint64_t address_loads = 0;      // earlier instructions of the block that load, by index
   std::uint16_t results = 0;            // general registers
+  bool feeds_address = false;           // in the block, or by `results` behind it
 };
 
 /// The data flow of every access of `block` (at most 64 instructions), two entries an instruction.

@@ -137,8 +137,8 @@ inline constexpr int kOffsetFsBase = 336;
 inline constexpr int kOffsetMxcsr = 344;
 inline constexpr int kOffsetYmm = 352;
 inline constexpr int kOffsetFx = 896;
-inline constexpr int kOffsetFilter = 1408;
-inline constexpr int kOffsetEpoch = kOffsetFilter + static_cast<int>(offsetof(machine::Filter, epoch));
+inline constexpr int kOffsetEpoch = 1408;
+inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
 
 #define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
 ELISION_CHECK_OFFSET(budget_ticks, kOffsetBudget);
@@ -160,7 +160,7 @@ ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);
 ELISION_CHECK_OFFSET(state.mxcsr, kOffsetMxcsr);
 ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
 ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
-ELISION_CHECK_OFFSET(filter, kOffsetFilter);
+ELISION_CHECK_OFFSET(filter.epoch, kOffsetEpoch);
 #undef ELISION_CHECK_OFFSET
 
 }  // namespace elision::vm

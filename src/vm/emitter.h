@@ -78,6 +78,10 @@ class Emitter {
   void add(int reg, const MemoryOperand& m) { rm(true, {0x03}, reg, m); }
   void xor_(int reg, const MemoryOperand& m) { rm(true, {0x33}, reg, m); }
   void cmp(int reg, const MemoryOperand& m) { rm(true, {0x3b}, reg, m); }
+  void test_imm32(int reg, std::int32_t value) {
+    byte(0x48u | (reg >= 8 ? 1u : 0u)), byte(0xf7), byte(0xc0u | (static_cast<unsigned>(reg) & 7u));
+    word32(static_cast<std::uint32_t>(value));
+  }
   void cmp_imm8(int reg, unsigned value) {
     rex(true, 0, 0, reg), byte(0x83), byte(0xf8 + (reg & 7)), byte(value);
   }

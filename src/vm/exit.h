@@ -15,7 +15,7 @@ struct Hook {
   std::uint64_t pc;     // the instruction
   std::uint32_t size;   // bytes
   std::uint8_t kind;    // machine::AccessKind
-  std::uint8_t reserved = 0;
+  bool feeds_address;   // some address may rest on the loaded value
   std::uint16_t address_registers;  // whose values at the block's entry the address rests on
   std::uint16_t results;            // that carry the loaded value at the end of the block
   const Hook*

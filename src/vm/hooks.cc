@@ -6,7 +6,7 @@
 //   lea  t, [a + size - 1]
 //   shr  a, 2 ; and a, 511 * 16            index: 16 bytes an entry, by line
 //   and  t, -64 ; xor t, epoch ; xor t, filter[a].tag
-//   jne slow          (store)      cmp t, 1 ; ja slow       (load)
+//   test t, ~tolerated ; jne slow          tolerated: machine/filter.h
 //   mov  filter[a].used, 1
 //   [reload scratch]
 //
@@ -67,6 +67,12 @@ void BlockBuilder::address_to(int reg, const MemoryOperand& m) {
   if (m.segment == Segment::kFs) out_.add(reg, core_field(kOffsetFsBase));
 }
 
+/// What may be the matter with a line that an access uses without asking.
+std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
+  const std::uint64_t late = flow_[2 * n + access].feeds_address ? 0 : machine::FilterEntry::kInFlight;
+  return code_block_.instructions[n].access[access].write ? late : late | machine::FilterEntry::kNoStore;
+}
+
 Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry) {
   const Instruction& i = code_block_.instructions[n];
   Hook hook{};
@@ -77,6 +83,7 @@ Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry
   const DataFlow& flow = flow_[2 * n + access];
   hook.address_registers = flow.address_registers;
   hook.results = flow.results;
+  hook.feeds_address = flow.feeds_address;
   unsigned found = 0;
   for (std::size_t load = n; load-- > 0 && found < 2;)
     if (flow.address_loads >> load & 1) hook.address_loads[found++] = load_hooks_[load];
@@ -116,8 +123,8 @@ void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
   out_.and_imm8(tag, -64);
   out_.xor_(tag, core_field(kOffsetEpoch));
   out_.xor_(tag, core_field_indexed(address, kOffsetFilter));
-  if (!a.write) out_.cmp_imm8(tag, machine::FilterEntry::kReadOnly);
-  slow.patch = out_.jump_if(a.write ? kNotEqual : kAbove);
+  out_.test_imm32(tag, static_cast<std::int32_t>(~tolerated(n, access)));
+  slow.patch = out_.jump_if(kNotEqual);
   out_.store_imm8(
       core_field_indexed(address, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
   if (slow.reload[0]) out_.load(address, core_field(kOffsetScratch));

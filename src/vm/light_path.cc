@@ -77,6 +77,7 @@ Cycles address_ready(Core& core, const Hook& hook) {
 }
 
 void note_miss(Core& core, const Hook& hook, Cycles when) {
+  if (!hook.feeds_address) return;
   missed_load(core, &hook) = {&hook, when.value};
   for (unsigned mask = hook.results; mask != 0; mask &= mask - 1)
     core.register_miss[__builtin_ctz(mask)] = {when.value, core.hook_address, hook.size};
@@ -104,8 +105,9 @@ Core* after(Core* core, AccessStep step) {
 
 bool private_line(Core& core, std::uint64_t address, machine::AccessKind kind) {
   Cycles ready{0};
-  const machine::Request request{core.id, line_of(GuestAddr(address)), kind, core.clock(), Cycles(0)};
-  return light_context.model->private_hit(request, light_context.fast_path, ready);
+  machine::Request request{core.id, line_of(GuestAddr(address)), kind, core.clock(), Cycles(0),
+                           light_context.fast_path};
+  return light_context.model->private_hit(request, ready);
 }
 
 std::uint64_t bytes_to_line_end(std::uint64_t address) { return kLineBytes - (address & (kLineBytes - 1)); }
@@ -130,8 +132,11 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready) {
   machine::Model& model = *light_context.model;
-  machine::Request request{core.id, line, kind, core.clock(), address_ready};
-  if (model.private_hit(request, light_context.fast_path, ready)) return AccessStep::kDone;
+  machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
+  if (Cycles arrival{0}; model.private_hit(request, arrival)) {
+    if (arrival > ready) ready = arrival;
+    return AccessStep::kDone;
+  }
   for (;;) {
     if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
     light_context.ordering->note_event(core);
