@@ -24,7 +24,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
     data_ready = Cycles(0);
     return true;
   }
-  PrivateCache& l1 = core[one.core].l1;
+  PrivateCache& l1 = one.home->l1;
   const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
   request.l1_slot = slot;
   if (slot == kNoSlot) return false;
@@ -39,7 +39,8 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   // transaction, and the abort undoes what ran ahead.
   if (request.now.value < state.hot_until && !conflicts_end(one)) return false;
 
-  state.flags |= store ? kUsed | kDirty : kUsed;
+  l1.mark_used(slot);
+  if (store && !(state.flags & kDirty)) state.flags |= kDirty;
   data_ready = Cycles(0);
   if (request.now.value < state.arrival) {  // on its way to this CPU
     data_ready = Cycles(state.arrival);
@@ -51,8 +52,8 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
 /// The line, in L1 slot `slot`, may be used from now on without asking, as far as `request` has come: it has the
 /// permission, and inside a transaction the line is in the set that the access needs.
-void Model::Impl::open_to_filter(const Request& request, Cpu& one, std::uint32_t slot) {
-  const WayState& state = core[one.core].l1.state(slot);
+[[gnu::always_inline]] inline void Model::Impl::open_to_filter(const Request& request, Cpu& one, std::uint32_t slot) {
+  const WayState& state = one.home->l1.state(slot);
   if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
   // Only a line that was written already is open to stores, so that "modified" is never missed; and one that is
   // on its way only behind a store, whose drain those that follow share.
@@ -61,7 +62,7 @@ void Model::Impl::open_to_filter(const Request& request, Cpu& one, std::uint32_t
       static_cast<std::uint16_t>(kDirty | one.mine(one.transaction.active ? kTransactionWritten : kWritable));
   const bool writable =
       (state.flags & write_bits) == write_bits && (!in_flight || request.kind == AccessKind::kStore);
-  fast_path::remember(*one.filter, core[one.core].l1, request.line, slot,
+  fast_path::remember(*one.filter, one.home->l1, request.line, slot,
                       (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0));
 }
 
@@ -71,7 +72,7 @@ Reply Model::Impl::access(const Request& request) {
     return wait_until(until);
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
-  Core& home = core[one.core];
+  Core& home = *one.home;
   const std::uint32_t l1_slot =
       request.l1_slot != Request::kNotSought ? request.l1_slot : home.l1.find(request.line);
   if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
@@ -93,7 +94,7 @@ Reply Model::Impl::access(const Request& request) {
 
 /// When the CPU has to come back, for a reason within itself; `now` if it need not. All of these are
 /// answered by kWait, so that the access itself happens in order.
-std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
+[[gnu::always_inline]] inline std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
   const std::uint64_t now = request.now.value;
   const std::uint64_t worked = one.overlap.advance(now);
   if (worked > now) {
@@ -113,8 +114,8 @@ std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
 }
 
 Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) {
-  WayState& state = core[one.core].l1.state(slot);
-  state.flags |= kUsed;
+  WayState& state = one.home->l1.state(slot);
+  one.home->l1.mark_used(slot);
   std::uint64_t ready = std::max(request.now.value, state.arrival);
   if (request.address_ready > request.now) {
     ready = std::max(ready, request.address_ready.value + description.l1d.latency_cycles);
@@ -122,10 +123,10 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   return complete(request, one, slot, kNoSlot, ready);
 }
 
-Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slot) {
-  Core& home = core[one.core];
+[[gnu::always_inline]] inline Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slot) {
+  Core& home = *one.home;
   const WayState old = home.l2.state(l2_slot);
-  home.l2.state(l2_slot).flags |= kUsed;
+  home.l2.mark_used(l2_slot);
   const std::uint32_t slot = make_room_in_l1(request, one);
   if (slot == kNoSlot) {
     abort_own(one, AbortCause::kCapacity);
@@ -137,12 +138,12 @@ Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slo
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
   const WayState moved{ready, old.flags, old.hot_until};
-  home.l1.put(slot, request.line, moved.with_flags((old.flags & (kPermissions | kDirty)) | kUsed));
+  home.l1.put(slot, request.line, moved.with_flags(old.flags & (kPermissions | kDirty)));
   return complete(request, one, slot, kNoSlot, ready);
 }
 
 /// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.
-std::uint64_t Model::Impl::arrival_of_miss(const Request& request, Cpu& one, std::uint64_t earliest,
+[[gnu::always_inline]] inline std::uint64_t Model::Impl::arrival_of_miss(const Request& request, Cpu& one, std::uint64_t earliest,
                                            std::uint64_t latency) {
   const std::uint64_t start = std::max({request.now.value, request.address_ready.value, earliest});
   if (request.kind == AccessKind::kLoad) return one.overlap.issue(request.now.value, start, latency);
@@ -154,7 +155,7 @@ std::uint64_t Model::Impl::arrival_of_miss(const Request& request, Cpu& one, std
 
 /// The line is in L1 slot `slot` with the permission that the access needs, its data there at `ready`.
 /// `entry` is its place in the directory, or kNoSlot if nobody looked.
-Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot, std::uint32_t entry,
+[[gnu::always_inline]] inline Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot, std::uint32_t entry,
                             std::uint64_t ready) {
   const std::uint64_t now = request.now.value;
   Reply reply = done(now, now);
@@ -168,7 +169,7 @@ Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot
     open_to_filter(request, one, slot);
     return reply;
   }
-  core[one.core].l1.state(slot).flags |= kDirty;
+  one.home->l1.state(slot).flags |= kDirty;
   std::uint64_t busy_until = ready;
   if (request.kind == AccessKind::kStore) {
     ++one.counts.stores_slow;

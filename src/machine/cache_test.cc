@@ -26,7 +26,7 @@ class CacheTest : public ::testing::Test {
 
   std::uint32_t insert(std::uint64_t line) {
     const std::uint32_t slot = cache_.choose_victim(cache_.set_of(LineAddr(line)));
-    cache_.put(slot, LineAddr(line), WayState{0, kUsed, 0});
+    cache_.put(slot, LineAddr(line), WayState{0, 0, 0});
     return slot;
   }
 
@@ -53,7 +53,7 @@ TEST_F(CacheTest, LineZeroIsNotAnEmptyWay) {
 TEST_F(CacheTest, AUsedLineGetsASecondChance) {
   for (std::uint64_t i = 0; i < 8; ++i) insert(i * 64);
   insert(8 * 64);  // clears all used bits and takes the first
-  cache_.state(cache_.find(LineAddr(1 * 64))).flags |= kUsed;
+  cache_.mark_used(cache_.find(LineAddr(1 * 64)));
   insert(9 * 64);
   EXPECT_NE(cache_.find(LineAddr(1 * 64)), kNoSlot);
   EXPECT_EQ(cache_.find(LineAddr(2 * 64)), kNoSlot);
@@ -70,31 +70,93 @@ TEST_F(CacheTest, TheFilterGivesBackUsedBitsBeforeAnEntryGoes) {
   auto filter = std::make_unique<Filter>();
   const std::uint32_t first = insert(7);
   const std::uint32_t second = insert(7 + Filter::kEntries);  // same filter index
-  for (const std::uint32_t slot : {first, second}) cache_.state(slot).flags = 0;
+  for (std::uint64_t i = 1; i <= 6; ++i) insert(7 + i * 64);
+  cache_.choose_victim(7);  // a full turn of the clock: nothing is used any more
 
   fast_path::remember(*filter, cache_, LineAddr(7), first, FilterEntry::kNoStore);
   filter->entry[7].used = 1;
   fast_path::remember(*filter, cache_, LineAddr(7 + Filter::kEntries), second, FilterEntry::kNoStore);
-  EXPECT_TRUE(cache_.state(first).flags & kUsed);
-  EXPECT_FALSE(cache_.state(second).flags & kUsed);
+  EXPECT_TRUE(cache_.used(first));
+  EXPECT_FALSE(cache_.used(second));
 
   filter->entry[7].used = 1;
   fast_path::forget(*filter, cache_, LineAddr(7), first);  // not the line that is there
   EXPECT_NE(filter->entry[7].tag, FilterEntry::kEmpty);
   fast_path::forget(*filter, cache_, LineAddr(7 + Filter::kEntries), second);
   EXPECT_EQ(filter->entry[7].tag, FilterEntry::kEmpty);
-  EXPECT_TRUE(cache_.state(second).flags & kUsed);
+  EXPECT_TRUE(cache_.used(second));
 }
 
 TEST_F(CacheTest, ReplacementLooksBeforeItReadsAUsedBit) {
-  for (std::uint64_t i = 0; i < 8; ++i) cache_.state(insert(i * 64)).flags = 0;
+  for (std::uint64_t i = 0; i < 8; ++i) insert(i * 64);
+  EXPECT_EQ(cache_.choose_victim(0), 0u);  // nothing is used any more, and the hand is behind it
   std::vector<std::uint32_t> looked;
   const std::uint32_t victim = cache_.choose_victim(0, [&](std::uint32_t slot) {
     looked.push_back(slot);
-    if (slot < 3) cache_.state(slot).flags |= kUsed;
+    return slot < 4;
   });
-  EXPECT_EQ(victim, 3u);
-  EXPECT_EQ(looked, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(victim, 4u);
+  EXPECT_EQ(looked, (std::vector<std::uint32_t>{1, 2, 3, 4}));
+}
+
+/// The clock algorithm as a textbook has it.
+struct Clock {
+  std::vector<bool> occupied, used;
+  std::size_t hand = 0;
+
+  explicit Clock(std::size_t ways) : occupied(ways), used(ways) {}
+
+  std::uint32_t choose() {
+    for (std::size_t way = 0; way < occupied.size(); ++way)
+      if (!occupied[way]) return static_cast<std::uint32_t>(way);
+    for (;;) {
+      const std::size_t way = hand;
+      hand = (hand + 1) % used.size();
+      if (!used[way]) return static_cast<std::uint32_t>(way);
+      used[way] = false;
+    }
+  }
+};
+
+TEST_F(CacheTest, SetsAreFoundAndReplacedAsATextbookWouldForAnyNumberOfWays) {
+  Random random(7);
+  using Sets = CacheSets<24>;
+  for (std::uint32_t ways = 1; ways <= Sets::kMostWays; ++ways) {
+    Sets sets{};
+    sets.place(arena_, 3, ways);
+    std::vector<Clock> clocks(3, Clock(ways));
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> where;  // set and line to way
+    std::vector<std::vector<std::uint64_t>> line(3, std::vector<std::uint64_t>(ways, ~std::uint64_t{0}));
+    for (int step = 0; step < 3000; ++step) {
+      const auto set = static_cast<std::uint32_t>(random.below(3));
+      const std::uint64_t wanted = random.below(3 * ways) * 85;  // tags meet
+      const std::uint32_t found =
+          sets.find(set, wanted, [&](std::uint32_t way) { return line[set][way] == wanted; });
+      const auto expected = where.find({set, wanted});
+      ASSERT_EQ(found, expected == where.end() ? Sets::kNoWay : expected->second);
+      if (found != Sets::kNoWay) {
+        if (random.below(10) == 0) {
+          sets.clear(set, found);
+          clocks[set].occupied[found] = clocks[set].used[found] = false;
+          line[set][found] = ~std::uint64_t{0};
+          where.erase(expected);
+        } else {
+          sets.mark_used(set, found);
+          clocks[set].used[found] = true;
+        }
+        continue;
+      }
+      const std::uint32_t victim = random.below(2) == 0
+                                       ? sets.choose_victim(set)
+                                       : sets.choose_victim(set, [](std::uint32_t) { return false; });
+      ASSERT_EQ(victim, clocks[set].choose()) << ways << " ways, step " << step;
+      where.erase({set, line[set][victim]});
+      sets.fill(set, victim, wanted);
+      clocks[set].occupied[victim] = clocks[set].used[victim] = true;
+      line[set][victim] = wanted;
+      where[{set, wanted}] = victim;
+    }
+  }
 }
 
 TEST_F(CacheTest, TheDirectoryTellsEveryLineFromEveryOther) {

@@ -13,10 +13,10 @@ namespace elision::machine {
 
 Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32_t l1_slot,
                                    std::uint32_t l2_slot) {
-  Core& home = core[one.core];
+  Core& home = *one.home;
   const bool load = request.kind == AccessKind::kLoad;
   std::uint64_t earliest = 0;
-  std::uint32_t entry = directory.find(request.line);
+  std::uint32_t entry = directory.use(request.line);
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
     if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
@@ -44,7 +44,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
     home.l1.put(slot, request.line, fresh);
     if (!local) l2_slot = insert_into_l2(home, request.line, fresh);
   } else {
-    forget_in_filters(one.core, request.line, slot);
+    forget_in_filters(home, request.line, slot);
   }
   if (!local) ++one.counts.l2_misses;
   if (!in_l3) ++one.counts.l3_misses;
@@ -56,7 +56,6 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const Movement movement =
       load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local, slot, l2_slot);
   Directory::Entry& line = directory.entry(entry);
-  line.used = 1;
   if (movement.moved) {
     line.contended = request.now.value < hot_until(line);
     line.moved = 1;
@@ -73,8 +72,12 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
     const WayState granted{here, state.flags, hot_until(line)};
     state = granted.with_flags(state.flags | permission | more);
   };
-  grant(home.l1.state(slot), static_cast<std::uint16_t>(kUsed | (movement.dirty ? kDirty : 0)));
-  if (l2_slot != kNoSlot) grant(home.l2.state(l2_slot), kUsed);
+  grant(home.l1.state(slot), movement.dirty ? kDirty : 0);
+  home.l1.mark_used(slot);
+  if (l2_slot != kNoSlot) {
+    grant(home.l2.state(l2_slot), 0);
+    home.l2.mark_used(l2_slot);
+  }
   if (!instant && here > line.busy_until) {
     line.shared_flight = load && !movement.exclusive && !movement.from_owner && in_l3;
     line.flight = line.busy_until > request.now.value && line.flight != one.id ? kNobody : one.id;
@@ -173,7 +176,7 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
                                        std::uint64_t nearest_cycles, bool local, std::uint32_t slot,
                                        std::uint32_t l2_slot) {
   Directory::Entry& line = directory.entry(entry);
-  Core& home = core[one.core];
+  Core& home = *one.home;
   const unsigned owner = line.owner;
   bool remote = false, sibling = false, remote_owner = false, dirty = false;
   const bool upgrade = home.l1.state(slot).flags & one.mine(kReadable);
@@ -216,7 +219,7 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
 
 /// `owner` keeps the line to read, and has written it back. False if it has no copy any more.
 bool Model::Impl::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty) {
-  Core& at = core[owner.core];
+  Core& at = *owner.home;
   const std::uint16_t lost = owner.mine(kWritable | kTransactionWritten) | kDirty;
   bool had = false;
   const auto degrade = [&](WayState& state) {
@@ -226,7 +229,7 @@ bool Model::Impl::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot
     state.hot_until = hot_until;
   };
   if (const std::uint32_t slot = at.l1.find(line); slot != kNoSlot) {
-    forget_in_filters(owner.core, line, slot);
+    forget_in_filters(at, line, slot);
     degrade(at.l1.state(slot));
   }
   if (const std::uint32_t slot = at.l2.find(line); slot != kNoSlot) degrade(at.l2.state(slot));
@@ -236,7 +239,7 @@ bool Model::Impl::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot
 /// Takes the line from one CPU, and from its core unless a sibling may still read it. False if the
 /// CPU had no copy.
 bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
-  Core& at = core[holder.core];
+  Core& at = *holder.home;
   bool had = false;
   const auto take = [&](PrivateCache& cache, std::uint32_t slot) {
     WayState& state = cache.state(slot);
@@ -246,7 +249,7 @@ bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
     if (!(state.flags & kPermissions)) cache.remove(slot);
   };
   if (const std::uint32_t slot = at.l1.find(line); slot != kNoSlot) {
-    forget_in_filters(holder.core, line, slot);
+    forget_in_filters(at, line, slot);
     take(at.l1, slot);
   }
   if (const std::uint32_t slot = at.l2.find(line); slot != kNoSlot) take(at.l2, slot);

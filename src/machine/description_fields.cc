@@ -39,9 +39,9 @@ constexpr std::uint32_t kMostCycles = 100'000'000;
       [](Description& d) -> std::uint8_t& { return reinterpret_cast<std::uint8_t&>(d.member_path); }, words \
     }                                                                                                       \
   }
-#define ELISION_CACHE(path, member_path)                             \
+#define ELISION_CACHE(path, member_path, most_ways)                  \
   ELISION_NUMBER(path ".size_kb", member_path.size_kb, 1, 1u << 20), \
-      ELISION_NUMBER(path ".ways", member_path.ways, 1, 32),         \
+      ELISION_NUMBER(path ".ways", member_path.ways, 1, most_ways),         \
       ELISION_NUMBER(path ".latency_cycles", member_path.latency_cycles, 1, 10'000)
 
 const Field kFields[] = {
@@ -61,10 +61,10 @@ const Field kFields[] = {
     ELISION_NUMBER("core.store_buffer_entries", core.store_buffer_entries, 1, 128),
     ELISION_NUMBER("core.outstanding_stores", core.outstanding_stores, 1, 64),
     ELISION_NUMBER("core.branch_misprediction_cycles", core.branch_misprediction_cycles, 0, 1000),
-    ELISION_CACHE("l1d", l1d),
-    ELISION_CACHE("l1i", l1i),
-    ELISION_CACHE("l2", l2),
-    ELISION_CACHE("l3", l3),
+    ELISION_CACHE("l1d", l1d, 16),
+    ELISION_CACHE("l1i", l1i, 16),
+    ELISION_CACHE("l2", l2, 16),
+    ELISION_CACHE("l3", l3, 24),
     ELISION_NUMBER("l3.slices", l3_slices, 1, 128),
     ELISION_FLAG("l3.inclusive", l3_inclusive),
     ELISION_NUMBER("memory.latency_cycles", memory_latency_cycles, 1, 100'000),

@@ -37,12 +37,14 @@ struct TransactionMarks {
 
 class Directory {
  public:
+  using Sets = CacheSets<24>;
+
   struct Entry {
     std::uint64_t sharers_low;
     std::uint64_t busy_until : 48;    // the data is on its way to some CPU until then
     std::uint64_t owner : 8;          // the one CPU that may write, or kNobody
     std::uint64_t shared_flight : 1;  // on its way to readers only: further readers need not wait
-    std::uint64_t used : 1;
+    std::uint64_t : 1;
     std::uint64_t moved : 1;      // last_transfer is valid
     std::uint64_t contended : 1;  // at the last transfer the one before was less than a hot window ago
     std::uint64_t marked : 1;     // has TransactionMarks
@@ -56,7 +58,7 @@ class Directory {
   static std::size_t bytes(const Description& d) {
     const std::size_t lines = d.l3.lines();
     return lines * (sizeof(Entry) + 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
-           (lines + 1) * sizeof(TransactionMarks) + d.l3.sets() + 8 * kLineBytes;
+           (lines + 1) * sizeof(TransactionMarks) + Sets::bytes(d.l3.sets()) + 8 * kLineBytes;
   }
 
   void place(Arena& arena, const Description& d) {
@@ -72,19 +74,23 @@ class Directory {
     sharers_high_ = d.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
     marks_of_slot_ = arena.take<std::uint32_t>(slots_);
     marks_ = arena.take<TransactionMarks>(slots_ + 1);
-    hands_ = arena.take<std::uint8_t>(d.l3.sets());
+    table_.place(arena, sets_, ways_);
   }
 
   std::uint32_t slots() const { return slots_; }
 
   std::uint32_t find(LineAddr line) const {
     const std::uint32_t set = set_of(line);
-    const std::uint32_t wanted = tag_of(line);
-    const std::uint32_t* const tags = tags_ + set * ways_;
-    for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (tags[way] == wanted) return way * sets_ + set;
-    }
-    return kNoSlot;
+    const std::uint32_t way = find_way(set, line);
+    return way == Sets::kNoWay ? kNoSlot : way * sets_ + set;
+  }
+  /// The same, for an access: the line counts as used.
+  std::uint32_t use(LineAddr line) {
+    const std::uint32_t set = set_of(line);
+    const std::uint32_t way = find_way(set, line);
+    if (way == Sets::kNoWay) return kNoSlot;
+    table_.mark_used(set, way);
+    return way * sets_ + set;
   }
 
   bool empty(std::uint32_t slot) const { return tag(slot) == 0; }
@@ -108,19 +114,12 @@ class Directory {
   /// takes the old line out of everybody's caches and transactions, then calls put().
   std::uint32_t choose_victim(LineAddr line) {
     const std::uint32_t set = set_of(line);
-    for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (tags_[set * ways_ + way] == 0) return way * sets_ + set;
-    }
-    for (;;) {
-      const std::uint32_t slot = hands_[set] * sets_ + set;
-      hands_[set] = static_cast<std::uint8_t>(hands_[set] + 1u == ways_ ? 0 : hands_[set] + 1);
-      if (!entries_[slot].used) return slot;
-      entries_[slot].used = 0;
-    }
+    return table_.choose_victim(set) * sets_ + set;
   }
 
   /// Requires that nobody has the slot's old line and that it has no marks.
   void put(std::uint32_t slot, LineAddr line) {
+    table_.fill(slot % sets_, slot / sets_, tag_of(line));
     tag(slot) = tag_of(line);
     entries_[slot] = Entry{};
     entries_[slot].owner = kNobody;
@@ -167,6 +166,12 @@ class Directory {
   // and TLB reward. The tags of one set lie together, because find() looks at all of them.
   std::uint32_t& tag(std::uint32_t slot) const { return tags_[slot % sets_ * ways_ + slot / sets_]; }
 
+  std::uint32_t find_way(std::uint32_t set, LineAddr line) const {
+    const std::uint32_t wanted = tag_of(line);
+    const std::uint32_t* const tags = tags_ + set * ways_;
+    return table_.find(set, wanted, [&](std::uint32_t way) { return tags[way] == wanted; });
+  }
+
   /// Zero means empty; user addresses are below 2^47, so a tag fits 31 bits.
   std::uint32_t tag_of(LineAddr line) const {
     return static_cast<std::uint32_t>(line.value >> set_bits_) + 1;
@@ -197,7 +202,7 @@ class Directory {
   std::uint64_t* sharers_high_;  // null if no CPU is numbered above 63
   std::uint32_t* marks_of_slot_;
   TransactionMarks* marks_;  // [0] is unused
-  std::uint8_t* hands_;
+  Sets table_;
   std::uint32_t free_marks_ = 0;
   std::uint32_t marks_ever_used_ = 0;
 };

@@ -16,7 +16,16 @@ namespace elision::machine::fast_path {
 inline void collect(FilterEntry& entry, PrivateCache& l1) {
   if (!entry.used) return;
   entry.used = 0;
-  l1.state(entry.l1_slot).flags |= kUsed;
+  l1.mark_used(entry.l1_slot);
+}
+
+/// Whether an entry that names L1 slot `slot` noted a use; it forgets that. Without a jump, because the host
+/// could not predict it.
+inline bool take_used(FilterEntry& entry, std::uint32_t slot) {
+  const bool mine = (entry.l1_slot == slot) & (entry.tag != FilterEntry::kEmpty);
+  const bool used = mine & (entry.used != 0);
+  entry.used = static_cast<std::uint8_t>(entry.used & ~static_cast<unsigned>(used));
+  return used;
 }
 
 /// The entry for `line`, which is in L1 slot `slot`, or null.

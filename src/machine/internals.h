@@ -31,14 +31,19 @@ struct Transaction {
   std::uint32_t line_count = 0;
 };
 
+struct Cpu;
+
 struct Core {
   PrivateCache l1, l2;
+  Cpu* thread[kMaxThreadsPerCore];  // the hardware threads in use
+  unsigned threads;
 };
 
 struct Cpu {
   unsigned id = 0;
   unsigned core = 0;
   unsigned thread = 0;  // of the core
+  Core* home = nullptr;
   Filter* filter = nullptr;
   Overlap overlap;
   StoreBuffer stores;
@@ -88,9 +93,10 @@ struct Model::Impl {
   // --- private_caches.cc ---
   std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
   bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
-  void evict_from_l1(unsigned core, std::uint32_t slot);
+  void evict_from_l1(Core& core, std::uint32_t slot);
+  void write_back_to_l2(Core& core, LineAddr line, const WayState& state);
   std::uint32_t insert_into_l2(Core& core, LineAddr line, WayState state);
-  void forget_in_filters(unsigned core, LineAddr line, std::uint32_t slot);
+  void forget_in_filters(Core& core, LineAddr line, std::uint32_t slot);
 
   // --- transactions.cc ---
   Cycles begin(Cpu& cpu, Cycles now, bool always_abort);
@@ -100,7 +106,7 @@ struct Model::Impl {
   void abort_own(Cpu& cpu, AbortCause cause);
   void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
   void end_transaction(Cpu& cpu, bool aborted);
-  void drop_aborted_line(unsigned core, std::uint32_t slot);
+  void drop_aborted_line(Core& core, std::uint32_t slot);
   bool join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write);
   bool aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const;
   void leave_sets(Cpu& cpu, TransactionMarks& marks);
@@ -135,8 +141,9 @@ struct Model::Impl {
   }
 
   template <class Action>
-  void for_each_thread(unsigned home, Action action) {
-    for (unsigned id = home; id < cpu_count; id += cores_in_machine) action(cpu[id]);
+  [[gnu::always_inline]] static void for_each_thread(Core& home, Action action) {
+    action(*home.thread[0]);
+    for (unsigned i = 1; i < home.threads; ++i) action(*home.thread[i]);
   }
 
   /// Every access of another CPU that the transaction of `one` could notice ends it.

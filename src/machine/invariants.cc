@@ -14,7 +14,7 @@ const char* Model::check_invariants() const {
 const char* Model::Impl::check_caches() const {
   for (unsigned i = 0; i < core_count; ++i) {
     for (const PrivateCache* cache : {&core[i].l1, &core[i].l2}) {
-      for (std::uint32_t slot = 0; slot < cache->lines(); ++slot) {
+      for (std::uint32_t slot = 0; slot < cache->slots(); ++slot) {
         if (cache->empty(slot)) continue;
         const LineAddr line = cache->line(slot);
         if (cache->find(line) != slot) return "a line is in a cache twice, or in the wrong set";
@@ -87,7 +87,7 @@ const char* Model::Impl::check_transactions() const {
   }
   if (marked != listed) return "marks and the lists of the transactions differ";
   for (unsigned i = 0; i < core_count; ++i) {
-    for (std::uint32_t slot = 0; slot < core[i].l1.lines(); ++slot) {
+    for (std::uint32_t slot = 0; slot < core[i].l1.slots(); ++slot) {
       if (core[i].l1.empty(slot)) continue;
       for (unsigned thread = 0; thread < kMaxThreadsPerCore; ++thread) {
         const Cpu* one = cpu_at(i, thread);
@@ -115,7 +115,7 @@ const char* Model::Impl::check_filters() const {
         if (entry.used) return "an empty filter entry was used";
         continue;
       }
-      if (entry.l1_slot >= l1.lines() || l1.empty(entry.l1_slot))
+      if (entry.l1_slot >= l1.slots() || l1.empty(entry.l1_slot))
         return "a filter entry names an empty L1 slot";
       const LineAddr line = l1.line(entry.l1_slot);
       const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & Filter::kNotOpen;

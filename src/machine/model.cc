@@ -9,13 +9,9 @@
 namespace elision::machine {
 namespace {
 
-std::size_t private_cache_bytes(const CacheDescription& cache) {
-  return cache.lines() * (sizeof(std::uint64_t) + sizeof(WayState)) + cache.sets() + 3 * kLineBytes;
-}
-
 /// Room for everything at its largest; what is not used is not touched.
 std::size_t bytes_needed(const Description& d, unsigned cpus) {
-  const std::size_t per_core = private_cache_bytes(d.l1d) + private_cache_bytes(d.l2) + sizeof(Core);
+  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + sizeof(Core);
   const std::size_t per_cpu = sizeof(Cpu) + d.l3.lines() * sizeof(std::uint32_t) + kLineBytes;
   return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + 65536;
 }
@@ -44,6 +40,8 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
     one.core = d.core_of(i);
     one.thread = d.thread_of(i);
     one.filter = filters[i];
+    one.home = &core[one.core];
+    one.home->thread[one.home->threads++] = &one;
     one.overlap.configure(d);
     one.stores.configure(d);
     one.transaction.lines = arena.take<std::uint32_t>(d.l3.lines());

@@ -7,24 +7,30 @@ namespace elision::machine {
 
 /// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the
 /// requester's own transaction has written: nothing has changed then but the clock hand.
-std::uint32_t Model::Impl::make_room_in_l1(const Request& request, Cpu& one) {
-  PrivateCache& l1 = core[one.core].l1;
-  const std::uint32_t slot = l1.choose_victim(l1.set_of(request.line), [&](std::uint32_t examined) {
-    for_each_thread(one.core, [&](Cpu& sibling) {
-      FilterEntry* entry = fast_path::find(*sibling.filter, l1, l1.line(examined), examined);
-      if (entry) fast_path::collect(*entry, l1);
+[[gnu::always_inline]] inline std::uint32_t Model::Impl::make_room_in_l1(const Request& request, Cpu& one) {
+  Core& home = *one.home;
+  const std::uint32_t slot = home.l1.choose_victim(home.l1.set_of(request.line), [&](std::uint32_t examined) {
+    const LineAddr line = home.l1.line(examined);
+    bool used = false;
+    for_each_thread(home, [&](Cpu& sibling) {
+      used |= fast_path::take_used(sibling.filter->at(line), examined);
     });
+    return used;
   });
-  if (l1.empty(slot)) return slot;
-  if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;
-  if (!l1.empty(slot)) evict_from_l1(one.core, slot);
+  if (home.l1.empty(slot)) return slot;
+  if (home.l1.state(slot).flags & kTransactional) {
+    if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;
+    if (home.l1.empty(slot)) return slot;
+  }
+  evict_from_l1(home, slot);
   return slot;
 }
 
 /// Ends the transactions of siblings that cannot live without the L1 copy in `slot`. False if the
 /// requester's own is among them.
-bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, std::uint32_t slot) {
-  PrivateCache& l1 = core[one.core].l1;
+[[gnu::cold]] bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one,
+                                                           std::uint32_t slot) {
+  PrivateCache& l1 = one.home->l1;
   const std::uint16_t flags = l1.state(slot).flags;
   const LineAddr old = l1.line(slot);
   const auto needs_it = [&](const Cpu& who) {
@@ -33,37 +39,42 @@ bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, s
     return (flags & who.mine(kTransactionRead)) && aborts_on_eviction_of_read_line(who, ReadEviction::kL1);
   };
   if (needs_it(one)) return false;
-  for_each_thread(one.core, [&](Cpu& sibling) {
+  for_each_thread(*one.home, [&](Cpu& sibling) {
     if (&sibling == &one || !needs_it(sibling)) return;
     abort_other(sibling, AbortCause::kCapacity, old, request.cpu, request.now);
   });
   return true;
 }
 
-void Model::Impl::evict_from_l1(unsigned home, std::uint32_t slot) {
-  Core& at = core[home];
-  const LineAddr line = at.l1.line(slot);
-  forget_in_filters(home, line, slot);
-  const WayState& old = at.l1.state(slot);
-  const WayState state = old.with_flags(old.flags & (kPermissions | kDirty));
-  at.l1.remove(slot);
-  const std::uint32_t l2_slot = at.l2.find(line);
-  if (l2_slot != kNoSlot) {
-    WayState& lower = at.l2.state(l2_slot);
-    lower = state.with_flags(state.flags | kUsed | (lower.flags & kDirty));
-  } else if (state.flags & kDirty) {
-    insert_into_l2(at, line, state);
+/// A line that was not written while it was here has nothing to tell L2: permissions are the same in both.
+[[gnu::always_inline]] inline void Model::Impl::evict_from_l1(Core& home, std::uint32_t slot) {
+  const LineAddr line = home.l1.line(slot);
+  const WayState& state = home.l1.state(slot);
+  if (state.flags & kOpened) forget_in_filters(home, line, slot);
+  if (state.flags & kDirty) write_back_to_l2(home, line, state);
+  home.l1.remove(slot);
+}
+
+void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {
+  const std::uint32_t l2_slot = home.l2.find(line);
+  const WayState written = state.with_flags(state.flags & (kPermissions | kDirty));
+  if (l2_slot == kNoSlot) {
+    insert_into_l2(home, line, written);
+  } else {
+    home.l2.state(l2_slot) = written;
+    home.l2.mark_used(l2_slot);
   }
 }
 
 std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, WayState state) {
   const std::uint32_t slot = at.l2.choose_victim(at.l2.set_of(line));
-  at.l2.put(slot, line, state.with_flags(state.flags | kUsed));
+  at.l2.put(slot, line, state);
   return slot;
 }
 
-void Model::Impl::forget_in_filters(unsigned home, LineAddr line, std::uint32_t slot) {
-  for_each_thread(home, [&](Cpu& one) { fast_path::forget(*one.filter, core[home].l1, line, slot); });
+[[gnu::always_inline]] inline void Model::Impl::forget_in_filters(Core& home, LineAddr line,
+                                                                  std::uint32_t slot) {
+  for_each_thread(home, [&](Cpu& one) { fast_path::forget(*one.filter, home.l1, line, slot); });
 }
 
 }  // namespace elision::machine

@@ -23,7 +23,7 @@ Cycles Model::Impl::begin(Cpu& one, Cycles now, bool always_abort) {
 
   // Epochs 1 to 65535; before they repeat, entries of long ago must go.
   const std::uint64_t epoch = transaction.begun++ % 65535 + 1;
-  if (epoch == 1 && transaction.begun > 1) fast_path::forget_all(*one.filter, core[one.core].l1);
+  if (epoch == 1 && transaction.begun > 1) fast_path::forget_all(*one.filter, one.home->l1);
   one.filter->epoch = epoch << 48;
   return now + Cycles(vary(description.transactions.begin_cycles, description.jitter.transaction_percent));
 }
@@ -76,7 +76,7 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
   Transaction& transaction = one.transaction;
   transaction.active = false;
   one.filter->epoch = 0;
-  PrivateCache& l1 = core[one.core].l1;
+  PrivateCache& l1 = one.home->l1;
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
     TransactionMarks& marks = directory.marks_by_index(transaction.lines[i]);
     const bool written = marks.writer == one.id;
@@ -87,7 +87,7 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
       WayState& state = l1.state(slot);
       state.flags =
           static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
-      if (aborted && written) drop_aborted_line(one.core, slot);
+      if (aborted && written) drop_aborted_line(*one.home, slot);
     }
     directory.release_if_empty(marks);
   }
@@ -101,10 +101,9 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
 
 /// The L1 copy has contents that never were. Those from before the transaction are in L2 (join_sets wrote
 /// them back), where the line stays with its permissions or not, as the machine has it.
-void Model::Impl::drop_aborted_line(unsigned home, std::uint32_t slot) {
-  Core& at = core[home];
+void Model::Impl::drop_aborted_line(Core& at, std::uint32_t slot) {
   const LineAddr line = at.l1.line(slot);
-  forget_in_filters(home, line, slot);
+  forget_in_filters(at, line, slot);
   const std::uint32_t l2_slot = at.l2.find(line);
   if (description.transactions.aborted_lines == AbortedLines::kLost) {
     if (l2_slot != kNoSlot) at.l2.remove(l2_slot);
@@ -119,7 +118,7 @@ void Model::Impl::drop_aborted_line(unsigned home, std::uint32_t slot) {
 /// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is
 /// its first write there.
 bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
-  Core& home = core[one.core];
+  Core& home = *one.home;
   WayState& state = home.l1.state(slot);
   const std::uint16_t wanted = one.mine(write ? kTransactionWritten : kTransactionRead | kTransactionWritten);
   if (state.flags & wanted) return false;
@@ -160,10 +159,10 @@ void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
     transaction.lines[i] = transaction.lines[--transaction.line_count];
     break;
   }
-  PrivateCache& l1 = core[one.core].l1;
+  PrivateCache& l1 = one.home->l1;
   if (const std::uint32_t slot = l1.find(directory.line(marks.slot)); slot != kNoSlot) {
     WayState& state = l1.state(slot);
-    forget_in_filters(one.core, l1.line(slot), slot);
+    forget_in_filters(*one.home, l1.line(slot), slot);
     state.flags = static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
   }
   if (marks.writer == one.id) marks.writer = kNobody;
