@@ -66,10 +66,12 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
                       (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0));
 }
 
-Reply Model::Impl::access(const Request& request) {
+Reply Model::Impl::access(Request request) {
   Cpu& one = cpu[request.cpu.value];
-  if (const std::uint64_t until = stalled_until(request, one); until > request.now.value)
-    return wait_until(until);
+  while (const std::uint64_t until = stalled_until(request, one)) {
+    if (until >= request.first_until.value) return wait_until(until);
+    request.now = Cycles(until);
+  }
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = *one.home;
@@ -83,7 +85,8 @@ Reply Model::Impl::access(const Request& request) {
     if (issue > request.now.value) {
       one.counts.reorder_buffer_stall_cycles += issue - request.now.value;
       one.overlap.idle(issue - request.now.value);
-      return wait_until(issue);
+      if (issue >= request.first_until.value) return wait_until(issue);
+      request.now = Cycles(issue);
     }
   }
   const std::uint32_t l2_slot = home.l2.find(request.line);
@@ -92,8 +95,8 @@ Reply Model::Impl::access(const Request& request) {
   return coherent_access(request, one, l1_slot, l2_slot);
 }
 
-/// When the CPU has to come back, for a reason within itself; `now` if it need not. All of these are
-/// answered by kWait, so that the access itself happens in order.
+/// When the CPU has to come back, for a reason within itself; 0 if it need not. Until then others may come
+/// first, so that the access itself happens in order.
 [[gnu::always_inline]] inline std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
   const std::uint64_t now = request.now.value;
   const std::uint64_t worked = one.overlap.advance(now);
@@ -101,13 +104,14 @@ Reply Model::Impl::access(const Request& request) {
     one.counts.reorder_buffer_stall_cycles += worked - now;
     return worked;
   }
-  if (request.kind == AccessKind::kLoad) return now;
+  if (request.kind == AccessKind::kLoad) return 0;
 
   std::uint64_t free = one.stores.entry_time(now);
   if (request.kind == AccessKind::kAtomic) {
     // Executes when all before it is done: loads finished, stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
     free = std::max({now, one.stores.drained(), one.overlap.all_ready(now)});
   }
+  if (free == now) return 0;
   one.counts.store_buffer_stall_cycles += free - now;
   one.overlap.idle(free - now);
   return free;

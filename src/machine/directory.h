@@ -8,8 +8,8 @@
 // silently, as real ones do, so owner and sharers may name CPUs that no longer have the line. An
 // entry with marks (below) is never reused before the transactions concerned have ended.
 //
-// 28 bytes a line, touched only where the guest's memory is; times are kept in 48 bits, which is 34 hours at
-// 2.3 GHz. Freestanding.
+// 32 bytes a line, all of them in one line of the host, and touched only where the guest's memory is; times are
+// kept in 48 bits, which is 34 hours at 2.3 GHz. Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -52,12 +52,14 @@ class Directory {
     std::uint64_t last_transfer : 48;
     std::uint64_t flight : 8;  // while busy: the one CPU that the data is on its way to, or kNobody
     std::uint64_t : 8;
+    std::uint32_t tag;    // which of the set's lines; 0: none
+    std::uint32_t marks;  // index of its TransactionMarks, if `marked`
   };
-  static_assert(sizeof(Entry) == 24);
+  static_assert(sizeof(Entry) == 32);
 
   static std::size_t bytes(const Description& d) {
     const std::size_t lines = d.l3.lines();
-    return lines * (sizeof(Entry) + 2 * sizeof(std::uint32_t) + sizeof(std::uint64_t)) +
+    return lines * (sizeof(Entry) + sizeof(std::uint64_t)) +
            (lines + 1) * sizeof(TransactionMarks) + Sets::bytes(d.l3.sets()) + 8 * kLineBytes;
   }
 
@@ -69,10 +71,8 @@ class Directory {
     set_bits_ = static_cast<unsigned>(__builtin_ctz(sets_per_slice_));
     slots_ = d.l3.lines();
     sets_ = slots_ / ways_;
-    tags_ = arena.take<std::uint32_t>(slots_);
     entries_ = arena.take<Entry>(slots_);
     sharers_high_ = d.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
-    marks_of_slot_ = arena.take<std::uint32_t>(slots_);
     marks_ = arena.take<TransactionMarks>(slots_ + 1);
     table_.place(arena, sets_, ways_);
   }
@@ -93,11 +93,11 @@ class Directory {
     return way * sets_ + set;
   }
 
-  bool empty(std::uint32_t slot) const { return tag(slot) == 0; }
+  bool empty(std::uint32_t slot) const { return entries_[slot].tag == 0; }
   /// The line in a slot that is not empty: tag and set identify it, nothing is approximate.
   LineAddr line(std::uint32_t slot) const {
     const std::uint64_t low = (slot % sets_) & (sets_per_slice_ - 1);
-    return LineAddr((std::uint64_t{tag(slot) - 1} << set_bits_) | low);
+    return LineAddr((std::uint64_t{entries_[slot].tag - 1} << set_bits_) | low);
   }
   Entry& entry(std::uint32_t slot) { return entries_[slot]; }
   const Entry& entry(std::uint32_t slot) const { return entries_[slot]; }
@@ -120,8 +120,8 @@ class Directory {
   /// Requires that nobody has the slot's old line and that it has no marks.
   void put(std::uint32_t slot, LineAddr line) {
     table_.fill(slot % sets_, slot / sets_, tag_of(line));
-    tag(slot) = tag_of(line);
     entries_[slot] = Entry{};
+    entries_[slot].tag = tag_of(line);
     entries_[slot].owner = kNobody;
     entries_[slot].flight = kNobody;
     if (sharers_high_) sharers_high_[slot] = 0;
@@ -129,13 +129,13 @@ class Directory {
 
   /// The marks of a slot, or null.
   TransactionMarks* marks(std::uint32_t slot) {
-    return entries_[slot].marked ? &marks_[marks_of_slot_[slot]] : nullptr;
+    return entries_[slot].marked ? &marks_[entries_[slot].marks] : nullptr;
   }
   const TransactionMarks* marks(std::uint32_t slot) const {
     return const_cast<Directory*>(this)->marks(slot);
   }
   TransactionMarks& marks_by_index(std::uint32_t index) { return marks_[index]; }
-  std::uint32_t marks_index(std::uint32_t slot) const { return marks_of_slot_[slot]; }
+  std::uint32_t marks_index(std::uint32_t slot) const { return entries_[slot].marks; }
 
   /// The marks of a slot, made if there are none.
   TransactionMarks& make_marks(std::uint32_t slot) {
@@ -147,15 +147,15 @@ class Directory {
         index = ++marks_ever_used_;
       }
       marks_[index] = TransactionMarks{CpuMask(), slot, kNobody, 0};
-      marks_of_slot_[slot] = index;
+      entries_[slot].marks = index;
       entries_[slot].marked = 1;
     }
-    return marks_[marks_of_slot_[slot]];
+    return marks_[entries_[slot].marks];
   }
   /// Gives back the marks of a slot if no transaction is left in them.
   void release_if_empty(TransactionMarks& marks) {
     if (!marks.empty()) return;
-    const std::uint32_t index = marks_of_slot_[marks.slot];
+    const std::uint32_t index = entries_[marks.slot].marks;
     entries_[marks.slot].marked = 0;
     marks.next_free = free_marks_;
     free_marks_ = index;
@@ -163,13 +163,11 @@ class Directory {
 
  private:
   // A slot is way * sets + set: neighbouring lines have neighbouring entries, which the host's caches
-  // and TLB reward. The tags of one set lie together, because find() looks at all of them.
-  std::uint32_t& tag(std::uint32_t slot) const { return tags_[slot % sets_ * ways_ + slot / sets_]; }
-
+  // and TLB reward.
   std::uint32_t find_way(std::uint32_t set, LineAddr line) const {
     const std::uint32_t wanted = tag_of(line);
-    const std::uint32_t* const tags = tags_ + set * ways_;
-    return table_.find(set, wanted, [&](std::uint32_t way) { return tags[way] == wanted; });
+    return table_.find(set, wanted,
+                       [&](std::uint32_t way) { return entries_[way * sets_ + set].tag == wanted; });
   }
 
   /// Zero means empty; user addresses are below 2^47, so a tag fits 31 bits.
@@ -197,10 +195,8 @@ class Directory {
   std::uint32_t ways_, slices_, sets_per_slice_, slots_, sets_;
   unsigned set_bits_;
   std::uint64_t slice_reciprocal_;
-  std::uint32_t* tags_;
   Entry* entries_;
   std::uint64_t* sharers_high_;  // null if no CPU is numbered above 63
-  std::uint32_t* marks_of_slot_;
   TransactionMarks* marks_;  // [0] is unused
   Sets table_;
   std::uint32_t free_marks_ = 0;

@@ -61,7 +61,7 @@ struct Model::Impl {
   // --- access.cc ---
   bool private_hit(Request& request, Cycles& data_ready);
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
-  Reply access(const Request& request);
+  Reply access(Request request);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);

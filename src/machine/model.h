@@ -53,6 +53,8 @@ struct Request {
   Cycles now;            // the CPU's clock
   Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
   bool open = true;      // to the filter, if the line may be
+  /// Nobody else does anything before this time, so that the CPU's own stalls need not be answered by kWait.
+  Cycles first_until{0};
   /// Where L1 has the line, as private_hit() found, for access() right after it.
   std::uint32_t l1_slot = kNotSought;
   static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;

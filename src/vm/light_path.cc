@@ -140,6 +140,7 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
   for (;;) {
     if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
     light_context.ordering->note_event(core);
+    request.first_until = light_context.ordering->first_until();
     const machine::Reply reply = model.access(request);
     if (reply.verdict == machine::Reply::Verdict::kWait) {
       ++light_context.waits;

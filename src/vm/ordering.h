@@ -21,6 +21,8 @@ class Ordering {
 
   /// No core in the heap is behind `core`.
   bool is_first(const Core& core) const { return size_ == 0 || before(core, *heap_[0]); }
+  /// Nobody in the heap is to come before this time.
+  Cycles first_until() const { return size_ == 0 ? kNever : heap_[0]->clock(); }
   bool empty() const { return size_ == 0; }
   Core* first() const { return size_ == 0 ? nullptr : heap_[0]; }
 
