@@ -63,7 +63,8 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   const bool writable =
       (state.flags & write_bits) == write_bits && (!in_flight || request.kind == AccessKind::kStore);
   fast_path::remember(*one.filter, one.home->l1, request.line, slot,
-                      (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0));
+                      (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0),
+                      state.arrival);
 }
 
 Reply Model::Impl::access(Request request) {

@@ -53,11 +53,12 @@ inline void forget_all(Filter& filter, PrivateCache& l1) {
 
 /// Opens `line`, in L1 slot `slot`, to the fast path with `restrictions` in the current epoch.
 inline void remember(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_t slot,
-                     std::uint64_t restrictions) {
+                     std::uint64_t restrictions, std::uint64_t arrival = 0) {
   FilterEntry& entry = filter.at(line);
   if (entry.tag != FilterEntry::kEmpty) collect(entry, l1);
   entry.tag = (start_of(line).value ^ filter.epoch) | restrictions;
   entry.l1_slot = static_cast<std::uint16_t>(slot);
+  entry.set_arrival(arrival);
   l1.state(slot).flags |= kOpened;
 }
 

@@ -39,9 +39,22 @@ struct FilterEntry {
 
   std::uint64_t tag;
   std::uint8_t used;  // set to 1 by every fast-path hit
-  std::uint8_t reserved;
-  std::uint16_t l1_slot;  // set * ways + way in the modelled L1; the model's own
-  std::uint32_t reserved2;
+  std::uint8_t arrival_high;
+  std::uint16_t l1_slot;  // in the modelled L1; the model's own
+  std::uint32_t arrival_low;
+
+  /// When the data of a line in flight arrives, if that is after `now` and not more than a million cycles away,
+  /// else 0. 40 bits of it are kept; who gets 0 asks the model.
+  std::uint64_t arrival_after(std::uint64_t now) const {
+    constexpr std::uint64_t kKept = (std::uint64_t{1} << 40) - 1;
+    const std::uint64_t kept = std::uint64_t{arrival_high} << 32 | arrival_low;
+    const std::uint64_t ahead = (kept - now) & kKept;
+    return ahead - 1 < 1'000'000 ? now + ahead : 0;
+  }
+  void set_arrival(std::uint64_t arrival) {
+    arrival_low = static_cast<std::uint32_t>(arrival);
+    arrival_high = static_cast<std::uint8_t>(arrival >> 32);
+  }
 };
 static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, used) == 8);
 

@@ -84,6 +84,7 @@ struct alignas(64) Core {
   };
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
+  std::uint64_t latest_miss = 0;  // none of them is ready later
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
   bool always_abort() const { return (in_transaction & 2) != 0; }

@@ -42,7 +42,7 @@ void restore_registers(Core& core) {
   core.direction_flag = saved.direction_flag;
 }
 
-Core::MissedLoad& missed_load(Core& core, const Hook* hook) {
+[[gnu::always_inline]] inline Core::MissedLoad& missed_load(Core& core, const Hook* hook) {
   return core.missed_loads[(reinterpret_cast<std::uint64_t>(hook) >> 4) % Core::kMissedLoads];
 }
 
@@ -51,6 +51,10 @@ bool still_holds(std::uint64_t value, const Core::MissedValue& miss) {
   std::uint64_t line[kLineBytes / 8];
   const std::uint64_t offset = miss.address & (kLineBytes - 1);
   if (offset + miss.size > kLineBytes || miss.size > 8) return true;
+  if (miss.size == 8) {
+    std::uint64_t word;
+    return elision_copy_word(&word, reinterpret_cast<const void*>(miss.address)) == 0 && word == value;
+  }
   if (elision_copy_line(line, reinterpret_cast<const void*>(miss.address - offset)) != 0) return false;
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(line) + offset;
   for (unsigned i = 0; i < miss.size; ++i)
@@ -61,6 +65,7 @@ bool still_holds(std::uint64_t value, const Core::MissedValue& miss) {
 /// When the address of `hook`'s access is known, as far as it rests on loads that missed.
 Cycles address_ready(Core& core, const Hook& hook) {
   const std::uint64_t now = core.clock().value;
+  if (core.latest_miss <= now) return Cycles(0);
   std::uint64_t latest = 0;
   for (const Hook* load : hook.address_loads) {
     if (load == nullptr) break;
@@ -76,8 +81,9 @@ Cycles address_ready(Core& core, const Hook& hook) {
   return Cycles(latest);
 }
 
-void note_miss(Core& core, const Hook& hook, Cycles when) {
+[[gnu::always_inline]] inline void note_miss(Core& core, const Hook& hook, Cycles when) {
   if (!hook.feeds_address) return;
+  if (when.value > core.latest_miss) core.latest_miss = when.value;
   missed_load(core, &hook) = {&hook, when.value};
   for (unsigned mask = hook.results; mask != 0; mask &= mask - 1)
     core.register_miss[__builtin_ctz(mask)] = {when.value, core.hook_address, hook.size};
@@ -129,34 +135,42 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.rewind_to(clock);
 }
 
-AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
-                       Cycles& ready) {
+namespace {
+
+/// The rest of access_line(): nothing private.
+AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) {
   machine::Model& model = *light_context.model;
-  machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
-  if (Cycles arrival{0}; model.private_hit(request, arrival)) {
-    if (arrival > ready) ready = arrival;
-    return AccessStep::kDone;
-  }
+  Ordering& ordering = *light_context.ordering;
   for (;;) {
-    if (!light_context.ordering->is_first(core)) return AccessStep::kNotYet;
-    light_context.ordering->note_event(core);
-    request.first_until = light_context.ordering->first_until();
+    if (!ordering.is_first(core)) return AccessStep::kNotYet;
+    ordering.note_event(core);
+    request.first_until = ordering.first_until();
     const machine::Reply reply = model.access(request);
-    if (reply.verdict == machine::Reply::Verdict::kWait) {
-      ++light_context.waits;
-      core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
-      request.now = core.clock();
-      continue;
+    if (reply.verdict == machine::Reply::Verdict::kDone) {
+      if (reply.first_write_in_transaction && !core.undo.save(request.line)) __builtin_trap();  // beyond any L1
+      core.advance_to(reply.clock);
+      if (reply.data_ready > ready) ready = reply.data_ready;
+      return AccessStep::kDone;
     }
     if (reply.verdict == machine::Reply::Verdict::kAborted) {
       roll_back(core, reply.cause, 0, reply.clock);
       return AccessStep::kRolledBack;
     }
-    if (reply.first_write_in_transaction && !core.undo.save(line)) __builtin_trap();  // larger than any L1
-    core.advance_to(reply.clock);
-    if (reply.data_ready > ready) ready = reply.data_ready;
-    return AccessStep::kDone;
+    ++light_context.waits;
+    core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
+    request.now = core.clock();
   }
+}
+
+}  // namespace
+
+AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
+                       Cycles& ready) {
+  machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
+  Cycles arrival{0};
+  if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);
+  if (arrival > ready) ready = arrival;
+  return AccessStep::kDone;
 }
 
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
@@ -172,6 +186,23 @@ AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, m
 }  // namespace elision::vm
 
 using namespace elision::vm;
+
+[[gnu::no_caller_saved_registers]] bool elision_late_load(Core* core) {
+  const Hook& hook = *core->hook;
+  const elision::LineAddr line = elision::line_of(elision::GuestAddr(core->hook_address));
+  if (hook.kind != static_cast<std::uint8_t>(elision::machine::AccessKind::kLoad) ||
+      (core->hook_address & (elision::kLineBytes - 1)) + hook.size > elision::kLineBytes)
+    return false;
+  constexpr std::uint64_t kLate = elision::machine::FilterEntry::kInFlight;
+  if ((core->filter.restrictions(line) & ~elision::machine::FilterEntry::kNoStore) != kLate) return false;
+  elision::machine::FilterEntry& entry = core->filter.at(line);
+  const std::uint64_t arrival = entry.arrival_after(core->clock().value);
+  if (arrival == 0) return false;
+  entry.used = 1;
+  note_miss(*core, hook, elision::Cycles(arrival));
+  core->resume = hook.done;
+  return true;
+}
 
 Core* elision_slow_access(Core* core) {
   const Hook& hook = *core->hook;

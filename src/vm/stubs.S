@@ -159,9 +159,23 @@ reload_core:
         load_vectors
         jmp resume_core
 
+// Most slow accesses are loads from a line on its way: for those, a function that preserves all registers but
+// RAX. Its stack is the host's.
         .globl elision_stub_slow_access
 elision_stub_slow_access:
-        light_call elision_slow_access
+        movq %rax, %gs:GPR+0
+        movq %rsp, %gs:GPR+32
+        movq %rdi, %gs:GPR+56
+        movq HOST_RSP, %rsp
+        movq %gs:0, %rdi
+        call elision_late_load
+        movq %gs:GPR+32, %rsp
+        movq %gs:GPR+56, %rdi
+        testb %al, %al
+        movq %gs:GPR+0, %rax
+        jz 1f
+        jmp *%gs:RESUME
+1:      light_call elision_slow_access
 
         .globl elision_stub_budget
 elision_stub_budget:
@@ -198,9 +212,10 @@ elision_stub_fault_exit:
         ret
         .size elision_enter, .-elision_enter
 
-// int elision_copy_line(void* destination, const void* source); a fault in it becomes the result 1
-// (the signal handler moves RIP to elision_copy_line_failed).
+// int elision_copy_line(void* destination, const void* source), int elision_copy_word(the same): a fault in
+// them becomes the result 1 (the signal handler moves RIP to elision_copy_line_failed).
         .globl elision_copy_line
+        .globl elision_copy_word
         .globl elision_copy_line_end
         .globl elision_copy_line_failed
         .type elision_copy_line, @function
@@ -209,6 +224,11 @@ elision_copy_line:
         movq \offset(%rsi), %rax
         movq %rax, \offset(%rdi)
 .endr
+        xorl %eax, %eax
+        ret
+elision_copy_word:
+        movq (%rsi), %rax
+        movq %rax, (%rdi)
 elision_copy_line_end:
         xorl %eax, %eax
         ret

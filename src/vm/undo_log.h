@@ -15,6 +15,7 @@
 
 /// Copies 64 bytes of guest memory; returns 0, or 1 if the source is not readable.
 extern "C" int elision_copy_line(void* destination, const void* source);
+extern "C" int elision_copy_word(void* destination, const void* source);
 
 namespace elision::vm {
 
