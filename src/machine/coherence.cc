@@ -19,8 +19,13 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   std::uint32_t entry = directory.use(request.line);
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
-    if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
-    resolve_conflicts(request, entry);
+    Directory::Entry& line = directory.entry(entry);
+    if (line.busy_until > request.now.value) {
+      if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
+    } else {
+      line.shared_flight = 0;
+    }
+    if (line.marked) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);
   }
@@ -86,17 +91,13 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   return complete(request, one, slot, entry, here);
 }
 
-/// True if the line is on its way to somebody else: then `until` says when to ask again. If it is on
+/// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If it is on
 /// its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
 /// request starts no sooner than `until`. Not so for a contended line: others that have asked for it by then are
 /// served between the core's load and its store, so the store must not execute before its time.
 bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
-  if (line.busy_until <= now) {
-    line.shared_flight = 0;
-    return false;
-  }
   if ((line.flight == one.id && !line.contended) || directory.sharers(entry).without(one.id).empty()) {
     until = line.busy_until;
     return false;
@@ -139,11 +140,15 @@ void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry)
 
 /// A load: takes the right to write from whoever has it. `nearest_cycles` is the latency if no other core
 /// has to supply the line.
-Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one, std::uint32_t entry,
+[[gnu::always_inline]] inline Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one, std::uint32_t entry,
                                          std::uint64_t nearest_cycles) {
   Directory::Entry& line = directory.entry(entry);
-  CpuMask sharers = directory.sharers(entry);
   Movement movement{nearest_cycles, false, false, false, false};
+  if (line.owner == one.id && !line.marked) {  // it was here before, and nobody wanted it since
+    movement.exclusive = true;
+    return movement;
+  }
+  CpuMask sharers = directory.sharers(entry);
   if (line.owner != kNobody && line.owner != one.id) {
     Cpu& owner = cpu[line.owner];
     bool dirty = false;

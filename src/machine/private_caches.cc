@@ -66,7 +66,7 @@ void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& st
   }
 }
 
-std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, WayState state) {
+[[gnu::always_inline]] inline std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, WayState state) {
   const std::uint32_t slot = at.l2.choose_victim(at.l2.set_of(line));
   at.l2.put(slot, line, state);
   return slot;
