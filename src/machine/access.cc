@@ -13,7 +13,8 @@
 namespace elision::machine {
 
 bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
-  if (request.kind == AccessKind::kAtomic) return false;
+  if (request.kind == AccessKind::kAtomic) [[unlikely]]
+    return false;
   Cpu& one = cpu[request.cpu.value];
   const bool store = request.kind == AccessKind::kStore;
   FilterEntry& entry = one.filter->at(request.line);
@@ -31,13 +32,14 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
   WayState& state = l1.state(slot);
   if (!(state.flags & one.mine(store ? kWritable : kReadable))) return false;
-  if (one.transaction.active) {
+  if (one.transaction.active) [[unlikely]] {
     const std::uint16_t sets = one.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
     if (!(state.flags & sets)) return false;
   }
   // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
   // transaction, and the abort undoes what ran ahead.
-  if (request.now.value < state.hot_until && !conflicts_end(one)) return false;
+  if (request.now.value < state.hot_until && !conflicts_end(one)) [[unlikely]]
+    return false;
 
   l1.mark_used(slot);
   if (store && !(state.flags & kDirty)) state.flags |= kDirty;
@@ -54,7 +56,8 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 /// permission, and inside a transaction the line is in the set that the access needs.
 [[gnu::always_inline]] inline void Model::Impl::open_to_filter(const Request& request, Cpu& one, std::uint32_t slot) {
   const WayState& state = one.home->l1.state(slot);
-  if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
+  if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) [[unlikely]]
+    return;
   // Only a line that was written already is open to stores, so that "modified" is never missed; and one that is
   // on its way only behind a store, whose drain those that follow share.
   const bool in_flight = request.now.value < state.arrival;
@@ -69,7 +72,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
 Reply Model::Impl::access(Request request) {
   Cpu& one = cpu[request.cpu.value];
-  while (const std::uint64_t until = stalled_until(request, one)) {
+  while (const std::uint64_t until = stalled_until(request, one)) [[unlikely]] {
     if (until >= request.first_until.value) return wait_until(until);
     request.now = Cycles(until);
   }
@@ -78,12 +81,13 @@ Reply Model::Impl::access(Request request) {
   Core& home = *one.home;
   const std::uint32_t l1_slot =
       request.l1_slot != Request::kNotSought ? request.l1_slot : home.l1.find(request.line);
-  if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
+  if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) [[unlikely]]
+    return hit_l1(request, one, l1_slot);
 
   if (request.kind == AccessKind::kLoad) {
     // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
     const std::uint64_t issue = one.overlap.issue_time(request.now.value, request.address_ready.value);
-    if (issue > request.now.value) {
+    if (issue > request.now.value) [[unlikely]] {
       one.counts.reorder_buffer_stall_cycles += issue - request.now.value;
       one.overlap.idle(issue - request.now.value);
       if (issue >= request.first_until.value) return wait_until(issue);
@@ -101,7 +105,7 @@ Reply Model::Impl::access(Request request) {
 [[gnu::always_inline]] inline std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
   const std::uint64_t now = request.now.value;
   const std::uint64_t worked = one.overlap.advance(now);
-  if (worked > now) {
+  if (worked > now) [[unlikely]] {
     one.counts.reorder_buffer_stall_cycles += worked - now;
     return worked;
   }
@@ -133,7 +137,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const WayState old = home.l2.state(l2_slot);
   home.l2.mark_used(l2_slot);
   const std::uint32_t slot = make_room_in_l1(request, one);
-  if (slot == kNoSlot) {
+  if (slot == kNoSlot) [[unlikely]] {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
     return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
@@ -165,7 +169,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const std::uint64_t now = request.now.value;
   Reply reply = done(now, now);
   const bool write = request.kind != AccessKind::kLoad;
-  if (one.transaction.active)
+  if (one.transaction.active) [[unlikely]]
     reply.first_write_in_transaction = join_sets(one, request.line, slot, entry, write);
 
   if (!write) {

@@ -69,7 +69,7 @@ class CacheSets {
   template <class TakeUsed>
   [[gnu::always_inline]] std::uint32_t choose_victim(std::uint32_t set, TakeUsed take_used) {
     std::uint64_t& word = sets_[set].ways;
-    if (const std::uint64_t free = ~word & all_; free != 0)
+    if (const std::uint64_t free = ~word & all_; free != 0) [[unlikely]]
       return static_cast<std::uint32_t>(__builtin_ctzll(free));
     std::uint32_t way = static_cast<std::uint32_t>(word >> kHandShift);
     std::uint64_t used = word >> kUsedShift & all_;
@@ -87,7 +87,7 @@ class CacheSets {
   }
   std::uint32_t choose_victim(std::uint32_t set) {
     std::uint64_t& word = sets_[set].ways;
-    if (const std::uint64_t free = ~word & all_; free != 0)
+    if (const std::uint64_t free = ~word & all_; free != 0) [[unlikely]]
       return static_cast<std::uint32_t>(__builtin_ctzll(free));
     const auto hand = static_cast<std::uint32_t>(word >> kHandShift);
     std::uint64_t used = word >> kUsedShift & all_;

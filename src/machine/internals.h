@@ -143,7 +143,8 @@ struct Model::Impl {
   template <class Action>
   [[gnu::always_inline]] static void for_each_thread(Core& home, Action action) {
     action(*home.thread[0]);
-    for (unsigned i = 1; i < home.threads; ++i) action(*home.thread[i]);
+    if (home.threads > 1) [[unlikely]]
+      for (unsigned i = 1; i < home.threads; ++i) action(*home.thread[i]);
   }
 
   /// Every access of another CPU that the transaction of `one` could notice ends it.

@@ -50,7 +50,7 @@ class Overlap {
   /// When a load that misses and whose address is there at `start` may be issued: `now`, or when a
   /// buffer is free. Requires advance(now) == now.
   std::uint64_t issue_time(std::uint64_t now, std::uint64_t start) {
-    if (tail_ - head_ >= load_buffer_) {
+    if (tail_ - head_ >= load_buffer_) [[unlikely]] {
       while (head_ != tail_ && misses_[head_ % kMost].ready <= now) ++head_;
       if (tail_ - head_ >= load_buffer_) return misses_[head_ % kMost].ready;
     }
@@ -65,7 +65,8 @@ class Overlap {
     if (last_ - first_ >= fill_buffers_) forget_finished(now);
     while (all_busy_at(start)) start = earliest_finish(start);
     const std::uint64_t ready = start + latency;
-    if (last_ - first_ == kMost || tail_ - head_ == kMost) return ready;
+    if (last_ - first_ == kMost || tail_ - head_ == kMost) [[unlikely]]
+      return ready;
     misses_[tail_++ % kMost] = {now - not_work_, ready};
     std::uint32_t place = last_++;
     for (; place != first_ && flights_[(place - 1) % kMost].ready > ready; --place)
@@ -105,7 +106,8 @@ class Overlap {
   /// No fill buffer is free at `time`.
   bool all_busy_at(std::uint64_t time) const {
     if (last_ - first_ < fill_buffers_ || flights_[(last_ - fill_buffers_) % kMost].ready <= time) return false;
-    if (latest_start_ <= time) return true;
+    if (latest_start_ <= time) [[likely]]
+      return true;
     std::uint32_t busy = 0;
     for (std::uint32_t i = first_; i != last_; ++i) {
       const Flight& flight = flights_[i % kMost];

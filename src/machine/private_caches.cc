@@ -17,8 +17,9 @@ namespace elision::machine {
     });
     return used;
   });
-  if (home.l1.empty(slot)) return slot;
-  if (home.l1.state(slot).flags & kTransactional) {
+  if (home.l1.empty(slot)) [[unlikely]]
+    return slot;
+  if (home.l1.state(slot).flags & kTransactional) [[unlikely]] {
     if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;
     if (home.l1.empty(slot)) return slot;
   }
@@ -55,7 +56,7 @@ namespace elision::machine {
   home.l1.remove(slot);
 }
 
-void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {
+[[gnu::noinline]] void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {
   const std::uint32_t l2_slot = home.l2.find(line);
   const WayState written = state.with_flags(state.flags & (kPermissions | kDirty));
   if (l2_slot == kNoSlot) {

@@ -60,12 +60,12 @@ void Model::Impl::finish_commit(Cpu& one) {
   ++one.counts.commits;
 }
 
-void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
+[[gnu::cold]] void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
   end_transaction(one, true);
   ++one.counts.aborts[static_cast<unsigned>(cause)];
 }
 
-void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
+[[gnu::cold]] void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
   abort_own(victim, cause);
   sink.on_abort(CpuId(victim.id), cause, line, requester, now);
 }
@@ -117,7 +117,7 @@ void Model::Impl::drop_aborted_line(Core& at, std::uint32_t slot) {
 
 /// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is
 /// its first write there.
-bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
+[[gnu::noinline]] bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
   Core& home = *one.home;
   WayState& state = home.l1.state(slot);
   const std::uint16_t wanted = one.mine(write ? kTransactionWritten : kTransactionRead | kTransactionWritten);
@@ -151,7 +151,7 @@ bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::ui
 
 /// The transaction no longer watches a line that it has in its sets (conflict detection is off, or of a kind
 /// that ignores this). A search, because only tests and wished-for machines do this.
-void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
+[[gnu::cold]] void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
   Transaction& transaction = one.transaction;
   const std::uint32_t index = directory.marks_index(marks.slot);
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
