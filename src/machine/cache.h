@@ -52,16 +52,14 @@ class PrivateCache {
 
   static std::size_t bytes(const CacheDescription& description) {
     const std::size_t slots = std::size_t{description.sets()} << kWayBits;
-    return slots * (sizeof(std::uint64_t) + sizeof(WayState)) + Sets::bytes(description.sets()) +
-           2 * kLineBytes;
+    return slots * sizeof(Way) + Sets::bytes(description.sets()) + kLineBytes;
   }
 
   void place(Arena& arena, const CacheDescription& description) {
     set_mask_ = description.sets() - 1;
     set_bits_ = static_cast<unsigned>(__builtin_ctz(description.sets()));
     table_.place(arena, description.sets(), description.ways);
-    keys_ = arena.take<std::uint64_t>(slots());
-    states_ = arena.take<WayState>(slots());
+    slots_ = arena.take<Way>(slots());
   }
 
   std::uint32_t sets() const { return set_mask_ + 1; }
@@ -75,15 +73,15 @@ class PrivateCache {
     const std::uint32_t set = set_of(line);
     const std::uint32_t first = set << kWayBits;
     const std::uint32_t way =
-        table_.find(set, tag(line), [&](std::uint32_t one) { return keys_[first + one] == key(line); });
+        table_.find(set, tag(line), [&](std::uint32_t one) { return slots_[first + one].key == key(line); });
     return way == Sets::kNoWay ? kNoSlot : first + way;
   }
 
-  bool empty(std::uint32_t slot) const { return keys_[slot] == 0; }
-  bool holds(std::uint32_t slot, LineAddr line) const { return keys_[slot] == key(line); }
-  LineAddr line(std::uint32_t slot) const { return LineAddr(keys_[slot] - 1); }
-  WayState& state(std::uint32_t slot) { return states_[slot]; }
-  const WayState& state(std::uint32_t slot) const { return states_[slot]; }
+  bool empty(std::uint32_t slot) const { return slots_[slot].key == 0; }
+  bool holds(std::uint32_t slot, LineAddr line) const { return slots_[slot].key == key(line); }
+  LineAddr line(std::uint32_t slot) const { return LineAddr(slots_[slot].key - 1); }
+  WayState& state(std::uint32_t slot) { return slots_[slot].state; }
+  const WayState& state(std::uint32_t slot) const { return slots_[slot].state; }
 
   void mark_used(std::uint32_t slot) { table_.mark_used(slot >> kWayBits, way_of(slot)); }
   bool used(std::uint32_t slot) const { return table_.used(slot >> kWayBits, way_of(slot)); }
@@ -102,17 +100,24 @@ class PrivateCache {
   /// The line comes into the slot, used.
   void put(std::uint32_t slot, LineAddr line, WayState state) {
     table_.fill(slot >> kWayBits, way_of(slot), tag(line));
-    keys_[slot] = key(line);
-    states_[slot] = state;
+    slots_[slot].key = key(line);
+    slots_[slot].state = state;
   }
   void remove(std::uint32_t slot) {
     table_.clear(slot >> kWayBits, way_of(slot));
-    keys_[slot] = 0;
-    states_[slot].flags = 0;
+    slots_[slot].key = 0;
+    slots_[slot].state.flags = 0;
   }
 
  private:
-  // Zero means empty, so that untouched memory is an empty cache.
+  /// Half a line of the host, so that a look at a way is a look at one line.
+  struct Way {
+    std::uint64_t key;  // 0: empty, so that untouched memory is an empty cache
+    WayState state;
+    std::uint64_t unused;
+  };
+  static_assert(sizeof(Way) == 32);
+
   static std::uint64_t key(LineAddr line) { return line.value + 1; }
   std::uint64_t tag(LineAddr line) const { return line.value >> set_bits_; }
   std::uint32_t way_of(std::uint32_t slot) const { return slot & ((1u << kWayBits) - 1); }
@@ -120,8 +125,7 @@ class PrivateCache {
   Sets table_;
   std::uint32_t set_mask_;
   unsigned set_bits_;
-  std::uint64_t* keys_;
-  WayState* states_;
+  Way* slots_;
 };
 
 }  // namespace elision::machine

@@ -39,16 +39,17 @@ struct Core {
   unsigned threads;
 };
 
-struct Cpu {
+/// What every access looks at comes first, and the long arrays last: the model shares the host's L1 with the guest.
+struct alignas(64) Cpu {
   unsigned id = 0;
   unsigned core = 0;
   unsigned thread = 0;  // of the core
   Core* home = nullptr;
   Filter* filter = nullptr;
-  Overlap overlap;
-  StoreBuffer stores;
   Transaction transaction;
   CpuCounts counts{};
+  Overlap overlap;
+  StoreBuffer stores;
 
   /// A flag of cache.h as it stands for this hardware thread.
   std::uint16_t mine(std::uint16_t flag) const { return static_cast<std::uint16_t>(flag << thread); }
@@ -157,16 +158,18 @@ struct Model::Impl {
     return entry.moved ? entry.last_transfer + description.coherence.hot_window_cycles : 0;
   }
 
+  // What every access looks at, together.
+  Cpu* cpu;
+  unsigned cpu_count;
+  unsigned cores_in_machine;
+  Directory directory;
+  Random random;
+
   Description description;
   Arena arena;
   AbortSink& sink;
-  Random random;
-  unsigned cpu_count;
-  unsigned core_count;  // those that have a CPU in use
-  unsigned cores_in_machine;
-  Cpu* cpu;
   Core* core;
-  Directory directory;
+  unsigned core_count;  // those that have a CPU in use
 };
 
 inline Reply done(std::uint64_t clock, std::uint64_t data_ready) {

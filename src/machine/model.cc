@@ -20,15 +20,15 @@ std::size_t bytes_needed(const Description& d, unsigned cpus) {
 
 Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filter* const* filters,
                   AbortSink& s, Arena a)
-    : description(d),
+    : cpu_count(cpus),
+      cores_in_machine(d.total_cores()),
+      random(seed),
+      description(d),
       arena(a),
       sink(s),
-      random(seed),
-      cpu_count(cpus),
-      core_count(cpus < d.total_cores() ? cpus : d.total_cores()),
-      cores_in_machine(d.total_cores()),
-      cpu(arena.take<Cpu>(cpus)),
-      core(arena.take<Core>(core_count)) {
+      core_count(cpus < d.total_cores() ? cpus : d.total_cores()) {
+  cpu = arena.take<Cpu>(cpus);
+  core = arena.take<Core>(core_count);
   directory.place(arena, d);
   for (unsigned i = 0; i < core_count; ++i) {
     core[i].l1.place(arena, d.l1d);

@@ -56,13 +56,15 @@ struct alignas(64) Core {
   std::uint64_t exit_value = 0;    // target of an indirect branch
   std::uint64_t resume = 0;        // host address to continue at
   std::uint64_t chunk = 0;         // bytes or elements of the running string operation's step
-  std::uint64_t reserved[4] = {};
+  // Every slow access looks at these; here they share lines of the host with what precedes.
+  std::uint64_t deadline_ticks = 0;
+  std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
+  CpuId id;
+  std::uint32_t reserved1[15] = {};
   GuestState state;
   machine::Filter filter;
 
   // --- the engine's own ---
-  CpuId id;
-  std::uint64_t deadline_ticks = 0;
   Cycles next_interrupt{0};
   Cycles slice_end{0};
   Thread* thread = nullptr;  // null: idle
@@ -84,7 +86,6 @@ struct alignas(64) Core {
   };
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
-  std::uint64_t latest_miss = 0;  // none of them is ready later
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
   bool always_abort() const { return (in_transaction & 2) != 0; }
