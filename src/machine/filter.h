@@ -43,13 +43,11 @@ struct FilterEntry {
   std::uint16_t l1_slot;  // in the modelled L1; the model's own
   std::uint32_t arrival_low;
 
-  /// When the data of a line in flight arrives, if that is after `now` and not more than a million cycles away,
-  /// else 0. 40 bits of it are kept; who gets 0 asks the model.
-  std::uint64_t arrival_after(std::uint64_t now) const {
-    constexpr std::uint64_t kKept = (std::uint64_t{1} << 40) - 1;
+  /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. From the 40
+  /// bits that are kept: right for an arrival at most minutes of virtual time away.
+  std::int64_t cycles_to_arrival(std::uint64_t now) const {
     const std::uint64_t kept = std::uint64_t{arrival_high} << 32 | arrival_low;
-    const std::uint64_t ahead = (kept - now) & kKept;
-    return ahead - 1 < 1'000'000 ? now + ahead : 0;
+    return static_cast<std::int64_t>((kept - now) << 24) >> 24;
   }
   void set_arrival(std::uint64_t arrival) {
     arrival_low = static_cast<std::uint32_t>(arrival);

@@ -196,10 +196,14 @@ using namespace elision::vm;
   constexpr std::uint64_t kLate = elision::machine::FilterEntry::kInFlight;
   if ((core->filter.restrictions(line) & ~elision::machine::FilterEntry::kNoStore) != kLate) return false;
   elision::machine::FilterEntry& entry = core->filter.at(line);
-  const std::uint64_t arrival = entry.arrival_after(core->clock().value);
-  if (arrival == 0) return false;
+  const std::uint64_t now = core->clock().value;
+  const std::int64_t wait = entry.cycles_to_arrival(now);
   entry.used = 1;
-  note_miss(*core, hook, elision::Cycles(arrival));
+  if (wait > 0) {
+    note_miss(*core, hook, elision::Cycles(now + static_cast<std::uint64_t>(wait)));
+  } else {
+    entry.tag ^= kLate;  // open to all loads from now on
+  }
   core->resume = hook.done;
   return true;
 }
