@@ -10,9 +10,8 @@
 // is there. Stops of the first kind are found afterwards, at the CPU's next event, by shifting its clock:
 // work and stops are told apart by keeping issue times as amounts of work.
 //
-// The loads are kept twice: in program order for the window, and by the time at which they are finished for the
-// buffers. Both give up their finished loads late, so that the common questions need a look at one end.
-// Freestanding; arrays of fixed size.
+// A chain of dependent loads needs one buffer: each takes over the one that the load before it leaves. A buffer
+// that waits for such a load is not lent to others in between. Freestanding; arrays of fixed size.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +25,7 @@ class Overlap {
  public:
   void configure(const Description& description) {
     window_ = description.core.reorder_buffer_uops / description.core.issue_width;
-    fill_buffers_ = description.core.fill_buffers;
+    fill_buffers_ = std::min<std::uint32_t>(description.core.fill_buffers, kMostBuffers);
     load_buffer_ = std::min<std::uint32_t>(description.core.load_buffer_entries, kMost);
   }
 
@@ -54,83 +53,68 @@ class Overlap {
       while (head_ != tail_ && misses_[head_ % kMost].ready <= now) ++head_;
       if (tail_ - head_ >= load_buffer_) return misses_[head_ % kMost].ready;
     }
-    if (last_ - first_ < fill_buffers_ || start > now) return now;
-    forget_finished(now);
-    return all_busy_at(now) ? earliest_finish(now) : now;
+    if (start > now || free_at_[next_] <= now) return now;
+    return std::max(now, earliest_free());
   }
 
   /// Issues a load at `now` whose address is there at `start` (not before `now`); it takes
   /// `latency` from when it has a fill buffer. Returns when its data arrives.
   std::uint64_t issue(std::uint64_t now, std::uint64_t start, std::uint64_t latency) {
-    if (last_ - first_ >= fill_buffers_) forget_finished(now);
-    while (all_busy_at(start)) start = earliest_finish(start);
-    const std::uint64_t ready = start + latency;
-    if (last_ - first_ == kMost || tail_ - head_ == kMost) [[unlikely]]
-      return ready;
-    misses_[tail_++ % kMost] = {now - not_work_, ready};
-    std::uint32_t place = last_++;
-    for (; place != first_ && flights_[(place - 1) % kMost].ready > ready; --place)
-      flights_[place % kMost] = flights_[(place - 1) % kMost];
-    flights_[place % kMost] = {start, ready};
-    latest_start_ = std::max(latest_start_, start);
+    const std::uint32_t buffer = start <= now && free_at_[next_] <= now ? next_ : buffer_for(start);
+    const std::uint64_t ready = std::max(start, free_at_[buffer]) + latency;
+    free_at_[buffer] = ready;
+    next_ = buffer + 1 == fill_buffers_ ? 0 : buffer + 1;
+    latest_ready_ = std::max(latest_ready_, ready);
+    if (tail_ - head_ < kMost) misses_[tail_++ % kMost] = {now - not_work_, ready};
     return ready;
   }
 
   /// When no load is outstanding any more, but not before `now`.
-  std::uint64_t all_ready(std::uint64_t now) const {
-    return first_ == last_ ? now : std::max(now, flights_[(last_ - 1) % kMost].ready);
-  }
+  std::uint64_t all_ready(std::uint64_t now) const { return std::max(now, latest_ready_); }
 
   /// Forgets outstanding loads: they were waited for, or belong to an aborted transaction.
   void clear() {
     head_ = tail_;
-    first_ = last_;
+    latest_ready_ = 0;
+    for (std::uint32_t i = 0; i < fill_buffers_; ++i) free_at_[i] = 0;
   }
 
  private:
   static constexpr std::uint32_t kMost = 128;
+  static constexpr std::uint32_t kMostBuffers = 64;
 
   struct Miss {
     std::uint64_t issue_work;  // work done (clock less everything in not_work_) when it was issued
     std::uint64_t ready;
   };
-  /// The time for which a load has a fill buffer.
-  struct Flight {
-    std::uint64_t start, ready;
-  };
 
-  void forget_finished(std::uint64_t now) {
-    while (first_ != last_ && flights_[first_ % kMost].ready <= now) ++first_;
+  std::uint64_t earliest_free() const {
+    std::uint64_t earliest = free_at_[0];
+    for (std::uint32_t i = 1; i < fill_buffers_; ++i) earliest = std::min(earliest, free_at_[i]);
+    return earliest;
   }
 
-  /// No fill buffer is free at `time`.
-  bool all_busy_at(std::uint64_t time) const {
-    if (last_ - first_ < fill_buffers_ || flights_[(last_ - fill_buffers_) % kMost].ready <= time) return false;
-    if (latest_start_ <= time) [[likely]]
-      return true;
-    std::uint32_t busy = 0;
-    for (std::uint32_t i = first_; i != last_; ++i) {
-      const Flight& flight = flights_[i % kMost];
-      busy += flight.start <= time && time < flight.ready;
+  /// Of the buffers that are free at `start` the one that is free for the shortest time, else the first to be
+  /// free.
+  std::uint32_t buffer_for(std::uint64_t start) const {
+    std::uint32_t best = 0;
+    for (std::uint32_t i = 1; i < fill_buffers_; ++i) {
+      const bool later = free_at_[i] > free_at_[best];
+      const bool both_free = (free_at_[i] <= start) & (free_at_[best] <= start);
+      best = later == both_free ? i : best;
     }
-    return busy >= fill_buffers_;
-  }
-  /// Requires that a load is outstanding at `time`.
-  std::uint64_t earliest_finish(std::uint64_t time) const {
-    std::uint32_t i = first_;
-    while (flights_[i % kMost].ready <= time) ++i;
-    return flights_[i % kMost].ready;
+    return best;
   }
 
   std::uint64_t window_;
   std::uint32_t fill_buffers_;
   std::uint32_t load_buffer_;
   std::uint64_t not_work_ = 0;
-  std::uint64_t latest_start_ = 0;
-  std::uint32_t head_ = 0, tail_ = 0;   // misses_
-  std::uint32_t first_ = 0, last_ = 0;  // flights_
-  Miss misses_[kMost];                  // in program order
-  Flight flights_[kMost];               // the earliest to finish first
+  std::uint64_t latest_ready_ = 0;
+  std::uint32_t head_ = 0, tail_ = 0;  // misses_
+  std::uint32_t next_ = 0;             // the buffer that was taken longest ago
+  std::uint64_t free_at_[kMostBuffers] = {};
+  Miss misses_[kMost];  // in program order
 };
 
 }  // namespace elision::machine
