@@ -31,6 +31,42 @@ class BlockBuilder {
     bool reload[2];
     int scratch[2];
   };
+  /// Accesses of several instructions that are checked together (hook_groups.cc).
+  struct HookGroup {
+    /// Accesses that differ in their displacement alone.
+    struct Window {
+      MemoryOperand first;  // with the lowest displacement
+      std::int64_t end;     // displacement behind the last byte
+      std::uint64_t tolerated;
+
+      bool is_short() const;
+    };
+    static constexpr unsigned kMostWindows = 2;
+
+    std::size_t end = 0;  // behind the last instruction
+    unsigned accesses = 0;
+    unsigned windows = 0;
+    Window window[kMostWindows]{};
+
+    bool add(const MemoryAccess& access, std::uint64_t tolerated, std::int64_t rsp);
+    unsigned looks() const;
+    /// Registers that the addresses rest on.
+    std::uint16_t registers() const {
+      std::uint16_t used = 0;
+      for (unsigned w = 0; w < windows; ++w) used = static_cast<std::uint16_t>(used | window[w].first.registers());
+      return used;
+    }
+    bool pays() const { return accesses > looks(); }
+  };
+  /// The instructions of a group once more, each with its own hooks, behind the block.
+  struct SlowCopy {
+    std::vector<std::uint8_t*> misses;  // jumps to it
+    std::size_t begin, end;
+    std::uint64_t resume;
+    bool flags_live;
+    bool reload[2];
+    int scratch[2];
+  };
   struct LinkStub {
     std::uint8_t* patch;
     std::uint64_t target;
@@ -59,15 +95,25 @@ class BlockBuilder {
   /// All hooks of instruction n, in front of it.
   void hooks(std::size_t n);
   void hook(std::size_t n, unsigned access, std::uint64_t retry);
+  void filter_compare(int index, int tag, std::uint64_t tolerated);
+  void mark_used(int index);
   void always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry);
   std::uint64_t tolerated(std::size_t n, unsigned access) const;
+  const Hook* hook_of_load(std::size_t n) const;
   Hook* new_hook(std::size_t n, unsigned access, std::uint64_t retry);
   void address_to(int reg, const MemoryOperand& m);
-  void pick_scratch(std::size_t n, const MemoryOperand& m, int (&scratch)[2], bool (&spill)[2]) const;
+  void pick_scratch(std::size_t n, std::uint16_t addresses, int (&scratch)[2], bool (&spill)[2]) const;
   void save_flags();
   void restore_flags();
   bool flags_live(std::size_t n) const { return code_block_.live_flags[n] != 0; }
   void slow_path(const SlowPath& s);
+
+  // hook_groups.cc
+  HookGroup group_at(std::size_t n) const;
+  void group(std::size_t n, const HookGroup& g);
+  void slow_copy(const SlowCopy& slow);
+  void look(const MemoryOperand& m, std::uint32_t reach, std::uint64_t tolerated, int index, int tag,
+            std::vector<std::uint8_t*>& misses);
 
   // special.cc
   void special(std::size_t n);
@@ -91,7 +137,9 @@ class BlockBuilder {
   const machine::Description& machine_;
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
-  std::vector<const Hook*> load_hooks_;  // of each instruction that loads
+  std::vector<Hook*> hooks_;  // two an instruction
+  bool checked_ = false;      // the instructions that are being emitted need no hooks
+  std::vector<SlowCopy> slow_copies_;
   Block block_;
   Emitter out_;
   std::vector<SlowPath> slow_paths_;

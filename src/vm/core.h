@@ -60,7 +60,9 @@ struct alignas(64) Core {
   std::uint64_t deadline_ticks = 0;
   std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
   CpuId id;
-  std::uint32_t reserved1[15] = {};
+  std::uint32_t reserved1 = 0;
+  std::uint64_t group[3] = {};  // filter entries that the running group has looked at
+  std::uint64_t reserved2[4] = {};
   GuestState state;
   machine::Filter filter;
 
@@ -133,6 +135,7 @@ inline constexpr int kOffsetExit = 80;
 inline constexpr int kOffsetExitValue = 88;
 inline constexpr int kOffsetResume = 96;
 inline constexpr int kOffsetChunk = 104;
+inline constexpr int kOffsetGroup = 136;
 inline constexpr int kOffsetGpr = 192;
 inline constexpr int kOffsetRip = 320;
 inline constexpr int kOffsetFsBase = 336;
@@ -156,6 +159,7 @@ ELISION_CHECK_OFFSET(exit, kOffsetExit);
 ELISION_CHECK_OFFSET(exit_value, kOffsetExitValue);
 ELISION_CHECK_OFFSET(resume, kOffsetResume);
 ELISION_CHECK_OFFSET(chunk, kOffsetChunk);
+ELISION_CHECK_OFFSET(group, kOffsetGroup);
 ELISION_CHECK_OFFSET(state.gpr, kOffsetGpr);
 ELISION_CHECK_OFFSET(state.rip, kOffsetRip);
 ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);

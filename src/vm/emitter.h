@@ -25,6 +25,10 @@ struct MemoryOperand {
   bool address_size_32 = false;
 
   bool uses(int reg) const { return reg == base || reg == index; }
+  /// The registers in it, a bit each.
+  std::uint16_t registers() const {
+    return static_cast<std::uint16_t>((base >= 0 ? 1u << base : 0u) | (index >= 0 ? 1u << index : 0u));
+  }
 };
 
 /// A field of the Core.

@@ -6,7 +6,7 @@
 //   lea  t, [a + size - 1]
 //   shr  a, 2 ; and a, 511 * 16            index: 16 bytes an entry, by line
 //   and  t, -64 ; xor t, epoch ; xor t, filter[a].tag
-//   test t, ~tolerated ; jne slow          tolerated: machine/filter.h
+//   and  t, ~tolerated ; jne slow           tolerated: machine/filter.h
 //   mov  filter[a].used, 1
 //   [reload scratch]
 //
@@ -42,14 +42,14 @@ void BlockBuilder::restore_flags() {
   out_.load(kRax, core_field(kOffsetScratch + 16));
 }
 
-void BlockBuilder::pick_scratch(std::size_t n, const MemoryOperand& m, int (&scratch)[2],
+void BlockBuilder::pick_scratch(std::size_t n, std::uint16_t addresses, int (&scratch)[2],
                                 bool (&spill)[2]) const {
   unsigned found = 0;
   const std::uint16_t live = code_block_.live_gpr[n];
   for (int pass = 0; pass < 2 && found < 2; ++pass) {
     for (int reg = 0; reg < static_cast<int>(kGprCount) && found < 2; ++reg) {
       const bool is_live = live >> reg & 1;
-      if (reg == kRsp || m.uses(reg) || is_live != (pass == 1)) continue;
+      if (reg == kRsp || addresses >> reg & 1 || is_live != (pass == 1)) continue;
       scratch[found] = reg;
       spill[found++] = is_live;
     }
@@ -73,9 +73,17 @@ std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
   return code_block_.instructions[n].access[access].write ? late : late | machine::FilterEntry::kNoStore;
 }
 
+/// The hook that notes when what instruction n loads is there.
+const Hook* BlockBuilder::hook_of_load(std::size_t n) const {
+  const Instruction& i = code_block_.instructions[n];
+  for (unsigned access = i.accesses; access-- > 0;)
+    if (i.access[access].read) return hooks_[2 * n + access];
+  return nullptr;
+}
+
 Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry) {
   const Instruction& i = code_block_.instructions[n];
-  Hook hook{};
+  Hook& hook = *hooks_[2 * n + access];
   hook.retry = retry;
   hook.pc = i.pc;
   hook.size = i.access[access].size;
@@ -86,15 +94,13 @@ Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry
   hook.feeds_address = flow.feeds_address;
   unsigned found = 0;
   for (std::size_t load = n; load-- > 0 && found < 2;)
-    if (flow.address_loads >> load & 1) hook.address_loads[found++] = load_hooks_[load];
-  Hook* result = cache_.allocate_meta(hook);
-  if (i.access[access].read) load_hooks_[n] = result;
-  return result;
+    if (flow.address_loads >> load & 1) hook.address_loads[found++] = hook_of_load(load);
+  return &hook;
 }
 
 void BlockBuilder::hooks(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
-  if (i.accesses == 0) return;
+  if (i.accesses == 0 || checked_) return;
   const bool live = flags_live(n);
   const std::uint64_t retry = out_.address();
   if (live) save_flags();
@@ -108,25 +114,35 @@ void BlockBuilder::hooks(std::size_t n) {
   if (live) restore_flags();
 }
 
+/// From an address in `index` and that of the last byte in `tag`: the entry's offset in `index`, and ZF if the
+/// access need not ask. Changes `tag`.
+void BlockBuilder::filter_compare(int index, int tag, std::uint64_t tolerated) {
+  out_.shift_right32(index, kIndexShift);
+  out_.and32_imm32(index, kIndexBits);
+  out_.and_imm8(tag, -64);
+  out_.xor_(tag, core_field(kOffsetEpoch));
+  out_.xor_(tag, core_field_indexed(index, kOffsetFilter));
+  out_.and_imm8(tag, static_cast<int>(~tolerated));
+}
+
+void BlockBuilder::mark_used(int index) {
+  out_.store_imm8(
+      core_field_indexed(index, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
+}
+
 void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
   const MemoryAccess& a = code_block_.instructions[n].access[access];
   SlowPath slow{};
-  pick_scratch(n, a.operand, slow.scratch, slow.reload);
+  pick_scratch(n, a.operand.registers(), slow.scratch, slow.reload);
   const int address = slow.scratch[0];
   const int tag = slow.scratch[1];
   if (slow.reload[0]) out_.store(core_field(kOffsetScratch), address);
   if (slow.reload[1]) out_.store(core_field(kOffsetScratch + 8), tag);
   address_to(address, a.operand);
   out_.lea(tag, address, static_cast<std::int32_t>(a.size) - 1);
-  out_.shift_right32(address, kIndexShift);
-  out_.and32_imm32(address, kIndexBits);
-  out_.and_imm8(tag, -64);
-  out_.xor_(tag, core_field(kOffsetEpoch));
-  out_.xor_(tag, core_field_indexed(address, kOffsetFilter));
-  out_.test_imm32(tag, static_cast<std::int32_t>(~tolerated(n, access)));
+  filter_compare(address, tag, tolerated(n, access));
   slow.patch = out_.jump_if(kNotEqual);
-  out_.store_imm8(
-      core_field_indexed(address, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
+  mark_used(address);
   if (slow.reload[0]) out_.load(address, core_field(kOffsetScratch));
   if (slow.reload[1]) out_.load(tag, core_field(kOffsetScratch + 8));
   Hook* description = new_hook(n, access, retry);
@@ -152,7 +168,7 @@ void BlockBuilder::slow_path(const SlowPath& s) {
 void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry) {
   SlowPath slow{};
   slow.operand = code_block_.instructions[n].access[access].operand;
-  pick_scratch(n, slow.operand, slow.scratch, slow.reload);
+  pick_scratch(n, slow.operand.registers(), slow.scratch, slow.reload);
   slow.reload[1] = false;
   if (slow.reload[0]) out_.store(core_field(kOffsetScratch), slow.scratch[0]);
   slow.patch = out_.jump();

@@ -24,7 +24,10 @@ BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Des
   block_.pc = pc;
   block_.host = out_.address();
   flow_.resize(code_block_.instructions.size() * 2);
-  load_hooks_.resize(code_block_.instructions.size());
+  hooks_.resize(code_block_.instructions.size() * 2);
+  for (std::size_t n = 0; n < code_block_.instructions.size(); ++n)
+    for (unsigned k = 0; k < code_block_.instructions[n].accesses; ++k)
+      hooks_[2 * n + k] = cache_.allocate_meta(Hook{});
   block_data_flow(code_block_.instructions, flow_);
 }
 
@@ -39,7 +42,15 @@ const Block& BlockBuilder::build() {
   }
   block_.end_pc = code.back().next();
   prologue();
-  for (std::size_t n = 0; n < code.size(); ++n) instruction(n);
+  for (std::size_t n = 0; n < code.size();) {
+    const HookGroup together = group_at(n);
+    if (together.pays()) {
+      group(n, together);
+      n = together.end;
+    } else {
+      instruction(n++);
+    }
+  }
   if (!code.back().ends_block()) link(out_.jump(), code.back().next());
   out_of_line();
   return cache_.add(std::move(block_), out_.here());
@@ -103,6 +114,7 @@ void BlockBuilder::link(std::uint8_t* patch, std::uint64_t target) {
 }
 
 void BlockBuilder::out_of_line() {
+  for (const SlowCopy& slow : slow_copies_) slow_copy(slow);
   for (const SlowPath& slow : slow_paths_) slow_path(slow);
   out_.land(prologue_patch_);
   out_.store_imm64(core_field(kOffsetHook),
