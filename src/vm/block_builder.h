@@ -62,7 +62,7 @@ class BlockBuilder {
   struct SlowCopy {
     std::vector<std::uint8_t*> misses;  // jumps to it
     std::size_t begin, end;
-    std::uint64_t resume;
+    std::uint64_t resume;  // in front of a last instruction that ends the block, else behind the group
     bool flags_live;
     bool reload[2];
     int scratch[2];

@@ -190,9 +190,12 @@ void BlockBuilder::group(std::size_t n, const HookGroup& g) {
   if (slow.reload[1]) out_.load(tag, core_field(kOffsetScratch + 8));
   if (slow.flags_live) restore_flags();
   checked_ = true;
-  for (std::size_t at = n; at < g.end; ++at) instruction(at);
+  for (std::size_t at = n; at < g.end; ++at) {
+    slow.resume = out_.address();
+    instruction(at);
+  }
   checked_ = false;
-  slow.resume = out_.address();
+  if (!code_block_.instructions[g.end - 1].ends_block()) slow.resume = out_.address();
   slow_copies_.push_back(std::move(slow));
 }
 
@@ -201,8 +204,16 @@ void BlockBuilder::slow_copy(const SlowCopy& slow) {
   if (slow.reload[0]) out_.load(slow.scratch[0], core_field(kOffsetScratch));
   if (slow.reload[1]) out_.load(slow.scratch[1], core_field(kOffsetScratch + 8));
   if (slow.flags_live) restore_flags();
-  for (std::size_t at = slow.begin; at < slow.end; ++at) instruction(at);
-  if (!code_block_.instructions[slow.end - 1].ends_block()) Emitter::patch(out_.jump(), slow.resume);
+  for (std::size_t at = slow.begin; at < slow.end; ++at) {
+    const Instruction& i = code_block_.instructions[at];
+    if (i.ends_block()) {  // its ways out exist once
+      range(i);
+      hooks(at);
+    } else {
+      instruction(at);
+    }
+  }
+  Emitter::patch(out_.jump(), slow.resume);
 }
 
 }  // namespace elision::vm
