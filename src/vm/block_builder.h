@@ -78,6 +78,7 @@ class BlockBuilder {
 
   // translator.cc
   void prologue();
+  void charge(std::uint32_t ticks, std::size_t instructions);
   void instruction(std::size_t n);
   void epilogue();
   void out_of_line();

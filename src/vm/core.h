@@ -2,9 +2,10 @@
 // One virtual CPU as translated code sees it: gs points at a Core while guest code runs on it.
 //
 // The offsets of the fields in the first part are known to the emitter and to stubs.S (checked by
-// static_assert below). Time: the clock of a core is deadline_ticks - budget_ticks; translated code
-// only decrements the budget. A core's clock is kept in ticks, a sixteenth of a cycle, so that block costs
-// below a cycle add up.
+// static_assert below). Time: the clock of a core is deadline_ticks less its budget; translated code
+// only takes from the budget. A core's clock is kept in ticks, a sixteenth of a cycle, so that block costs
+// below a cycle add up. Budget and instructions are two fields of one word, so that a block accounts for both with
+// one addition.
 //
 // Light path: no member function here allocates or touches host TLS.
 #pragma once
@@ -25,8 +26,11 @@ struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
-/// The budget of a core that nothing limits; far below overflow of 32 bits.
-inline constexpr std::int64_t kMaxBudgetTicks = 1 << 30;
+/// The budget of a core that nothing limits. No block takes less than a tick an instruction and a half, so that the
+/// instructions of one budget fit their field.
+inline constexpr std::int64_t kMaxBudgetTicks = 1 << 23;
+/// Core::progress: instructions since the word was last written in the low bits, the budget above them.
+inline constexpr unsigned kBudgetShift = 24;
 
 /// How far an XEND has come.
 enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
@@ -42,12 +46,12 @@ struct Checkpoint {
 struct alignas(64) Core {
   // --- known to translated code and stubs.S ---
   Core* self = this;
-  std::int32_t budget_ticks = 0;    // may be negative: the core owes an exit
+  std::uint32_t reserved = 0;
   std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
   std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
   std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
   std::uint8_t reserved0 = 0;
-  std::uint64_t instructions = 0;
+  std::int64_t progress = 0;       // see kBudgetShift; the budget may be negative: the core owes an exit
   std::uint64_t scratch[4] = {};   // spilled registers of the running hook; [3] jump target
   std::uint64_t flags_slot = 0;    // AH = SF ZF AF PF CF as LAHF has them, AL = OF
   std::uint64_t hook_address = 0;  // guest address of the access on the slow path
@@ -62,7 +66,8 @@ struct alignas(64) Core {
   CpuId id;
   std::uint32_t reserved1 = 0;
   std::uint64_t group[3] = {};  // filter entries that the running group has looked at
-  std::uint64_t reserved2[4] = {};
+  std::uint64_t instructions_before = 0;  // those that `progress` does not count
+  std::uint64_t reserved2[3] = {};
   GuestState state;
   machine::Filter filter;
 
@@ -100,8 +105,11 @@ struct alignas(64) Core {
     for (MissedLoad& miss : missed_loads) miss.hook = nullptr;
   }
 
+  std::uint64_t instructions() const {
+    return instructions_before + (static_cast<std::uint64_t>(progress) & ((1u << kBudgetShift) - 1));
+  }
   std::uint64_t clock_ticks() const {
-    return deadline_ticks - static_cast<std::uint64_t>(static_cast<std::int64_t>(budget_ticks));
+    return deadline_ticks - static_cast<std::uint64_t>(progress >> kBudgetShift);
   }
   Cycles clock() const { return Cycles(clock_ticks() >> kTickShift); }
   /// Moves the clock and the deadline at once; the budget follows.
@@ -109,7 +117,8 @@ struct alignas(64) Core {
     std::int64_t budget = static_cast<std::int64_t>(deadline - clock_ticks);
     if (budget > kMaxBudgetTicks) budget = kMaxBudgetTicks;
     if (budget < -kMaxBudgetTicks) budget = -kMaxBudgetTicks;
-    budget_ticks = static_cast<std::int32_t>(budget);
+    instructions_before = instructions();
+    progress = budget << kBudgetShift;
     deadline_ticks = clock_ticks + static_cast<std::uint64_t>(budget);
   }
   void set_deadline(std::uint64_t deadline) { set_time(clock_ticks(), deadline); }
@@ -122,11 +131,10 @@ struct alignas(64) Core {
 };
 
 /// Offsets for the emitter and for stubs.S, which repeats them.
-inline constexpr int kOffsetBudget = 8;
 inline constexpr int kOffsetInTransaction = 12;
 inline constexpr int kOffsetDirection = 13;
 inline constexpr int kOffsetX87Used = 14;
-inline constexpr int kOffsetInstructions = 16;
+inline constexpr int kOffsetProgress = 16;
 inline constexpr int kOffsetScratch = 24;
 inline constexpr int kOffsetFlags = 56;
 inline constexpr int kOffsetHookAddress = 64;
@@ -146,11 +154,10 @@ inline constexpr int kOffsetEpoch = 1408;
 inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
 
 #define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
-ELISION_CHECK_OFFSET(budget_ticks, kOffsetBudget);
 ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
 ELISION_CHECK_OFFSET(direction_flag, kOffsetDirection);
 ELISION_CHECK_OFFSET(x87_used, kOffsetX87Used);
-ELISION_CHECK_OFFSET(instructions, kOffsetInstructions);
+ELISION_CHECK_OFFSET(progress, kOffsetProgress);
 ELISION_CHECK_OFFSET(scratch, kOffsetScratch);
 ELISION_CHECK_OFFSET(flags_slot, kOffsetFlags);
 ELISION_CHECK_OFFSET(hook_address, kOffsetHookAddress);

@@ -82,13 +82,6 @@ class Emitter {
   void add(int reg, const MemoryOperand& m) { rm(true, {0x03}, reg, m); }
   void xor_(int reg, const MemoryOperand& m) { rm(true, {0x33}, reg, m); }
   void cmp(int reg, const MemoryOperand& m) { rm(true, {0x3b}, reg, m); }
-  void test_imm32(int reg, std::int32_t value) {
-    byte(0x48u | (reg >= 8 ? 1u : 0u)), byte(0xf7), byte(0xc0u | (static_cast<unsigned>(reg) & 7u));
-    word32(static_cast<std::uint32_t>(value));
-  }
-  void cmp_imm8(int reg, unsigned value) {
-    rex(true, 0, 0, reg), byte(0x83), byte(0xf8 + (reg & 7)), byte(value);
-  }
   void and_imm8(int reg, int value) {
     rex(true, 0, 0, reg), byte(0x83), byte(0xe0 + (reg & 7)), byte(static_cast<unsigned>(value));
   }
@@ -101,14 +94,9 @@ class Emitter {
   void shift_left32(int reg, unsigned count) {
     rex(false, 0, 0, reg), byte(0xc1), byte(0xe0 + (reg & 7)), byte(count);
   }
-  void sub32_imm(const MemoryOperand& m, std::uint32_t value) {
-    if (value < 128) {
-      rm(false, {0x83}, 5, m, 1), byte(value);
-    } else {
-      rm(false, {0x81}, 5, m, 4), word32(value);
-    }
+  void add64_imm32(const MemoryOperand& m, std::int32_t value) {
+    rm(true, {0x81}, 0, m, 4), word32(static_cast<std::uint32_t>(value));
   }
-  void add64_imm8(const MemoryOperand& m, unsigned value) { rm(true, {0x83}, 0, m, 1), byte(value); }
   void cmp8_imm(const MemoryOperand& m, unsigned value) { rm(false, {0x80}, 7, m, 1), byte(value); }
   void xor32_self(int reg) { rr(false, 0x33, reg, reg); }
   void crc32(int reg, int from) {

@@ -89,7 +89,7 @@ ordered_json Engine::thread_statistics(const EngineThread& thread) const {
   std::uint64_t instructions = thread.instructions;
   if (thread.core != nullptr) {
     busy += thread.core->clock().value - thread.on_core_since.value;
-    instructions += thread.core->instructions - thread.instructions_at_start;
+    instructions += thread.core->instructions() - thread.instructions_at_start;
   }
   return {{"tid", thread.thread.tid},
           {"busy_cycles", busy},
@@ -107,12 +107,12 @@ void Engine::write_statistics(int exit_status) {
   for (const Core* core : cores_) {
     const machine::CpuCounts& counts = model_->counts(core->id);
     add(totals, counts);
-    instructions += core->instructions;
+    instructions += core->instructions();
     last = std::max(last, core->clock());
-    if (core->instructions == 0) continue;
+    if (core->instructions() == 0) continue;
     ordered_json cpu = counts_of(counts);
     cpu["cpu"] = core->id.value;
-    cpu["instructions"] = core->instructions;
+    cpu["instructions"] = core->instructions();
     cpus.push_back(cpu);
   }
   ordered_json threads = ordered_json::array();

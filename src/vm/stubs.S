@@ -8,7 +8,6 @@
 // gs points at the Core all the time; the host's C++ code never uses gs. The offsets are those of
 // core.h, where static_asserts hold them.
 
-#define BUDGET     8
 #define DIRECTION  13
 #define X87_USED   14
 #define FLAGS      56

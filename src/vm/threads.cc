@@ -77,7 +77,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
       core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
   core.forget_misses();
   thread.on_core_since = core.clock();
-  thread.instructions_at_start = core.instructions;
+  thread.instructions_at_start = core.instructions();
   resume_from_thread(core);
   ordering_.add(core);
 }
@@ -86,7 +86,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
 void Engine::detach(Core& core) {
   EngineThread& thread = of(*core.thread);
   thread.busy_cycles += core.clock().value - thread.on_core_since.value;
-  thread.instructions += core.instructions - thread.instructions_at_start;
+  thread.instructions += core.instructions() - thread.instructions_at_start;
   thread.core = nullptr;
   ordering_.remove(core);
   core.thread = nullptr;

@@ -59,19 +59,29 @@ const Block& BlockBuilder::build() {
 void BlockBuilder::prologue() {
   const bool live = flags_live(0);
   if (live) save_flags();
-  out_.sub32_imm(core_field(kOffsetBudget), block_cost_ticks(code_block_.instructions, machine_));
+  charge(block_cost_ticks(code_block_.instructions, machine_), code_block_.instructions.size());
   prologue_patch_ = out_.jump_if(kSign);
   Hook hook{};
   hook.retry = hook.done = out_.address();
   hook.pc = block_.pc;
   prologue_hook_ = cache_.allocate_meta(hook);
-  out_.add64_imm8(core_field(kOffsetInstructions), static_cast<unsigned>(code_block_.instructions.size()));
   if (live) restore_flags();
 }
 
 void BlockBuilder::range(const Instruction& i, int spilled) {
   block_.ranges.push_back({static_cast<std::uint32_t>(out_.address() - block_.host),
                            static_cast<std::uint32_t>(i.pc - block_.pc), static_cast<std::int8_t>(spilled)});
+}
+
+/// Takes from the budget and counts instructions; leaves the sign of the budget in SF.
+void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
+  constexpr std::uint32_t kMostAtOnce = 127;  // of a field that begins at bit 24, in a signed 32-bit immediate
+  while (ticks > kMostAtOnce) {
+    out_.add64_imm32(core_field(kOffsetProgress), -static_cast<std::int32_t>(kMostAtOnce << kBudgetShift));
+    ticks -= kMostAtOnce;
+  }
+  out_.add64_imm32(core_field(kOffsetProgress), static_cast<std::int32_t>(instructions) -
+                                                    static_cast<std::int32_t>(ticks << kBudgetShift));
 }
 
 void BlockBuilder::instruction(std::size_t n) {
