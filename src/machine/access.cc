@@ -19,12 +19,6 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   const bool store = request.kind == AccessKind::kStore;
   FilterEntry& entry = one.filter->at(request.line);
   const std::uint64_t restrictions = one.filter->restrictions(request.line);
-  if (restrictions == 0 || (!store && restrictions == FilterEntry::kNoStore)) {
-    // A piece of an access that straddles lines, or one that the engine makes.
-    entry.used = 1;
-    data_ready = Cycles(0);
-    return true;
-  }
   PrivateCache& l1 = one.home->l1;
   const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
   request.l1_slot = slot;

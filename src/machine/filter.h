@@ -70,6 +70,14 @@ struct Filter {
   FilterEntry& at(LineAddr line) { return entry[line.value & kIndexMask]; }
   /// What an access to `line` finds: 0 or restrictions if the line is open, something larger if not.
   std::uint64_t restrictions(LineAddr line) { return start_of(line).value ^ epoch ^ at(line).tag; }
+  /// What translated code does, for a load (whose value may be an address) or a store: true, and the line counts as
+  /// used, if the access need not ask.
+  bool hit(LineAddr line, bool store) {
+    const std::uint64_t found = restrictions(line);
+    if (found != 0 && (store || found != FilterEntry::kNoStore)) return false;
+    at(line).used = 1;
+    return true;
+  }
   static constexpr std::uint64_t kNotOpen = ~(FilterEntry::kNoStore | FilterEntry::kInFlight);
 };
 

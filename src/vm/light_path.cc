@@ -110,6 +110,7 @@ Core* after(Core* core, AccessStep step) {
 }
 
 bool private_line(Core& core, std::uint64_t address, machine::AccessKind kind) {
+  if (core.filter.hit(line_of(GuestAddr(address)), kind == machine::AccessKind::kStore)) return true;
   Cycles ready{0};
   machine::Request request{core.id, line_of(GuestAddr(address)), kind, core.clock(), Cycles(0),
                            light_context.fast_path};
@@ -166,6 +167,9 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready) {
+  // A piece of an access that straddles lines, or one that the engine makes.
+  if (kind != machine::AccessKind::kAtomic && core.filter.hit(line, kind == machine::AccessKind::kStore))
+    return AccessStep::kDone;
   machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
   Cycles arrival{0};
   if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);
