@@ -33,6 +33,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.program.descriptor);
   visit(h.origin.root_host_pid);
   visit(h.origin.start_time);
+  visit(h.origin.blocked_signals);
 }
 
 struct Writer {

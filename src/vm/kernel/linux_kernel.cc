@@ -40,7 +40,7 @@ class LinuxKernel final : public GuestKernel {
  public:
   LinuxKernel(EngineServices& services, const Options& options, const MachineIdentity& identity,
               const ProcessOrigin& origin)
-      : process_(services, options, identity, origin) {}
+      : process_(services, options, identity, origin), origin_(origin) {}
 
   Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
     auto loaded =
@@ -143,7 +143,7 @@ class LinuxKernel final : public GuestKernel {
 
   /// Mask and ignored signals are inherited over execve; everything else starts out as the default.
   void inherit_signals(KernelThread& main) {
-    main.blocked = get_host_mask();
+    main.blocked = origin_.root_host_pid != 0 ? SignalSet{origin_.blocked_signals} : get_host_mask();
     for (int signal = 1; signal <= kSignalCount; ++signal) {
       if (is_synchronous(signal)) continue;
       if (host_ignores(signal)) process_.actions[signal].handler = reinterpret_cast<std::uint64_t>(SIG_IGN);
@@ -166,6 +166,7 @@ class LinuxKernel final : public GuestKernel {
   static constexpr unsigned kCallsBetweenPolls = 64;
 
   Process process_;
+  ProcessOrigin origin_;
   unsigned calls_since_poll_ = 0;
 };
 

@@ -166,7 +166,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   if (const auto checked = check_program(request); !checked) return call.finish(-checked.failure().error);
   Process& process = call.process;
   const ProcessOrigin origin{process.ids.root_host_pid(),
-                             process.start_time + process.services.now(call.thread())};
+                             process.start_time + process.services.now(call.thread()), call.self.blocked.bits};
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   if (process.inside_vfork == nullptr) process.services.write_statistics(0);
@@ -175,8 +175,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   take_in_host_signals(process, &call.self);
   requeue_pending(call.self.pending, process.ids.host_pid());
   requeue_pending(process.pending, process.ids.host_pid());
-  set_host_mask(call.self.blocked);
-
+  // Everything stays blocked until the new program's engine can take it.
   const std::string number = std::to_string(descriptor);
   const char* const arguments[] = {"elision", "vm-exec", number.c_str(), nullptr};
   const char* const environment[] = {nullptr};
