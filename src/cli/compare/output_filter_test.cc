@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "cli/compare/metric.h"
 #include "cli/usage_error.h"
 
@@ -16,6 +18,8 @@ struct Case {
   std::string output;
   bool same;
 };
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class OutputFilterCases : public ::testing::TestWithParam<Case> {};
 
