@@ -80,8 +80,10 @@ Reply Model::Impl::access(Request request) {
 
   if (request.kind == AccessKind::kLoad) {
     // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
-    const std::uint64_t issue = one.overlap.issue_time(request.now.value, request.address_ready.value);
-    if (issue > request.now.value) [[unlikely]] {
+    for (;;) {
+      const std::uint64_t issue = one.overlap.issue_time(request.now.value, request.address_ready.value);
+      if (issue <= request.now.value) [[likely]]
+        break;
       one.counts.reorder_buffer_stall_cycles += issue - request.now.value;
       one.overlap.idle(issue - request.now.value);
       if (issue >= request.first_until.value) return wait_until(issue);
@@ -134,7 +136,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   if (slot == kNoSlot) [[unlikely]] {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
-    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
+    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
   }
   ++one.counts.l1_misses;
   const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);
@@ -162,6 +164,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
                             std::uint64_t ready) {
   const std::uint64_t now = request.now.value;
   Reply reply = done(now, now);
+  reply.performed = request.now;
   const bool write = request.kind != AccessKind::kLoad;
   if (one.transaction.active) [[unlikely]]
     reply.first_write_in_transaction = join_sets(one, request.line, slot, entry, write);

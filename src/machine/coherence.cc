@@ -37,7 +37,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   if (entry == kNoSlot || slot == kNoSlot) [[unlikely]] {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
-    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock};
+    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
   }
   // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it there.
   l2_slot = cpu_count > cores_in_machine ? home.l2.find(request.line)

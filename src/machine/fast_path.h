@@ -57,6 +57,7 @@ inline void remember(Filter& filter, PrivateCache& l1, LineAddr line, std::uint3
   FilterEntry& entry = filter.at(line);
   if (entry.tag != FilterEntry::kEmpty) collect(entry, l1);
   entry.tag = (start_of(line).value ^ filter.epoch) | restrictions;
+  entry.used = 0;  // an access to the null page finds an empty entry and leaves a mark
   entry.l1_slot = static_cast<std::uint16_t>(slot);
   entry.set_arrival(arrival);
   l1.state(slot).flags |= kOpened;

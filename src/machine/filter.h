@@ -43,8 +43,9 @@ struct FilterEntry {
   std::uint16_t l1_slot;  // in the modelled L1; the model's own
   std::uint32_t arrival_low;
 
-  /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. From the 40
-  /// bits that are kept: right for an arrival at most minutes of virtual time away.
+  /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. Only 40 bits
+  /// are kept: who gets a number above kFarAway has to ask the model, because the entry may be minutes old.
+  static constexpr std::int64_t kFarAway = 1 << 24;
   std::int64_t cycles_to_arrival(std::uint64_t now) const {
     const std::uint64_t kept = std::uint64_t{arrival_high} << 32 | arrival_low;
     return static_cast<std::int64_t>((kept - now) << 24) >> 24;
@@ -70,11 +71,10 @@ struct Filter {
   FilterEntry& at(LineAddr line) { return entry[line.value & kIndexMask]; }
   /// What an access to `line` finds: 0 or restrictions if the line is open, something larger if not.
   std::uint64_t restrictions(LineAddr line) { return start_of(line).value ^ epoch ^ at(line).tag; }
-  /// What translated code does, for a load (whose value may be an address) or a store: true, and the line counts as
-  /// used, if the access need not ask.
-  bool hit(LineAddr line, bool store) {
-    const std::uint64_t found = restrictions(line);
-    if (found != 0 && (store || found != FilterEntry::kNoStore)) return false;
+  /// What translated code does for an access with these tolerances: true, and the line counts as used, if it need
+  /// not ask.
+  bool hit(LineAddr line, std::uint64_t tolerated) {
+    if (restrictions(line) & ~tolerated) return false;
     at(line).used = 1;
     return true;
   }

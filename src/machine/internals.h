@@ -173,10 +173,10 @@ struct Model::Impl {
 };
 
 inline Reply done(std::uint64_t clock, std::uint64_t data_ready) {
-  return {Reply::Verdict::kDone, AbortCause::kNone, false, Cycles(clock), Cycles(data_ready)};
+  return {Reply::Verdict::kDone, AbortCause::kNone, false, Cycles(clock), Cycles(data_ready), Cycles(0)};
 }
 inline Reply wait_until(std::uint64_t clock) {
-  return {Reply::Verdict::kWait, AbortCause::kNone, false, Cycles(clock), Cycles(clock)};
+  return {Reply::Verdict::kWait, AbortCause::kNone, false, Cycles(clock), Cycles(clock), Cycles(0)};
 }
 
 }  // namespace elision::machine

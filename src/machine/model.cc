@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Construction, the private hit, and the questions about time.
+// Construction, and the questions about time.
 #include "machine/model.h"
 
 #include <new>

@@ -75,6 +75,8 @@ struct Reply {
   /// When a loaded value can be used, counted in full from the later of `now` and `address_ready`; pass it as
   /// `address_ready` of an access whose address it is.
   Cycles data_ready;
+  /// When the access took place, after the stalls that were not answered by kWait.
+  Cycles performed{0};
 };
 
 /// What the model tells the engine about a CPU whose transaction was aborted by somebody else.

@@ -2,6 +2,7 @@
 // Each rule of an ordered access at its edge: one cycle early, not yet; on the cycle, yes.
 #include "machine/model.h"
 
+#include "base/random.h"
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -55,6 +56,35 @@ TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
   EXPECT_EQ(m.private_load(0, 1, 1200), Cycles(0));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
 }
+
+/// A random stream of one CPU; each line says when an access was done and when its value was there.
+std::string stream(bool alone) {
+  TestMachine m(exact_description(1));
+  Random random(9);
+  std::uint64_t now = 1000, last = 0;
+  std::string log;
+  for (int i = 0; i < 20'000; ++i) {
+    now += random.below(6);
+    const AccessKind kind = random.below(4) == 0    ? kStore
+                            : random.below(50) == 0 ? kAtomic
+                                                    : kLoad;
+    Request request = TestMachine::request(0, random.below(40'000), kind, now, random.below(3) == 0 ? last : 0);
+    if (alone) request.first_until = kNever;
+    Reply reply = m.model().access(request);
+    while (reply.verdict == Reply::Verdict::kWait) {
+      EXPECT_FALSE(alone) << "nobody could use the time";
+      request.now = reply.clock;
+      reply = m.model().access(request);
+    }
+    EXPECT_GE(reply.performed, request.now);
+    now = reply.clock.value;
+    last = reply.data_ready.value;
+    log += std::to_string(now) + ' ' + std::to_string(last) + '\n';
+  }
+  return log;
+}
+
+TEST(Stalls, ThoseThatNobodyElseCanUseAreTheSameWithoutAnAnswer) { EXPECT_EQ(stream(true), stream(false)); }
 
 TEST_F(ModelTest, DependentLoadsQueueIndependentOnesOverlap) {
   TestMachine& m = machine();

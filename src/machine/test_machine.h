@@ -123,9 +123,7 @@ class TestMachine : public AbortSink {
   }
   bool fast_path(unsigned cpu, std::uint64_t line, std::uint64_t tolerated) {
     Filter& filter = storage_[cpu];
-    const bool hit = !(filter.restrictions(LineAddr(line)) & ~tolerated);
-    if (hit) filter.at(LineAddr(line)).used = 1;
-    return hit;
+    return filter.hit(LineAddr(line), tolerated);
   }
 
   void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }

@@ -80,7 +80,6 @@ class BlockBuilder {
   void prologue();
   void charge(std::uint32_t ticks, std::size_t instructions);
   void instruction(std::size_t n);
-  void epilogue();
   void out_of_line();
   void link(std::uint8_t* patch, std::uint64_t target);
   void conditional_jump(const Instruction& i);

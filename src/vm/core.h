@@ -26,9 +26,9 @@ struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
-/// The budget of a core that nothing limits. No block takes less than a tick an instruction and a half, so that the
-/// instructions of one budget fit their field.
-inline constexpr std::int64_t kMaxBudgetTicks = 1 << 23;
+/// The budget of a core that nothing limits. A tick is at least half an instruction, so that the instructions of
+/// one budget fit their field.
+inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
 /// Core::progress: instructions since the word was last written in the low bits, the budget above them.
 inline constexpr unsigned kBudgetShift = 24;
 

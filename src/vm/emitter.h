@@ -40,7 +40,7 @@ inline MemoryOperand core_field_indexed(int base, int offset) {
 }
 
 /// Condition codes as the Jcc encodings have them.
-enum Condition : std::uint8_t { kOverflow = 0, kAbove = 7, kNotEqual = 5, kEqual = 4, kSign = 8 };
+enum Condition : std::uint8_t { kOverflow = 0, kNotEqual = 5, kEqual = 4, kSign = 8 };
 
 class Emitter {
  public:
@@ -93,6 +93,9 @@ class Emitter {
   }
   void shift_left32(int reg, unsigned count) {
     rex(false, 0, 0, reg), byte(0xc1), byte(0xe0 + (reg & 7)), byte(count);
+  }
+  void sub32_imm32(const MemoryOperand& m, std::uint32_t value) {
+    rm(false, {0x81}, 5, m, 4), word32(value);
   }
   void add64_imm32(const MemoryOperand& m, std::int32_t value) {
     rm(true, {0x81}, 0, m, 4), word32(static_cast<std::uint32_t>(value));

@@ -71,6 +71,11 @@ bool can_be_grouped(const Instruction& i) {
   return true;
 }
 
+/// Displacements of the first and the last byte can be encoded.
+bool fits(std::int64_t begin, std::int64_t end) {
+  return begin >= INT32_MIN && end - 1 <= INT32_MAX;
+}
+
 bool same_registers(const MemoryOperand& a, const MemoryOperand& b) {
   return a.base == b.base && a.index == b.index && a.scale == b.scale && a.rip_relative == b.rip_relative;
 }
@@ -86,14 +91,14 @@ bool BlockBuilder::HookGroup::add(const MemoryAccess& access, std::uint64_t tole
     Window& one = window[w];
     if (!same_registers(one.first, m)) continue;
     const std::int64_t low = std::min(one.first.displacement, begin), high = std::max(one.end, end);
-    if (high - low > static_cast<std::int64_t>(kLineBytes)) continue;
+    if (high - low > static_cast<std::int64_t>(kLineBytes) || !(m.rip_relative || fits(low, high))) continue;
     one.first.displacement = low;
     one.end = high;
     one.tolerated &= tolerated;
     ++accesses;
     return true;
   }
-  if (windows == kMostWindows) return false;
+  if (windows == kMostWindows || !(m.rip_relative || fits(begin, end))) return false;
   window[windows++] = {m, end, tolerated};
   ++accesses;
   return true;

@@ -4,7 +4,7 @@
 //   [spill scratch]                        only if live
 //   lea  a, [operand]
 //   lea  t, [a + size - 1]
-//   shr  a, 2 ; and a, 511 * 16            index: 16 bytes an entry, by line
+//   shr  a, 2 ; and a, 16383*16           index: 16 bytes an entry, by line
 //   and  t, -64 ; xor t, epoch ; xor t, filter[a].tag
 //   and  t, ~tolerated ; jne slow           tolerated: machine/filter.h
 //   mov  filter[a].used, 1

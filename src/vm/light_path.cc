@@ -11,6 +11,8 @@ LightContext light_context;
 namespace {
 
 constexpr std::uint64_t kReloadVectors = 1;  // tag on the returned core: see stubs.S
+constexpr std::uint64_t kHookBytes = 64;  // from one hook of a block to the next
+static_assert(sizeof(Hook) > 48 && sizeof(Hook) <= kHookBytes);
 constexpr std::uint64_t kStringStepBytes = 4096;
 constexpr std::uint64_t kStringBytesPerCycle = 32;
 
@@ -43,7 +45,7 @@ void restore_registers(Core& core) {
 }
 
 [[gnu::always_inline]] inline Core::MissedLoad& missed_load(Core& core, const Hook* hook) {
-  return core.missed_loads[(reinterpret_cast<std::uint64_t>(hook) >> 4) % Core::kMissedLoads];
+  return core.missed_loads[reinterpret_cast<std::uint64_t>(hook) / kHookBytes % Core::kMissedLoads];
 }
 
 /// True if the register still has the value that the missed load brought.
@@ -109,8 +111,13 @@ Core* after(Core* core, AccessStep step) {
   return let_others_run(core);
 }
 
+/// What an access tolerates whose value may become an address.
+std::uint64_t tolerated(machine::AccessKind kind) {
+  return kind == machine::AccessKind::kStore ? 0 : machine::FilterEntry::kLoadTolerates;
+}
+
 bool private_line(Core& core, std::uint64_t address, machine::AccessKind kind) {
-  if (core.filter.hit(line_of(GuestAddr(address)), kind == machine::AccessKind::kStore)) return true;
+  if (core.filter.hit(line_of(GuestAddr(address)), tolerated(kind))) return true;
   Cycles ready{0};
   machine::Request request{core.id, line_of(GuestAddr(address)), kind, core.clock(), Cycles(0),
                            light_context.fast_path};
@@ -144,9 +151,9 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
   Ordering& ordering = *light_context.ordering;
   for (;;) {
     if (!ordering.is_first(core)) return AccessStep::kNotYet;
-    ordering.note_event(core);
     request.first_until = ordering.first_until();
     const machine::Reply reply = model.access(request);
+    if (reply.verdict != machine::Reply::Verdict::kWait) ordering.note_event(core, reply.performed);
     if (reply.verdict == machine::Reply::Verdict::kDone) {
       if (reply.first_write_in_transaction && !core.undo.save(request.line)) __builtin_trap();  // beyond any L1
       core.advance_to(reply.clock);
@@ -168,8 +175,7 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready) {
   // A piece of an access that straddles lines, or one that the engine makes.
-  if (kind != machine::AccessKind::kAtomic && core.filter.hit(line, kind == machine::AccessKind::kStore))
-    return AccessStep::kDone;
+  if (kind != machine::AccessKind::kAtomic && core.filter.hit(line, tolerated(kind))) return AccessStep::kDone;
   machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
   Cycles arrival{0};
   if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);
@@ -202,6 +208,7 @@ using namespace elision::vm;
   elision::machine::FilterEntry& entry = core->filter.at(line);
   const std::uint64_t now = core->clock().value;
   const std::int64_t wait = entry.cycles_to_arrival(now);
+  if (wait > elision::machine::FilterEntry::kFarAway) return false;
   entry.used = 1;
   if (wait > 0) {
     note_miss(*core, hook, elision::Cycles(now + static_cast<std::uint64_t>(wait)));

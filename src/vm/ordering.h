@@ -43,12 +43,15 @@ class Ordering {
   void set_timer(Cycles when) { timer_ticks_ = when == kNever ? kNever.value : when.value << kTickShift; }
   std::uint64_t timer_ticks() const { return timer_ticks_; }
 
-  /// An ordered event happens at `core`'s clock; counts those that come too late.
-  void note_event(const Core& core) {
-    if (core.clock_ticks() < latest_event_ticks_) {
+  /// An ordered event happens at `core`'s clock, or later, at `performed`; counts those that come too late.
+  void note_event(const Core& core, Cycles performed = Cycles(0)) {
+    const std::uint64_t clock = core.clock_ticks();
+    const std::uint64_t later = performed.value << kTickShift;
+    const std::uint64_t ticks = clock > later ? clock : later;
+    if (ticks < latest_event_ticks_) {
       ++out_of_order_;
     } else {
-      latest_event_ticks_ = core.clock_ticks();
+      latest_event_ticks_ = ticks;
     }
     ++events_;
   }

@@ -162,6 +162,8 @@ reload_core:
 // RAX. Its stack is the host's.
         .globl elision_stub_slow_access
 elision_stub_slow_access:
+        cmpb $0, %gs:DIRECTION
+        jne 1f
         movq %rax, %gs:GPR+0
         movq %rsp, %gs:GPR+32
         movq %rdi, %gs:GPR+56

@@ -76,6 +76,11 @@ void BlockBuilder::range(const Instruction& i, int spilled) {
 /// Takes from the budget and counts instructions; leaves the sign of the budget in SF.
 void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
   constexpr std::uint32_t kMostAtOnce = 127;  // of a field that begins at bit 24, in a signed 32-bit immediate
+  constexpr unsigned kUpperHalf = 32 - kBudgetShift;
+  if (ticks > kMostAtOnce && ticks >> kUpperHalf != 0) {
+    out_.sub32_imm32(core_field(kOffsetProgress + 4), ticks >> kUpperHalf);
+    ticks &= (1u << kUpperHalf) - 1;
+  }
   while (ticks > kMostAtOnce) {
     out_.add64_imm32(core_field(kOffsetProgress), -static_cast<std::int32_t>(kMostAtOnce << kBudgetShift));
     ticks -= kMostAtOnce;
