@@ -87,6 +87,17 @@ TEST_F(CacheTest, TheFilterGivesBackUsedBitsBeforeAnEntryGoes) {
   EXPECT_TRUE(cache_.used(second));
 }
 
+TEST(FilterEntry, TellsWhenALineArrivesAndWhenItHasToBeAsked) {
+  FilterEntry entry{};
+  constexpr std::uint64_t kArrival = (std::uint64_t{5} << 40) + 1000;
+  entry.set_arrival(kArrival);
+  EXPECT_EQ(entry.cycles_to_arrival(kArrival - 1), 1);
+  EXPECT_EQ(entry.cycles_to_arrival(kArrival), 0);
+  EXPECT_LT(entry.cycles_to_arrival(kArrival + (std::uint64_t{1} << 38)), 0);
+  // So old that 40 bits say "in the future": far enough for nobody to believe it.
+  EXPECT_GT(entry.cycles_to_arrival(kArrival + (std::uint64_t{1} << 39) + 1), FilterEntry::kFarAway);
+}
+
 TEST_F(CacheTest, ReplacementLooksBeforeItReadsAUsedBit) {
   for (std::uint64_t i = 0; i < 8; ++i) insert(i * 64);
   EXPECT_EQ(cache_.choose_victim(0), 0u);  // nothing is used any more, and the hand is behind it
