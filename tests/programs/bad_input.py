@@ -65,7 +65,7 @@ class BadInput(unittest.TestCase):
             (["vmm"], "'vmm'", "'vm'"),
             (["vm", "--machin", "x", "--", "true"], "--machin", "--machine"),
             (["vm", "--machine", "xeon-e5-2697v5", "--", "true"], "xeon-e5-2697v5", "xeon-e5-2697v4"),
-            (["machines", "core-i7"], "core-i7", "core-i7-5960x"),
+            (["machines", "core-i7-5960"], "core-i7-5960", "core-i7-5960x"),
             (["compare", "--machine", "nativ", "--", "true"], "nativ"),
             (["vm", "--lock", "tatass", "--", "true"], "'tatass'", "'tatas'"),
             (["run", "--lock", "htm-0", "--", "true"], "'htm-0'", "'htm-1"),
