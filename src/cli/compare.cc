@@ -2,6 +2,7 @@
 // `elision compare`: one program under every lock design. Here is only what the words on the command
 // line mean; planning, running, analysis and rendering are in compare/.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -51,7 +52,9 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
       make_app("elision compare [OPTION...] -- PROGRAM ARG...",
                "Runs a program under each lock design and says which is best for it. {threads} in the\n"
                "program's arguments stands for the number of threads.");
-  app->add_option("--locks", request.designs, "designs, separated by commas (default: all seven)");
+  app->add_option(
+      "--locks", request.designs,
+      fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ",")));
   app->add_option("--machine", request.machine,
                   "a virtual machine, or 'native' (default: native if its transactions work, else " +
                       std::string(kDefaultMachine) + ")");

@@ -12,6 +12,9 @@ namespace elision::cli {
 /// The designs that `elision compare` and `make demo` take by default.
 const std::vector<std::string>& default_designs();
 
+/// The forms of a design's name, for people.
+inline constexpr const char* kDesignForms = "pthread, tatas, ticket, htm-N, tatas-aahtm or ticket-aahtm";
+
 /// True if `name` is a design: one of the default names, or htm-N with N from 1 to 1,000,000.
 bool is_design(std::string_view name);
 

@@ -47,9 +47,11 @@ const std::vector<FlagOption>& flag_options() {
   return kOptions;
 }
 
-std::string help_of(LockVariable variable) {
-  const abi::LockVariableRow& row = abi::row_of(variable);
-  return fmt::format("{} (default: {})", row.meaning, row.default_value);
+std::string help_of(const TextOption& option) {
+  const abi::LockVariableRow& row = abi::row_of(option.variable);
+  const std::string values =
+      option.choices.empty() ? "" : fmt::format("{}: ", fmt::join(option.choices, " or "));
+  return fmt::format("{}{} (default: {})", values, row.meaning, row.default_value);
 }
 
 // The library takes numbers up to a million.
@@ -73,10 +75,10 @@ void check(const TextOption& option, const std::string& value) {
 
 void add_lock_options(CLI::App& app, LockOptions& options) {
   for (const TextOption& option : text_options()) {
-    app.add_option(option.option, options.*option.member, help_of(option.variable));
+    app.add_option(option.option, options.*option.member, help_of(option));
   }
   for (const FlagOption& option : flag_options())
-    app.add_flag(option.option, options.*option.member, help_of(option.variable));
+    app.add_flag(option.option, options.*option.member, abi::row_of(option.variable).meaning);
 }
 
 void check_lock_options(const LockOptions& options) {

@@ -47,7 +47,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--cpus", request.options.cpus, "how many of its CPUs (default: all)")
       ->check(number_between(1, machine::kMaxCpus));
   app->add_option("--seed", request.options.seed, "everything random comes from it (default: 1)");
-  app->add_option("--lock", request.design, "replace the program's mutexes by this design");
+  app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", kDesignForms));
   add_lock_options(*app, request.lock);
   app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
   app->add_option("--stats-directory", request.options.stats_directory,

@@ -13,8 +13,7 @@
 namespace elision::machine {
 
 bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
-  if (request.kind == AccessKind::kAtomic) [[unlikely]]
-    return false;
+  if (request.kind == AccessKind::kAtomic) return false;
   Cpu& one = cpu[request.cpu.value];
   const bool store = request.kind == AccessKind::kStore;
   FilterEntry& entry = one.filter->at(request.line);
@@ -26,14 +25,13 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
   WayState& state = l1.state(slot);
   if (!(state.flags & one.mine(store ? kWritable : kReadable))) return false;
-  if (one.transaction.active) [[unlikely]] {
+  if (one.transaction.active) {
     const std::uint16_t sets = one.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
     if (!(state.flags & sets)) return false;
   }
   // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
   // transaction, and the abort undoes what ran ahead.
-  if (request.now.value < state.hot_until && !conflicts_end(one)) [[unlikely]]
-    return false;
+  if (request.now.value < state.hot_until && !conflicts_end(one)) return false;
 
   l1.mark_used(slot);
   if (store && !(state.flags & kDirty)) state.flags |= kDirty;
@@ -46,14 +44,14 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   return true;
 }
 
-/// The line, in L1 slot `slot`, may be used from now on without asking, as far as `request` has come: it has the
-/// permission, and inside a transaction the line is in the set that the access needs.
-[[gnu::always_inline]] inline void Model::Impl::open_to_filter(const Request& request, Cpu& one, std::uint32_t slot) {
+/// The line, in L1 slot `slot`, may be used from now on without asking, as far as `request` has come: it has
+/// the permission, and inside a transaction the line is in the set that the access needs.
+[[gnu::always_inline]] inline void Model::Impl::open_to_filter(const Request& request, Cpu& one,
+                                                               std::uint32_t slot) {
   const WayState& state = one.home->l1.state(slot);
-  if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) [[unlikely]]
-    return;
-  // Only a line that was written already is open to stores, so that "modified" is never missed; and one that is
-  // on its way only behind a store, whose drain those that follow share.
+  if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
+  // Only a line that was written already is open to stores, so that "modified" is never missed; and one that
+  // is on its way only behind a store, whose drain those that follow share.
   const bool in_flight = request.now.value < state.arrival;
   const std::uint16_t write_bits =
       static_cast<std::uint16_t>(kDirty | one.mine(one.transaction.active ? kTransactionWritten : kWritable));
@@ -66,7 +64,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
 Reply Model::Impl::access(Request request) {
   Cpu& one = cpu[request.cpu.value];
-  while (const std::uint64_t until = stalled_until(request, one)) [[unlikely]] {
+  while (const std::uint64_t until = stalled_until(request, one)) {
     if (until >= request.first_until.value) return wait_until(until);
     request.now = Cycles(until);
   }
@@ -75,15 +73,13 @@ Reply Model::Impl::access(Request request) {
   Core& home = *one.home;
   const std::uint32_t l1_slot =
       request.l1_slot != Request::kNotSought ? request.l1_slot : home.l1.find(request.line);
-  if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) [[unlikely]]
-    return hit_l1(request, one, l1_slot);
+  if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
 
   if (request.kind == AccessKind::kLoad) {
     // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
     for (;;) {
       const std::uint64_t issue = one.overlap.issue_time(request.now.value, request.address_ready.value);
-      if (issue <= request.now.value) [[likely]]
-        break;
+      if (issue <= request.now.value) break;
       one.counts.reorder_buffer_stall_cycles += issue - request.now.value;
       one.overlap.idle(issue - request.now.value);
       if (issue >= request.first_until.value) return wait_until(issue);
@@ -101,7 +97,7 @@ Reply Model::Impl::access(Request request) {
 [[gnu::always_inline]] inline std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
   const std::uint64_t now = request.now.value;
   const std::uint64_t worked = one.overlap.advance(now);
-  if (worked > now) [[unlikely]] {
+  if (worked > now) {
     one.counts.reorder_buffer_stall_cycles += worked - now;
     return worked;
   }
@@ -128,12 +124,13 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   return complete(request, one, slot, kNoSlot, ready);
 }
 
-[[gnu::always_inline]] inline Reply Model::Impl::hit_l2(const Request& request, Cpu& one, std::uint32_t l2_slot) {
+[[gnu::always_inline]] inline Reply Model::Impl::hit_l2(const Request& request, Cpu& one,
+                                                        std::uint32_t l2_slot) {
   Core& home = *one.home;
   const WayState old = home.l2.state(l2_slot);
   home.l2.mark_used(l2_slot);
   const std::uint32_t slot = make_room_in_l1(request, one);
-  if (slot == kNoSlot) [[unlikely]] {
+  if (slot == kNoSlot) {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
     return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
@@ -148,8 +145,9 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
 }
 
 /// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.
-[[gnu::always_inline]] inline std::uint64_t Model::Impl::arrival_of_miss(const Request& request, Cpu& one, std::uint64_t earliest,
-                                           std::uint64_t latency) {
+[[gnu::always_inline]] inline std::uint64_t Model::Impl::arrival_of_miss(const Request& request, Cpu& one,
+                                                                         std::uint64_t earliest,
+                                                                         std::uint64_t latency) {
   const std::uint64_t start = std::max({request.now.value, request.address_ready.value, earliest});
   if (request.kind == AccessKind::kLoad) return one.overlap.issue(request.now.value, start, latency);
   if (request.kind == AccessKind::kAtomic) return start + latency;
@@ -160,13 +158,14 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
 
 /// The line is in L1 slot `slot` with the permission that the access needs, its data there at `ready`.
 /// `entry` is its place in the directory, or kNoSlot if nobody looked.
-[[gnu::always_inline]] inline Reply Model::Impl::complete(const Request& request, Cpu& one, std::uint32_t slot, std::uint32_t entry,
-                            std::uint64_t ready) {
+[[gnu::always_inline]] inline Reply Model::Impl::complete(const Request& request, Cpu& one,
+                                                          std::uint32_t slot, std::uint32_t entry,
+                                                          std::uint64_t ready) {
   const std::uint64_t now = request.now.value;
   Reply reply = done(now, now);
   reply.performed = request.now;
   const bool write = request.kind != AccessKind::kLoad;
-  if (one.transaction.active) [[unlikely]]
+  if (one.transaction.active)
     reply.first_write_in_transaction = join_sets(one, request.line, slot, entry, write);
 
   if (!write) {

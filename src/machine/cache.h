@@ -3,8 +3,8 @@
 // core may do with them.
 //
 // Permissions are kept per hardware thread although the data is shared, so that an access that
-// another thread can see is ordered even between two threads of one core. Replacement (cache_sets.h) needs only
-// "was it used since I last looked", which is what the fast path can tell (filter.h). Freestanding.
+// another thread can see is ordered even between two threads of one core. Replacement (cache_sets.h) needs
+// only "was it used since I last looked", which is what the fast path can tell (filter.h). Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ inline constexpr std::uint16_t kOfOneThread = kReadable | kWritable | kTransacti
 inline constexpr std::uint16_t kPermissions = 0xf;
 /// Bits of the line as a whole.
 inline constexpr std::uint16_t kDirty = 1 << 8;
-inline constexpr std::uint16_t kOpened =
-    1 << 9;  // had a filter entry since it came: others need no look there
+inline constexpr std::uint16_t kOpened = 1
+                                         << 9;  // had a filter entry since it came: others need no look there
 
 /// Packed, because the states of a large L2 compete with the guest for the host's caches; 48 bits of cycles
 /// are 34 hours at 2.3 GHz.
@@ -93,9 +93,7 @@ class PrivateCache {
     const std::uint32_t first = set << kWayBits;
     return first + table_.choose_victim(set, [&](std::uint32_t way) { return take_used(first + way); });
   }
-  std::uint32_t choose_victim(std::uint32_t set) {
-    return (set << kWayBits) + table_.choose_victim(set);
-  }
+  std::uint32_t choose_victim(std::uint32_t set) { return (set << kWayBits) + table_.choose_victim(set); }
 
   /// The line comes into the slot, used.
   void put(std::uint32_t slot, LineAddr line, WayState state) {

@@ -2,10 +2,10 @@
 // Which way of a set-associative cache holds what, and which one goes next: the part that private caches and
 // the directory share.
 //
-// A set is a few words, so that the host finds all of it in one or two of its own cache lines: a word with one
-// bit a way for "occupied" and "used" and the clock's hand, then an eight-bit tag a way, eight to a word. A tag
-// only sorts out: the owner of the lines confirms. Replacement is the clock algorithm: the first way from the hand
-// on that is not used, clearing `used` as the hand passes. Freestanding.
+// A set is a few words, so that the host finds all of it in one or two of its own cache lines: a word with
+// one bit a way for "occupied" and "used" and the clock's hand, then an eight-bit tag a way, eight to a word.
+// A tag only sorts out: the owner of the lines confirms. Replacement is the clock algorithm: the first way
+// from the hand on that is not used, clearing `used` as the hand passes. Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace elision::machine {
 
-/// For up to `most_ways` ways, known when this is compiled so that a set is found without a multiplication and
-/// searched without a loop.
+/// For up to `most_ways` ways, known when this is compiled so that a set is found without a multiplication
+/// and searched without a loop.
 template <std::uint32_t most_ways>
 class CacheSets {
  public:
@@ -41,7 +41,8 @@ class CacheSets {
     for (std::uint32_t word = 0; word < kTagWords; ++word) {
       // Marks every equal byte, and sometimes the byte above one.
       const std::uint64_t difference = sets_[set].tags[word] ^ everywhere;
-      for (std::uint64_t equal = (difference - kOnes) & ~difference & kHighs; equal != 0; equal &= equal - 1) {
+      for (std::uint64_t equal = (difference - kOnes) & ~difference & kHighs; equal != 0;
+           equal &= equal - 1) {
         const std::uint32_t way = word * 8 + static_cast<std::uint32_t>(__builtin_ctzll(equal)) / 8;
         if ((sets_[set].ways >> way & 1) && is_it(way)) return way;
       }
@@ -64,12 +65,12 @@ class CacheSets {
   }
   bool used(std::uint32_t set, std::uint32_t way) const { return sets_[set].ways >> (kUsedShift + way) & 1; }
 
-  /// Where a new line goes: the first way that is not occupied, else the clock's choice, which still holds its
-  /// line. `take_used(way)` says whether somebody else noted a use of the way, and makes them forget it.
+  /// Where a new line goes: the first way that is not occupied, else the clock's choice, which still holds
+  /// its line. `take_used(way)` says whether somebody else noted a use of the way, and makes them forget it.
   template <class TakeUsed>
   [[gnu::always_inline]] std::uint32_t choose_victim(std::uint32_t set, TakeUsed take_used) {
     std::uint64_t& word = sets_[set].ways;
-    if (const std::uint64_t free = ~word & all_; free != 0) [[unlikely]]
+    if (const std::uint64_t free = ~word & all_; free != 0)
       return static_cast<std::uint32_t>(__builtin_ctzll(free));
     std::uint32_t way = static_cast<std::uint32_t>(word >> kHandShift);
     std::uint64_t used = word >> kUsedShift & all_;
@@ -87,7 +88,7 @@ class CacheSets {
   }
   std::uint32_t choose_victim(std::uint32_t set) {
     std::uint64_t& word = sets_[set].ways;
-    if (const std::uint64_t free = ~word & all_; free != 0) [[unlikely]]
+    if (const std::uint64_t free = ~word & all_; free != 0)
       return static_cast<std::uint32_t>(__builtin_ctzll(free));
     const auto hand = static_cast<std::uint32_t>(word >> kHandShift);
     std::uint64_t used = word >> kUsedShift & all_;

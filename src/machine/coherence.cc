@@ -18,15 +18,14 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   std::uint64_t earliest = 0;
   std::uint32_t entry = directory.use(request.line);
   const bool in_l3 = entry != kNoSlot;
-  if (in_l3) [[likely]] {
+  if (in_l3) {
     Directory::Entry& line = directory.entry(entry);
-    if (line.busy_until > request.now.value) [[unlikely]] {
+    if (line.busy_until > request.now.value) {
       if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
     } else {
       line.shared_flight = 0;
     }
-    if (line.marked) [[unlikely]]
-      resolve_conflicts(request, entry);
+    if (line.marked) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);
   }
@@ -34,16 +33,16 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   std::uint32_t slot = if_still_there(home.l1, l1_slot, request.line);
   const bool in_l1 = slot != kNoSlot;
   if (!in_l1 && entry != kNoSlot) slot = make_room_in_l1(request, one);
-  if (entry == kNoSlot || slot == kNoSlot) [[unlikely]] {
+  if (entry == kNoSlot || slot == kNoSlot) {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
     return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
   }
-  // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it there.
-  l2_slot = cpu_count > cores_in_machine ? home.l2.find(request.line)
-                                         : if_still_there(home.l2, l2_slot, request.line);
+  // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it
+  // there.
+  l2_slot = home.threads > 1 ? home.l2.find(request.line) : if_still_there(home.l2, l2_slot, request.line);
   const bool local = in_l1 || l2_slot != kNoSlot;
-  if (!in_l1) [[likely]] {
+  if (!in_l1) {
     ++one.counts.l1_misses;
     const WayState lower = l2_slot != kNoSlot ? home.l2.state(l2_slot) : WayState{};
     const WayState fresh = lower.with_flags(lower.flags & (kPermissions | kDirty));
@@ -62,7 +61,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const Movement movement =
       load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local, slot, l2_slot);
   Directory::Entry& line = directory.entry(entry);
-  if (movement.moved) [[unlikely]] {
+  if (movement.moved) {
     line.contended = request.now.value < hot_until(line);
     line.moved = 1;
     line.last_transfer = request.now.value;
@@ -92,11 +91,11 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   return complete(request, one, slot, entry, here);
 }
 
-/// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If it is on
-/// its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
-/// request starts no sooner than `until`. Not so for a contended line: others that have asked for it by then are
-/// served between the core's load and its store, so the store must not execute before its time.
-[[gnu::cold]] bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
+/// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If
+/// it is on its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
+/// request starts no sooner than `until`. Not so for a contended line: others that have asked for it by then
+/// are served between the core's load and its store, so the store must not execute before its time.
+bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
   if ((line.flight == one.id && !line.contended) || directory.sharers(entry).without(one.id).empty()) {
@@ -118,7 +117,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 }
 
 /// Aborts every other transaction that this access conflicts with; requester wins.
-[[gnu::cold]] void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry) {
+void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry) {
   const bool load = request.kind == AccessKind::kLoad;
   const unsigned requester = request.cpu.value;
   while (TransactionMarks* marks = directory.marks(entry)) {
@@ -141,22 +140,23 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
 /// A load: takes the right to write from whoever has it. `nearest_cycles` is the latency if no other core
 /// has to supply the line.
-[[gnu::always_inline]] inline Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one, std::uint32_t entry,
-                                         std::uint64_t nearest_cycles) {
+[[gnu::always_inline]] inline Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one,
+                                                                       std::uint32_t entry,
+                                                                       std::uint64_t nearest_cycles) {
   Directory::Entry& line = directory.entry(entry);
   Movement movement{nearest_cycles, false, false, false, false};
-  if (line.owner == one.id && !line.marked) [[likely]] {  // it was here before, and nobody wanted it since
+  if (line.owner == one.id && !line.marked) {  // it was here before, and nobody wanted it since
     movement.exclusive = true;
     return movement;
   }
   CpuMask sharers = directory.sharers(entry);
-  if (line.owner != kNobody && line.owner != one.id) [[unlikely]] {
+  if (line.owner != kNobody && line.owner != one.id) {
     Cpu& owner = cpu[line.owner];
     bool dirty = false;
     const std::uint64_t hot = request.now.value + description.coherence.hot_window_cycles;
     if (give_up_ownership(owner, request.line, hot, dirty)) {
       movement.moved = true;
-      if (owner.core != one.core) {
+      if (owner.home != one.home) {
         ++one.counts.cache_to_cache;
         movement.from_owner = true;
         movement.latency_cycles = vary_latency(dirty ? description.coherence.dirty_transfer_cycles
@@ -178,7 +178,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
 /// A store or atomic: takes the line from everybody else. `local` says that the requester's core
 /// has the data already; `slot` and `l2_slot` are where it has or will have them.
-[[gnu::noinline]] Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::uint32_t entry,
+Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::uint32_t entry,
                                        std::uint64_t nearest_cycles, bool local, std::uint32_t slot,
                                        std::uint32_t l2_slot) {
   Directory::Entry& line = directory.entry(entry);
@@ -195,7 +195,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
     bool was_dirty = false;
     if (!invalidate(holder, request.line, was_dirty)) continue;
     ++holder.counts.invalidations_received;
-    if (holder.core == one.core) {
+    if (holder.home == one.home) {
       sibling = true;
     } else {
       remote = true;
@@ -224,7 +224,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 }
 
 /// `owner` keeps the line to read, and has written it back. False if it has no copy any more.
-[[gnu::cold]] bool Model::Impl::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty) {
+bool Model::Impl::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty) {
   Core& at = *owner.home;
   const std::uint16_t lost = owner.mine(kWritable | kTransactionWritten) | kDirty;
   bool had = false;
@@ -244,7 +244,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
 /// Takes the line from one CPU, and from its core unless a sibling may still read it. False if the
 /// CPU had no copy.
-[[gnu::cold]] bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
+bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
   Core& at = *holder.home;
   bool had = false;
   const auto take = [&](PrivateCache& cache, std::uint32_t slot) {
@@ -264,7 +264,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
 /// A place in the directory for a line that is not in L3. kNoSlot if that would evict a line
 /// without which the requester's own transaction cannot go on.
-[[gnu::noinline]] std::uint32_t Model::Impl::allocate_entry(const Request& request, Cpu& one) {
+std::uint32_t Model::Impl::allocate_entry(const Request& request, Cpu& one) {
   const std::uint32_t entry = directory.choose_victim(request.line);
   if (!directory.empty(entry)) {
     if (!end_transactions_of_evicted(request, one, entry)) return kNoSlot;
@@ -282,7 +282,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
 /// Ends the transactions of others that cannot live without the directory entry. False, before
 /// anything has changed, if the requester's own is among them.
-[[gnu::cold]] bool Model::Impl::end_transactions_of_evicted(const Request& request, Cpu& one, std::uint32_t entry) {
+bool Model::Impl::end_transactions_of_evicted(const Request& request, Cpu& one, std::uint32_t entry) {
   const auto needs_it = [&](const TransactionMarks& marks, const Cpu& who) {
     return marks.writer == who.id || aborts_on_eviction_of_read_line(who, ReadEviction::kL3);
   };

@@ -43,7 +43,7 @@ constexpr std::uint32_t kMostCycles = 100'000'000;
   }
 #define ELISION_CACHE(path, member_path, most_ways)                  \
   ELISION_NUMBER(path ".size_kb", member_path.size_kb, 1, 1u << 20), \
-      ELISION_NUMBER(path ".ways", member_path.ways, 1, most_ways),         \
+      ELISION_NUMBER(path ".ways", member_path.ways, 1, most_ways),  \
       ELISION_NUMBER(path ".latency_cycles", member_path.latency_cycles, 1, 10'000)
 
 const Field kFields[] = {
@@ -120,7 +120,8 @@ std::span<const Field> description_fields() { return kFields; }
 
 const char* inconsistency(const Description& d) {
   if (!indexable(d.l1d, 1)) return "l1d.size_kb: the number of sets is not a power of two";
-  if ((d.l1d.sets() << PrivateCache::kWayBits) > 65536) return "l1d.size_kb: more lines than a filter entry can number";
+  if ((d.l1d.sets() << PrivateCache::kWayBits) > 65536)
+    return "l1d.size_kb: more lines than a filter entry can number";
   if (!indexable(d.l1i, 1)) return "l1i.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l2, 1)) return "l2.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l3, d.l3_slices)) return "l3.slices: the number of sets in a slice is not a power of two";

@@ -32,7 +32,8 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(BuiltInMachines, AreListedAndLoad) {
-  EXPECT_EQ(built_in_machines(), (std::vector<std::string>{"core-i7-4770", "core-i7-5960x", "core-i7-6850k", "xeon-e5-2697v4"}));
+  EXPECT_EQ(built_in_machines(),
+            (std::vector<std::string>{"core-i7-4770", "core-i7-5960x", "core-i7-6850k", "xeon-e5-2697v4"}));
   for (const std::string& name : built_in_machines()) {
     const Result<Machine> machine = load_machine(name);
     EXPECT_TRUE(machine) << machine.error();

@@ -8,8 +8,8 @@
 // silently, as real ones do, so owner and sharers may name CPUs that no longer have the line. An
 // entry with marks (below) is never reused before the transactions concerned have ended.
 //
-// 32 bytes a line, all of them in one line of the host, and touched only where the guest's memory is; times are
-// kept in 48 bits, which is 34 hours at 2.3 GHz. Freestanding.
+// 32 bytes a line, all of them in one line of the host, and touched only where the guest's memory is; times
+// are kept in 48 bits, which is 34 hours at 2.3 GHz. Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ class Directory {
 
   static std::size_t bytes(const Description& d) {
     const std::size_t lines = d.l3.lines();
-    return lines * (sizeof(Entry) + sizeof(std::uint64_t)) +
-           (lines + 1) * sizeof(TransactionMarks) + Sets::bytes(d.l3.sets()) + 8 * kLineBytes;
+    return lines * (sizeof(Entry) + sizeof(std::uint64_t)) + (lines + 1) * sizeof(TransactionMarks) +
+           Sets::bytes(d.l3.sets()) + 8 * kLineBytes;
   }
 
   void place(Arena& arena, const Description& d) {
@@ -197,7 +197,7 @@ class Directory {
   std::uint64_t slice_reciprocal_;
   Entry* entries_;
   std::uint64_t* sharers_high_;  // null if no CPU is numbered above 63
-  TransactionMarks* marks_;  // [0] is unused
+  TransactionMarks* marks_;      // [0] is unused
   Sets table_;
   std::uint32_t free_marks_ = 0;
   std::uint32_t marks_ever_used_ = 0;

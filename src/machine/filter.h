@@ -33,9 +33,11 @@ struct FilterEntry {
   /// ask the model when it arrives. Others need not know.
   static constexpr std::uint64_t kInFlight = 2;
 
-  static constexpr std::uint64_t kStoreTolerates = kInFlight;
-  static constexpr std::uint64_t kLoadTolerates = kNoStore;
-  static constexpr std::uint64_t kValueLoadTolerates = kNoStore | kInFlight;
+  /// The restrictions that do not matter to an access. `feeds_address`: the value that it loads may become
+  /// one.
+  static constexpr std::uint64_t tolerated(bool store, bool feeds_address) {
+    return (store ? 0 : kNoStore) | (feeds_address ? 0 : kInFlight);
+  }
 
   std::uint64_t tag;
   std::uint8_t used;  // set to 1 by every fast-path hit
@@ -43,8 +45,9 @@ struct FilterEntry {
   std::uint16_t l1_slot;  // in the modelled L1; the model's own
   std::uint32_t arrival_low;
 
-  /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. Only 40 bits
-  /// are kept: who gets a number above kFarAway has to ask the model, because the entry may be minutes old.
+  /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. Only 40
+  /// bits are kept: who gets a number above kFarAway has to ask the model, because the entry may be minutes
+  /// old.
   static constexpr std::int64_t kFarAway = 1 << 24;
   std::int64_t cycles_to_arrival(std::uint64_t now) const {
     const std::uint64_t kept = std::uint64_t{arrival_high} << 32 | arrival_low;
@@ -71,8 +74,8 @@ struct Filter {
   FilterEntry& at(LineAddr line) { return entry[line.value & kIndexMask]; }
   /// What an access to `line` finds: 0 or restrictions if the line is open, something larger if not.
   std::uint64_t restrictions(LineAddr line) { return start_of(line).value ^ epoch ^ at(line).tag; }
-  /// What translated code does for an access with these tolerances: true, and the line counts as used, if it need
-  /// not ask.
+  /// What translated code does for an access with these tolerances: true, and the line counts as used, if it
+  /// need not ask.
   bool hit(LineAddr line, std::uint64_t tolerated) {
     if (restrictions(line) & ~tolerated) return false;
     at(line).used = 1;

@@ -2,8 +2,8 @@
 // What the model is made of; for its own .cc files and nobody else.
 //
 //   model.cc         construction, time (drain, settle)
-//   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end with
-//   coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
+//   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
+//   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   private_caches.cc  how lines enter and leave L1 and L2
 //   transactions.cc  begin, commit, abort, membership in read and write sets
 //   invariants.cc    the check for tests
@@ -39,10 +39,10 @@ struct Core {
   unsigned threads;
 };
 
-/// What every access looks at comes first, and the long arrays last: the model shares the host's L1 with the guest.
+/// What every access looks at comes first, and the long arrays last: the model shares the host's L1 with the
+/// guest.
 struct alignas(64) Cpu {
   unsigned id = 0;
-  unsigned core = 0;
   unsigned thread = 0;  // of the core
   Core* home = nullptr;
   Filter* filter = nullptr;
@@ -127,15 +127,6 @@ struct Model::Impl {
     return vary(cycles, description.jitter.latency_percent);
   }
 
-  /// The CPU that is hardware thread `thread` of `core`, or null.
-  Cpu* cpu_at(unsigned core, unsigned thread) {
-    const unsigned id = core + thread * cores_in_machine;
-    return id < cpu_count ? &cpu[id] : nullptr;
-  }
-  const Cpu* cpu_at(unsigned core, unsigned thread) const {
-    return const_cast<Impl*>(this)->cpu_at(core, thread);
-  }
-
   /// The slot that was found before something happened that may have taken the line from it.
   static std::uint32_t if_still_there(const PrivateCache& cache, std::uint32_t slot, LineAddr line) {
     return slot != kNoSlot && cache.holds(slot, line) ? slot : kNoSlot;
@@ -143,9 +134,7 @@ struct Model::Impl {
 
   template <class Action>
   [[gnu::always_inline]] static void for_each_thread(Core& home, Action action) {
-    action(*home.thread[0]);
-    if (home.threads > 1) [[unlikely]]
-      for (unsigned i = 1; i < home.threads; ++i) action(*home.thread[i]);
+    for (unsigned i = 0; i < home.threads; ++i) action(*home.thread[i]);
   }
 
   /// Every access of another CPU that the transaction of `one` could notice ends it.
@@ -161,7 +150,6 @@ struct Model::Impl {
   // What every access looks at, together.
   Cpu* cpu;
   unsigned cpu_count;
-  unsigned cores_in_machine;
   Directory directory;
   Random random;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks, for tests, that the model's tables agree with each other. Slow.
+#include <span>
+
 #include "machine/internals.h"
 
 namespace elision::machine {
@@ -27,9 +29,7 @@ const char* Model::Impl::check_caches() const {
         if (other != kNoSlot && (core[i].l2.state(other).flags & kPermissions) != (flags & kPermissions)) {
           return "L1 and L2 of a core disagree on permissions";
         }
-        for (unsigned thread = 0; thread < kMaxThreadsPerCore; ++thread) {
-          const Cpu* one = cpu_at(i, thread);
-          if (!one) continue;
+        for (const Cpu* one : std::span(core[i].thread, core[i].threads)) {
           if ((flags & one->mine(kReadable)) && !directory.sharers(entry).has(one->id)) {
             return "a CPU may read a line without being a sharer";
           }
@@ -73,9 +73,9 @@ const char* Model::Impl::check_transactions() const {
     const Cpu& writer = cpu[marks->writer];
     if (!marks->readers.without(writer.id).empty())
       return "a line is in a write set and in another's read set";
-    const std::uint32_t slot = core[writer.core].l1.find(line);
+    const std::uint32_t slot = writer.home->l1.find(line);
     if (slot == kNoSlot) return "a line of a write set is not in L1";
-    if (!(core[writer.core].l1.state(slot).flags & writer.mine(kTransactionWritten))) {
+    if (!(writer.home->l1.state(slot).flags & writer.mine(kTransactionWritten))) {
       return "a line of a write set is not flagged in L1";
     }
   }
@@ -89,10 +89,8 @@ const char* Model::Impl::check_transactions() const {
   for (unsigned i = 0; i < core_count; ++i) {
     for (std::uint32_t slot = 0; slot < core[i].l1.slots(); ++slot) {
       if (core[i].l1.empty(slot)) continue;
-      for (unsigned thread = 0; thread < kMaxThreadsPerCore; ++thread) {
-        const Cpu* one = cpu_at(i, thread);
-        if (!one || !(core[i].l1.state(slot).flags & one->mine(kTransactionRead | kTransactionWritten)))
-          continue;
+      for (const Cpu* one : std::span(core[i].thread, core[i].threads)) {
+        if (!(core[i].l1.state(slot).flags & one->mine(kTransactionRead | kTransactionWritten))) continue;
         const TransactionMarks* marks = directory.marks(directory.find(core[i].l1.line(slot)));
         if (!marks || !marks->has(one->id)) return "L1 flags a line for a transaction that does not have it";
       }
@@ -105,7 +103,7 @@ const char* Model::Impl::check_transactions() const {
 const char* Model::Impl::check_filters() const {
   for (unsigned i = 0; i < cpu_count; ++i) {
     const Cpu& one = cpu[i];
-    const PrivateCache& l1 = core[one.core].l1;
+    const PrivateCache& l1 = one.home->l1;
     const std::uint64_t current = one.filter->epoch;
     if (one.transaction.active != (current != 0))
       return "the filter's epoch does not tell whether a transaction runs";

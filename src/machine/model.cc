@@ -21,7 +21,6 @@ std::size_t bytes_needed(const Description& d, unsigned cpus) {
 Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filter* const* filters,
                   AbortSink& s, Arena a)
     : cpu_count(cpus),
-      cores_in_machine(d.total_cores()),
       random(seed),
       description(d),
       arena(a),
@@ -37,10 +36,9 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
   for (unsigned i = 0; i < cpus; ++i) {
     Cpu& one = *new (&cpu[i]) Cpu;
     one.id = i;
-    one.core = d.core_of(i);
     one.thread = d.thread_of(i);
     one.filter = filters[i];
-    one.home = &core[one.core];
+    one.home = &core[d.core_of(i)];
     one.home->thread[one.home->threads++] = &one;
     one.overlap.configure(d);
     one.stores.configure(d);

@@ -111,10 +111,10 @@ class Model {
 
   /// True if the access is invisible to other CPUs: L1 has the line with the permission, the line is
   /// not hot, and inside a transaction it already belongs to the set that the access needs. Marks
-  /// the L1 way as used and opens the line to the filter (if `request.open`); costs nothing beyond the L1 hit that the
-  /// translator's block cost already contains, except that a line still in flight delays the value: then
-  /// `data_ready` is when it arrives, else 0. (That its address came late is for the caller to pass on: the
-  /// fast path does not ask the model.)
+  /// the L1 way as used and opens the line to the filter (if `request.open`); costs nothing beyond the L1 hit
+  /// that the translator's block cost already contains, except that a line still in flight delays the value:
+  /// then `data_ready` is when it arrives, else 0. (That its address came late is for the caller to pass on:
+  /// the fast path does not ask the model.)
   bool private_hit(Request& request, Cycles& data_ready);
 
   /// Performs one ordered access. See the contract above.
@@ -128,10 +128,10 @@ class Model {
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
-  /// A commit that begins at `now`, all loads being there (settle()), takes place at the returned time: after its
-  /// cost, and not before the stores are drained. Until then the transaction can be aborted for what it has
-  /// read; who wants what it has written waits. The caller lets the others run up to that time, and then, if the
-  /// transaction still runs, calls finish_commit().
+  /// A commit that begins at `now`, all loads being there (settle()), takes place at the returned time: after
+  /// its cost, and not before the stores are drained. Until then the transaction can be aborted for what it
+  /// has read; who wants what it has written waits. The caller lets the others run up to that time, and then,
+  /// if the transaction still runs, calls finish_commit().
   Cycles commit_time(CpuId cpu, Cycles now);
   /// Commits. Never fails: a doomed transaction was aborted when it was doomed.
   void finish_commit(CpuId cpu);

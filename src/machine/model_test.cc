@@ -51,7 +51,7 @@ TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
   m.load(0, 1, 1000);
   EXPECT_EQ(m.private_load(0, 1, 1199), Cycles(1200));
   EXPECT_FALSE(m.fast_path(0, 1, kLoad)) << "an address may rest on the value";
-  EXPECT_TRUE(m.fast_path(0, 1, FilterEntry::kValueLoadTolerates));
+  EXPECT_TRUE(m.fast_path(0, 1, kLoad, false));
   EXPECT_FALSE(m.fast_path(0, 1, kStore));
   EXPECT_EQ(m.private_load(0, 1, 1200), Cycles(0));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
@@ -65,10 +65,9 @@ std::string stream(bool alone) {
   std::string log;
   for (int i = 0; i < 20'000; ++i) {
     now += random.below(6);
-    const AccessKind kind = random.below(4) == 0    ? kStore
-                            : random.below(50) == 0 ? kAtomic
-                                                    : kLoad;
-    Request request = TestMachine::request(0, random.below(40'000), kind, now, random.below(3) == 0 ? last : 0);
+    const AccessKind kind = random.below(4) == 0 ? kStore : random.below(50) == 0 ? kAtomic : kLoad;
+    Request request =
+        TestMachine::request(0, random.below(40'000), kind, now, random.below(3) == 0 ? last : 0);
     if (alone) request.first_until = kNever;
     Reply reply = m.model().access(request);
     while (reply.verdict == Reply::Verdict::kWait) {
@@ -312,8 +311,8 @@ TEST_F(ModelTest, AStoreBehindTheOwnLoadLetsOthersInBetweenIfTheLineIsContended)
   TestMachine& m = machine();
   m.store(1, 1, 1000);
   m.store(0, 1, 5000);
-  m.store(1, 1, 6000);                             // a second transfer within the hot window
-  m.once(0, 1, kLoad, 7000);                       // there at 7100
+  m.store(1, 1, 6000);        // a second transfer within the hot window
+  m.once(0, 1, kLoad, 7000);  // there at 7100
   const Reply store = m.once(0, 1, kStore, 7001);
   EXPECT_EQ(store.verdict, Verdict::kWait);
   EXPECT_EQ(store.clock.value, 7100u);

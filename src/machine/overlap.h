@@ -10,8 +10,8 @@
 // is there. Stops of the first kind are found afterwards, at the CPU's next event, by shifting its clock:
 // work and stops are told apart by keeping issue times as amounts of work.
 //
-// A chain of dependent loads needs one buffer: each takes over the one that the load before it leaves. A buffer
-// that waits for such a load is not lent to others in between. Freestanding; arrays of fixed size.
+// A chain of dependent loads needs one buffer: each takes over the one that the load before it leaves. A
+// buffer that waits for such a load is not lent to others in between. Freestanding; arrays of fixed size.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class Overlap {
   /// When a load that misses and whose address is there at `start` may be issued: `now`, or when a
   /// buffer is free. Requires advance(now) == now.
   std::uint64_t issue_time(std::uint64_t now, std::uint64_t start) {
-    if (tail_ - head_ >= load_buffer_) [[unlikely]] {
+    if (tail_ - head_ >= load_buffer_) {
       while (head_ != tail_ && misses_[head_ % kMost].ready <= now) ++head_;
       if (tail_ - head_ >= load_buffer_) return misses_[head_ % kMost].ready;
     }

@@ -12,14 +12,12 @@ namespace elision::machine {
   const std::uint32_t slot = home.l1.choose_victim(home.l1.set_of(request.line), [&](std::uint32_t examined) {
     const LineAddr line = home.l1.line(examined);
     bool used = false;
-    for_each_thread(home, [&](Cpu& sibling) {
-      used |= fast_path::take_used(sibling.filter->at(line), examined);
-    });
+    for_each_thread(home,
+                    [&](Cpu& sibling) { used |= fast_path::take_used(sibling.filter->at(line), examined); });
     return used;
   });
-  if (home.l1.empty(slot)) [[unlikely]]
-    return slot;
-  if (home.l1.state(slot).flags & kTransactional) [[unlikely]] {
+  if (home.l1.empty(slot)) return slot;
+  if (home.l1.state(slot).flags & kTransactional) {
     if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;
     if (home.l1.empty(slot)) return slot;
   }
@@ -29,8 +27,7 @@ namespace elision::machine {
 
 /// Ends the transactions of siblings that cannot live without the L1 copy in `slot`. False if the
 /// requester's own is among them.
-[[gnu::cold]] bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one,
-                                                           std::uint32_t slot) {
+bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, std::uint32_t slot) {
   PrivateCache& l1 = one.home->l1;
   const std::uint16_t flags = l1.state(slot).flags;
   const LineAddr old = l1.line(slot);
@@ -51,12 +48,12 @@ namespace elision::machine {
 [[gnu::always_inline]] inline void Model::Impl::evict_from_l1(Core& home, std::uint32_t slot) {
   const LineAddr line = home.l1.line(slot);
   const WayState& state = home.l1.state(slot);
-  if (state.flags & kOpened) forget_in_filters(home, line, slot);
+  forget_in_filters(home, line, slot);
   if (state.flags & kDirty) write_back_to_l2(home, line, state);
   home.l1.remove(slot);
 }
 
-[[gnu::noinline]] void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {
+void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {
   const std::uint32_t l2_slot = home.l2.find(line);
   const WayState written = state.with_flags(state.flags & (kPermissions | kDirty));
   if (l2_slot == kNoSlot) {
@@ -67,7 +64,8 @@ namespace elision::machine {
   }
 }
 
-[[gnu::always_inline]] inline std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line, WayState state) {
+[[gnu::always_inline]] inline std::uint32_t Model::Impl::insert_into_l2(Core& at, LineAddr line,
+                                                                        WayState state) {
   const std::uint32_t slot = at.l2.choose_victim(at.l2.set_of(line));
   at.l2.put(slot, line, state);
   return slot;

@@ -16,7 +16,6 @@ Cycles commit(Model& model, CpuId cpu, Cycles now) {
   return when;
 }
 
-
 struct StormOptions {
   bool fill = true;           // use the fast path
   unsigned lines = 3000;      // private and shared lines together, over all sets
@@ -88,8 +87,8 @@ class Storm {
       now = model.begin(id, Cycles(now), dice < 4).value;
     } else if (dice < 24 && model.in_transaction(id)) {
       const bool fails = model.always_abort(id) || model.spurious_abort_due(id, Cycles(now));
-      now =
-          (fails ? model.abort(id, Cycles(now), AbortCause::kSpurious) : commit(model, id, Cycles(now))).value;
+      now = (fails ? model.abort(id, Cycles(now), AbortCause::kSpurious) : commit(model, id, Cycles(now)))
+                .value;
       note("end", cpu, fails, now);
     } else {
       const AccessKind kind = dice < 60    ? AccessKind::kAtomic
@@ -111,10 +110,7 @@ class Storm {
   }
 
   void access(unsigned cpu, std::uint64_t line, AccessKind kind) {
-    if (options_.fill && kind != AccessKind::kAtomic &&
-        machine_.fast_path(cpu, line, kind == AccessKind::kStore ? FilterEntry::kStoreTolerates
-                                                      : FilterEntry::kValueLoadTolerates))
-      return;
+    if (options_.fill && kind != AccessKind::kAtomic && machine_.fast_path(cpu, line, kind, false)) return;
     if (machine_.private_hit(cpu, line, kind, clock_[cpu], options_.fill)) return;
     const Reply reply =
         machine_.once(cpu, line, kind, clock_[cpu], random_.below(4) == 0 ? clock_[cpu] + 40 : 0);

@@ -117,13 +117,9 @@ class TestMachine : public AbortSink {
   }
 
   /// What translated code does; true on a hit.
-  bool fast_path(unsigned cpu, std::uint64_t line, AccessKind kind) {
-    return fast_path(
-        cpu, line, kind == AccessKind::kStore ? FilterEntry::kStoreTolerates : FilterEntry::kLoadTolerates);
-  }
-  bool fast_path(unsigned cpu, std::uint64_t line, std::uint64_t tolerated) {
-    Filter& filter = storage_[cpu];
-    return filter.hit(LineAddr(line), tolerated);
+  bool fast_path(unsigned cpu, std::uint64_t line, AccessKind kind, bool feeds_address = true) {
+    return storage_[cpu].hit(LineAddr(line),
+                             FilterEntry::tolerated(kind == AccessKind::kStore, feeds_address));
   }
 
   void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }

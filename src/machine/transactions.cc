@@ -42,8 +42,8 @@ Cycles Model::Impl::commit_time(Cpu& one, Cycles now) {
   return Cycles(when);
 }
 
-/// Stores reach L1 only as the transaction commits: from XEND on nobody can catch a written line in between, and
-/// whoever wants it waits. What was read can be taken away, and the transaction with it, until the end.
+/// Stores reach L1 only as the transaction commits: from XEND on nobody can catch a written line in between,
+/// and whoever wants it waits. What was read can be taken away, and the transaction with it, until the end.
 void Model::Impl::hold_written_lines(Cpu& one, std::uint64_t until) {
   for (std::uint32_t i = 0; i < one.transaction.line_count; ++i) {
     const TransactionMarks& marks = directory.marks_by_index(one.transaction.lines[i]);
@@ -60,12 +60,12 @@ void Model::Impl::finish_commit(Cpu& one) {
   ++one.counts.commits;
 }
 
-[[gnu::cold]] void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
+void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
   end_transaction(one, true);
   ++one.counts.aborts[static_cast<unsigned>(cause)];
 }
 
-[[gnu::cold]] void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
+void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
   abort_own(victim, cause);
   sink.on_abort(CpuId(victim.id), cause, line, requester, now);
 }
@@ -117,7 +117,7 @@ void Model::Impl::drop_aborted_line(Core& at, std::uint32_t slot) {
 
 /// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is
 /// its first write there.
-[[gnu::noinline]] bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
+bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
   Core& home = *one.home;
   WayState& state = home.l1.state(slot);
   const std::uint16_t wanted = one.mine(write ? kTransactionWritten : kTransactionRead | kTransactionWritten);
@@ -151,7 +151,7 @@ void Model::Impl::drop_aborted_line(Core& at, std::uint32_t slot) {
 
 /// The transaction no longer watches a line that it has in its sets (conflict detection is off, or of a kind
 /// that ignores this). A search, because only tests and wished-for machines do this.
-[[gnu::cold]] void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
+void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
   Transaction& transaction = one.transaction;
   const std::uint32_t index = directory.marks_index(marks.slot);
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {

@@ -104,7 +104,7 @@ TEST_F(TransactionTest, ALineOnItsWayToAWriterDoesNotAbortIt) {
   m.store(0, 1, 1000);  // there at 1200
   EXPECT_EQ(m.once(1, 1, kStore, 1100).verdict, Verdict::kWait);
   EXPECT_TRUE(running(0));
-  EXPECT_EQ(commit(0, 1150), 1200u);  // the drain
+  EXPECT_EQ(commit(0, 1150), 1200u);                              // the drain
   EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kWait);  // the commit itself goes first
   EXPECT_EQ(m.once(1, 1, kStore, 1201).verdict, Verdict::kDone);
   EXPECT_TRUE(m.aborts().empty());

@@ -22,14 +22,17 @@ class BlockBuilder {
   const Block& build();
 
  private:
-  /// A jump to be continued out of line, behind the block.
+  /// Two registers for a hook's own use: dead ones, or their values lie in Core::scratch.
+  struct Scratch {
+    int reg[2];
+    bool spilled[2];
+  };
+  /// A hook's jump, to be continued out of line, behind the block.
   struct SlowPath {
-    std::uint8_t* patch;
-    const Hook* hook;
+    std::uint8_t* patch = nullptr;
+    const Hook* hook = nullptr;
     MemoryOperand operand;
-    int address_register;
-    bool reload[2];
-    int scratch[2];
+    Scratch scratch;
   };
   /// Accesses of several instructions that are checked together (hook_groups.cc).
   struct HookGroup {
@@ -53,19 +56,19 @@ class BlockBuilder {
     /// Registers that the addresses rest on.
     std::uint16_t registers() const {
       std::uint16_t used = 0;
-      for (unsigned w = 0; w < windows; ++w) used = static_cast<std::uint16_t>(used | window[w].first.registers());
+      for (unsigned w = 0; w < windows; ++w)
+        used = static_cast<std::uint16_t>(used | window[w].first.registers());
       return used;
     }
     bool pays() const { return accesses > looks(); }
   };
   /// The instructions of a group once more, each with its own hooks, behind the block.
   struct SlowCopy {
-    std::vector<std::uint8_t*> misses;  // jumps to it
+    std::vector<std::uint8_t*> misses{};  // jumps to it
     std::size_t begin, end;
-    std::uint64_t resume;  // in front of a last instruction that ends the block, else behind the group
+    std::uint64_t resume = 0;  // in front of a last instruction that ends the block, else behind the group
     bool flags_live;
-    bool reload[2];
-    int scratch[2];
+    Scratch scratch;
   };
   struct LinkStub {
     std::uint8_t* patch;
@@ -95,14 +98,18 @@ class BlockBuilder {
   /// All hooks of instruction n, in front of it.
   void hooks(std::size_t n);
   void hook(std::size_t n, unsigned access, std::uint64_t retry);
-  void filter_compare(int index, int tag, std::uint64_t tolerated);
+  std::uint8_t* look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
+                     const Scratch& scratch);
   void mark_used(int index);
   void always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  void continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry);
   std::uint64_t tolerated(std::size_t n, unsigned access) const;
   const Hook* hook_of_load(std::size_t n) const;
-  Hook* new_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  const Hook* new_hook(std::size_t n, unsigned access, std::uint64_t retry);
   void address_to(int reg, const MemoryOperand& m);
-  void pick_scratch(std::size_t n, std::uint16_t addresses, int (&scratch)[2], bool (&spill)[2]) const;
+  Scratch pick_scratch(std::size_t n, std::uint16_t addresses) const;
+  void spill(const Scratch& scratch);
+  void reload(const Scratch& scratch);
   void save_flags();
   void restore_flags();
   bool flags_live(std::size_t n) const { return code_block_.live_flags[n] != 0; }
@@ -112,8 +119,6 @@ class BlockBuilder {
   HookGroup group_at(std::size_t n) const;
   void group(std::size_t n, const HookGroup& g);
   void slow_copy(const SlowCopy& slow);
-  void look(const MemoryOperand& m, std::uint32_t reach, std::uint64_t tolerated, int index, int tag,
-            std::vector<std::uint8_t*>& misses);
 
   // special.cc
   void special(std::size_t n);

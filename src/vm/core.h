@@ -4,8 +4,8 @@
 // The offsets of the fields in the first part are known to the emitter and to stubs.S (checked by
 // static_assert below). Time: the clock of a core is deadline_ticks less its budget; translated code
 // only takes from the budget. A core's clock is kept in ticks, a sixteenth of a cycle, so that block costs
-// below a cycle add up. Budget and instructions are two fields of one word, so that a block accounts for both with
-// one addition.
+// below a cycle add up. Budget and instructions are two fields of one word, so that a block accounts for both
+// with one addition.
 //
 // Light path: no member function here allocates or touches host TLS.
 #pragma once
@@ -26,8 +26,8 @@ struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
-/// The budget of a core that nothing limits. A tick is at least half an instruction, so that the instructions of
-/// one budget fit their field.
+/// The budget of a core that nothing limits. A tick is at least half an instruction, so that the instructions
+/// of one budget fit their field.
 inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
 /// Core::progress: instructions since the word was last written in the low bits, the budget above them.
 inline constexpr unsigned kBudgetShift = 24;
@@ -65,7 +65,7 @@ struct alignas(64) Core {
   std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
   CpuId id;
   std::uint32_t reserved1 = 0;
-  std::uint64_t group[3] = {};  // filter entries that the running group has looked at
+  std::uint64_t group[3] = {};            // filter entries that the running group has looked at
   std::uint64_t instructions_before = 0;  // those that `progress` does not count
   std::uint64_t reserved2[3] = {};
   GuestState state;

@@ -94,9 +94,7 @@ class Emitter {
   void shift_left32(int reg, unsigned count) {
     rex(false, 0, 0, reg), byte(0xc1), byte(0xe0 + (reg & 7)), byte(count);
   }
-  void sub32_imm32(const MemoryOperand& m, std::uint32_t value) {
-    rm(false, {0x81}, 5, m, 4), word32(value);
-  }
+  void sub32_imm32(const MemoryOperand& m, std::uint32_t value) { rm(false, {0x81}, 5, m, 4), word32(value); }
   void add64_imm32(const MemoryOperand& m, std::int32_t value) {
     rm(true, {0x81}, 0, m, 4), word32(static_cast<std::uint32_t>(value));
   }

@@ -10,12 +10,12 @@ namespace elision::vm {
 
 /// A memory access of translated code, for its slow path. Read by the light path.
 struct Hook {
-  std::uint64_t retry;  // host address in front of the instruction's first hook
-  std::uint64_t done;   // host address behind this hook's check
-  std::uint64_t pc;     // the instruction
-  std::uint32_t size;   // bytes
-  std::uint8_t kind;    // machine::AccessKind
-  bool feeds_address;   // some address may rest on the loaded value
+  std::uint64_t retry;              // host address in front of the instruction's first hook
+  std::uint64_t done;               // host address behind this hook's check
+  std::uint64_t pc;                 // the instruction
+  std::uint32_t size;               // bytes
+  std::uint8_t kind;                // machine::AccessKind
+  bool feeds_address;               // some address may rest on the loaded value
   std::uint16_t address_registers;  // whose values at the block's entry the address rests on
   std::uint16_t results;            // that carry the loaded value at the end of the block
   const Hook*

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One check for the memory accesses of several instructions in a row.
 //
-// A group is a run of copied instructions whose accesses all have addresses that are known in front of the first
-// one: no base or index register changes in between, but for RSP by amounts that the code shows. Accesses that
-// differ in their displacement alone form a window of at most one line's length, which lies in one line of memory
-// or in two. The group begins with a look at the filter for each window: one for its first and one for its last
-// byte, or one for the whole if it is so short that it rarely straddles lines. If all of them hit, the
-// instructions follow without hooks. If not, the same instructions run from a second copy behind the block
-// where each has its own hooks: the order of events is the same with and without groups.
+// A group is a run of copied instructions whose accesses all have addresses that are known in front of the
+// first one: no base or index register changes in between, but for RSP by amounts that the code shows.
+// Accesses that differ in their displacement alone form a window of at most one line's length, which lies in
+// one line of memory or in two. The group begins with a look at the filter for each window: one for its first
+// and one for its last byte, or one for the whole if it is so short that it rarely straddles lines. If all of
+// them hit, the instructions follow without hooks. If not, the same instructions run from a second copy
+// behind the block where each has its own hooks: the order of events is the same with and without groups.
 //
 // Used bits are set when every look has hit, so that a group that fails leaves no trace.
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "vm/block_builder.h"
 #include "vm/core.h"
@@ -72,9 +73,7 @@ bool can_be_grouped(const Instruction& i) {
 }
 
 /// Displacements of the first and the last byte can be encoded.
-bool fits(std::int64_t begin, std::int64_t end) {
-  return begin >= INT32_MIN && end - 1 <= INT32_MAX;
-}
+bool fits(std::int64_t begin, std::int64_t end) { return begin >= INT32_MIN && end - 1 <= INT32_MAX; }
 
 bool same_registers(const MemoryOperand& a, const MemoryOperand& b) {
   return a.base == b.base && a.index == b.index && a.scale == b.scale && a.rip_relative == b.rip_relative;
@@ -146,53 +145,34 @@ BlockBuilder::HookGroup BlockBuilder::group_at(std::size_t n) const {
   return group;
 }
 
-/// A look at the filter: continues if the byte at `m`, and the `reach` bytes behind it, may be used. Leaves the
-/// entry's offset in `index`.
-void BlockBuilder::look(const MemoryOperand& m, std::uint32_t reach, std::uint64_t tolerated, int index, int tag,
-                        std::vector<std::uint8_t*>& misses) {
-  address_to(index, m);
-  if (reach > 0) {
-    out_.lea(tag, index, static_cast<std::int32_t>(reach));
-  } else {
-    out_.move(tag, index);
-  }
-  filter_compare(index, tag, tolerated);
-  misses.push_back(out_.jump_if(kNotEqual));
-}
-
 void BlockBuilder::group(std::size_t n, const HookGroup& g) {
-  SlowCopy slow{};
-  slow.begin = n;
-  slow.end = g.end;
-  slow.flags_live = flags_live(n);
+  SlowCopy slow{
+      .begin = n, .end = g.end, .flags_live = flags_live(n), .scratch = pick_scratch(n, g.registers())};
+  const int index = slow.scratch.reg[0];
   if (slow.flags_live) save_flags();
-  pick_scratch(n, g.registers(), slow.scratch, slow.reload);
-  const int index = slow.scratch[0], tag = slow.scratch[1];
-  if (slow.reload[0]) out_.store(core_field(kOffsetScratch), index);
-  if (slow.reload[1]) out_.store(core_field(kOffsetScratch + 8), tag);
-  unsigned looks_left = g.looks(), kept = 0;
-  const auto one = [&](MemoryOperand m, std::int64_t displacement, std::int64_t reach, std::uint64_t tolerated) {
-    m.displacement = displacement;
-    look(m, static_cast<std::uint32_t>(reach), tolerated, index, tag, slow.misses);
-    if (--looks_left > 0) out_.store(core_field(kOffsetGroup + 8 * static_cast<int>(kept++)), index);
+  spill(slow.scratch);
+  unsigned looks = 0;
+  const auto kept = [](unsigned look) { return core_field(kOffsetGroup + 8 * static_cast<int>(look)); };
+  const auto look_at = [&](MemoryOperand m, std::int64_t begin, std::int64_t end, std::uint64_t tolerated) {
+    m.displacement = begin;
+    slow.misses.push_back(look(m, static_cast<std::uint32_t>(end - begin), tolerated, slow.scratch));
+    if (++looks < g.looks()) out_.store(kept(looks - 1), index);
   };
-  for (unsigned w = 0; w < g.windows; ++w) {
-    const HookGroup::Window& window = g.window[w];
-    const std::int64_t first = window.first.displacement, last = window.end - 1;
+  for (const HookGroup::Window& window : std::span(g.window, g.windows)) {
+    const std::int64_t begin = window.first.displacement;
     if (window.is_short()) {
-      one(window.first, first, last - first, window.tolerated);
+      look_at(window.first, begin, window.end, window.tolerated);
     } else {
-      one(window.first, first, 0, window.tolerated);
-      one(window.first, last, 0, window.tolerated);
+      look_at(window.first, begin, begin + 1, window.tolerated);
+      look_at(window.first, window.end - 1, window.end, window.tolerated);
     }
   }
   mark_used(index);
-  for (unsigned k = 0; k < kept; ++k) {
-    out_.load(index, core_field(kOffsetGroup + 8 * static_cast<int>(k)));
+  for (unsigned look = 0; look + 1 < looks; ++look) {
+    out_.load(index, kept(look));
     mark_used(index);
   }
-  if (slow.reload[0]) out_.load(index, core_field(kOffsetScratch));
-  if (slow.reload[1]) out_.load(tag, core_field(kOffsetScratch + 8));
+  reload(slow.scratch);
   if (slow.flags_live) restore_flags();
   checked_ = true;
   for (std::size_t at = n; at < g.end; ++at) {
@@ -206,8 +186,7 @@ void BlockBuilder::group(std::size_t n, const HookGroup& g) {
 
 void BlockBuilder::slow_copy(const SlowCopy& slow) {
   for (std::uint8_t* miss : slow.misses) out_.land(miss);
-  if (slow.reload[0]) out_.load(slow.scratch[0], core_field(kOffsetScratch));
-  if (slow.reload[1]) out_.load(slow.scratch[1], core_field(kOffsetScratch + 8));
+  reload(slow.scratch);
   if (slow.flags_live) restore_flags();
   for (std::size_t at = slow.begin; at < slow.end; ++at) {
     const Instruction& i = code_block_.instructions[at];

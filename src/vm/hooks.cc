@@ -42,18 +42,29 @@ void BlockBuilder::restore_flags() {
   out_.load(kRax, core_field(kOffsetScratch + 16));
 }
 
-void BlockBuilder::pick_scratch(std::size_t n, std::uint16_t addresses, int (&scratch)[2],
-                                bool (&spill)[2]) const {
+BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t addresses) const {
+  Scratch scratch{};
   unsigned found = 0;
   const std::uint16_t live = code_block_.live_gpr[n];
   for (int pass = 0; pass < 2 && found < 2; ++pass) {
     for (int reg = 0; reg < static_cast<int>(kGprCount) && found < 2; ++reg) {
       const bool is_live = live >> reg & 1;
       if (reg == kRsp || addresses >> reg & 1 || is_live != (pass == 1)) continue;
-      scratch[found] = reg;
-      spill[found++] = is_live;
+      scratch.reg[found] = reg;
+      scratch.spilled[found++] = is_live;
     }
   }
+  return scratch;
+}
+
+void BlockBuilder::spill(const Scratch& scratch) {
+  for (int k = 0; k < 2; ++k)
+    if (scratch.spilled[k]) out_.store(core_field(kOffsetScratch + 8 * k), scratch.reg[k]);
+}
+
+void BlockBuilder::reload(const Scratch& scratch) {
+  for (int k = 0; k < 2; ++k)
+    if (scratch.spilled[k]) out_.load(scratch.reg[k], core_field(kOffsetScratch + 8 * k));
 }
 
 void BlockBuilder::address_to(int reg, const MemoryOperand& m) {
@@ -67,10 +78,9 @@ void BlockBuilder::address_to(int reg, const MemoryOperand& m) {
   if (m.segment == Segment::kFs) out_.add(reg, core_field(kOffsetFsBase));
 }
 
-/// What may be the matter with a line that an access uses without asking.
 std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
-  const std::uint64_t late = flow_[2 * n + access].feeds_address ? 0 : machine::FilterEntry::kInFlight;
-  return code_block_.instructions[n].access[access].write ? late : late | machine::FilterEntry::kNoStore;
+  return machine::FilterEntry::tolerated(code_block_.instructions[n].access[access].write,
+                                         flow_[2 * n + access].feeds_address);
 }
 
 /// The hook that notes when what instruction n loads is there.
@@ -81,10 +91,11 @@ const Hook* BlockBuilder::hook_of_load(std::size_t n) const {
   return nullptr;
 }
 
-Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry) {
+const Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry) {
   const Instruction& i = code_block_.instructions[n];
   Hook& hook = *hooks_[2 * n + access];
   hook.retry = retry;
+  hook.done = out_.address();
   hook.pc = i.pc;
   hook.size = i.access[access].size;
   hook.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
@@ -114,15 +125,20 @@ void BlockBuilder::hooks(std::size_t n) {
   if (live) restore_flags();
 }
 
-/// From an address in `index` and that of the last byte in `tag`: the entry's offset in `index`, and ZF if the
-/// access need not ask. Changes `tag`.
-void BlockBuilder::filter_compare(int index, int tag, std::uint64_t tolerated) {
+/// A look at the filter for the `size` bytes at `m`, by `scratch`: returns the jump that is taken if they may
+/// not be used without asking. Leaves the entry's offset in the first register.
+std::uint8_t* BlockBuilder::look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
+                                 const Scratch& scratch) {
+  const int index = scratch.reg[0], tag = scratch.reg[1];
+  address_to(index, m);
+  out_.lea(tag, index, static_cast<std::int32_t>(size) - 1);
   out_.shift_right32(index, kIndexShift);
   out_.and32_imm32(index, kIndexBits);
   out_.and_imm8(tag, -64);
   out_.xor_(tag, core_field(kOffsetEpoch));
   out_.xor_(tag, core_field_indexed(index, kOffsetFilter));
   out_.and_imm8(tag, static_cast<int>(~tolerated));
+  return out_.jump_if(kNotEqual);
 }
 
 void BlockBuilder::mark_used(int index) {
@@ -132,51 +148,38 @@ void BlockBuilder::mark_used(int index) {
 
 void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
   const MemoryAccess& a = code_block_.instructions[n].access[access];
-  SlowPath slow{};
-  pick_scratch(n, a.operand.registers(), slow.scratch, slow.reload);
-  const int address = slow.scratch[0];
-  const int tag = slow.scratch[1];
-  if (slow.reload[0]) out_.store(core_field(kOffsetScratch), address);
-  if (slow.reload[1]) out_.store(core_field(kOffsetScratch + 8), tag);
-  address_to(address, a.operand);
-  out_.lea(tag, address, static_cast<std::int32_t>(a.size) - 1);
-  filter_compare(address, tag, tolerated(n, access));
-  slow.patch = out_.jump_if(kNotEqual);
-  mark_used(address);
-  if (slow.reload[0]) out_.load(address, core_field(kOffsetScratch));
-  if (slow.reload[1]) out_.load(tag, core_field(kOffsetScratch + 8));
-  Hook* description = new_hook(n, access, retry);
-  description->done = out_.address();
-  slow.hook = description;
-  slow.operand = a.operand;
-  slow.address_register = address;
+  SlowPath slow{.operand = a.operand, .scratch = pick_scratch(n, a.operand.registers())};
+  spill(slow.scratch);
+  slow.patch = look(a.operand, a.size, tolerated(n, access), slow.scratch);
+  mark_used(slow.scratch.reg[0]);
+  reload(slow.scratch);
+  continue_slowly(slow, n, access, retry);
+}
+
+void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry) {
+  const MemoryOperand& m = code_block_.instructions[n].access[access].operand;
+  SlowPath slow{.operand = m, .scratch = pick_scratch(n, m.registers())};
+  slow.scratch.spilled[1] = false;  // one register is enough
+  spill(slow.scratch);
+  slow.patch = out_.jump();
+  continue_slowly(slow, n, access, retry);
+}
+
+/// `slow` comes back here.
+void BlockBuilder::continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry) {
+  slow.hook = new_hook(n, access, retry);
   slow_paths_.push_back(slow);
 }
 
 void BlockBuilder::slow_path(const SlowPath& s) {
   out_.land(s.patch);
-  address_to(s.address_register, s.operand);
-  out_.store(core_field(kOffsetHookAddress), s.address_register);
-  if (s.reload[0]) out_.load(s.scratch[0], core_field(kOffsetScratch));
-  if (s.reload[1]) out_.load(s.scratch[1], core_field(kOffsetScratch + 8));
+  address_to(s.scratch.reg[0], s.operand);
+  out_.store(core_field(kOffsetHookAddress), s.scratch.reg[0]);
+  reload(s.scratch);
   out_.store_imm64(core_field(kOffsetHook),
                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(s.hook)));
   out_.jump_through(MemoryOperand{
       .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kSlowAccess)))});
-}
-
-void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry) {
-  SlowPath slow{};
-  slow.operand = code_block_.instructions[n].access[access].operand;
-  pick_scratch(n, slow.operand.registers(), slow.scratch, slow.reload);
-  slow.reload[1] = false;
-  if (slow.reload[0]) out_.store(core_field(kOffsetScratch), slow.scratch[0]);
-  slow.patch = out_.jump();
-  Hook* description = new_hook(n, access, retry);
-  description->done = out_.address();
-  slow.hook = description;
-  slow.address_register = slow.scratch[0];
-  slow_paths_.push_back(slow);
 }
 
 }  // namespace elision::vm

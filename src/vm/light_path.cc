@@ -11,7 +11,7 @@ LightContext light_context;
 namespace {
 
 constexpr std::uint64_t kReloadVectors = 1;  // tag on the returned core: see stubs.S
-constexpr std::uint64_t kHookBytes = 64;  // from one hook of a block to the next
+constexpr std::uint64_t kHookBytes = 64;     // from one hook of a block to the next
 static_assert(sizeof(Hook) > 48 && sizeof(Hook) <= kHookBytes);
 constexpr std::uint64_t kStringStepBytes = 4096;
 constexpr std::uint64_t kStringBytesPerCycle = 32;
@@ -111,16 +111,17 @@ Core* after(Core* core, AccessStep step) {
   return let_others_run(core);
 }
 
-/// What an access tolerates whose value may become an address.
-std::uint64_t tolerated(machine::AccessKind kind) {
-  return kind == machine::AccessKind::kStore ? 0 : machine::FilterEntry::kLoadTolerates;
+/// True if the filter settles an access by the engine, or a piece of one that straddles lines.
+bool settled(Core& core, LineAddr line, machine::AccessKind kind) {
+  return kind != machine::AccessKind::kAtomic &&
+         core.filter.hit(line, machine::FilterEntry::tolerated(kind == machine::AccessKind::kStore, true));
 }
 
 bool private_line(Core& core, std::uint64_t address, machine::AccessKind kind) {
-  if (core.filter.hit(line_of(GuestAddr(address)), tolerated(kind))) return true;
+  const LineAddr line = line_of(GuestAddr(address));
+  if (settled(core, line, kind)) return true;
   Cycles ready{0};
-  machine::Request request{core.id, line_of(GuestAddr(address)), kind, core.clock(), Cycles(0),
-                           light_context.fast_path};
+  machine::Request request{core.id, line, kind, core.clock(), Cycles(0), light_context.fast_path};
   return light_context.model->private_hit(request, ready);
 }
 
@@ -155,7 +156,8 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
     const machine::Reply reply = model.access(request);
     if (reply.verdict != machine::Reply::Verdict::kWait) ordering.note_event(core, reply.performed);
     if (reply.verdict == machine::Reply::Verdict::kDone) {
-      if (reply.first_write_in_transaction && !core.undo.save(request.line)) __builtin_trap();  // beyond any L1
+      if (reply.first_write_in_transaction && !core.undo.save(request.line))
+        __builtin_trap();  // beyond any L1
       core.advance_to(reply.clock);
       if (reply.data_ready > ready) ready = reply.data_ready;
       return AccessStep::kDone;
@@ -174,8 +176,7 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready) {
-  // A piece of an access that straddles lines, or one that the engine makes.
-  if (kind != machine::AccessKind::kAtomic && core.filter.hit(line, tolerated(kind))) return AccessStep::kDone;
+  if (settled(core, line, kind)) return AccessStep::kDone;
   machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
   Cycles arrival{0};
   if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);

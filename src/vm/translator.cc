@@ -75,9 +75,10 @@ void BlockBuilder::range(const Instruction& i, int spilled) {
 
 /// Takes from the budget and counts instructions; leaves the sign of the budget in SF.
 void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
-  constexpr std::uint32_t kMostAtOnce = 127;  // of a field that begins at bit 24, in a signed 32-bit immediate
+  constexpr std::uint32_t kMostAtOnce =
+      127;  // of a field that begins at bit 24, in a signed 32-bit immediate
   constexpr unsigned kUpperHalf = 32 - kBudgetShift;
-  if (ticks > kMostAtOnce && ticks >> kUpperHalf != 0) {
+  if (ticks >> kUpperHalf != 0) {
     out_.sub32_imm32(core_field(kOffsetProgress + 4), ticks >> kUpperHalf);
     ticks &= (1u << kUpperHalf) - 1;
   }

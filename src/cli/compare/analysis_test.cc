@@ -76,9 +76,8 @@ TEST_F(Comparison, DifferencesWithinTheSpread) {
   add_times("pthread", {1.0, 1.1, 0.9});
   add_times("tatas", {0.95, 1.05, 0.85});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
-  EXPECT_EQ(
-      sentence(),
-      "Stay with pthread: no design is faster by more than the spread of the runs (up to 21.1 %).");
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no design is faster by more than the spread of the runs (up to 21.1 %).");
 }
 
 TEST_F(Comparison, ReferenceLeadsButOnlyWithinTheSpread) {

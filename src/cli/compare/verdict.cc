@@ -77,10 +77,10 @@ Verdict keep(const std::vector<Row>& rows) {
 }
 
 Verdict within_spread(const std::vector<Row>& rows) {
-  return {VerdictKind::kWithinSpread,
-          fmt::format(
-              "Stay with {}: no design is faster by more than the spread of the runs (up to {:.1f} %).",
-              kReference, 100 * widest_spread(rows))};
+  return {
+      VerdictKind::kWithinSpread,
+      fmt::format("Stay with {}: no design is faster by more than the spread of the runs (up to {:.1f} %).",
+                  kReference, 100 * widest_spread(rows))};
 }
 
 Verdict use(const Plan& plan, const std::vector<Row>& rows) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value, or why the guest's execve fails: the errno value for a guest that asked, the line for a user who did.
+// A value, or why the guest's execve fails: the errno value for a guest that asked, the line for a user who
+// did.
 #pragma once
 
 #include <string>

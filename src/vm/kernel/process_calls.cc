@@ -166,7 +166,8 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   if (const auto checked = check_program(request); !checked) return call.finish(-checked.failure().error);
   Process& process = call.process;
   const ProcessOrigin origin{process.ids.root_host_pid(),
-                             process.start_time + process.services.now(call.thread()), call.self.blocked.bits};
+                             process.start_time + process.services.now(call.thread()),
+                             call.self.blocked.bits};
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   if (process.inside_vfork == nullptr) process.services.write_statistics(0);

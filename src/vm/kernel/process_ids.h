@@ -15,7 +15,8 @@ inline constexpr int kRootPid = 4242;
 struct ProcessOrigin {
   int root_host_pid = 0;  // host number of the first process; 0: this is it
   Nanoseconds start_time = 0;
-  /// Signals that the program before this one blocked. The host's mask does not tell: it is full across execve.
+  /// Signals that the program before this one blocked. The host's mask does not tell: it is full across
+  /// execve.
   std::uint64_t blocked_signals = 0;
 };
 
