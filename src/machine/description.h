@@ -57,13 +57,33 @@ struct Description {
     std::uint32_t store_buffer_entries = 0;
     std::uint32_t outstanding_stores = 0;  // requests for ownership in flight at once
     std::uint32_t branch_misprediction_cycles = 0;
+    std::uint32_t sibling_issue_percent =
+        0;  // of the issue width that a hardware thread has while its sibling runs
   } core;
 
   CacheDescription l1d, l1i, l2, l3;
   std::uint32_t l3_slices = 0;
   bool l3_inclusive = true;
 
+  /// Entries and ways of what translates addresses: 4 KB pages unless the program asked for huge ones.
+  struct {
+    std::uint32_t data_entries = 0, data_ways = 0;
+    std::uint32_t huge_entries = 0, huge_ways = 0;  // data, pages of 2 MB
+    std::uint32_t code_entries = 0, code_ways = 0;
+    std::uint32_t shared_entries = 0, shared_ways = 0;  // second level, for all
+    std::uint32_t shared_latency_cycles = 0;            // added by a hit in the second level
+    std::uint32_t walk_cycles = 0;                      // added by a miss in both
+  } tlb;
+
+  /// Which prefetchers there are.
+  struct {
+    bool next_line = false;      // into L1: the line after one that was missed, if the one before it is there
+    bool stride = false;         // into L1: by the address of the load instruction
+    bool adjacent_line = false;  // into L2: the other line of an aligned pair
+  } prefetch;
+
   std::uint32_t memory_latency_cycles = 0;
+  std::uint32_t hop_cycles = 0;  // added to whatever crosses from one socket to another
 
   struct {
     std::uint32_t dirty_transfer_cycles = 0;  // load of a line that another core has modified
@@ -101,6 +121,8 @@ struct Description {
     std::uint32_t abort_cycles = 0;
     std::uint32_t nesting_limit = 0;
     std::uint32_t spurious_aborts_per_million = 0;
+    std::uint32_t read_filter_log2 =
+        0;  // bits of the filter of read lines that left L1; 0: without false positives
     bool vzeroupper_aborts = false;
     AbortedLines aborted_lines = AbortedLines::kKept;
   } transactions;

@@ -53,23 +53,38 @@ const Field kFields[] = {
     ELISION_NUMBER("cpuid.stepping", cpuid.stepping, 0, 15),
     ELISION_TEXT("cpuid.brand", cpuid.brand),
     ELISION_NUMBER("clock.frequency_mhz", frequency_mhz, 100, 10'000),
-    ELISION_NUMBER("topology.sockets", topology.sockets, 1, 1),
+    ELISION_NUMBER("topology.sockets", topology.sockets, 1, 8),
     ELISION_NUMBER("topology.cores", topology.cores, 1, kMaxCpus),
     ELISION_NUMBER("topology.threads_per_core", topology.threads_per_core, 1, 2),
     ELISION_NUMBER("core.issue_width", core.issue_width, 1, 16),
     ELISION_NUMBER("core.reorder_buffer_uops", core.reorder_buffer_uops, 1, 4096),
-    ELISION_NUMBER("core.load_buffer_entries", core.load_buffer_entries, 1, 128),
+    ELISION_NUMBER("core.load_buffer_entries", core.load_buffer_entries, 1, 256),
     ELISION_NUMBER("core.fill_buffers", core.fill_buffers, 1, 64),
     ELISION_NUMBER("core.store_buffer_entries", core.store_buffer_entries, 1, 128),
     ELISION_NUMBER("core.outstanding_stores", core.outstanding_stores, 1, 64),
     ELISION_NUMBER("core.branch_misprediction_cycles", core.branch_misprediction_cycles, 0, 1000),
+    ELISION_NUMBER("core.sibling_issue_percent", core.sibling_issue_percent, 1, 100),
     ELISION_CACHE("l1d", l1d, 16),
     ELISION_CACHE("l1i", l1i, 16),
     ELISION_CACHE("l2", l2, 16),
     ELISION_CACHE("l3", l3, 24),
     ELISION_NUMBER("l3.slices", l3_slices, 1, 128),
     ELISION_FLAG("l3.inclusive", l3_inclusive),
+    ELISION_NUMBER("tlb.data_entries", tlb.data_entries, 1, 16384),
+    ELISION_NUMBER("tlb.data_ways", tlb.data_ways, 1, 16),
+    ELISION_NUMBER("tlb.huge_entries", tlb.huge_entries, 1, 16384),
+    ELISION_NUMBER("tlb.huge_ways", tlb.huge_ways, 1, 16),
+    ELISION_NUMBER("tlb.code_entries", tlb.code_entries, 1, 16384),
+    ELISION_NUMBER("tlb.code_ways", tlb.code_ways, 1, 16),
+    ELISION_NUMBER("tlb.shared_entries", tlb.shared_entries, 1, 16384),
+    ELISION_NUMBER("tlb.shared_ways", tlb.shared_ways, 1, 16),
+    ELISION_NUMBER("tlb.shared_latency_cycles", tlb.shared_latency_cycles, 0, 1000),
+    ELISION_NUMBER("tlb.walk_cycles", tlb.walk_cycles, 0, 10'000),
+    ELISION_FLAG("prefetch.next_line", prefetch.next_line),
+    ELISION_FLAG("prefetch.stride", prefetch.stride),
+    ELISION_FLAG("prefetch.adjacent_line", prefetch.adjacent_line),
     ELISION_NUMBER("memory.latency_cycles", memory_latency_cycles, 1, 100'000),
+    ELISION_NUMBER("numa.hop_cycles", hop_cycles, 0, 100'000),
     ELISION_NUMBER("coherence.dirty_transfer_cycles", coherence.dirty_transfer_cycles, 1, 100'000),
     ELISION_NUMBER("coherence.clean_transfer_cycles", coherence.clean_transfer_cycles, 1, 100'000),
     ELISION_NUMBER("coherence.upgrade_cycles", coherence.upgrade_cycles, 1, 100'000),
@@ -94,6 +109,7 @@ const Field kFields[] = {
     ELISION_NUMBER("transactions.nesting_limit", transactions.nesting_limit, 1, 255),
     ELISION_NUMBER("transactions.spurious_aborts_per_million", transactions.spurious_aborts_per_million, 0,
                    1'000'000),
+    ELISION_NUMBER("transactions.read_filter_log2", transactions.read_filter_log2, 0, 20),
     ELISION_FLAG("transactions.vzeroupper_aborts", transactions.vzeroupper_aborts),
     ELISION_CHOICE("transactions.aborted_lines", transactions.aborted_lines, kAbortedLinesWords),
     ELISION_CHOICE("always_abort.abort_on_read_eviction", always_abort.abort_on_read_eviction,
@@ -109,9 +125,11 @@ const Field kFields[] = {
 #undef ELISION_CACHE
 
 /// True if the cache has a whole number of sets and that number is a power of two.
+bool indexable(std::uint32_t entries, std::uint32_t ways) {
+  return entries % ways == 0 && std::has_single_bit(entries / ways);
+}
 bool indexable(const CacheDescription& cache, std::uint32_t slices) {
-  const std::uint32_t lines_per_set = cache.ways * slices;
-  return cache.lines() % lines_per_set == 0 && std::has_single_bit(cache.lines() / lines_per_set);
+  return indexable(cache.lines(), cache.ways * slices);
 }
 
 }  // namespace
@@ -125,13 +143,21 @@ const char* inconsistency(const Description& d) {
   if (!indexable(d.l1i, 1)) return "l1i.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l2, 1)) return "l2.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l3, d.l3_slices)) return "l3.slices: the number of sets in a slice is not a power of two";
-  if (!d.l3_inclusive) return "l3.inclusive: only inclusive last-level caches are modelled";
+  if (!indexable(d.tlb.data_entries, d.tlb.data_ways))
+    return "tlb.data_entries: the number of sets is not a power of two";
+  if (!indexable(d.tlb.huge_entries, d.tlb.huge_ways))
+    return "tlb.huge_entries: the number of sets is not a power of two";
+  if (!indexable(d.tlb.code_entries, d.tlb.code_ways))
+    return "tlb.code_entries: the number of sets is not a power of two";
+  if (!indexable(d.tlb.shared_entries, d.tlb.shared_ways))
+    return "tlb.shared_entries: the number of sets is not a power of two";
   if (d.l1d.latency_cycles > d.l2.latency_cycles) return "l2.latency_cycles: below that of l1d";
   if (d.l2.latency_cycles > d.l3.latency_cycles) return "l3.latency_cycles: below that of l2";
   if (d.l3.latency_cycles > d.memory_latency_cycles) return "memory.latency_cycles: below that of l3";
   if (d.cpus() > kMaxCpus) return "topology.cores: more than 128 CPUs";
   const std::uint64_t private_lines = std::uint64_t{d.l1d.lines() + d.l2.lines()} * d.total_cores();
-  if (private_lines > d.l3.lines()) return "l3.size_kb: an inclusive L3 cannot be smaller than all L1 and L2";
+  if (d.l3_inclusive && private_lines > d.l3.lines())
+    return "l3.size_kb: an inclusive L3 cannot be smaller than all L1 and L2";
   return nullptr;
 }
 
