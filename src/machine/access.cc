@@ -19,6 +19,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   FilterEntry& entry = one.filter->at(request.line);
   const std::uint64_t restrictions = one.filter->restrictions(request.line);
   PrivateCache& l1 = one.home->l1;
+  if (!one.home->tlb.has(request.line, huge_pages)) return false;
   const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
   request.l1_slot = slot;
   if (slot == kNoSlot) return false;
@@ -60,6 +61,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   fast_path::remember(*one.filter, one.home->l1, request.line, slot,
                       (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0),
                       state.arrival);
+  one.home->tlb.note_open(one.home->l1.set_of(request.line));
 }
 
 Reply Model::Impl::access(Request request) {
@@ -68,6 +70,9 @@ Reply Model::Impl::access(Request request) {
     if (until >= request.first_until.value) return wait_until(until);
     request.now = Cycles(until);
   }
+
+  if (const Cycles translated = translate(request, one); translated > request.address_ready)
+    request.address_ready = translated;
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = *one.home;

@@ -68,6 +68,8 @@ class PrivateCache {
   std::uint32_t slots() const { return sets() << kWayBits; }
   std::uint32_t set_of(LineAddr line) const { return static_cast<std::uint32_t>(line.value) & set_mask_; }
 
+  std::uint32_t slot(std::uint32_t set, std::uint32_t way) const { return set << kWayBits | way; }
+
   /// The slot that holds `line`, or kNoSlot.
   std::uint32_t find(LineAddr line) const {
     const std::uint32_t set = set_of(line);

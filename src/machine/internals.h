@@ -2,6 +2,7 @@
 // What the model is made of; for its own .cc files and nobody else.
 //
 //   model.cc         construction, time (drain, settle)
+//   translation.cc   what an access waits for that needs a translation; huge pages
 //   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
 //   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   private_caches.cc  how lines enter and leave L1 and L2
@@ -17,6 +18,7 @@
 #include "machine/model.h"
 #include "machine/overlap.h"
 #include "machine/store_buffer.h"
+#include "machine/tlb.h"
 
 namespace elision::machine {
 
@@ -35,6 +37,7 @@ struct Cpu;
 
 struct Core {
   PrivateCache l1, l2;
+  Tlb tlb;
   Cpu* thread[kMaxThreadsPerCore];  // the hardware threads in use
   unsigned threads;
 };
@@ -50,6 +53,10 @@ struct alignas(64) Cpu {
   CpuCounts counts{};
   Overlap overlap;
   StoreBuffer stores;
+  // The page that was translated last, and when that was done: an access that has to come back finds it
+  // translated, but still has to wait.
+  std::uint64_t walked_page = 0;
+  std::uint64_t walk_ready = 0;
 
   /// A flag of cache.h as it stands for this hardware thread.
   std::uint16_t mine(std::uint16_t flag) const { return static_cast<std::uint16_t>(flag << thread); }
@@ -63,6 +70,9 @@ struct Model::Impl {
   bool private_hit(Request& request, Cycles& data_ready);
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
   Reply access(Request request);
+  Cycles translate(const Request& request, Cpu& cpu);
+  void close(Core& core, const Tlb::Closed& closed);
+  void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
@@ -152,6 +162,8 @@ struct Model::Impl {
   unsigned cpu_count;
   Directory directory;
   Random random;
+
+  HugePages huge_pages;
 
   Description description;
   Arena arena;

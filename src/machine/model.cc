@@ -11,7 +11,7 @@ namespace {
 
 /// Room for everything at its largest; what is not used is not touched.
 std::size_t bytes_needed(const Description& d, unsigned cpus) {
-  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + sizeof(Core);
+  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + Tlb::bytes(d) + sizeof(Core);
   const std::size_t per_cpu = sizeof(Cpu) + d.l3.lines() * sizeof(std::uint32_t) + kLineBytes;
   return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + 65536;
 }
@@ -32,6 +32,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
   for (unsigned i = 0; i < core_count; ++i) {
     core[i].l1.place(arena, d.l1d);
     core[i].l2.place(arena, d.l2);
+    core[i].tlb.place(arena, d);
   }
   for (unsigned i = 0; i < cpus; ++i) {
     Cpu& one = *new (&cpu[i]) Cpu;
@@ -106,6 +107,10 @@ bool Model::always_abort(CpuId cpu) const {
 }
 
 Cycles Model::abort_cost() const { return impl_->abort_cost(); }
+
+void Model::set_huge_pages(GuestAddr begin, GuestAddr end, bool huge) {
+  impl_->set_huge_pages(begin, end, huge);
+}
 
 const CpuCounts& Model::counts(CpuId cpu) const { return impl_->cpu[cpu.value].counts; }
 

@@ -96,6 +96,7 @@ struct CpuCounts {
   std::uint64_t begins, commits;
   std::uint64_t aborts[static_cast<unsigned>(AbortCause::kCount)];
   std::uint64_t always_abort_begins;
+  std::uint64_t tlb_misses, page_walks;
   std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
 };
 
@@ -145,6 +146,9 @@ class Model {
 
   /// The clock of a victim after on_abort at `now`: now + the cost of an abort.
   Cycles abort_cost() const;
+
+  /// From now on the program has pages of 2 MB in [begin, end), as far as they fit; or, with `huge` false, of 4 KB.
+  void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
 
   const CpuCounts& counts(CpuId cpu) const;
   /// Checks every invariant (inclusion, single writer, filter agrees with L1); for tests. Returns null or

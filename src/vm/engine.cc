@@ -263,6 +263,10 @@ void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
   if (cache_.covers(begin, end)) flush_code();
 }
 
+void Engine::set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) {
+  model_->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
+}
+
 void Engine::handle_exit(Core& core) {
   Exit* exit = core.exit;
   if (exit->reason == ExitReason::kPending) exit = &core.deferred;

@@ -83,6 +83,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void call_at(Nanoseconds at, std::function<void()> what) override;
   void memory_changes() override;
   void forget_code(std::uint64_t begin, std::uint64_t end) override;
+  void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override;
   void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
   [[noreturn]] void run_vfork_child(Thread& child_thread) override;

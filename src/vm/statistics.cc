@@ -44,6 +44,8 @@ ordered_json counts_of(const machine::CpuCounts& c) {
             {"cache_to_cache", c.cache_to_cache},
             {"upgrades", c.upgrades},
             {"invalidations_received", c.invalidations_received},
+            {"tlb_misses", c.tlb_misses},
+            {"page_walks", c.page_walks},
             {"store_buffer_stall_cycles", c.store_buffer_stall_cycles},
             {"reorder_buffer_stall_cycles", c.reorder_buffer_stall_cycles}}}};
 }
