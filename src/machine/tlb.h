@@ -130,6 +130,7 @@ class Tlb {
     shared_.place(arena, d.tlb.shared_entries, d.tlb.shared_ways);
     shared_cycles_ = d.tlb.shared_latency_cycles;
     walk_cycles_ = d.tlb.walk_cycles;
+    recent_page_ = kNoPage;
   }
 
   /// True if the data page of `line` is translated; note_open() then means that line.
@@ -177,7 +178,7 @@ class Tlb {
   void forget_data() {
     pages_.level.clear();
     huge_.level.clear();
-    recent_page_ = ~std::uint64_t{0};
+    recent_page_ = kNoPage;
   }
   /// The line that has() or fill() was called for last, in L1 set `set`, is open to the filter.
   void note_open(std::uint32_t set) { *recent_opened_ |= std::uint64_t{1} << (set % 64); }
@@ -207,11 +208,13 @@ class Tlb {
     return shared_cycles_ + walk_cycles_;
   }
 
-  std::uint64_t recent_page_ = ~std::uint64_t{0};
-  std::uint64_t* recent_opened_ = nullptr;
+  static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
+
+  std::uint64_t recent_page_;  // has() needs no search for it
+  std::uint64_t* recent_opened_;
   First pages_, huge_;
   TlbLevel code_, shared_;
-  std::uint32_t shared_cycles_ = 0, walk_cycles_ = 0;
+  std::uint32_t shared_cycles_, walk_cycles_;
 };
 
 }  // namespace elision::machine
