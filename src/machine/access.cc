@@ -26,6 +26,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
   WayState& state = l1.state(slot);
   if (!(state.flags & one.mine(store ? kWritable : kReadable))) return false;
+  if (state.flags & kPrefetched) return false;  // its first use may make others be fetched
   if (one.transaction.active) {
     const std::uint16_t sets = one.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
     if (!(state.flags & sets)) return false;
@@ -126,7 +127,11 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   if (request.address_ready > request.now) {
     ready = std::max(ready, request.address_ready.value + description.l1d.latency_cycles);
   }
-  return complete(request, one, slot, kNoSlot, ready);
+  const bool prefetched = state.flags & kPrefetched;
+  state.flags = static_cast<std::uint16_t>(state.flags & ~kPrefetched);
+  const Reply reply = complete(request, one, slot, kNoSlot, ready);
+  if (prefetched && request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
+  return reply;
 }
 
 [[gnu::always_inline]] inline Reply Model::Impl::hit_l2(const Request& request, Cpu& one,
@@ -146,7 +151,9 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
   const WayState moved{ready, old.flags, old.hot_until};
   home.l1.put(slot, request.line, moved.with_flags(old.flags & (kPermissions | kDirty)));
-  return complete(request, one, slot, kNoSlot, ready);
+  const Reply reply = complete(request, one, slot, kNoSlot, ready);
+  if (request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
+  return reply;
 }
 
 /// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.

@@ -5,6 +5,7 @@
 //   translation.cc   what an access waits for that needs a translation; huge pages
 //   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
 //   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
+//   prefetching.cc   lines that come before they are asked for
 //   private_caches.cc  how lines enter and leave L1 and L2
 //   transactions.cc  begin, commit, abort, membership in read and write sets
 //   invariants.cc    the check for tests
@@ -16,7 +17,9 @@
 #include "machine/directory.h"
 #include "machine/fast_path.h"
 #include "machine/model.h"
+#include "machine/numa.h"
 #include "machine/overlap.h"
+#include "machine/prefetcher.h"
 #include "machine/store_buffer.h"
 #include "machine/tlb.h"
 
@@ -47,6 +50,7 @@ struct Core {
 struct alignas(64) Cpu {
   unsigned id = 0;
   unsigned thread = 0;  // of the core
+  unsigned socket = 0;
   Core* home = nullptr;
   Filter* filter = nullptr;
   Transaction transaction;
@@ -57,6 +61,7 @@ struct alignas(64) Cpu {
   // translated, but still has to wait.
   std::uint64_t walked_page = 0;
   std::uint64_t walk_ready = 0;
+  StridePrefetcher strides;
 
   /// A flag of cache.h as it stands for this hardware thread.
   std::uint16_t mine(std::uint16_t flag) const { return static_cast<std::uint16_t>(flag << thread); }
@@ -99,9 +104,22 @@ struct Model::Impl {
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
   bool invalidate(Cpu& holder, LineAddr line, bool& dirty);
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);
+  std::uint32_t replace_entry(LineAddr line, std::uint32_t entry);
+  std::uint64_t fetch_cycles(const Cpu& cpu, LineAddr line, std::uint32_t entry, bool in_l3);
+  std::uint64_t crossing_cycles(const Cpu& a, const Cpu& b) const {
+    return a.socket == b.socket ? 0 : description.hop_cycles;
+  }
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
 
+  // --- prefetching.cc ---
+  void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
+  void fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, bool into_l1);
+  void raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
+  bool may_share_early(const Cpu& cpu, std::uint32_t entry, std::uint64_t now);
+  std::uint32_t room_in_l1_without_loss(Cpu& cpu, LineAddr line);
+
   // --- private_caches.cc ---
+  std::uint32_t l1_victim(Core& core, LineAddr line);
   std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
   bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
   void evict_from_l1(Core& core, std::uint32_t slot);
@@ -162,6 +180,7 @@ struct Model::Impl {
   unsigned cpu_count;
   Directory directory;
   Random random;
+  Numa numa;
 
   HugePages huge_pages;
 

@@ -123,6 +123,7 @@ const char* Model::Impl::check_filters() const {
       const bool write = !(entry.tag & FilterEntry::kNoStore);
       const std::uint16_t flags = l1.state(entry.l1_slot).flags;
       if (!(flags & one.mine(write ? kWritable : kReadable))) return "a filter entry promises too much";
+      if (flags & kPrefetched) return "a filter entry hides the first use of a prefetched line";
       if (write && !(flags & kDirty)) return "a filter entry would hide the first store to a line";
       const std::uint64_t epoch = (entry.tag ^ start_of(line).value) & ~((std::uint64_t{1} << 48) - 1);
       if (one.transaction.active && epoch == current) {

@@ -11,9 +11,11 @@ namespace {
 
 /// Room for everything at its largest; what is not used is not touched.
 std::size_t bytes_needed(const Description& d, unsigned cpus) {
-  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + Tlb::bytes(d) + sizeof(Core);
-  const std::size_t per_cpu = sizeof(Cpu) + d.l3.lines() * sizeof(std::uint32_t) + kLineBytes;
-  return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + 65536;
+  const std::size_t per_core =
+      PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + Tlb::bytes(d) + sizeof(Core);
+  const std::size_t per_cpu = sizeof(Cpu) + Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
+  return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + Numa::bytes(d) +
+         65536;
 }
 
 }  // namespace
@@ -29,6 +31,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
   cpu = arena.take<Cpu>(cpus);
   core = arena.take<Core>(core_count);
   directory.place(arena, d);
+  numa.place(arena, d);
   for (unsigned i = 0; i < core_count; ++i) {
     core[i].l1.place(arena, d.l1d);
     core[i].l2.place(arena, d.l2);
@@ -38,12 +41,13 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
     Cpu& one = *new (&cpu[i]) Cpu;
     one.id = i;
     one.thread = d.thread_of(i);
+    one.socket = d.socket_of(i);
     one.filter = filters[i];
     one.home = &core[d.core_of(i)];
     one.home->thread[one.home->threads++] = &one;
     one.overlap.configure(d);
     one.stores.configure(d);
-    one.transaction.lines = arena.take<std::uint32_t>(d.l3.lines());
+    one.transaction.lines = arena.take<std::uint32_t>(Directory::lines(d));
   }
 }
 

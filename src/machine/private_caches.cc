@@ -5,17 +5,22 @@
 
 namespace elision::machine {
 
+/// Where `line` goes in L1; the slot may still hold another line. What filters noted counts as use.
+[[gnu::always_inline]] inline std::uint32_t Model::Impl::l1_victim(Core& home, LineAddr line) {
+  return home.l1.choose_victim(home.l1.set_of(line), [&](std::uint32_t examined) {
+    const LineAddr old = home.l1.line(examined);
+    bool used = false;
+    for_each_thread(home,
+                    [&](Cpu& sibling) { used |= fast_path::take_used(sibling.filter->at(old), examined); });
+    return used;
+  });
+}
+
 /// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the
 /// requester's own transaction has written: nothing has changed then but the clock hand.
 [[gnu::always_inline]] inline std::uint32_t Model::Impl::make_room_in_l1(const Request& request, Cpu& one) {
   Core& home = *one.home;
-  const std::uint32_t slot = home.l1.choose_victim(home.l1.set_of(request.line), [&](std::uint32_t examined) {
-    const LineAddr line = home.l1.line(examined);
-    bool used = false;
-    for_each_thread(home,
-                    [&](Cpu& sibling) { used |= fast_path::take_used(sibling.filter->at(line), examined); });
-    return used;
-  });
+  const std::uint32_t slot = l1_victim(home, request.line);
   if (home.l1.empty(slot)) return slot;
   if (home.l1.state(slot).flags & kTransactional) {
     if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;

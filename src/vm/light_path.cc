@@ -175,9 +175,10 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 }  // namespace
 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
-                       Cycles& ready) {
+                       Cycles& ready, std::uint64_t instruction) {
   if (settled(core, line, kind)) return AccessStep::kDone;
-  machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
+  machine::Request request{core.id,    line, kind, core.clock(), address_ready, light_context.fast_path,
+                           instruction};
   Cycles arrival{0};
   if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);
   if (arrival > ready) ready = arrival;
@@ -185,10 +186,10 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
 }
 
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
-                        Cycles address_ready, Cycles& ready) {
+                        Cycles address_ready, Cycles& ready, std::uint64_t instruction) {
   const std::uint64_t last = (address + size - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
-    const AccessStep step = access_line(core, LineAddr(line), kind, address_ready, ready);
+    const AccessStep step = access_line(core, LineAddr(line), kind, address_ready, ready, instruction);
     if (step != AccessStep::kDone) return step;
   }
   return AccessStep::kDone;
@@ -225,7 +226,7 @@ Core* elision_slow_access(Core* core) {
   elision::Cycles ready{0};
   const AccessStep step =
       access_range(*core, core->hook_address, hook.size, static_cast<elision::machine::AccessKind>(hook.kind),
-                   address_ready(*core, hook), ready);
+                   address_ready(*core, hook), ready, hook.pc);
   if (step != AccessStep::kDone) return after(core, step);
   if (ready.value != 0) note_miss(*core, hook, ready);
   core->resume = hook.done;

@@ -46,6 +46,7 @@ ordered_json counts_of(const machine::CpuCounts& c) {
             {"invalidations_received", c.invalidations_received},
             {"tlb_misses", c.tlb_misses},
             {"page_walks", c.page_walks},
+            {"prefetches", c.prefetches},
             {"store_buffer_stall_cycles", c.store_buffer_stall_cycles},
             {"reorder_buffer_stall_cycles", c.reorder_buffer_stall_cycles}}}};
 }
