@@ -29,6 +29,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   } else {
     entry = allocate_entry(request, one);
   }
+  if (!load && !read_filters_in_use.empty()) resolve_false_conflicts(request);
   // All of the above may have taken own copies together with a sibling's.
   std::uint32_t slot = if_still_there(home.l1, l1_slot, request.line);
   const bool in_l1 = slot != kNoSlot;
@@ -136,6 +137,17 @@ void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry)
     } else {
       leave_sets(cpu[victim], *marks);
     }
+  }
+}
+
+/// Aborts every other transaction whose filter takes the line that is to be written for one that it has read.
+void Model::Impl::resolve_false_conflicts(const Request& request) {
+  for (CpuMask others = read_filters_in_use.without(request.cpu.value); !others.empty();) {
+    Cpu& victim = cpu[others.first()];
+    others.clear(victim.id);
+    if (!conflicts_end(victim) || !victim.transaction.read_filter.may_have(request.line)) continue;
+    ++victim.counts.false_conflicts;
+    abort_other(victim, AbortCause::kConflict, request.line, request.cpu, request.now);
   }
 }
 

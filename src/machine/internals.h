@@ -20,6 +20,7 @@
 #include "machine/numa.h"
 #include "machine/overlap.h"
 #include "machine/prefetcher.h"
+#include "machine/read_filter.h"
 #include "machine/store_buffer.h"
 #include "machine/tlb.h"
 
@@ -34,6 +35,7 @@ struct Transaction {
   StoreBuffer::Mark stores{};
   std::uint32_t* lines = nullptr;  // indices of the marks it is in, each once
   std::uint32_t line_count = 0;
+  ReadFilter read_filter;
 };
 
 struct Cpu;
@@ -98,6 +100,7 @@ struct Model::Impl {
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
+  void resolve_false_conflicts(const Request& request);
   Movement share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
   Movement own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
                bool local, std::uint32_t slot, std::uint32_t l2_slot);
@@ -123,6 +126,7 @@ struct Model::Impl {
   std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
   bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
   void evict_from_l1(Core& core, std::uint32_t slot);
+  void note_read_lines(Core& core, LineAddr line, std::uint16_t flags);
   void write_back_to_l2(Core& core, LineAddr line, const WayState& state);
   std::uint32_t insert_into_l2(Core& core, LineAddr line, WayState state);
   void forget_in_filters(Core& core, LineAddr line, std::uint32_t slot);
@@ -183,6 +187,7 @@ struct Model::Impl {
   Numa numa;
 
   HugePages huge_pages;
+  CpuMask read_filters_in_use;
 
   Description description;
   Arena arena;

@@ -13,7 +13,8 @@ namespace {
 std::size_t bytes_needed(const Description& d, unsigned cpus) {
   const std::size_t per_core =
       PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + Tlb::bytes(d) + sizeof(Core);
-  const std::size_t per_cpu = sizeof(Cpu) + Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
+  const std::size_t per_cpu = sizeof(Cpu) + ReadFilter::bytes(d.transactions.read_filter_log2) +
+                              Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
   return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + Numa::bytes(d) +
          65536;
 }
@@ -47,6 +48,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
     one.home->thread[one.home->threads++] = &one;
     one.overlap.configure(d);
     one.stores.configure(d);
+    one.transaction.read_filter.place(arena, d.transactions.read_filter_log2);
     one.transaction.lines = arena.take<std::uint32_t>(Directory::lines(d));
   }
 }

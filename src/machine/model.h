@@ -97,6 +97,7 @@ struct CpuCounts {
   std::uint64_t begins, commits;
   std::uint64_t aborts[static_cast<unsigned>(AbortCause::kCount)];
   std::uint64_t always_abort_begins;
+  std::uint64_t false_conflicts;  // among the aborts by conflict: the line only looked like one that was read
   std::uint64_t tlb_misses, page_walks, prefetches;
   std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
 };

@@ -54,8 +54,18 @@ bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, s
   const LineAddr line = home.l1.line(slot);
   const WayState& state = home.l1.state(slot);
   forget_in_filters(home, line, slot);
+  if (state.flags & kTransactional) note_read_lines(home, line, state.flags);
   if (state.flags & kDirty) write_back_to_l2(home, line, state);
   home.l1.remove(slot);
+}
+
+/// Transactions that have read the line, and go on without its L1 copy, keep it in their filters.
+void Model::Impl::note_read_lines(Core& home, LineAddr line, std::uint16_t flags) {
+  for_each_thread(home, [&](Cpu& one) {
+    if (!one.transaction.active || !(flags & one.mine(kTransactionRead))) return;
+    one.transaction.read_filter.add(line);
+    if (!one.transaction.read_filter.empty()) read_filters_in_use.set(one.id);
+  });
 }
 
 void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {

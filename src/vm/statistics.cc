@@ -33,6 +33,7 @@ ordered_json counts_of(const machine::CpuCounts& c) {
   return {{"begins", c.begins},
           {"commits", c.commits},
           {"always_abort_begins", c.always_abort_begins},
+          {"false_conflicts", c.false_conflicts},
           {"aborts", aborts},
           {"cache",
            {{"loads_slow", c.loads_slow},
