@@ -93,6 +93,16 @@ struct alignas(64) Core {
   };
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
+  /// Two threads of a core share what it can issue in a cycle. While the sibling runs, work since the last
+  /// account takes no less than its instructions do at the share of one; what the CPU waited meanwhile counts
+  /// for both.
+  struct Sharing {
+    Core* sibling = nullptr;  // null: this machine has one thread a core, or the other is not in use
+    bool active = false;      // both run
+    std::uint64_t ticks_per_256_instructions;  // at a thread's share
+    std::uint64_t since_ticks = 0;
+    std::uint64_t since_instructions = 0;
+  } sharing;
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
   bool always_abort() const { return (in_transaction & 2) != 0; }
@@ -127,7 +137,24 @@ struct alignas(64) Core {
     const std::uint64_t ticks = cycles.value << kTickShift;
     if (ticks > clock_ticks()) set_time(ticks, deadline_ticks);
   }
-  void rewind_to(Cycles cycles) { set_time(cycles.value << kTickShift, deadline_ticks); }
+  void rewind_to(Cycles cycles) {
+    set_time(cycles.value << kTickShift, deadline_ticks);
+    restart_account();
+  }
+  void restart_account() {
+    sharing.since_ticks = clock_ticks();
+    sharing.since_instructions = instructions();
+  }
+  /// Settles what sharing the core has cost since the last time. Only at events that the fast path does not
+  /// swallow.
+  void account_for_sibling() {
+    if (!sharing.active) return;
+    const std::uint64_t spent = clock_ticks() - sharing.since_ticks;
+    const std::uint64_t needed =
+        (instructions() - sharing.since_instructions) * sharing.ticks_per_256_instructions / 256;
+    if (needed > spent) set_time(clock_ticks() + needed - spent, deadline_ticks);
+    restart_account();
+  }
 };
 
 /// Offsets for the emitter and for stubs.S, which repeats them.

@@ -75,6 +75,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
     cores_.push_back(new_core(i));
     filters.push_back(&cores_.back()->filter);
   }
+  pair_siblings();
   model_ = std::make_unique<machine::Model>(machine_, cpus, options.seed, filters.data(), *this);
   light_context.model = model_.get();
   light_context.ordering = &ordering_;
@@ -84,6 +85,19 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
 }
 
 Engine::~Engine() = default;
+
+void Engine::pair_siblings() {
+  constexpr std::uint64_t kBatch = 256, kPercent = 100;
+  const unsigned apart = machine_.total_cores();
+  for (Core* core : cores_) {
+    core->sharing.ticks_per_256_instructions =
+        kBatch * kTicksPerCycle * kPercent /
+        (machine_.core.issue_width * machine_.core.sibling_issue_percent);
+    const unsigned cpu = core->id.value;
+    const unsigned other = cpu < apart ? cpu + apart : cpu - apart;
+    if (other < cores_.size()) core->sharing.sibling = cores_[other];
+  }
+}
 
 void Engine::install_stubs() {
   auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
@@ -200,6 +214,7 @@ void Engine::cancel_deadline(EngineThread& thread) {
 /// Ordered exits take place only when the core is the earliest; until then the core waits in the heap
 /// and leaves again through the pending stub.
 bool Engine::must_wait(Core& core, Exit& exit) {
+  core.account_for_sibling();
   if (ordering_.is_first(core)) {
     ordering_.note_event(core);
     return false;
@@ -387,6 +402,7 @@ void Engine::run_vfork_child(Thread& child_thread) {
 void Engine::keep_only(Thread& survivor) {
   EngineThread& thread = of(survivor);
   for (Core* core : cores_) {
+    core->sharing.active = false;
     if (core->thread == &survivor) continue;
     if (core->in_transaction) {  // the fork copied memory in mid-transaction
       model_->abort(core->id, core->clock(), machine::AbortCause::kInterrupt);

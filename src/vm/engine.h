@@ -142,6 +142,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void deliver_signals(Core& core);
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;
+  void pair_siblings();
+  void share_core(Core& core, bool runs);
   void first_interrupt_after(Core& core);
 
   Options options_;

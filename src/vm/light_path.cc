@@ -150,6 +150,8 @@ namespace {
 AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) {
   machine::Model& model = *light_context.model;
   Ordering& ordering = *light_context.ordering;
+  core.account_for_sibling();
+  if (core.clock() > request.now) request.now = core.clock();
   for (;;) {
     if (!ordering.is_first(core)) return AccessStep::kNotYet;
     request.first_until = ordering.first_until();
@@ -237,6 +239,7 @@ Core* elision_budget_exhausted(Core* core) {
   Ordering& ordering = *light_context.ordering;
   core->resume = core->hook->done;
   core->state.rip = core->hook->pc;
+  core->account_for_sibling();
   const std::uint64_t now = core->clock_ticks();
   if (now >= core->next_interrupt.value << kTickShift || now >= ordering.timer_ticks()) {
     core->exit = interrupt_exit();
