@@ -276,6 +276,7 @@ bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
     take(at.l1, slot);
   }
   if (const std::uint32_t slot = at.l2.find(line); slot != kNoSlot) take(at.l2, slot);
+  drop_code(at, line);
   return had;
 }
 

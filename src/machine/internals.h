@@ -5,6 +5,7 @@
 //   translation.cc   what an access waits for that needs a translation; huge pages
 //   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
 //   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
+//   instruction_fetch.cc  L1I and what is behind it
 //   prefetching.cc   lines that come before they are asked for
 //   private_caches.cc  how lines enter and leave L1 and L2
 //   transactions.cc  begin, commit, abort, membership in read and write sets
@@ -41,7 +42,7 @@ struct Transaction {
 struct Cpu;
 
 struct Core {
-  PrivateCache l1, l2;
+  PrivateCache l1, l2, l1i;
   Tlb tlb;
   Cpu* thread[kMaxThreadsPerCore];  // the hardware threads in use
   unsigned threads;
@@ -113,6 +114,13 @@ struct Model::Impl {
     return a.socket == b.socket ? 0 : description.hop_cycles;
   }
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
+
+  // --- instruction_fetch.cc ---
+  bool fetch_privately(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock);
+  Reply fetch(Cpu& cpu, LineAddr line, std::uint64_t now);
+  std::uint64_t fetched(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready);
+  void forget_code(Core& core, LineAddr line);
+  void drop_code(Core& core, LineAddr line);
 
   // --- prefetching.cc ---
   void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);

@@ -11,8 +11,8 @@ namespace {
 
 /// Room for everything at its largest; what is not used is not touched.
 std::size_t bytes_needed(const Description& d, unsigned cpus) {
-  const std::size_t per_core =
-      PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + Tlb::bytes(d) + sizeof(Core);
+  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) +
+                               PrivateCache::bytes(d.l1i) + Tlb::bytes(d) + sizeof(Core);
   const std::size_t per_cpu = sizeof(Cpu) + ReadFilter::bytes(d.transactions.read_filter_log2) +
                               Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
   return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + Numa::bytes(d) +
@@ -36,6 +36,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
   for (unsigned i = 0; i < core_count; ++i) {
     core[i].l1.place(arena, d.l1d);
     core[i].l2.place(arena, d.l2);
+    core[i].l1i.place(arena, d.l1i);
     core[i].tlb.place(arena, d);
   }
   for (unsigned i = 0; i < cpus; ++i) {
@@ -71,6 +72,14 @@ bool Model::private_hit(Request& request, Cycles& data_ready) {
 }
 
 Reply Model::access(const Request& request) { return impl_->access(request); }
+
+bool Model::fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock) {
+  return impl_->fetch_privately(impl_->cpu[cpu.value], line, now.value, clock.value);
+}
+
+Reply Model::fetch(CpuId cpu, LineAddr line, Cycles now) {
+  return impl_->fetch(impl_->cpu[cpu.value], line, now.value);
+}
 
 Cycles Model::drain_time(CpuId cpu, Cycles now) const {
   const std::uint64_t drained = impl_->cpu[cpu.value].stores.drained();

@@ -98,6 +98,7 @@ struct CpuCounts {
   std::uint64_t aborts[static_cast<unsigned>(AbortCause::kCount)];
   std::uint64_t always_abort_begins;
   std::uint64_t false_conflicts;  // among the aborts by conflict: the line only looked like one that was read
+  std::uint64_t l1i_misses, fetch_stall_cycles;
   std::uint64_t tlb_misses, page_walks, prefetches;
   std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
 };
@@ -122,6 +123,12 @@ class Model {
 
   /// Performs one ordered access. See the contract above.
   Reply access(const Request& request);
+
+  /// Fetches a line of code that the CPU's filter does not know. True if nobody else can notice; `clock` is
+  /// then the CPU's clock afterwards.
+  bool fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock);
+  /// The same in order, as access() is; the reply's clock counts.
+  Reply fetch(CpuId cpu, LineAddr line, Cycles now);
 
   /// When every store that `cpu` has executed up to `now` is visible to others.
   Cycles drain_time(CpuId cpu, Cycles now) const;

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "machine/branch_predictor.h"
 #include "machine/filter.h"
 #include "machine/model.h"
 #include "vm/exit.h"
@@ -67,9 +68,12 @@ struct alignas(64) Core {
   std::uint32_t reserved1 = 0;
   std::uint64_t group[3] = {};            // filter entries that the running group has looked at
   std::uint64_t instructions_before = 0;  // those that `progress` does not count
-  std::uint64_t reserved2[3] = {};
+  std::uint64_t branch = 0;  // to be resolved: its number in the predictor, doubled, and whether it was taken
+  std::uint64_t misprediction_ticks = 0;
+  std::uint64_t reserved2[1] = {};
   GuestState state;
   machine::Filter filter;
+  machine::BranchPredictor branches;
 
   // --- the engine's own ---
   Cycles next_interrupt{0};
@@ -171,6 +175,7 @@ inline constexpr int kOffsetExitValue = 88;
 inline constexpr int kOffsetResume = 96;
 inline constexpr int kOffsetChunk = 104;
 inline constexpr int kOffsetGroup = 136;
+inline constexpr int kOffsetBranch = 168;
 inline constexpr int kOffsetGpr = 192;
 inline constexpr int kOffsetRip = 320;
 inline constexpr int kOffsetFsBase = 336;
@@ -179,6 +184,8 @@ inline constexpr int kOffsetYmm = 352;
 inline constexpr int kOffsetFx = 896;
 inline constexpr int kOffsetEpoch = 1408;
 inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
+inline constexpr int kOffsetCode = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, code));
+inline constexpr int kOffsetBranches = kOffsetEpoch + static_cast<int>(sizeof(machine::Filter));
 
 #define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
 ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
@@ -194,6 +201,8 @@ ELISION_CHECK_OFFSET(exit_value, kOffsetExitValue);
 ELISION_CHECK_OFFSET(resume, kOffsetResume);
 ELISION_CHECK_OFFSET(chunk, kOffsetChunk);
 ELISION_CHECK_OFFSET(group, kOffsetGroup);
+ELISION_CHECK_OFFSET(branch, kOffsetBranch);
+ELISION_CHECK_OFFSET(branches, kOffsetBranches);
 ELISION_CHECK_OFFSET(state.gpr, kOffsetGpr);
 ELISION_CHECK_OFFSET(state.rip, kOffsetRip);
 ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);

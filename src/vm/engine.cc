@@ -73,6 +73,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   std::vector<machine::Filter*> filters;
   for (unsigned i = 0; i < cpus; ++i) {
     cores_.push_back(new_core(i));
+    cores_.back()->misprediction_ticks = machine_.core.branch_misprediction_cycles * kTicksPerCycle;
     filters.push_back(&cores_.back()->filter);
   }
   pair_siblings();
@@ -108,6 +109,8 @@ void Engine::install_stubs() {
   set(Stub::kBudget, elision_stub_budget);
   set(Stub::kString, elision_stub_string);
   set(Stub::kExit, elision_stub_exit);
+  set(Stub::kFetch, elision_stub_fetch);
+  set(Stub::kBranch, elision_stub_branch);
   auto* exits = reinterpret_cast<Exit*>(kPermanentExits);
   Emitter out(CodeCache::permanent());
   pending_stub = emit_permanent_exit(out, exits[0], ExitReason::kPending);

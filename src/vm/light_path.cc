@@ -250,6 +250,43 @@ Core* elision_budget_exhausted(Core* core) {
   return core;
 }
 
+Core* elision_fetch(Core* core) {
+  const Hook& hook = *core->hook;
+  core->resume = hook.retry;
+  core->state.rip = hook.pc;
+  elision::machine::Model& model = *light_context.model;
+  const std::uint64_t last = (hook.pc + hook.size - 1) >> elision::kLineShift;
+  for (std::uint64_t at = hook.pc >> elision::kLineShift; at <= last; ++at) {
+    const elision::LineAddr line(at);
+    while (!core->filter.has_code(line)) {
+      elision::Cycles clock{0};
+      if (model.fetch_privately(core->id, line, core->clock(), clock)) {
+        core->advance_to(clock);
+        continue;
+      }
+      core->account_for_sibling();
+      if (!light_context.ordering->is_first(*core)) return let_others_run(core);
+      const elision::machine::Reply reply = model.fetch(core->id, line, core->clock());
+      if (reply.verdict == elision::machine::Reply::Verdict::kAborted) {
+        light_context.ordering->note_event(*core, reply.performed);
+        roll_back(*core, reply.cause, 0, reply.clock);
+        return reloading(core);
+      }
+      if (reply.verdict == elision::machine::Reply::Verdict::kDone)
+        light_context.ordering->note_event(*core, reply.performed);
+      core->advance_to(reply.clock);
+    }
+  }
+  return core;
+}
+
+[[gnu::no_caller_saved_registers]] void elision_resolve_branch(Core* core) {
+  elision::machine::BranchPredictor& branches = core->branches;
+  if (!branches.resolve(static_cast<std::uint32_t>(core->branch >> 1), core->branch & 1)) return;
+  ++branches.mispredictions;
+  core->progress -= static_cast<std::int64_t>(core->misprediction_ticks << kBudgetShift);
+}
+
 /// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as
 /// many bytes as are private. Core::chunk becomes the elements of the step, scratch[0] what is left after it.
 Core* elision_string_step(Core* core) {
