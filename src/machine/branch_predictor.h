@@ -42,21 +42,35 @@ struct BranchPredictor {
   std::uint8_t bias[kBranches];  // how often in a row it went the same way, and which
   std::uint8_t pattern[kPatterns];
   std::uint32_t target[2 * kTargets];
+  // What becomes of a bias and of a counter, by what they were, doubled, and whether the branch is taken.
+  std::uint8_t next_bias[512];
+  std::uint8_t next_counter[8];
+  static constexpr std::uint8_t kWrong = 0x40;  // in a new bias or counter: it was predicted otherwise
 
-  /// A branch went `taken`, and is not biased that way. True if it was predicted otherwise.
+  /// Builds the tables.
+  void prepare() {
+    for (unsigned before = 0; before < 256; ++before)
+      for (unsigned taken = 0; taken < 2; ++taken)
+        next_bias[2 * before + taken] = bias_after(before, taken != 0);
+    for (unsigned counter = 0; counter < 4; ++counter) {
+      next_counter[2 * counter] =
+          static_cast<std::uint8_t>((counter > 0 ? counter - 1 : 0) | (counter >= 2 ? kWrong : 0));
+      next_counter[2 * counter + 1] =
+          static_cast<std::uint8_t>((counter < 3 ? counter + 1 : 3) | (counter >= 2 ? 0 : kWrong));
+    }
+  }
+
+  /// A branch went `taken`, and is not biased that way. True if it was predicted otherwise. (stubs.S does the
+  /// same.)
   bool resolve(std::uint32_t branch, bool taken) {
-    std::uint8_t& before = bias[branch];
-    const std::uint8_t way = taken ? 0 : kNotTaken;
-    const bool was_sure = (before & ~kNotTaken) == kSure;
-    const bool same_way = before != 0 && (before & kNotTaken) == way;
-    before = static_cast<std::uint8_t>((same_way ? before & ~kNotTaken : 0) + 1) | way;
-    if (was_sure) return true;  // the other way: else nobody would have asked
+    const std::uint8_t run = next_bias[2 * bias[branch] + taken];
+    bias[branch] = run & ~kWrong;
+    if (run & kWrong) return true;
     std::uint8_t& counter = pattern[(branch * 4 ^ history) % kPatterns];
-    const bool predicted = counter >= 2;
-    if (taken && counter < 3) ++counter;
-    if (!taken && counter > 0) --counter;
+    const std::uint8_t next = next_counter[2 * counter + taken];
+    counter = next & ~kWrong;
     history = (history << 1 | (taken ? 1 : 0)) & ((1u << kHistoryBits) - 1);
-    return predicted != taken;
+    return next & kWrong;
   }
 
   /// An indirect jump or call at `site` goes to `to`. True if it was predicted otherwise. (Translated code
@@ -67,6 +81,15 @@ struct BranchPredictor {
     predicted = static_cast<std::uint32_t>(to);
     path = path << kPathShift ^ static_cast<std::uint32_t>(to) >> 2;
     return wrong;
+  }
+
+ private:
+  static constexpr std::uint8_t bias_after(unsigned before, bool taken) {
+    const unsigned way = taken ? 0 : kNotTaken, run = before & ~unsigned{kNotTaken};
+    const bool same_way = before != 0 && (before & kNotTaken) == way;
+    // Who is sure and is asked nevertheless goes the other way.
+    return static_cast<std::uint8_t>((same_way && run < kSure ? run + 1 : 1) | way |
+                                     (run == kSure ? kWrong : 0));
   }
 };
 

@@ -19,6 +19,7 @@ class PredictorTest : public ::testing::Test {
     if (predictor_->bias[branch] == BranchPredictor::sure(taken)) return false;
     return predictor_->resolve(branch, taken);
   }
+  void SetUp() override { predictor_->prepare(); }
   template <class Way>
   unsigned count(std::uint32_t branch, unsigned times, Way way) {
     unsigned wrong = 0;

@@ -96,7 +96,7 @@ class Directory {
 
   std::uint32_t slots() const { return slots_; }
 
-  std::uint32_t find(LineAddr line) const {
+  [[gnu::always_inline]] std::uint32_t find(LineAddr line) const {
     for (std::uint32_t set = set_of(line); set < sets_; set += sets_per_socket_) {
       const std::uint32_t way = find_way(set, line);
       if (way != Sets::kNoWay) return way * sets_ + set;

@@ -26,6 +26,11 @@ namespace elision::machine {
 /// Lines of a page that is no longer translated are no longer open to the filters.
 void Model::Impl::close(Core& home, const Tlb::Closed& closed) {
   for (std::uint64_t sets = closed.sets; sets != 0; sets &= sets - 1) {
+    if (closed.lines == 64 && home.l1.sets() == 64) {  // then a set has one line of the page
+      const LineAddr line(closed.first_line + static_cast<std::uint64_t>(__builtin_ctzll(sets)));
+      for_each_thread(home, [&](Cpu& one) { fast_path::forget(*one.filter, home.l1, line); });
+      continue;
+    }
     for (std::uint32_t set = static_cast<std::uint32_t>(__builtin_ctzll(sets)); set < home.l1.sets();
          set += 64) {
       for (std::uint32_t way = 0; way < home.l1.ways(); ++way) {

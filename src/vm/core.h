@@ -69,7 +69,7 @@ struct alignas(64) Core {
   std::uint64_t group[3] = {};            // filter entries that the running group has looked at
   std::uint64_t instructions_before = 0;  // those that `progress` does not count
   std::uint64_t branch = 0;  // to be resolved: its number in the predictor, doubled, and whether it was taken
-  std::uint64_t misprediction_ticks = 0;
+  std::uint64_t misprediction_cost = 0;  // as it is taken from `progress`
   std::uint64_t reserved2[1] = {};
   GuestState state;
   machine::Filter filter;
@@ -210,6 +210,16 @@ ELISION_CHECK_OFFSET(state.mxcsr, kOffsetMxcsr);
 ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
 ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
 ELISION_CHECK_OFFSET(filter.epoch, kOffsetEpoch);
+ELISION_CHECK_OFFSET(misprediction_cost, 176);
+ELISION_CHECK_OFFSET(branches, 267712);
+ELISION_CHECK_OFFSET(branches.history, 267712);
+ELISION_CHECK_OFFSET(branches.mispredictions, 267712 + 8);
+ELISION_CHECK_OFFSET(branches.bias, 267712 + 16);
+ELISION_CHECK_OFFSET(branches.pattern, 267712 + 4112);
+ELISION_CHECK_OFFSET(branches.next_bias, 267712 + 28688);
+ELISION_CHECK_OFFSET(branches.next_counter, 267712 + 29200);
+static_assert(machine::BranchPredictor::kWrong == 0x40 && machine::BranchPredictor::kPatterns == 0x4000 &&
+              machine::BranchPredictor::kHistoryBits == 12);
 #undef ELISION_CHECK_OFFSET
 
 }  // namespace elision::vm

@@ -73,7 +73,9 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   std::vector<machine::Filter*> filters;
   for (unsigned i = 0; i < cpus; ++i) {
     cores_.push_back(new_core(i));
-    cores_.back()->misprediction_ticks = machine_.core.branch_misprediction_cycles * kTicksPerCycle;
+    cores_.back()->misprediction_cost = machine_.core.branch_misprediction_cycles * kTicksPerCycle
+                                        << kBudgetShift;
+    cores_.back()->branches.prepare();
     filters.push_back(&cores_.back()->filter);
   }
   pair_siblings();

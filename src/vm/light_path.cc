@@ -280,13 +280,6 @@ Core* elision_fetch(Core* core) {
   return core;
 }
 
-[[gnu::no_caller_saved_registers]] void elision_resolve_branch(Core* core) {
-  elision::machine::BranchPredictor& branches = core->branches;
-  if (!branches.resolve(static_cast<std::uint32_t>(core->branch >> 1), core->branch & 1)) return;
-  ++branches.mispredictions;
-  core->progress -= static_cast<std::int64_t>(core->misprediction_ticks << kBudgetShift);
-}
-
 /// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as
 /// many bytes as are private. Core::chunk becomes the elements of the step, scratch[0] what is left after it.
 Core* elision_string_step(Core* core) {

@@ -17,6 +17,21 @@
 #define MXCSR      344
 #define YMM        352
 #define FX         896
+#define PROGRESS   16
+#define BRANCH     168
+#define MISPREDICTION 176
+
+// The branch predictor (machine/branch_predictor.h).
+#define BRANCHES   267712
+#define HISTORY    (BRANCHES + 0)
+#define MISPREDICTIONS (BRANCHES + 8)
+#define BIAS       (BRANCHES + 16)
+#define PATTERN    (BRANCHES + 4112)
+#define NEXT_BIAS  (BRANCHES + 28688)
+#define NEXT_COUNTER (BRANCHES + 29200)
+#define WRONG      0x40
+#define PATTERN_MASK 0x3fff
+#define HISTORY_MASK 0xfff
 
 // A page below 2 GB that any code reaches by absolute address (code_cache.h: kStubTable).
 #define HOST_RSP   0x7e200100
@@ -190,17 +205,46 @@ elision_stub_string:
 elision_stub_fetch:
         light_call elision_fetch
 
-// Goes on at RESUME with all registers as they are, but for the flags.
+// BranchPredictor::resolve for Core::branch, and the charge of a misprediction. Goes on at RESUME with all registers
+// as they are, but for the flags.
         .globl elision_stub_branch
 elision_stub_branch:
-        movq %rsp, %gs:GPR+32
-        movq %rdi, %gs:GPR+56
-        movq HOST_RSP, %rsp
-        movq %gs:0, %rdi
-        call elision_resolve_branch
-        movq %gs:GPR+32, %rsp
-        movq %gs:GPR+56, %rdi
+        movq %rax, %gs:GPR+0
+        movq %rcx, %gs:GPR+8
+        movq %rdx, %gs:GPR+16
+        movl %gs:BRANCH, %ecx
+        movl %ecx, %edx
+        shrl $1, %edx
+        andl $1, %ecx
+        movzbl %gs:BIAS(%rdx), %eax
+        movzbl %gs:NEXT_BIAS(%rcx,%rax,2), %eax
+        testb $WRONG, %al
+        jnz 2f
+        movb %al, %gs:BIAS(%rdx)
+        shll $2, %edx
+        movl %gs:HISTORY, %eax
+        xorl %eax, %edx
+        andl $PATTERN_MASK, %edx
+        leal (%rcx,%rax,2), %eax
+        andl $HISTORY_MASK, %eax
+        movl %eax, %gs:HISTORY
+        movzbl %gs:PATTERN(%rdx), %eax
+        movzbl %gs:NEXT_COUNTER(%rcx,%rax,2), %eax
+        movl %eax, %ecx
+        andl $3, %ecx
+        movb %cl, %gs:PATTERN(%rdx)
+        testb $WRONG, %al
+        jnz 3f
+1:      movq %gs:GPR+0, %rax
+        movq %gs:GPR+8, %rcx
+        movq %gs:GPR+16, %rdx
         jmp *%gs:RESUME
+2:      xorl $WRONG, %eax
+        movb %al, %gs:BIAS(%rdx)
+3:      movq %gs:MISPREDICTION, %rax
+        subq %rax, %gs:PROGRESS
+        incq %gs:MISPREDICTIONS
+        jmp 1b
 
 // Full exit: everything is saved, flags exactly.
         .globl elision_stub_exit

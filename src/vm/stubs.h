@@ -36,9 +36,6 @@ elision::vm::Core* elision_budget_exhausted(elision::vm::Core* core);
 elision::vm::Core* elision_string_step(elision::vm::Core* core);
 /// Fetches the lines of the block that Core::hook describes.
 elision::vm::Core* elision_fetch(elision::vm::Core* core);
-/// Core::branch went another way than it always did, or has no such way. Preserves all registers but the
-/// flags.
-[[gnu::no_caller_saved_registers]] void elision_resolve_branch(elision::vm::Core* core);
 }
 
 namespace elision::vm {
