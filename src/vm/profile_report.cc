@@ -92,6 +92,7 @@ ProfileReport profile_report(const EngineProfile& profile, std::string program,
   const auto ticks = static_cast<double>(profile.ticks());
   const double ns_per_tick = ticks > 0 ? static_cast<double>(now.clock_ns - start.clock_ns) / ticks : 0;
   ProfileReport report{.program = std::move(program)};
+  report.wall_ns = static_cast<double>(now.clock_ns - start.clock_ns);
   report.cpu_ns = static_cast<double>(now.cpu_ns - start.cpu_ns);
   for (unsigned work = 0; work < kWorkKinds; ++work) {
     const EngineProfile::Row& row = profile.row(work);
@@ -147,6 +148,7 @@ nlohmann::ordered_json profile_json(const ProfileReport& report) {
   }
   return {{"ns", whole(report.ns)},
           {"own_ns", whole(report.own_ns)},
+          {"wall_ns", whole(report.wall_ns)},
           {"cpu_ns", whole(report.cpu_ns)},
           {"work", work}};
 }

@@ -27,6 +27,7 @@ struct ProfileReport {
   std::vector<ProfileLine> lines{};  // the longest time first
   double ns = 0;                     // all lines
   double own_ns = 0;                 // the profile's own, in no line
+  double wall_ns = 0;                // from the start by the host's clock: what both should add up to
   double cpu_ns = 0;                 // CPU time: less than both while the process waited or others ran
 };
 
@@ -40,7 +41,8 @@ ProfileReport profile_report(const EngineProfile& profile, std::string program,
 /// Lines of text, the last of which says what to make of the table.
 std::string profile_table(const ProfileReport& report);
 
-/// {"ns", "own_ns", "cpu_ns", "work": {name: {"count", "ns", and what the model counted, where it did}}}
+/// {"ns", "own_ns", "wall_ns", "cpu_ns", "work": {name: {"count", "ns", and what the model counted, where it
+/// did}}}
 nlohmann::ordered_json profile_json(const ProfileReport& report);
 
 }  // namespace elision::vm

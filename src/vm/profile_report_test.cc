@@ -20,6 +20,7 @@ ProfileReport example() {
                 {.name = "kernel", .count = 4, .ns = 1e6, .events = {}}},
       .ns = 1e7,
       .own_ns = 5e5,
+      .wall_ns = 1.05e7,
       .cpu_ns = 9e6};
 }
 
@@ -46,7 +47,7 @@ TEST(ProfileReport, JsonLeavesOutEventsThatDidNotHappen) {
   const nlohmann::ordered_json json = profile_json(example());
   EXPECT_EQ(
       json.dump(),
-      R"({"ns":10000000,"own_ns":500000,"cpu_ns":9000000,"work":{"code":{"count":2000000,"ns":6000000},)"
+      R"({"ns":10000000,"own_ns":500000,"wall_ns":10500000,"cpu_ns":9000000,"work":{"code":{"count":2000000,"ns":6000000},)"
       R"("access":{"count":10000,"ns":3000000,"accesses":10001,"l1_misses":9},)"
       R"("kernel":{"count":4,"ns":1000000}}})");
 }

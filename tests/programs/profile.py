@@ -90,6 +90,13 @@ def check_table(table, elapsed_ms):
         expect(abs(exact - row["each"]) <= 0.06 + 5100 / max(1, row["count"]), name, "costs", exact, "each")
 
 
+def check_times(profile):
+    """No time is lost and none counts twice."""
+    counted = profile["ns"] + profile["own_ns"]
+    expect(abs(counted - profile["wall_ns"]) <= 0.01 * profile["wall_ns"], counted, "of", profile["wall_ns"], "ns")
+    expect(abs(sum(row["ns"] for row in profile["work"].values()) - profile["ns"]) <= len(profile["work"]), "lines")
+
+
 def check_counts(process):
     """The profile in a process's statistics against the rest of them."""
     work, cache = process["profile"]["work"], process["cache"]
@@ -143,6 +150,7 @@ def check(elision, words, options, rows, processes=1, repeatable=True):
         check_table(table, elapsed_ms)
     for process in profiled["processes"]:
         work = process["profile"]["work"]
+        check_times(process["profile"])
         counts = {name: row["count"] for name, row in work.items()}
         expect(any(table.counts() == counts for table in printed), "no table has the counts of", work)
     for row in rows:
