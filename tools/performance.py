@@ -193,7 +193,7 @@ def document(origin, rows, costs, found):
         "",
         "## Again",
         "",
-        "    make bench                 all of it (about 20 minutes); writes this page",
+        "    make bench                 all of it (about half an hour); writes this page",
         "    tools/bench --quick        a tenth of the work; writes nothing unless --write asks for it",
         "    tools/bench xz python3     some programs alone",
         "",
