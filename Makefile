@@ -45,7 +45,8 @@ soak:
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
 
-# The virtual machine's slowdown against native and against valgrind's cachegrind.
+# The virtual machine's slowdown against native and against valgrind's cachegrind, and what its order of events costs;
+# writes docs/performance.md.
 bench:
 	@tools/install-packages "make bench" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile

@@ -52,6 +52,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
   app->add_option("--stats-directory", request.options.stats_directory,
                   "leave one statistics file a process in this directory instead");
+  app->add_flag("--profile", request.options.profile,
+                "say at the end of each process, on stderr, where the host's time went");
   app->add_option("--run-ahead", request.options.run_ahead_cycles,
                   "how far private work may run ahead (cycles)")
       ->check(number_between(1, kMostRunAheadCycles));

@@ -2,6 +2,7 @@
 // The run loop, and the code cache's upkeep.
 #include "vm/engine.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 
 #include "vm/cpuid.h"
 #include "vm/host_faults.h"
+#include "vm/kernel/hand_over.h"
+#include "vm/profile_report.h"
 #include "vm/stubs.h"
 
 namespace elision::vm {
@@ -83,6 +86,10 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   light_context.model = model_.get();
   light_context.ordering = &ordering_;
   light_context.fast_path = options.fast_path;
+  if (options.profile) {
+    profile_ = std::make_unique<EngineProfile>(*model_, *cores_.front(), profile_start(0));
+    profile_descriptor_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
+  }
   install_stubs();
   install_fault_handlers();
 }
@@ -107,11 +114,13 @@ void Engine::install_stubs() {
   const auto set = [&](Stub stub, void (*entry)()) {
     table[static_cast<unsigned>(stub)] = reinterpret_cast<std::uint64_t>(entry);
   };
-  set(Stub::kSlowAccess, elision_stub_slow_access);
-  set(Stub::kBudget, elision_stub_budget);
-  set(Stub::kString, elision_stub_string);
-  set(Stub::kExit, elision_stub_exit);
-  set(Stub::kFetch, elision_stub_fetch);
+  const bool timed = profile_ != nullptr;
+  enter_ = timed ? elision_profiled_enter : elision_enter;
+  set(Stub::kSlowAccess, timed ? elision_timed_stub_slow_access : elision_stub_slow_access);
+  set(Stub::kBudget, timed ? elision_timed_stub_budget : elision_stub_budget);
+  set(Stub::kString, timed ? elision_timed_stub_string : elision_stub_string);
+  set(Stub::kExit, timed ? elision_timed_stub_exit : elision_stub_exit);
+  set(Stub::kFetch, timed ? elision_timed_stub_fetch : elision_stub_fetch);
   set(Stub::kBranch, elision_stub_branch);
   auto* exits = reinterpret_cast<Exit*>(kPermanentExits);
   Emitter out(CodeCache::permanent());
@@ -145,7 +154,7 @@ void Engine::run() {
       continue;
     }
     do {
-      elision_enter(core);
+      enter_(core);
       core = current_core();
       handle_exit(*core);
       if (vfork_saved_ != nullptr) after_vfork();
@@ -169,7 +178,10 @@ void Engine::idle() {
   std::optional<Nanoseconds> timer;
   if (!timers_.empty()) timer = nanoseconds_of(Cycles(timers_.begin()->first.cycle));
   ordering_.stop_running();
-  const bool possible = kernel_->wait_for_event(timer);
+  const bool possible = [&] {
+    const ProfileScope scope(Work::kOutside);
+    return kernel_->wait_for_event(timer);
+  }();
   if (!ordering_.empty()) return;
   if (!timers_.empty()) {
     engine_time_ = std::max(engine_time_, Cycles(timers_.begin()->first.cycle));
@@ -237,6 +249,7 @@ void Engine::wait_turn(Core& core, const Exit& exit) {
 std::uint64_t Engine::host_address(std::uint64_t pc) {
   if (const Block* known = cache_.find(pc)) return known->host;
   if (cache_.nearly_full()) flush_code();
+  const ProfileScope scope(Work::kTranslation);
   const bool conservative = guest_code_.flags_live_everywhere();
   const std::uint64_t host = translator_.translate(pc).host;
   if (guest_code_.flags_live_everywhere() == conservative) return host;
@@ -396,7 +409,7 @@ void Engine::run_vfork_child(Thread& child_thread) {
     }
     do {
       core->access_made = false;
-      elision_enter(core);
+      enter_(core);
       core = current_core();
       handle_exit(*core);
     } while (core->access_made);
@@ -428,6 +441,7 @@ void Engine::keep_only(Thread& survivor) {
   ended_threads_.clear();
   statistics_number_ = -1;
   claim_statistics();
+  if (profile_ != nullptr) profile_->restart(profile_start(instructions()));
 }
 
 }  // namespace elision::vm

@@ -24,6 +24,7 @@
 #include "vm/light_path.h"
 #include "vm/options.h"
 #include "vm/ordering.h"
+#include "vm/profile.h"
 #include "vm/translator.h"
 
 namespace elision::vm {
@@ -110,6 +111,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void claim_statistics();
   nlohmann::ordered_json thread_statistics(const EngineThread& thread) const;
   void install_stubs();
+  std::uint64_t instructions() const;
+  nlohmann::ordered_json report_profile();
   void after_vfork();
 
   // exits.cc
@@ -152,6 +155,9 @@ class Engine final : public EngineServices, public machine::AbortSink {
   std::string program_;
   std::vector<Core*> cores_;
   std::unique_ptr<machine::Model> model_;
+  std::unique_ptr<EngineProfile> profile_;  // with Options::profile
+  int profile_descriptor_ = -1;             // stderr as it was: many programs close theirs before they end
+  void (*enter_)(Core* core);               // elision_enter, or its timed form
   Ordering ordering_;
   CodeCache cache_;
   GuestCode guest_code_;

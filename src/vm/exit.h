@@ -44,6 +44,7 @@ enum class ExitReason : std::uint8_t {
   kAttach,     // a thread was put on the core: load its registers
   kHostFault,  // a host signal in translated code
   kFault,      // nothing can be executed at pc
+  kCount,
 };
 
 /// Why translated code left to the engine.

@@ -53,7 +53,10 @@ void Engine::system_call(Core& core, Exit& exit) {
   core.state.gpr[kRcx] = next_pc;
   capture(core);
   core.state.gpr[kR11] = thread.state.gpr[kR11] = thread.state.rflags;
-  const SyscallOutcome outcome = kernel_->system_call(thread);
+  const SyscallOutcome outcome = [&] {
+    const ProfileScope scope(Work::kKernel);
+    return kernel_->system_call(thread);
+  }();
   if (outcome == SyscallOutcome::kExited || outcome == SyscallOutcome::kParked) return;
   if (core.thread != &thread) return;  // yielded or migrated: the state waits in the thread
   if (outcome == SyscallOutcome::kRestart) thread.state.rip = pc;

@@ -18,6 +18,7 @@ struct Options {
   std::uint64_t run_ahead_cycles = 1000;
   bool fast_path = true;             // false: every access takes the slow path (for tests)
   bool conflict_detection = true;    // false: transactions never conflict (for tests that must fail)
+  bool profile = false;              // say at the end where the host's time went (profile.h)
   std::vector<std::string> preload;  // objects for the guest's LD_PRELOAD, in front of its own
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "vm/engine.h"
+#include "vm/profile_report.h"
 
 namespace elision::vm {
 namespace {
@@ -104,8 +105,26 @@ ordered_json Engine::thread_statistics(const EngineThread& thread) const {
           {"last_cpu", thread.last_cpu}};
 }
 
+std::uint64_t Engine::instructions() const {
+  std::uint64_t sum = 0;
+  for (const Core* core : cores_) sum += core->instructions();
+  return sum;
+}
+
+/// Prints the process's profile at once, so that lines of several processes do not mix.
+ordered_json Engine::report_profile() {
+  profile_->close();
+  const ProfileReport report = profile_report(*profile_, program_, profile_start(instructions()));
+  const std::string text = profile_table(report);
+  (void)!write(profile_descriptor_ >= 0 ? profile_descriptor_ : STDERR_FILENO, text.data(), text.size());
+  return profile_json(report);
+}
+
 void Engine::write_statistics(int exit_status) {
-  if (statistics_number_ < 0 || vfork_child_) return;
+  if (vfork_child_) return;
+  ordered_json profile;
+  if (profile_ != nullptr) profile = report_profile();
+  if (statistics_number_ < 0) return;
   machine::CpuCounts totals{};
   std::uint64_t instructions = 0, mispredictions = 0;
   Cycles last = engine_time_;
@@ -152,6 +171,7 @@ void Engine::write_statistics(int exit_status) {
   out["code_cache_flushes"] = cache_.flushes();
   out["threads"] = threads;
   out["per_cpu"] = cpus;
+  if (profile_ != nullptr) out["profile"] = profile;
   write_whole(file_name(options_.stats_directory, statistics_number_), out.dump(1) + "\n");
   statistics_number_ = -1;
 }

@@ -5,6 +5,8 @@
 // with -mgeneral-regs-only and touches neither. It returns the Core to resume (often the same one),
 // or null to leave to Engine::run. Full exits save everything and return from elision_enter.
 //
+// profile_stubs.S assembles this text a second time, under other names and with time stamps at the border.
+//
 // gs points at the Core all the time; the host's C++ code never uses gs. The offsets are those of
 // core.h, where static_asserts hold them.
 
@@ -109,6 +111,25 @@
         wrfsbase %rcx
 .endm
 
+// Time stamps at the border, in the timed variant alone. note_crossing keeps all registers and flags: RAX and
+// RDX wait where the guest's registers are saved anyway. stamp keeps the flags.
+.macro stamp where
+#ifdef ELISION_TIMED
+        rdtsc
+        movl %eax, \where(%rip)
+        movl %edx, \where+4(%rip)
+#endif
+.endm
+.macro note_crossing where
+#ifdef ELISION_TIMED
+        movq %rax, %gs:GPR+0
+        movq %rdx, %gs:GPR+16
+        stamp \where
+        movq %gs:GPR+16, %rdx
+        movq %gs:GPR+0, %rax
+#endif
+.endm
+
 // void elision_enter(Core*): runs guest code until a full exit.
         .globl elision_enter
         .type elision_enter, @function
@@ -135,6 +156,7 @@ resume_core:
         movl %gs:FLAGS, %eax
         addb $127, %al
         sahf
+        stamp elision_profile_left
         load_gprs
         jmp *%gs:RESUME
 resume_backward:
@@ -142,6 +164,7 @@ resume_backward:
         addb $127, %al
         sahf
         std
+        stamp elision_profile_left
         load_gprs
         jmp *%gs:RESUME
 
@@ -177,6 +200,7 @@ reload_core:
 // RAX. Its stack is the host's.
         .globl elision_stub_slow_access
 elision_stub_slow_access:
+        note_crossing elision_profile_arrived
         cmpb $0, %gs:DIRECTION
         jne 1f
         movq %rax, %gs:GPR+0
@@ -190,19 +214,23 @@ elision_stub_slow_access:
         testb %al, %al
         movq %gs:GPR+0, %rax
         jz 1f
+        note_crossing elision_profile_left
         jmp *%gs:RESUME
 1:      light_call elision_slow_access
 
         .globl elision_stub_budget
 elision_stub_budget:
+        note_crossing elision_profile_arrived
         light_call elision_budget_exhausted
 
         .globl elision_stub_string
 elision_stub_string:
+        note_crossing elision_profile_arrived
         light_call elision_string_step
 
         .globl elision_stub_fetch
 elision_stub_fetch:
+        note_crossing elision_profile_arrived
         light_call elision_fetch
 
 // BranchPredictor::resolve for Core::branch, and the charge of a misprediction. Goes on at RESUME with all registers
@@ -249,13 +277,16 @@ elision_stub_branch:
 // Full exit: everything is saved, flags exactly.
         .globl elision_stub_exit
 elision_stub_exit:
+        note_crossing elision_profile_arrived
         save_gprs
         lahf
         seto %al
         movq %rax, %gs:FLAGS
 leave:
+#ifndef ELISION_TIMED
         .globl elision_stub_fault_exit
 elision_stub_fault_exit:
+#endif
         cld
         save_vectors
         vzeroupper
@@ -273,6 +304,7 @@ elision_stub_fault_exit:
         ret
         .size elision_enter, .-elision_enter
 
+#ifndef ELISION_TIMED
 // int elision_copy_line(void* destination, const void* source), int elision_copy_word(the same): a fault in
 // them becomes the result 1 (the signal handler moves RIP to elision_copy_line_failed).
         .globl elision_copy_line
@@ -297,5 +329,6 @@ elision_copy_line_failed:
         movl $1, %eax
         ret
         .size elision_copy_line, .-elision_copy_line
+#endif
 
         .section .note.GNU-stack,"",@progbits

@@ -8,6 +8,7 @@
 //   copies     memcpy of 8 to 63 bytes at odd places (short library calls)
 //   recursion  Fibonacci by recursion (calls and returns)
 //   matrix     product of two double matrices (vectors, regular accesses)
+//   integer    dependent and independent integer arithmetic with branches (no memory)
 //
 // Prints a checksum that depends on all the work.
 #include <cstdint>
@@ -106,6 +107,25 @@ Checksum run_matrix(std::uint64_t rounds) {
   return static_cast<Checksum>(sum);
 }
 
+// The compiler neither knows `value` nor may do several rounds at once.
+inline void hide(std::uint64_t& value) { __asm__("" : "+r"(value)); }
+
+Checksum run_integer(std::uint64_t rounds) {
+  std::uint64_t chain = 1, sum = 0, bits = 0, difference = 0, rare = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    chain = chain * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
+    sum += i * 5;
+    bits ^= i << 7;
+    difference -= i >> 3;
+    hide(sum), hide(bits), hide(difference);
+    if (chain >> 60 == 0) {  // one round of sixteen
+      rare += sum ^ bits;
+      hide(rare);
+    }
+  }
+  return chain + sum + bits + difference + rare;
+}
+
 struct Kernel {
   const char* name;
   Checksum (*run)(std::uint64_t rounds);
@@ -114,7 +134,7 @@ struct Kernel {
 
 constexpr Kernel kKernels[] = {
     {"map", run_map, 12000000},         {"chase", run_chase, 40000000}, {"copies", run_copies, 60000000},
-    {"recursion", run_recursion, 1600}, {"matrix", run_matrix, 300},
+    {"recursion", run_recursion, 1600}, {"matrix", run_matrix, 300},    {"integer", run_integer, 800000000},
 };
 
 }  // namespace
@@ -126,6 +146,6 @@ int main(int argc, char** argv) {
     std::printf("%s %llu\n", kernel.name, static_cast<unsigned long long>(kernel.run(rounds)));
     return 0;
   }
-  std::fprintf(stderr, "micro map|chase|copies|recursion|matrix [ROUNDS]\n");
+  std::fprintf(stderr, "micro map|chase|copies|recursion|matrix|integer [ROUNDS]\n");
   return 2;
 }

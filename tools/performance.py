@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/bench makes of its measurements: rates, tables and docs/performance.md. Nothing here runs anything."""
+
+import dataclasses
+import math
+import re
+
+THREADS = (2, 8, 18, 72)
+SCALING_THREADS = (8, 72)
+MOST_SCALING = 2.0  # a guest instruction on 72 virtual CPUs may cost the host this many times one on 8
+
+
+@dataclasses.dataclass
+class Sample:
+    """One run on the virtual machine: the host's CPU time and what the statistics counted."""
+    cpu_seconds: float
+    events: int = 0
+    changes: int = 0
+    instructions: int = 0
+
+
+@dataclasses.dataclass
+class Row:
+    """One program run in three ways."""
+    name: str
+    native_seconds: float
+    virtual_seconds: float
+    cachegrind_seconds: float
+    memory_mb: float
+
+    @property
+    def slowdown(self):
+        return self.virtual_seconds / self.native_seconds
+
+    @property
+    def cachegrind_slowdown(self):
+        return self.cachegrind_seconds / self.native_seconds
+
+
+@dataclasses.dataclass
+class OrderCost:
+    """Nanoseconds of the host at one number of virtual CPUs."""
+    threads: int
+    event: float     # an ordered event of the CPU that runs anyway
+    contended: float  # an ordered event on lines that all want
+    change: float    # what a change of the running CPU adds
+    changes_per_event: float
+
+
+@dataclasses.dataclass
+class Scaling:
+    """Nanoseconds of the host a guest instruction takes, by number of virtual CPUs."""
+    by_threads: dict
+
+    @property
+    def ratio(self):
+        few, many = SCALING_THREADS
+        return self.by_threads[many] / self.by_threads[few]
+
+
+class NoDifference(Exception):
+    """Two runs do not differ enough to say what the difference costs."""
+
+
+def between(large, small):
+    """What the larger of two runs did beyond the smaller one: start and end cancel out."""
+    differences = [getattr(large, field.name) - getattr(small, field.name) for field in dataclasses.fields(Sample)]
+    difference = Sample(*differences)
+    if difference.cpu_seconds <= 0:
+        raise NoDifference(f"ten times the work took {large.cpu_seconds:.3f} s after {small.cpu_seconds:.3f} s")
+    return difference
+
+
+def nanoseconds_each(seconds, count):
+    if count <= 0:
+        raise NoDifference("ten times the work counted no more events")
+    return seconds * 1e9 / count
+
+
+def order_cost(threads, private, shared):
+    """From differences (between): `private` had no reason to change the CPU; what `shared` cost beyond as many events
+    of that kind went into its changes."""
+    event = nanoseconds_each(private.cpu_seconds, private.events)
+    beyond = shared.cpu_seconds - shared.events * event / 1e9
+    return OrderCost(threads, event, nanoseconds_each(shared.cpu_seconds, shared.events),
+                     nanoseconds_each(max(0.0, beyond), shared.changes), shared.changes / shared.events)
+
+
+def scaling(differences):
+    """`differences`: {threads: between(...)}."""
+    return Scaling({threads: nanoseconds_each(one.cpu_seconds, one.instructions)
+                    for threads, one in differences.items()})
+
+
+def geometric_mean(ratios):
+    return math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+
+
+def cpu_model(cpuinfo):
+    """The model name in the text of /proc/cpuinfo."""
+    found = re.search(r"^model name\s*:\s*(.+?)\s*$", cpuinfo, re.MULTILINE)
+    return found.group(1) if found else "unknown"
+
+
+def cached(name, cmake_cache):
+    """A variable's value in the text of CMakeCache.txt; "" if it is not there."""
+    found = re.search(rf"^{re.escape(name)}:[A-Z]+=(.*)$", cmake_cache, re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+# --- tables: lists of cells, laid out for a terminal or as Markdown ---
+
+def program_cells(rows):
+    head = ["program", "native", "elision vm", "cachegrind", "vm memory"]
+    body = [[row.name, f"{row.native_seconds:.2f} s", f"{row.slowdown:.1f}x", f"{row.cachegrind_slowdown:.1f}x",
+             f"{row.memory_mb:+.0f} MB"] for row in rows]
+    if rows:
+        body.append(["geometric mean", "", f"{geometric_mean([row.slowdown for row in rows]):.1f}x",
+                     f"{geometric_mean([row.cachegrind_slowdown for row in rows]):.1f}x", ""])
+    return [head, *body]
+
+
+def order_cells(costs):
+    head = ["virtual CPUs", "event, CPU stays", "event, all want the line", "changes an event", "change of CPU"]
+    return [head, *([str(cost.threads), f"{cost.event:.0f} ns", f"{cost.contended:.0f} ns",
+                     f"{cost.changes_per_event:.2f}", f"{cost.change:.0f} ns"] for cost in costs)]
+
+
+def scaling_cells(found):
+    few, many = SCALING_THREADS
+    verdict = "kept" if found.ratio <= MOST_SCALING else "missed"
+    return [["virtual CPUs", "guest instruction"],
+            *([str(threads), f"{cost:.2f} ns"] for threads, cost in found.by_threads.items()),
+            [f"{many} to {few}", f"{found.ratio:.2f}x (at most {MOST_SCALING:g}x: {verdict})"]]
+
+
+def plain(cells):
+    """For a terminal: the first column to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return ["  ".join(cell.ljust(width) if not column else cell.rjust(width)
+                      for column, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in cells]
+
+
+def markdown(cells):
+    head, *body = ["| " + " | ".join(row) + " |" for row in cells]
+    return [head, "|---|" + "--:|" * (len(cells[0]) - 1), *body]
+
+
+@dataclasses.dataclass
+class Origin:
+    """Where and from what the numbers come."""
+    commit: str
+    cpu: str
+    cpus: int
+    kernel: str
+    compiler: str
+    load: float  # of the host when it began: what else ran
+    scale: float
+
+
+def document(origin, rows, costs, found):
+    """The text of docs/performance.md."""
+    size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
+    return "\n".join([
+        "# How fast the virtual machine is",
+        "",
+        f"Written by `make bench`{size}. Times are the host's CPU time.",
+        "",
+        *markdown([["measured on", ""], ["elision", origin.commit], ["CPU", origin.cpu], ["CPUs", str(origin.cpus)],
+                   ["kernel", origin.kernel], ["compiler", origin.compiler], ["load before", f"{origin.load:.1f}"]]),
+        "",
+        "## Programs",
+        "",
+        "As multiples of the native run (the fastest of three). Both print what the native run prints. Memory is the largest",
+        "resident set beyond the native one.",
+        "",
+        *markdown(program_cells(rows)),
+        "",
+        "## Putting virtual CPUs in order",
+        "",
+        "An ordered event is an access that other CPUs could notice, here an atomic addition with the loop around it. *CPU",
+        "stays*: one thread, on a line that nobody else wants. *All want the line*: as many threads as CPUs on four lines. What",
+        "that costs beyond as many events of the first kind goes to the changes of the running virtual CPU. All are difference",
+        "quotients: a run less one with a tenth of the work.",
+        "",
+        *markdown(order_cells(costs)),
+        "",
+        "## More virtual CPUs, the same work",
+        "",
+        "Private work with some atomics on shared lines and a lock, as much in all on few CPUs as on many.",
+        "",
+        *markdown(scaling_cells(found)),
+        "",
+        "## Again",
+        "",
+        "    make bench                 all of it (about half an hour); writes this page",
+        "    tools/bench --quick        a tenth of the work; writes nothing unless --write asks for it",
+        "    tools/bench xz python3     some programs alone",
+        "",
+        "Where the time goes within a run: `elision vm --profile` ([vm](vm.md)).",
+        "",
+    ])
