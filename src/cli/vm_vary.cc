@@ -13,7 +13,6 @@
 #include "cli/compare/execute.h"
 #include "cli/compare/progress.h"
 #include "cli/supervisor.h"
-#include "cli/usage_error.h"
 #include "cli/variation_summary.h"
 
 namespace elision::cli {
@@ -36,12 +35,6 @@ void show(const std::string& text, std::FILE* stream) {
   std::fflush(stream);
 }
 
-// The guest's loader or the host was at fault, which was said in a line.
-bool never_started(const compare::Sample& sample) {
-  return sample.outcome == compare::Outcome::kEnded && sample.status == kUsageExitCode &&
-         sample.processes.empty();
-}
-
 int wait_status_of(const compare::Sample& sample) {
   return sample.outcome == compare::Outcome::kKilled ? W_EXITCODE(0, sample.status)
                                                      : W_EXITCODE(sample.status, 0);
@@ -57,7 +50,6 @@ void run_variations(const compare::Plan& plan, const compare::Launch& launch,
   const compare::Sample& first = results.front().sample;
   show(first.output, stdout);
   show(first.error_output, stderr);
-  if (never_started(first)) std::exit(kUsageExitCode);
   if (!complete) fmt::print(stderr, "Stopped early. ");
   show(render_variations(plan, results), stderr);
   if (!statistics_file.empty())

@@ -21,6 +21,15 @@ bool left_out(const Plan& plan, const std::string& design) { return plan.not_run
 
 bool ended_well(const Sample& sample) { return sample.outcome == Outcome::kEnded; }
 
+// The program may be fine and its loader missing, which shows only once it is run.
+void require_start(const Sample& sample) {
+  constexpr std::string_view kPrefix = "elision: ";
+  if (sample.started) return;
+  std::string reason = sample.error_output.substr(0, sample.error_output.find('\n'));
+  if (reason.starts_with(kPrefix)) reason.erase(0, kPrefix.size());
+  throw UsageError(reason);
+}
+
 void require_metric(const Plan& plan, const Sample& sample) {
   if (!plan.uses_metric() || !ended_well(sample)) return;
   if (!Metric(plan.metric).read(sample)) {
@@ -38,6 +47,7 @@ class Queue {
   void run_first(const Plan& plan) {
     Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
     if (runner_.cancelled()) return;
+    require_start(sample);
     require_metric(plan, sample);
     if (timeout_seconds_ <= 0) {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);

@@ -155,6 +155,22 @@ TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
   EXPECT_EQ(runner.cells.size(), 1u);
 }
 
+TEST(Execute, ProgramThatCannotStartIsAnErrorAtOnce) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) {
+    sample.started = false;
+    sample.error_output = "elision: cannot open '/lib/x'\nmore\n";
+  };
+  Notes notes;
+  try {
+    execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "cannot open '/lib/x'");
+  }
+  EXPECT_EQ(runner.cells.size(), 1u);
+}
+
 TEST(Execute, StopKeepsWhatIsDone) {
   FakeRunner runner(1);
   runner.cancel_at = 3;

@@ -12,6 +12,7 @@
 #include "cli/environment.h"
 #include "cli/install.h"
 #include "cli/temp_directory.h"
+#include "cli/usage_error.h"
 #include "cli/vm_statistics.h"
 
 namespace elision::cli::compare {
@@ -125,6 +126,8 @@ class VirtualRunner final : public ProgramRunner {
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
+    sample.started =
+        !processes.empty() || sample.outcome != Outcome::kEnded || sample.status != kUsageExitCode;
     if (launch_.keep_statistics) sample.processes = std::move(processes);
   }
 };

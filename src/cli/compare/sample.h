@@ -67,6 +67,7 @@ struct LockCounts {
 
 struct Sample {
   Outcome outcome = Outcome::kEnded;
+  bool started = true;      // false: the virtual machine could not start the program, and said why
   int status = 0;           // exit code or signal number
   double seconds = 0;       // virtual or wall, as the plan says
   double cpu_seconds = 0;   // virtual or real
