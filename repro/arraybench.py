@@ -4,6 +4,7 @@
 Pure: nothing here starts a program or reads a file. A measurement is a mapping from Cell to Result.
 """
 
+import collections
 import dataclasses
 import statistics
 
@@ -15,7 +16,7 @@ ELIDED = ("htm-1", "htm-10")
 CONFIGURATIONS = tuple((writes, contention) for writes in (10, 100) for contention in ("low", "high"))
 THREADS = (1, 4, 8, 18)
 MOST_THREADS = THREADS[-1]
-SEEDS = (1, 2)  # of the cells that claims are judged by; the others take the first
+VARIATIONS = 8  # of the machine, at the number of threads by which claims are judged; elsewhere the best guesses
 
 # The forms of the locks. The first is the paper's, by which claims are judged: htm-N waits inside the
 # transaction and does not count that as a try, speculation runs on past unlock.
@@ -32,13 +33,13 @@ FORMS = {
 # Which designs a form changes; the others are the paper form's.
 CHANGED_BY = {ABORT_AT_UNLOCK: AAHTM, BUSY_COUNTS: ELIDED, LINES_LOST: ELIDED + AAHTM}
 
-# "At least as fast" and "best" leave this much to the spread over seeds.
+# "At least as fast" leaves this much to the spread over seeds.
 TOLERANCE = 0.03
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One run of ArrayBench."""
+    """One run of ArrayBench. Every design meets a variation of the machine with the same seed."""
 
     writes: int
     contention: str
@@ -46,7 +47,11 @@ class Cell:
     design: str
     opt: bool = False
     form: str = PAPER
-    seed: int = 1
+    variation: int = 0  # 0: the best guesses
+
+    @property
+    def seed(self):
+        return 1 + self.variation
 
     @property
     def machine(self):
@@ -64,114 +69,204 @@ class Result:
     aborts: dict = dataclasses.field(default_factory=dict)
 
 
-def paper_cells():
-    """The four configurations at every number of threads, and the opt variants."""
+def paper_cells(threads, variation):
+    """The four configurations at that number of threads, and the opt variants."""
     cells = []
     for writes, contention in CONFIGURATIONS:
-        for threads in THREADS:
-            for seed in SEEDS if threads == MOST_THREADS else SEEDS[:1]:
-                cells += [Cell(writes, contention, threads, design, seed=seed) for design in DESIGNS]
-                if contention == "high":
-                    cells += [Cell(writes, contention, threads, design, opt=True, seed=seed) for design in AAHTM]
+        cells += [Cell(writes, contention, threads, design, variation=variation) for design in DESIGNS]
+        if contention == "high":
+            cells += [Cell(writes, contention, threads, design, opt=True, variation=variation) for design in AAHTM]
     return cells
 
 
-def form_cells():
+def form_cells(variation):
     """The other forms, at the number of threads by which claims are judged."""
     cells = []
     for form, designs in CHANGED_BY.items():
         for writes, contention in CONFIGURATIONS:
-            cells += [Cell(writes, contention, MOST_THREADS, design, form=form) for design in designs]
+            rows = [(design, False) for design in designs]
             if contention == "high":
-                opt = [design for design in designs if design in AAHTM]
-                cells += [Cell(writes, contention, MOST_THREADS, design, opt=True, form=form) for design in opt]
+                rows += [(design, True) for design in designs if design in AAHTM]
+            cells += [Cell(writes, contention, MOST_THREADS, design, opt, form, variation) for design, opt in rows]
     return cells
 
 
+def plan(variations, everything=False):
+    """What to run: the cells that claims are judged by on every variation, the rest on the best guesses unless
+    `everything` varies."""
+    cells = []
+    for variation in range(variations):
+        rest_too = everything or variation == 0
+        for threads in THREADS if rest_too else (MOST_THREADS,):
+            cells += paper_cells(threads, variation)
+        cells += form_cells(variation) if rest_too else []
+    return cells
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Several variations' numbers."""
+
+    median: float
+    low: float
+    high: float
+
+
+def range_of(values):
+    values = list(values)
+    return Range(statistics.median(values), min(values), max(values))
+
+
 class Measurement:
-    """Results by cell; throughput as the median over seeds."""
+    """Results by cell."""
 
     def __init__(self, results):
         self.results = dict(results)
 
-    def results_of(self, writes, contention, threads, design, opt=False, form=PAPER):
+    def variations(self, threads=MOST_THREADS, form=PAPER):
+        """Those that were run, ascending."""
+        return sorted({cell.variation for cell in self.results if (cell.threads, cell.form) == (threads, form)})
+
+    def result(self, writes, contention, threads, design, opt=False, form=PAPER, variation=0):
+        """Of a design that the form does not change, the paper form's."""
         if design not in CHANGED_BY.get(form, DESIGNS):
             form = PAPER
-        return [self.results[cell] for seed in SEEDS
-                if (cell := Cell(writes, contention, threads, design, opt, form, seed)) in self.results]
+        return self.results[Cell(writes, contention, threads, design, opt, form, variation)]
 
-    def throughput(self, writes, contention, threads, design, opt=False, form=PAPER):
-        found = self.results_of(writes, contention, threads, design, opt, form)
-        return statistics.median(result.throughput for result in found)
+    def throughput(self, *cell, **more):
+        return self.result(*cell, **more).throughput
 
-    def by_design(self, writes, contention, threads, form=PAPER):
-        return {design: self.throughput(writes, contention, threads, design, form=form) for design in DESIGNS}
+    def by_design(self, writes, contention, threads, form, variation):
+        return {design: self.throughput(writes, contention, threads, design, form=form, variation=variation)
+                for design in DESIGNS}
+
+    def throughputs(self, writes, contention, threads, design, opt=False):
+        """The range over the variations, in the paper's form."""
+        return range_of(self.throughput(writes, contention, threads, design, opt, variation=variation)
+                        for variation in self.variations(threads))
 
 
-@dataclasses.dataclass
-class Judgement:
-    """Whether a claim holds, and the sentences that say why."""
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One yes or no about one variation: what is asserted, the ratio that decides it, and between which designs if
+    that depends on the variation."""
 
+    asserts: str
     holds: bool
-    measured: list
+    ratio: float
+    between: str = ""
 
 
-def all_of(parts):
-    """A claim of several parts holds if every part does; each part is (holds, sentence)."""
-    return Judgement(all(holds for holds, _ in parts),
-                     [f"{'yes' if holds else 'no ':3}  {sentence}" for holds, sentence in parts])
-
-
-def judge_large_ticket(measurement, threads=MOST_THREADS, form=PAPER):
+def large_ticket(measurement, threads, form, variation):
     """aahtm-array-large-ticket: ticket-aahtm at 2x to 3x ticket with 100 writes."""
     parts = []
     for contention in ("low", "high"):
-        speeds = measurement.by_design(100, contention, threads, form)
+        speeds = measurement.by_design(100, contention, threads, form, variation)
         ratio = speeds["ticket-aahtm"] / speeds["ticket"]
-        parts.append((2.0 <= ratio <= 3.0, f"100 writes, {contention} contention: ticket-aahtm is {ratio:.2f}x ticket"))
-    return all_of(parts)
+        parts.append(Part(f"100 writes, {contention} contention: ticket-aahtm is 2x to 3x ticket", 2.0 <= ratio <= 3.0,
+                          ratio))
+    return parts
 
 
-def best_part(measurement, writes, contention, threads, form):
+def best_part(speeds, writes, contention):
     """An AAHTM lock is best, by 10 % to 200 % over the nearest other."""
-    speeds = measurement.by_design(writes, contention, threads, form)
     best = max(AAHTM, key=speeds.get)
     other = max((design for design in DESIGNS if design not in AAHTM), key=speeds.get)
-    gain = speeds[best] / speeds[other] - 1
-    return 0.10 <= gain <= 2.00, (
-        f"{writes} writes, {contention} contention: {best} is {100 * gain:+.0f} % to the nearest other, {other}")
+    ratio = speeds[best] / speeds[other]
+    return Part(f"{writes} writes, {contention} contention: an AAHTM lock is best by 10 % to 200 %",
+                1.10 <= ratio <= 3.00, ratio, f"{best} to {other}")
 
 
-def judge_best_of_four(measurement, threads=MOST_THREADS, form=PAPER):
+def best_of_four(measurement, threads, form, variation):
     """aahtm-array-best-3-of-4."""
-    parts = [best_part(measurement, writes, contention, threads, form)
+    parts = [best_part(measurement.by_design(writes, contention, threads, form, variation), writes, contention)
              for writes, contention in CONFIGURATIONS if (writes, contention) != (10, "low")]
-    speeds = measurement.by_design(10, "low", threads, form)
-    best = max(speeds, key=speeds.get)
-    parts.append((best == "htm-10", f"10 writes, low contention: {best} is best"))
+    speeds = measurement.by_design(10, "low", threads, form, variation)
+    other = max((design for design in DESIGNS if design != "htm-10"), key=speeds.get)
+    parts.append(Part("10 writes, low contention: htm-10 is best", speeds["htm-10"] > speeds[other],
+                      speeds["htm-10"] / speeds[other], f"htm-10 to {other}"))
     plain = min(speeds["tatas"], speeds["ticket"])
-    parts.append((speeds["htm-1"] < plain,
-                  f"there htm-1 is {speeds['htm-1'] / plain:.2f}x the slower of tatas and ticket"))
-    return all_of(parts)
+    parts.append(Part("10 writes, low contention: htm-1 is below tatas and ticket", speeds["htm-1"] < plain,
+                      speeds["htm-1"] / plain))
+    return parts
 
 
-def judge_opt(measurement, threads=MOST_THREADS, form=PAPER):
+def opt_never_costs(measurement, threads, form, variation):
     """aahtm-array-opt: leaving out A[0] while speculating never costs."""
     parts = []
     for writes in (10, 100):
         for design in AAHTM:
-            plain = measurement.throughput(writes, "high", threads, design, form=form)
-            opt = measurement.throughput(writes, "high", threads, design, opt=True, form=form)
-            parts.append((opt >= plain * (1 - TOLERANCE),
-                          f"{writes} writes, high contention: {design} with opt is {opt / plain:.2f}x without"))
-    return all_of(parts)
+            plain, opt = (measurement.throughput(writes, "high", threads, design, opt, form, variation)
+                          for opt in (False, True))
+            parts.append(Part(f"{writes} writes, high contention: {design} with opt is as fast as without",
+                              opt >= plain * (1 - TOLERANCE), opt / plain))
+    return parts
+
+
+@dataclasses.dataclass
+class Judgement:
+    """A claim on every variation that was measured; each has the same parts in the same order."""
+
+    parts: list  # by variation
+
+    @property
+    def variations(self):
+        return len(self.parts)
+
+    @property
+    def holds_in(self):
+        """A claim holds on a variation if all its parts do."""
+        return sum(all(part.holds for part in parts) for parts in self.parts)
+
+    def lines(self):
+        """What was found of each part."""
+        return [describe(column) for column in zip(*self.parts)]
+
+    def unsettled(self):
+        """(part, in how many variations it holds) of those that hold in some and not in others."""
+        counts = ((column[0].asserts, sum(part.holds for part in column)) for column in zip(*self.parts))
+        return [(asserts, count) for asserts, count in counts if 0 < count < self.variations]
+
+
+def describe(column):
+    """One part over the variations, in a line."""
+    holds = sum(part.holds for part in column)
+    if len(column) == 1:
+        return f"{'yes' if holds else 'no ':3}  {column[0].asserts}: {column[0].ratio:.2f}x" + \
+            (f" ({column[0].between})" if column[0].between else "")
+    ratio = range_of(part.ratio for part in column)
+    names = collections.Counter(part.between for part in column if part.between).most_common()
+    between = "; ".join(f"{name}{'' if len(names) == 1 else f' in {count}'}" for name, count in names)
+    return (f"{holds} of {len(column)}  {column[0].asserts}: {ratio.median:.2f}x [{ratio.low:.2f} - {ratio.high:.2f}]"
+            + (f" ({between})" if between else ""))
+
+
+def judge(measurement, claim, threads=MOST_THREADS, form=PAPER):
+    return Judgement([JUDGES[claim](measurement, threads, form, variation)
+                      for variation in measurement.variations(threads, form)])
 
 
 JUDGES = {
-    "aahtm-array-large-ticket": judge_large_ticket,
-    "aahtm-array-best-3-of-4": judge_best_of_four,
-    "aahtm-array-opt": judge_opt,
+    "aahtm-array-large-ticket": large_ticket,
+    "aahtm-array-best-3-of-4": best_of_four,
+    "aahtm-array-opt": opt_never_costs,
 }
+
+
+def unsettled(measurement):
+    """Lines: every claim and part of one, wherever it was measured on several variations, whose answer is not the same
+    on all of them."""
+    places = [(threads, PAPER) for threads in reversed(THREADS[1:])] + [(MOST_THREADS, form) for form in CHANGED_BY]
+    lines = []
+    for claim in JUDGES:
+        for threads, form in places:
+            judgement = judge(measurement, claim, threads, form)
+            where = f"{claim}, {threads} threads" + (f", {form}" if form != PAPER else "")
+            if 0 < judgement.holds_in < judgement.variations:
+                lines.append(f"{where}: the claim holds in {judgement.holds_in} of {judgement.variations}")
+            lines += [f"{where}: {asserts}: yes in {count} of {judgement.variations}"
+                      for asserts, count in judgement.unsettled()]
+    return lines
 
 
 def format_rate(rate):
@@ -179,22 +274,28 @@ def format_rate(rate):
     return f"{rate / 1e6:.2f}M" if rate >= 1e6 else f"{rate / 1e3:.0f}k"
 
 
+def format_range(rates):
+    return f"[{format_rate(rates.low)} - {format_rate(rates.high)}]" if rates.low < rates.high else ""
+
+
 def table(measurement, writes, contention):
-    """Lines of one configuration: designs down, threads across, the best of a column marked."""
+    """Lines of one configuration: designs down, threads across, the best of a column marked; medians over what
+    variations there are."""
     rows = [(design, False) for design in DESIGNS]
     if contention == "high":
         rows += [(design, True) for design in AAHTM]
-    rates = {(row, threads): measurement.throughput(writes, contention, threads, row[0], row[1])
+    rates = {(row, threads): measurement.throughputs(writes, contention, threads, *row)
              for row in rows for threads in THREADS}
     lines = [f"{writes} writes, {contention} contention (critical sections a virtual second)",
-             "  threads".ljust(20) + "".join(f"{threads:>10}" for threads in THREADS) + f"    at {MOST_THREADS} threads, a section"]
+             "  threads".ljust(20) + "".join(f"{threads:>10}" for threads in THREADS)
+             + f"  range at {MOST_THREADS}".ljust(21) + "a section, on the best guesses"]
     for row in rows:
         line = f"  {row[0]}{'-opt' if row[1] else ''}".ljust(20)
         for threads in THREADS:
-            best = rates[row, threads] == max(rates[other, threads] for other in rows)
-            line += f"{format_rate(rates[row, threads]) + ('*' if best else ' '):>10}"
-        lines.append((line + "    " + explain(row[0], measurement.results_of(writes, contention, MOST_THREADS, *row)[0]))
-                     .rstrip())
+            best = rates[row, threads].median == max(rates[other, threads].median for other in rows)
+            line += f"{format_rate(rates[row, threads].median) + ('*' if best else ' '):>10}"
+        line += ("  " + format_range(rates[row, MOST_THREADS])).ljust(21)
+        lines.append((line + explain(row[0], measurement.result(writes, contention, MOST_THREADS, *row))).rstrip())
     return lines
 
 
@@ -209,7 +310,8 @@ def explain(design, result):
 
 
 def forms_table(measurement):
-    """Lines that show, at the highest number of threads, what each other form does to each design."""
+    """Lines that show, at the highest number of threads, what each other form does to each design: medians of the
+    ratios within a variation."""
     lines = [f"Other forms at {MOST_THREADS} threads, as a multiple of the paper's form"]
     header = "".join(f"{writes:>7}/{contention:<4}" for writes, contention in CONFIGURATIONS)
     lines.append("  " + "form and design".ljust(58) + header)
@@ -217,8 +319,10 @@ def forms_table(measurement):
         for design in designs:
             line = f"  {form}: {design}".ljust(60)
             for writes, contention in CONFIGURATIONS:
-                ratio = (measurement.results_of(writes, contention, MOST_THREADS, design, form=form)[0].throughput
-                         / measurement.results_of(writes, contention, MOST_THREADS, design)[0].throughput)
-                line += f"{ratio:>10.2f}x "
+                cell = (writes, contention, MOST_THREADS, design)
+                ratio = range_of(measurement.throughput(*cell, form=form, variation=variation)
+                                 / measurement.throughput(*cell, variation=variation)
+                                 for variation in measurement.variations(form=form))
+                line += f"{ratio.median:>10.2f}x "
             lines.append(line.rstrip())
     return lines

@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 
 from arraybench import FORMS, Result
 
@@ -17,6 +18,7 @@ SECTIONS = re.compile(r"^sections: ([0-9]+)", re.MULTILINE)
 
 
 MOST_SECONDS = 300  # host time of one run; the longest take a few
+SAMPLE = 16         # runs by which the time of all is estimated
 
 
 class CellFailed(Exception):
@@ -25,8 +27,8 @@ class CellFailed(Exception):
 
 def command(build, cell, statistics, seconds):
     """The words of one run."""
-    words = [f"{build}/bin/elision", "vm", "--machine", cell.machine, "--seed", str(cell.seed), "--lock", cell.design,
-             "--wait", "spin", *FORMS[cell.form], "--stats", str(statistics), "--", f"{build}/workloads/arraybench",
+    words = [f"{build}/bin/elision", "vm", "--machine", cell.machine, "--seed", str(cell.seed), "--variation",
+             str(cell.variation), "--lock", cell.design, "--wait", "spin", *FORMS[cell.form], "--stats", str(statistics), "--", f"{build}/workloads/arraybench",
              "--threads", str(cell.threads), "--writes", str(cell.writes), "--contention", cell.contention,
              "--seconds", str(seconds)]
     return words + (["--opt"] if cell.opt else [])
@@ -53,20 +55,37 @@ def run_cell(build, cell, seconds):
                   totals["always_abort_begins"], {cause: n for cause, n in totals["aborts"].items() if n})
 
 
-def run_cells(build, cells, seconds, progress):
-    """{cell: result}; `progress(done, all)` is called after each."""
-    results = {}
-    # Long cells first, so that no CPU is left with a long one at the end.
-    ordered = sorted(cells, key=lambda cell: -cell.threads * cell.writes)
+def run_all(build, cells, seconds, results, progress):
+    """Adds each cell's result to `results`; `progress(done)` is called after each."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        running = {pool.submit(run_cell, build, cell, seconds): cell for cell in ordered}
+        running = {pool.submit(run_cell, build, cell, seconds): cell for cell in cells}
         try:
             for done in concurrent.futures.as_completed(running):
                 results[running[done]] = done.result()
-                progress(len(results), len(cells))
+                progress(len(results))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def sample_of(cells):
+    """A few cells that stand for all, if those are in order of their length, and the others."""
+    count = min(SAMPLE, len(cells))
+    chosen = {(2 * i + 1) * len(cells) // (2 * count) for i in range(count)}
+    return [cells[i] for i in sorted(chosen)], [cell for i, cell in enumerate(cells) if i not in chosen]
+
+
+def run_cells(build, cells, seconds, announce, progress):
+    """{cell: result}. `announce(seconds)` tells how long all will take, as soon as a sample of them has run;
+    `progress(done, all)` is called after each."""
+    results = {}
+    # Long cells first, so that no CPU is left with a long one at the end.
+    ordered = sorted(cells, key=lambda cell: -cell.threads * cell.writes)
+    sample, rest = sample_of(ordered)
+    start = time.monotonic()
+    run_all(build, sample, seconds, results, lambda done: progress(done, len(cells)))
+    announce((time.monotonic() - start) * len(cells) / len(sample))
+    run_all(build, rest, seconds, results, lambda done: progress(done, len(cells)))
     return results
 
 

@@ -56,7 +56,7 @@ class BadInput(unittest.TestCase):
 
     def refused_by_all(self, program, *named):
         for verb in (["vm", "--stats", "s.json"], ["vm"], ["run", "--lock", "tatas"],
-                     ["compare", "--json", "c.json"], ["compare", "--machine", "xeon-e5-2697v4"]):
+                     ["vm", "--vary", "2", "--stats", "s.json"], ["compare", "--json", "c.json"], ["compare", "--machine", "xeon-e5-2697v4"]):
             with self.subTest(verb=verb):
                 self.refused([*verb, "--", program], *named)
 
@@ -83,12 +83,33 @@ class BadInput(unittest.TestCase):
             (["vm", "--cpus", "0", "--", "true"], "--cpus"),
             (["vm", "--cpus", "19", "--", "true"], "--cpus 19"),
             (["vm", "--seed", "x", "--", "true"], "--seed"),
+            (["vm", "--variation", "10000", "--", "true"], "--variation", "'10000'"),
+            (["vm", "--variation", "-1", "--", "true"], "--variation", "'-1'"),
+            (["vm", "--variation", "x", "--", "true"], "--variation", "'x'"),
+            (["vm", "--variation", "1.5", "--", "true"], "--variation", "1.5"),
+            (["vm", "--vary", "0", "--", "true"], "--vary", "'0'"),
+            (["vm", "--vary", "10001", "--", "true"], "--vary", "'10001'"),
+            (["compare", "--vary", "0", "--", "true"], "--vary", "'0'"),
+            (["compare", "--vary", "many", "--", "true"], "--vary", "'many'"),
+            (["machines", "core-i7-4770", "--variation", "10000"], "--variation", "'10000'"),
             (["vm", "--run-ahead", "-1", "--", "true"], "--run-ahead"),
             (["compare", "--runs", "0", "--", "true"], "--runs"),
             (["compare", "--timeout", "soon", "--", "true"], "--timeout"),
             (["compare", "--threads", "1,,2", "--", "echo", "{threads}"], "--threads"),
             (["compare", "--threads", "2", "--", "echo"], "{threads}"),
             (["run", "--lock", "tatas", "--tries", "1.5", "--", "true"], "--tries"),
+        ]:
+            with self.subTest(words=words):
+                self.refused(words, *named)
+
+    def test_options_that_exclude_each_other(self):
+        for words, *named in [
+            (["compare", "--machine", "native", "--vary", "2", "--", "true"], "--vary", "native"),
+            (["compare", "--vary", "2", "--runs", "2", "--", "true"], "--vary", "--runs"),
+            (["vm", "--vary", "2", "--variation", "1", "--", "true"], "--vary", "--variation"),
+            (["vm", "--vary", "2", "--stats-directory", ".", "--", "true"], "--vary", "--stats-directory"),
+            (["vm", "--metric", "([0-9]+)", "--", "true"], "--metric", "--vary"),
+            (["machines", "--variation", "1"], "--variation"),
         ]:
             with self.subTest(words=words):
                 self.refused(words, *named)
@@ -146,6 +167,9 @@ class BadInput(unittest.TestCase):
     def test_metric(self):
         self.refused(["compare", "--metric", "(", "--", "true"], "'('")
         # What the first run tells takes a run: the estimate has not been printed yet.
+        self.refused(["vm", "--vary", "2", "--metric", "(", "--", "true"], "'('")
+        self.refused(["vm", "--vary", "2", "--metric", "speed ([0-9]+)", "--stats", "s.json", "--", "echo", "fast"],
+                     "'speed ([0-9]+)'", "echo")
         self.refused(["compare", "--metric", "speed ([0-9]+)", "--json", "c.json", "--", "echo", "fast"],
                      "'speed ([0-9]+)'", "echo")
 
@@ -159,7 +183,10 @@ class BadInput(unittest.TestCase):
         program = bytearray(pathlib.Path("/bin/true").read_bytes())
         at = program.find(b"/lib64/ld-linux-x86-64.so.2")
         program[at:at + 6] = b"/lib00"
-        self.refused(["vm", "--stats", "s.json", "--", self.file("loaderless", bytes(program))], "/lib00")
+        loaderless = self.file("loaderless", bytes(program))
+        self.refused(["vm", "--stats", "s.json", "--", loaderless], "/lib00")
+        self.refused(["vm", "--vary", "2", "--stats", "s.json", "--", loaderless], "/lib00")
+        self.refused(["compare", "--machine", "xeon-e5-2697v4", "--json", "c.json", "--", loaderless], "/lib00")
 
 
 if __name__ == "__main__":

@@ -115,6 +115,112 @@ class Verbs(unittest.TestCase):
         total = sum(process["instructions"] for process in statistics["processes"])
         self.assertEqual(statistics["totals"]["instructions"], total)
 
+    def stats_of(self, *options, words=None):
+        """The ending of `elision vm` and the bytes of its statistics file."""
+        ending = self.verb("vm", *options, "--stats", "s.json", "--", *(words or [*self.bench, "--threads", "4"]))
+        return ending, (self.root / "s.json").read_bytes()
+
+    def test_variation_is_repeatable_and_matters(self):
+        one, bytes_one = self.stats_of("--variation", "3", "--seed", "7")
+        again, bytes_again = self.stats_of("--variation", "3", "--seed", "7")
+        self.assertEqual((one.status, one.stdout, bytes_one), (0, again.stdout, bytes_again))
+        other, bytes_other = self.stats_of("--variation", "4", "--seed", "7")
+        clocks = [json.loads(text)["totals"]["virtual_ns"] for text in (bytes_one, bytes_other)]
+        self.assertNotEqual(*clocks)
+        named = json.loads(bytes_one)
+        self.assertEqual(named["variation"], 3)
+        self.assertIn(f"tlb.walk_cycles {named['drawn']['tlb.walk_cycles']} drawn".split(),
+                      [line.split()[:3] for line in
+                       self.verb("machines", "xeon-e5-2697v4", "--variation", "3").stdout.splitlines()])
+
+    def test_variation_zero_is_the_best_guess(self):
+        self.assertEqual(self.stats_of("--variation", "0")[1], self.stats_of()[1])
+
+    def test_variation_is_handed_to_children(self):
+        program = " ".join(self.bench)
+        _, text = self.stats_of("--variation", "5", words=["bash", "-c", f"{program} >/dev/null; exec {program}"])
+        processes = json.loads(text)["processes"]
+        self.assertGreaterEqual(len(processes), 3)
+        self.assertEqual({process["variation"] for process in processes}, {5})
+        # A machine of its own each, but the same one: the two runs of the program differ in nothing but their start.
+        best_guess = json.loads(self.stats_of(words=["bash", "-c", f"{program} >/dev/null; exec {program}"])[1])
+        for varied, plain in zip(processes, best_guess["processes"]):
+            self.assertNotEqual(varied["virtual_ns"], plain["virtual_ns"], varied["program"])
+
+    def test_vary_runs_each_variation_with_its_seed(self):
+        ending, text = self.stats_of("--vary", "3", "--seed", "5")
+        self.assertEqual(ending.stdout, self.stats_of("--seed", "5")[0].stdout)
+        whole = json.loads(text)
+        for i, varied in enumerate(whole["variations"]):
+            alone = json.loads(self.stats_of("--variation", str(i), "--seed", str(5 + i))[1])
+            self.assertEqual((varied["variation"], varied["seed"]), (i, 5 + i))
+            self.assertEqual(varied["processes"], alone["processes"])
+            self.assertEqual(varied["drawn"], alone["drawn"])
+        commits = sorted(varied["totals"]["commits"] for varied in whole["variations"])
+        self.assertEqual(whole["ranges"]["commits"], dict(zip(("low", "median", "high"), commits)))
+        self.assertIn("virtual time", ending.stderr)
+        self.assertNotIn("fallbacks", ending.stderr)
+        self.assertEqual(self.stats_of("--vary", "3", "--seed", "5")[1], text)
+
+    def test_vary_with_a_lock_design_and_a_metric(self):
+        ending = self.verb("vm", "--vary", "3", "--lock", "htm-1", "--cpus", "4", *METRIC, "--", *self.bench, "--threads",
+                           "4", "--contention", "high")
+        lines = {line.split("  ")[1]: line for line in ending.stderr.splitlines() if line.startswith("  ")}
+        self.assertLessEqual({"virtual time", "CPU time", "commits", "aborts: conflict", "fallbacks", "result"},
+                             set(lines), ending)
+        self.assertRegex(lines["result"], r"M \[.*M - .*M\]$")
+
+    def test_vary_ends_as_variation_zero_did(self):
+        ending = self.verb("vm", "--vary", "2", "--", "bash", "-c", "echo out; echo err >&2; exit 7")
+        self.assertEqual((ending.status, ending.stdout), (7, "out\n"))
+        self.assertIn("err\n", ending.stderr)
+        self.assertNotIn("Not the same", ending.stderr)
+        killed = self.verb("vm", "--vary", "2", "--", "bash", "-c", "kill -USR1 $$")
+        self.assertEqual(killed.status, -signal.SIGUSR1)
+
+    def test_vary_says_where_the_program_noticed(self):
+        # The result in every digit: another one on every machine.
+        ending = self.verb("vm", "--vary", "3", "--", *self.bench, "--threads", "4")
+        self.assertIn("Not the same as in variation 0: its output is another in 1, 2.\n", ending.stderr)
+
+    def test_vary_gives_a_file_to_every_run(self):
+        (self.root / "in.txt").write_text("line\n" * 3)
+        ending = run(["bash", "-c", f"{self.elision.binary} vm --vary 3 -- wc -l < in.txt"], cwd=self.root)
+        self.assertEqual(ending.stdout.strip(), "3", ending)
+        self.assertNotIn("Not the same", ending.stderr)
+        words = f"{self.elision.binary} compare --machine native --locks tatas --metric '([0-9]+)' -- sort -n < in.txt"
+        (self.root / "in.txt").write_text("17\n4\n")
+        self.assertIn("17", run(["bash", "-c", words], cwd=self.root).stdout)
+
+    def test_interrupt_of_vary_leaves_nothing(self):
+        words = [self.elision.binary, "vm", "--vary", "1000", "--stats", "s.json", "--", *self.bench]
+        process = subprocess.Popen(words, cwd=self.root, env={**os.environ, "TMPDIR": str(self.root)}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stderr.readline()  # the estimate: the first run is done
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate()
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("throughput", output)
+        self.assertIn("Stopped early.", errors)
+
+    def test_comparison_over_variations(self):
+        words = ["compare", *XEON, "--locks", "tatas,htm-10", "--vary", "3", "--seed", "11", *METRIC, "--json", "c.json",
+                 "--", *self.bench, "--threads", "4"]
+        ending = self.verb(*words)
+        self.assertEqual(ending.status, 0, ending)
+        report = json.loads((self.root / "c.json").read_text())
+        self.assertEqual([variation["seed"] for variation in report["variations"]], [11, 12, 13])
+        self.assertEqual(len({json.dumps(variation["drawn"]) for variation in report["variations"]}), 3)
+        self.assertEqual([(r["run"], r["seed"], r["variation"]) for r in report["runs"]],
+                         [(i, 11 + i, i) for i in range(3) for _ in range(3)])
+        metrics = {(r["design"], r["variation"]): r["metric"] for r in report["runs"]}
+        for row in report["blocks"][0]["rows"]:
+            expected = [metrics[row["design"], i] / metrics["pthread", i] for i in range(3)]
+            self.assertEqual(row["ratios"], expected)
+            self.assertEqual([row["ratio"][part] for part in ("low", "median", "high")], sorted(expected))
+        self.assertRegex(ending.stdout, r" beats \S+( \S+){0,3} (only )?in [0-3] of 3, (by|at) [0-9.]+x to [0-9.]+x")
+        self.assertEqual(self.verb(*words).stdout, ending.stdout)
+
     def test_arguments_of_the_program_are_its_own(self):
         for verb in (["vm"], ["run", "--lock", "tatas"]):
             ending = self.verb(*verb, "--", "echo", "--lock", "--", "-h", "--version")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims judged on made-up measurements: each part of each claim can make it fail."""
 
+import dataclasses
 import pathlib
 import sys
 import tomllib
@@ -11,6 +12,7 @@ REPRO = pathlib.Path(__file__).parents[2] / "repro"
 sys.path.insert(0, str(REPRO))
 
 import arraybench  # noqa: E402
+import cells  # noqa: E402
 import probes  # noqa: E402
 from arraybench import Cell, Measurement, Result  # noqa: E402
 
@@ -24,22 +26,34 @@ PAPER_LIKE = {
 }
 
 
-def measurement(changes=None, opt=1.1):
+def results(changes=None, opt=1.1, variation=0):
     """PAPER_LIKE at every number of threads with `changes` {(writes, contention, design): throughput}; opt variants
     are `opt` times their plain form."""
-    results = {}
+    found = {}
     for (writes, contention), row in PAPER_LIKE.items():
         for design, throughput in row.items():
             throughput = (changes or {}).get((writes, contention, design), throughput)
             for threads in arraybench.THREADS:
-                results[Cell(writes, contention, threads, design)] = Result(throughput)
-                results[Cell(writes, contention, threads, design, opt=True)] = Result(throughput * opt)
-    return Measurement(results)
+                cell = Cell(writes, contention, threads, design, variation=variation)
+                found[cell] = Result(throughput)
+                found[dataclasses.replace(cell, opt=True)] = Result(throughput * opt)
+    return found
+
+
+def measurement(**how):
+    return Measurement(results(**how))
+
+
+def holds(claim, found, **where):
+    """Whether the claim holds in the only variation."""
+    judgement = arraybench.judge(found, claim, **where)
+    assert judgement.variations == 1
+    return judgement.holds_in == 1
 
 
 class LargeTicket(unittest.TestCase):
     def holds(self, **how):
-        return arraybench.judge_large_ticket(measurement(**how)).holds
+        return holds("aahtm-array-large-ticket", measurement(**how))
 
     def test_range_has_two_ends(self):
         for throughput, expected in ((3.9, False), (4.0, True), (6.0, True), (6.1, False)):
@@ -51,11 +65,10 @@ class LargeTicket(unittest.TestCase):
 
 
 class BestOfFour(unittest.TestCase):
-    def judge(self, *args):
-        return arraybench.judge_best_of_four(measurement(dict(args)))
+    CLAIM = "aahtm-array-best-3-of-4"
 
     def test_holds(self):
-        self.assertTrue(self.judge().holds)
+        self.assertTrue(holds(self.CLAIM, measurement()))
 
     def test_each_part_can_fail_alone(self):
         failing = [
@@ -68,22 +81,82 @@ class BestOfFour(unittest.TestCase):
         ]
         for change in failing:
             with self.subTest(change=change):
-                judgement = self.judge(change)
-                self.assertFalse(judgement.holds)
-                self.assertEqual(sum(line.startswith("no") for line in judgement.measured), 1, judgement.measured)
+                lines = arraybench.judge(measurement(changes=dict([change])), self.CLAIM).lines()
+                self.assertEqual(sum(line.startswith("no") for line in lines), 1, lines)
 
 
 class Opt(unittest.TestCase):
     def test_as_fast_as_without(self):
-        self.assertTrue(arraybench.judge_opt(measurement(opt=1.0)).holds)
-        self.assertTrue(arraybench.judge_opt(measurement(opt=0.975)).holds)  # within the spread
-        self.assertFalse(arraybench.judge_opt(measurement(opt=0.96)).holds)
+        claim = "aahtm-array-opt"
+        self.assertTrue(holds(claim, measurement(opt=1.0)))
+        self.assertTrue(holds(claim, measurement(opt=0.975)))  # within the spread
+        self.assertFalse(holds(claim, measurement(opt=0.96)))
+
+
+class Variations(unittest.TestCase):
+    CLAIM = "aahtm-array-large-ticket"
+
+    def varied(self, *throughputs):
+        """ticket-aahtm's at 100 writes and low contention, by variation; ticket has 2."""
+        found = {}
+        for variation, throughput in enumerate(throughputs):
+            found |= results({(100, "low", "ticket-aahtm"): throughput}, variation=variation)
+        return Measurement(found)
+
+    def test_claim_is_judged_on_each(self):
+        judgement = arraybench.judge(self.varied(4, 5, 3, 6), self.CLAIM)
+        self.assertEqual((judgement.holds_in, judgement.variations), (3, 4))
+        self.assertEqual(judgement.lines(), [
+            "3 of 4  100 writes, low contention: ticket-aahtm is 2x to 3x ticket: 2.25x [1.50 - 3.00]",
+            "4 of 4  100 writes, high contention: ticket-aahtm is 2x to 3x ticket: 2.50x [2.50 - 2.50]"])
+
+    def test_ratios_are_paired(self):
+        """Both designs ten times as fast on the second machine: no change of the ratio."""
+        found = Measurement(results() | {
+            dataclasses.replace(cell, variation=1): Result(10 * result.throughput)
+            for cell, result in results().items()})
+        self.assertIn("2.50x [2.50 - 2.50]", arraybench.judge(found, self.CLAIM).lines()[0])
+
+    def test_what_does_not_survive_is_listed(self):
+        self.assertEqual(arraybench.unsettled(self.varied(4, 5)), [])
+        self.assertEqual(arraybench.unsettled(self.varied(1, 1)), [], "a plain no survives")
+        lines = [line for line in arraybench.unsettled(self.varied(4, 5, 3)) if ", 18 threads" in line]
+        self.assertEqual(lines, [
+            "aahtm-array-large-ticket, 18 threads: the claim holds in 2 of 3",
+            "aahtm-array-large-ticket, 18 threads: 100 writes, low contention: ticket-aahtm is 2x to 3x ticket: yes in "
+            "2 of 3"])
+
+    def test_who_wins_may_depend_on_the_machine(self):
+        found = Measurement(results() | results({(10, "high", "ticket-aahtm"): 7}, variation=1))
+        line = arraybench.judge(found, "aahtm-array-best-3-of-4").lines()[0]
+        self.assertIn("(tatas-aahtm to tatas in 1; ticket-aahtm to tatas in 1)", line)
+
+    def test_every_design_meets_a_variation_with_the_same_seed(self):
+        plan = arraybench.plan(3)
+        self.assertEqual({(cell.variation, cell.seed) for cell in plan}, {(0, 1), (1, 2), (2, 3)})
+        self.assertEqual(len(plan), len(set(plan)))
+        words = cells.command("b", plan[-1], "s", 0.1)
+        self.assertEqual(words[words.index("--variation") + 1], "2")
+        self.assertEqual(words[words.index("--seed") + 1], "3")
+
+    def test_everything_varies_only_if_asked_for(self):
+        varied = {(cell.threads, cell.form) for cell in arraybench.plan(2) if cell.variation}
+        self.assertEqual(varied, {(18, arraybench.PAPER)})
+        whole = arraybench.plan(2, everything=True)
+        self.assertEqual(len(whole), 2 * len(arraybench.plan(1)))
 
 
 class Measurements(unittest.TestCase):
-    def test_median_over_seeds(self):
-        one, two = Cell(10, "low", 18, "tatas", seed=1), Cell(10, "low", 18, "tatas", seed=2)
-        self.assertEqual(Measurement({one: Result(1), two: Result(3)}).throughput(10, "low", 18, "tatas"), 2)
+    def test_median_over_variations(self):
+        found = Measurement({Cell(10, "low", 18, "tatas", variation=v): Result(rate) for v, rate in enumerate((1, 3, 9))})
+        self.assertEqual(found.throughputs(10, "low", 18, "tatas"), arraybench.Range(3, 1, 9))
+
+    def test_sample_is_spread_and_the_rest_is_the_rest(self):
+        plan = arraybench.plan(2)
+        sample, rest = cells.sample_of(plan)
+        self.assertEqual(len(sample), cells.SAMPLE)
+        self.assertEqual(sorted(map(str, sample + rest)), sorted(map(str, plan)))
+        self.assertEqual(cells.sample_of(plan[:3]), (plan[:3], []))
 
     def test_form_changes_only_its_designs(self):
         plain = Cell(10, "low", 18, "tatas")
@@ -93,13 +166,14 @@ class Measurements(unittest.TestCase):
         self.assertEqual(found.throughput(10, "low", 18, "tatas-aahtm", form=arraybench.ABORT_AT_UNLOCK), 2)
 
     def test_every_cell_that_is_judged_is_run(self):
-        results = {cell: Result(1.0, 1) for cell in arraybench.paper_cells() + arraybench.form_cells()}
-        found = Measurement(results)
-        for judge in arraybench.JUDGES.values():
-            for threads in arraybench.THREADS[1:]:
-                judge(found, threads)
+        found = Measurement({cell: Result(1.0, 1) for cell in arraybench.plan(2)})
+        for claim in arraybench.JUDGES:
+            self.assertEqual(arraybench.judge(found, claim).variations, 2)
+            for threads in arraybench.THREADS[1:-1]:
+                self.assertEqual(arraybench.judge(found, claim, threads).variations, 1)
             for form in arraybench.CHANGED_BY:
-                judge(found, form=form)
+                self.assertEqual(arraybench.judge(found, claim, form=form).variations, 1)
+        arraybench.unsettled(found)
         for configuration in arraybench.CONFIGURATIONS:
             arraybench.table(found, *configuration)
         arraybench.forms_table(found)

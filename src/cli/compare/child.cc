@@ -42,10 +42,12 @@ std::string content_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-// Every run must see the same input; what comes through a pipe or a terminal can be read only once.
-const char* input_for_every_run() {
+// Every run must see the same input; what comes through a pipe or a terminal can be read only once. By our
+// number: the child closes its own descriptor before it opens this.
+std::string input_for_every_run() {
   struct stat status{};
-  return fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode) ? "/proc/self/fd/0" : "/dev/null";
+  const bool file = fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+  return file ? fmt::format("/proc/{}/fd/{}", getpid(), STDIN_FILENO) : "/dev/null";
 }
 
 /// posix_spawn's two option objects, with a process group of its own and default signals.
@@ -55,7 +57,7 @@ class SpawnOptions {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
     constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, input_for_every_run(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, input_for_every_run().c_str(), O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, (directory / "stdout").c_str(), kCreate, 0600);
     posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, (directory / "stderr").c_str(), kCreate, 0600);
     sigset_t defaults;
@@ -102,7 +104,18 @@ bool wait_for_end(pid_t pid, const StopFlag& stop, Clock::time_point start, doub
   return ended;
 }
 
+const StopFlag* g_stop = nullptr;
+
+void on_stop_signal(int) { g_stop->raise(); }
+
 }  // namespace
+
+void stop_on_signals(const StopFlag& stop) {
+  g_stop = &stop;
+  struct sigaction action{};
+  action.sa_handler = on_stop_signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
 
 StopFlag::StopFlag() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (descriptor_ < 0) throw UsageError(fmt::format("cannot make an event: {}", std::strerror(errno)));

@@ -21,10 +21,18 @@ bool left_out(const Plan& plan, const std::string& design) { return plan.not_run
 
 bool ended_well(const Sample& sample) { return sample.outcome == Outcome::kEnded; }
 
+// The program may be fine and its loader missing, which shows only once it is run.
+void require_start(const Sample& sample) {
+  constexpr std::string_view kPrefix = "elision: ";
+  if (sample.started) return;
+  std::string reason = sample.error_output.substr(0, sample.error_output.find('\n'));
+  if (reason.starts_with(kPrefix)) reason.erase(0, kPrefix.size());
+  throw UsageError(reason);
+}
+
 void require_metric(const Plan& plan, const Sample& sample) {
   if (!plan.uses_metric() || !ended_well(sample)) return;
-  const Metric metric(plan.metric);
-  if (!metric.read(sample.output) && !metric.read(sample.error_output)) {
+  if (!Metric(plan.metric).read(sample)) {
     throw UsageError(
         fmt::format("--metric '{}' matches no number in the output of {}", plan.metric, plan.program));
   }
@@ -39,6 +47,7 @@ class Queue {
   void run_first(const Plan& plan) {
     Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
     if (runner_.cancelled()) return;
+    require_start(sample);
     require_metric(plan, sample);
     if (timeout_seconds_ <= 0) {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);
@@ -46,7 +55,7 @@ class Queue {
     host_seconds_ = sample.host_seconds;
     const bool lockless = ended_well(sample) && !sample.locks.locks_seen;
     const bool broken = !ended_well(sample) && plan.thread_counts.size() == 1;
-    const bool pointless = lockless || broken;
+    const bool pointless = plan.judges_designs && (lockless || broken);
     keep(cells_.front(), std::move(sample));
     next_ = 1;
     if (pointless) next_ = cells_.size();
@@ -137,7 +146,8 @@ std::vector<Cell> cells_of(const Plan& plan) {
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
     for (unsigned run = 0; run < plan.runs; ++run) {
       for (const std::string& design : plan.designs) {
-        if (!left_out(plan, design)) cells.push_back({threads, design, run});
+        if (left_out(plan, design)) continue;
+        cells.push_back({threads, design, run, plan.first_seed + run, plan.varies() ? run : 0});
       }
     }
   }

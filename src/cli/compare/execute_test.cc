@@ -155,6 +155,22 @@ TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
   EXPECT_EQ(runner.cells.size(), 1u);
 }
 
+TEST(Execute, ProgramThatCannotStartIsAnErrorAtOnce) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) {
+    sample.started = false;
+    sample.error_output = "elision: cannot open '/lib/x'\nmore\n";
+  };
+  Notes notes;
+  try {
+    execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "cannot open '/lib/x'");
+  }
+  EXPECT_EQ(runner.cells.size(), 1u);
+}
+
 TEST(Execute, StopKeepsWhatIsDone) {
   FakeRunner runner(1);
   runner.cancel_at = 3;
@@ -181,6 +197,32 @@ TEST(Execute, ErrorInAWorkerReachesTheCaller) {
   };
   Notes notes;
   EXPECT_THROW(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0), UsageError);
+}
+
+TEST(Execute, SeedsCountUpAndVariationsOnlyIfAskedFor) {
+  Plan plan = plan_of({"pthread", "tatas"}, 2);
+  plan.first_seed = 40;
+  for (const Cell& cell : cells_of(plan)) {
+    EXPECT_EQ(cell.seed, 40 + cell.run);
+    EXPECT_EQ(cell.variation, 0u);
+  }
+  plan.variations.resize(2);
+  for (const Cell& cell : cells_of(plan)) {
+    EXPECT_EQ(cell.seed, 40 + cell.run);
+    EXPECT_EQ(cell.variation, cell.run) << "every design meets every variation with the same seed";
+  }
+}
+
+TEST(Execute, PlanThatJudgesNoDesignsRunsWhateverTheProgramDoes) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) {
+    sample.locks.locks_seen = false;
+    sample.outcome = Outcome::kKilled;
+  };
+  Notes notes;
+  Plan plan = plan_of({""}, 3);
+  plan.judges_designs = false;
+  EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 3u);
 }
 
 TEST(Launch, EveryPlaceholderIsReplaced) {
