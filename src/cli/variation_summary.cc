@@ -71,6 +71,15 @@ std::vector<std::uint32_t> differing(const std::vector<Result>& results,
   return numbers;
 }
 
+// "2 of 16 (3, 9)"; of many only the first few.
+std::string counted(const std::vector<std::uint32_t>& numbers, std::size_t all) {
+  constexpr std::size_t kMostNamed = 3;
+  const bool more = numbers.size() > kMostNamed;
+  const std::vector<std::uint32_t> named(numbers.begin(),
+                                         more ? numbers.begin() + kMostNamed : numbers.end());
+  return fmt::format("{} of {} ({}{})", numbers.size(), all, fmt::join(named, ", "), more ? ", ..." : "");
+}
+
 std::string shown(const VariedQuantity& quantity) {
   return quantity.unit == Unit::kSeconds ? compare::format_seconds(quantity.range)
                                          : compare::format_count(quantity.range);
@@ -116,9 +125,9 @@ std::string varied_behaviour(const Plan& plan, const std::vector<Result>& result
   });
   std::vector<std::string> parts;
   if (!ending.empty())
-    parts.push_back(fmt::format("the program ends otherwise in {}", fmt::join(ending, ", ")));
+    parts.push_back(fmt::format("the program ends otherwise in {}", counted(ending, results.size())));
   if (!printing.empty())
-    parts.push_back(fmt::format("its output is another in {}", fmt::join(printing, ", ")));
+    parts.push_back(fmt::format("its output is another in {}", counted(printing, results.size())));
   if (parts.empty()) return "";
   return fmt::format("Not the same as in variation 0: {}.", fmt::join(parts, "; "));
 }

@@ -72,8 +72,13 @@ TEST_F(Variations, DifferencesAreSaidInOneLine) {
   EXPECT_EQ(varied_behaviour(plan_, results_), "");
   results_[1].sample.status = 3;
   results_[2].sample.output = "total 5\n";
-  EXPECT_EQ(varied_behaviour(plan_, results_),
-            "Not the same as in variation 0: the program ends otherwise in 1; its output is another in 2.");
+  EXPECT_EQ(
+      varied_behaviour(plan_, results_),
+      "Not the same as in variation 0: the program ends otherwise in 1 of 3 (1); its output is another in "
+      "1 of 3 (2).");
+  for (unsigned i = 0; i < 3; ++i) add(sample_of(1, 1, 1));
+  for (unsigned i = 1; i < 6; ++i) results_[i].sample.status = 3;
+  EXPECT_NE(varied_behaviour(plan_, results_).find("otherwise in 5 of 6 (1, 2, 3, ...);"), std::string::npos);
   EXPECT_NE(render_variations(plan_, results_).find("variation 0: the program ends"), std::string::npos);
 }
 

@@ -181,7 +181,7 @@ class Verbs(unittest.TestCase):
     def test_vary_says_where_the_program_noticed(self):
         # The result in every digit: another one on every machine.
         ending = self.verb("vm", "--vary", "3", "--", *self.bench, "--threads", "4")
-        self.assertIn("Not the same as in variation 0: its output is another in 1, 2.\n", ending.stderr)
+        self.assertIn("Not the same as in variation 0: its output is another in 2 of 3 (1, 2).\n", ending.stderr)
 
     def test_vary_gives_a_file_to_every_run(self):
         (self.root / "in.txt").write_text("line\n" * 3)

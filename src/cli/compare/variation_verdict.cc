@@ -54,11 +54,11 @@ std::string score(const Contest& c) {
                      c.settled() ? "by" : "at", c.ratio.low, c.ratio.high);
 }
 
-// "; it turns on transactions.aborted_lines", if that is clear.
+// ", which turns on transactions.aborted_lines", if that is clear.
 std::string turns_on(const Plan& plan, const Contest& c) {
   std::vector<std::string> names;
   for (const Influence& influence : influences(plan.variations, c.ratios)) names.push_back(influence.field);
-  return names.empty() ? "" : fmt::format("; it turns on {}", fmt::join(names, " and "));
+  return names.empty() ? "" : fmt::format(", which turns on {}", fmt::join(names, " and "));
 }
 
 // What the next best design's standing adds.

@@ -137,7 +137,7 @@ TEST_F(Varied, UnsettledRankingNamesWhatItTurnsOn) {
   EXPECT_EQ(
       result.verdict.sentence,
       "Use htm-10: htm-10 beats pthread in 24 of 24, by 1.72x to 4.00x. It beats tatas, the next best, only "
-      "in 14 of 24, at 0.86x to 2.00x: the ranking of these two is not settled; it turns on "
+      "in 14 of 24, at 0.86x to 2.00x: the ranking of these two is not settled, which turns on "
       "transactions.decisive.");
 }
 
