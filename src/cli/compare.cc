@@ -42,7 +42,7 @@ struct CompareRequest {
   compare::Plan plan;
   std::string json_file;
   double timeout_seconds = 0;
-  std::uint64_t seed = 1;
+  std::uint32_t variations = 0;  // 0: the machine as it is
   bool ignore_output = false;
   LockOptions lock;
 };
@@ -60,9 +60,14 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                       std::string(kDefaultMachine) + ")");
   app->add_option("--threads", request.threads,
                   "numbers for {threads}, separated by commas (default: every CPU)");
-  app->add_option("--runs", request.plan.runs, "runs of each design, each with its own seed (default: 3)")
-      ->check(number_between(1, kMostRuns));
-  app->add_option("--seed", request.seed, "of the first run; the others count up (default: 1)");
+  CLI::Option* runs =
+      app->add_option("--runs", request.plan.runs, "runs of each design, each with its own seed (default: 3)")
+          ->check(number_between(1, kMostRuns));
+  app->add_option("--vary", request.variations,
+                  "run each design on so many variations of the virtual machine's uncertain values instead")
+      ->check(number_between(1, machine::kVariations))
+      ->excludes(runs);
+  app->add_option("--seed", request.plan.first_seed, "of the first run; the others count up (default: 1)");
   app->add_option("--metric", request.plan.metric,
                   "regular expression; its first group is the result, read from what the program prints");
   app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric");
@@ -110,13 +115,24 @@ void choose_threads(CompareRequest& request, const std::vector<std::string>& wor
   }
 }
 
+// Every design takes the same variations, so that they are compared on the same machines.
+void choose_variations(CompareRequest& request, const machine::Machine& machine) {
+  if (request.variations == 0) return;
+  request.plan.variations = drawn_values(machine, request.variations);
+  request.plan.runs = request.variations;
+}
+
 // Returns the number of CPUs of the place chosen.
 unsigned choose_place(CompareRequest& request) {
   compare::Plan& plan = request.plan;
   plan.where = !request.machine.empty() ? request.machine : native_htm_is_live() ? kNative : kDefaultMachine;
   plan.model = plan.where != kNative;
+  if (!plan.model && request.variations != 0)
+    throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
   if (!plan.model) return native_cpus();
-  return load_machine_or_throw(plan.where).description.cpus();
+  const machine::Machine machine = load_machine_or_throw(plan.where);
+  choose_variations(request, machine);
+  return machine.description.cpus();
 }
 
 void choose_designs(CompareRequest& request) {
@@ -141,30 +157,18 @@ compare::Launch launch_of(const CompareRequest& request, const std::vector<std::
   check_program(launch.file);
   launch.words = words;
   launch.lock = request.lock;
-  launch.first_seed = request.seed;
   launch.machine = request.plan.where;
   preload_library();  // say now if it is missing
   return launch;
-}
-
-const compare::StopFlag* g_stop = nullptr;
-
-void on_stop_signal(int) { g_stop->raise(); }
-
-void stop_on_signals(const compare::StopFlag& stop) {
-  g_stop = &stop;
-  struct sigaction action{};
-  action.sa_handler = on_stop_signal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
 int compare_and_report(const CompareRequest& request, const compare::Launch& launch) {
   constexpr int kStoppedExitCode = 128 + SIGINT;
   const compare::Plan& plan = request.plan;
   const compare::StopFlag stop;
-  stop_on_signals(stop);
+  compare::stop_on_signals(stop);
   const auto runner = plan.model ? virtual_runner(launch, stop) : native_runner(launch, stop);
-  compare::Progress progress(isatty(STDERR_FILENO) == 1);
+  compare::Progress progress("compare", isatty(STDERR_FILENO) == 1);
   const compare::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
   progress.clear();
   const auto blocks = analyse(plan, execution.results, execution.complete);

@@ -89,7 +89,11 @@ TEST(Statistics, TotalsAreSumsButForClocksAndNames) {
   const nlohmann::json expected = {
       {"virtual_ns", 50}, {"commits", 7}, {"aborts", {{"conflict", 3}, {"capacity", 4}}}};
   EXPECT_EQ(total_statistics(processes), expected);
-  EXPECT_EQ(merged_statistics("m", processes)["totals"], expected);
+  const nlohmann::json merged =
+      merged_statistics("m", 3, {{"a.n", "1", "2", 2}, {"a.w", "kept", "lost", 1}}, processes);
+  EXPECT_EQ(merged["totals"], expected);
+  EXPECT_EQ(merged["variation"], 3);
+  EXPECT_EQ(merged["drawn"], (nlohmann::json{{"a.n", 2}, {"a.w", "lost"}}));
 }
 
 TEST(Supervisor, PassesOnTheExitCodeAfterTheWorkIsDone) {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "machine/description_toml.h"
+#include "machine/variation.h"
 
 namespace elision::cli {
 
@@ -12,5 +12,12 @@ inline constexpr const char* kDefaultMachine = "xeon-e5-2697v4";
 
 /// The machine of that name or file; throws UsageError with the loader's line.
 machine::Machine load_machine_or_throw(const std::string& name);
+
+/// That variation of it; throws UsageError if there is none.
+machine::Variation variation_or_throw(const machine::Machine& machine, std::uint32_t number);
+
+/// What is drawn for variations 0 to `count` - 1.
+std::vector<std::vector<machine::DrawnValue>> drawn_values(const machine::Machine& machine,
+                                                           std::uint32_t count);
 
 }  // namespace elision::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision machines [NAME|FILE]`: the built-in descriptions, or every value of one with its source.
+// `elision machines [NAME|FILE]`: the built-in descriptions, or every value of one, or of a variation of it,
+// with its source.
 #include <fmt/format.h>
 
 #include "cli/arguments.h"
@@ -23,15 +24,20 @@ void list() {
 
 int machines_verb(const Words& words) {
   std::string name;
+  std::uint32_t variation = 0;
   const auto app =
-      make_app("elision machines [NAME|FILE]",
+      make_app("elision machines [OPTION...] [NAME|FILE]",
                "Lists the built-in machine descriptions, or shows every value of one with its source.");
-  app->add_option("machine", name, "a built-in name or a machine file");
+  CLI::Option* machine = app->add_option("machine", name, "a built-in name or a machine file");
+  app->add_option("--variation", variation, "as this draw of the uncertain values has it (default: 0)")
+      ->check(number_between(0, machine::kVariations - 1))
+      ->needs(machine);
   if (!parse_options(*app, words)) return 0;
   if (name.empty()) {
     list();
   } else {
-    fmt::print("{}", machine::render_machine(load_machine_or_throw(name)));
+    const machine::Variation shown = variation_or_throw(load_machine_or_throw(name), variation);
+    fmt::print("{}", machine::render_machine(shown.machine));
   }
   return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `elision vm`: a program on the virtual machine. Without --stats this process becomes the guest;
 // with it a supervisor stays behind, puts the processes' statistics together once the first of them has
-// ended, and ends as that one did. `elision vm-exec` is how a guest's execve comes back to us.
+// ended, and ends as that one did. With --vary, processes of this verb run the program once for each
+// variation of the machine (vm_vary.h). `elision vm-exec` is how a guest's execve comes back to us.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "cli/arguments.h"
 #include "cli/atomic_file.h"
+#include "cli/compare/metric.h"
 #include "cli/designs.h"
 #include "cli/environment.h"
 #include "cli/install.h"
@@ -22,6 +24,7 @@
 #include "cli/usage_error.h"
 #include "cli/verbs.h"
 #include "cli/vm_statistics.h"
+#include "cli/vm_vary.h"
 #include "vm/run.h"
 
 namespace elision::cli {
@@ -36,6 +39,8 @@ struct VmRequest {
   std::string statistics_file;
   bool no_fast_path = false;
   bool no_conflict_detection = false;
+  std::uint32_t variations = 0;  // 0: one run on options.variation
+  std::string metric;
 };
 
 std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
@@ -47,11 +52,24 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--cpus", request.options.cpus, "how many of its CPUs (default: all)")
       ->check(number_between(1, machine::kMaxCpus));
   app->add_option("--seed", request.options.seed, "everything random comes from it (default: 1)");
+  CLI::Option* variation =
+      app->add_option("--variation", request.options.variation,
+                      "which draw of the machine's uncertain values (default: 0, the best guesses)")
+          ->check(number_between(0, machine::kVariations - 1));
+  CLI::Option* vary =
+      app->add_option("--vary", request.variations,
+                      "run it on so many variations, with seeds from --seed on, and show medians and ranges")
+          ->check(number_between(1, machine::kVariations))
+          ->excludes(variation);
+  app->add_option("--metric", request.metric,
+                  "with --vary: regular expression whose first group is the program's own result")
+      ->needs(vary);
   app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", kDesignForms));
   add_lock_options(*app, request.lock);
   app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
   app->add_option("--stats-directory", request.options.stats_directory,
-                  "leave one statistics file a process in this directory instead");
+                  "leave one statistics file a process in this directory instead")
+      ->excludes(vary);
   app->add_option("--run-ahead", request.options.run_ahead_cycles,
                   "how far private work may run ahead (cycles)")
       ->check(number_between(1, kMostRunAheadCycles));
@@ -71,6 +89,7 @@ void check(const VmRequest& request) {
                                  machine.description.cpus()));
   }
   if (!request.statistics_file.empty()) require_writable(request.statistics_file);
+  variation_or_throw(machine, request.options.variation);
 }
 
 // What the guest starts with: our own environment and, with --lock, the library's settings.
@@ -88,6 +107,12 @@ int start_guest(const VmRequest& request, const std::string& file, const std::ve
   return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
 }
 
+nlohmann::json merged_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
+  const machine::Machine machine = load_machine_or_throw(options.machine);
+  const auto drawn = variation_or_throw(machine, options.variation).drawn;
+  return merged_statistics(options.machine, options.variation, drawn, processes);
+}
+
 int supervised(VmRequest request, const std::string& file, const std::vector<std::string>& words) {
   int status = 0;
   {
@@ -97,11 +122,44 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
                        [&] {
                          const auto processes = read_process_statistics(directory.path());
                          if (processes.empty()) return;  // the guest never started: it said why
-                         const auto merged = merged_statistics(request.options.machine, processes);
+                         const auto merged = merged_of(request.options, processes);
                          write_atomically(request.statistics_file, merged.dump(2) + "\n");
                        });
   }
   end_like(status);
+}
+
+// The options that every variation's own `elision vm` takes over.
+std::vector<std::string> words_for_every_variation(const VmRequest& request) {
+  std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
+  if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
+  if (request.no_fast_path) words.emplace_back("--no-fast-path");
+  if (request.no_conflict_detection) words.emplace_back("--no-conflict-detection");
+  return words;
+}
+
+[[noreturn]] void varied(const VmRequest& request, const std::string& file,
+                         const std::vector<std::string>& words) {
+  compare::Plan plan;
+  plan.program = words.front();
+  plan.where = request.options.machine;
+  plan.model = true;
+  plan.designs = {request.design};
+  plan.thread_counts = {std::nullopt};
+  plan.runs = request.variations;
+  plan.first_seed = request.options.seed;
+  plan.metric = request.metric;
+  plan.variations = drawn_values(load_machine_or_throw(request.options.machine), request.variations);
+  plan.judges_designs = false;
+  if (plan.uses_metric()) compare::Metric{plan.metric};
+  compare::Launch launch;
+  launch.file = file;
+  launch.words = words;
+  launch.lock = request.lock;
+  launch.machine = request.options.machine;
+  launch.vm_words = words_for_every_variation(request);
+  launch.keep_statistics = true;
+  run_variations(plan, launch, request.statistics_file);
 }
 
 }  // namespace
@@ -118,6 +176,7 @@ int vm_verb(const Words& words) {
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
   if (!request.design.empty()) request.options.preload.push_back(preload_library());
+  if (request.variations != 0) varied(request, file, program);
   if (request.statistics_file.empty()) return start_guest(request, file, program);
   return supervised(request, file, program);
 }

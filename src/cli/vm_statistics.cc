@@ -12,7 +12,8 @@ using nlohmann::json;
 
 constexpr int kVersion = 1;
 
-const std::set<std::string> kNotCounts = {"seed", "exit", "signal", "version", "pid", "cpus", "tid"};
+const std::set<std::string> kNotCounts = {"seed",    "variation", "exit", "signal",
+                                          "version", "pid",       "cpus", "tid"};
 const std::set<std::string> kClocks = {"virtual_ns", "virtual_cycles"};
 
 void add(json& total, const json& part) {
@@ -51,11 +52,25 @@ json total_statistics(const std::vector<json>& processes) {
   return total;
 }
 
-json merged_statistics(const std::string& machine, const std::vector<json>& processes) {
-  return {{"version", kVersion},
-          {"machine", machine},
-          {"processes", processes},
-          {"totals", total_statistics(processes)}};
+json drawn_json(const std::vector<machine::DrawnValue>& drawn) {
+  json values = json::object();
+  for (const machine::DrawnValue& value : drawn) {
+    const json parsed = json::parse(value.value, nullptr, false);
+    values[value.field] = parsed.is_number() || parsed.is_boolean() ? parsed : json(value.value);
+  }
+  return values;
+}
+
+json process_statistics(const std::vector<json>& processes) {
+  return {{"processes", processes}, {"totals", total_statistics(processes)}};
+}
+
+json merged_statistics(const std::string& machine, std::uint32_t variation,
+                       const std::vector<machine::DrawnValue>& drawn, const std::vector<json>& processes) {
+  json merged = {
+      {"version", kVersion}, {"machine", machine}, {"variation", variation}, {"drawn", drawn_json(drawn)}};
+  merged.update(process_statistics(processes));
+  return merged;
 }
 
 }  // namespace elision::cli

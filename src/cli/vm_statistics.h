@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "machine/variation.h"
+
 namespace elision::cli {
 
 /// The processes' statistics in start order. A file that is not whole JSON (its process was killed
@@ -19,7 +21,15 @@ std::vector<nlohmann::json> read_process_statistics(const std::filesystem::path&
 /// their own.
 nlohmann::json total_statistics(const std::vector<nlohmann::json>& processes);
 
-/// The whole file: {"version", "machine", "processes", "totals"}.
-nlohmann::json merged_statistics(const std::string& machine, const std::vector<nlohmann::json>& processes);
+/// {field: value}: numbers and truth values as such, words as text.
+nlohmann::json drawn_json(const std::vector<machine::DrawnValue>& drawn);
+
+/// {"processes", "totals"} of one run.
+nlohmann::json process_statistics(const std::vector<nlohmann::json>& processes);
+
+/// The whole file: {"version", "machine", "variation", "drawn", "processes", "totals"}.
+nlohmann::json merged_statistics(const std::string& machine, std::uint32_t variation,
+                                 const std::vector<machine::DrawnValue>& drawn,
+                                 const std::vector<nlohmann::json>& processes);
 
 }  // namespace elision::cli

@@ -278,20 +278,26 @@ Result<Machine> parse_machine(std::string_view text, std::string_view origin) {
   return Reader(origin).read(text);
 }
 
+Result<Machine> with_values(Machine machine, std::span<const FieldValue> values, std::string_view source) {
+  for (const auto& [name, value] : values) {
+    const Field* field = find_field(name);
+    if (!field) {
+      return Error{name + ": unknown field of a machine; did you mean " + nearest_name(name, field_names()) +
+                   "?"};
+    }
+    if (auto problem = store(machine.description, *field, value)) return Error{name + ": " + *problem};
+    for (ValueRecord& record : machine.values) {
+      if (record.field == name) record = {name, value, {}, std::string(source)};
+    }
+  }
+  if (const char* problem = inconsistency(machine.description)) return Error{problem};
+  return machine;
+}
+
 Result<Machine> with_value(Machine machine, std::string_view name, std::string_view value,
                            std::string_view source) {
-  const Field* field = find_field(name);
-  if (!field) {
-    return Error{std::string(name) + ": unknown field of a machine; did you mean " +
-                 nearest_name(name, field_names()) + "?"};
-  }
-  if (auto problem = store(machine.description, *field, value))
-    return Error{std::string(name) + ": " + *problem};
-  if (const char* problem = inconsistency(machine.description)) return Error{problem};
-  for (ValueRecord& record : machine.values) {
-    if (record.field == name) record = {std::string(name), std::string(value), {}, std::string(source)};
-  }
-  return machine;
+  const FieldValue one[] = {{std::string(name), std::string(value)}};
+  return with_values(std::move(machine), one, source);
 }
 
 Result<Machine> load_machine(std::string_view specification) {

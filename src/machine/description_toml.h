@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,15 @@ Result<Machine> load_machine(std::string_view specification);
 
 /// Parses the text of a machine file; `origin` names it in errors.
 Result<Machine> parse_machine(std::string_view text, std::string_view origin);
+
+struct FieldValue {
+  std::string field;  // table.key
+  std::string value;
+};
+
+/// Sets fields of `machine`, which are certain from then on, with `source` as their source. Only the whole
+/// must be consistent, not each step.
+Result<Machine> with_values(Machine machine, std::span<const FieldValue> values, std::string_view source);
 
 /// Sets one field of `machine` to `value` and records `source` as its source.
 Result<Machine> with_value(Machine machine, std::string_view field, std::string_view value,

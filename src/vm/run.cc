@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "machine/description_toml.h"
+#include "machine/variation.h"
 #include "vm/engine.h"
 #include "vm/kernel/hand_over.h"
 
@@ -45,11 +45,13 @@ MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
 
 int start(const Options& options, const ProgramRequest& request, const ProcessOrigin& origin) {
   if (const std::string missing = missing_on_host(); !missing.empty()) return fail(missing);
-  Result<machine::Machine> machine = machine::load_machine(options.machine);
-  if (!machine) return fail(machine.error());
+  const Result<machine::Machine> loaded = machine::load_machine(options.machine);
+  if (!loaded) return fail(loaded.error());
+  const Result<machine::Variation> variation = machine::variation_of(*loaded, options.variation);
+  if (!variation) return fail(variation.error());
   Fallible<CheckedProgram> program = check_program(request);
   if (!program) return fail(program.error());
-  const machine::Description& description = machine->description;
+  const machine::Description& description = variation->machine.description;
   const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
   // Never destroyed: the process ends when the guest does.
   auto* engine = new Engine(options, description, description.name);

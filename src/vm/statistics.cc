@@ -131,6 +131,7 @@ void Engine::write_statistics(int exit_status) {
                    {"machine", machine_name_},
                    {"cpus", cores_.size()},
                    {"seed", options_.seed},
+                   {"variation", options_.variation},
                    {"virtual_cycles", last.value},
                    {"virtual_ns", nanoseconds_of(last)},
                    {"cpu_cycles", busy},

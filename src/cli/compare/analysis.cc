@@ -13,17 +13,17 @@
 namespace elision::cli::compare {
 namespace {
 
-using Samples = std::vector<const Sample*>;
+using Results = std::vector<const Result*>;
 
 constexpr const char* kStoppedEarly = "Stopped early. ";
 
-Samples samples_of(const std::vector<Result>& results, const std::optional<unsigned>& threads,
+Results results_of(const std::vector<Result>& results, const std::optional<unsigned>& threads,
                    const std::string& design) {
-  Samples samples;
+  Results found;
   for (const Result& result : results) {
-    if (result.cell.threads == threads && result.cell.design == design) samples.push_back(&result.sample);
+    if (result.cell.threads == threads && result.cell.design == design) found.push_back(&result);
   }
-  return samples;
+  return found;
 }
 
 std::string describe_end(const Sample& sample) {
@@ -46,10 +46,9 @@ class BlockAnalysis {
   BlockAnalysis(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads)
       : plan_(plan), results_(results), threads_(threads) {
     if (plan.uses_metric()) metric_.emplace(plan.metric);
-    const Samples reference = samples_of(results, threads, kReference);
-    if (!reference.empty()) reference_ = reference.front();
+    reference_ = results_of(results, threads, kReference);
     std::vector<std::string> outputs;
-    for (const Sample* sample : reference) outputs.push_back(comparable_output(*sample));
+    for (const Result* result : reference_) outputs.push_back(comparable_output(result->sample));
     if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs, plan.uses_metric());
   }
 
@@ -57,16 +56,19 @@ class BlockAnalysis {
     Row row;
     row.design = design;
     const auto left_out = plan_.not_run.find(design);
-    const Samples samples = samples_of(results_, threads_, design);
-    if (left_out != plan_.not_run.end() || samples.empty()) {
+    const Results results = results_of(results_, threads_, design);
+    if (left_out != plan_.not_run.end() || results.empty()) {
       row.remark = left_out != plan_.not_run.end() ? left_out->second : "not run";
       return row;
     }
     row.state = RowState::kGood;
-    for (const Sample* sample : samples) {
-      if (row.state == RowState::kGood) check(*sample, row);
+    for (const Result* result : results) {
+      if (row.state != RowState::kGood) break;
+      check(*result, row);
+      if (row.state != RowState::kGood && plan_.varies())
+        row.remark += fmt::format(", in variation {}", result->cell.variation);
     }
-    collect(samples, row);
+    collect(results, row);
     return row;
   }
 
@@ -76,19 +78,26 @@ class BlockAnalysis {
   }
 
   std::optional<double> value_of(const Sample& sample) const {
-    if (!metric_) return sample.seconds;
-    const std::optional<double> found = metric_->read(sample.output);
-    return found ? found : metric_->read(sample.error_output);
+    return metric_ ? metric_->read(sample) : sample.seconds;
+  }
+
+  // What the program ends with by itself: under the reference design, on the same variation of the machine.
+  std::optional<int> expected_status(const Cell& cell) const {
+    for (const Result* result : reference_) {
+      if (result->cell.variation == cell.variation) return result->sample.status;
+    }
+    return std::nullopt;
   }
 
   // A program that fails under the reference design too may be one that always ends so; only a signal
   // or a time-out can never be right.
-  void check(const Sample& sample, Row& row) const {
+  void check(const Result& result, Row& row) const {
+    const Sample& sample = result.sample;
     const bool is_reference = row.design == kReference;
     if (sample.outcome == Outcome::kTimedOut) {
       fail(row, RowState::kTimedOut, fmt::format("did not end within {:.0f} s", sample.host_seconds));
     } else if (sample.outcome == Outcome::kKilled ||
-               (reference_ != nullptr && sample.status != reference_->status)) {
+               sample.status != expected_status(result.cell).value_or(sample.status)) {
       fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));
     } else if (!value_of(sample)) {
       fail(row, RowState::kNoMetric, "printed nothing that the metric matches");
@@ -104,11 +113,14 @@ class BlockAnalysis {
     row.remark = std::move(remark);
   }
 
-  void collect(const Samples& samples, Row& row) const {
+  void collect(const Results& results, Row& row) const {
     std::vector<std::pair<double, const Sample*>> values;
-    for (const Sample* sample : samples) {
-      row.locks.locks_seen |= sample->locks.locks_seen;
-      if (const auto value = value_of(*sample)) values.emplace_back(*value, sample);
+    if (plan_.varies()) row.values.resize(plan_.variations.size());
+    for (const Result* result : results) {
+      row.locks.locks_seen |= result->sample.locks.locks_seen;
+      const auto value = value_of(result->sample);
+      if (value) values.emplace_back(*value, &result->sample);
+      if (plan_.varies()) row.values[result->cell.variation] = value;
     }
     if (row.state != RowState::kGood) return;
     std::stable_sort(values.begin(), values.end(),
@@ -120,9 +132,9 @@ class BlockAnalysis {
     const bool seen = row.locks.locks_seen;
     row.locks = middle->locks;
     row.locks.locks_seen = seen;
-    for (const Sample* sample : samples) {
+    for (const Result* result : results) {
       row.locks.longest_wait_seconds =
-          std::max(row.locks.longest_wait_seconds, sample->locks.longest_wait_seconds);
+          std::max(row.locks.longest_wait_seconds, result->sample.locks.longest_wait_seconds);
     }
   }
 
@@ -131,10 +143,27 @@ class BlockAnalysis {
   std::optional<unsigned> threads_;
   std::optional<Metric> metric_;
   std::optional<OutputFilter> filter_;
-  const Sample* reference_ = nullptr;
+  Results reference_;
 };
 
 bool higher_is_better(const Plan& plan) { return plan.uses_metric() && !plan.lower_is_better; }
+
+double speedup_of(const Plan& plan, double value, double reference) {
+  return higher_is_better(plan) ? value / reference : reference / value;
+}
+
+// Each run against the reference's in the same variation: what moves both is no difference between them.
+void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
+  std::vector<double> known;
+  for (std::size_t i = 0; i < row.values.size(); ++i) {
+    auto& ratio = row.ratios.emplace_back();
+    if (row.values[i].value_or(0) <= 0 || reference.values[i].value_or(0) <= 0) continue;
+    ratio = speedup_of(plan, *row.values[i], *reference.values[i]);
+    known.push_back(*ratio);
+  }
+  row.ratio = range_of(known);
+  row.speedup = row.ratio.median;
+}
 
 void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   const Row& reference = rows.front();
@@ -142,11 +171,27 @@ void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   Row* best = nullptr;
   for (Row& row : rows) {
     if (row.state != RowState::kGood || row.value.median <= 0) continue;
-    const double ratio = row.value.median / reference.value.median;
-    row.speedup = higher_is_better(plan) ? ratio : 1 / ratio;
-    if (best == nullptr || row.speedup > best->speedup) best = &row;
+    if (plan.varies()) {
+      fill_ratios(plan, reference, row);
+    } else {
+      row.speedup = speedup_of(plan, row.value.median, reference.value.median);
+    }
+    if (row.speedup > 0 && (best == nullptr || row.speedup > best->speedup)) best = &row;
   }
   if (best != nullptr) best->best = true;
+}
+
+void fill_leads(const Plan& plan, std::vector<Row>& rows) {
+  for (std::size_t i = 0; i < plan.variations.size(); ++i) {
+    double most = 0;
+    const auto ratio = [i](const Row& row) {
+      return i < row.ratios.size() ? row.ratios[i].value_or(0) : 0.0;
+    };
+    for (const Row& row : rows) most = std::max(most, ratio(row));
+    for (Row& row : rows) {
+      if (most > 0 && ratio(row) == most) ++row.leads;
+    }
+  }
 }
 
 }  // namespace
@@ -159,6 +204,7 @@ std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results,
     block.threads = threads;
     for (const std::string& design : plan.designs) block.rows.push_back(analysis.row(design));
     fill_speedups(plan, block.rows);
+    fill_leads(plan, block.rows);
     block.verdict = judge(plan, block.rows);
     if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;
     blocks.push_back(std::move(block));

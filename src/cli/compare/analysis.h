@@ -2,13 +2,14 @@
 // From samples to rows and a verdict. Pure: opens nothing, prints nothing, reads no clock.
 //
 // Invariants: the reference design's row comes first; a row that is not kGood has a remark and never
-// is the best; the best row is the one with the best median among the good ones.
+// is the best; the best row is the one with the best speedup among the good ones.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/compare/range.h"
 #include "cli/compare/sample.h"
 
 namespace elision::cli::compare {
@@ -22,17 +23,6 @@ enum class RowState {
   kNotRun,           // left out on purpose, or stopped before its turn
 };
 
-/// Several runs' results: the median and the extremes.
-struct Range {
-  double median = 0;
-  double low = 0;
-  double high = 0;
-
-  /// The distance of the extremes as a share of the median, 0.05 for 5 %.
-  double spread() const { return median > 0 ? (high - low) / median : 0; }
-  bool overlaps(const Range& other) const { return low <= other.high && other.low <= high; }
-};
-
 struct Row {
   std::string design;
   RowState state = RowState::kNotRun;
@@ -43,6 +33,12 @@ struct Row {
   double cpu_seconds = 0;  // of the median run, as the counts are
   LockCounts locks;        // longest wait: of all runs
   bool best = false;
+
+  // With variations of the machine, by their number; nothing where a run is missing.
+  std::vector<std::optional<double>> values;
+  std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same variation
+  Range ratio;                                // of all variations; its median is the speedup
+  unsigned leads = 0;                         // in so many variations no other design is better
 };
 
 enum class VerdictKind {
@@ -51,6 +47,7 @@ enum class VerdictKind {
   kOneRun,        // ... but nobody knows the spread
   kKeep,          // the reference is best
   kWithinSpread,  // no design differs from the reference by more than the spread
+  kNotInEvery,    // the leader does not win in every variation of the machine
   kNoLocks,       // the program takes no lock that we can replace
   kNoReference,   // the program fails under the reference design, or was never run under it
 };

@@ -102,7 +102,18 @@ bool wait_for_end(pid_t pid, const StopFlag& stop, Clock::time_point start, doub
   return ended;
 }
 
+const StopFlag* g_stop = nullptr;
+
+void on_stop_signal(int) { g_stop->raise(); }
+
 }  // namespace
+
+void stop_on_signals(const StopFlag& stop) {
+  g_stop = &stop;
+  struct sigaction action{};
+  action.sa_handler = on_stop_signal;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
 
 StopFlag::StopFlag() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (descriptor_ < 0) throw UsageError(fmt::format("cannot make an event: {}", std::strerror(errno)));

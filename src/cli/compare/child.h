@@ -29,6 +29,9 @@ class StopFlag {
   int descriptor_;
 };
 
+/// From now on SIGINT, SIGTERM and SIGHUP raise `stop`, which must live as long as the process does anything.
+void stop_on_signals(const StopFlag& stop);
+
 struct ChildRequest {
   std::string file;                // what to execute
   std::vector<std::string> words;  // argv

@@ -23,8 +23,7 @@ bool ended_well(const Sample& sample) { return sample.outcome == Outcome::kEnded
 
 void require_metric(const Plan& plan, const Sample& sample) {
   if (!plan.uses_metric() || !ended_well(sample)) return;
-  const Metric metric(plan.metric);
-  if (!metric.read(sample.output) && !metric.read(sample.error_output)) {
+  if (!Metric(plan.metric).read(sample)) {
     throw UsageError(
         fmt::format("--metric '{}' matches no number in the output of {}", plan.metric, plan.program));
   }
@@ -46,7 +45,7 @@ class Queue {
     host_seconds_ = sample.host_seconds;
     const bool lockless = ended_well(sample) && !sample.locks.locks_seen;
     const bool broken = !ended_well(sample) && plan.thread_counts.size() == 1;
-    const bool pointless = lockless || broken;
+    const bool pointless = plan.judges_designs && (lockless || broken);
     keep(cells_.front(), std::move(sample));
     next_ = 1;
     if (pointless) next_ = cells_.size();
@@ -137,7 +136,8 @@ std::vector<Cell> cells_of(const Plan& plan) {
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
     for (unsigned run = 0; run < plan.runs; ++run) {
       for (const std::string& design : plan.designs) {
-        if (!left_out(plan, design)) cells.push_back({threads, design, run});
+        if (left_out(plan, design)) continue;
+        cells.push_back({threads, design, run, plan.first_seed + run, plan.varies() ? run : 0});
       }
     }
   }

@@ -183,6 +183,32 @@ TEST(Execute, ErrorInAWorkerReachesTheCaller) {
   EXPECT_THROW(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0), UsageError);
 }
 
+TEST(Execute, SeedsCountUpAndVariationsOnlyIfAskedFor) {
+  Plan plan = plan_of({"pthread", "tatas"}, 2);
+  plan.first_seed = 40;
+  for (const Cell& cell : cells_of(plan)) {
+    EXPECT_EQ(cell.seed, 40 + cell.run);
+    EXPECT_EQ(cell.variation, 0u);
+  }
+  plan.variations.resize(2);
+  for (const Cell& cell : cells_of(plan)) {
+    EXPECT_EQ(cell.seed, 40 + cell.run);
+    EXPECT_EQ(cell.variation, cell.run) << "every design meets every variation with the same seed";
+  }
+}
+
+TEST(Execute, PlanThatJudgesNoDesignsRunsWhateverTheProgramDoes) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) {
+    sample.locks.locks_seen = false;
+    sample.outcome = Outcome::kKilled;
+  };
+  Notes notes;
+  Plan plan = plan_of({""}, 3);
+  plan.judges_designs = false;
+  EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 3u);
+}
+
 TEST(Launch, EveryPlaceholderIsReplaced) {
   const std::vector<std::string> words = {"p", "-t{threads}", "{threads}x{threads}", "{thread}"};
   EXPECT_EQ(with_threads(words, 8), (std::vector<std::string>{"p", "-t8", "8x8", "{thread}"}));

@@ -36,6 +36,11 @@ std::optional<double> Metric::read(const std::string& text) const {
   return last;
 }
 
+std::optional<double> Metric::read(const Sample& sample) const {
+  const std::optional<double> found = read(sample.output);
+  return found ? found : read(sample.error_output);
+}
+
 std::string Metric::without(const std::string& text) const {
   std::string result;
   std::size_t copied = 0;

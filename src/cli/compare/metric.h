@@ -6,6 +6,8 @@
 #include <regex>
 #include <string>
 
+#include "cli/compare/sample.h"
+
 namespace elision::cli::compare {
 
 class Metric {
@@ -16,6 +18,9 @@ class Metric {
 
   /// The last match in `text`; nothing if there is none or it is not a number.
   std::optional<double> read(const std::string& text) const;
+
+  /// What `sample` printed to standard output, or else to standard error.
+  std::optional<double> read(const Sample& sample) const;
 
   /// `text` with every matched number replaced, so that outputs can be compared without it.
   std::string without(const std::string& text) const;

@@ -34,7 +34,9 @@ class ProgramRunner : public Runner {
   Sample run(const Cell& cell, double timeout_seconds) final {
     const TempDirectory directory;
     ChildRequest request = prepare(cell, directory.path());
-    set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
+    if (!cell.design.empty()) {
+      set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
+    }
     request.directory = directory.path();
     request.timeout_seconds = timeout_seconds;
     Sample sample = run_child(request, stop_);
@@ -86,22 +88,31 @@ class VirtualRunner final : public ProgramRunner {
     ChildRequest request;
     request.file = own_binary();
     request.environment = copy_environment(environ);
-    request.words = {"elision", "vm", "--machine", launch_.machine, "--lock", cell.design};
-    const std::string seed = std::to_string(launch_.first_seed + cell.run);
-    for (const std::string& word :
-         {std::string("--seed"), seed, std::string("--stats-directory"), directory.string()}) {
-      request.words.push_back(word);
-    }
-    for (const std::string& word : as_words(launch_.lock)) request.words.push_back(word);
-    request.words.emplace_back("--");
-    for (const std::string& word : with_threads(launch_.words, cell.threads)) request.words.push_back(word);
+    request.words = {"elision",
+                     "vm",
+                     "--machine",
+                     launch_.machine,
+                     "--seed",
+                     std::to_string(cell.seed),
+                     "--variation",
+                     std::to_string(cell.variation),
+                     "--stats-directory",
+                     directory.string()};
+    const auto add = [&request](const std::vector<std::string>& words) {
+      request.words.insert(request.words.end(), words.begin(), words.end());
+    };
+    add(launch_.vm_words);
+    if (!cell.design.empty()) add({"--lock", cell.design});
+    add(as_words(launch_.lock));
+    add({"--"});
+    add(with_threads(launch_.words, cell.threads));
     return request;
   }
 
   // A program that starts others has several clocks. The one that worked most is the one asked about;
   // the others (a shell around it) mostly wait, and they wait in the host's time.
   void finish(Sample& sample, const std::filesystem::path& directory) const override {
-    const auto processes = read_process_statistics(directory);
+    auto processes = read_process_statistics(directory);
     double ticks_per_second = 0, busiest_ns = -1;
     sample.seconds = sample.cpu_seconds = 0;
     for (const nlohmann::json& process : processes) {
@@ -114,6 +125,7 @@ class VirtualRunner final : public ProgramRunner {
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
+    if (launch_.keep_statistics) sample.processes = std::move(processes);
   }
 };
 

@@ -18,8 +18,10 @@ struct Launch {
   std::string file;                // the program, found and checked
   std::vector<std::string> words;  // its name and arguments
   LockOptions lock;
-  std::uint64_t first_seed = 1;  // of run 0; virtual machine only
-  std::string machine;           // virtual machine only
+  // For the virtual machine only:
+  std::string machine;
+  std::vector<std::string> vm_words;  // more options of `elision vm`
+  bool keep_statistics = false;       // in the samples
 };
 
 /// `words` with every "{threads}" replaced.
@@ -29,8 +31,9 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
 /// Runs on the real CPU, one at a time. `stop` must outlive the runner.
 std::unique_ptr<Runner> native_runner(const Launch& launch, const StopFlag& stop);
 
-/// Runs on the virtual machine, by `elision vm`, as many at once as this process may use CPUs: virtual
-/// time does not depend on the host's.
+/// Runs on the virtual machine, by `elision vm`, with the seed and the variation that a cell names, as many
+/// at once as this process may use CPUs: virtual time does not depend on the host's. A cell without a design
+/// leaves the program its own locks.
 std::unique_ptr<Runner> virtual_runner(const Launch& launch, const StopFlag& stop);
 
 }  // namespace elision::cli::compare

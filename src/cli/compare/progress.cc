@@ -15,7 +15,7 @@ constexpr double kShownInMinutesFrom = 120;
 }  // namespace
 
 void Progress::estimate(std::size_t runs, unsigned workers, double seconds_left) {
-  fmt::print(stderr, "elision compare: {} runs, {} at a time, {}\n", runs, workers,
+  fmt::print(stderr, "elision {}: {} runs, {} at a time, {}\n", verb_, runs, workers,
              format_estimate(seconds_left));
 }
 

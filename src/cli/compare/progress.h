@@ -10,8 +10,8 @@ namespace elision::cli::compare {
 
 class Progress final : public Observer {
  public:
-  /// `terminal`: standard error can redraw a line.
-  explicit Progress(bool terminal) : terminal_(terminal) {}
+  /// `verb`: in whose name the estimate is. `terminal`: standard error can redraw a line.
+  Progress(std::string verb, bool terminal) : verb_(std::move(verb)), terminal_(terminal) {}
   ~Progress() override { clear(); }
 
   void estimate(std::size_t runs, unsigned workers, double seconds_left) override;
@@ -19,6 +19,7 @@ class Progress final : public Observer {
   void clear();
 
  private:
+  const std::string verb_;
   const bool terminal_;
   bool drawn_ = false;
 };

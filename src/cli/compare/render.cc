@@ -37,23 +37,43 @@ std::string count_or_dash(std::uint64_t count) {
 
 Line header(const Plan& plan) {
   const char* value = plan.uses_metric() ? "result" : plan.model ? "virtual time" : "time";
-  return {"",          "design",       value,          "speedup", "CPU time",       "commits",
-          "fallbacks", "speculations", "longest wait", "spread",  "aborts by cause"};
+  Line line = {"", "design", value};
+  if (plan.varies()) {
+    line.insert(line.end(), {fmt::format("to {}", kReference), "best in"});
+  } else {
+    line.emplace_back("speedup");
+  }
+  line.insert(line.end(), {"CPU time", "commits", "fallbacks", "speculations", "longest wait"});
+  if (!plan.varies()) line.emplace_back("spread");
+  line.emplace_back("aborts by cause");
+  return line;
+}
+
+std::string format_value(const Plan& plan, const Range& value) {
+  if (plan.varies()) return plan.uses_metric() ? format_count(value) : format_seconds(value);
+  return plan.uses_metric() ? format_count(value.median) : format_seconds(value.median);
+}
+
+std::string format_ratio(const Range& ratio) {
+  return fmt::format("{:.2f}x [{:.2f} - {:.2f}]", ratio.median, ratio.low, ratio.high);
 }
 
 Line cells(const Plan& plan, const Row& row) {
   const LockCounts& locks = row.locks;
-  return {row.best ? kMark : "",
-          row.design,
-          plan.uses_metric() ? format_count(row.value.median) : format_seconds(row.value.median),
-          row.speedup > 0 ? fmt::format("{:.2f}x", row.speedup) : "-",
-          format_seconds(row.cpu_seconds),
-          count_or_dash(locks.commits),
-          count_or_dash(locks.fallbacks),
-          count_or_dash(locks.speculations),
-          locks.longest_wait_seconds > 0 ? format_seconds(locks.longest_wait_seconds) : "-",
-          row.runs > 1 ? fmt::format("{:.1f} %", 100 * row.value.spread()) : "-",
-          format_aborts(locks)};
+  Line line = {row.best ? kMark : "", row.design, format_value(plan, row.value)};
+  if (plan.varies()) {
+    line.push_back(row.speedup > 0 ? format_ratio(row.ratio) : "-");
+    line.push_back(fmt::format("{}/{}", row.leads, plan.variations.size()));
+  } else {
+    line.push_back(row.speedup > 0 ? fmt::format("{:.2f}x", row.speedup) : "-");
+  }
+  line.insert(line.end(),
+              {format_seconds(row.cpu_seconds), count_or_dash(locks.commits), count_or_dash(locks.fallbacks),
+               count_or_dash(locks.speculations),
+               locks.longest_wait_seconds > 0 ? format_seconds(locks.longest_wait_seconds) : "-"});
+  if (!plan.varies()) line.push_back(row.runs > 1 ? fmt::format("{:.1f} %", 100 * row.value.spread()) : "-");
+  line.push_back(format_aborts(locks));
+  return line;
 }
 
 // The first two columns and the last are words, the others numbers.
@@ -101,6 +121,11 @@ std::string heading(const Plan& plan, const Block& block) {
   std::string text = fmt::format("{} on {}", plan.program, where);
   if (block.threads)
     text += fmt::format(", {} {}", *block.threads, *block.threads == 1 ? "thread" : "threads");
+  if (plan.varies()) {
+    const std::size_t count = plan.variations.size();
+    return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run\n",
+                              count, count == 1 ? "variation" : "variations");
+  }
   return text + fmt::format(", {} {} a design\n", plan.runs, plan.runs == 1 ? "run" : "runs");
 }
 
@@ -124,6 +149,16 @@ std::string format_count(double count) {
     if (count >= 0.9995 * unit) return three_digits(count / unit) + name;
   }
   return three_digits(count);
+}
+
+std::string format_seconds(const Range& range) {
+  return fmt::format("{} [{} - {}]", format_seconds(range.median), format_seconds(range.low),
+                     format_seconds(range.high));
+}
+
+std::string format_count(const Range& range) {
+  return fmt::format("{} [{} - {}]", format_count(range.median), format_count(range.low),
+                     format_count(range.high));
 }
 
 std::string render(const Plan& plan, const std::vector<Block>& blocks) {

@@ -12,6 +12,12 @@ namespace elision::cli::compare {
 /// One table a block, each followed by its sentence; only the sentence where a table would mean nothing.
 std::string render(const Plan& plan, const std::vector<Block>& blocks);
 
+/// "12.3 ms [11.0 ms - 13.1 ms]".
+std::string format_seconds(const Range& range);
+
+/// "12.3k [9.9k - 13.1k]".
+std::string format_count(const Range& range);
+
 /// "12.3 ms": three significant digits and the unit that suits them.
 std::string format_seconds(double seconds);
 

@@ -2,6 +2,7 @@
 #include "cli/compare/report_json.h"
 
 #include "cli/compare/metric.h"
+#include "cli/vm_statistics.h"
 
 namespace elision::cli::compare {
 namespace {
@@ -42,6 +43,8 @@ const char* name_of(VerdictKind kind) {
       return "keep";
     case VerdictKind::kWithinSpread:
       return "within-spread";
+    case VerdictKind::kNotInEvery:
+      return "not-in-every-variation";
     case VerdictKind::kNoLocks:
       return "no-locks";
     case VerdictKind::kNoReference:
@@ -72,15 +75,26 @@ json counts_json(const LockCounts& locks) {
           {"longest_wait_seconds", locks.longest_wait_seconds}};
 }
 
+json ratios_json(const std::vector<std::optional<double>>& ratios) {
+  json list = json::array();
+  for (const std::optional<double>& ratio : ratios) list.push_back(ratio ? json(*ratio) : json(nullptr));
+  return list;
+}
+
 json row_json(const Row& row) {
   json result = {{"design", row.design}, {"state", name_of(row.state)}, {"best", row.best}};
   if (!row.remark.empty()) result["remark"] = row.remark;
   if (row.state != RowState::kGood) return result;
-  result["value"] = {{"median", row.value.median}, {"low", row.value.low}, {"high", row.value.high}};
+  result["value"] = range_json(row.value);
   result["runs"] = row.runs;
   result["speedup"] = row.speedup;
   result["cpu_seconds"] = row.cpu_seconds;
   result["locks"] = counts_json(row.locks);
+  if (!row.ratios.empty()) {
+    result["ratio"] = range_json(row.ratio);
+    result["ratios"] = ratios_json(row.ratios);
+    result["leads"] = row.leads;
+  }
   return result;
 }
 
@@ -97,6 +111,8 @@ json result_json(const Plan& plan, const Result& result) {
   json run = {{"threads", threads_json(result.cell.threads)},
               {"design", result.cell.design},
               {"run", result.cell.run},
+              {"seed", result.cell.seed},
+              {"variation", result.cell.variation},
               {"outcome", name_of(sample.outcome)},
               {"status", sample.status},
               {"seconds", sample.seconds},
@@ -104,20 +120,32 @@ json result_json(const Plan& plan, const Result& result) {
               {"host_seconds", sample.host_seconds},
               {"locks", counts_json(sample.locks)}};
   if (plan.uses_metric()) {
-    const Metric metric(plan.metric);
-    const auto value = metric.read(sample.output);
-    if (const auto found = value ? value : metric.read(sample.error_output)) run["metric"] = *found;
+    if (const auto found = Metric(plan.metric).read(sample)) run["metric"] = *found;
   }
   return run;
 }
 
 }  // namespace
 
+json range_json(const Range& range) {
+  return {{"median", range.median}, {"low", range.low}, {"high", range.high}};
+}
+
+json variations_json(const Plan& plan) {
+  json list = json::array();
+  for (std::size_t i = 0; i < plan.variations.size(); ++i) {
+    list.push_back(
+        {{"variation", i}, {"seed", plan.first_seed + i}, {"drawn", drawn_json(plan.variations[i])}});
+  }
+  return list;
+}
+
 json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks) {
   json report = {{"version", kVersion},     {"program", plan.program},
                  {"where", plan.where},     {"virtual", plan.model},
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
                  {"blocks", json::array()}, {"runs", json::array()}};
+  if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));
   return report;

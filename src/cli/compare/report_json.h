@@ -9,6 +9,11 @@
 
 namespace elision::cli::compare {
 
+/// What is drawn for each of a plan's variations: [{"variation", "seed", "drawn": {field: value}}].
+nlohmann::json variations_json(const Plan& plan);
+
+nlohmann::json range_json(const Range& range);
+
 nlohmann::json report_json(const Plan& plan, const std::vector<Result>& results,
                            const std::vector<Block>& blocks);
 

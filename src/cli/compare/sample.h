@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "machine/variation.h"
 
 namespace elision::cli::compare {
 
@@ -16,7 +19,9 @@ inline constexpr const char* kReference = "pthread";  // the design that the oth
 struct Cell {
   std::optional<unsigned> threads;  // what {threads} stands for; nothing if the program does not take it
   std::string design;
-  unsigned run = 0;  // 0-based; also chooses the seed
+  unsigned run = 0;             // 0-based
+  std::uint64_t seed = 1;       // virtual machine only, as the variation is
+  std::uint32_t variation = 0;  // of the machine
 };
 
 /// What is compared and how results are read.
@@ -27,12 +32,20 @@ struct Plan {
   std::vector<std::string> designs;  // kReference first
   std::vector<std::optional<unsigned>> thread_counts;
   unsigned runs = 3;
+  std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is
   bool compare_output = true;
   std::map<std::string, std::string> not_run;  // design -> why it is left out
 
+  // With --vary: what each variation's uncertain values are; run i has variation i. Else empty.
+  std::vector<std::vector<machine::DrawnValue>> variations;
+  // False: the question is not which design is best, so a run without locks or a program that breaks is no
+  // reason to stop.
+  bool judges_designs = true;
+
   bool uses_metric() const { return !metric.empty(); }
+  bool varies() const { return !variations.empty(); }
 };
 
 enum class Outcome {
@@ -61,6 +74,8 @@ struct Sample {
   LockCounts locks;
   std::string output;        // standard output
   std::string error_output;  // standard error
+  // The virtual machine's statistics, one object a process in start order, if the launch keeps them.
+  std::vector<nlohmann::json> processes;
 };
 
 /// A cell that was run.

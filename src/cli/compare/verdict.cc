@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/compare/variation_verdict.h"
+
 namespace elision::cli::compare {
 namespace {
 
@@ -113,6 +115,7 @@ Verdict judge(const Plan& plan, const std::vector<Row>& rows) {
             fmt::format("Nothing to compare: the result under {} is zero.", kReference)};
   }
   if (!any_lock_seen(rows)) return no_locks(plan);
+  if (plan.varies()) return judge_variations(plan, rows);
   if (leaders(rows).front()->design == kReference) {
     const bool alone = leaders(rows).size() == 1;
     return alone ? keep(rows) : within_spread(rows);

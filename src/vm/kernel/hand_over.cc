@@ -22,6 +22,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.machine);
   visit(h.options.cpus);
   visit(h.options.seed);
+  visit(h.options.variation);
   visit(h.options.stats_directory);
   visit(h.options.run_ahead_cycles);
   visit(h.options.fast_path);

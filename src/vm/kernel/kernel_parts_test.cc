@@ -24,6 +24,7 @@ HandOver sample() {
   h.options.machine = "some machine";
   h.options.cpus = 7;
   h.options.seed = ~0ull;
+  h.options.variation = 9999;
   h.options.stats_directory = "/s";
   h.options.run_ahead_cycles = 123;
   h.options.fast_path = false;
@@ -42,6 +43,7 @@ TEST(HandOver, SurvivesTheDescriptor) {
   const HandOver expected = sample();
   EXPECT_EQ(encode_hand_over(result.value()), encode_hand_over(expected));
   EXPECT_EQ(result->options.cpus, 7u);
+  EXPECT_EQ(result->options.variation, 9999u);
   EXPECT_FALSE(result->options.fast_path);
   EXPECT_EQ(result->options.preload, expected.options.preload);
   EXPECT_EQ(result->program.environment, expected.program.environment);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/variation_summary.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <set>
+
+#include "cli/compare/metric.h"
+#include "cli/compare/render.h"
+#include "cli/compare/report_json.h"
+#include "cli/vm_statistics.h"
+
+namespace elision::cli {
+namespace {
+
+using compare::Plan;
+using compare::Result;
+using compare::Sample;
+using nlohmann::json;
+using Unit = VariedQuantity::Unit;
+
+constexpr int kVersion = 1;
+
+/// A run that ended by itself, with its statistics added up.
+struct Ended {
+  const Sample& sample;
+  json totals;
+
+  double count(const char* name) const { return totals.value(name, 0.0); }
+  double aborts(const std::string& cause) const {
+    return totals.contains("aborts") ? totals["aborts"].value(cause, 0.0) : 0.0;
+  }
+};
+
+std::vector<Ended> ended_runs(const std::vector<Result>& results) {
+  std::vector<Ended> runs;
+  for (const Result& result : results) {
+    if (result.sample.outcome == compare::Outcome::kEnded)
+      runs.push_back({result.sample, total_statistics(result.sample.processes)});
+  }
+  return runs;
+}
+
+compare::Range range_over(const std::vector<Ended>& runs,
+                          const std::function<double(const Ended&)>& quantity) {
+  std::vector<double> values;
+  for (const Ended& run : runs) values.push_back(quantity(run));
+  return compare::range_of(values);
+}
+
+std::set<std::string> causes_of(const std::vector<Ended>& runs) {
+  std::set<std::string> causes;
+  for (const Ended& run : runs) {
+    if (!run.totals.contains("aborts")) continue;
+    for (const auto& [cause, count] : run.totals["aborts"].items()) {
+      if (count != 0) causes.insert(cause);
+    }
+  }
+  return causes;
+}
+
+// Variations whose run differs from variation 0's by `differs`.
+std::vector<std::uint32_t> differing(const std::vector<Result>& results,
+                                     const std::function<bool(const Sample&, const Sample&)>& differs) {
+  std::vector<std::uint32_t> numbers;
+  for (const Result& result : results) {
+    if (differs(results.front().sample, result.sample)) numbers.push_back(result.cell.variation);
+  }
+  return numbers;
+}
+
+std::string shown(const VariedQuantity& quantity) {
+  return quantity.unit == Unit::kSeconds ? compare::format_seconds(quantity.range)
+                                         : compare::format_count(quantity.range);
+}
+
+}  // namespace
+
+std::vector<VariedQuantity> varied_quantities(const Plan& plan, const std::vector<Result>& results) {
+  const std::vector<Ended> runs = ended_runs(results);
+  std::vector<VariedQuantity> quantities;
+  if (runs.empty()) return quantities;
+  const auto add = [&](std::string label, std::string name, Unit unit,
+                       const std::function<double(const Ended&)>& quantity) {
+    quantities.push_back({std::move(label), std::move(name), unit, range_over(runs, quantity)});
+  };
+  add("virtual time", "seconds", Unit::kSeconds, [](const Ended& run) { return run.sample.seconds; });
+  add("CPU time", "cpu_seconds", Unit::kSeconds, [](const Ended& run) { return run.sample.cpu_seconds; });
+  add("commits", "commits", Unit::kCount, [](const Ended& run) { return run.count("commits"); });
+  for (const std::string& cause : causes_of(runs)) {
+    add("aborts: " + cause, "aborts." + cause, Unit::kCount,
+        [&cause](const Ended& run) { return run.aborts(cause); });
+  }
+  if (!plan.designs.front().empty()) {
+    add("fallbacks", "fallbacks", Unit::kCount,
+        [](const Ended& run) { return static_cast<double>(run.sample.locks.fallbacks); });
+  }
+  if (plan.uses_metric()) {
+    const compare::Metric metric(plan.metric);
+    add("result", "metric", Unit::kCount,
+        [&metric](const Ended& run) { return metric.read(run.sample).value_or(0); });
+  }
+  return quantities;
+}
+
+std::string varied_behaviour(const Plan& plan, const std::vector<Result>& results) {
+  const auto ending = differing(results, [](const Sample& one, const Sample& other) {
+    return one.outcome != other.outcome || one.status != other.status;
+  });
+  const auto printing = differing(results, [&plan](const Sample& one, const Sample& other) {
+    if (!plan.uses_metric()) return one.output != other.output;
+    const compare::Metric metric(plan.metric);
+    return metric.without(one.output) != metric.without(other.output);
+  });
+  std::vector<std::string> parts;
+  if (!ending.empty())
+    parts.push_back(fmt::format("the program ends otherwise in {}", fmt::join(ending, ", ")));
+  if (!printing.empty())
+    parts.push_back(fmt::format("its output is another in {}", fmt::join(printing, ", ")));
+  if (parts.empty()) return "";
+  return fmt::format("Not the same as in variation 0: {}.", fmt::join(parts, "; "));
+}
+
+std::string render_variations(const Plan& plan, const std::vector<Result>& results) {
+  const auto quantities = varied_quantities(plan, results);
+  std::string text = fmt::format("{} on {} {} of virtual {}: {}\n", plan.program, results.size(),
+                                 results.size() == 1 ? "variation" : "variations", plan.where,
+                                 quantities.empty() ? "none ended by itself" : "median [low - high]");
+  std::size_t widest = 0;
+  for (const VariedQuantity& quantity : quantities) widest = std::max(widest, quantity.label.size());
+  for (const VariedQuantity& quantity : quantities)
+    text += fmt::format("  {:<{}}  {}\n", quantity.label, widest, shown(quantity));
+  const std::string behaviour = varied_behaviour(plan, results);
+  return behaviour.empty() ? text : text + behaviour + "\n";
+}
+
+json variation_statistics(const Plan& plan, const std::vector<Result>& results) {
+  const json drawn = compare::variations_json(plan);
+  json variations = json::array();
+  for (const Result& result : results) {
+    json one = drawn[result.cell.variation];
+    one.update(process_statistics(result.sample.processes));
+    variations.push_back(std::move(one));
+  }
+  json ranges = json::object();
+  for (const VariedQuantity& quantity : varied_quantities(plan, results))
+    ranges[quantity.name] = compare::range_json(quantity.range);
+  return {{"version", kVersion}, {"machine", plan.where}, {"variations", variations}, {"ranges", ranges}};
+}
+
+}  // namespace elision::cli
