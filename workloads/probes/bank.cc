@@ -72,7 +72,8 @@ void begin_transaction() {
       in_hardware = true;
       return;
     }
-    const bool conflict = (status.raw & (Status::kExplicitBit | Status::kConflictBit)) == Status::kConflictBit;
+    const bool conflict =
+        (status.raw & (Status::kExplicitBit | Status::kConflictBit)) == Status::kConflictBit;
     ++(conflict ? counts.conflicts : counts.other_aborts);
     if (status.has_code(kLockBusy)) {
       while (fallback.owner.load(std::memory_order_relaxed) != 0) asm volatile("pause");
@@ -235,6 +236,7 @@ int main(int argc, char** argv) {
   probe::print("transactions", static_cast<double>(done));
   if (wrong == 0 && done == total.commits + total.fallbacks && sum_of_all() == kAccounts * kInitialBalance)
     return 0;
-  std::fprintf(stderr, "%s: %" PRIu64 " sums were wrong, or money or transactions got lost\n", argv[0], wrong);
+  std::fprintf(stderr, "%s: %" PRIu64 " sums were wrong, or money or transactions got lost\n", argv[0],
+               wrong);
   return 1;
 }
