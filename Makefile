@@ -13,7 +13,7 @@ PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotoc
 TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time
 
-.PHONY: build demo demo-full test soak bench clean
+.PHONY: build demo demo-full fidelity test soak bench clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -40,6 +40,14 @@ demo-full:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --full
+
+# Every probe on virtual machines beside figures of real ones; writes docs/fidelity.md. QUICK=1 takes a fraction of the time
+# and writes nothing.
+fidelity:
+	@tools/install-packages "make fidelity" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision workloads/all
+	@tools/fidelity --build $(BUILD) $(if $(QUICK),--quick)
 
 # All tests. The last lines are ctest's summary.
 test:

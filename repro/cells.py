@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+import probes
 from arraybench import FORMS, Result
 
 THROUGHPUT = re.compile(r"^throughput: ([0-9.]+)", re.MULTILINE)
@@ -34,7 +35,7 @@ def command(build, cell, statistics, seconds):
     return words + (["--opt"] if cell.opt else [])
 
 
-def run(words):
+def run_words(words):
     """The finished process; a run that hangs ends with its command instead of holding up the rest for ever."""
     try:
         return subprocess.run(words, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
@@ -46,7 +47,7 @@ def run_cell(build, cell, seconds):
     with tempfile.TemporaryDirectory() as folder:
         statistics = pathlib.Path(folder) / "statistics.json"
         words = command(build, cell, statistics, seconds)
-        done = run(words)
+        done = run_words(words)
         throughput = THROUGHPUT.search(done.stdout)
         if done.returncode != 0 or not throughput:
             raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
@@ -89,16 +90,43 @@ def run_cells(build, cells, seconds, announce, progress):
     return results
 
 
-def run_probe(build, machine, name):
-    """What a probe prints on the virtual machine."""
-    words = [f"{build}/bin/elision", "vm", "--machine", machine, "--", f"{build}/workloads/probes/{name}"]
-    done = run(words)
+def probe_command(build, run):
+    """The words of one run of a probe (fidelity.Run)."""
+    words = [f"{build}/bin/elision", "vm", "--machine", run.machine, "--seed", str(run.seed)]
+    if run.variation:
+        words += ["--variation", str(run.variation)]
+    return words + ["--", f"{build}/workloads/probes/{run.probe}", *run.arguments]
+
+
+def run_probe(build, run):
+    """What a probe prints on the virtual machine, by name."""
+    words = probe_command(build, run)
+    done = run_words(words)
     if done.returncode != 0:
-        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stderr}")
-    return done.stdout
+        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
+    return probes.parse(done.stdout)
 
 
-def run_probes(build, machine, names):
-    """{probe: output}."""
+def run_probes(build, plan, progress):
+    """{fidelity.Run: what it printed}; `progress(run, done, all)` is called after each."""
+    samples = {}
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return dict(zip(names, pool.map(lambda name: run_probe(build, machine, name), names)))
+        running = {pool.submit(run_probe, build, run): run for run in plan}
+        try:
+            for done in concurrent.futures.as_completed(running):
+                samples[running[done]] = done.result()
+                progress(running[done], len(samples), len(plan))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return samples
+
+
+def megahertz_of(build, machine):
+    """The base frequency of a machine, by which ticks become nanoseconds."""
+    words = [f"{build}/bin/elision", "machines", machine]
+    done = run_words(words)
+    found = re.search(r"^clock\.frequency_mhz +([0-9]+)", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or not found:
+        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stderr}")
+    return int(found.group(1))

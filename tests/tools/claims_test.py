@@ -13,7 +13,6 @@ sys.path.insert(0, str(REPRO))
 
 import arraybench  # noqa: E402
 import cells  # noqa: E402
-import probes  # noqa: E402
 from arraybench import Cell, Measurement, Result  # noqa: E402
 
 # Throughputs under which every claim holds.
@@ -190,21 +189,6 @@ class Claims(unittest.TestCase):
         self.assertEqual([claim["id"] for claim in claims], list(arraybench.JUDGES))
         for claim in claims:
             self.assertTrue(claim["paper"] and claim["where"] and claim["says"])
-
-
-class Probes(unittest.TestCase):
-    FIGURE = {"probe": "p", "measures": ["x", 1], "low": 1, "high": 2, "machine": "M"}
-
-    def test_numbers_are_read_by_name_and_position(self):
-        values = probes.parse("x: 3.5 4.5\nnoise\nname: words\n")
-        self.assertEqual(values, {"x": [3.5, 4.5]})
-        self.assertEqual(probes.measured(self.FIGURE, values), [4.5])
-        self.assertEqual(probes.measured({**self.FIGURE, "measures": ["x"]}, values), [3.5, 4.5])
-        self.assertIsNone(probes.measured(self.FIGURE, {}))
-
-    def test_table_names_the_machine(self):
-        line = probes.table([self.FIGURE], {"p": {"x": [3.5, 4.5]}})[1]
-        self.assertEqual(line.split(), ["p:", "x,", "CPU", "1", "4.5", "1", "to", "2", "M"])
 
 
 if __name__ == "__main__":

@@ -55,11 +55,13 @@ inline void require_cpus(int count) {
 
 inline void print(const char* name, double value) { std::printf("%s: %.2f\n", name, value); }
 
-/// The first argument as a count, or `otherwise`.
-inline std::uint64_t count_argument(int argc, char** argv, std::uint64_t otherwise) {
-  const std::uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : otherwise;
-  if (count != 0) return count;
-  std::fprintf(stderr, "%s: not a count: %s\n", argv[0], argv[1]);
+/// The index-th argument as a count, or `otherwise` if there are not so many.
+inline std::uint64_t count_argument(int argc, char** argv, std::uint64_t otherwise, int index = 1) {
+  if (index >= argc) return otherwise;
+  char* end = nullptr;
+  const std::uint64_t count = std::strtoull(argv[index], &end, 10);
+  if (count != 0 && *end == 0) return count;
+  std::fprintf(stderr, "%s: not a count: %s\n", argv[0], argv[index]);
   std::exit(2);
 }
 
