@@ -19,12 +19,14 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   FilterEntry& entry = one.filter->at(request.line);
   const std::uint64_t restrictions = one.filter->restrictions(request.line);
   PrivateCache& l1 = one.home->l1;
+  if (!one.home->tlb.has(request.line, huge_pages)) return false;
   const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
   request.l1_slot = slot;
   if (slot == kNoSlot) return false;
 
   WayState& state = l1.state(slot);
   if (!(state.flags & one.mine(store ? kWritable : kReadable))) return false;
+  if (state.flags & kPrefetched) return false;  // its first use may make others be fetched
   if (one.transaction.active) {
     const std::uint16_t sets = one.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
     if (!(state.flags & sets)) return false;
@@ -60,6 +62,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   fast_path::remember(*one.filter, one.home->l1, request.line, slot,
                       (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0),
                       state.arrival);
+  one.home->tlb.note_open(one.home->l1.set_of(request.line));
 }
 
 Reply Model::Impl::access(Request request) {
@@ -68,6 +71,9 @@ Reply Model::Impl::access(Request request) {
     if (until >= request.first_until.value) return wait_until(until);
     request.now = Cycles(until);
   }
+
+  if (const Cycles translated = translate(request, one); translated > request.address_ready)
+    request.address_ready = translated;
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = *one.home;
@@ -121,7 +127,11 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   if (request.address_ready > request.now) {
     ready = std::max(ready, request.address_ready.value + description.l1d.latency_cycles);
   }
-  return complete(request, one, slot, kNoSlot, ready);
+  const bool prefetched = state.flags & kPrefetched;
+  state.flags = static_cast<std::uint16_t>(state.flags & ~kPrefetched);
+  const Reply reply = complete(request, one, slot, kNoSlot, ready);
+  if (prefetched && request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
+  return reply;
 }
 
 [[gnu::always_inline]] inline Reply Model::Impl::hit_l2(const Request& request, Cpu& one,
@@ -141,7 +151,9 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
   const WayState moved{ready, old.flags, old.hot_until};
   home.l1.put(slot, request.line, moved.with_flags(old.flags & (kPermissions | kDirty)));
-  return complete(request, one, slot, kNoSlot, ready);
+  const Reply reply = complete(request, one, slot, kNoSlot, ready);
+  if (request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
+  return reply;
 }
 
 /// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.

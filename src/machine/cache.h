@@ -32,6 +32,8 @@ inline constexpr std::uint16_t kDirty = 1 << 8;
 inline constexpr std::uint16_t kOpened = 1
                                          << 9;  // had a filter entry since it came: others need no look there
 
+inline constexpr std::uint16_t kPrefetched = 1 << 10;  // and not used since: the first use is ordered
+
 /// Packed, because the states of a large L2 compete with the guest for the host's caches; 48 bits of cycles
 /// are 34 hours at 2.3 GHz.
 struct WayState {
@@ -67,6 +69,8 @@ class PrivateCache {
   /// A slot is set << kWayBits | way: with fewer ways, some numbers stay empty.
   std::uint32_t slots() const { return sets() << kWayBits; }
   std::uint32_t set_of(LineAddr line) const { return static_cast<std::uint32_t>(line.value) & set_mask_; }
+
+  std::uint32_t slot(std::uint32_t set, std::uint32_t way) const { return set << kWayBits | way; }
 
   /// The slot that holds `line`, or kNoSlot.
   std::uint32_t find(LineAddr line) const {

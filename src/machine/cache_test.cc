@@ -176,7 +176,7 @@ TEST_F(CacheTest, TheDirectoryTellsEveryLineFromEveryOther) {
   for (int i = 0; i < 30'000; ++i) {
     const std::uint64_t line = random.below(std::uint64_t{1} << 31) << 10 | random.below(1024);  // up to 2^41
     if (directory_.find(LineAddr(line)) != kNoSlot) continue;
-    const std::uint32_t slot = directory_.choose_victim(LineAddr(line));
+    const std::uint32_t slot = directory_.choose_victim(LineAddr(line), 0);
     directory_.put(slot, LineAddr(line));
     expected[slot] = line;
   }
@@ -195,7 +195,7 @@ TEST_F(CacheTest, ContiguousMemoryFillsTheDirectoryEvenly) {
   std::uint32_t evictions = 0;
   const std::uint64_t lines = d.l3.lines() * 9 / 10;
   for (std::uint64_t line = 12345; line < 12345 + lines; ++line) {
-    const std::uint32_t slot = directory.choose_victim(LineAddr(line));
+    const std::uint32_t slot = directory.choose_victim(LineAddr(line), 0);
     evictions += !directory.empty(slot);
     directory.put(slot, LineAddr(line));
   }
@@ -212,7 +212,7 @@ TEST_F(CacheTest, StridesOfAPowerOfTwoSpreadOverSlices) {
     unsigned evictions = 0;
     for (std::uint64_t i = 0; i < 80; ++i) {  // half of what all slices hold, four times what one holds
       const LineAddr line(77 + (i << shift));
-      const std::uint32_t slot = directory.choose_victim(line);
+      const std::uint32_t slot = directory.choose_victim(line, 0);
       evictions += !directory.empty(slot);
       directory.put(slot, line);
     }

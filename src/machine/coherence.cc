@@ -29,6 +29,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   } else {
     entry = allocate_entry(request, one);
   }
+  if (!load && !read_filters_in_use.empty()) resolve_false_conflicts(request);
   // All of the above may have taken own copies together with a sibling's.
   std::uint32_t slot = if_still_there(home.l1, l1_slot, request.line);
   const bool in_l1 = slot != kNoSlot;
@@ -56,8 +57,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
   const std::uint64_t nearest = in_l1   ? description.l1d.latency_cycles
                                 : local ? description.l2.latency_cycles
-                                : in_l3 ? vary_latency(description.l3.latency_cycles)
-                                        : vary_latency(description.memory_latency_cycles);
+                                        : vary_latency(fetch_cycles(one, request.line, entry, in_l3));
   const Movement movement =
       load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local, slot, l2_slot);
   Directory::Entry& line = directory.entry(entry);
@@ -75,7 +75,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
     const WayState granted{here, state.flags, hot_until(line)};
-    state = granted.with_flags(state.flags | permission | more);
+    state = granted.with_flags((state.flags & ~kPrefetched) | permission | more);
   };
   grant(home.l1.state(slot), movement.dirty ? kDirty : 0);
   home.l1.mark_used(slot);
@@ -88,7 +88,9 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
     line.flight = line.busy_until > request.now.value && line.flight != one.id ? kNobody : one.id;
     line.busy_until = here;
   }
-  return complete(request, one, slot, entry, here);
+  const Reply reply = complete(request, one, slot, entry, here);
+  if (load && !in_l1) prefetch_after(request, one, !local);
+  return reply;
 }
 
 /// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If
@@ -138,6 +140,17 @@ void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry)
   }
 }
 
+/// Aborts every other transaction whose filter takes the line that is to be written for one that it has read.
+void Model::Impl::resolve_false_conflicts(const Request& request) {
+  for (CpuMask others = read_filters_in_use.without(request.cpu.value); !others.empty();) {
+    Cpu& victim = cpu[others.first()];
+    others.clear(victim.id);
+    if (!conflicts_end(victim) || !victim.transaction.read_filter.may_have(request.line)) continue;
+    ++victim.counts.false_conflicts;
+    abort_other(victim, AbortCause::kConflict, request.line, request.cpu, request.now);
+  }
+}
+
 /// A load: takes the right to write from whoever has it. `nearest_cycles` is the latency if no other core
 /// has to supply the line.
 [[gnu::always_inline]] inline Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one,
@@ -159,8 +172,9 @@ void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry)
       if (owner.home != one.home) {
         ++one.counts.cache_to_cache;
         movement.from_owner = true;
-        movement.latency_cycles = vary_latency(dirty ? description.coherence.dirty_transfer_cycles
-                                                     : description.coherence.clean_transfer_cycles);
+        movement.latency_cycles = vary_latency((dirty ? description.coherence.dirty_transfer_cycles
+                                                      : description.coherence.clean_transfer_cycles) +
+                                               crossing_cycles(one, owner));
       }
     } else {
       sharers.clear(owner.id);  // it had dropped the line silently
@@ -185,6 +199,7 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
   Core& home = *one.home;
   const unsigned owner = line.owner;
   bool remote = false, sibling = false, remote_owner = false, dirty = false;
+  std::uint64_t crossing = 0;
   const bool upgrade = home.l1.state(slot).flags & one.mine(kReadable);
   // Permission first, so that taking a sibling's does not drop the copy of both.
   home.l1.state(slot).flags |= one.mine(kReadable);
@@ -200,6 +215,7 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
     } else {
       remote = true;
       dirty = dirty || was_dirty;
+      crossing = std::max(crossing, crossing_cycles(one, holder));
       remote_owner = remote_owner || holder.id == owner;
     }
   }
@@ -212,13 +228,14 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
   if (remote_owner) {
     ++one.counts.cache_to_cache;
     movement.latency_cycles =
-        vary_latency(dirty ? coherence.dirty_transfer_cycles : coherence.clean_transfer_cycles);
+        vary_latency((dirty ? coherence.dirty_transfer_cycles : coherence.clean_transfer_cycles) + crossing);
   } else if (remote) {
     // The last level supplies data and collects acknowledgements at the same time.
-    const std::uint64_t acknowledged = vary_latency(coherence.upgrade_cycles);
+    const std::uint64_t acknowledged = vary_latency(coherence.upgrade_cycles + crossing);
     movement.latency_cycles = local ? acknowledged : std::max(nearest_cycles, acknowledged);
   } else if (local && !(sibling && owner != kNobody)) {
-    movement.latency_cycles = vary_latency(description.l3.latency_cycles);  // asks, and nobody objects
+    movement.latency_cycles =
+        vary_latency(fetch_cycles(one, request.line, entry, true));  // asks, and nobody objects
   }
   return movement;
 }
@@ -259,15 +276,21 @@ bool Model::Impl::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
     take(at.l1, slot);
   }
   if (const std::uint32_t slot = at.l2.find(line); slot != kNoSlot) take(at.l2, slot);
+  drop_code(at, line);
   return had;
 }
 
 /// A place in the directory for a line that is not in L3. kNoSlot if that would evict a line
 /// without which the requester's own transaction cannot go on.
 std::uint32_t Model::Impl::allocate_entry(const Request& request, Cpu& one) {
-  const std::uint32_t entry = directory.choose_victim(request.line);
+  const std::uint32_t entry = directory.choose_victim(request.line, one.socket);
+  if (!directory.empty(entry) && !end_transactions_of_evicted(request, one, entry)) return kNoSlot;
+  return replace_entry(request.line, entry);
+}
+
+/// Gives `entry`, whose line no transaction needs any more, to `line`.
+[[gnu::always_inline]] inline std::uint32_t Model::Impl::replace_entry(LineAddr line, std::uint32_t entry) {
   if (!directory.empty(entry)) {
-    if (!end_transactions_of_evicted(request, one, entry)) return kNoSlot;
     const LineAddr old = directory.line(entry);
     for (CpuMask holders = directory.sharers(entry); !holders.empty();) {
       Cpu& holder = cpu[holders.first()];
@@ -276,8 +299,20 @@ std::uint32_t Model::Impl::allocate_entry(const Request& request, Cpu& one) {
       invalidate(holder, old, dirty);
     }
   }
-  directory.put(entry, request.line);
+  directory.put(entry, line);
   return entry;
+}
+
+/// What it takes to get a line that no other core has to supply, from L3 or memory.
+[[gnu::always_inline]] inline std::uint64_t Model::Impl::fetch_cycles(const Cpu& one, LineAddr line,
+                                                                      std::uint32_t entry, bool in_l3) {
+  const std::uint64_t near = in_l3 ? description.l3.latency_cycles : description.memory_latency_cycles;
+  if (!numa.several_nodes()) return near;
+  // An inclusive L3 keeps what its own cores share.
+  const bool here = in_l3 ? directory.socket(entry) == one.socket ||
+                                numa.any_of_socket(directory.sharers(entry), one.socket)
+                          : numa.node_of(line, one.socket) == one.socket;
+  return here ? near : near + description.hop_cycles;
 }
 
 /// Ends the transactions of others that cannot live without the directory entry. False, before

@@ -30,6 +30,9 @@ class CpuMask {
     rest.clear(cpu);
     return rest;
   }
+  constexpr bool intersects(const CpuMask& other) const {
+    return ((word_[0] & other.word_[0]) | (word_[1] & other.word_[1])) != 0;
+  }
   friend constexpr bool operator==(const CpuMask&, const CpuMask&) = default;
 
   /// The lowest CPU in the set; requires !empty().

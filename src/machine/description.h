@@ -140,6 +140,7 @@ struct Description {
   constexpr unsigned cpus() const { return total_cores() * topology.threads_per_core; }
   /// CPUs are numbered as Linux numbers them: first one thread of every core, then their siblings.
   constexpr unsigned core_of(unsigned cpu) const { return cpu % total_cores(); }
+  constexpr unsigned socket_of(unsigned cpu) const { return core_of(cpu) / topology.cores; }
   constexpr unsigned thread_of(unsigned cpu) const { return cpu / total_cores(); }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inclusive L3 and, in the same array, the one global table of who has which line: sharers,
+// The L3 of every socket and, in the same array, the one global table of who has which line: sharers,
 // owner, how long the line is on its way, when it last moved between CPUs, and which running
 // transactions have it in their sets.
 //
@@ -7,6 +7,11 @@
 // among the sharers; a CPU that may write it is the owner. The reverse need not hold: caches drop lines
 // silently, as real ones do, so owner and sharers may name CPUs that no longer have the line. An
 // entry with marks (below) is never reused before the transactions concerned have ended.
+//
+// A line has one entry, in the part of the socket that fetched it first; a copy that another socket's
+// inclusive L3 would keep for itself takes no room there. Where L3 does not contain L2 the table is as large
+// as L3 and all L2 together: an entry then is a line that is in either, and those that nobody has privately
+// are in L3.
 //
 // 32 bytes a line, all of them in one line of the host, and touched only where the guest's memory is; times
 // are kept in 48 bits, which is 34 hours at 2.3 GHz. Freestanding.
@@ -57,20 +62,32 @@ class Directory {
   };
   static_assert(sizeof(Entry) == 32);
 
+  /// Slices of one socket's part.
+  static std::uint32_t slices(const Description& d) {
+    if (d.l3_inclusive) return d.l3_slices;
+    const std::uint32_t all_l2 = d.l2.lines() * d.topology.cores;
+    return d.l3_slices + static_cast<std::uint32_t>(std::uint64_t{d.l3_slices} * all_l2 / d.l3.lines());
+  }
+  /// Entries of all sockets.
+  static std::size_t lines(const Description& d) {
+    return std::size_t{d.l3.lines() / d.l3_slices} * slices(d) * d.topology.sockets;
+  }
   static std::size_t bytes(const Description& d) {
-    const std::size_t lines = d.l3.lines();
+    const std::size_t lines = Directory::lines(d);
     return lines * (sizeof(Entry) + sizeof(std::uint64_t)) + (lines + 1) * sizeof(TransactionMarks) +
-           Sets::bytes(d.l3.sets()) + 8 * kLineBytes;
+           Sets::bytes(static_cast<std::uint32_t>(lines / d.l3.ways)) + 8 * kLineBytes;
   }
 
   void place(Arena& arena, const Description& d) {
     ways_ = d.l3.ways;
-    slices_ = d.l3_slices;
+    slices_ = slices(d);
+    sockets_ = d.topology.sockets;
     slice_reciprocal_ = ~std::uint64_t{0} / slices_ + 1;
-    sets_per_slice_ = d.l3.lines() / (ways_ * slices_);
+    sets_per_slice_ = d.l3.lines() / (ways_ * d.l3_slices);
+    sets_per_socket_ = sets_per_slice_ * slices_;
     set_bits_ = static_cast<unsigned>(__builtin_ctz(sets_per_slice_));
-    slots_ = d.l3.lines();
-    sets_ = slots_ / ways_;
+    sets_ = sets_per_socket_ * sockets_;
+    slots_ = sets_ * ways_;
     entries_ = arena.take<Entry>(slots_);
     sharers_high_ = d.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
     marks_ = arena.take<TransactionMarks>(slots_ + 1);
@@ -80,18 +97,20 @@ class Directory {
   std::uint32_t slots() const { return slots_; }
 
   std::uint32_t find(LineAddr line) const {
-    const std::uint32_t set = set_of(line);
-    const std::uint32_t way = find_way(set, line);
-    return way == Sets::kNoWay ? kNoSlot : way * sets_ + set;
+    for (std::uint32_t set = set_of(line); set < sets_; set += sets_per_socket_) {
+      const std::uint32_t way = find_way(set, line);
+      if (way != Sets::kNoWay) return way * sets_ + set;
+    }
+    return kNoSlot;
   }
   /// The same, for an access: the line counts as used.
   std::uint32_t use(LineAddr line) {
-    const std::uint32_t set = set_of(line);
-    const std::uint32_t way = find_way(set, line);
-    if (way == Sets::kNoWay) return kNoSlot;
-    table_.mark_used(set, way);
-    return way * sets_ + set;
+    const std::uint32_t slot = find(line);
+    if (slot != kNoSlot) table_.mark_used(slot % sets_, slot / sets_);
+    return slot;
   }
+  /// The socket whose part of the table the slot is in.
+  unsigned socket(std::uint32_t slot) const { return sockets_ == 1 ? 0 : slot % sets_ / sets_per_socket_; }
 
   bool empty(std::uint32_t slot) const { return entries_[slot].tag == 0; }
   /// The line in a slot that is not empty: tag and set identify it, nothing is approximate.
@@ -110,10 +129,10 @@ class Directory {
     if (sharers_high_) sharers_high_[slot] = sharers.high();
   }
 
-  /// Where `line` goes: an empty way of its set, or the first that the clock finds unused. The caller
-  /// takes the old line out of everybody's caches and transactions, then calls put().
-  std::uint32_t choose_victim(LineAddr line) {
-    const std::uint32_t set = set_of(line);
+  /// Where `line` goes in the part of `socket`: an empty way of its set, or the first that the clock finds
+  /// unused. The caller takes the old line out of everybody's caches and transactions, then calls put().
+  std::uint32_t choose_victim(LineAddr line, unsigned socket) {
+    const std::uint32_t set = set_of(line) + socket * sets_per_socket_;
     return table_.choose_victim(set) * sets_ + set;
   }
 
@@ -192,7 +211,7 @@ class Directory {
     return static_cast<std::uint32_t>((static_cast<unsigned __int128>(fraction) * slices_) >> 64);
   }
 
-  std::uint32_t ways_, slices_, sets_per_slice_, slots_, sets_;
+  std::uint32_t ways_, slices_, sockets_, sets_per_slice_, sets_per_socket_, slots_, sets_;
   unsigned set_bits_;
   std::uint64_t slice_reciprocal_;
   Entry* entries_;

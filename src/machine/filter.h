@@ -71,6 +71,20 @@ struct Filter {
   std::uint64_t reserved[7];
   FilterEntry entry[kEntries];
 
+  /// Lines of code that L1I has, by their low bits: what is above them, plus one.
+  static constexpr std::size_t kCodeEntries = 1024;
+  std::uint32_t code[kCodeEntries];
+
+  static constexpr std::size_t code_index(LineAddr line) { return line.value % kCodeEntries; }
+  static constexpr std::uint32_t code_tag(LineAddr line) {
+    return static_cast<std::uint32_t>(line.value / kCodeEntries) + 1;
+  }
+  bool has_code(LineAddr line) const { return code[code_index(line)] == code_tag(line); }
+  void open_code(LineAddr line) { code[code_index(line)] = code_tag(line); }
+  void close_code(LineAddr line) {
+    if (has_code(line)) code[code_index(line)] = 0;
+  }
+
   FilterEntry& at(LineAddr line) { return entry[line.value & kIndexMask]; }
   /// What an access to `line` finds: 0 or restrictions if the line is open, something larger if not.
   std::uint64_t restrictions(LineAddr line) { return start_of(line).value ^ epoch ^ at(line).tag; }

@@ -2,8 +2,11 @@
 // What the model is made of; for its own .cc files and nobody else.
 //
 //   model.cc         construction, time (drain, settle)
+//   translation.cc   what an access waits for that needs a translation; huge pages
 //   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
 //   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
+//   instruction_fetch.cc  L1I and what is behind it
+//   prefetching.cc   lines that come before they are asked for
 //   private_caches.cc  how lines enter and leave L1 and L2
 //   transactions.cc  begin, commit, abort, membership in read and write sets
 //   invariants.cc    the check for tests
@@ -15,8 +18,12 @@
 #include "machine/directory.h"
 #include "machine/fast_path.h"
 #include "machine/model.h"
+#include "machine/numa.h"
 #include "machine/overlap.h"
+#include "machine/prefetcher.h"
+#include "machine/read_filter.h"
 #include "machine/store_buffer.h"
+#include "machine/tlb.h"
 
 namespace elision::machine {
 
@@ -29,12 +36,14 @@ struct Transaction {
   StoreBuffer::Mark stores{};
   std::uint32_t* lines = nullptr;  // indices of the marks it is in, each once
   std::uint32_t line_count = 0;
+  ReadFilter read_filter;
 };
 
 struct Cpu;
 
 struct Core {
-  PrivateCache l1, l2;
+  PrivateCache l1, l2, l1i;
+  Tlb tlb;
   Cpu* thread[kMaxThreadsPerCore];  // the hardware threads in use
   unsigned threads;
 };
@@ -44,12 +53,18 @@ struct Core {
 struct alignas(64) Cpu {
   unsigned id = 0;
   unsigned thread = 0;  // of the core
+  unsigned socket = 0;
   Core* home = nullptr;
   Filter* filter = nullptr;
   Transaction transaction;
   CpuCounts counts{};
   Overlap overlap;
   StoreBuffer stores;
+  // The page that was translated last, and when that was done: an access that has to come back finds it
+  // translated, but still has to wait.
+  std::uint64_t walked_page = 0;
+  std::uint64_t walk_ready = 0;
+  StridePrefetcher strides;
 
   /// A flag of cache.h as it stands for this hardware thread.
   std::uint16_t mine(std::uint16_t flag) const { return static_cast<std::uint16_t>(flag << thread); }
@@ -63,6 +78,9 @@ struct Model::Impl {
   bool private_hit(Request& request, Cycles& data_ready);
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
   Reply access(Request request);
+  Cycles translate(const Request& request, Cpu& cpu);
+  void close(Core& core, const Tlb::Closed& closed);
+  void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
@@ -83,18 +101,40 @@ struct Model::Impl {
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
+  void resolve_false_conflicts(const Request& request);
   Movement share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
   Movement own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
                bool local, std::uint32_t slot, std::uint32_t l2_slot);
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
   bool invalidate(Cpu& holder, LineAddr line, bool& dirty);
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);
+  std::uint32_t replace_entry(LineAddr line, std::uint32_t entry);
+  std::uint64_t fetch_cycles(const Cpu& cpu, LineAddr line, std::uint32_t entry, bool in_l3);
+  std::uint64_t crossing_cycles(const Cpu& a, const Cpu& b) const {
+    return a.socket == b.socket ? 0 : description.hop_cycles;
+  }
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
 
+  // --- instruction_fetch.cc ---
+  bool fetch_privately(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock);
+  Reply fetch(Cpu& cpu, LineAddr line, std::uint64_t now);
+  std::uint64_t fetched(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready);
+  void forget_code(Core& core, LineAddr line);
+  void drop_code(Core& core, LineAddr line);
+
+  // --- prefetching.cc ---
+  void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
+  void fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, bool into_l1);
+  void raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
+  bool may_share_early(const Cpu& cpu, std::uint32_t entry, std::uint64_t now);
+  std::uint32_t room_in_l1_without_loss(Cpu& cpu, LineAddr line);
+
   // --- private_caches.cc ---
+  std::uint32_t l1_victim(Core& core, LineAddr line);
   std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
   bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
   void evict_from_l1(Core& core, std::uint32_t slot);
+  void note_read_lines(Core& core, LineAddr line, std::uint16_t flags);
   void write_back_to_l2(Core& core, LineAddr line, const WayState& state);
   std::uint32_t insert_into_l2(Core& core, LineAddr line, WayState state);
   void forget_in_filters(Core& core, LineAddr line, std::uint32_t slot);
@@ -152,6 +192,10 @@ struct Model::Impl {
   unsigned cpu_count;
   Directory directory;
   Random random;
+  Numa numa;
+
+  HugePages huge_pages;
+  CpuMask read_filters_in_use;
 
   Description description;
   Arena arena;

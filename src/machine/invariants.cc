@@ -119,9 +119,11 @@ const char* Model::Impl::check_filters() const {
       const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & Filter::kNotOpen;
       if (plain != start_of(line).value) return "a filter entry and its L1 slot hold different lines";
       if ((line.value & Filter::kIndexMask) != index) return "a filter entry has the wrong index";
+      if (!one.home->tlb.has(line, huge_pages)) return "a filter entry's page is not translated";
       const bool write = !(entry.tag & FilterEntry::kNoStore);
       const std::uint16_t flags = l1.state(entry.l1_slot).flags;
       if (!(flags & one.mine(write ? kWritable : kReadable))) return "a filter entry promises too much";
+      if (flags & kPrefetched) return "a filter entry hides the first use of a prefetched line";
       if (write && !(flags & kDirty)) return "a filter entry would hide the first store to a line";
       const std::uint64_t epoch = (entry.tag ^ start_of(line).value) & ~((std::uint64_t{1} << 48) - 1);
       if (one.transaction.active && epoch == current) {

@@ -11,9 +11,12 @@ namespace {
 
 /// Room for everything at its largest; what is not used is not touched.
 std::size_t bytes_needed(const Description& d, unsigned cpus) {
-  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) + sizeof(Core);
-  const std::size_t per_cpu = sizeof(Cpu) + d.l3.lines() * sizeof(std::uint32_t) + kLineBytes;
-  return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + 65536;
+  const std::size_t per_core = PrivateCache::bytes(d.l1d) + PrivateCache::bytes(d.l2) +
+                               PrivateCache::bytes(d.l1i) + Tlb::bytes(d) + sizeof(Core);
+  const std::size_t per_cpu = sizeof(Cpu) + ReadFilter::bytes(d.transactions.read_filter_log2) +
+                              Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
+  return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + Numa::bytes(d) +
+         65536;
 }
 
 }  // namespace
@@ -29,20 +32,25 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
   cpu = arena.take<Cpu>(cpus);
   core = arena.take<Core>(core_count);
   directory.place(arena, d);
+  numa.place(arena, d);
   for (unsigned i = 0; i < core_count; ++i) {
     core[i].l1.place(arena, d.l1d);
     core[i].l2.place(arena, d.l2);
+    core[i].l1i.place(arena, d.l1i);
+    core[i].tlb.place(arena, d);
   }
   for (unsigned i = 0; i < cpus; ++i) {
     Cpu& one = *new (&cpu[i]) Cpu;
     one.id = i;
     one.thread = d.thread_of(i);
+    one.socket = d.socket_of(i);
     one.filter = filters[i];
     one.home = &core[d.core_of(i)];
     one.home->thread[one.home->threads++] = &one;
     one.overlap.configure(d);
     one.stores.configure(d);
-    one.transaction.lines = arena.take<std::uint32_t>(d.l3.lines());
+    one.transaction.read_filter.place(arena, d.transactions.read_filter_log2);
+    one.transaction.lines = arena.take<std::uint32_t>(Directory::lines(d));
   }
 }
 
@@ -64,6 +72,14 @@ bool Model::private_hit(Request& request, Cycles& data_ready) {
 }
 
 Reply Model::access(const Request& request) { return impl_->access(request); }
+
+bool Model::fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock) {
+  return impl_->fetch_privately(impl_->cpu[cpu.value], line, now.value, clock.value);
+}
+
+Reply Model::fetch(CpuId cpu, LineAddr line, Cycles now) {
+  return impl_->fetch(impl_->cpu[cpu.value], line, now.value);
+}
 
 Cycles Model::drain_time(CpuId cpu, Cycles now) const {
   const std::uint64_t drained = impl_->cpu[cpu.value].stores.drained();
@@ -106,6 +122,10 @@ bool Model::always_abort(CpuId cpu) const {
 }
 
 Cycles Model::abort_cost() const { return impl_->abort_cost(); }
+
+void Model::set_huge_pages(GuestAddr begin, GuestAddr end, bool huge) {
+  impl_->set_huge_pages(begin, end, huge);
+}
 
 const CpuCounts& Model::counts(CpuId cpu) const { return impl_->cpu[cpu.value].counts; }
 

@@ -53,6 +53,7 @@ struct Request {
   Cycles now;            // the CPU's clock
   Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
   bool open = true;      // to the filter, if the line may be
+  std::uint64_t instruction = 0;  // the address of the load, for the prefetcher that looks at it; 0: none
   /// Nobody else does anything before this time, so that the CPU's own stalls need not be answered by kWait.
   Cycles first_until{0};
   /// Where L1 has the line, as private_hit() found, for access() right after it.
@@ -96,6 +97,9 @@ struct CpuCounts {
   std::uint64_t begins, commits;
   std::uint64_t aborts[static_cast<unsigned>(AbortCause::kCount)];
   std::uint64_t always_abort_begins;
+  std::uint64_t false_conflicts;  // among the aborts by conflict: the line only looked like one that was read
+  std::uint64_t l1i_misses, fetch_stall_cycles;
+  std::uint64_t tlb_misses, page_walks, prefetches;
   std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
 };
 
@@ -119,6 +123,12 @@ class Model {
 
   /// Performs one ordered access. See the contract above.
   Reply access(const Request& request);
+
+  /// Fetches a line of code that the CPU's filter does not know. True if nobody else can notice; `clock` is
+  /// then the CPU's clock afterwards.
+  bool fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock);
+  /// The same in order, as access() is; the reply's clock counts.
+  Reply fetch(CpuId cpu, LineAddr line, Cycles now);
 
   /// When every store that `cpu` has executed up to `now` is visible to others.
   Cycles drain_time(CpuId cpu, Cycles now) const;
@@ -145,6 +155,10 @@ class Model {
 
   /// The clock of a victim after on_abort at `now`: now + the cost of an abort.
   Cycles abort_cost() const;
+
+  /// From now on the program has pages of 2 MB in [begin, end), as far as they fit; or, with `huge` false, of
+  /// 4 KB.
+  void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
 
   const CpuCounts& counts(CpuId cpu) const;
   /// Checks every invariant (inclusion, single writer, filter agrees with L1); for tests. Returns null or

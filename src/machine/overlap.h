@@ -69,6 +69,16 @@ class Overlap {
     return ready;
   }
 
+  /// A prefetch needs a fill buffer, but the core does not wait for it.
+  bool has_free_buffer(std::uint64_t now) const { return free_at_[next_] <= now || earliest_free() <= now; }
+  /// Takes a buffer that is free at `now` for `latency`; returns when the line arrives.
+  std::uint64_t take_buffer(std::uint64_t now, std::uint64_t latency) {
+    const std::uint32_t buffer = free_at_[next_] <= now ? next_ : buffer_for(now);
+    free_at_[buffer] = now + latency;
+    next_ = buffer + 1 == fill_buffers_ ? 0 : buffer + 1;
+    return now + latency;
+  }
+
   /// When no load is outstanding any more, but not before `now`.
   std::uint64_t all_ready(std::uint64_t now) const { return std::max(now, latest_ready_); }
 

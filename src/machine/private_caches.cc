@@ -5,17 +5,22 @@
 
 namespace elision::machine {
 
+/// Where `line` goes in L1; the slot may still hold another line. What filters noted counts as use.
+[[gnu::always_inline]] inline std::uint32_t Model::Impl::l1_victim(Core& home, LineAddr line) {
+  return home.l1.choose_victim(home.l1.set_of(line), [&](std::uint32_t examined) {
+    const LineAddr old = home.l1.line(examined);
+    bool used = false;
+    for_each_thread(home,
+                    [&](Cpu& sibling) { used |= fast_path::take_used(sibling.filter->at(old), examined); });
+    return used;
+  });
+}
+
 /// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the
 /// requester's own transaction has written: nothing has changed then but the clock hand.
 [[gnu::always_inline]] inline std::uint32_t Model::Impl::make_room_in_l1(const Request& request, Cpu& one) {
   Core& home = *one.home;
-  const std::uint32_t slot = home.l1.choose_victim(home.l1.set_of(request.line), [&](std::uint32_t examined) {
-    const LineAddr line = home.l1.line(examined);
-    bool used = false;
-    for_each_thread(home,
-                    [&](Cpu& sibling) { used |= fast_path::take_used(sibling.filter->at(line), examined); });
-    return used;
-  });
+  const std::uint32_t slot = l1_victim(home, request.line);
   if (home.l1.empty(slot)) return slot;
   if (home.l1.state(slot).flags & kTransactional) {
     if (!end_transactions_of_victim(request, one, slot)) return kNoSlot;
@@ -49,8 +54,18 @@ bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, s
   const LineAddr line = home.l1.line(slot);
   const WayState& state = home.l1.state(slot);
   forget_in_filters(home, line, slot);
+  if (state.flags & kTransactional) note_read_lines(home, line, state.flags);
   if (state.flags & kDirty) write_back_to_l2(home, line, state);
   home.l1.remove(slot);
+}
+
+/// Transactions that have read the line, and go on without its L1 copy, keep it in their filters.
+void Model::Impl::note_read_lines(Core& home, LineAddr line, std::uint16_t flags) {
+  for_each_thread(home, [&](Cpu& one) {
+    if (!one.transaction.active || !(flags & one.mine(kTransactionRead))) return;
+    one.transaction.read_filter.add(line);
+    if (!one.transaction.read_filter.empty()) read_filters_in_use.set(one.id);
+  });
 }
 
 void Model::Impl::write_back_to_l2(Core& home, LineAddr line, const WayState& state) {

@@ -26,6 +26,12 @@ struct StormOptions {
 /// Small caches, so that everything is evicted often.
 Description storm_description(unsigned cores, unsigned threads_per_core) {
   Description d = exact_description(cores, threads_per_core);
+  d.prefetch = {true, true, true};
+  d.transactions.read_filter_log2 = 9;
+  d.tlb.data_entries = 16;
+  d.tlb.data_ways = 4;
+  d.tlb.shared_latency_cycles = 7;
+  d.tlb.walk_cycles = 31;
   d.l2 = {64, 8, 12};
   d.l3 = {640, 20, 50};
   d.jitter = {10, 10};

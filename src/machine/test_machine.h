@@ -31,6 +31,17 @@ inline Description exact_description(unsigned cores = 4, unsigned threads_per_co
   d.l2 = {256, 8, 12};
   d.l3 = {2560, 20, 50};  // one slice of 2,048 sets
   d.l3_slices = 1;
+  // Large, and for nothing: tests of translation make it small and dear.
+  d.tlb = {.data_entries = 16384,
+           .data_ways = 16,
+           .huge_entries = 32,
+           .huge_ways = 4,
+           .code_entries = 128,
+           .code_ways = 4,
+           .shared_entries = 1024,
+           .shared_ways = 8,
+           .shared_latency_cycles = 0,
+           .walk_cycles = 0};
   d.memory_latency_cycles = 200;
   d.coherence = {.dirty_transfer_cycles = 100,
                  .clean_transfer_cycles = 90,

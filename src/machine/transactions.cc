@@ -92,6 +92,10 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
     directory.release_if_empty(marks);
   }
   transaction.line_count = 0;
+  if (!transaction.read_filter.empty()) {
+    transaction.read_filter.clear();
+    read_filters_in_use.clear(one.id);
+  }
   if (aborted) {
     // What it had under way is void: its loads, and the drain of its stores.
     one.overlap.clear();

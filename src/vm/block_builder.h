@@ -70,6 +70,14 @@ class BlockBuilder {
     bool flags_live;
     Scratch scratch;
   };
+  /// A branch that went another way than the predictor is sure of, or none: out of line.
+  struct UnsureBranch {
+    std::uint8_t* patch;
+    std::uint32_t branch;
+    bool taken;
+    bool flags_live;       // RCX is in Core::scratch[0] then
+    std::uint64_t resume;  // in front of the jump to where it goes
+  };
   struct LinkStub {
     std::uint8_t* patch;
     std::uint64_t target;
@@ -86,6 +94,11 @@ class BlockBuilder {
   void out_of_line();
   void link(std::uint8_t* patch, std::uint64_t target);
   void conditional_jump(const Instruction& i);
+  void edge(const Instruction& i, bool taken);
+  void unsure_branch(const UnsureBranch& unsure);
+  void predict_target(const Instruction& i);
+  void check_fetched();
+  void misprediction();
   void loop(const Instruction& i);
   void call(const Instruction& i);
   void indirect_call(const Instruction& i);
@@ -152,6 +165,9 @@ class BlockBuilder {
   std::vector<SlowPath> slow_paths_;
   std::vector<LinkStub> links_;
   std::vector<ExitStub> exits_;
+  std::vector<UnsureBranch> unsure_branches_;
+  std::vector<std::uint8_t*> fetch_patches_;
+  const Hook* fetch_hook_ = nullptr;
   const Hook* prologue_hook_ = nullptr;
   std::uint8_t* prologue_patch_ = nullptr;
   bool x87_started_ = false;

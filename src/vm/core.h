@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "machine/branch_predictor.h"
 #include "machine/filter.h"
 #include "machine/model.h"
 #include "vm/exit.h"
@@ -67,9 +68,12 @@ struct alignas(64) Core {
   std::uint32_t reserved1 = 0;
   std::uint64_t group[3] = {};            // filter entries that the running group has looked at
   std::uint64_t instructions_before = 0;  // those that `progress` does not count
-  std::uint64_t reserved2[3] = {};
+  std::uint64_t branch = 0;  // to be resolved: its number in the predictor, doubled, and whether it was taken
+  std::uint64_t misprediction_ticks = 0;
+  std::uint64_t reserved2[1] = {};
   GuestState state;
   machine::Filter filter;
+  machine::BranchPredictor branches;
 
   // --- the engine's own ---
   Cycles next_interrupt{0};
@@ -93,6 +97,16 @@ struct alignas(64) Core {
   };
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
+  /// Two threads of a core share what it can issue in a cycle. While the sibling runs, work since the last
+  /// account takes no less than its instructions do at the share of one; what the CPU waited meanwhile counts
+  /// for both.
+  struct Sharing {
+    Core* sibling = nullptr;  // null: this machine has one thread a core, or the other is not in use
+    bool active = false;      // both run
+    std::uint64_t ticks_per_256_instructions;  // at a thread's share
+    std::uint64_t since_ticks = 0;
+    std::uint64_t since_instructions = 0;
+  } sharing;
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
   bool always_abort() const { return (in_transaction & 2) != 0; }
@@ -127,7 +141,24 @@ struct alignas(64) Core {
     const std::uint64_t ticks = cycles.value << kTickShift;
     if (ticks > clock_ticks()) set_time(ticks, deadline_ticks);
   }
-  void rewind_to(Cycles cycles) { set_time(cycles.value << kTickShift, deadline_ticks); }
+  void rewind_to(Cycles cycles) {
+    set_time(cycles.value << kTickShift, deadline_ticks);
+    restart_account();
+  }
+  void restart_account() {
+    sharing.since_ticks = clock_ticks();
+    sharing.since_instructions = instructions();
+  }
+  /// Settles what sharing the core has cost since the last time. Only at events that the fast path does not
+  /// swallow.
+  void account_for_sibling() {
+    if (!sharing.active) return;
+    const std::uint64_t spent = clock_ticks() - sharing.since_ticks;
+    const std::uint64_t needed =
+        (instructions() - sharing.since_instructions) * sharing.ticks_per_256_instructions / 256;
+    if (needed > spent) set_time(clock_ticks() + needed - spent, deadline_ticks);
+    restart_account();
+  }
 };
 
 /// Offsets for the emitter and for stubs.S, which repeats them.
@@ -144,6 +175,7 @@ inline constexpr int kOffsetExitValue = 88;
 inline constexpr int kOffsetResume = 96;
 inline constexpr int kOffsetChunk = 104;
 inline constexpr int kOffsetGroup = 136;
+inline constexpr int kOffsetBranch = 168;
 inline constexpr int kOffsetGpr = 192;
 inline constexpr int kOffsetRip = 320;
 inline constexpr int kOffsetFsBase = 336;
@@ -152,6 +184,8 @@ inline constexpr int kOffsetYmm = 352;
 inline constexpr int kOffsetFx = 896;
 inline constexpr int kOffsetEpoch = 1408;
 inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
+inline constexpr int kOffsetCode = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, code));
+inline constexpr int kOffsetBranches = kOffsetEpoch + static_cast<int>(sizeof(machine::Filter));
 
 #define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
 ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
@@ -167,6 +201,8 @@ ELISION_CHECK_OFFSET(exit_value, kOffsetExitValue);
 ELISION_CHECK_OFFSET(resume, kOffsetResume);
 ELISION_CHECK_OFFSET(chunk, kOffsetChunk);
 ELISION_CHECK_OFFSET(group, kOffsetGroup);
+ELISION_CHECK_OFFSET(branch, kOffsetBranch);
+ELISION_CHECK_OFFSET(branches, kOffsetBranches);
 ELISION_CHECK_OFFSET(state.gpr, kOffsetGpr);
 ELISION_CHECK_OFFSET(state.rip, kOffsetRip);
 ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);

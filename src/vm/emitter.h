@@ -56,6 +56,7 @@ class Emitter {
 
   // mov
   void load(int reg, const MemoryOperand& m) { rm(true, {0x8b}, reg, m); }
+  void load_byte(int reg, const MemoryOperand& m) { rm(false, {0x0f, 0xb6}, reg, m); }  // zero-extended
   void load32(int reg, const MemoryOperand& m) { rm(false, {0x8b}, reg, m); }
   void store(const MemoryOperand& m, int reg) { rm(true, {0x89}, reg, m); }
   void store_imm8(const MemoryOperand& m, unsigned value) { rm(false, {0xc6}, 0, m, 1), byte(value); }
@@ -98,6 +99,10 @@ class Emitter {
   void add64_imm32(const MemoryOperand& m, std::int32_t value) {
     rm(true, {0x81}, 0, m, 4), word32(static_cast<std::uint32_t>(value));
   }
+  void cmp32_imm32(const MemoryOperand& m, std::uint32_t value) { rm(false, {0x81}, 7, m, 4), word32(value); }
+  void cmp32(int reg, const MemoryOperand& m) { rm(false, {0x3b}, reg, m); }
+  void store32(const MemoryOperand& m, int reg) { rm(false, {0x89}, reg, m); }
+  void xor32_to(const MemoryOperand& m, int reg) { rm(false, {0x31}, reg, m); }
   void cmp8_imm(const MemoryOperand& m, unsigned value) { rm(false, {0x80}, 7, m, 1), byte(value); }
   void xor32_self(int reg) { rr(false, 0x33, reg, reg); }
   void crc32(int reg, int from) {
@@ -116,6 +121,8 @@ class Emitter {
   std::uint8_t* jump() { return byte(0xe9), displacement(); }
   std::uint8_t* jump_if(unsigned condition) { return byte(0x0f), byte(0x80 + condition), displacement(); }
   void jump_through(const MemoryOperand& m) { rm(false, {0xff}, 4, m); }
+  /// Jumps over a jump() that follows if RCX is zero.
+  void skip_jump_if_rcx_zero() { byte(0xe3), byte(5); }
   /// Short forward jump to be closed by land_short().
   std::uint8_t* jump_if_short(unsigned condition) { return byte(0x70 + condition), byte(0), cursor_ - 1; }
   void land_short(std::uint8_t* at) { *at = static_cast<std::uint8_t>(cursor_ - at - 1); }
@@ -131,6 +138,7 @@ class Emitter {
   /// operands, whose displacement counts from the end of the instruction).
   struct Opcode {
     std::uint8_t byte0;
+    std::uint8_t byte1 = 0;  // if byte0 is 0F
   };
   void rm(bool wide, Opcode opcode, int reg, const MemoryOperand& m, int immediate_bytes = 0) {
     if (m.segment == Segment::kGs) byte(0x65);
@@ -138,6 +146,7 @@ class Emitter {
     if (m.address_size_32) byte(0x67);
     rex(wide, reg, m.index, m.base);
     byte(opcode.byte0);
+    if (opcode.byte0 == 0x0f) byte(opcode.byte1);
     address_bytes(reg, m, immediate_bytes);
   }
 

@@ -73,8 +73,10 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   std::vector<machine::Filter*> filters;
   for (unsigned i = 0; i < cpus; ++i) {
     cores_.push_back(new_core(i));
+    cores_.back()->misprediction_ticks = machine_.core.branch_misprediction_cycles * kTicksPerCycle;
     filters.push_back(&cores_.back()->filter);
   }
+  pair_siblings();
   model_ = std::make_unique<machine::Model>(machine_, cpus, options.seed, filters.data(), *this);
   light_context.model = model_.get();
   light_context.ordering = &ordering_;
@@ -85,6 +87,19 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
 
 Engine::~Engine() = default;
 
+void Engine::pair_siblings() {
+  constexpr std::uint64_t kBatch = 256, kPercent = 100;
+  const unsigned apart = machine_.total_cores();
+  for (Core* core : cores_) {
+    core->sharing.ticks_per_256_instructions =
+        kBatch * kTicksPerCycle * kPercent /
+        (machine_.core.issue_width * machine_.core.sibling_issue_percent);
+    const unsigned cpu = core->id.value;
+    const unsigned other = cpu < apart ? cpu + apart : cpu - apart;
+    if (other < cores_.size()) core->sharing.sibling = cores_[other];
+  }
+}
+
 void Engine::install_stubs() {
   auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
   const auto set = [&](Stub stub, void (*entry)()) {
@@ -94,6 +109,8 @@ void Engine::install_stubs() {
   set(Stub::kBudget, elision_stub_budget);
   set(Stub::kString, elision_stub_string);
   set(Stub::kExit, elision_stub_exit);
+  set(Stub::kFetch, elision_stub_fetch);
+  set(Stub::kBranch, elision_stub_branch);
   auto* exits = reinterpret_cast<Exit*>(kPermanentExits);
   Emitter out(CodeCache::permanent());
   pending_stub = emit_permanent_exit(out, exits[0], ExitReason::kPending);
@@ -200,6 +217,7 @@ void Engine::cancel_deadline(EngineThread& thread) {
 /// Ordered exits take place only when the core is the earliest; until then the core waits in the heap
 /// and leaves again through the pending stub.
 bool Engine::must_wait(Core& core, Exit& exit) {
+  core.account_for_sibling();
   if (ordering_.is_first(core)) {
     ordering_.note_event(core);
     return false;
@@ -261,6 +279,10 @@ void Engine::memory_changes() {
 void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
   guest_code_.forget();
   if (cache_.covers(begin, end)) flush_code();
+}
+
+void Engine::set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) {
+  model_->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
 }
 
 void Engine::handle_exit(Core& core) {
@@ -386,6 +408,7 @@ void Engine::run_vfork_child(Thread& child_thread) {
 void Engine::keep_only(Thread& survivor) {
   EngineThread& thread = of(survivor);
   for (Core* core : cores_) {
+    core->sharing.active = false;
     if (core->thread == &survivor) continue;
     if (core->in_transaction) {  // the fork copied memory in mid-transaction
       model_->abort(core->id, core->clock(), machine::AbortCause::kInterrupt);

@@ -83,6 +83,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void call_at(Nanoseconds at, std::function<void()> what) override;
   void memory_changes() override;
   void forget_code(std::uint64_t begin, std::uint64_t end) override;
+  void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override;
   void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
   [[noreturn]] void run_vfork_child(Thread& child_thread) override;
@@ -141,6 +142,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void deliver_signals(Core& core);
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;
+  void pair_siblings();
+  void share_core(Core& core, bool runs);
   void first_interrupt_after(Core& core);
 
   Options options_;

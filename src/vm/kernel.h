@@ -81,6 +81,8 @@ class EngineServices {
   virtual void memory_changes() = 0;
   /// Translations made from [begin, end) are invalid (munmap, mprotect, mmap over it).
   virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
+  /// The guest has asked for pages of 2 MB in [begin, end), or no longer has them there.
+  virtual void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) = 0;
   /// The host is about to read or write guest memory on `thread`'s behalf: aborts transactions of
   /// others that conflict, moves the lines to its CPU and charges the time.
   virtual void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) = 0;

@@ -153,6 +153,8 @@ namespace {
 AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) {
   machine::Model& model = *light_context.model;
   Ordering& ordering = *light_context.ordering;
+  core.account_for_sibling();
+  if (core.clock() > request.now) request.now = core.clock();
   for (;;) {
     if (!ordering.is_first(core)) return AccessStep::kNotYet;
     request.first_until = ordering.first_until();
@@ -178,9 +180,10 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 }  // namespace
 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
-                       Cycles& ready) {
+                       Cycles& ready, std::uint64_t instruction) {
   if (settled(core, line, kind)) return AccessStep::kDone;
-  machine::Request request{core.id, line, kind, core.clock(), address_ready, light_context.fast_path};
+  machine::Request request{core.id,    line, kind, core.clock(), address_ready, light_context.fast_path,
+                           instruction};
   Cycles arrival{0};
   if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);
   if (arrival > ready) ready = arrival;
@@ -188,10 +191,10 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
 }
 
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
-                        Cycles address_ready, Cycles& ready) {
+                        Cycles address_ready, Cycles& ready, std::uint64_t instruction) {
   const std::uint64_t last = (address + size - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
-    const AccessStep step = access_line(core, LineAddr(line), kind, address_ready, ready);
+    const AccessStep step = access_line(core, LineAddr(line), kind, address_ready, ready, instruction);
     if (step != AccessStep::kDone) return step;
   }
   return AccessStep::kDone;
@@ -228,7 +231,7 @@ Core* elision_slow_access(Core* core) {
   elision::Cycles ready{0};
   const AccessStep step =
       access_range(*core, core->hook_address, hook.size, static_cast<elision::machine::AccessKind>(hook.kind),
-                   address_ready(*core, hook), ready);
+                   address_ready(*core, hook), ready, hook.pc);
   if (step != AccessStep::kDone) return after(core, step);
   if (ready.value != 0) note_miss(*core, hook, ready);
   core->resume = hook.done;
@@ -239,6 +242,7 @@ Core* elision_budget_exhausted(Core* core) {
   Ordering& ordering = *light_context.ordering;
   core->resume = core->hook->done;
   core->state.rip = core->hook->pc;
+  core->account_for_sibling();
   const std::uint64_t now = core->clock_ticks();
   if (now >= core->next_interrupt.value << kTickShift || now >= ordering.timer_ticks()) {
     core->exit = interrupt_exit();
@@ -247,6 +251,43 @@ Core* elision_budget_exhausted(Core* core) {
   if (!ordering.is_first(*core)) return let_others_run(core);
   ordering.start(*core);
   return core;
+}
+
+Core* elision_fetch(Core* core) {
+  const Hook& hook = *core->hook;
+  core->resume = hook.retry;
+  core->state.rip = hook.pc;
+  elision::machine::Model& model = *light_context.model;
+  const std::uint64_t last = (hook.pc + hook.size - 1) >> elision::kLineShift;
+  for (std::uint64_t at = hook.pc >> elision::kLineShift; at <= last; ++at) {
+    const elision::LineAddr line(at);
+    while (!core->filter.has_code(line)) {
+      elision::Cycles clock{0};
+      if (model.fetch_privately(core->id, line, core->clock(), clock)) {
+        core->advance_to(clock);
+        continue;
+      }
+      core->account_for_sibling();
+      if (!light_context.ordering->is_first(*core)) return let_others_run(core);
+      const elision::machine::Reply reply = model.fetch(core->id, line, core->clock());
+      if (reply.verdict == elision::machine::Reply::Verdict::kAborted) {
+        light_context.ordering->note_event(*core, reply.performed);
+        roll_back(*core, reply.cause, 0, reply.clock);
+        return reloading(core);
+      }
+      if (reply.verdict == elision::machine::Reply::Verdict::kDone)
+        light_context.ordering->note_event(*core, reply.performed);
+      core->advance_to(reply.clock);
+    }
+  }
+  return core;
+}
+
+[[gnu::no_caller_saved_registers]] void elision_resolve_branch(Core* core) {
+  elision::machine::BranchPredictor& branches = core->branches;
+  if (!branches.resolve(static_cast<std::uint32_t>(core->branch >> 1), core->branch & 1)) return;
+  ++branches.mispredictions;
+  core->progress -= static_cast<std::int64_t>(core->misprediction_ticks << kBudgetShift);
 }
 
 /// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as

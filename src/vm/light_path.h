@@ -34,12 +34,12 @@ enum class AccessStep {
 };
 
 /// One access to one line by the running core, at its clock. `ready` becomes the later of itself and
-/// the time at which the value is there.
+/// the time at which the value is there. `instruction` is the address of a load whose strides count, or 0.
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
-                       Cycles& ready);
+                       Cycles& ready, std::uint64_t instruction = 0);
 /// All lines of [address, address + size).
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
-                        Cycles address_ready, Cycles& ready);
+                        Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0);
 
 /// What roll_back() is told as `immediate` if a fault was a debug exception or a breakpoint.
 inline constexpr unsigned kDebugFault = 1;

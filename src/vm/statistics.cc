@@ -33,6 +33,7 @@ ordered_json counts_of(const machine::CpuCounts& c) {
   return {{"begins", c.begins},
           {"commits", c.commits},
           {"always_abort_begins", c.always_abort_begins},
+          {"false_conflicts", c.false_conflicts},
           {"aborts", aborts},
           {"cache",
            {{"loads_slow", c.loads_slow},
@@ -44,6 +45,11 @@ ordered_json counts_of(const machine::CpuCounts& c) {
             {"cache_to_cache", c.cache_to_cache},
             {"upgrades", c.upgrades},
             {"invalidations_received", c.invalidations_received},
+            {"l1i_misses", c.l1i_misses},
+            {"fetch_stall_cycles", c.fetch_stall_cycles},
+            {"tlb_misses", c.tlb_misses},
+            {"page_walks", c.page_walks},
+            {"prefetches", c.prefetches},
             {"store_buffer_stall_cycles", c.store_buffer_stall_cycles},
             {"reorder_buffer_stall_cycles", c.reorder_buffer_stall_cycles}}}};
 }
@@ -101,13 +107,14 @@ ordered_json Engine::thread_statistics(const EngineThread& thread) const {
 void Engine::write_statistics(int exit_status) {
   if (statistics_number_ < 0 || vfork_child_) return;
   machine::CpuCounts totals{};
-  std::uint64_t instructions = 0;
+  std::uint64_t instructions = 0, mispredictions = 0;
   Cycles last = engine_time_;
   ordered_json cpus = ordered_json::array();
   for (const Core* core : cores_) {
     const machine::CpuCounts& counts = model_->counts(core->id);
     add(totals, counts);
     instructions += core->instructions();
+    mispredictions += core->branches.mispredictions;
     last = std::max(last, core->clock());
     if (core->instructions() == 0) continue;
     ordered_json cpu = counts_of(counts);
@@ -135,7 +142,8 @@ void Engine::write_statistics(int exit_status) {
                    {"virtual_ns", nanoseconds_of(last)},
                    {"cpu_cycles", busy},
                    {"cpu_ns", nanoseconds_of(Cycles(busy))},
-                   {"instructions", instructions}};
+                   {"instructions", instructions},
+                   {"branch_mispredictions", mispredictions}};
   out.update(counts_of(totals));
   out["ordered_events"] = ordering_.events();
   out["out_of_order"] = ordering_.out_of_order();

@@ -186,6 +186,22 @@ elision_stub_budget:
 elision_stub_string:
         light_call elision_string_step
 
+        .globl elision_stub_fetch
+elision_stub_fetch:
+        light_call elision_fetch
+
+// Goes on at RESUME with all registers as they are, but for the flags.
+        .globl elision_stub_branch
+elision_stub_branch:
+        movq %rsp, %gs:GPR+32
+        movq %rdi, %gs:GPR+56
+        movq HOST_RSP, %rsp
+        movq %gs:0, %rdi
+        call elision_resolve_branch
+        movq %gs:GPR+32, %rsp
+        movq %gs:GPR+56, %rdi
+        jmp *%gs:RESUME
+
 // Full exit: everything is saved, flags exactly.
         .globl elision_stub_exit
 elision_stub_exit:

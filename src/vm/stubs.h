@@ -9,7 +9,7 @@ namespace elision::vm {
 struct Core;
 
 /// Index into the table of stub addresses at kStubTable (code_cache.h).
-enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kCount };
+enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kFetch, kBranch, kCount };
 
 }  // namespace elision::vm
 
@@ -21,6 +21,8 @@ void elision_stub_slow_access();
 void elision_stub_budget();
 void elision_stub_string();
 void elision_stub_exit();
+void elision_stub_fetch();
+void elision_stub_branch();
 void elision_stub_fault_exit();
 extern const char elision_copy_line_end[];
 extern const char elision_copy_line_failed[];
@@ -32,6 +34,11 @@ extern const char elision_copy_line_failed[];
 elision::vm::Core* elision_slow_access(elision::vm::Core* core);
 elision::vm::Core* elision_budget_exhausted(elision::vm::Core* core);
 elision::vm::Core* elision_string_step(elision::vm::Core* core);
+/// Fetches the lines of the block that Core::hook describes.
+elision::vm::Core* elision_fetch(elision::vm::Core* core);
+/// Core::branch went another way than it always did, or has no such way. Preserves all registers but the
+/// flags.
+[[gnu::no_caller_saved_registers]] void elision_resolve_branch(elision::vm::Core* core);
 }
 
 namespace elision::vm {

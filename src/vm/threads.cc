@@ -79,11 +79,27 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
   thread.on_core_since = core.clock();
   thread.instructions_at_start = core.instructions();
   resume_from_thread(core);
+  share_core(core, true);
   ordering_.add(core);
+}
+
+/// `core` begins or ceases to run beside its sibling.
+void Engine::share_core(Core& core, bool runs) {
+  Core* sibling = core.sharing.sibling;
+  if (sibling == nullptr) return;
+  if (!runs) {
+    core.account_for_sibling();
+    sibling->account_for_sibling();
+  }
+  core.sharing.active = sibling->sharing.active = runs && sibling->thread != nullptr;
+  core.restart_account();
+  sibling->restart_account();
+  if (sibling->in_heap) ordering_.moved(*sibling);
 }
 
 /// Takes the thread off its core; what it did there is counted.
 void Engine::detach(Core& core) {
+  share_core(core, false);
   EngineThread& thread = of(*core.thread);
   thread.busy_cycles += core.clock().value - thread.on_core_since.value;
   thread.instructions += core.instructions() - thread.instructions_at_start;

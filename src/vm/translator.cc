@@ -62,6 +62,7 @@ const Block& BlockBuilder::build() {
 void BlockBuilder::prologue() {
   const bool live = flags_live(0);
   if (live) save_flags();
+  check_fetched();
   charge(block_cost_ticks(code_block_.instructions, machine_), code_block_.instructions.size());
   prologue_patch_ = out_.jump_if(kSign);
   Hook hook{};
@@ -69,6 +70,21 @@ void BlockBuilder::prologue() {
   hook.pc = block_.pc;
   prologue_hook_ = cache_.allocate_meta(hook);
   if (live) restore_flags();
+}
+
+/// The lines that hold the block are in L1I, or are fetched first.
+void BlockBuilder::check_fetched() {
+  Hook hook{};
+  hook.retry = hook.done = out_.address();
+  hook.pc = block_.pc;
+  hook.size = static_cast<std::uint32_t>(block_.end_pc - block_.pc);
+  fetch_hook_ = cache_.allocate_meta(hook);
+  const LineAddr last = line_of(GuestAddr(block_.end_pc - 1));
+  for (LineAddr line = line_of(GuestAddr(block_.pc)); line <= last; line += LineAddr(1)) {
+    const auto index = static_cast<int>(machine::Filter::code_index(line) * sizeof(std::uint32_t));
+    out_.cmp32_imm32(core_field(kOffsetCode + index), machine::Filter::code_tag(line));
+    fetch_patches_.push_back(out_.jump_if(kNotEqual));
+  }
 }
 
 void BlockBuilder::range(const Instruction& i, int spilled) {
@@ -135,6 +151,11 @@ void BlockBuilder::link(std::uint8_t* patch, std::uint64_t target) {
 void BlockBuilder::out_of_line() {
   for (const SlowCopy& slow : slow_copies_) slow_copy(slow);
   for (const SlowPath& slow : slow_paths_) slow_path(slow);
+  for (const UnsureBranch& unsure : unsure_branches_) unsure_branch(unsure);
+  for (std::uint8_t* patch : fetch_patches_) out_.land(patch);
+  out_.store_imm64(core_field(kOffsetHook),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_hook_)));
+  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kFetch))));
   out_.land(prologue_patch_);
   out_.store_imm64(core_field(kOffsetHook),
                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(prologue_hook_)));
@@ -153,9 +174,55 @@ void BlockBuilder::out_of_line() {
   }
 }
 
+/// The way that a compiler lays out as the likelier one comes first: back to a loop's begin, or on.
 void BlockBuilder::conditional_jump(const Instruction& i) {
-  link(out_.jump_if(i.condition), i.target);
-  link(out_.jump(), i.next());
+  const bool backward = i.target <= i.pc;
+  std::uint8_t* other = out_.jump_if(backward ? i.condition ^ 1u : i.condition);
+  edge(i, backward);
+  out_.land(other);
+  edge(i, !backward);
+}
+
+/// One way that a conditional jump goes, past the predictor (machine/branch_predictor.h).
+void BlockBuilder::edge(const Instruction& i, bool taken) {
+  using Predictor = machine::BranchPredictor;
+  const std::uint64_t target = taken ? i.target : i.next();
+  const std::uint32_t branch = Predictor::branch_at(i.pc);
+  const MemoryOperand bias =
+      core_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, bias)) + static_cast<int>(branch));
+  UnsureBranch unsure{nullptr, branch, taken, code_.flags_live_at(target) != 0, 0};
+  if (unsure.flags_live) {
+    out_.store(core_field(kOffsetScratch), kRcx);
+    out_.load_byte(kRcx, bias);
+    out_.lea(kRcx, kRcx, -static_cast<std::int32_t>(Predictor::sure(taken)));
+    out_.skip_jump_if_rcx_zero();
+    unsure.patch = out_.jump();
+    out_.load(kRcx, core_field(kOffsetScratch));
+  } else {
+    out_.cmp8_imm(bias, Predictor::sure(taken));
+    unsure.patch = out_.jump_if(kNotEqual);
+  }
+  unsure.resume = out_.address();
+  link(out_.jump(), target);
+  unsure_branches_.push_back(unsure);
+}
+
+void BlockBuilder::unsure_branch(const UnsureBranch& unsure) {
+  out_.land(unsure.patch);
+  if (unsure.flags_live) {
+    out_.load(kRcx, core_field(kOffsetScratch));
+    save_flags();
+  }
+  out_.store_imm64(core_field(kOffsetBranch),
+                   static_cast<std::int32_t>(unsure.branch * 2 + (unsure.taken ? 1 : 0)));
+  out_.store_imm64(core_field(kOffsetResume), static_cast<std::int32_t>(unsure.resume));
+  std::uint8_t* const resume = out_.here() - sizeof(std::int32_t);
+  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBranch))));
+  if (!unsure.flags_live) return;
+  const auto back = static_cast<std::uint32_t>(out_.address());
+  std::memcpy(resume, &back, sizeof back);
+  restore_flags();
+  Emitter::patch(out_.jump(), unsure.resume);
 }
 
 /// LOOP, LOOPcc and JRCXZ have only short forms: jump over the jump.
@@ -220,8 +287,41 @@ void BlockBuilder::return_(const Instruction& i) {
   jump_to_rcx(i);
 }
 
+/// RCX is the target of an indirect jump or call; RDX and the flags are free. What
+/// BranchPredictor::resolve_indirect does.
+void BlockBuilder::predict_target(const Instruction& i) {
+  using Predictor = machine::BranchPredictor;
+  constexpr std::uint32_t kMask = (Predictor::kTargets - 1) * sizeof(std::uint32_t);
+  const MemoryOperand path = core_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, path)));
+  const auto site = static_cast<int>(Predictor::site_at(i.pc) * sizeof(std::uint32_t));
+  const MemoryOperand predicted =
+      core_field_indexed(kRdx, kOffsetBranches + static_cast<int>(offsetof(Predictor, target)) + site);
+  out_.load32(kRdx, path);
+  out_.shift_left32(kRdx, 2);
+  out_.and32_imm32(kRdx, kMask);
+  out_.cmp32(kRcx, predicted);
+  std::uint8_t* right = out_.jump_if_short(kEqual);
+  out_.store32(predicted, kRcx);
+  misprediction();
+  out_.land_short(right);
+  out_.load32(kRdx, path);
+  out_.shift_left32(kRdx, Predictor::kPathShift);
+  out_.store32(path, kRdx);
+  out_.move32(kRdx, kRcx);
+  out_.shift_right32(kRdx, 2);
+  out_.xor32_to(path, kRdx);
+}
+
+/// Charges a misprediction, and counts it.
+void BlockBuilder::misprediction() {
+  charge(machine_.core.branch_misprediction_cycles * kTicksPerCycle, 0);
+  out_.add64_imm32(
+      core_field(kOffsetBranches + static_cast<int>(offsetof(machine::BranchPredictor, mispredictions))), 1);
+}
+
 /// Looks RCX up in the branch table; RCX and RDX lie in scratch.
 void BlockBuilder::jump_to_rcx(const Instruction& i) {
+  if (i.kind != InstructionClass::kReturn) predict_target(i);
   constexpr unsigned kEntryShift = 4;
   static_assert(sizeof(BranchEntry) == 1u << kEntryShift && kBranchEntries == 1u << 16);
   out_.xor32_self(kRdx);

@@ -71,6 +71,7 @@ AddressSpace::AddressSpace(EngineServices& services)
 
 void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
   services_.memory_changes();
+  services_.set_huge_pages(begin, end, false);
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
 }
 
@@ -239,7 +240,10 @@ long AddressSpace::advise(std::uint64_t address, std::uint64_t size, int advice)
   if (size > kAddressLimit || !regions_.covers(address, address + page_up(size))) return -ENOMEM;
   if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE)
     forget_code(address, address + page_up(size));
-  return host_call(SYS_madvise, address, size, advice);
+  const long result = host_call(SYS_madvise, address, size, advice);
+  if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
+    services_.set_huge_pages(address, address + page_up(size), advice == MADV_HUGEPAGE);
+  return result;
 }
 
 void AddressSpace::start_break(std::uint64_t begin) { break_begin_ = break_end_ = begin; }

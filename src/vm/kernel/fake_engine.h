@@ -44,6 +44,9 @@ class FakeEngine final : public EngineServices {
   void call_at(Nanoseconds at, std::function<void()> what) override { calls.emplace(at, std::move(what)); }
   void memory_changes() override { ++memory_changed; }
   void forget_code(std::uint64_t begin, std::uint64_t end) override { forgotten.emplace_back(begin, end); }
+  void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
+    huge_pages.push_back({begin, end, huge});
+  }
   void host_access(Thread&, std::uint64_t, std::uint64_t, bool) override {}
   void keep_only(Thread&) override {}
   void run_vfork_child(Thread&) override { std::abort(); }
@@ -68,6 +71,11 @@ class FakeEngine final : public EngineServices {
   std::multimap<Nanoseconds, std::function<void()>> calls;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> forgotten;
   int memory_changed = 0;
+  struct HugePages {
+    std::uint64_t begin, end;
+    bool huge;
+  };
+  std::vector<HugePages> huge_pages;
 };
 
 }  // namespace elision::vm

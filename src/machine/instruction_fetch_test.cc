@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instruction fetch: what a line of code costs by where it is, and when it has to be fetched again.
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+class FetchTest : public ::testing::Test {
+ protected:
+  void TearDown() override { m.expect_sound(); }
+  /// Cycles that the core stands still for the line.
+  std::uint64_t stall(unsigned cpu, std::uint64_t line) {
+    now_ += 10'000;
+    if (m.filter(cpu).has_code(LineAddr(line))) return 0;
+    Cycles clock{0};
+    if (m.model().fetch_privately(CpuId(cpu), LineAddr(line), Cycles(now_), clock)) return clock.value - now_;
+    std::uint64_t at = now_;
+    Reply reply = m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(at));
+    while (reply.verdict == Reply::Verdict::kWait) {
+      at = reply.clock.value;
+      reply = m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(at));
+    }
+    EXPECT_TRUE(m.filter(cpu).has_code(LineAddr(line)));
+    return reply.clock.value - now_;
+  }
+
+  TestMachine m{exact_description()};
+  std::uint64_t now_ = 1000;
+};
+
+TEST_F(FetchTest, AMissStopsTheCoreForItsLatencyLessWhatThePipelineHides) {
+  EXPECT_EQ(stall(0, 640), 200 - 4u);
+  EXPECT_EQ(stall(0, 640), 0u);
+  EXPECT_EQ(stall(1, 640), 90 - 4u) << "CPU 0 had it alone";
+  EXPECT_EQ(stall(2, 640), 50 - 4u);
+  EXPECT_EQ(m.counts(0).l1i_misses, 1u);
+  EXPECT_EQ(m.counts(0).fetch_stall_cycles, 196u);
+}
+
+TEST_F(FetchTest, TheNextLineComesToL2ButNotBeyondThePage) {
+  stall(0, 640);
+  EXPECT_EQ(stall(0, 641), 12 - 4u);
+  EXPECT_EQ(stall(0, 63), 196u);
+  EXPECT_EQ(stall(0, 64), 196u);
+}
+
+TEST_F(FetchTest, TheOldestOfASetGoes) {
+  for (std::uint64_t i = 0; i < 8; ++i) stall(0, 640 + 64 * i);
+  EXPECT_EQ(stall(0, 640), 0u);
+  stall(0, 640 + 64 * 8);
+  EXPECT_EQ(stall(0, 640 + 64), 0u);
+  EXPECT_EQ(stall(0, 640), 12 - 4u) << "in L2 still";
+}
+
+TEST_F(FetchTest, WhoWritesToCodeTakesIt) {
+  stall(0, 640);
+  stall(1, 640);
+  m.store(1, 640, now_ + 10'000);
+  now_ += 50'000;
+  EXPECT_FALSE(m.filter(0).has_code(LineAddr(640)));
+  EXPECT_EQ(stall(0, 640), 100 - 4u);
+}
+
+TEST_F(FetchTest, ALineOfCodeIsInNoReadSetButAbortsItsWriter) {
+  m.model().begin(CpuId(0), Cycles(1000), false);
+  stall(0, 640);
+  m.store(1, 640, 900'000);
+  EXPECT_TRUE(m.model().in_transaction(CpuId(0)));
+  m.model().begin(CpuId(1), Cycles(1'000'000), false);
+  m.store(1, 6400, 1'000'100);
+  now_ = 1'010'000;
+  stall(0, 6400);
+  EXPECT_FALSE(m.model().in_transaction(CpuId(1)));
+}
+
+TEST_F(FetchTest, DataBesideCodeKeepsItsPermissions) {
+  m.store(0, 640, 1000);
+  stall(0, 640);
+  EXPECT_TRUE(m.private_hit(0, 640, AccessKind::kStore, 90'000));
+}
+
+}  // namespace
+}  // namespace elision::machine::testing

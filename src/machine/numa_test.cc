@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sockets: what crosses between them costs a hop, and nothing else does. And an L3 that does not contain
+// L2.
+#include "machine/numa.h"
+
+#include "machine/directory.h"
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+constexpr std::uint64_t kHop = 1000;
+
+/// CPUs 0 and 1 are on the first socket, 2 and 3 on the second.
+Description two_sockets() {
+  Description d = exact_description(2);
+  d.topology.sockets = 2;
+  d.hop_cycles = kHop;
+  return d;
+}
+
+class NumaTest : public ::testing::Test {
+ protected:
+  void TearDown() override { m.expect_sound(); }
+  std::uint64_t load(unsigned cpu, std::uint64_t line) {
+    now_ += 50'000;
+    return m.load(cpu, line, now_).data_ready.value - now_;
+  }
+  std::uint64_t atomic(unsigned cpu, std::uint64_t line) {
+    now_ += 50'000;
+    return m.atomic(cpu, line, now_).clock.value - now_ + 4;  // less L1's latency
+  }
+
+  TestMachine m{two_sockets()};
+
+ private:
+  std::uint64_t now_ = 1000;
+};
+
+TEST_F(NumaTest, MemoryBelongsToWhoTouchesThePageFirst) {
+  EXPECT_EQ(load(0, 64), 200u);
+  EXPECT_EQ(load(2, 65), 200 + kHop) << "the other socket's page";
+  EXPECT_EQ(load(2, 128), 200u);
+  EXPECT_EQ(load(0, 129), 200 + kHop);
+}
+
+TEST_F(NumaTest, ALineInTheOthersL3CostsAHopUntilSomebodyHereHasIt) {
+  load(0, 64);
+  load(1, 64);  // shared: nobody's own
+  EXPECT_EQ(load(2, 64), 50 + kHop);
+  EXPECT_EQ(load(3, 64), 50u) << "a copy is in this socket";
+}
+
+TEST_F(NumaTest, ATransferAndAnInvalidationAcrossCostAHop) {
+  atomic(0, 64);
+  EXPECT_EQ(load(1, 64), 100u);
+  atomic(0, 64);
+  EXPECT_EQ(load(2, 64), 100 + kHop);
+  EXPECT_EQ(atomic(0, 64), 70 + kHop) << "CPU 2 must give up its copy";
+  EXPECT_EQ(atomic(3, 64), 100 + kHop);
+  EXPECT_EQ(atomic(2, 64), 100u);
+}
+
+TEST(Numa, LinuxNumbersThreadsAfterAllCores) {
+  Description d = exact_description(18, 2);
+  d.topology.sockets = 2;
+  EXPECT_EQ(d.cpus(), 72u);
+  EXPECT_EQ(d.socket_of(17), 0u);
+  EXPECT_EQ(d.socket_of(18), 1u);
+  EXPECT_EQ(d.socket_of(36), 0u);
+  EXPECT_EQ(d.core_of(36), 0u);
+  EXPECT_EQ(d.socket_of(71), 1u);
+}
+
+TEST(Directory, EachSocketHasItsOwnRoom) {
+  Description d = two_sockets();
+  EXPECT_EQ(Directory::lines(d), 2u * d.l3.lines());
+  TestMachine m(d);
+  for (std::uint64_t line = 0; line < 3 * d.l3.lines(); ++line) m.load(0, line, 1000 * line);
+  const std::uint64_t misses = m.counts(2).l3_misses;
+  for (std::uint64_t line = 1 << 20; line < (1 << 20) + d.l3.lines() / 2; ++line)
+    m.load(2, line, (1ull << 40) + 1000 * line);
+  for (std::uint64_t line = 1 << 20; line < (1 << 20) + d.l3.lines() / 2; ++line)
+    m.load(2, line, (1ull << 41) + 1000 * line);
+  EXPECT_EQ(m.counts(2).l3_misses - misses, d.l3.lines() / 2) << "the second time all were there";
+  m.expect_sound();
+}
+
+TEST(Directory, WithoutInclusionThereIsRoomForL2Too) {
+  Description d = exact_description(4);
+  d.l3_inclusive = false;
+  d.l2 = {640, 10, 12};
+  EXPECT_EQ(Directory::lines(d), 2u * d.l3.lines());  // 4 x 640 KB beside 2,560 KB
+  d.l3_inclusive = true;
+  EXPECT_EQ(Directory::lines(d), d.l3.lines());
+}
+
+}  // namespace
+}  // namespace elision::machine::testing

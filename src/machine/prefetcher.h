@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stride prefetcher of one CPU: what a load instruction will want next, by what it wanted before.
+//
+// It sees the loads that miss L1 and the first uses of lines that were prefetched, counted in lines: what
+// hits L1 otherwise is swallowed by the fast path (filter.h), and must not matter. A stride that was seen
+// twice in a row is believed; one of more than 2 KB is none (Intel Optimization Reference Manual 248966,
+// section 2 on Haswell, data prefetching). Freestanding.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace elision::machine {
+
+class StridePrefetcher {
+ public:
+  static constexpr std::int64_t kMostLines = 32;
+
+  /// The load at `instruction` wants `line`: the stride that it will keep to, in lines, or 0.
+  std::int64_t observe(std::uint64_t instruction, LineAddr line) {
+    Entry& entry = entries_[(instruction ^ instruction >> 6) % kEntries];
+    if (entry.instruction != instruction) {
+      entry = {instruction, line.value, 0, false};
+      return 0;
+    }
+    const auto stride = static_cast<std::int64_t>(line.value - entry.last);
+    if (stride == 0) return 0;
+    entry.last = line.value;
+    entry.sure = stride == entry.stride;
+    entry.stride = stride >= -kMostLines && stride <= kMostLines ? stride : 0;
+    return entry.sure ? entry.stride : 0;
+  }
+
+ private:
+  static constexpr std::size_t kEntries = 64;
+  struct Entry {
+    std::uint64_t instruction;
+    std::uint64_t last;  // line
+    std::int64_t stride;
+    bool sure;
+  };
+  Entry entries_[kEntries] = {};
+};
+
+}  // namespace elision::machine

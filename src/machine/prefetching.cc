@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines that come before they are asked for: which ones a load suggests, and how they are fetched.
+//
+// A prefetch is a hint. It is dropped if another CPU's cache would have to supply the line, if the line is on
+// its way or hot, if no fill buffer is free (L1 alone), or if something that a transaction needs would have
+// to go; it never conflicts with a transaction and is in no read set. It does not cross a page.
+#include "machine/internals.h"
+
+namespace elision::machine {
+
+/// After a load of `request.line` that missed L1, or was the first to use a prefetched line.
+void Model::Impl::prefetch_after(const Request& request, Cpu& one, bool missed_l2) {
+  const std::uint64_t line = request.line.value;
+  const auto fetch = [&](std::uint64_t wanted, bool into_l1) {
+    if (wanted >> Tlb::kPageShift == line >> Tlb::kPageShift)
+      fetch_early(one, LineAddr(wanted), request.now.value, into_l1);
+  };
+  if (description.prefetch.next_line && one.home->l1.find(LineAddr(line - 1)) != kNoSlot)
+    fetch(line + 1, true);
+  if (description.prefetch.stride && request.instruction != 0) {
+    const std::int64_t stride = one.strides.observe(request.instruction, request.line);
+    if (stride != 0) fetch(line + static_cast<std::uint64_t>(stride), true);
+  }
+  if (description.prefetch.adjacent_line && missed_l2) fetch(line ^ 1, false);
+}
+
+void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool into_l1) {
+  Core& home = *one.home;
+  if (home.l1.find(line) != kNoSlot) return;
+  const std::uint32_t l2_slot = home.l2.find(line);
+  if (l2_slot != kNoSlot) {
+    if (into_l1 && (home.l2.state(l2_slot).flags & one.mine(kReadable))) raise_early(one, line, l2_slot, now);
+    return;
+  }
+  std::uint32_t entry = directory.find(line);
+  const bool in_l3 = entry != kNoSlot;
+  if (in_l3 && !may_share_early(one, entry, now)) return;
+  if (!in_l3) {
+    entry = directory.choose_victim(line, one.socket);
+    if (!directory.empty(entry) && directory.entry(entry).marked) return;
+  }
+  if (into_l1 && !one.overlap.has_free_buffer(now)) return;
+  const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(one, line) : kNoSlot;
+  if (into_l1 && slot == kNoSlot) return;
+  if (!in_l3) replace_entry(line, entry);
+
+  const std::uint64_t latency = vary_latency(fetch_cycles(one, line, entry, in_l3));
+  const std::uint64_t arrival = into_l1 ? one.overlap.take_buffer(now, latency) : now + latency;
+  const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
+  const bool exclusive = share(request, one, entry, latency).exclusive;
+  Directory::Entry& shared = directory.entry(entry);
+  shared.busy_until = arrival;
+  shared.shared_flight = !exclusive;
+  shared.flight = one.id;
+  const auto permission =
+      static_cast<std::uint16_t>(one.mine(kReadable) | (exclusive ? one.mine(kWritable) : 0));
+  const WayState state{arrival, permission, 0};
+  insert_into_l2(home, line, state);
+  if (into_l1) home.l1.put(slot, line, state.with_flags(permission | kPrefetched));
+  ++one.counts.prefetches;
+}
+
+/// From L2 to L1.
+void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, std::uint64_t now) {
+  if (!one.overlap.has_free_buffer(now)) return;
+  const WayState old = one.home->l2.state(l2_slot);
+  const std::uint32_t slot = room_in_l1_without_loss(one, line);
+  if (slot == kNoSlot) return;
+  const std::uint64_t arrival =
+      std::max<std::uint64_t>(old.arrival, one.overlap.take_buffer(now, description.l2.latency_cycles));
+  const WayState moved{arrival, old.flags, old.hot_until};
+  one.home->l1.put(slot, line, moved.with_flags((old.flags & (kPermissions | kDirty)) | kPrefetched));
+  ++one.counts.prefetches;
+}
+
+/// Nobody has to do anything for `one` to get a copy to read.
+bool Model::Impl::may_share_early(const Cpu& one, std::uint32_t entry, std::uint64_t now) {
+  const Directory::Entry& line = directory.entry(entry);
+  if (line.busy_until > now || now < hot_until(line)) return false;
+  if (line.owner != kNobody && line.owner != one.id) return false;
+  const TransactionMarks* marks = directory.marks(entry);
+  return !marks || marks->writer == kNobody || marks->writer == one.id;
+}
+
+/// An empty L1 slot for `line`; kNoSlot if that would take from a transaction.
+std::uint32_t Model::Impl::room_in_l1_without_loss(Cpu& one, LineAddr line) {
+  Core& home = *one.home;
+  const std::uint32_t slot = l1_victim(home, line);
+  if (home.l1.empty(slot)) return slot;
+  if (home.l1.state(slot).flags & kTransactional) return kNoSlot;
+  evict_from_l1(home, slot);
+  return slot;
+}
+
+}  // namespace elision::machine

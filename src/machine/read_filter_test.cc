@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filter of read lines that left L1: no read line is forgotten, others are sometimes taken for one, and
+// only requests of other CPUs that leave their core ask it.
+#include "machine/read_filter.h"
+
+#include <vector>
+
+#include "base/random.h"
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+constexpr std::uint64_t kSets = 64, kWays = 8;
+
+class ReadFilterTest : public ::testing::Test {
+ protected:
+  void TearDown() override { machine().expect_sound(); }
+  TestMachine& machine() {
+    if (!machine_) machine_ = std::make_unique<TestMachine>(description_);
+    return *machine_;
+  }
+  /// CPU 0 in a transaction that has read `lines` lines.
+  void read(std::uint64_t lines) {
+    machine().model().begin(CpuId(0), Cycles(1000), false);
+    for (std::uint64_t line = 0; line < lines; ++line) machine().load(0, line, 2000 + 1000 * line);
+  }
+  /// Of `count` other lines, how many end that transaction when CPU 1 writes them.
+  std::uint64_t aborts(std::uint64_t lines, std::uint64_t count) {
+    read(lines);
+    std::uint64_t found = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      machine().store(1, 1'000'000 + 7 * i, 100'000'000 + 1000 * i);
+      if (machine().model().in_transaction(CpuId(0))) continue;
+      ++found;
+      read(lines);
+    }
+    return found;
+  }
+
+  Description description_ = exact_description();
+
+ private:
+  std::unique_ptr<TestMachine> machine_;
+};
+
+TEST_F(ReadFilterTest, WhatFitsL1HasNoFalseConflict) {
+  description_.transactions.read_filter_log2 = 4;
+  EXPECT_EQ(aborts(kSets * kWays, 300), 0u);
+}
+
+TEST_F(ReadFilterTest, WhatLeftL1IsMistakenForOthersByASmallFilter) {
+  description_.transactions.read_filter_log2 = 10;
+  // 512 lines left L1: 1,024 bits with two hashes are 1 - e^-1 full, and 0.4 of all lines look like one of
+  // them.
+  const std::uint64_t found = aborts(2 * kSets * kWays, 200);
+  EXPECT_GT(found, 200 * 0.4 - 35);
+  EXPECT_LT(found, 200 * 0.4 + 35);
+  EXPECT_EQ(machine().counts(0).false_conflicts, found);
+}
+
+TEST_F(ReadFilterTest, ALargeOneIsAlmostExactAndNoneIsExact) {
+  description_.transactions.read_filter_log2 = 18;
+  EXPECT_LE(aborts(2 * kSets * kWays, 200), 1u);
+}
+
+TEST_F(ReadFilterTest, WithoutAFilterThereIsNoFalseConflict) {
+  EXPECT_EQ(aborts(2 * kSets * kWays, 200), 0u);
+}
+
+TEST_F(ReadFilterTest, AStoreToAnOwnedLineAsksNobody) {
+  description_.transactions.read_filter_log2 = 1;  // two bits: everything is a member
+  TestMachine& m = machine();
+  m.store(1, 500'000, 500);
+  read(2 * kSets * kWays);
+  EXPECT_TRUE(m.private_hit(1, 500'000, AccessKind::kStore, 90'000'000));
+  EXPECT_TRUE(m.model().in_transaction(CpuId(0)));
+  m.load(1, 600'000, 91'000'000);
+  EXPECT_TRUE(m.model().in_transaction(CpuId(0))) << "reads do not conflict with reads";
+  m.store(1, 700'000, 92'000'000);
+  EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
+}
+
+TEST_F(ReadFilterTest, ItIsEmptyWhenTheNextTransactionBegins) {
+  description_.transactions.read_filter_log2 = 1;
+  read(2 * kSets * kWays);
+  machine().model().finish_commit(CpuId(0));
+  machine().model().begin(CpuId(0), Cycles(50'000'000), false);
+  machine().store(1, 700'000, 92'000'000);
+  EXPECT_TRUE(machine().model().in_transaction(CpuId(0)));
+}
+
+}  // namespace
+}  // namespace elision::machine::testing

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translation: which pages are there, what a miss costs, and that the filter never knows more than the TLB.
+#include "machine/tlb.h"
+
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+constexpr AccessKind kLoad = AccessKind::kLoad, kStore = AccessKind::kStore, kAtomic = AccessKind::kAtomic;
+constexpr std::uint64_t kPageLines = 64, kHugeLines = 32768;
+
+/// Eight entries in two sets of four, sixteen behind them; 8 cycles to the second level, 30 more to walk.
+Description small_tlb() {
+  Description d = exact_description(2);
+  d.tlb = {.data_entries = 8,
+           .data_ways = 4,
+           .huge_entries = 2,
+           .huge_ways = 2,
+           .code_entries = 4,
+           .code_ways = 4,
+           .shared_entries = 16,
+           .shared_ways = 4,
+           .shared_latency_cycles = 8,
+           .walk_cycles = 30};
+  return d;
+}
+
+class TlbTest : public ::testing::Test {
+ protected:
+  void TearDown() override { m.expect_sound(); }
+  /// What a load of a line that is in L1 costs beyond L1's latency; the CPU is at rest.
+  std::uint64_t delay(std::uint64_t line) {
+    now_ += 10'000;
+    if (m.private_hit(0, line, kLoad, now_)) return 0;
+    const std::uint64_t ready = m.load(0, line, now_).data_ready.value;
+    return ready == now_ ? 0 : ready - now_ - 4;
+  }
+  /// Line `index` of page `page`, at another L1 set for every page.
+  static std::uint64_t line(std::uint64_t page, std::uint64_t index = 0) {
+    return page * kPageLines + (page + index) % kPageLines;
+  }
+
+  TestMachine m{small_tlb()};
+
+ private:
+  std::uint64_t now_ = 1000;
+};
+
+TEST_F(TlbTest, AMissInBothLevelsWalksAndAMissInTheFirstAsksTheSecond) {
+  EXPECT_EQ(m.load(0, line(2), 1000).data_ready.value, 1000 + 38 + 200u) << "the walk comes before the fetch";
+  EXPECT_EQ(m.counts(0).tlb_misses, 1u);
+  EXPECT_EQ(m.counts(0).page_walks, 1u);
+  EXPECT_EQ(delay(line(2)), 0u);
+  for (std::uint64_t page = 4; page <= 10; page += 2) delay(line(page));  // four others in its set
+  EXPECT_EQ(delay(line(2)), 8u) << "the line is in L1, its page in the second level";
+  EXPECT_EQ(m.counts(0).page_walks, 5u);
+}
+
+TEST_F(TlbTest, TheOldestPageOfASetGoesAndNoOther) {
+  for (std::uint64_t page = 2; page <= 8; page += 2) delay(line(page));
+  delay(line(2));   // a hit does not make it younger
+  delay(line(10));  // the fifth of the set
+  EXPECT_EQ(delay(line(4)), 0u);
+  EXPECT_EQ(delay(line(2)), 8u);
+  EXPECT_EQ(delay(line(6)), 0u) << "4 was the next to go";
+  EXPECT_EQ(delay(line(4)), 8u);
+}
+
+TEST_F(TlbTest, WhatTheFilterHasOpenClosesWithItsPage) {
+  for (std::uint64_t index : {0, 1, 63}) {
+    m.load(0, line(2, index), 1000);
+    m.private_hit(0, line(2, index), kLoad, 5000, true);
+    EXPECT_TRUE(m.fast_path(0, line(2, index), kLoad));
+  }
+  for (std::uint64_t page = 4; page <= 8; page += 2) delay(line(page));
+  EXPECT_TRUE(m.fast_path(0, line(2), kLoad));
+  delay(line(10));
+  for (std::uint64_t index : {0, 1, 63}) EXPECT_FALSE(m.fast_path(0, line(2, index), kLoad)) << index;
+  EXPECT_FALSE(m.private_hit(0, line(2), kLoad, 90'000));
+}
+
+TEST_F(TlbTest, AStoreDrainsLaterAndAnAtomicStopsTheCore) {
+  m.store(0, line(2), 1000);
+  for (std::uint64_t page = 4; page <= 10; page += 2) delay(line(page));
+  m.store(0, line(2), 900'000);
+  EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(900'000)).value, 900'000 + 8 + 4u);
+  for (std::uint64_t page = 4; page <= 10; page += 2) delay(line(page));
+  EXPECT_EQ(m.atomic(0, line(2), 990'000).clock.value, 990'000 + 8u);
+}
+
+TEST_F(TlbTest, AnAccessThatHasToComeBackStillWaitsForItsTranslation) {
+  m.atomic(1, line(3), 1000);  // on its way to CPU 1 until 1200
+  const Reply reply = m.once(0, line(3), kLoad, 1190);
+  ASSERT_EQ(reply.verdict, Reply::Verdict::kWait);
+  const Reply again = m.once(0, line(3), kLoad, reply.clock.value);
+  EXPECT_GE(again.data_ready.value, 1190 + 38 + 100u) << "the walk began with the first try";
+  EXPECT_EQ(m.counts(0).page_walks, 1u);
+}
+
+TEST_F(TlbTest, HugePagesAreTranslatedWhole) {
+  const std::uint64_t base = 8 * kHugeLines;
+  m.model().set_huge_pages(start_of(LineAddr(base)), start_of(LineAddr(base + 4 * kHugeLines)), true);
+  m.load(0, base, 1000);
+  const std::uint64_t walks = m.counts(0).page_walks;
+  for (std::uint64_t page = 1; page < 300; ++page) m.load(0, base + page * kPageLines, 1000 + 1000 * page);
+  EXPECT_EQ(m.counts(0).page_walks, walks) << "one page of 2 MB";
+  m.load(0, base + kHugeLines, 400'000);
+  EXPECT_EQ(m.counts(0).page_walks, walks + 1);
+  m.private_hit(0, base + kHugeLines, kLoad, 500'000, true);
+  EXPECT_TRUE(m.fast_path(0, base + kHugeLines, kLoad));
+  m.model().set_huge_pages(start_of(LineAddr(base)), start_of(LineAddr(base + 4 * kHugeLines)), false);
+  EXPECT_FALSE(m.fast_path(0, base + kHugeLines, kLoad));
+  m.load(0, base + kHugeLines, 600'000);
+  EXPECT_EQ(m.counts(0).page_walks, walks + 2);
+}
+
+TEST(HugePages, HoldsWholePagesWithinTheRange) {
+  HugePages pages;
+  EXPECT_FALSE(pages.add(GuestAddr(1), GuestAddr((2 << 20) + 4096)));
+  EXPECT_TRUE(pages.add(GuestAddr(4096), GuestAddr(3 * (2 << 20) + 4096)));
+  EXPECT_FALSE(pages.contains(LineAddr(kHugeLines - 1)));
+  EXPECT_TRUE(pages.contains(LineAddr(kHugeLines)));
+  EXPECT_TRUE(pages.contains(LineAddr(3 * kHugeLines - 1)));
+  EXPECT_FALSE(pages.contains(LineAddr(3 * kHugeLines)));
+  EXPECT_TRUE(pages.remove(GuestAddr(2 << 20), GuestAddr(2 * (2 << 20))));
+  EXPECT_FALSE(pages.contains(LineAddr(kHugeLines)));
+  EXPECT_TRUE(pages.contains(LineAddr(2 * kHugeLines)));
+  EXPECT_FALSE(pages.remove(GuestAddr(0), GuestAddr(4096)));
+}
+
+}  // namespace
+}  // namespace elision::machine::testing
