@@ -141,6 +141,8 @@ class BlockBuilder {
   Exit* new_exit(const Instruction& i, ExitReason reason, std::uint16_t detail = 0, std::uint64_t target = 0);
   void emit_exit(const Exit* exit);
   void exit_if_in_transaction(std::size_t n);
+  void exit_if_direction_changes(std::size_t n);
+  bool aborts_transaction(const Instruction& i) const;
   void transaction_test(unsigned bit);
   void start_x87(std::size_t n);
   void start_x87_if_chosen(std::size_t n);

@@ -325,6 +325,9 @@ void Engine::handle_exit(Core& core) {
     case ExitReason::kFault:
       raise_fault(core, exit->pc, SIGSEGV, SEGV_MAPERR, exit->pc);
       return;
+    case ExitReason::kUndefined:
+      raise_fault(core, exit->pc, SIGILL, ILL_ILLOPN, exit->pc);
+      return;
     case ExitReason::kUnsupported:
       unsupported(core, *exit);
       return;

@@ -178,7 +178,7 @@ void Engine::unsupported(Core& core, Exit& exit) {
   std::fprintf(stderr, "elision vm: instruction %s (%s ) at 0x%llx is not supported\n",
                exit.length == 0 ? "unknown" : mnemonic_name(i), bytes,
                static_cast<unsigned long long>(exit.pc));
-  raise_fault(core, exit.pc, SIGILL, ILL_ILLOPC, exit.pc);
+  raise_fault(core, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
 }
 
 /// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
@@ -214,7 +214,8 @@ void Engine::host_fault(Core& core) {
   } else if (range.spilled >= 0) {
     core.state.gpr[range.spilled] = core.scratch[0];
   }
-  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kFault);
+  if (core.in_transaction)
+    return abort_transaction(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);
   Thread& thread = *core.thread;
   capture(core);
   kernel_->fault(thread, info.si_signo, info);

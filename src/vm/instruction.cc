@@ -126,6 +126,9 @@ Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* opera
     case ZYDIS_MNEMONIC_HLT:
       return Kind::kUndefined;
     case ZYDIS_MNEMONIC_INT:  // the 32-bit system call gate
+    case ZYDIS_MNEMONIC_IRET:
+    case ZYDIS_MNEMONIC_IRETD:
+    case ZYDIS_MNEMONIC_IRETQ:
     case ZYDIS_MNEMONIC_SYSENTER:
     case ZYDIS_MNEMONIC_RDGSBASE:  // gs is the engine's
     case ZYDIS_MNEMONIC_WRGSBASE:
@@ -133,7 +136,9 @@ Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* opera
     case ZYDIS_MNEMONIC_LFS:
     case ZYDIS_MNEMONIC_LGS:
     case ZYDIS_MNEMONIC_LSS:
-    case ZYDIS_MNEMONIC_RDPID:  // would show the host's CPU
+    case ZYDIS_MNEMONIC_RDPID:   // would show the host's CPU
+    case ZYDIS_MNEMONIC_RDPKRU:  // CPUID does not offer protection keys
+    case ZYDIS_MNEMONIC_WRPKRU:
       return Kind::kUnsupported;
     case ZYDIS_MNEMONIC_BT:
     case ZYDIS_MNEMONIC_BTS:
@@ -193,12 +198,18 @@ bool aborts_transaction(const ZydisDecodedInstruction& d) {
     case ZYDIS_MNEMONIC_VMOVNTPS:
     case ZYDIS_MNEMONIC_VMOVNTPD:
     case ZYDIS_MNEMONIC_MASKMOVDQU:
+    case ZYDIS_MNEMONIC_VMASKMOVDQU:
     case ZYDIS_MNEMONIC_CLFLUSH:
     case ZYDIS_MNEMONIC_CLFLUSHOPT:
     case ZYDIS_MNEMONIC_CLWB:
     case ZYDIS_MNEMONIC_WRFSBASE:
     case ZYDIS_MNEMONIC_POPFQ:
     case ZYDIS_MNEMONIC_POPF:
+    case ZYDIS_MNEMONIC_SGDT:  // these may end without a fault: kernels emulate them where UMIP forbids them
+    case ZYDIS_MNEMONIC_SIDT:
+    case ZYDIS_MNEMONIC_SLDT:
+    case ZYDIS_MNEMONIC_SMSW:
+    case ZYDIS_MNEMONIC_STR:
       return true;
     default:
       return false;
@@ -377,9 +388,10 @@ Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
   if (decode_virtual(out, bytes)) return out;
   ZydisDecodedInstruction d;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), bytes.data(), std::min<std::size_t>(bytes.size(), 15),
-                                           &d, operands)))
-    return out;
+  const ZyanStatus status =
+      ZydisDecoderDecodeFull(&decoder(), bytes.data(), std::min<std::size_t>(bytes.size(), 15), &d, operands);
+  if (status == ZYDIS_STATUS_ILLEGAL_LOCK) out.kind = Kind::kUndefined;
+  if (!ZYAN_SUCCESS(status)) return out;
   out.length = d.length;
   out.mnemonic = static_cast<std::uint16_t>(d.mnemonic);
   out.kind =

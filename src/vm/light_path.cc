@@ -18,7 +18,7 @@ constexpr std::uint64_t kStringBytesPerCycle = 32;
 
 /// Leaves the status in EAX as XBEGIN defines it (SDM volume 1, 17.3.5).
 std::uint64_t abort_status(machine::AbortCause cause, unsigned immediate, bool nested) {
-  constexpr std::uint64_t kExplicit = 1, kRetry = 2, kConflict = 4, kCapacity = 8, kNested = 32;
+  constexpr std::uint64_t kExplicit = 1, kRetry = 2, kConflict = 4, kCapacity = 8, kDebug = 16, kNested = 32;
   const std::uint64_t depth = nested ? kNested : 0;
   switch (cause) {
     case machine::AbortCause::kExplicit:
@@ -27,6 +27,9 @@ std::uint64_t abort_status(machine::AbortCause cause, unsigned immediate, bool n
       return kConflict | kRetry | depth;
     case machine::AbortCause::kCapacity:
       return kCapacity | depth;
+    case machine::AbortCause::kFault:
+      return immediate == kDebugFault ? kDebug
+                                      : depth;  // bit 4 alone, nested too (measured: Sapphire Rapids)
     default:
       return depth;
   }

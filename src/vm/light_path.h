@@ -41,8 +41,11 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0);
 
+/// What roll_back() is told as `immediate` if a fault was a debug exception or a breakpoint.
+inline constexpr unsigned kDebugFault = 1;
+
 /// Undoes `core`'s transaction, which the model has already forgotten: memory, registers, EAX.
-/// `immediate` is XABORT's.
+/// `immediate` is XABORT's, or tells faults apart.
 void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles clock);
 
 }  // namespace elision::vm

@@ -22,6 +22,9 @@ bool obeys_mask(const Instruction& i) {
   return opcode[1] == 0xc7 || extension >= 4;
 }
 
+/// STD, of CLD and STD.
+bool sets_direction(const Instruction& i) { return i.bytes[i.length - 1] == 0xfd; }
+
 }  // namespace
 
 Exit* BlockBuilder::new_exit(const Instruction& i, ExitReason reason, std::uint16_t detail,
@@ -56,6 +59,24 @@ void BlockBuilder::exit_if_in_transaction(std::size_t n) {
   exits_.push_back(
       {out_.jump_if(kNotEqual), new_exit(code_block_.instructions[n], ExitReason::kAbortsTransaction)});
   if (live) restore_flags();
+}
+
+/// CLD and STD end a transaction if they change DF (SDM volume 1, 17.3.9.1).
+void BlockBuilder::exit_if_direction_changes(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  out_.cmp8_imm(core_field(kOffsetDirection), sets_direction(i));
+  std::uint8_t* unchanged = out_.jump_if_short(kEqual);
+  out_.cmp8_imm(core_field(kOffsetInTransaction), 0);
+  exits_.push_back({out_.jump_if(kNotEqual), new_exit(i, ExitReason::kAbortsTransaction)});
+  out_.land_short(unchanged);
+  if (live) restore_flags();
+}
+
+bool BlockBuilder::aborts_transaction(const Instruction& i) const {
+  return i.aborts_transaction ||
+         (i.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER && machine_.transactions.vzeroupper_aborts);
 }
 
 /// XTEST and AAHTM_TEST: ZF = 0 if `bit` of Core::in_transaction is set; the other flags are cleared.
@@ -198,11 +219,19 @@ void BlockBuilder::special(std::size_t n) {
     case InstructionClass::kGather:
     case InstructionClass::kMaskedMove:
     case InstructionClass::kBitString:
+      if (i.aborts_transaction) exit_if_in_transaction(n);
+      if (i.x87) start_x87(n);
       full_exit(i, ExitReason::kComplexAccess), copy(i);
       return;
     case InstructionClass::kUnsupported:
       full_exit(i, ExitReason::kUnsupported);
       return;
+    case InstructionClass::kUndefined:
+      if (i.length == 0) return full_exit(i, ExitReason::kUndefined);
+      break;
+    case InstructionClass::kDirection:
+      exit_if_direction_changes(n);
+      break;
     case InstructionClass::kStateSave:
       exit_if_in_transaction(n), state_save(n);
       return;
@@ -212,7 +241,7 @@ void BlockBuilder::special(std::size_t n) {
     default:
       break;
   }
-  if (i.aborts_transaction) exit_if_in_transaction(n);
+  if (aborts_transaction(i)) exit_if_in_transaction(n);
   if (i.x87) start_x87(n);
   hooks(n);
   if (i.accesses > 0) range(i);
@@ -221,7 +250,7 @@ void BlockBuilder::special(std::size_t n) {
                (i.bytes[i.length - 1] & 7) | ((i.bytes[1] & 0xf1) == 0x41 ? 8 : 0));
   copy(i);
   if (i.kind == InstructionClass::kDirection)
-    out_.store_imm8(core_field(kOffsetDirection), i.bytes[i.length - 1] == 0xfd);
+    out_.store_imm8(core_field(kOffsetDirection), sets_direction(i));
 }
 
 /// The host may have more state components enabled than the virtual CPU shows (XCR0 = 7); the

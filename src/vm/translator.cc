@@ -51,7 +51,10 @@ const Block& BlockBuilder::build() {
       instruction(n++);
     }
   }
-  if (!code.back().ends_block()) link(out_.jump(), code.back().next());
+  const Instruction& last = code.back();
+  // What is privileged may end without a fault all the same: the host's kernel emulates SIDT.
+  const bool may_go_on = last.kind == InstructionClass::kUndefined && last.length > 0;
+  if (!last.ends_block() || may_go_on) link(out_.jump(), last.next());
   out_of_line();
   return cache_.add(std::move(block_), out_.here());
 }

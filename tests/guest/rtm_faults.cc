@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exceptions inside a transaction are suppressed: it aborts, and nobody hears of them.
+#include <sys/mman.h>
+
+#include "rtm_rules.h"
+
+namespace {
+
+using namespace rules;
+
+unsigned char* page(int protection) {
+  return static_cast<unsigned char*>(mmap(nullptr, 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+constexpr unsigned kRounds = 50;
+
+/// `text` raises `signal` outside, and inside only ends the transaction, with `status`.
+#define FAULT(signal, status, memory_expression, text)                                             \
+  [] {                                                                                             \
+    void* const where = (memory_expression);                                                       \
+    const int outside = signals::raised_by([where] {                                               \
+      void* in = where;                                                                            \
+      asm volatile(text : "+D"(in) : : "rax", "rbx", "rcx", "rdx", "rsi", "xmm0", "memory", "cc"); \
+    });                                                                                            \
+    if (outside != (signal)) return seen("outside: signal %d", outside);                           \
+    std::uint32_t last = 0, others = 0;                                                            \
+    const int inside = signals::raised_by([where, &last, &others] {                                \
+      for (unsigned i = 0; i < kRounds; ++i) {                                                     \
+        RULES_TRANSACTION(last, where, text);                                                      \
+        if (last != (status) && last != 0) others = last;                                          \
+      }                                                                                            \
+    });                                                                                            \
+    if (inside != 0) return seen("inside: signal %d", inside);                                     \
+    return others == 0 && last == (status) ? static_cast<const char*>(nullptr)                     \
+                                           : seen("status %#x", others != 0 ? others : last);      \
+  }
+
+/// What ran ahead of the fault has not happened.
+const char* nothing_remains() {
+  static volatile std::uint64_t word;
+  for (unsigned i = 0; i < kRounds; ++i) {
+    word = 1;
+    if (Rtm::begin().started()) {
+      word = 2;
+      asm volatile("ud2");
+      Rtm::commit();
+    }
+    if (word != 1) return seen("memory is %lu", word);
+  }
+  return nullptr;
+}
+
+const Case kCases[] = {
+    {"#PF, read of nothing", "17.3.9.2", Where::kEverywhere,
+     FAULT(SIGSEGV, 0, page(PROT_NONE), "mov (%%rdi), %%rax")},
+    {"#PF, write to what may only be read", "17.3.9.2", Where::kEverywhere,
+     FAULT(SIGSEGV, 0, page(PROT_READ), "movb $1, (%%rdi)")},
+    {"#PF, execution of data", "17.3.9.2", Where::kEverywhere,
+     FAULT(SIGSEGV, 0, page(PROT_READ | PROT_WRITE), "call *%%rdi")},
+    {"#DE", "17.3.9.2", Where::kEverywhere, FAULT(SIGFPE, 0, nullptr, "xor %%ecx, %%ecx\ndiv %%ecx")},
+    {"#UD", "17.3.9.2", Where::kEverywhere, FAULT(SIGILL, 0, nullptr, "ud2")},
+    {"#GP, misaligned", "17.3.9.2", Where::kEverywhere,
+     FAULT(SIGSEGV, 0, page(PROT_READ | PROT_WRITE), "movaps 1(%%rdi), %%xmm0")},
+    {"#GP, not canonical", "17.3.9.2", Where::kEverywhere,
+     FAULT(SIGSEGV, 0, nullptr, "mov $0x8000000000000000, %%rcx\nmov (%%rcx), %%rcx")},
+    {"#GP, privileged", "17.3.9.2", Where::kEverywhere, FAULT(SIGSEGV, 0, nullptr, "hlt")},
+    {"#BP sets bit 4", "17.3.5, 17.3.7", Where::kEverywhere,
+     FAULT(SIGTRAP, Status::kDebugBit, nullptr, "int3")},
+    {"#DB sets bit 4", "17.3.5, 17.3.7", Where::kEverywhere,
+     FAULT(SIGTRAP, Status::kDebugBit, nullptr, ".byte 0xf1")},
+    {"nothing of what preceded the fault remains", "17.3.9.2", Where::kEverywhere, nothing_remains},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return rules::run(argc, argv, kCases); }
