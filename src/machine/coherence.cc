@@ -60,12 +60,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
                                         : vary_latency(fetch_cycles(one, request.line, entry, in_l3));
   const Movement movement =
       load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local, slot, l2_slot);
-  Directory::Entry& line = directory.entry(entry);
-  if (movement.moved) {
-    line.contended = request.now.value < hot_until(line);
-    line.moved = 1;
-    line.last_transfer = request.now.value;
-  }
+  const std::uint64_t hot = note_movement(request, entry, movement);
 
   // A sibling's copy in L1 costs nothing beyond the hit, and takes neither fill buffer nor request.
   const bool instant = in_l1 && movement.latency_cycles == description.l1d.latency_cycles;
@@ -74,7 +69,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const std::uint16_t permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
-    const WayState granted{here, state.flags, hot_until(line)};
+    const WayState granted{here, state.flags, hot};
     state = granted.with_flags((state.flags & ~kPrefetched) | permission | more);
   };
   grant(home.l1.state(slot), movement.dirty ? kDirty : 0);
@@ -83,14 +78,34 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
     grant(home.l2.state(l2_slot), 0);
     home.l2.mark_used(l2_slot);
   }
-  if (!instant && here > line.busy_until) {
-    line.shared_flight = load && !movement.exclusive && !movement.from_owner && in_l3;
-    line.flight = line.busy_until > request.now.value && line.flight != one.id ? kNobody : one.id;
-    line.busy_until = here;
-  }
+  if (!instant) note_flight(one, entry, movement, load && in_l3, request.now.value, here);
   const Reply reply = complete(request, one, slot, entry, here);
   if (load && !in_l1) prefetch_after(request, one, !local);
   return reply;
+}
+
+/// A line that moved between CPUs is hot for a while: returns until when, for those who have it.
+[[gnu::always_inline]] inline std::uint64_t Model::Impl::note_movement(const Request& request,
+                                                                       std::uint32_t entry,
+                                                                       const Movement& movement) {
+  Directory::Entry& line = directory.entry(entry);
+  if (movement.moved) {
+    line.contended = request.now.value < hot_until(line);
+    line.moved = 1;
+    line.last_transfer = request.now.value;
+  }
+  return hot_until(line);
+}
+
+/// The line is on its way to `one` until `arrival`. `to_readers`: it comes from L3 to be read.
+[[gnu::always_inline]] inline void Model::Impl::note_flight(Cpu& one, std::uint32_t entry,
+                                                            const Movement& movement, bool to_readers,
+                                                            std::uint64_t now, std::uint64_t arrival) {
+  Directory::Entry& line = directory.entry(entry);
+  if (arrival <= line.busy_until) return;
+  line.shared_flight = to_readers && !movement.exclusive && !movement.from_owner;
+  line.flight = line.busy_until > now && line.flight != one.id ? kNobody : one.id;
+  line.busy_until = arrival;
 }
 
 /// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If

@@ -80,6 +80,7 @@ struct Description {
     bool next_line = false;      // into L1: the line after one that was missed, if the one before it is there
     bool stride = false;         // into L1: by the address of the load instruction
     bool adjacent_line = false;  // into L2: the other line of an aligned pair
+    bool snoops = false;         // they take lines from other cores, and abort transactions that wrote them
   } prefetch;
 
   std::uint32_t memory_latency_cycles = 0;

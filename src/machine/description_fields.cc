@@ -83,6 +83,7 @@ const Field kFields[] = {
     ELISION_FLAG("prefetch.next_line", prefetch.next_line),
     ELISION_FLAG("prefetch.stride", prefetch.stride),
     ELISION_FLAG("prefetch.adjacent_line", prefetch.adjacent_line),
+    ELISION_FLAG("prefetch.snoops", prefetch.snoops),
     ELISION_NUMBER("memory.latency_cycles", memory_latency_cycles, 1, 100'000),
     ELISION_NUMBER("numa.hop_cycles", hop_cycles, 0, 100'000),
     ELISION_NUMBER("coherence.dirty_transfer_cycles", coherence.dirty_transfer_cycles, 1, 100'000),

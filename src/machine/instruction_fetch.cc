@@ -48,19 +48,10 @@ Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
   }
   ++one.counts.l2_misses;
   const Movement movement = share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
-  Directory::Entry& shared = directory.entry(entry);
   const std::uint64_t ready =
       std::max(now, earliest) + home.tlb.translate_code(line) + movement.latency_cycles;
-  if (movement.moved) {
-    shared.contended = now < hot_until(shared);
-    shared.moved = 1;
-    shared.last_transfer = now;
-  }
-  if (ready > shared.busy_until) {
-    shared.shared_flight = !movement.exclusive && !movement.from_owner && in_l3;
-    shared.flight = one.id;
-    shared.busy_until = ready;
-  }
+  const std::uint64_t hot = note_movement(request, entry, movement);
+  note_flight(one, entry, movement, in_l3, now, ready);
   // Data may lie beside code, and a sibling may have the line.
   const std::uint32_t l1_slot = home.l1.find(line), l2_slot = home.l2.find(line);
   std::uint64_t permissions = one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0);
@@ -70,7 +61,7 @@ Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
   if (l2_slot != kNoSlot) {
     home.l2.state(l2_slot).flags |= permissions;
   } else {
-    insert_into_l2(home, line, WayState{ready, permissions & 0xffff, hot_until(shared)});
+    insert_into_l2(home, line, WayState{ready, permissions & 0xffff, hot});
   }
   const std::uint64_t clock = fetched(one, line, now, ready);
   if (line.value % (1u << Tlb::kPageShift) != (1u << Tlb::kPageShift) - 1)

@@ -99,6 +99,9 @@ struct Model::Impl {
     bool exclusive;   // the requester may write
   };
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
+  std::uint64_t note_movement(const Request& request, std::uint32_t entry, const Movement& movement);
+  void note_flight(Cpu& cpu, std::uint32_t entry, const Movement& movement, bool to_readers,
+                   std::uint64_t now, std::uint64_t arrival);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   void resolve_false_conflicts(const Request& request);

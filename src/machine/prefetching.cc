@@ -42,19 +42,21 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool i
   if (into_l1 && !one.overlap.has_free_buffer(now)) return;
   const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(one, line) : kNoSlot;
   if (into_l1 && slot == kNoSlot) return;
-  if (!in_l3) replace_entry(line, entry);
-
-  const std::uint64_t latency = vary_latency(fetch_cycles(one, line, entry, in_l3));
-  const std::uint64_t arrival = into_l1 ? one.overlap.take_buffer(now, latency) : now + latency;
   const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
-  const bool exclusive = share(request, one, entry, latency).exclusive;
-  Directory::Entry& shared = directory.entry(entry);
-  shared.busy_until = arrival;
-  shared.shared_flight = !exclusive;
-  shared.flight = one.id;
+  if (!in_l3) {
+    replace_entry(line, entry);
+  } else if (directory.entry(entry).marked) {
+    resolve_conflicts(request, entry);
+  }
+
+  const Movement movement = share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
+  const std::uint64_t arrival =
+      into_l1 ? one.overlap.take_buffer(now, movement.latency_cycles) : now + movement.latency_cycles;
+  const std::uint64_t hot = note_movement(request, entry, movement);
+  note_flight(one, entry, movement, in_l3, now, arrival);
   const auto permission =
-      static_cast<std::uint16_t>(one.mine(kReadable) | (exclusive ? one.mine(kWritable) : 0));
-  const WayState state{arrival, permission, 0};
+      static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
+  const WayState state{arrival, permission, hot};
   insert_into_l2(home, line, state);
   if (into_l1) home.l1.put(slot, line, state.with_flags(permission | kPrefetched));
   ++one.counts.prefetches;
@@ -73,10 +75,11 @@ void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, st
   ++one.counts.prefetches;
 }
 
-/// Nobody has to do anything for `one` to get a copy to read.
+/// The line may be had now, and from other cores only if prefetchers ask them.
 bool Model::Impl::may_share_early(const Cpu& one, std::uint32_t entry, std::uint64_t now) {
   const Directory::Entry& line = directory.entry(entry);
-  if (line.busy_until > now || now < hot_until(line)) return false;
+  if (line.busy_until > now) return false;
+  if (description.prefetch.snoops) return true;
   if (line.owner != kNobody && line.owner != one.id) return false;
   const TransactionMarks* marks = directory.marks(entry);
   return !marks || marks->writer == kNobody || marks->writer == one.id;

@@ -108,7 +108,7 @@ TEST_F(PrefetchTest, AStoreSuggestsNothing) {
   EXPECT_EQ(m.counts(0).prefetches, 0u);
 }
 
-TEST_F(PrefetchTest, NothingIsTakenFromAnotherCore) {
+TEST_F(PrefetchTest, WithoutSnoopsNothingIsTakenFromAnotherCore) {
   description_.prefetch.adjacent_line = true;
   TestMachine& m = machine();
   m.store(1, 130, 1000);
@@ -120,8 +120,34 @@ TEST_F(PrefetchTest, NothingIsTakenFromAnotherCore) {
   EXPECT_EQ(m.load(1, 141, 60'000).data_ready.value, 60'090u) << "CPU 2 has it alone, unmodified";
 }
 
-TEST_F(PrefetchTest, NoTransactionLosesALineToIt) {
-  description_.prefetch = {true, true, true};
+TEST_F(PrefetchTest, WithSnoopsItIsAReadLikeOthers) {
+  description_.prefetch = {.adjacent_line = true, .snoops = true};
+  TestMachine& m = machine();
+  m.store(1, 130, 1000);
+  m.load(0, 131, 20'000);
+  EXPECT_EQ(m.counts(0).prefetches, 1u);
+  EXPECT_EQ(m.counts(0).cache_to_cache, 1u);
+  EXPECT_FALSE(m.private_hit(1, 130, kStore, 30'000)) << "CPU 1 shares it now, and it is hot";
+  EXPECT_EQ(m.load(0, 130, 30'000).data_ready.value, 30'012u);
+}
+
+TEST_F(PrefetchTest, WithSnoopsItEndsTheTransactionThatWroteTheLineAndNotAReaders) {
+  description_.prefetch = {.adjacent_line = true, .snoops = true};
+  TestMachine& m = machine();
+  m.model().begin(CpuId(1), Cycles(900), false);
+  m.store(1, 130, 1000);
+  m.model().begin(CpuId(2), Cycles(5'000), false);
+  m.load(2, 140, 5'100);
+  m.load(0, 141, 20'000);
+  EXPECT_TRUE(m.aborts().empty());
+  m.load(0, 131, 30'000);
+  ASSERT_EQ(m.aborts().size(), 1u);
+  EXPECT_EQ(m.aborts()[0].victim, 1u);
+  EXPECT_EQ(m.aborts()[0].cause, AbortCause::kConflict);
+}
+
+TEST_F(PrefetchTest, ItMakesNoRoomThatATransactionNeeds) {
+  description_.prefetch = {true, true, true, true};
   TestMachine& m = machine();
   m.load(0, 131, 1000);
   m.model().begin(CpuId(0), Cycles(2000), false);

@@ -26,7 +26,7 @@ struct StormOptions {
 /// Small caches, so that everything is evicted often.
 Description storm_description(unsigned cores, unsigned threads_per_core) {
   Description d = exact_description(cores, threads_per_core);
-  d.prefetch = {true, true, true};
+  d.prefetch = {true, true, true, true};
   d.transactions.read_filter_log2 = 9;
   d.tlb.data_entries = 16;
   d.tlb.data_ways = 4;

@@ -78,9 +78,6 @@ OperationCost operation_cost(const Instruction& i, const machine::Description& m
       return {1, 1, machine.instructions.mfence_cycles};
     case ZYDIS_MNEMONIC_LFENCE:
       return {1, 1, machine.instructions.lfence_cycles};
-    case ZYDIS_MNEMONIC_RDTSC:
-    case ZYDIS_MNEMONIC_RDTSCP:
-      return {1, 1, machine.instructions.rdtsc_cycles};
     case ZYDIS_MNEMONIC_CPUID:
       return {1, 1, machine.instructions.cpuid_cycles};
     case ZYDIS_MNEMONIC_NOP:
@@ -180,7 +177,7 @@ std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine
   for (const Instruction& i : block) {
     const OperationCost cost = operation_cost(i, machine);
     uops += cost.uops + access_uops(i);
-    serial_cycles += cost.serial_cycles;
+    serial_cycles += cost.serial_cycles + (i.locked ? machine.instructions.locked_cycles : 0);
     chains.step(i, cost.latency_cycles);
   }
   if (block.size() > 1 && block.back().kind == InstructionClass::kConditionalJump && uops > 1)
