@@ -334,6 +334,9 @@ void Engine::handle_exit(Core& core) {
     case ExitReason::kAbortsTransaction:
       abort_transaction(core, machine::AbortCause::kInstruction);
       return;
+    case ExitReason::kFence:
+      fence(core, *exit);
+      return;
     case ExitReason::kReadXcr:
       core.state.gpr[kRax] = kVirtualXcr0;
       core.state.gpr[kRdx] = 0;

@@ -120,6 +120,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void indirect(Core& core, Exit& exit);
   void next_instruction(Core& core, Exit& exit);
   void system_call(Core& core, Exit& exit);
+  void fence(Core& core, Exit& exit);
   void read_clock(Core& core, Exit& exit);
   void random_number(Core& core, Exit& exit);
   void transaction_begin(Core& core, Exit& exit, bool always_abort);

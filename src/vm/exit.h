@@ -29,6 +29,7 @@ enum class ExitReason : std::uint8_t {
   kCpuid,
   kReadClock,
   kReadXcr,
+  kFence,
   kTransactionBegin,
   kAlwaysAbortBegin,
   kTransactionEnd,

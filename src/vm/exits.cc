@@ -69,12 +69,20 @@ void Engine::system_call(Core& core, Exit& exit) {
 }
 
 void Engine::read_clock(Core& core, Exit& exit) {
-  charge(core, machine_.instructions.rdtsc_cycles);
   core.advance_to(model_->settle(core.id, core.clock()));  // or a later reading could be the smaller one
+  charge(core, machine_.instructions.rdtsc_cycles);
   const std::uint64_t now = core.clock().value;
   core.state.gpr[kRax] = now & 0xffffffffu;
   core.state.gpr[kRdx] = now >> 32;
   if (exit.detail != 0) core.state.gpr[kRcx] = core.id.value;  // RDTSCP: IA32_TSC_AUX
+  next_instruction(core, exit);
+}
+
+/// LFENCE waits for the loads before it, MFENCE for the stores too (SDM Vol. 2; the block's cost has the
+/// rest).
+void Engine::fence(Core& core, Exit& exit) {
+  core.advance_to(model_->settle(core.id, core.clock()));
+  if (exit.detail != 0) core.advance_to(model_->drain_time(core.id, core.clock()));
   next_instruction(core, exit);
 }
 

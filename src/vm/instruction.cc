@@ -116,7 +116,6 @@ Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* opera
       return Kind::kRandom;
     case ZYDIS_MNEMONIC_MFENCE:
     case ZYDIS_MNEMONIC_LFENCE:
-    case ZYDIS_MNEMONIC_SFENCE:
       return Kind::kSerializing;
     case ZYDIS_MNEMONIC_UD0:
     case ZYDIS_MNEMONIC_UD1:

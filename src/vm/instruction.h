@@ -37,7 +37,7 @@ enum class InstructionClass : std::uint8_t {
   kDirection,  // CLD, STD
   kWriteFsBase,
   kRandom,       // RDRAND, RDSEED
-  kSerializing,  // fences, copied; cost differs
+  kSerializing,  // LFENCE, MFENCE
   kStateSave,    // XSAVE family, FXSAVE: copied, EAX masked
   kUndefined,    // UD2, INT3, INT1, HLT…: fault as natively when executed. Length 0: invalid LOCK prefix
   kUnsupported,  // decoded but no faithful answer, or not decodable

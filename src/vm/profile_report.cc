@@ -45,6 +45,7 @@ constexpr Kind kKinds[] = {
     {"exit: CPUID"},
     {"exit: clock"},
     {"exit: XGETBV"},
+    {"exit: fence"},
     {"exit: transaction begin"},
     {"exit: always-abort begin"},
     {"exit: transaction end"},

@@ -189,6 +189,9 @@ void BlockBuilder::special(std::size_t n) {
     case InstructionClass::kReadClock:
       full_exit(i, ExitReason::kReadClock, i.mnemonic == ZYDIS_MNEMONIC_RDTSCP);
       return;
+    case InstructionClass::kSerializing:
+      full_exit(i, ExitReason::kFence, i.mnemonic == ZYDIS_MNEMONIC_MFENCE);
+      return;
     case InstructionClass::kReadXcr:
       full_exit(i, ExitReason::kReadXcr);
       return;

@@ -4,6 +4,9 @@
 
     same_seed.py BUILD repeat      a second run, and one without the host's address randomisation, agree
     same_seed.py BUILD fast-path   a run without the fast path agrees
+    same_seed.py BUILD fast-path-transactions
+                                   the same for elided, transactional and always-abort programs, from 2 threads to
+                                   all, and with hyperthreads
 
 With another seed the statistics must differ, or this test could not fail.
 """
@@ -27,7 +30,7 @@ def statistics(elision, words, options, prefix=()):
 
 def variants(elision, mode, words, options):
     """What must agree with the first run, by name."""
-    if mode == "fast-path":
+    if mode.startswith("fast-path"):
         return {"without the fast path": statistics(elision, words, [*options, "--no-fast-path"])}
     return {
         "the same seed again": statistics(elision, words, options),
@@ -55,13 +58,30 @@ def check(elision, mode, name, words, options):
     return 0
 
 
-def main():
-    elision, mode = Elision(sys.argv[1]), sys.argv[2]
+def transactional_cases(elision):
+    program = elision.build / "tests" / "contention"
+    for machine, threads in (("xeon-e5-2697v4", 2), ("xeon-e5-2697v4", 8), ("xeon-e5-2697v4", 18),
+                             ("core-i7-5960x", 16)):
+        options = ["--machine", machine]
+        for mode in ("rtm", "aahtm"):
+            yield f"{mode}, {threads} on {machine}", [program, mode, threads, 100], options
+        for design in ("htm-10", "tatas-aahtm", "ticket-aahtm"):
+            yield (f"{design}, {threads} on {machine}", [program, "lock", threads, 60],
+                   [*options, "--lock", design, "--wait", "spin"])
+
+
+def all_cases(elision):
     bench = [elision.workload("arraybench"), "--threads", 8, "--sections", 400, "--contention", "high"]
     cases = [(design, bench, ["--lock", design]) for design in ("pthread", "ticket", "htm-10", "tatas-aahtm")]
     cases += [("spinning", bench, ["--lock", "ticket-aahtm", "--wait", "spin"]),
               ("python3", ["python3", "-c", "import random, time; print(random.random(), id([]), time.time())"], []),
               ("sort", ["sort", "--parallel=4", "-R", "/etc/passwd"], [])]
+    return cases
+
+
+def main():
+    elision, mode = Elision(sys.argv[1]), sys.argv[2]
+    cases = transactional_cases(elision) if mode == "fast-path-transactions" else all_cases(elision)
     return max([check(elision, mode, *case) for case in cases])
 
 
