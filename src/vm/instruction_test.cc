@@ -91,6 +91,14 @@ TEST(Instruction, WhatCannotBeTranslatedIsUnsupported) {
   EXPECT_EQ(decoded({0x06}).kind, InstructionClass::kUnsupported);  // not in 64-bit mode
 }
 
+TEST(Instruction, NothingLeavesTranslatedCodeByItself) {
+  EXPECT_EQ(decoded({0x48, 0xcf}).kind, InstructionClass::kUnsupported);        // iretq
+  EXPECT_EQ(decoded({0x0f, 0x01, 0xef}).kind, InstructionClass::kUnsupported);  // wrpkru
+  const Instruction lock_xbegin = decoded({0xf0, 0xc7, 0xf8, 0, 0, 0, 0});
+  EXPECT_EQ(lock_xbegin.kind, InstructionClass::kUndefined);
+  EXPECT_EQ(lock_xbegin.length, 0);
+}
+
 TEST(Instruction, SegmentRegistersAreNotTheGuestsToWrite) {
   EXPECT_EQ(decoded({0x8e, 0xe8}).kind, InstructionClass::kUnsupported);              // mov gs, eax
   EXPECT_EQ(decoded({0x0f, 0xa9}).kind, InstructionClass::kUnsupported);              // pop gs
