@@ -84,13 +84,16 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   return reply;
 }
 
+/// A line that moves again within so long is contended: others are likely to ask for it while it is on its way.
+constexpr std::uint64_t kContendedCycles = 10'000;
+
 /// A line that moved between CPUs is hot for a while: returns until when, for those who have it.
 [[gnu::always_inline]] inline std::uint64_t Model::Impl::note_movement(const Request& request,
                                                                        std::uint32_t entry,
                                                                        const Movement& movement) {
   Directory::Entry& line = directory.entry(entry);
   if (movement.moved) {
-    line.contended = request.now.value < hot_until(line);
+    line.contended = line.moved && request.now.value < line.last_transfer + kContendedCycles;
     line.moved = 1;
     line.last_transfer = request.now.value;
   }

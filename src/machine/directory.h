@@ -51,7 +51,7 @@ class Directory {
     std::uint64_t shared_flight : 1;  // on its way to readers only: further readers need not wait
     std::uint64_t : 1;
     std::uint64_t moved : 1;      // last_transfer is valid
-    std::uint64_t contended : 1;  // at the last transfer the one before was less than a hot window ago
+    std::uint64_t contended : 1;  // at the last transfer the one before was not long ago
     std::uint64_t marked : 1;     // has TransactionMarks
     std::uint64_t : 3;
     std::uint64_t last_transfer : 48;
