@@ -19,7 +19,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   FilterEntry& entry = one.filter->at(request.line);
   const std::uint64_t restrictions = one.filter->restrictions(request.line);
   PrivateCache& l1 = one.home->l1;
-  if (!one.home->tlb.has(request.line, huge_pages)) return false;
+  const Cycles translated = translate(request, one);
   const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
   request.l1_slot = slot;
   if (slot == kNoSlot) return false;
@@ -37,10 +37,15 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
   l1.mark_used(slot);
   if (store && !(state.flags & kDirty)) state.flags |= kDirty;
+  // On its way to this CPU, or its address is.
+  const std::uint64_t arrival =
+      translated.value == 0
+          ? state.arrival
+          : std::max<std::uint64_t>(state.arrival, translated.value + description.l1d.latency_cycles);
   data_ready = Cycles(0);
-  if (request.now.value < state.arrival) {  // on its way to this CPU
-    data_ready = Cycles(state.arrival);
-    if (store) one.stores.pass(state.arrival);
+  if (request.now.value < arrival) {
+    data_ready = Cycles(arrival);
+    if (store) one.stores.pass(arrival);
   }
   open_to_filter(request, one, slot);
   return true;
