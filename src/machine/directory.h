@@ -104,10 +104,14 @@ class Directory {
     return kNoSlot;
   }
   /// The same, for an access: the line counts as used.
-  std::uint32_t use(LineAddr line) {
-    const std::uint32_t slot = find(line);
-    if (slot != kNoSlot) table_.mark_used(slot % sets_, slot / sets_);
-    return slot;
+  [[gnu::always_inline]] std::uint32_t use(LineAddr line) {
+    for (std::uint32_t set = set_of(line); set < sets_; set += sets_per_socket_) {
+      const std::uint32_t way = find_way(set, line);
+      if (way == Sets::kNoWay) continue;
+      table_.mark_used(set, way);
+      return way * sets_ + set;
+    }
+    return kNoSlot;
   }
   /// The socket whose part of the table the slot is in.
   unsigned socket(std::uint32_t slot) const { return sockets_ == 1 ? 0 : slot % sets_ / sets_per_socket_; }
