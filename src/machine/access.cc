@@ -57,6 +57,8 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
                                                                std::uint32_t slot) {
   const WayState& state = one.home->l1.state(slot);
   if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
+  // Who comes while the page is being translated waits for that too.
+  if (request.line.value >> Tlb::kPageShift == one.walked_page && request.now.value < one.walk_ready) return;
   // Only a line that was written already is open to stores, so that "modified" is never missed; and one that
   // is on its way only behind a store, whose drain those that follow share.
   const bool in_flight = request.now.value < state.arrival;
@@ -148,7 +150,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   if (slot == kNoSlot) {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
-    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
+    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
   }
   ++one.counts.l1_misses;
   const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);

@@ -21,7 +21,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   if (in_l3) {
     Directory::Entry& line = directory.entry(entry);
     if (line.busy_until > request.now.value) {
-      if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
+      if (must_wait(request, one, entry, earliest)) return wait_until(earliest, true);
     } else {
       line.shared_flight = 0;
     }
@@ -37,7 +37,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   if (entry == kNoSlot || slot == kNoSlot) {
     abort_own(one, AbortCause::kCapacity);
     const Cycles clock = request.now + abort_cost();
-    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
+    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
   }
   // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it
   // there.
@@ -64,8 +64,11 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 
   // A sibling's copy in L1 costs nothing beyond the hit, and takes neither fill buffer nor request.
   const bool instant = in_l1 && movement.latency_cycles == description.l1d.latency_cycles;
-  const std::uint64_t here = instant ? std::max(request.now.value, home.l1.state(slot).arrival)
-                                     : arrival_of_miss(request, one, earliest, movement.latency_cycles);
+  const std::uint64_t address_there =
+      request.address_ready > request.now ? request.address_ready.value + description.l1d.latency_cycles : 0;
+  const std::uint64_t here =
+      instant ? std::max<std::uint64_t>({request.now.value, home.l1.state(slot).arrival, address_there})
+              : arrival_of_miss(request, one, earliest, movement.latency_cycles);
   const std::uint16_t permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
@@ -84,7 +87,8 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   return reply;
 }
 
-/// A line that moves again within so long is contended: others are likely to ask for it while it is on its way.
+/// A line that moves again within so long is contended: others are likely to ask for it while it is on its
+/// way.
 constexpr std::uint64_t kContendedCycles = 10'000;
 
 /// A line that moved between CPUs is hot for a while: returns until when, for those who have it.
@@ -134,6 +138,13 @@ bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entr
   until = line.busy_until;
   one.overlap.idle(until - now);
   return true;
+}
+
+std::uint64_t Model::Impl::still_busy(const Request& request) {
+  const std::uint32_t entry = directory.use(request.line);
+  if (entry == kNoSlot || directory.entry(entry).busy_until <= request.now.value) return 0;
+  std::uint64_t until = 0;
+  return must_wait(request, cpu[request.cpu.value], entry, until) ? until : 0;
 }
 
 /// Aborts every other transaction that this access conflicts with; requester wins.
@@ -194,7 +205,7 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
                                                       : description.coherence.clean_transfer_cycles) +
                                                crossing_cycles(one, owner));
       }
-    } else {
+    } else if (owner.home->l1i.find(request.line) == kNoSlot) {
       sharers.clear(owner.id);  // it had dropped the line silently
     }
   }
@@ -239,6 +250,7 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
   }
   line.owner = one.id;
   directory.set_sharers(entry, CpuMask::of(one.id));
+  drop_code(home, request.line);  // code that writes itself fetches it again
 
   if (upgrade) ++one.counts.upgrades;
   Movement movement{nearest_cycles, remote || sibling, remote_owner, dirty, true};
@@ -252,8 +264,8 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
     const std::uint64_t acknowledged = vary_latency(coherence.upgrade_cycles + crossing);
     movement.latency_cycles = local ? acknowledged : std::max(nearest_cycles, acknowledged);
   } else if (local && !(sibling && owner != kNobody)) {
-    movement.latency_cycles =
-        vary_latency(fetch_cycles(one, request.line, entry, true));  // asks, and nobody objects
+    const std::uint64_t hop = directory.socket(entry) == one.socket ? 0 : description.hop_cycles;
+    movement.latency_cycles = vary_latency(description.l3.latency_cycles + hop);  // asks, and nobody objects
   }
   return movement;
 }

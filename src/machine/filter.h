@@ -71,13 +71,17 @@ struct Filter {
   std::uint64_t reserved[7];
   FilterEntry entry[kEntries];
 
-  /// Lines of code that L1I has, by their low bits: what is above them, plus one.
-  static constexpr std::size_t kCodeEntries = 1024;
+  /// Lines of code that L1I has. Libraries lie at the same places of their pages: upper bits go into the
+  /// index too, so that they rarely want the same entry. The tag is what is above the lowest bits, plus one.
+  static constexpr std::size_t kCodeEntries = 4096;
+  static constexpr unsigned kCodeTagShift = 10;
   std::uint32_t code[kCodeEntries];
 
-  static constexpr std::size_t code_index(LineAddr line) { return line.value % kCodeEntries; }
+  static constexpr std::size_t code_index(LineAddr line) {
+    return (line.value ^ line.value >> 7 ^ line.value >> 15) % kCodeEntries;
+  }
   static constexpr std::uint32_t code_tag(LineAddr line) {
-    return static_cast<std::uint32_t>(line.value / kCodeEntries) + 1;
+    return static_cast<std::uint32_t>(line.value >> kCodeTagShift) + 1;
   }
   bool has_code(LineAddr line) const { return code[code_index(line)] == code_tag(line); }
   void open_code(LineAddr line) { code[code_index(line)] = code_tag(line); }

@@ -13,7 +13,8 @@ namespace elision::machine {
 bool Model::Impl::fetch_privately(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t& clock) {
   Core& home = *one.home;
   clock = now;
-  if (home.l1i.find(line) != kNoSlot) {
+  if (const std::uint32_t slot = home.l1i.find(line); slot != kNoSlot) {
+    clock = stand_still(one, now, home.l1i.state(slot).arrival);  // a sibling may have asked for it
     one.filter->open_code(line);
     return true;
   }
@@ -42,7 +43,7 @@ Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
     if (entry == kNoSlot) {
       abort_own(one, AbortCause::kCapacity);
       const Cycles clock = request.now + abort_cost();
-      return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, clock, clock, request.now};
+      return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
     }
     ++one.counts.l3_misses;
   }
@@ -77,8 +78,13 @@ std::uint64_t Model::Impl::fetched(Cpu& one, LineAddr line, std::uint64_t now, s
   ++one.counts.l1i_misses;
   const std::uint32_t slot = home.l1i.choose_victim(home.l1i.set_of(line));
   if (!home.l1i.empty(slot)) forget_code(home, home.l1i.line(slot));
-  home.l1i.put(slot, line, WayState{});
+  home.l1i.put(slot, line, WayState{ready, 0, 0});
   one.filter->open_code(line);
+  return stand_still(one, now, ready);
+}
+
+/// The CPU has nothing to execute until the line is there; returns its clock then.
+std::uint64_t Model::Impl::stand_still(Cpu& one, std::uint64_t now, std::uint64_t ready) {
   const std::uint64_t hidden = description.l1i.latency_cycles;
   const std::uint64_t clock = ready > now + hidden ? ready - hidden : now;
   one.overlap.idle(clock - now);

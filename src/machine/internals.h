@@ -74,13 +74,15 @@ struct Model::Impl {
   Impl(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
        AbortSink& sink, Arena arena);
 
+  // --- translation.cc ---
+  Cycles translate(const Request& request, Cpu& cpu);
+  void close(Core& core, const Tlb::Closed& closed);
+  void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
+
   // --- access.cc ---
   bool private_hit(Request& request, Cycles& data_ready);
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
   Reply access(Request request);
-  Cycles translate(const Request& request, Cpu& cpu);
-  void close(Core& core, const Tlb::Closed& closed);
-  void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
@@ -102,6 +104,7 @@ struct Model::Impl {
   std::uint64_t note_movement(const Request& request, std::uint32_t entry, const Movement& movement);
   void note_flight(Cpu& cpu, std::uint32_t entry, const Movement& movement, bool to_readers,
                    std::uint64_t now, std::uint64_t arrival);
+  std::uint64_t still_busy(const Request& request);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   void resolve_false_conflicts(const Request& request);
@@ -122,6 +125,7 @@ struct Model::Impl {
   bool fetch_privately(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock);
   Reply fetch(Cpu& cpu, LineAddr line, std::uint64_t now);
   std::uint64_t fetched(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready);
+  std::uint64_t stand_still(Cpu& cpu, std::uint64_t now, std::uint64_t ready);
   void forget_code(Core& core, LineAddr line);
   void drop_code(Core& core, LineAddr line);
 
@@ -208,10 +212,11 @@ struct Model::Impl {
 };
 
 inline Reply done(std::uint64_t clock, std::uint64_t data_ready) {
-  return {Reply::Verdict::kDone, AbortCause::kNone, false, Cycles(clock), Cycles(data_ready), Cycles(0)};
+  return {Reply::Verdict::kDone, AbortCause::kNone,  false,    false,
+          Cycles(clock),         Cycles(data_ready), Cycles(0)};
 }
-inline Reply wait_until(std::uint64_t clock) {
-  return {Reply::Verdict::kWait, AbortCause::kNone, false, Cycles(clock), Cycles(clock), Cycles(0)};
+inline Reply wait_until(std::uint64_t clock, bool busy = false) {
+  return {Reply::Verdict::kWait, AbortCause::kNone, false, busy, Cycles(clock), Cycles(clock), Cycles(0)};
 }
 
 }  // namespace elision::machine

@@ -73,6 +73,8 @@ bool Model::private_hit(Request& request, Cycles& data_ready) {
 
 Reply Model::access(const Request& request) { return impl_->access(request); }
 
+Cycles Model::still_busy(const Request& request) { return Cycles(impl_->still_busy(request)); }
+
 bool Model::fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock) {
   return impl_->fetch_privately(impl_->cpu[cpu.value], line, now.value, clock.value);
 }

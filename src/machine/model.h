@@ -70,6 +70,7 @@ struct Reply {
   Verdict verdict;
   AbortCause cause;
   bool first_write_in_transaction;
+  bool busy = false;  // kWait: for a line, not for the CPU itself
   /// The CPU's clock after the access, stalls found so far included. The static cost of an instruction,
   /// charged by the caller, contains an L1 hit: an atomic that misses is charged its latency less L1's.
   Cycles clock;
@@ -123,6 +124,10 @@ class Model {
 
   /// Performs one ordered access. See the contract above.
   Reply access(const Request& request);
+
+  /// For a CPU that was told to wait for a busy line and asks again: until when it has to go on waiting, or 0
+  /// if it may make the access. What access() would answer, without all that leads there.
+  Cycles still_busy(const Request& request);
 
   /// Fetches a line of code that the CPU's filter does not know. True if nobody else can notice; `clock` is
   /// then the CPU's clock afterwards.

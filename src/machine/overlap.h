@@ -90,7 +90,7 @@ class Overlap {
   }
 
  private:
-  static constexpr std::uint32_t kMost = 128;
+  static constexpr std::uint32_t kMost = 256;
   static constexpr std::uint32_t kMostBuffers = 64;
 
   struct Miss {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines that come before they are asked for: which ones a load suggests, and how they are fetched.
 //
-// A prefetch is a hint. It is dropped if another CPU's cache would have to supply the line, if the line is on
-// its way or hot, if no fill buffer is free (L1 alone), or if something that a transaction needs would have
-// to go; it never conflicts with a transaction and is in no read set. It does not cross a page.
+// A prefetch is a hint. It is dropped if the line is on its way, if no fill buffer is free (L1 alone), or if
+// something that a transaction needs would have to go to make room; it is in no read set, and does not cross
+// a page. Otherwise it is a read like others: it takes a modified line from another core, and so ends a
+// transaction that has written it, unless the machine's prefetchers do not snoop.
 #include "machine/internals.h"
 
 namespace elision::machine {

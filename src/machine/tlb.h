@@ -76,25 +76,22 @@ class HugePages {
   bool add(GuestAddr begin, GuestAddr end) {
     const std::uint64_t first = (begin.value + kHugeBytes - 1) / kHugeBytes * kHugeLines;
     const std::uint64_t last = end.value / kHugeBytes * kHugeLines;
-    if (first >= last || count_ == kMostRanges) return false;
-    range_[count_++] = {first, last};
-    return true;
+    for (unsigned i = 0; i < count_; ++i)
+      if (first >= range_[i].begin && last <= range_[i].end) return false;
+    return add_lines(first, last);
   }
-  /// Nothing within [begin, end) is huge any more. A range that is cut in two loses its upper part.
-  /// False if nothing changed.
+  /// Nothing within [begin, end) is huge any more. False if nothing changed.
   bool remove(GuestAddr begin, GuestAddr end) {
     const std::uint64_t first = begin.value / kLineBytes, last = (end.value + kLineBytes - 1) / kLineBytes;
     bool changed = false;
-    for (unsigned i = 0; i < count_;) {
-      Range& range = range_[i];
-      changed |= first < range.end && range.begin < last;
-      if (first <= range.begin && range.begin < last) range.begin = last;
-      if (range.begin < first && first < range.end) range.end = first;
-      if (range.begin >= range.end) {
-        range = range_[--count_];
-      } else {
-        ++i;
-      }
+    for (unsigned i = count_; i-- > 0;) {
+      const Range old = range_[i];
+      if (first >= old.end || last <= old.begin) continue;
+      changed = true;
+      range_[i] = range_[--count_];
+      // What is left of a huge page that is cut has small ones.
+      if (first > old.begin) add_lines(old.begin, first / kHugeLines * kHugeLines);
+      if (last < old.end) add_lines((last + kHugeLines - 1) / kHugeLines * kHugeLines, old.end);
     }
     return changed;
   }
@@ -105,6 +102,18 @@ class HugePages {
   struct Range {
     std::uint64_t begin, end;  // lines
   };
+  bool add_lines(std::uint64_t begin, std::uint64_t end) {
+    if (begin >= end || count_ == kMostRanges) return false;
+    for (unsigned i = 0; i < count_; ++i) {
+      if (begin > range_[i].end || end < range_[i].begin) continue;
+      const Range other = range_[i];
+      range_[i] = range_[--count_];
+      return add_lines(begin < other.begin ? begin : other.begin, end > other.end ? end : other.end);
+    }
+    range_[count_++] = {begin, end};
+    return true;
+  }
+
   unsigned count_ = 0;
   Range range_[kMostRanges];
 };

@@ -78,10 +78,13 @@ struct alignas(64) Core {
   // --- the engine's own ---
   Cycles next_interrupt{0};
   Cycles slice_end{0};
-  Thread* thread = nullptr;  // null: idle
-  bool access_made = false;  // the engine made the accesses of the next instruction
-  bool in_heap = false;      // waits in Ordering for its turn
-  Exit deferred{};           // an ordered exit that has to wait its turn
+  Thread* thread = nullptr;     // null: idle
+  bool access_made = false;     // the engine made the accesses of the next instruction
+  bool in_heap = false;         // waits in Ordering for its turn
+  bool waits_for_line = false;  // in the heap until `awaited` is no longer busy
+  machine::AccessKind awaited_kind{};
+  LineAddr awaited;
+  Exit deferred{};  // an ordered exit that has to wait its turn
   /// The last missed load whose value went into a register: when it arrives, and where it was, so that
   /// a later value in the same register is not taken for it.
   struct MissedValue {
@@ -211,13 +214,13 @@ ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
 ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
 ELISION_CHECK_OFFSET(filter.epoch, kOffsetEpoch);
 ELISION_CHECK_OFFSET(misprediction_cost, 176);
-ELISION_CHECK_OFFSET(branches, 267712);
-ELISION_CHECK_OFFSET(branches.history, 267712);
-ELISION_CHECK_OFFSET(branches.mispredictions, 267712 + 8);
-ELISION_CHECK_OFFSET(branches.bias, 267712 + 16);
-ELISION_CHECK_OFFSET(branches.pattern, 267712 + 4112);
-ELISION_CHECK_OFFSET(branches.next_bias, 267712 + 28688);
-ELISION_CHECK_OFFSET(branches.next_counter, 267712 + 29200);
+ELISION_CHECK_OFFSET(branches, 280000);
+ELISION_CHECK_OFFSET(branches.history, 280000);
+ELISION_CHECK_OFFSET(branches.mispredictions, 280000 + 8);
+ELISION_CHECK_OFFSET(branches.bias, 280000 + 16);
+ELISION_CHECK_OFFSET(branches.pattern, 280000 + 4112);
+ELISION_CHECK_OFFSET(branches.next_bias, 280000 + 28688);
+ELISION_CHECK_OFFSET(branches.next_counter, 280000 + 29200);
 static_assert(machine::BranchPredictor::kWrong == 0x40 && machine::BranchPredictor::kPatterns == 0x4000 &&
               machine::BranchPredictor::kHistoryBits == 12);
 #undef ELISION_CHECK_OFFSET

@@ -394,12 +394,14 @@ void Engine::after_vfork() {
   refresh_timer();
   vfork_child_ = false;
   vfork_core_->in_heap = false;
+  share_core(*vfork_core_, true);
 }
 
 void Engine::run_vfork_child(Thread& child_thread) {
-  vfork_child_ = true;
   vfork_core_ = of(child_thread).core;
   memory_changes();  // no transaction of the parent's may be aborted while its cores are put aside
+  if (vfork_core_->sharing.active) share_core(*vfork_core_, false);  // the parent's cores stand still
+  vfork_child_ = true;
   vfork_queue_.swap(queue_);
   vfork_timers_.swap(timers_);
   refresh_timer();

@@ -154,6 +154,7 @@ void Engine::transaction_end(Core& core, Exit& exit) {
 }
 
 void Engine::abort_transaction(Core& core, machine::AbortCause cause, unsigned immediate) {
+  core.account_for_sibling();
   const Cycles clock = model_->abort(core.id, core.clock(), cause);
   roll_back(core, cause, immediate, clock);
   core.state.x87_used = core.x87_used;

@@ -368,6 +368,9 @@ bool Instruction::ends_block() const {
     case Kind::kIndirectJump:
     case Kind::kIndirectCall:
     case Kind::kSystemCall:
+    case Kind::kCpuid:  // these wait for what is before them, so that nothing behind them is charged yet
+    case Kind::kReadClock:
+    case Kind::kSerializing:
     case Kind::kTransactionBegin:
     case Kind::kAlwaysAbortBegin:
     case Kind::kTransactionEnd:

@@ -94,11 +94,26 @@ Cycles address_ready(Core& core, const Hook& hook) {
     core.register_miss[__builtin_ctz(mask)] = {when.value, core.hook_address, hook.size};
 }
 
-Core* let_others_run(Core* core) {
+/// The core whose turn it is. One that waits for a line is asked about here, so that those many that wait for
+/// the same one need not all be woken to see that another has it.
+Core* next_core() {
   Ordering& ordering = *light_context.ordering;
+  for (;;) {
+    Core* first = ordering.first();
+    if (first == nullptr || !first->waits_for_line) return ordering.start_first();
+    const Cycles until = light_context.model->still_busy(
+        {first->id, first->awaited, first->awaited_kind, first->clock(), Cycles(0)});
+    if (until <= first->clock()) return ordering.start_first();
+    ++light_context.waits;
+    first->advance_to(until);
+    ordering.moved(*first);
+  }
+}
+
+Core* let_others_run(Core* core) {
   ++light_context.yields;
-  ordering.add(*core);
-  return ordering.start_first();
+  light_context.ordering->add(*core);
+  return next_core();
 }
 
 Core* reloading(Core* core) {
@@ -143,6 +158,7 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.in_transaction = 0;
   core.nesting = 0;
   core.commit_step = CommitStep::kNone;
+  core.waits_for_line = false;
   core.forget_misses();
   core.rewind_to(clock);
 }
@@ -155,8 +171,14 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
   Ordering& ordering = *light_context.ordering;
   core.account_for_sibling();
   if (core.clock() > request.now) request.now = core.clock();
+  bool busy = false;  // so the last answer was
   for (;;) {
-    if (!ordering.is_first(core)) return AccessStep::kNotYet;
+    if (!ordering.is_first(core)) {
+      core.waits_for_line = busy;
+      core.awaited = request.line;
+      core.awaited_kind = request.kind;
+      return AccessStep::kNotYet;
+    }
     request.first_until = ordering.first_until();
     const machine::Reply reply = model.access(request);
     if (reply.verdict != machine::Reply::Verdict::kWait) ordering.note_event(core, reply.performed);
@@ -174,6 +196,7 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
     ++light_context.waits;
     core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
     request.now = core.clock();
+    busy = reply.busy;
   }
 }
 

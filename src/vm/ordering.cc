@@ -48,6 +48,7 @@ Core* Ordering::start_first() {
 void Ordering::start(Core& core) {
   running_ = &core;
   core.in_heap = false;
+  core.waits_for_line = false;
   std::uint64_t deadline = core.next_interrupt.value << kTickShift;
   if (timer_ticks_ < deadline) deadline = timer_ticks_;
   if (size_ > 0 && heap_[0]->clock_ticks() + run_ahead_ticks_ < deadline)

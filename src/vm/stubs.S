@@ -24,7 +24,7 @@
 #define MISPREDICTION 176
 
 // The branch predictor (machine/branch_predictor.h).
-#define BRANCHES   267712
+#define BRANCHES   280000
 #define HISTORY    (BRANCHES + 0)
 #define MISPREDICTIONS (BRANCHES + 8)
 #define BIAS       (BRANCHES + 16)

@@ -86,7 +86,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
 /// `core` begins or ceases to run beside its sibling.
 void Engine::share_core(Core& core, bool runs) {
   Core* sibling = core.sharing.sibling;
-  if (sibling == nullptr) return;
+  if (sibling == nullptr || vfork_child_) return;
   if (!runs) {
     core.account_for_sibling();
     sibling->account_for_sibling();
@@ -273,7 +273,8 @@ void Engine::host_access(Thread& thread, std::uint64_t address, std::uint64_t si
   const std::uint64_t last = (address + size - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
     for (;;) {
-      const machine::Reply reply = model_->access({core->id, LineAddr(line), kind, core->clock(), Cycles(0)});
+      const machine::Reply reply =
+          model_->access({core->id, LineAddr(line), kind, core->clock(), Cycles(0), options_.fast_path});
       core->advance_to(reply.clock);
       if (reply.verdict != machine::Reply::Verdict::kWait) break;
     }

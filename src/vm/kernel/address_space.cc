@@ -71,7 +71,6 @@ AddressSpace::AddressSpace(EngineServices& services)
 
 void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
   services_.memory_changes();
-  services_.set_huge_pages(begin, end, false);
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
 }
 
@@ -162,6 +161,7 @@ long AddressSpace::unmap(std::uint64_t address, std::uint64_t size) {
     return -EINVAL;
   const std::uint64_t end = address + page_up(size);
   forget_code(address, end);
+  services_.set_huge_pages(address, end, false);
   std::uint64_t at = address;
   while (at < end) {
     const auto region = regions_.find(at);
@@ -206,6 +206,7 @@ long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uin
     if (new_address > kAddressLimit - new_size || touches_code_cache(new_address, new_end)) return -ENOMEM;
     if (!claim_gaps(new_address, new_end)) return -ENOMEM;
     forget_code(new_address, new_end);
+    services_.set_huge_pages(new_address, new_end, false);
   } else if (new_size <= old_size) {
     return new_size == old_size || unmap(address + new_size, old_size - new_size) == 0
                ? static_cast<long>(address)
@@ -241,7 +242,7 @@ long AddressSpace::advise(std::uint64_t address, std::uint64_t size, int advice)
   if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE)
     forget_code(address, address + page_up(size));
   const long result = host_call(SYS_madvise, address, size, advice);
-  if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE)
+  if (result == 0 && (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE))
     services_.set_huge_pages(address, address + page_up(size), advice == MADV_HUGEPAGE);
   return result;
 }

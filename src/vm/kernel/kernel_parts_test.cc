@@ -29,6 +29,7 @@ HandOver sample() {
   h.options.run_ahead_cycles = 123;
   h.options.fast_path = false;
   h.options.conflict_detection = false;
+  h.options.profile = true;
   h.options.preload = {"a.so", "", "b.so"};
   h.program = {"/bin/x", {"x", "", "two words"}, {"A=1", std::string("B=\xff", 3)}, -1};
   h.origin = {4711, 99};
@@ -45,6 +46,7 @@ TEST(HandOver, SurvivesTheDescriptor) {
   EXPECT_EQ(result->options.cpus, 7u);
   EXPECT_EQ(result->options.variation, 9999u);
   EXPECT_FALSE(result->options.fast_path);
+  EXPECT_TRUE(result->options.profile);
   EXPECT_EQ(result->options.preload, expected.options.preload);
   EXPECT_EQ(result->program.environment, expected.program.environment);
   EXPECT_EQ(result->program.descriptor, -1);
