@@ -57,8 +57,11 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
                                                                std::uint32_t slot) {
   const WayState& state = one.home->l1.state(slot);
   if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
-  // Who comes while the page is being translated waits for that too.
-  if (request.line.value >> Tlb::kPageShift == one.walked_page && request.now.value < one.walk_ready) return;
+  // While the page is being translated others wait for that too; a line that was fetched for it comes later
+  // anyway.
+  if (request.line.value >> Tlb::kPageShift == one.walked_page && request.now.value < one.walk_ready &&
+      state.arrival < one.walk_ready + description.l1d.latency_cycles)
+    return;
   // Only a line that was written already is open to stores, so that "modified" is never missed; and one that
   // is on its way only behind a store, whose drain those that follow share.
   const bool in_flight = request.now.value < state.arrival;

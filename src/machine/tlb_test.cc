@@ -101,6 +101,16 @@ TEST_F(TlbTest, AnAccessThatHasToComeBackStillWaitsForItsTranslation) {
   EXPECT_EQ(m.counts(0).page_walks, 1u);
 }
 
+TEST_F(TlbTest, WhoComesDuringTheWalkWaitsForItToo) {
+  m.load(0, line(2), 1000);
+  for (std::uint64_t page = 4; page <= 10; page += 2) delay(line(page));
+  EXPECT_EQ(m.private_load(0, line(2), 900'000), Cycles(900'012)) << "8 cycles to the second level, 4 to L1";
+  EXPECT_FALSE(m.fast_path(0, line(2), kLoad, false)) << "the filter does not know that";
+  EXPECT_EQ(m.private_load(0, line(2), 900'007), Cycles(900'012));
+  EXPECT_EQ(m.private_load(0, line(2), 900'012), Cycles(0));
+  EXPECT_TRUE(m.fast_path(0, line(2), kLoad));
+}
+
 TEST_F(TlbTest, HugePagesAreTranslatedWhole) {
   const std::uint64_t base = 8 * kHugeLines;
   m.model().set_huge_pages(start_of(LineAddr(base)), start_of(LineAddr(base + 4 * kHugeLines)), true);
@@ -130,6 +140,26 @@ TEST(HugePages, HoldsWholePagesWithinTheRange) {
   EXPECT_FALSE(pages.contains(LineAddr(kHugeLines)));
   EXPECT_TRUE(pages.contains(LineAddr(2 * kHugeLines)));
   EXPECT_FALSE(pages.remove(GuestAddr(0), GuestAddr(4096)));
+}
+
+TEST(HugePages, KeepsBothSidesOfAGapAndJoinsNeighbours) {
+  const auto at = [](std::uint64_t page) { return GuestAddr(page << 21); };
+  const auto huge = [](const HugePages& pages, std::uint64_t page) {
+    return pages.contains(LineAddr(page * kHugeLines));
+  };
+  HugePages pages;
+  EXPECT_TRUE(pages.add(at(10), at(20)));
+  EXPECT_FALSE(pages.add(at(12), at(15))) << "they are huge";
+  EXPECT_TRUE(pages.remove(GuestAddr((14u << 21) + 4096), GuestAddr((14u << 21) + 8192)));
+  EXPECT_TRUE(huge(pages, 13));
+  EXPECT_FALSE(huge(pages, 14));
+  EXPECT_TRUE(huge(pages, 15));
+  EXPECT_TRUE(huge(pages, 19));
+  for (std::uint64_t page = 100; page < 400; ++page) EXPECT_TRUE(pages.add(at(page), at(page + 1))) << page;
+  EXPECT_TRUE(huge(pages, 399)) << "neighbours are one range";
+  for (std::uint64_t page = 1000; page < 1200; page += 2) pages.add(at(page), at(page + 1));
+  EXPECT_FALSE(huge(pages, 1198)) << "no room for so many";
+  EXPECT_TRUE(huge(pages, 1000));
 }
 
 }  // namespace
