@@ -29,7 +29,7 @@ compile:
 # judged by runs on several variations of the machine; with demo-full everything does.
 demo:
 	@tools/install-packages "make demo" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
-	@echo "make demo: builds (about two minutes on two CPUs), then runs for about four."
+	@echo "make demo: builds (about two minutes on two CPUs), then runs for about five."
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD)
