@@ -14,8 +14,10 @@ namespace {
 void list() {
   for (const std::string& name : machine::built_in_machines()) {
     const auto& description = load_machine_or_throw(name).description;
-    fmt::print("{:<18} {} cores, {:.1f} GHz, {} KB L1, {} KB L2, {} MB L3: {}\n", name,
-               description.total_cores(), description.frequency_mhz / 1000.0, description.l1d.size_kb,
+    const unsigned sockets = description.topology.sockets;
+    const std::string times = sockets > 1 ? fmt::format("{} x ", sockets) : "";
+    fmt::print("{:<18} {}{} cores, {:.1f} GHz, {} KB L1, {} KB L2, {} MB L3: {}\n", name, times,
+               description.topology.cores, description.frequency_mhz / 1000.0, description.l1d.size_kb,
                description.l2.size_kb, description.l3.size_kb / 1024, description.cpuid.brand);
   }
 }

@@ -150,11 +150,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const WayState old = home.l2.state(l2_slot);
   home.l2.mark_used(l2_slot);
   const std::uint32_t slot = make_room_in_l1(request, one);
-  if (slot == kNoSlot) {
-    abort_own(one, AbortCause::kCapacity);
-    const Cycles clock = request.now + abort_cost();
-    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
-  }
+  if (slot == kNoSlot) return aborted_for_room(request, one);
   ++one.counts.l1_misses;
   const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.

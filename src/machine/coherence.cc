@@ -34,11 +34,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   std::uint32_t slot = if_still_there(home.l1, l1_slot, request.line);
   const bool in_l1 = slot != kNoSlot;
   if (!in_l1 && entry != kNoSlot) slot = make_room_in_l1(request, one);
-  if (entry == kNoSlot || slot == kNoSlot) {
-    abort_own(one, AbortCause::kCapacity);
-    const Cycles clock = request.now + abort_cost();
-    return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
-  }
+  if (entry == kNoSlot || slot == kNoSlot) return aborted_for_room(request, one);
   // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it
   // there.
   l2_slot = home.threads > 1 ? home.l2.find(request.line) : if_still_there(home.l2, l2_slot, request.line);

@@ -40,11 +40,7 @@ Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
     if (directory.entry(entry).marked) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);
-    if (entry == kNoSlot) {
-      abort_own(one, AbortCause::kCapacity);
-      const Cycles clock = request.now + abort_cost();
-      return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
-    }
+    if (entry == kNoSlot) return aborted_for_room(request, one);
     ++one.counts.l3_misses;
   }
   ++one.counts.l2_misses;

@@ -152,6 +152,7 @@ struct Model::Impl {
   void finish_commit(Cpu& cpu);
   void hold_written_lines(Cpu& cpu, std::uint64_t until);
   void abort_own(Cpu& cpu, AbortCause cause);
+  Reply aborted_for_room(const Request& request, Cpu& cpu);
   void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
   void end_transaction(Cpu& cpu, bool aborted);
   void drop_aborted_line(Core& core, std::uint32_t slot);

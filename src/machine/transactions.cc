@@ -65,6 +65,13 @@ void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
   ++one.counts.aborts[static_cast<unsigned>(cause)];
 }
 
+/// The reply to an access whose line would have to displace one that the CPU's own transaction needs.
+Reply Model::Impl::aborted_for_room(const Request& request, Cpu& one) {
+  abort_own(one, AbortCause::kCapacity);
+  const Cycles clock = request.now + abort_cost();
+  return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
+}
+
 void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
   abort_own(victim, cause);
   sink.on_abort(CpuId(victim.id), cause, line, requester, now);
