@@ -19,7 +19,6 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   FilterEntry& entry = one.filter->at(request.line);
   const std::uint64_t restrictions = one.filter->restrictions(request.line);
   PrivateCache& l1 = one.home->l1;
-  const Cycles translated = translate(request, one);
   const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
   request.l1_slot = slot;
   if (slot == kNoSlot) return false;
@@ -37,15 +36,10 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
 
   l1.mark_used(slot);
   if (store && !(state.flags & kDirty)) state.flags |= kDirty;
-  // On its way to this CPU, or its address is.
-  const std::uint64_t arrival =
-      translated.value == 0
-          ? state.arrival
-          : std::max<std::uint64_t>(state.arrival, translated.value + description.l1d.latency_cycles);
   data_ready = Cycles(0);
-  if (request.now.value < arrival) {
-    data_ready = Cycles(arrival);
-    if (store) one.stores.pass(arrival);
+  if (request.now.value < state.arrival) {  // on its way to this CPU
+    data_ready = Cycles(state.arrival);
+    if (store) one.stores.pass(state.arrival);
   }
   open_to_filter(request, one, slot);
   return true;
@@ -57,11 +51,6 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
                                                                std::uint32_t slot) {
   const WayState& state = one.home->l1.state(slot);
   if (!request.open || (request.now.value < state.hot_until && !conflicts_end(one))) return;
-  // While the page is being translated others wait for that too; a line that was fetched for it comes later
-  // anyway.
-  if (request.line.value >> Tlb::kPageShift == one.walked_page && request.now.value < one.walk_ready &&
-      state.arrival < one.walk_ready + description.l1d.latency_cycles)
-    return;
   // Only a line that was written already is open to stores, so that "modified" is never missed; and one that
   // is on its way only behind a store, whose drain those that follow share.
   const bool in_flight = request.now.value < state.arrival;
@@ -72,7 +61,6 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   fast_path::remember(*one.filter, one.home->l1, request.line, slot,
                       (writable ? 0 : FilterEntry::kNoStore) | (in_flight ? FilterEntry::kInFlight : 0),
                       state.arrival);
-  one.home->tlb.note_open(one.home->l1.set_of(request.line));
 }
 
 Reply Model::Impl::access(Request request) {
@@ -82,15 +70,16 @@ Reply Model::Impl::access(Request request) {
     request.now = Cycles(until);
   }
 
-  if (const Cycles translated = translate(request, one); translated > request.address_ready)
-    request.address_ready = translated;
-
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = *one.home;
   const std::uint32_t l1_slot =
       request.l1_slot != Request::kNotSought ? request.l1_slot : home.l1.find(request.line);
   if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
 
+  if (l1_slot == kNoSlot) {
+    if (const Cycles translated = translate(request, one); translated > request.address_ready)
+      request.address_ready = translated;
+  }
   if (request.kind == AccessKind::kLoad) {
     // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
     for (;;) {

@@ -2,7 +2,7 @@
 // What the model is made of; for its own .cc files and nobody else.
 //
 //   model.cc         construction, time (drain, settle)
-//   translation.cc   what an access waits for that needs a translation; huge pages
+//   translation.cc   what an access waits for that needs a translation
 //   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
 //   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   instruction_fetch.cc  L1I and what is behind it
@@ -76,7 +76,6 @@ struct Model::Impl {
 
   // --- translation.cc ---
   Cycles translate(const Request& request, Cpu& cpu);
-  void close(Core& core, const Tlb::Closed& closed);
   void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
 
   // --- access.cc ---

@@ -119,7 +119,6 @@ const char* Model::Impl::check_filters() const {
       const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & Filter::kNotOpen;
       if (plain != start_of(line).value) return "a filter entry and its L1 slot hold different lines";
       if ((line.value & Filter::kIndexMask) != index) return "a filter entry has the wrong index";
-      if (!one.home->tlb.has(line, huge_pages)) return "a filter entry's page is not translated";
       const bool write = !(entry.tag & FilterEntry::kNoStore);
       const std::uint16_t flags = l1.state(entry.l1_slot).flags;
       if (!(flags & one.mine(write ? kWritable : kReadable))) return "a filter entry promises too much";

@@ -2,10 +2,10 @@
 // Translation of addresses by one core: a first level for data (4 KB and 2 MB pages apart) and one for code,
 // a second level for all.
 //
-// Replacement is first in, first out: what the fast path (filter.h) swallows must not matter, or switching it
-// off would change results. An entry of the filter promises that its page is translated; therefore each data
-// entry knows the L1 sets of those of its lines that were opened, and the model closes them when the page
-// goes. A program has huge pages where it asks for them (MADV_HUGEPAGE). Freestanding.
+// A line is translated on its way into L1: an access that hits L1 asks for nothing, so that what the fast path
+// (filter.h) swallows does not matter. A real core asks for every access, and pays a few cycles where L1 has a
+// line whose page has left the first level. Replacement is first in, first out. A program has huge pages where
+// it asks for them (MADV_HUGEPAGE). Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,6 @@ namespace elision::machine {
 /// One level: which pages it translates.
 class TlbLevel {
  public:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
   static std::size_t bytes(std::uint32_t entries, std::uint32_t ways) {
     return entries * sizeof(std::uint64_t) + entries / ways + 2 * kLineBytes;
   }
@@ -32,21 +30,17 @@ class TlbLevel {
     next_ = arena.take<std::uint8_t>(entries / ways);
   }
 
-  std::uint32_t find(std::uint64_t page) const {
-    const std::uint32_t first = first_slot(page);
+  bool has(std::uint64_t page) const {
+    const std::uint64_t* const set = keys_ + first_slot(page);
     for (std::uint32_t way = 0; way < ways_; ++way)
-      if (keys_[first + way] == page + 1) return first + way;
-    return kNone;
+      if (set[way] == page + 1) return true;
+    return false;
   }
-  /// Puts `page` where the oldest of its set was; that one, if any, is still in `evicted_page`.
-  std::uint32_t fill(std::uint64_t page, std::uint64_t& evicted_page, bool& evicted) {
+  /// Puts `page` where the oldest of its set was.
+  void fill(std::uint64_t page) {
     std::uint8_t& next = next_[set_of(page)];
-    const std::uint32_t slot = first_slot(page) + next;
+    keys_[first_slot(page) + next] = page + 1;
     next = static_cast<std::uint8_t>(next + 1u == ways_ ? 0 : next + 1u);
-    evicted = keys_[slot] != 0;
-    evicted_page = keys_[slot] - 1;
-    keys_[slot] = page + 1;
-    return slot;
   }
   void clear() {
     for (std::uint32_t slot = 0; slot < (set_mask_ + 1) * ways_; ++slot) keys_[slot] = 0;
@@ -126,15 +120,12 @@ class Tlb {
     return TlbLevel::bytes(d.tlb.data_entries, d.tlb.data_ways) +
            TlbLevel::bytes(d.tlb.huge_entries, d.tlb.huge_ways) +
            TlbLevel::bytes(d.tlb.code_entries, d.tlb.code_ways) +
-           TlbLevel::bytes(d.tlb.shared_entries, d.tlb.shared_ways) +
-           (d.tlb.data_entries + d.tlb.huge_entries) * sizeof(std::uint64_t) + 2 * kLineBytes;
+           TlbLevel::bytes(d.tlb.shared_entries, d.tlb.shared_ways);
   }
 
   void place(Arena& arena, const Description& d) {
-    pages_.level.place(arena, d.tlb.data_entries, d.tlb.data_ways);
-    pages_.opened = arena.take<std::uint64_t>(d.tlb.data_entries);
-    huge_.level.place(arena, d.tlb.huge_entries, d.tlb.huge_ways);
-    huge_.opened = arena.take<std::uint64_t>(d.tlb.huge_entries);
+    pages_.place(arena, d.tlb.data_entries, d.tlb.data_ways);
+    huge_.place(arena, d.tlb.huge_entries, d.tlb.huge_ways);
     code_.place(arena, d.tlb.code_entries, d.tlb.code_ways);
     shared_.place(arena, d.tlb.shared_entries, d.tlb.shared_ways);
     shared_cycles_ = d.tlb.shared_latency_cycles;
@@ -142,87 +133,48 @@ class Tlb {
     recent_page_ = kNoPage;
   }
 
-  /// True if the data page of `line` is translated; note_open() then means that line.
-  bool has(LineAddr line, const HugePages& huge) {
+  /// Cycles that it takes to translate the data page of `line`.
+  std::uint32_t translate(LineAddr line, const HugePages& huge) {
     const std::uint64_t page = line.value >> kPageShift;
-    if (page == recent_page_) return true;
-    std::uint32_t slot = pages_.level.find(page);
-    if (slot != TlbLevel::kNone) {
-      recent_opened_ = &pages_.opened[slot];
-    } else {
-      if (!huge.contains(line)) return false;
-      slot = huge_.level.find(line.value >> kHugeShift);
-      if (slot == TlbLevel::kNone) return false;
-      recent_opened_ = &huge_.opened[slot];
-    }
+    if (page == recent_page_) return 0;
     recent_page_ = page;
-    return true;
+    if (pages_.has(page)) return 0;
+    if (!huge.contains(line)) {
+      pages_.fill(page);
+      return second_level(page);
+    }
+    const std::uint64_t huge_page = line.value >> kHugeShift;
+    if (huge_.has(huge_page)) return 0;
+    huge_.fill(huge_page);
+    return second_level(huge_page | kIsHuge);
   }
-
-  /// The lines that the filter may have had open of a page that is no longer translated.
-  struct Closed {
-    std::uint64_t first_line = 0;
-    std::uint64_t lines = 0;  // 0: there are none
-    std::uint64_t sets = 0;   // of L1, modulo 64
-    bool contains(LineAddr line) const { return line.value - first_line < lines; }
-  };
-
-  /// Translates the data page of `line`, which has() did not find. Returns the cycles that this takes.
-  std::uint32_t fill(LineAddr line, const HugePages& huge, Closed& closed) {
-    const bool is_huge = huge.contains(line);
-    const unsigned shift = is_huge ? kHugeShift : kPageShift;
-    const std::uint64_t page = line.value >> shift;
-    First& first = is_huge ? huge_ : pages_;
-    std::uint64_t old = 0;
-    bool evicted = false;
-    const std::uint32_t slot = first.level.fill(page, old, evicted);
-    if (evicted && first.opened[slot] != 0)
-      closed = {old << shift, std::uint64_t{1} << shift, first.opened[slot]};
-    first.opened[slot] = 0;
-    recent_opened_ = &first.opened[slot];
-    recent_page_ = line.value >> kPageShift;
-    return second_level(page, is_huge);
-  }
-  /// Translates no data page any more; nothing may be open to the filter.
+  /// Translates no data page any more.
   void forget_data() {
-    pages_.level.clear();
-    huge_.level.clear();
+    pages_.clear();
+    huge_.clear();
     recent_page_ = kNoPage;
   }
-  /// The line that has() or fill() was called for last, in L1 set `set`, is open to the filter.
-  void note_open(std::uint32_t set) { *recent_opened_ |= std::uint64_t{1} << (set % 64); }
 
   /// Cycles that it takes to translate the page of a line of code.
   std::uint32_t translate_code(LineAddr line) {
     const std::uint64_t page = line.value >> kPageShift;
-    if (code_.find(page) != TlbLevel::kNone) return 0;
-    std::uint64_t old;
-    bool evicted;
-    code_.fill(page, old, evicted);
-    return second_level(page, false);
+    if (code_.has(page)) return 0;
+    code_.fill(page);
+    return second_level(page);
   }
 
  private:
-  struct First {
-    TlbLevel level;
-    std::uint64_t* opened;
-  };
-
-  std::uint32_t second_level(std::uint64_t page, bool is_huge) {
-    const std::uint64_t key = page | (is_huge ? std::uint64_t{1} << 62 : 0);
-    if (shared_.find(key) != TlbLevel::kNone) return shared_cycles_;
-    std::uint64_t old;
-    bool evicted;
-    shared_.fill(key, old, evicted);
+  std::uint32_t second_level(std::uint64_t key) {
+    if (shared_.has(key)) return shared_cycles_;
+    shared_.fill(key);
     return shared_cycles_ + walk_cycles_;
   }
 
+  static constexpr std::uint64_t kIsHuge = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 
-  std::uint64_t recent_page_;  // has() needs no search for it
-  std::uint64_t* recent_opened_;
-  First pages_, huge_;
-  TlbLevel code_, shared_;
+  std::uint64_t recent_page_;  // was translated last, and needs no search
+  TlbLevel pages_, huge_, code_, shared_;
   std::uint32_t shared_cycles_, walk_cycles_;
 };
 
