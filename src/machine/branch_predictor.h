@@ -22,6 +22,7 @@ struct BranchPredictor {
   static constexpr std::uint32_t kHistoryBits = 12;
   static constexpr std::uint32_t kTargets = 1024;
   static constexpr unsigned kPathShift = 3;
+  static_assert(kBranches * 4 == kPatterns && 1u << kHistoryBits <= kPatterns);
   static constexpr std::uint8_t kSure = 16;
   static constexpr std::uint8_t kNotTaken = 0x80;
 
@@ -40,11 +41,11 @@ struct BranchPredictor {
   std::uint32_t path;     // of targets
   std::uint64_t mispredictions;
   std::uint8_t bias[kBranches];  // how often in a row it went the same way, and which
-  std::uint8_t pattern[kPatterns];
+  std::uint8_t pattern[kPatterns];  // two-bit counters; kWrong is kept with them
   std::uint32_t target[2 * kTargets];
   // What becomes of a bias and of a counter, by what they were, doubled, and whether the branch is taken.
   std::uint8_t next_bias[512];
-  std::uint8_t next_counter[8];
+  std::uint8_t next_counter[2 * (0x40 + 4)];
   static constexpr std::uint8_t kWrong = 0x40;  // in a new bias or counter: it was predicted otherwise
 
   /// Builds the tables.
@@ -53,10 +54,12 @@ struct BranchPredictor {
       for (unsigned taken = 0; taken < 2; ++taken)
         next_bias[2 * before + taken] = bias_after(before, taken != 0);
     for (unsigned counter = 0; counter < 4; ++counter) {
-      next_counter[2 * counter] =
-          static_cast<std::uint8_t>((counter > 0 ? counter - 1 : 0) | (counter >= 2 ? kWrong : 0));
-      next_counter[2 * counter + 1] =
-          static_cast<std::uint8_t>((counter < 3 ? counter + 1 : 3) | (counter >= 2 ? 0 : kWrong));
+      const auto down = static_cast<std::uint8_t>((counter > 0 ? counter - 1 : 0) | (counter >= 2 ? kWrong : 0));
+      const auto up = static_cast<std::uint8_t>((counter < 3 ? counter + 1 : 3) | (counter >= 2 ? 0 : kWrong));
+      for (unsigned before = counter; before <= (counter | kWrong); before += kWrong) {
+        next_counter[2 * before] = down;
+        next_counter[2 * before + 1] = up;
+      }
     }
   }
 
@@ -66,11 +69,10 @@ struct BranchPredictor {
     const std::uint8_t run = next_bias[2 * bias[branch] + taken];
     bias[branch] = run & ~kWrong;
     if (run & kWrong) return true;
-    std::uint8_t& counter = pattern[(branch * 4 ^ history) % kPatterns];
-    const std::uint8_t next = next_counter[2 * counter + taken];
-    counter = next & ~kWrong;
+    std::uint8_t& counter = pattern[branch * 4 ^ history];
+    counter = next_counter[2 * counter + taken];
     history = (history << 1 | (taken ? 1 : 0)) & ((1u << kHistoryBits) - 1);
-    return next & kWrong;
+    return counter & kWrong;
   }
 
   /// An indirect jump or call at `site` goes to `to`. True if it was predicted otherwise. (Translated code

@@ -121,6 +121,7 @@ class Emitter {
   std::uint8_t* jump() { return byte(0xe9), displacement(); }
   std::uint8_t* jump_if(unsigned condition) { return byte(0x0f), byte(0x80 + condition), displacement(); }
   void jump_through(const MemoryOperand& m) { rm(false, {0xff}, 4, m); }
+  void call_through(const MemoryOperand& m) { rm(false, {0xff}, 2, m); }
   /// Jumps over a jump() that follows if RCX is zero.
   void skip_jump_if_rcx_zero() { byte(0xe3), byte(5); }
   /// Short forward jump to be closed by land_short().

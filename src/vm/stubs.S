@@ -32,7 +32,7 @@
 #define NEXT_BIAS  (BRANCHES + 28688)
 #define NEXT_COUNTER (BRANCHES + 29200)
 #define WRONG      0x40
-#define PATTERN_MASK 0x3fff
+#define WRONG_BIT  6
 #define HISTORY_MASK 0xfff
 
 // A page below 2 GB that any code reaches by absolute address (code_cache.h: kStubTable).
@@ -233,8 +233,9 @@ elision_stub_fetch:
         note_crossing elision_profile_arrived
         light_call elision_fetch
 
-// BranchPredictor::resolve for Core::branch, and the charge of a misprediction. Goes on at RESUME with all registers
-// as they are, but for the flags.
+// BranchPredictor::resolve for Core::branch, and the charge of a misprediction. Called on the host's stack, so that
+// the host predicts where it returns to; all registers stay as they are, but for the flags. Without a jump on the
+// outcome, which the host could predict no better than the guest's machine.
         .globl elision_stub_branch
 elision_stub_branch:
         movq %rax, %gs:GPR+0
@@ -252,26 +253,24 @@ elision_stub_branch:
         shll $2, %edx
         movl %gs:HISTORY, %eax
         xorl %eax, %edx
-        andl $PATTERN_MASK, %edx
         leal (%rcx,%rax,2), %eax
         andl $HISTORY_MASK, %eax
         movl %eax, %gs:HISTORY
         movzbl %gs:PATTERN(%rdx), %eax
         movzbl %gs:NEXT_COUNTER(%rcx,%rax,2), %eax
-        movl %eax, %ecx
-        andl $3, %ecx
-        movb %cl, %gs:PATTERN(%rdx)
-        testb $WRONG, %al
-        jnz 3f
-1:      movq %gs:GPR+0, %rax
+        movb %al, %gs:PATTERN(%rdx)
+        andl $WRONG, %eax
+1:      movq %gs:GPR+16, %rdx
+        shrl $WRONG_BIT, %eax
+        addq %rax, %gs:MISPREDICTIONS
+        imulq %gs:MISPREDICTION, %rax
         movq %gs:GPR+8, %rcx
-        movq %gs:GPR+16, %rdx
-        jmp *%gs:RESUME
+        subq %rax, %gs:PROGRESS
+        movq %gs:GPR+0, %rax
+        ret
 2:      xorl $WRONG, %eax
         movb %al, %gs:BIAS(%rdx)
-3:      movq %gs:MISPREDICTION, %rax
-        subq %rax, %gs:PROGRESS
-        incq %gs:MISPREDICTIONS
+        movl $WRONG, %eax
         jmp 1b
 
 // Full exit: everything is saved, flags exactly.

@@ -215,13 +215,11 @@ void BlockBuilder::unsure_branch(const UnsureBranch& unsure) {
   }
   out_.store_imm64(core_field(kOffsetBranch),
                    static_cast<std::int32_t>(unsure.branch * 2 + (unsure.taken ? 1 : 0)));
-  out_.store_imm64(core_field(kOffsetResume), static_cast<std::int32_t>(unsure.resume));
-  std::uint8_t* const resume = out_.here() - sizeof(std::int32_t);
-  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBranch))));
-  if (!unsure.flags_live) return;
-  const auto back = static_cast<std::uint32_t>(out_.address());
-  std::memcpy(resume, &back, sizeof back);
-  restore_flags();
+  out_.store(core_field(kOffsetScratch), kRsp);
+  out_.load(kRsp, absolute(kHostStack));
+  out_.call_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBranch))));
+  out_.load(kRsp, core_field(kOffsetScratch));
+  if (unsure.flags_live) restore_flags();
   Emitter::patch(out_.jump(), unsure.resume);
 }
 
