@@ -19,7 +19,7 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   FilterEntry& entry = one.filter->at(request.line);
   const std::uint64_t restrictions = one.filter->restrictions(request.line);
   PrivateCache& l1 = one.home->l1;
-  const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot;
+  const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot();
   request.l1_slot = slot;
   if (slot == kNoSlot) return false;
 

@@ -27,6 +27,7 @@ class CacheSets {
 
   void place(Arena& arena, std::uint32_t sets, std::uint32_t ways) {
     ways_ = ways;
+    tag_words_ = (ways + 7) / 8;
     all_ = (std::uint64_t{1} << ways) - 1;
     sets_ = arena.take<Set>(sets);
   }
@@ -38,7 +39,7 @@ class CacheSets {
   [[gnu::always_inline]] std::uint32_t find(std::uint32_t set, std::uint64_t tag, IsIt is_it) const {
     constexpr std::uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
     const std::uint64_t everywhere = (tag & 0xff) * kOnes;
-    for (std::uint32_t word = 0; word < kTagWords; ++word) {
+    for (std::uint32_t word = 0; word < tag_words_; ++word) {
       // Marks every equal byte, and sometimes the byte above one.
       const std::uint64_t difference = sets_[set].tags[word] ^ everywhere;
       for (std::uint64_t equal = (difference - kOnes) & ~difference & kHighs; equal != 0;
@@ -118,7 +119,7 @@ class CacheSets {
     std::uint64_t tags[kTagWords];
   };
 
-  std::uint32_t ways_;
+  std::uint32_t ways_, tag_words_;
   std::uint64_t all_;
   Set* sets_;
 };

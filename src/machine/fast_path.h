@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps a CPU's filter (filter.h) in step with the L1 that it caches.
 //
-// Invariant: an entry that is not empty names, by l1_slot, the L1 slot that holds its line. Therefore an
+// Invariant: an entry that is not empty names the L1 slot that holds its line. Therefore an
 // entry goes when its line leaves that slot, when its CPU loses the permission that it promises, and
 // when the line becomes hot. `used` bits are never lost: they move to the way before an entry goes, and
 // before replacement looks at the way. Freestanding.
@@ -16,15 +16,14 @@ namespace elision::machine::fast_path {
 inline void collect(FilterEntry& entry, PrivateCache& l1) {
   if (!entry.used) return;
   entry.used = 0;
-  l1.mark_used(entry.l1_slot);
+  l1.mark_used(entry.l1_slot());
 }
 
 /// Whether an entry that names L1 slot `slot` noted a use; it forgets that. Without a jump, because the host
 /// could not predict it.
 inline bool take_used(FilterEntry& entry, std::uint32_t slot) {
-  const bool mine = (entry.l1_slot == slot) & (entry.tag != FilterEntry::kEmpty);
-  const bool used = mine & (entry.used != 0);
-  entry.used = static_cast<std::uint8_t>(entry.used & ~static_cast<unsigned>(used));
+  const unsigned used = entry.names(slot) & entry.used;
+  entry.used = static_cast<std::uint8_t>(entry.used & ~used);
   return used;
 }
 
@@ -32,12 +31,13 @@ inline bool take_used(FilterEntry& entry, std::uint32_t slot) {
 inline FilterEntry* find(Filter& filter, const PrivateCache& l1, LineAddr line, std::uint32_t slot) {
   if (!(l1.state(slot).flags & kOpened)) return nullptr;
   FilterEntry& entry = filter.at(line);
-  return entry.l1_slot == slot && entry.tag != FilterEntry::kEmpty ? &entry : nullptr;
+  return entry.names(slot) ? &entry : nullptr;
 }
 
 inline void drop(FilterEntry& entry, PrivateCache& l1) {
   collect(entry, l1);
   entry.tag = FilterEntry::kEmpty;
+  entry.named = 0;
 }
 
 /// `line`, in L1 slot `slot`, is no longer open to the fast path.
@@ -65,7 +65,7 @@ inline void remember(Filter& filter, PrivateCache& l1, LineAddr line, std::uint3
   if (entry.tag != FilterEntry::kEmpty) collect(entry, l1);
   entry.tag = (start_of(line).value ^ filter.epoch) | restrictions;
   entry.used = 0;  // an access to the null page finds an empty entry and leaves a mark
-  entry.l1_slot = static_cast<std::uint16_t>(slot);
+  entry.named = static_cast<std::uint16_t>(slot + 1);
   entry.set_arrival(arrival);
   l1.state(slot).flags |= kOpened;
 }

@@ -42,8 +42,11 @@ struct FilterEntry {
   std::uint64_t tag;
   std::uint8_t used;  // set to 1 by every fast-path hit
   std::uint8_t arrival_high;
-  std::uint16_t l1_slot;  // in the modelled L1; the model's own
+  std::uint16_t named;  // the slot of the modelled L1 that has the line, plus one; 0: the entry is empty
   std::uint32_t arrival_low;
+
+  std::uint32_t l1_slot() const { return named - 1u; }
+  bool names(std::uint32_t l1_slot) const { return named == l1_slot + 1; }
 
   /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. Only 40
   /// bits are kept: who gets a number above kFarAway has to ask the model, because the entry may be minutes

@@ -111,16 +111,17 @@ const char* Model::Impl::check_filters() const {
       const FilterEntry& entry = one.filter->entry[index];
       if (entry.tag == FilterEntry::kEmpty) {
         if (entry.used) return "an empty filter entry was used";
+        if (entry.named) return "an empty filter entry names an L1 slot";
         continue;
       }
-      if (entry.l1_slot >= l1.slots() || l1.empty(entry.l1_slot))
+      if (entry.l1_slot() >= l1.slots() || l1.empty(entry.l1_slot()))
         return "a filter entry names an empty L1 slot";
-      const LineAddr line = l1.line(entry.l1_slot);
+      const LineAddr line = l1.line(entry.l1_slot());
       const std::uint64_t plain = entry.tag & ((std::uint64_t{1} << 48) - 1) & Filter::kNotOpen;
       if (plain != start_of(line).value) return "a filter entry and its L1 slot hold different lines";
       if ((line.value & Filter::kIndexMask) != index) return "a filter entry has the wrong index";
       const bool write = !(entry.tag & FilterEntry::kNoStore);
-      const std::uint16_t flags = l1.state(entry.l1_slot).flags;
+      const std::uint16_t flags = l1.state(entry.l1_slot()).flags;
       if (!(flags & one.mine(write ? kWritable : kReadable))) return "a filter entry promises too much";
       if (flags & kPrefetched) return "a filter entry hides the first use of a prefetched line";
       if (write && !(flags & kDirty)) return "a filter entry would hide the first store to a line";

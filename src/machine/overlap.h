@@ -62,8 +62,7 @@ class Overlap {
   std::uint64_t issue(std::uint64_t now, std::uint64_t start, std::uint64_t latency) {
     const std::uint32_t buffer = start <= now && free_at_[next_] <= now ? next_ : buffer_for(start);
     const std::uint64_t ready = std::max(start, free_at_[buffer]) + latency;
-    free_at_[buffer] = ready;
-    next_ = buffer + 1 == fill_buffers_ ? 0 : buffer + 1;
+    take(buffer, ready);
     latest_ready_ = std::max(latest_ready_, ready);
     if (tail_ - head_ < kMost) misses_[tail_++ % kMost] = {now - not_work_, ready};
     return ready;
@@ -74,8 +73,7 @@ class Overlap {
   /// Takes a buffer that is free at `now` for `latency`; returns when the line arrives.
   std::uint64_t take_buffer(std::uint64_t now, std::uint64_t latency) {
     const std::uint32_t buffer = free_at_[next_] <= now ? next_ : buffer_for(now);
-    free_at_[buffer] = now + latency;
-    next_ = buffer + 1 == fill_buffers_ ? 0 : buffer + 1;
+    take(buffer, now + latency);
     return now + latency;
   }
 
@@ -86,6 +84,7 @@ class Overlap {
   void clear() {
     head_ = tail_;
     latest_ready_ = 0;
+    last_free_ = 0;
     for (std::uint32_t i = 0; i < fill_buffers_; ++i) free_at_[i] = 0;
   }
 
@@ -104,9 +103,16 @@ class Overlap {
     return earliest;
   }
 
+  void take(std::uint32_t buffer, std::uint64_t until) {
+    free_at_[buffer] = until;
+    next_ = buffer + 1 == fill_buffers_ ? 0 : buffer + 1;
+    if (until > free_at_[last_free_]) last_free_ = buffer;
+  }
+
   /// Of the buffers that are free at `start` the one that is free for the shortest time, else the first to be
   /// free.
   std::uint32_t buffer_for(std::uint64_t start) const {
+    if (free_at_[last_free_] <= start) return last_free_;  // a chain of loads, mostly
     std::uint32_t best = 0;
     for (std::uint32_t i = 1; i < fill_buffers_; ++i) {
       const bool later = free_at_[i] > free_at_[best];
@@ -123,6 +129,7 @@ class Overlap {
   std::uint64_t latest_ready_ = 0;
   std::uint32_t head_ = 0, tail_ = 0;  // misses_
   std::uint32_t next_ = 0;             // the buffer that was taken longest ago
+  std::uint32_t last_free_ = 0;        // the one that is free last
   std::uint64_t free_at_[kMostBuffers] = {};
   Miss misses_[kMost];  // in program order
 };

@@ -7,13 +7,16 @@ namespace elision::machine {
 
 /// Where `line` goes in L1; the slot may still hold another line. What filters noted counts as use.
 [[gnu::always_inline]] inline std::uint32_t Model::Impl::l1_victim(Core& home, LineAddr line) {
-  return home.l1.choose_victim(home.l1.set_of(line), [&](std::uint32_t examined) {
-    const LineAddr old = home.l1.line(examined);
-    bool used = false;
-    for_each_thread(home,
-                    [&](Cpu& sibling) { used |= fast_path::take_used(sibling.filter->at(old), examined); });
-    return used;
-  });
+  const std::uint32_t set = home.l1.set_of(line);
+  const auto take_used = [&home](Filter& filter, std::uint32_t slot) {
+    return fast_path::take_used(filter.at(home.l1.line(slot)), slot);
+  };
+  Filter& first = *home.thread[0]->filter;
+  if (home.threads == 1)
+    return home.l1.choose_victim(set, [&](std::uint32_t slot) { return take_used(first, slot); });
+  Filter& second = *home.thread[1]->filter;
+  return home.l1.choose_victim(
+      set, [&](std::uint32_t slot) { return take_used(first, slot) | take_used(second, slot); });
 }
 
 /// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the

@@ -213,6 +213,9 @@ ELISION_CHECK_OFFSET(state.mxcsr, kOffsetMxcsr);
 ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
 ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
 ELISION_CHECK_OFFSET(filter.epoch, kOffsetEpoch);
+ELISION_CHECK_OFFSET(filter.entry, 1408 + 64);
+static_assert(machine::Filter::kIndexMask == 16383 && sizeof(machine::FilterEntry) == 16 &&
+              machine::FilterEntry::kNoStore == 1 && machine::FilterEntry::kInFlight == 2);
 ELISION_CHECK_OFFSET(misprediction_cost, 176);
 ELISION_CHECK_OFFSET(branches, 280000);
 ELISION_CHECK_OFFSET(branches.history, 280000);

@@ -233,8 +233,6 @@ using namespace elision::vm;
   if (hook.kind != static_cast<std::uint8_t>(elision::machine::AccessKind::kLoad) ||
       (core->hook_address & (elision::kLineBytes - 1)) + hook.size > elision::kLineBytes)
     return false;
-  constexpr std::uint64_t kLate = elision::machine::FilterEntry::kInFlight;
-  if ((core->filter.restrictions(line) & ~elision::machine::FilterEntry::kNoStore) != kLate) return false;
   elision::machine::FilterEntry& entry = core->filter.at(line);
   const std::uint64_t now = core->clock().value;
   const std::int64_t wait = entry.cycles_to_arrival(now);
@@ -243,7 +241,7 @@ using namespace elision::vm;
   if (wait > 0) {
     note_miss(*core, hook, elision::Cycles(now + static_cast<std::uint64_t>(wait)));
   } else {
-    entry.tag ^= kLate;  // open to all loads from now on
+    entry.tag ^= elision::machine::FilterEntry::kInFlight;  // open to all loads from now on
   }
   core->resume = hook.done;
   return true;

@@ -13,6 +13,7 @@
 #define DIRECTION  13
 #define X87_USED   14
 #define FLAGS      56
+#define HOOK_ADDRESS 64
 #define RESUME     96
 #define GPR        192
 #define FS_BASE    336
@@ -22,6 +23,13 @@
 #define PROGRESS   16
 #define BRANCH     168
 #define MISPREDICTION 176
+
+// The filter (machine/filter.h).
+#define EPOCH      1408
+#define FILTER     (EPOCH + 64)
+#define INDEX_BITS (16383 * 16)
+#define NO_STORE   1
+#define IN_FLIGHT  2
 
 // The branch predictor (machine/branch_predictor.h).
 #define BRANCHES   280000
@@ -197,26 +205,38 @@ reload_core:
         jmp resume_core
 
 // Most slow accesses are loads from a line on its way: for those, a function that preserves all registers but
-// RAX. Its stack is the host's.
+// RAX. Its stack is the host's. The filter is looked at first, since who misses it altogether need not call.
         .globl elision_stub_slow_access
 elision_stub_slow_access:
         note_crossing elision_profile_arrived
+        movq %rax, %gs:GPR+0
+        movq %rdi, %gs:GPR+56
+        movq %gs:HOOK_ADDRESS, %rdi
+        movl %edi, %eax
+        shrl $2, %eax
+        andl $INDEX_BITS, %eax
+        andq $-64, %rdi
+        xorq %gs:FILTER(%rax), %rdi
+        xorq %gs:EPOCH, %rdi
+        orl $NO_STORE, %edi
+        cmpq $(NO_STORE | IN_FLIGHT), %rdi
+        jne 1f
         cmpb $0, %gs:DIRECTION
         jne 1f
-        movq %rax, %gs:GPR+0
         movq %rsp, %gs:GPR+32
-        movq %rdi, %gs:GPR+56
         movq HOST_RSP, %rsp
         movq %gs:0, %rdi
         call elision_late_load
         movq %gs:GPR+32, %rsp
-        movq %gs:GPR+56, %rdi
         testb %al, %al
-        movq %gs:GPR+0, %rax
         jz 1f
+        movq %gs:GPR+56, %rdi
+        movq %gs:GPR+0, %rax
         note_crossing elision_profile_left
         jmp *%gs:RESUME
-1:      light_call elision_slow_access
+1:      movq %gs:GPR+56, %rdi
+        movq %gs:GPR+0, %rax
+        light_call elision_slow_access
 
         .globl elision_stub_budget
 elision_stub_budget:
