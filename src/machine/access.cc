@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered access: what it must wait for before it may happen, the hits in L1 and L2, and the end that all
-// accesses share.
+// An access: whether others could notice it, what it must wait for before it may happen, the hits in L1 and L2,
+// and the end that all accesses share.
 //
 // Time: `clock` is the CPU's clock, on which the translator has charged the work of every instruction as if
 // it hit L1. `data_ready` is when a loaded value can be used, the full latency counted from the later of
@@ -43,6 +43,25 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   }
   open_to_filter(request, one, slot);
   return true;
+}
+
+/// L2 has the line with the permission, or L1 has it and this is the first use since it was prefetched; it is not
+/// hot; and prefetches that follow stay within the core. Not in a transaction, whose sets others look at, nor
+/// beside one of the sibling, which might lose a line.
+bool Model::Impl::goes_unnoticed(Request& request) {
+  if (request.kind == AccessKind::kAtomic) return false;
+  Cpu& one = cpu[request.cpu.value];
+  Core& home = *one.home;
+  for (unsigned i = 0; i < home.threads; ++i)
+    if (home.thread[i]->transaction.active) return false;
+  if (request.l1_slot == kNoSlot) request.l2_slot = home.l2.find(request.line);
+  const bool in_l1 = request.l1_slot != kNoSlot;
+  if (!in_l1 && request.l2_slot == kNoSlot) return false;
+  const WayState& state = in_l1 ? home.l1.state(request.l1_slot) : home.l2.state(request.l2_slot);
+  const bool load = request.kind == AccessKind::kLoad;
+  if (!(state.flags & one.mine(load ? kReadable : kWritable)) || request.now.value < state.hot_until)
+    return false;
+  return !load || !prefetches_leave_core(request, one);
 }
 
 /// The line, in L1 slot `slot`, may be used from now on without asking, as far as `request` has come: it has
@@ -91,7 +110,8 @@ Reply Model::Impl::access(Request request) {
       request.now = Cycles(issue);
     }
   }
-  const std::uint32_t l2_slot = home.l2.find(request.line);
+  const std::uint32_t l2_slot =
+      request.l2_slot != Request::kNotSought ? request.l2_slot : home.l2.find(request.line);
   if (l1_slot == kNoSlot && l2_slot != kNoSlot && (home.l2.state(l2_slot).flags & needed))
     return hit_l2(request, one, l2_slot);
   return coherent_access(request, one, l1_slot, l2_slot);
@@ -144,7 +164,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
-  const WayState moved{ready, old.flags, old.hot_until};
+  const WayState moved{ready, old.flags, old.hot_until, old.stored_until};
   home.l1.put(slot, request.line, moved.with_flags(old.flags & (kPermissions | kDirty)));
   const Reply reply = complete(request, one, slot, kNoSlot, ready);
   if (request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
@@ -194,11 +214,11 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   }
   if (busy_until > now) {
     // Others see the store when it drains: until then they wait for the line.
-    if (entry == kNoSlot) entry = directory.find(request.line);
-    Directory::Entry& line = directory.entry(entry);
-    if (busy_until > line.busy_until) line.busy_until = busy_until;
-    line.shared_flight = 0;
-    line.flight = one.id;
+    if (entry != kNoSlot) {
+      note_store(directory.entry(entry), one, busy_until);
+    } else {
+      one.home->l1.state(slot).stored_until = busy_until;
+    }
   }
   if (request.kind == AccessKind::kStore) open_to_filter(request, one, slot);
   return reply;

@@ -40,12 +40,17 @@ struct WayState {
   std::uint64_t arrival : 48;  // when the data is here; the way is filled when the request is made
   std::uint64_t flags : 16;
   std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
+  /// When the owner's last store is visible, for one that the directory was not told of: who asks the directory
+  /// for the line asks the owner.
+  std::uint64_t stored_until;
 
   /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
   /// would stall the host.
-  WayState with_flags(std::uint64_t others) const { return {arrival, others & 0xffff, hot_until}; }
+  WayState with_flags(std::uint64_t others) const {
+    return {arrival, others & 0xffff, hot_until, stored_until};
+  }
 };
-static_assert(sizeof(WayState) == 16);
+static_assert(sizeof(WayState) == 24);
 
 class PrivateCache {
  public:
@@ -116,7 +121,6 @@ class PrivateCache {
   struct Way {
     std::uint64_t key;  // 0: empty, so that untouched memory is an empty cache
     WayState state;
-    std::uint64_t unused;
   };
   static_assert(sizeof(Way) == 32);
 

@@ -26,7 +26,7 @@ class CacheTest : public ::testing::Test {
 
   std::uint32_t insert(std::uint64_t line) {
     const std::uint32_t slot = cache_.choose_victim(cache_.set_of(LineAddr(line)));
-    cache_.put(slot, LineAddr(line), WayState{0, 0, 0});
+    cache_.put(slot, LineAddr(line), WayState{});
     return slot;
   }
 

@@ -20,6 +20,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
     Directory::Entry& line = directory.entry(entry);
+    hear_of_stores(one, entry, request.line);
     if (line.busy_until > request.now.value) {
       if (must_wait(request, one, entry, earliest)) return wait_until(earliest, true);
     } else {
@@ -68,7 +69,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const std::uint16_t permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
-    const WayState granted{here, state.flags, hot};
+    const WayState granted{here, state.flags, hot, 0};
     state = granted.with_flags((state.flags & ~kPrefetched) | permission | more);
   };
   grant(home.l1.state(slot), movement.dirty ? kDirty : 0);
@@ -111,6 +112,30 @@ constexpr std::uint64_t kContendedCycles = 10'000;
   line.busy_until = arrival;
 }
 
+/// A store of `one` to the line becomes visible at `when`: until then others wait.
+void Model::Impl::note_store(Directory::Entry& line, const Cpu& one, std::uint64_t when) {
+  if (when > line.busy_until) line.busy_until = when;
+  line.shared_flight = 0;
+  line.flight = one.id;
+}
+
+/// A CPU does not tell the directory when it stores to a line that its core has: before `one` asks for the line,
+/// the directory asks the owner.
+[[gnu::always_inline]] inline void Model::Impl::hear_of_stores(const Cpu& one, std::uint32_t entry,
+                                                               LineAddr address) {
+  Directory::Entry& line = directory.entry(entry);
+  if (line.owner == kNobody || line.owner == one.id) return;
+  const Cpu& owner = cpu[line.owner];
+  const PrivateCache* const caches[] = {&owner.home->l1, &owner.home->l2};
+  for (const PrivateCache* cache : caches) {
+    const std::uint32_t slot = cache->find(address);
+    if (slot == kNoSlot) continue;
+    if (const std::uint64_t when = cache->state(slot).stored_until; when > line.busy_until)
+      note_store(line, owner, when);
+    return;
+  }
+}
+
 /// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If
 /// it is on its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
 /// request starts no sooner than `until`. Not so for a contended line: others that have asked for it by then
@@ -138,9 +163,12 @@ bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entr
 
 std::uint64_t Model::Impl::still_busy(const Request& request) {
   const std::uint32_t entry = directory.use(request.line);
-  if (entry == kNoSlot || directory.entry(entry).busy_until <= request.now.value) return 0;
+  if (entry == kNoSlot) return 0;
+  Cpu& one = cpu[request.cpu.value];
+  hear_of_stores(one, entry, request.line);
+  if (directory.entry(entry).busy_until <= request.now.value) return 0;
   std::uint64_t until = 0;
-  return must_wait(request, cpu[request.cpu.value], entry, until) ? until : 0;
+  return must_wait(request, one, entry, until) ? until : 0;
 }
 
 /// Aborts every other transaction that this access conflicts with; requester wins.

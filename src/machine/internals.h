@@ -3,8 +3,8 @@
 //
 //   model.cc         construction, time (drain, settle)
 //   translation.cc   what an access waits for that needs a translation
-//   access.cc        the private hit, and an ordered access from stalls to reply: L1, L2, and what both end
-//   with coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
+//   access.cc        the private hit, and an access from stalls to reply: L1, L2, and what both end with
+//   coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   instruction_fetch.cc  L1I and what is behind it
 //   prefetching.cc   lines that come before they are asked for
 //   private_caches.cc  how lines enter and leave L1 and L2
@@ -80,6 +80,7 @@ struct Model::Impl {
 
   // --- access.cc ---
   bool private_hit(Request& request, Cycles& data_ready);
+  bool goes_unnoticed(Request& request);
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
   Reply access(Request request);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
@@ -103,6 +104,8 @@ struct Model::Impl {
   std::uint64_t note_movement(const Request& request, std::uint32_t entry, const Movement& movement);
   void note_flight(Cpu& cpu, std::uint32_t entry, const Movement& movement, bool to_readers,
                    std::uint64_t now, std::uint64_t arrival);
+  static void note_store(Directory::Entry& line, const Cpu& cpu, std::uint64_t when);
+  void hear_of_stores(const Cpu& cpu, std::uint32_t entry, LineAddr line);
   std::uint64_t still_busy(const Request& request);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
@@ -129,6 +132,7 @@ struct Model::Impl {
   void drop_code(Core& core, LineAddr line);
 
   // --- prefetching.cc ---
+  bool prefetches_leave_core(const Request& request, const Cpu& cpu) const;
   void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
   void fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, bool into_l1);
   void raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);

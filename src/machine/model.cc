@@ -71,6 +71,8 @@ bool Model::private_hit(Request& request, Cycles& data_ready) {
   return impl_->private_hit(request, data_ready);
 }
 
+bool Model::goes_unnoticed(Request& request) { return impl_->goes_unnoticed(request); }
+
 Reply Model::access(const Request& request) { return impl_->access(request); }
 
 Cycles Model::still_busy(const Request& request) { return Cycles(impl_->still_busy(request)); }

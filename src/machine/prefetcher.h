@@ -19,17 +19,23 @@ class StridePrefetcher {
 
   /// The load at `instruction` wants `line`: the stride that it will keep to, in lines, or 0.
   std::int64_t observe(std::uint64_t instruction, LineAddr line) {
-    Entry& entry = entries_[(instruction ^ instruction >> 6) % kEntries];
+    const std::int64_t expected = expect(instruction, line);
+    Entry& entry = entries_[index(instruction)];
     if (entry.instruction != instruction) {
-      entry = {instruction, line.value, 0, false};
+      entry = {instruction, line.value, 0};
       return 0;
     }
     const auto stride = static_cast<std::int64_t>(line.value - entry.last);
     if (stride == 0) return 0;
     entry.last = line.value;
-    entry.sure = stride == entry.stride;
     entry.stride = stride >= -kMostLines && stride <= kMostLines ? stride : 0;
-    return entry.sure ? entry.stride : 0;
+    return expected;
+  }
+  /// What observe() would say.
+  std::int64_t expect(std::uint64_t instruction, LineAddr line) const {
+    const Entry& entry = entries_[index(instruction)];
+    const auto stride = static_cast<std::int64_t>(line.value - entry.last);
+    return entry.instruction == instruction && stride == entry.stride ? stride : 0;
   }
 
  private:
@@ -38,8 +44,10 @@ class StridePrefetcher {
     std::uint64_t instruction;
     std::uint64_t last;  // line
     std::int64_t stride;
-    bool sure;
   };
+  static constexpr std::size_t index(std::uint64_t instruction) {
+    return (instruction ^ instruction >> 6) % kEntries;
+  }
   Entry entries_[kEntries] = {};
 };
 

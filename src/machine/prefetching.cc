@@ -25,6 +25,22 @@ void Model::Impl::prefetch_after(const Request& request, Cpu& one, bool missed_l
   if (description.prefetch.adjacent_line && missed_l2) fetch(line ^ 1, false);
 }
 
+/// Whether what prefetch_after() would fetch for a load that hits L1 or L2 is in neither.
+bool Model::Impl::prefetches_leave_core(const Request& request, const Cpu& one) const {
+  const std::uint64_t line = request.line.value;
+  const Core& home = *one.home;
+  const auto leaves = [&](std::uint64_t wanted) {
+    if (wanted >> Tlb::kPageShift != line >> Tlb::kPageShift) return false;
+    if (home.l1.find(LineAddr(wanted)) != kNoSlot) return false;
+    return home.l2.find(LineAddr(wanted)) == kNoSlot;
+  };
+  if (description.prefetch.stride && request.instruction != 0) {
+    const std::int64_t stride = one.strides.expect(request.instruction, request.line);
+    if (stride != 0 && leaves(line + static_cast<std::uint64_t>(stride))) return true;
+  }
+  return description.prefetch.next_line && home.l1.find(LineAddr(line - 1)) != kNoSlot && leaves(line + 1);
+}
+
 void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool into_l1) {
   Core& home = *one.home;
   if (home.l1.find(line) != kNoSlot) return;
@@ -35,7 +51,10 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool i
   }
   std::uint32_t entry = directory.find(line);
   const bool in_l3 = entry != kNoSlot;
-  if (in_l3 && !may_share_early(one, entry, now)) return;
+  if (in_l3) {
+    hear_of_stores(one, entry, line);
+    if (!may_share_early(one, entry, now)) return;
+  }
   if (!in_l3) {
     entry = directory.choose_victim(line, one.socket);
     if (!directory.empty(entry) && directory.entry(entry).marked) return;
@@ -57,7 +76,7 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool i
   note_flight(one, entry, movement, in_l3, now, arrival);
   const auto permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
-  const WayState state{arrival, permission, hot};
+  const WayState state{arrival, permission, hot, 0};
   insert_into_l2(home, line, state);
   if (into_l1) home.l1.put(slot, line, state.with_flags(permission | kPrefetched));
   ++one.counts.prefetches;
@@ -71,7 +90,7 @@ void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, st
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
       std::max<std::uint64_t>(old.arrival, one.overlap.take_buffer(now, description.l2.latency_cycles));
-  const WayState moved{arrival, old.flags, old.hot_until};
+  const WayState moved{arrival, old.flags, old.hot_until, old.stored_until};
   one.home->l1.put(slot, line, moved.with_flags((old.flags & (kPermissions | kDirty)) | kPrefetched));
   ++one.counts.prefetches;
 }

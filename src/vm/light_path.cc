@@ -208,7 +208,14 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
   machine::Request request{core.id,    line, kind, core.clock(), address_ready, light_context.fast_path,
                            instruction};
   Cycles arrival{0};
-  if (!light_context.model->private_hit(request, arrival)) return ordered_access(core, request, ready);
+  machine::Model& model = *light_context.model;
+  if (!model.private_hit(request, arrival)) {
+    if (!model.goes_unnoticed(request)) return ordered_access(core, request, ready);
+    request.first_until = kNever;
+    const machine::Reply reply = model.access(request);
+    core.advance_to(reply.clock);
+    arrival = reply.data_ready;
+  }
   if (arrival > ready) ready = arrival;
   return AccessStep::kDone;
 }
