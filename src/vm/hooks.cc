@@ -6,7 +6,7 @@
 //   lea  t, [a + size - 1]
 //   shr  a, 2 ; and a, 16383*16           index: 16 bytes an entry, by line
 //   and  t, -64 ; xor t, epoch ; xor t, filter[a].tag
-//   and  t, ~tolerated ; jne slow           tolerated: machine/filter.h
+//   and  t, ~tolerated ; jne slow           tolerated: machine/filter.h; no AND if it is nothing
 //   mov  filter[a].used, 1
 //   [reload scratch]
 //
@@ -137,7 +137,7 @@ std::uint8_t* BlockBuilder::look(const MemoryOperand& m, std::uint32_t size, std
   out_.and_imm8(tag, -64);
   out_.xor_(tag, core_field(kOffsetEpoch));
   out_.xor_(tag, core_field_indexed(index, kOffsetFilter));
-  out_.and_imm8(tag, static_cast<int>(~tolerated));
+  if (tolerated != 0) out_.and_imm8(tag, static_cast<int>(~tolerated));
   return out_.jump_if(kNotEqual);
 }
 

@@ -218,7 +218,7 @@ elision_stub_slow_access:
         andq $-64, %rdi
         xorq %gs:FILTER(%rax), %rdi
         xorq %gs:EPOCH, %rdi
-        orl $NO_STORE, %edi
+        orq $NO_STORE, %rdi
         cmpq $(NO_STORE | IN_FLIGHT), %rdi
         jne 1f
         cmpb $0, %gs:DIRECTION
