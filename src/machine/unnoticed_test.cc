@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses that concern only the core's own caches, and what others learn of them later.
+#include "machine/test_machine.h"
+
+namespace elision::machine::testing {
+namespace {
+
+constexpr AccessKind kLoad = AccessKind::kLoad, kStore = AccessKind::kStore, kAtomic = AccessKind::kAtomic;
+constexpr std::uint64_t kL1Sets = 64, kL1Ways = 8;
+
+class UnnoticedTest : public ::testing::Test {
+ protected:
+  void TearDown() override { machine().expect_sound(); }
+  TestMachine& machine() {
+    if (!machine_) machine_ = std::make_unique<TestMachine>(description_);
+    return *machine_;
+  }
+  /// What the engine asks before it puts an access in order; `line` is not a private hit.
+  bool unnoticed(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
+                 std::uint64_t instruction = 0) {
+    request_ = TestMachine::request(cpu, line, kind, now);
+    request_.instruction = instruction;
+    Cycles ready;
+    EXPECT_FALSE(machine().model().private_hit(request_, ready));
+    return machine().model().goes_unnoticed(request_);
+  }
+  /// The access that was asked about.
+  Reply access() {
+    request_.first_until = kNever;
+    return machine().model().access(request_);
+  }
+  /// CPU 0 has `line` in L2 and no longer in L1. Ends before cycle 10,000.
+  void leave_in_l2(std::uint64_t line, AccessKind kind = kLoad) {
+    machine().access(0, line, kind, 100);
+    for (std::uint64_t way = 1; way <= kL1Ways; ++way)
+      machine().load(0, line + way * kL1Sets * 8 + way, 1000 * way);
+    for (std::uint64_t way = 1; way <= kL1Ways; ++way)
+      machine().load(0, line + way * kL1Sets, 1000 * way + 500);
+  }
+
+  Description description_ = exact_description(2);
+
+ private:
+  std::unique_ptr<TestMachine> machine_;
+  Request request_{};
+};
+
+TEST_F(UnnoticedTest, AHitInL2CostsWhatItCostsInOrder) {
+  leave_in_l2(7, kStore);
+  machine().rest(0);
+  ASSERT_TRUE(unnoticed(0, 7, kLoad, 20'000));
+  const Reply reply = access();
+  EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
+  EXPECT_EQ(reply.data_ready.value, 20'012u);
+  EXPECT_EQ(machine().counts(0).l2_misses, 1 + 2 * kL1Ways);
+}
+
+TEST_F(UnnoticedTest, AMissOfL2AndAnAtomicAreNoticed) {
+  leave_in_l2(7, kStore);
+  EXPECT_FALSE(unnoticed(0, 9999, kLoad, 20'000));
+  EXPECT_FALSE(unnoticed(0, 7, kAtomic, 20'000));
+}
+
+TEST_F(UnnoticedTest, AStoreNeedsThePermission) {
+  leave_in_l2(7);
+  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000)) << "nobody else has it";
+  machine().load(1, 7, 15'000);
+  EXPECT_FALSE(unnoticed(0, 7, kStore, 40'000));
+  EXPECT_TRUE(unnoticed(0, 7, kLoad, 40'000));
+}
+
+TEST_F(UnnoticedTest, AHotLineIsNoticedUntilItCools) {
+  leave_in_l2(7, kStore);
+  machine().load(1, 7, 15'000);  // moved: hot for 10,000 cycles
+  EXPECT_FALSE(unnoticed(0, 7, kLoad, 24'999));
+  EXPECT_TRUE(unnoticed(0, 7, kLoad, 25'000));
+}
+
+TEST_F(UnnoticedTest, ATransactionIsNoticed) {
+  leave_in_l2(7);
+  machine().model().begin(CpuId(0), Cycles(19'000), false);
+  EXPECT_FALSE(unnoticed(0, 7, kLoad, 20'000)) << "the line joins a set that others look at";
+  machine().model().abort(CpuId(0), Cycles(20'000), AbortCause::kExplicit);
+  EXPECT_TRUE(unnoticed(0, 7, kLoad, 21'000));
+}
+
+TEST_F(UnnoticedTest, ATransactionOfTheSiblingIsInTheWay) {
+  description_ = exact_description(1, 2);
+  leave_in_l2(7);
+  machine().model().begin(CpuId(1), Cycles(19'000), false);
+  EXPECT_FALSE(unnoticed(0, 7, kLoad, 20'000)) << "it might lose a line";
+  machine().model().abort(CpuId(1), Cycles(20'000), AbortCause::kExplicit);
+  EXPECT_TRUE(unnoticed(0, 7, kLoad, 21'000));
+}
+
+TEST_F(UnnoticedTest, StallsOfTheCpuItselfNeedNoOrder) {
+  leave_in_l2(7);
+  machine().rest(0);
+  for (std::uint64_t line = 5000; line < 5010; ++line) machine().access(0, line, kLoad, 20'000);
+  ASSERT_TRUE(unnoticed(0, 7, kLoad, 20'000)) << "all fill buffers are busy";
+  const Reply reply = access();
+  EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
+  EXPECT_EQ(reply.clock.value, 20'200u);
+  EXPECT_EQ(reply.data_ready.value, 20'212u);
+}
+
+TEST_F(UnnoticedTest, OthersWaitForAStoreThatTheDirectoryWasNotToldOf) {
+  leave_in_l2(7);
+  machine().rest(0);
+  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000));
+  access();
+  ASSERT_EQ(machine().model().drain_time(CpuId(0), Cycles(20'000)).value, 20'012u);
+  const Reply early = machine().once(1, 7, kLoad, 20'005);
+  EXPECT_EQ(early.verdict, Reply::Verdict::kWait);
+  EXPECT_EQ(early.clock.value, 20'012u);
+  EXPECT_EQ(machine().once(1, 7, kLoad, 20'012).verdict, Reply::Verdict::kDone);
+}
+
+TEST_F(UnnoticedTest, AStoreIsHeardOfWhenItsLineHasGoneToL2Again) {
+  leave_in_l2(7);
+  machine().store(0, 9000, 19'990);  // from memory: what follows drains behind it, at 20,190
+  machine().access(0, 7, kStore, 20'000);
+  for (std::uint64_t way = 1; way <= kL1Ways + 1; ++way) machine().access(0, 7 + way * kL1Sets, kLoad, 20'001);
+  ASSERT_EQ(machine().model().drain_time(CpuId(0), Cycles(20'000)).value, 20'190u);
+  ASSERT_FALSE(machine().private_hit(0, 7, kLoad, 20'100)) << "L1 should have lost it";
+  EXPECT_EQ(machine().once(1, 7, kLoad, 20'100).clock.value, 20'190u);
+}
+
+TEST_F(UnnoticedTest, APrefetchThatLeavesTheCoreIsNoticed) {
+  description_.prefetch.next_line = true;
+  machine().load(0, 700, 100);
+  machine().load(0, 701, 1000);  // brings 702, too
+  ASSERT_TRUE(unnoticed(0, 702, kStore, 5000)) << "stores bring nothing";
+  EXPECT_FALSE(unnoticed(0, 702, kLoad, 5000)) << "703 is nowhere near";
+  leave_in_l2(703);
+  EXPECT_TRUE(unnoticed(0, 702, kLoad, 20'000)) << "703 is in L2";
+}
+
+TEST_F(UnnoticedTest, AStrideThatStaysWithinTheCoreIsNot) {
+  description_.prefetch.stride = true;
+  for (const std::uint64_t line : {808, 804}) {
+    machine().load(0, line, 10 * line);
+    leave_in_l2(line);
+  }
+  const auto by_instruction = [&](std::uint64_t line, std::uint64_t now) {
+    Request request = TestMachine::request(0, line, kLoad, now);
+    request.instruction = 0x400;
+    machine().rest(0);
+    machine().model().access(request);
+  };
+  by_instruction(796, 30'000);
+  by_instruction(800, 31'000);
+  EXPECT_TRUE(unnoticed(0, 804, kLoad, 32'000, 0x400)) << "808 is in L2";
+  by_instruction(804, 32'000);
+  EXPECT_FALSE(unnoticed(0, 808, kLoad, 33'000, 0x400)) << "812 is nowhere near";
+}
+
+}  // namespace
+}  // namespace elision::machine::testing
