@@ -41,7 +41,7 @@ struct WayState {
   std::uint64_t flags : 16;
   std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
   /// When the owner's last store is visible, for one that the directory was not told of: who asks the directory
-  /// for the line asks the owner.
+  /// for the line asks the owner. (Forgotten if the line leaves L2 before that, which takes a stream of misses.)
   std::uint64_t stored_until;
 
   /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
