@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An access: whether others could notice it, what it must wait for before it may happen, the hits in L1 and L2,
-// and the end that all accesses share.
+// An access: whether others could notice it, what it must wait for before it may happen, the hits in L1 and
+// L2, and the end that all accesses share.
 //
 // Time: `clock` is the CPU's clock, on which the translator has charged the work of every instruction as if
 // it hit L1. `data_ready` is when a loaded value can be used, the full latency counted from the later of
@@ -45,11 +45,12 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   return true;
 }
 
-/// L2 has the line with the permission, or L1 has it and this is the first use since it was prefetched; it is not
-/// hot; and prefetches that follow stay within the core. Not in a transaction, whose sets others look at, nor
-/// beside one of the sibling, which might lose a line.
+/// L2 has the line with the permission, or L1 has it and this is the first use since it was prefetched; it is
+/// not hot; and prefetches that follow stay within the core. Not in a transaction, whose sets others look at,
+/// nor beside one of the sibling, which might lose a line.
 bool Model::Impl::goes_unnoticed(Request& request) {
   if (request.kind == AccessKind::kAtomic) return false;
+  if (request.l1_slot == Request::kNotSought) __builtin_trap();  // nobody asked private_hit()
   Cpu& one = cpu[request.cpu.value];
   Core& home = *one.home;
   for (unsigned i = 0; i < home.threads; ++i)
@@ -164,7 +165,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
-  const WayState moved{ready, old.flags, old.hot_until, old.stored_until};
+  const WayState moved{ready, old.flags, old.hot_until, old.stored_until, old.stored_for};
   home.l1.put(slot, request.line, moved.with_flags(old.flags & (kPermissions | kDirty)));
   const Reply reply = complete(request, one, slot, kNoSlot, ready);
   if (request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
@@ -217,7 +218,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
     if (entry != kNoSlot) {
       note_store(directory.entry(entry), one, busy_until);
     } else {
-      one.home->l1.state(slot).stored_until = busy_until;
+      one.home->l1.state(slot).note_store(now, busy_until);
     }
   }
   if (request.kind == AccessKind::kStore) open_to_filter(request, one, slot);

@@ -40,7 +40,7 @@ struct BranchPredictor {
   std::uint32_t history;  // of unbiased branches, the last one in bit 0; a 1 is taken
   std::uint32_t path;     // of targets
   std::uint64_t mispredictions;
-  std::uint8_t bias[kBranches];  // how often in a row it went the same way, and which
+  std::uint8_t bias[kBranches];     // how often in a row it went the same way, and which
   std::uint8_t pattern[kPatterns];  // two-bit counters; kWrong is kept with them
   std::uint32_t target[2 * kTargets];
   // What becomes of a bias and of a counter, by what they were, doubled, and whether the branch is taken.
@@ -54,8 +54,10 @@ struct BranchPredictor {
       for (unsigned taken = 0; taken < 2; ++taken)
         next_bias[2 * before + taken] = bias_after(before, taken != 0);
     for (unsigned counter = 0; counter < 4; ++counter) {
-      const auto down = static_cast<std::uint8_t>((counter > 0 ? counter - 1 : 0) | (counter >= 2 ? kWrong : 0));
-      const auto up = static_cast<std::uint8_t>((counter < 3 ? counter + 1 : 3) | (counter >= 2 ? 0 : kWrong));
+      const auto down =
+          static_cast<std::uint8_t>((counter > 0 ? counter - 1 : 0) | (counter >= 2 ? kWrong : 0));
+      const auto up =
+          static_cast<std::uint8_t>((counter < 3 ? counter + 1 : 3) | (counter >= 2 ? 0 : kWrong));
       for (unsigned before = counter; before <= (counter | kWrong); before += kWrong) {
         next_counter[2 * before] = down;
         next_counter[2 * before + 1] = up;

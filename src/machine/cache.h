@@ -32,7 +32,7 @@ inline constexpr std::uint16_t kDirty = 1 << 8;
 inline constexpr std::uint16_t kOpened = 1
                                          << 9;  // had a filter entry since it came: others need no look there
 
-inline constexpr std::uint16_t kPrefetched = 1 << 10;  // and not used since: the first use is ordered
+inline constexpr std::uint16_t kPrefetched = 1 << 10;  // and not used since: the first use asks the model
 
 /// Packed, because the states of a large L2 compete with the guest for the host's caches; 48 bits of cycles
 /// are 34 hours at 2.3 GHz.
@@ -40,14 +40,25 @@ struct WayState {
   std::uint64_t arrival : 48;  // when the data is here; the way is filled when the request is made
   std::uint64_t flags : 16;
   std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
-  /// When the owner's last store is visible, for one that the directory was not told of: who asks the directory
-  /// for the line asks the owner. (Forgotten if the line leaves L2 before that, which takes a stream of misses.)
-  std::uint64_t stored_until;
+  /// When the owner's last store becomes visible, and how long before that it executed, for one that the
+  /// directory was not told of: who asks the directory for the line asks the owner. (Forgotten if the line
+  /// leaves L2 before that, which takes a stream of misses.)
+  std::uint64_t stored_until : 48;
+  std::uint64_t stored_for : 16;
 
   /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
   /// would stall the host.
+  void note_store(std::uint64_t executed, std::uint64_t visible) {
+    constexpr std::uint64_t kMost = 0xffff;
+    stored_until = visible;
+    stored_for = visible - executed < kMost ? visible - executed : kMost;
+  }
+  void take_store_of(const WayState& other) {
+    stored_until = other.stored_until;
+    stored_for = other.stored_for;
+  }
   WayState with_flags(std::uint64_t others) const {
-    return {arrival, others & 0xffff, hot_until, stored_until};
+    return {arrival, others & 0xffff, hot_until, stored_until, stored_for};
   }
 };
 static_assert(sizeof(WayState) == 24);
@@ -70,12 +81,9 @@ class PrivateCache {
   }
 
   std::uint32_t sets() const { return set_mask_ + 1; }
-  std::uint32_t ways() const { return table_.ways(); }
   /// A slot is set << kWayBits | way: with fewer ways, some numbers stay empty.
   std::uint32_t slots() const { return sets() << kWayBits; }
   std::uint32_t set_of(LineAddr line) const { return static_cast<std::uint32_t>(line.value) & set_mask_; }
-
-  std::uint32_t slot(std::uint32_t set, std::uint32_t way) const { return set << kWayBits | way; }
 
   /// The slot that holds `line`, or kNoSlot.
   std::uint32_t find(LineAddr line) const {

@@ -14,8 +14,7 @@
 
 namespace elision::machine {
 
-/// For up to `most_ways` ways, known when this is compiled so that a set is found without a multiplication
-/// and searched without a loop.
+/// For up to `most_ways` ways, known when this is compiled so that a set is found without a multiplication.
 template <std::uint32_t most_ways>
 class CacheSets {
  public:

@@ -20,7 +20,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
     Directory::Entry& line = directory.entry(entry);
-    hear_of_stores(one, entry, request.line);
+    hear_of_stores(one, entry, request.line, request.now.value);
     if (line.busy_until > request.now.value) {
       if (must_wait(request, one, entry, earliest)) return wait_until(earliest, true);
     } else {
@@ -69,7 +69,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const std::uint16_t permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
-    const WayState granted{here, state.flags, hot, 0};
+    const WayState granted{here, state.flags, hot, 0, 0};
     state = granted.with_flags((state.flags & ~kPrefetched) | permission | more);
   };
   grant(home.l1.state(slot), movement.dirty ? kDirty : 0);
@@ -119,10 +119,10 @@ void Model::Impl::note_store(Directory::Entry& line, const Cpu& one, std::uint64
   line.flight = one.id;
 }
 
-/// A CPU does not tell the directory when it stores to a line that its core has: before `one` asks for the line,
-/// the directory asks the owner.
+/// A CPU does not tell the directory when it stores to a line that its core has: before `one` asks for the
+/// line, the directory asks the owner. A store that the owner, who may run ahead, made after `now` is none.
 [[gnu::always_inline]] inline void Model::Impl::hear_of_stores(const Cpu& one, std::uint32_t entry,
-                                                               LineAddr address) {
+                                                               LineAddr address, std::uint64_t now) {
   Directory::Entry& line = directory.entry(entry);
   if (line.owner == kNobody || line.owner == one.id) return;
   const Cpu& owner = cpu[line.owner];
@@ -130,8 +130,9 @@ void Model::Impl::note_store(Directory::Entry& line, const Cpu& one, std::uint64
   for (const PrivateCache* cache : caches) {
     const std::uint32_t slot = cache->find(address);
     if (slot == kNoSlot) continue;
-    if (const std::uint64_t when = cache->state(slot).stored_until; when > line.busy_until)
-      note_store(line, owner, when);
+    const WayState& state = cache->state(slot);
+    const std::uint64_t visible = state.stored_until, executed = visible - state.stored_for;
+    if (visible > line.busy_until && executed <= now) note_store(line, owner, visible);
     return;
   }
 }
@@ -165,7 +166,7 @@ std::uint64_t Model::Impl::still_busy(const Request& request) {
   const std::uint32_t entry = directory.use(request.line);
   if (entry == kNoSlot) return 0;
   Cpu& one = cpu[request.cpu.value];
-  hear_of_stores(one, entry, request.line);
+  hear_of_stores(one, entry, request.line, request.now.value);
   if (directory.entry(entry).busy_until <= request.now.value) return 0;
   std::uint64_t until = 0;
   return must_wait(request, one, entry, until) ? until : 0;

@@ -45,13 +45,6 @@ inline void forget(Filter& filter, PrivateCache& l1, LineAddr line, std::uint32_
   if (FilterEntry* entry = find(filter, l1, line, slot)) drop(*entry, l1);
 }
 
-/// The same, wherever the line is in L1.
-inline void forget(Filter& filter, PrivateCache& l1, LineAddr line) {
-  FilterEntry& entry = filter.at(line);
-  constexpr std::uint64_t kLineBits = ((std::uint64_t{1} << 48) - 1) & Filter::kNotOpen;
-  if (entry.tag != FilterEntry::kEmpty && (entry.tag & kLineBits) == start_of(line).value) drop(entry, l1);
-}
-
 inline void forget_all(Filter& filter, PrivateCache& l1) {
   for (FilterEntry& entry : filter.entry) {
     if (entry.tag != FilterEntry::kEmpty) drop(entry, l1);

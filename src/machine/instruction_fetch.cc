@@ -35,7 +35,7 @@ Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
   const bool in_l3 = entry != kNoSlot;
   std::uint64_t earliest = now;
   if (in_l3) {
-    hear_of_stores(one, entry, line);
+    hear_of_stores(one, entry, line, now);
     if (directory.entry(entry).busy_until > now && must_wait(request, one, entry, earliest))
       return wait_until(earliest);
     if (directory.entry(entry).marked) resolve_conflicts(request, entry);
@@ -59,11 +59,11 @@ Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
   if (l2_slot != kNoSlot) {
     home.l2.state(l2_slot).flags |= permissions;
   } else {
-    insert_into_l2(home, line, WayState{ready, permissions & 0xffff, hot, 0});
+    insert_into_l2(home, line, WayState{ready, permissions & 0xffff, hot, 0, 0});
   }
   const std::uint64_t clock = fetched(one, line, now, ready);
   if (line.value % (1u << Tlb::kPageShift) != (1u << Tlb::kPageShift) - 1)
-    fetch_early(one, LineAddr(line.value + 1), now, false);
+    fetch_early(one, LineAddr(line.value + 1), now, now, false);
   Reply reply = done(clock, clock);
   reply.performed = request.now;
   return reply;
@@ -75,7 +75,7 @@ std::uint64_t Model::Impl::fetched(Cpu& one, LineAddr line, std::uint64_t now, s
   ++one.counts.l1i_misses;
   const std::uint32_t slot = home.l1i.choose_victim(home.l1i.set_of(line));
   if (!home.l1i.empty(slot)) forget_code(home, home.l1i.line(slot));
-  home.l1i.put(slot, line, WayState{ready, 0, 0, 0});
+  home.l1i.put(slot, line, WayState{ready, 0, 0, 0, 0});
   one.filter->open_code(line);
   return stand_still(one, now, ready);
 }

@@ -2,7 +2,7 @@
 // What the model is made of; for its own .cc files and nobody else.
 //
 //   model.cc         construction, time (drain, settle)
-//   translation.cc   what an access waits for that needs a translation
+//   translation.cc   what an access waits for that needs a translation; huge pages
 //   access.cc        the private hit, and an access from stalls to reply: L1, L2, and what both end with
 //   coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   instruction_fetch.cc  L1I and what is behind it
@@ -105,7 +105,7 @@ struct Model::Impl {
   void note_flight(Cpu& cpu, std::uint32_t entry, const Movement& movement, bool to_readers,
                    std::uint64_t now, std::uint64_t arrival);
   static void note_store(Directory::Entry& line, const Cpu& cpu, std::uint64_t when);
-  void hear_of_stores(const Cpu& cpu, std::uint32_t entry, LineAddr line);
+  void hear_of_stores(const Cpu& cpu, std::uint32_t entry, LineAddr line, std::uint64_t now);
   std::uint64_t still_busy(const Request& request);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
@@ -134,7 +134,7 @@ struct Model::Impl {
   // --- prefetching.cc ---
   bool prefetches_leave_core(const Request& request, const Cpu& cpu) const;
   void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
-  void fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, bool into_l1);
+  void fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1);
   void raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
   bool may_share_early(const Cpu& cpu, std::uint32_t entry, std::uint64_t now);
   std::uint32_t room_in_l1_without_loss(Cpu& cpu, LineAddr line);
@@ -158,7 +158,7 @@ struct Model::Impl {
   Reply aborted_for_room(const Request& request, Cpu& cpu);
   void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
   void end_transaction(Cpu& cpu, bool aborted);
-  void drop_aborted_line(Core& core, std::uint32_t slot);
+  void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
   bool join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write);
   bool aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const;
   void leave_sets(Cpu& cpu, TransactionMarks& marks);

@@ -5,7 +5,8 @@
 //
 // Contract with the caller:
 //  1. Before access(), begin(), commit() or abort() at time `now`, every other CPU whose clock is
-//     behind `now` has run up to it, unless private_hit() or goes_unnoticed() said that order does not matter.
+//     behind `now` has run up to it, unless private_hit() or goes_unnoticed() said that order does not
+//     matter.
 //  2. A reply of kWait means "nothing happened; call again, in order, at reply.clock": the line's
 //     data has not yet arrived where it is going, or the CPU itself must stop first (reorder window, fill
 //     buffers or store buffer full; an atomic behind loads and stores). The caller may be told to wait again.
@@ -54,9 +55,10 @@ struct Request {
   Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
   bool open = true;      // to the filter, if the line may be
   std::uint64_t instruction = 0;  // the address of the load, for the prefetcher that looks at it; 0: none
-  /// Nobody else does anything before this time, so that the CPU's own stalls need not be answered by kWait.
+  /// The CPU's own stalls up to this time need not be answered by kWait: nobody else does anything before.
   Cycles first_until{0};
-  /// Where L1 and L2 have the line, as private_hit() and goes_unnoticed() found, for access() right after them.
+  /// Where L1 and L2 have the line, as private_hit() and goes_unnoticed() found, for access() right after
+  /// them.
   std::uint32_t l1_slot = kNotSought;
   std::uint32_t l2_slot = kNotSought;
   static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;
@@ -123,11 +125,11 @@ class Model {
   /// the fast path does not ask the model.)
   bool private_hit(Request& request, Cycles& data_ready);
 
-  /// True if access() with this request, for which private_hit() was false just now, concerns only the caches of
-  /// the CPU's own core: it may be made at once then, with kNever for `first_until`.
+  /// True if access() with this request, for which private_hit() was false just now, concerns only the caches
+  /// of the CPU's own core: it may be made at once then, with kNever for `first_until`.
   bool goes_unnoticed(Request& request);
 
-  /// Performs one ordered access. See the contract above.
+  /// Performs one access, in order unless it goes unnoticed. See the contract above.
   Reply access(const Request& request);
 
   /// For a CPU that was told to wait for a busy line and asks again: until when it has to go on waiting, or 0

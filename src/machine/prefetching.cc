@@ -9,12 +9,15 @@
 
 namespace elision::machine {
 
-/// After a load of `request.line` that missed L1, or was the first to use a prefetched line.
+/// After a load of `request.line` that missed L1, or was the first to use a prefetched line. The lines of a
+/// page that is being translated come no sooner than that.
 void Model::Impl::prefetch_after(const Request& request, Cpu& one, bool missed_l2) {
-  const std::uint64_t line = request.line.value;
+  const std::uint64_t line = request.line.value, now = request.now.value;
+  const std::uint64_t start =
+      line >> Tlb::kPageShift == one.walked_page ? std::max(now, one.walk_ready) : now;
   const auto fetch = [&](std::uint64_t wanted, bool into_l1) {
     if (wanted >> Tlb::kPageShift == line >> Tlb::kPageShift)
-      fetch_early(one, LineAddr(wanted), request.now.value, into_l1);
+      fetch_early(one, LineAddr(wanted), now, start, into_l1);
   };
   if (description.prefetch.next_line && one.home->l1.find(LineAddr(line - 1)) != kNoSlot)
     fetch(line + 1, true);
@@ -30,6 +33,8 @@ bool Model::Impl::prefetches_leave_core(const Request& request, const Cpu& one) 
   const std::uint64_t line = request.line.value;
   const Core& home = *one.home;
   const auto leaves = [&](std::uint64_t wanted) {
+    // The line that is asked for may push this one out of its set.
+    if (home.l1.set_of(LineAddr(wanted)) == home.l1.set_of(request.line)) return true;
     if (wanted >> Tlb::kPageShift != line >> Tlb::kPageShift) return false;
     if (home.l1.find(LineAddr(wanted)) != kNoSlot) return false;
     return home.l2.find(LineAddr(wanted)) == kNoSlot;
@@ -41,18 +46,20 @@ bool Model::Impl::prefetches_leave_core(const Request& request, const Cpu& one) 
   return description.prefetch.next_line && home.l1.find(LineAddr(line - 1)) != kNoSlot && leaves(line + 1);
 }
 
-void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool into_l1) {
+/// `line` is asked for at `now`, and fetched from `start` on.
+void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1) {
   Core& home = *one.home;
   if (home.l1.find(line) != kNoSlot) return;
   const std::uint32_t l2_slot = home.l2.find(line);
   if (l2_slot != kNoSlot) {
-    if (into_l1 && (home.l2.state(l2_slot).flags & one.mine(kReadable))) raise_early(one, line, l2_slot, now);
+    if (into_l1 && (home.l2.state(l2_slot).flags & one.mine(kReadable)))
+      raise_early(one, line, l2_slot, start);
     return;
   }
   std::uint32_t entry = directory.find(line);
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
-    hear_of_stores(one, entry, line);
+    hear_of_stores(one, entry, line, now);
     if (!may_share_early(one, entry, now)) return;
   }
   if (!in_l3) {
@@ -71,12 +78,12 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, bool i
 
   const Movement movement = share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
   const std::uint64_t arrival =
-      into_l1 ? one.overlap.take_buffer(now, movement.latency_cycles) : now + movement.latency_cycles;
+      into_l1 ? one.overlap.take_buffer(start, movement.latency_cycles) : start + movement.latency_cycles;
   const std::uint64_t hot = note_movement(request, entry, movement);
   note_flight(one, entry, movement, in_l3, now, arrival);
   const auto permission =
       static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
-  const WayState state{arrival, permission, hot, 0};
+  const WayState state{arrival, permission, hot, 0, 0};
   insert_into_l2(home, line, state);
   if (into_l1) home.l1.put(slot, line, state.with_flags(permission | kPrefetched));
   ++one.counts.prefetches;
@@ -90,7 +97,7 @@ void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, st
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
       std::max<std::uint64_t>(old.arrival, one.overlap.take_buffer(now, description.l2.latency_cycles));
-  const WayState moved{arrival, old.flags, old.hot_until, old.stored_until};
+  const WayState moved{arrival, old.flags, old.hot_until, old.stored_until, old.stored_for};
   one.home->l1.put(slot, line, moved.with_flags((old.flags & (kPermissions | kDirty)) | kPrefetched));
   ++one.counts.prefetches;
 }

@@ -2,10 +2,10 @@
 // Translation of addresses by one core: a first level for data (4 KB and 2 MB pages apart) and one for code,
 // a second level for all.
 //
-// A line is translated on its way into L1: an access that hits L1 asks for nothing, so that what the fast path
-// (filter.h) swallows does not matter. A real core asks for every access, and pays a few cycles where L1 has a
-// line whose page has left the first level. Replacement is first in, first out. A program has huge pages where
-// it asks for them (MADV_HUGEPAGE). Freestanding.
+// A line is translated on its way into L1: an access that hits L1 asks for nothing, so that what the fast
+// path (filter.h) swallows does not matter. A real core asks for every access, and pays a few cycles where L1
+// has a line whose page has left the first level. Replacement is first in, first out. A program has huge
+// pages where it asks for them (MADV_HUGEPAGE). Freestanding.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,8 @@ Description small_tlb() {
 class TlbTest : public ::testing::Test {
  protected:
   void TearDown() override { m.expect_sound(); }
-  /// What translation adds to a load from memory of a line of `page` that nobody has used; the CPU is at rest.
+  /// What translation adds to a load from memory of a line of `page` that nobody has used; the CPU is at
+  /// rest.
   std::uint64_t delay(std::uint64_t page) {
     now_ += 10'000;
     return m.load(0, line(page, ++used_[page]), now_).data_ready.value - now_ - kMemoryCycles;

@@ -94,7 +94,7 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
       WayState& state = l1.state(slot);
       state.flags =
           static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
-      if (aborted && written) drop_aborted_line(*one.home, slot);
+      if (aborted && written) drop_aborted_line(one, slot);
     }
     directory.release_if_empty(marks);
   }
@@ -112,15 +112,21 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
 
 /// The L1 copy has contents that never were. Those from before the transaction are in L2 (join_sets wrote
 /// them back), where the line stays with its permissions or not, as the machine has it.
-void Model::Impl::drop_aborted_line(Core& at, std::uint32_t slot) {
+void Model::Impl::drop_aborted_line(Cpu& one, std::uint32_t slot) {
+  Core& at = *one.home;
   const LineAddr line = at.l1.line(slot);
   forget_in_filters(at, line, slot);
   const std::uint32_t l2_slot = at.l2.find(line);
   if (description.transactions.aborted_lines == AbortedLines::kLost) {
-    if (l2_slot != kNoSlot) at.l2.remove(l2_slot);
+    if (l2_slot != kNoSlot) {
+      // A store from before the transaction may still be on its way.
+      note_store(directory.entry(directory.find(line)), one, at.l2.state(l2_slot).stored_until);
+      at.l2.remove(l2_slot);
+    }
   } else if (l2_slot == kNoSlot) {
     WayState state = at.l1.state(slot);
     state.flags &= kPermissions;
+    state.take_store_of(WayState{});
     insert_into_l2(at, line, state);
   }
   at.l1.remove(slot);
@@ -135,10 +141,12 @@ bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::ui
   if (state.flags & wanted) return false;
 
   if (write && (state.flags & kDirty)) {
-    // The contents from before the transaction must survive its abort.
+    // The contents from before the transaction must survive its abort, and so must the time of the last
+    // store.
     const std::uint32_t l2_slot = home.l2.find(line);
     if (l2_slot != kNoSlot) {
       home.l2.state(l2_slot).flags |= kDirty;
+      home.l2.state(l2_slot).take_store_of(state);
     } else {
       WayState copy = state;
       copy.flags &= kPermissions | kDirty;

@@ -4,8 +4,8 @@
 
 namespace elision::machine {
 
-/// When the address of an access that L1 does not settle is translated; 0 if that takes no time. It delays the
-/// access like an address that is not yet known, so that other work goes on meanwhile.
+/// When the address of an access that L1 does not settle is translated; 0 if that takes no time. It delays
+/// the access like an address that is not yet known, so that other work goes on meanwhile.
 [[gnu::always_inline]] inline Cycles Model::Impl::translate(const Request& request, Cpu& one) {
   const std::uint32_t cycles = one.home->tlb.translate(request.line, huge_pages);
   const std::uint64_t page = request.line.value >> Tlb::kPageShift;

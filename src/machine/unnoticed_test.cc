@@ -120,10 +120,37 @@ TEST_F(UnnoticedTest, AStoreIsHeardOfWhenItsLineHasGoneToL2Again) {
   leave_in_l2(7);
   machine().store(0, 9000, 19'990);  // from memory: what follows drains behind it, at 20,190
   machine().access(0, 7, kStore, 20'000);
-  for (std::uint64_t way = 1; way <= kL1Ways + 1; ++way) machine().access(0, 7 + way * kL1Sets, kLoad, 20'001);
+  for (std::uint64_t way = 1; way <= kL1Ways + 1; ++way)
+    machine().access(0, 7 + way * kL1Sets, kLoad, 20'001);
   ASSERT_EQ(machine().model().drain_time(CpuId(0), Cycles(20'000)).value, 20'190u);
   ASSERT_FALSE(machine().private_hit(0, 7, kLoad, 20'100)) << "L1 should have lost it";
   EXPECT_EQ(machine().once(1, 7, kLoad, 20'100).clock.value, 20'190u);
+}
+
+TEST_F(UnnoticedTest, AStoreOfTheFutureKeepsNobodyWaiting) {
+  leave_in_l2(7);
+  machine().rest(0);
+  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000));
+  access();  // CPU 0 runs ahead
+  EXPECT_EQ(machine().once(1, 7, kLoad, 19'999).verdict, Reply::Verdict::kDone);
+}
+
+TEST_F(UnnoticedTest, AnAbortLeavesTheStoreFromBeforeTheTransactionOnItsWay) {
+  for (const AbortedLines lines : {AbortedLines::kKept, AbortedLines::kLost}) {
+    description_.transactions.aborted_lines = lines;
+    TestMachine m(description_);
+    m.access(0, 7, kStore, 100);
+    m.access(0, 9000, kStore, 19'900);  // from memory: what follows drains behind it, at 20,100
+    m.access(0, 7, kStore, 19'950);
+    m.model().begin(CpuId(0), Cycles(19'960), false);
+    m.access(0, 9001, kStore, 19'980);  // and this one never
+    m.access(0, 7, kStore, 19'985);
+    m.model().abort(CpuId(0), Cycles(20'000), AbortCause::kExplicit);
+    const Reply reply = m.once(1, 7, kLoad, 20'050);
+    EXPECT_EQ(reply.verdict, Reply::Verdict::kWait);
+    EXPECT_EQ(reply.clock.value, 20'100u);
+    m.expect_sound();
+  }
 }
 
 TEST_F(UnnoticedTest, APrefetchThatLeavesTheCoreIsNoticed) {

@@ -78,6 +78,10 @@ class BlockBuilder {
     bool flags_live;       // RCX is in Core::scratch[0] then
     std::uint64_t resume;  // in front of the jump to where it goes
   };
+  struct BudgetExit {
+    std::uint8_t* patch;
+    const Hook* hook;
+  };
   struct LinkStub {
     std::uint8_t* patch;
     std::uint64_t target;
@@ -90,6 +94,7 @@ class BlockBuilder {
   // translator.cc
   void prologue();
   void charge(std::uint32_t ticks, std::size_t instructions);
+  void leave_if_out_of_budget(std::uint64_t pc);
   void instruction(std::size_t n);
   void out_of_line();
   void link(std::uint8_t* patch, std::uint64_t target);
@@ -168,8 +173,7 @@ class BlockBuilder {
   std::vector<UnsureBranch> unsure_branches_;
   std::vector<std::uint8_t*> fetch_patches_;
   const Hook* fetch_hook_ = nullptr;
-  const Hook* prologue_hook_ = nullptr;
-  std::uint8_t* prologue_patch_ = nullptr;
+  std::vector<BudgetExit> budget_exits_;
   bool x87_started_ = false;
 };
 

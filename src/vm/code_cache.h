@@ -24,7 +24,9 @@ inline constexpr std::uint64_t kMetaRegion = 0x78000000;
 inline constexpr std::uint64_t kMetaBytes = 0x06000000;    // 96 MB of hooks and exits
 inline constexpr std::uint64_t kBranchTable = 0x7e000000;  // 1 MB
 inline constexpr std::uint64_t kStubTable = 0x7e200000;    // pointers to stubs.S; host registers
-inline constexpr std::uint64_t kHostStack = kStubTable + 0x100;  // the engine's stack pointer: HOST_RSP in stubs.S
+inline constexpr std::uint64_t kHostStack =
+    kStubTable + 0x100;  // the engine's stack pointer: HOST_RSP in stubs.S
+static_assert(kHostStack == 0x7e200100);
 inline constexpr std::uint64_t kPermanentExits = kStubTable + 0x200;
 inline constexpr std::uint64_t kEngineRegionEnd = 0x80000000;
 

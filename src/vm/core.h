@@ -129,6 +129,7 @@ struct alignas(64) Core {
     return deadline_ticks - static_cast<std::uint64_t>(progress >> kBudgetShift);
   }
   Cycles clock() const { return Cycles(clock_ticks() >> kTickShift); }
+  bool budget_exhausted() const { return progress < 0; }
   /// Moves the clock and the deadline at once; the budget follows.
   void set_time(std::uint64_t clock_ticks, std::uint64_t deadline) {
     std::int64_t budget = static_cast<std::int64_t>(deadline - clock_ticks);

@@ -211,6 +211,8 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
   machine::Model& model = *light_context.model;
   if (!model.private_hit(request, arrival)) {
     if (!model.goes_unnoticed(request)) return ordered_access(core, request, ready);
+    core.account_for_sibling();
+    if (core.clock() > request.now) request.now = core.clock();
     request.first_until = kNever;
     const machine::Reply reply = model.access(request);
     core.advance_to(reply.clock);
@@ -266,9 +268,12 @@ Core* elision_slow_access(Core* core) {
   return core;
 }
 
-Core* elision_budget_exhausted(Core* core) {
+namespace {
+
+/// Others are due, or the timer: what runs when this core goes on, at `resume`.
+Core* out_of_budget(Core* core, std::uint64_t resume) {
   Ordering& ordering = *light_context.ordering;
-  core->resume = core->hook->done;
+  core->resume = resume;
   core->state.rip = core->hook->pc;
   core->account_for_sibling();
   const std::uint64_t now = core->clock_ticks();
@@ -280,6 +285,10 @@ Core* elision_budget_exhausted(Core* core) {
   ordering.start(*core);
   return core;
 }
+
+}  // namespace
+
+Core* elision_budget_exhausted(Core* core) { return out_of_budget(core, core->hook->done); }
 
 Core* elision_fetch(Core* core) {
   const Hook& hook = *core->hook;
@@ -315,6 +324,7 @@ Core* elision_fetch(Core* core) {
 /// many bytes as are private. Core::chunk becomes the elements of the step, scratch[0] what is left after it.
 Core* elision_string_step(Core* core) {
   const Hook& hook = *core->hook;
+  if (core->budget_exhausted()) return out_of_budget(core, hook.retry);
   const bool moves = hook.kind != 0;
   const std::uint64_t element = hook.size;
   const std::uint64_t count = core->state.gpr[kRcx];

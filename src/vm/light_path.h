@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory accesses that the inlined filter does not settle: private hits that only refill it, and
-// ordered events.
+// Memory accesses that the inlined filter does not settle: private hits that only refill it, accesses that
+// others cannot notice, and ordered events.
 //
 // Compiled with -mgeneral-regs-only and freestanding: the functions run with the guest's vector
 // registers and TLS live. Accesses made on the guest's behalf by the engine or the kernel go through

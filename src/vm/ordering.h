@@ -2,8 +2,8 @@
 // Which core runs next: what other cores can see happens in the order of virtual time.
 //
 // The running core is not in the heap. An ordered event may take place only if no core in the heap
-// is behind the running one (is_first); private hits may run ahead up to the deadline. Ties go to
-// the lower CPU, so that the order is a function of the clocks alone.
+// is behind the running one (is_first); what concerns a core alone may run ahead up to the deadline. Ties go
+// to the lower CPU, so that the order is a function of the clocks alone.
 //
 // Light path.
 #pragma once

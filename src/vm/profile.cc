@@ -61,7 +61,7 @@ class Crossing {
     if (found.upgrades != 0) return Work::kUpgrade;
     if (found.l2_misses != 0) return Work::kL3;
     if (found.l1_misses != 0) return Work::kL2;
-    return found.accesses != 0 ? Work::kOrderedHit : Work::kPrivateHit;
+    return found.accesses != 0 ? Work::kModelHit : Work::kPrivateHit;
   }
   bool changed_cpu() const { return light_context.yields != before_.yields; }
   void leave_after(Work work) const {

@@ -28,7 +28,7 @@ enum class Work : std::uint8_t {
   kTranslated,  // translated code, its look-ups in the filter included
   kLateLine,    // slow accesses, by what they found: a line on its way that only had to be noted,
   kPrivateHit,  // a hit that nobody can notice,
-  kOrderedHit,  // a line in L1 that is hot, or an atomic's, or new to the transaction,
+  kModelHit,    // a line in L1 that is hot or was prefetched, an atomic's, or new to the transaction,
   kUpgrade,     // a line without the permission to write,
   kL2,          // a line in L2, in L3, in memory, in another core's cache;
   kL3,

@@ -23,7 +23,7 @@ constexpr Kind kKinds[] = {
     {"translated code (by instruction)", WorkGroup::kTranslated},
     {"access: line on its way, noted", WorkGroup::kAccess},
     {"access: private hit", WorkGroup::kAccess},
-    {"access: ordered, in L1", WorkGroup::kAccess},
+    {"access: L1, and the model was asked", WorkGroup::kAccess},
     {"access: upgrade", WorkGroup::kAccess},
     {"access: L2", WorkGroup::kAccess},
     {"access: L3", WorkGroup::kAccess},

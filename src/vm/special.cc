@@ -304,6 +304,8 @@ void BlockBuilder::string(std::size_t n) {
 }
 
 void BlockBuilder::string_by_steps(std::size_t n) {
+  // REP LODS, REPE CMPS and REPE SCAS on Haswell to Skylake (Agner Fog, Instruction tables, 2022).
+  constexpr std::uint32_t kCyclesPerElement = 2;
   const Instruction& i = code_block_.instructions[n];
   const std::uint8_t opcode = i.bytes[i.length - 1] & 0xfe;
   // JRCXZ is short and leaves the flags alone: it jumps onto a jump to the end.
@@ -311,6 +313,11 @@ void BlockBuilder::string_by_steps(std::size_t n) {
   out_.byte(0xe3), out_.byte(2);  // jrcxz +2
   out_.byte(0xeb), out_.byte(5);  // jmp +5
   std::uint8_t* done = out_.jump();
+  const bool live = flags_live(n);
+  if (live) save_flags();
+  charge(kCyclesPerElement * kTicksPerCycle, 0);
+  leave_if_out_of_budget(i.pc);
+  if (live) restore_flags();
   hooks(n);
   range(i);
   for (unsigned k = 0; k < i.length; ++k)

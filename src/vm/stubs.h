@@ -28,9 +28,9 @@ extern const char elision_copy_line_end[];
 extern const char elision_copy_line_failed[];
 
 // The light path (light_path.cc): each returns the core to resume, or null to leave to the run loop.
-/// The access of Core::hook, which the filter keeps out as far as it reads a line that is on its way, if it is
-/// a load of that line alone; false, and nothing has happened, if it is not. Preserves all registers but RAX and
-/// the flags.
+/// The access of Core::hook, which the filter keeps out as far as it reads a line that is on its way, if it
+/// is a load of that line alone; false, and nothing has happened, if it is not. Preserves all registers but
+/// RAX and the flags.
 [[gnu::no_caller_saved_registers]] bool elision_late_load(elision::vm::Core* core);
 elision::vm::Core* elision_slow_access(elision::vm::Core* core);
 elision::vm::Core* elision_budget_exhausted(elision::vm::Core* core);

@@ -64,12 +64,17 @@ void BlockBuilder::prologue() {
   if (live) save_flags();
   check_fetched();
   charge(block_cost_ticks(code_block_.instructions, machine_), code_block_.instructions.size());
-  prologue_patch_ = out_.jump_if(kSign);
+  leave_if_out_of_budget(block_.pc);
+  if (live) restore_flags();
+}
+
+/// Behind charge(): lets others run if they are due, and goes on here. `pc` is where the guest stands.
+void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
+  std::uint8_t* const patch = out_.jump_if(kSign);
   Hook hook{};
   hook.retry = hook.done = out_.address();
-  hook.pc = block_.pc;
-  prologue_hook_ = cache_.allocate_meta(hook);
-  if (live) restore_flags();
+  hook.pc = pc;
+  budget_exits_.push_back({patch, cache_.allocate_meta(hook)});
 }
 
 /// The lines that hold the block are in L1I, or are fetched first.
@@ -156,10 +161,12 @@ void BlockBuilder::out_of_line() {
   out_.store_imm64(core_field(kOffsetHook),
                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_hook_)));
   out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kFetch))));
-  out_.land(prologue_patch_);
-  out_.store_imm64(core_field(kOffsetHook),
-                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(prologue_hook_)));
-  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBudget))));
+  for (const BudgetExit& budget : budget_exits_) {
+    out_.land(budget.patch);
+    out_.store_imm64(core_field(kOffsetHook),
+                     static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(budget.hook)));
+    out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBudget))));
+  }
   for (const LinkStub& stub : links_) {
     out_.land(stub.patch);
     Exit exit{};

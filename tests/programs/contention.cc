@@ -4,7 +4,10 @@
 //   contention MODE THREADS SECTIONS     SECTIONS a thread
 //
 //   lock      one mutex; a section increments a counter and four words of a shared array
-//   private   the same, with a mutex and an array for each thread
+//   large     the same, and between sections each thread stores to memory of its own that fills L2, here and
+//   there
+//             and in one go
+//   private   as lock, with a mutex and an array for each thread
 //   rtm       raw transactions (no lock) increment four words of a shared array; tried up to 20 times
 //   aahtm     an always-abort transaction does what the section will do, then the section runs under a spin
 //   lock
@@ -41,6 +44,8 @@ struct alignas(128) Shared {
 };
 
 Shared shared[kMostThreads];
+constexpr unsigned kOwnBytes = 128 << 10, kFilledBytes = 24 << 10;
+alignas(128) char own_memory[kMostThreads][kOwnBytes];
 alignas(128) volatile unsigned spin_lock;
 pthread_barrier_t start;
 const char* mode;
@@ -59,6 +64,14 @@ unsigned long clock_cycles() {
 /// Work between sections, of a length that varies a little.
 void idle(unsigned draw) {
   for (unsigned i = 0; i < 20 + draw % 64; ++i) asm volatile("");
+}
+
+void fill_own_memory(char* own, unsigned draw) {
+  for (unsigned i = 0; i < 16; ++i)
+    draw = draw * 1664525u + 1013904223u, own[draw >> 8 & (kOwnBytes - 1)] += 1;
+  void* to = own + (draw >> 8 & (kOwnBytes / 2 - 1));
+  unsigned long bytes = kFilledBytes;
+  asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(0) : "memory");
 }
 
 void increments(Shared& in, const unsigned* places) {
@@ -97,7 +110,7 @@ void speculate_and_lock(Shared& in, const unsigned* places) {
 void* worker(void* argument) {
   const auto index = reinterpret_cast<unsigned long>(argument);
   Result& result = results[index];
-  const bool own = std::strcmp(mode, "private") == 0;
+  const bool own = std::strcmp(mode, "private") == 0, large = std::strcmp(mode, "large") == 0;
   Shared& mine = shared[own ? index : 0];
   unsigned state = static_cast<unsigned>(index) * 2654435761u + 12345u;
   pthread_barrier_wait(&start);
@@ -115,6 +128,7 @@ void* worker(void* argument) {
     }
     result.increments += done;
     idle(state >> 10);
+    if (large) fill_own_memory(own_memory[index], state);
   }
   result.ended = clock_cycles();
   return nullptr;

@@ -24,7 +24,7 @@ EVENTS = {"l1_misses": "l1_misses", "l2_misses": "l2_misses", "l3_misses": "l3_m
 # access rows: an event that every one has, and those that none has
 FOUND = {
     "access: private hit": (None, ("accesses", "l1_misses", "l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
-    "access: ordered, in L1": ("accesses", ("l1_misses", "l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
+    "access: L1, and the model was asked": ("accesses", ("l1_misses", "l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
     "access: upgrade": ("upgrades", ("l3_misses", "cache_to_cache")),
     "access: L2": ("l1_misses", ("l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
     "access: L3": ("l2_misses", ("l3_misses", "cache_to_cache", "upgrades")),

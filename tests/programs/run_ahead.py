@@ -57,6 +57,8 @@ def cases(elision):
         "array-htm-10": array("htm-10"),
         "array-ticket-aahtm": array("ticket-aahtm", "--wait", "spin"),
         "private": contention("private", 8, 1000),
+        "large-pthread": contention("large", 4, 60, "--lock", "pthread"),
+        "large-htm-10": contention("large", 4, 60, "--lock", "htm-10"),
         "raw-rtm": contention("rtm", 8, 300),
         "raw-aahtm": contention("aahtm", 4, 300),
         "raw-rtm-siblings": contention("rtm", 16, 150, "--machine", "core-i7-5960x"),
