@@ -16,7 +16,8 @@ namespace elision::vm {
 
 class BlockBuilder {
  public:
-  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, std::uint64_t pc);
+  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, std::uint64_t pc,
+               std::size_t most);
 
   /// Emits everything; returns the finished block.
   const Block& build();
@@ -69,6 +70,7 @@ class BlockBuilder {
     std::uint64_t resume = 0;  // in front of a last instruction that ends the block, else behind the group
     bool flags_live;
     Scratch scratch;
+    std::uint16_t overwritten = 0;  // as it is when the group's looks are done
   };
   /// A branch that went another way than the predictor is sure of, or none: out of line.
   struct UnsureBranch {
@@ -127,6 +129,9 @@ class BlockBuilder {
   void address_to(int reg, const MemoryOperand& m);
   Scratch pick_scratch(std::size_t n, std::uint16_t addresses) const;
   void spill(const Scratch& scratch);
+  void note_writes(const Instruction& i) {
+    overwritten_ = static_cast<std::uint16_t>(overwritten_ & ~i.gpr_kill);
+  }
   void reload(const Scratch& scratch);
   void save_flags();
   void restore_flags();
@@ -147,6 +152,7 @@ class BlockBuilder {
   void emit_exit(const Exit* exit);
   void exit_if_in_transaction(std::size_t n);
   void exit_if_direction_changes(std::size_t n);
+  void note_popped_direction();
   bool aborts_transaction(const Instruction& i) const;
   void transaction_test(unsigned bit);
   void start_x87(std::size_t n);
@@ -163,7 +169,10 @@ class BlockBuilder {
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
   std::vector<Hook*> hooks_;  // two an instruction
-  bool checked_ = false;      // the instructions that are being emitted need no hooks
+  // Registers that nobody reads before they are written, and that hooks have used meanwhile: a fault shows
+  // what they held. A slow copy may use no others, since the code behind it does not know.
+  std::uint16_t overwritten_ = 0, may_overwrite_ = 0xffff;
+  bool checked_ = false;  // the instructions that are being emitted need no hooks
   std::vector<SlowCopy> slow_copies_;
   Block block_;
   Emitter out_;

@@ -9,6 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "vm/core.h"
+#include "vm/emitter.h"
+#include "vm/exit.h"
+#include "vm/stubs.h"
+
 namespace elision::vm {
 namespace {
 
@@ -86,7 +91,30 @@ void CodeCache::note_pages(std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t page = begin >> kPageShift; page <= (end - 1) >> kPageShift; ++page) pages_[page] = true;
 }
 
+void CodeCache::invalidate(std::uint64_t begin, std::uint64_t end) {
+  for (auto next = blocks_.begin(); next != blocks_.end();) {
+    const auto entry = next++;
+    Block& block = entry->second;
+    if (block.pc >= end || block.end_pc <= begin) continue;
+    // All ways into a block lead to its first instruction, which is as long as this jump at least.
+    Emitter out(cursor_);
+    Exit exit{};
+    exit.reason = ExitReason::kLink;
+    exit.pc = block.pc;
+    exit.patch = reinterpret_cast<std::uint8_t*>(block.host) + 1;
+    out.store_imm64(core_field(kOffsetExit),
+                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(allocate_meta(exit))));
+    out.jump_through(MemoryOperand{
+        .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
+    Emitter entrance(reinterpret_cast<std::uint8_t*>(block.host));
+    Emitter::patch(entrance.jump(), reinterpret_cast<std::uint64_t>(cursor_));
+    cursor_ = reinterpret_cast<std::uint8_t*>((out.address() + 15) & ~std::uint64_t{15});
+    invalid_.push_back(blocks_.extract(entry));
+  }
+}
+
 void CodeCache::flush() {
+  invalid_.clear();
   cursor_ = reinterpret_cast<std::uint8_t*>(kCodeRegion + kPermanentBytes);
   meta_ = kMetaRegion;
   blocks_.clear();

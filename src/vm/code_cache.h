@@ -36,6 +36,7 @@ struct HostRange {
   std::uint32_t guest_offset;
   std::int8_t spilled =
       -1;  // register whose guest value lies in Core::scratch[0]; RCX: that much is missing from it
+  std::uint16_t overwritten = 0;  // registers whose guest values lie in Core::overwritten
 };
 
 struct Block {
@@ -88,6 +89,9 @@ class CodeCache {
   static void remember_branch(std::uint64_t pc, std::uint64_t host);
   /// True if code was translated from any page in [begin, end).
   bool covers(std::uint64_t begin, std::uint64_t end) const;
+  /// Blocks of code in [begin, end), whole pages, are found no more, and whoever jumps to one leaves to the
+  /// engine. Cores within one go on to its end.
+  void invalidate(std::uint64_t begin, std::uint64_t end);
   void flush();
   std::uint64_t flushes() const { return flushes_; }
 
@@ -97,6 +101,7 @@ class CodeCache {
   std::uint8_t* cursor_;
   std::uint64_t meta_;
   std::unordered_map<std::uint64_t, Block> blocks_;
+  std::vector<std::unordered_map<std::uint64_t, Block>::node_type> invalid_;  // by_host_ still names them
   std::vector<const Block*> by_host_;
   std::unordered_map<std::uint64_t, bool> pages_;
   std::uint64_t flushes_ = 0;

@@ -74,6 +74,7 @@ struct alignas(64) Core {
   GuestState state;
   machine::Filter filter;
   machine::BranchPredictor branches;
+  std::uint64_t overwritten[kGprCount];  // see BlockBuilder::spill()
 
   // --- the engine's own ---
   Cycles next_interrupt{0};
@@ -190,6 +191,8 @@ inline constexpr int kOffsetEpoch = 1408;
 inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
 inline constexpr int kOffsetCode = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, code));
 inline constexpr int kOffsetBranches = kOffsetEpoch + static_cast<int>(sizeof(machine::Filter));
+
+inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Core, overwritten));
 
 #define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
 ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);

@@ -59,6 +59,8 @@ class Emitter {
   void load_byte(int reg, const MemoryOperand& m) { rm(false, {0x0f, 0xb6}, reg, m); }  // zero-extended
   void load32(int reg, const MemoryOperand& m) { rm(false, {0x8b}, reg, m); }
   void store(const MemoryOperand& m, int reg) { rm(true, {0x89}, reg, m); }
+  /// AL, CL, DL or BL.
+  void store8(const MemoryOperand& m, int reg) { rm(false, {0x88}, reg, m); }
   void store_imm8(const MemoryOperand& m, unsigned value) { rm(false, {0xc6}, 0, m, 1), byte(value); }
   void store_imm32(const MemoryOperand& m, std::uint32_t value) { rm(false, {0xc7}, 0, m, 4), word32(value); }
   /// 64-bit store of a sign-extended 32-bit value.

@@ -14,6 +14,7 @@
 #include "vm/cpuid.h"
 #include "vm/host_faults.h"
 #include "vm/kernel/hand_over.h"
+#include "vm/kernel/region_map.h"
 #include "vm/profile_report.h"
 #include "vm/stubs.h"
 
@@ -68,7 +69,8 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
       machine_(effective(options, machine)),
       machine_name_(std::move(machine_name)),
       ordering_(Cycles(options.run_ahead_cycles)),
-      guest_code_([this](std::uint64_t pc) { return kernel_->executable_end(pc); }),
+      guest_code_([this](std::uint64_t pc) { return kernel_->executable_end(pc); },
+                  [this](std::uint64_t pc) { return kernel_->is_writable(pc); }),
       translator_(cache_, guest_code_, machine_),
       random_(options.seed) {
   the_engine = this;
@@ -251,10 +253,26 @@ std::uint64_t Engine::host_address(std::uint64_t pc) {
   if (cache_.nearly_full()) flush_code();
   const ProfileScope scope(Work::kTranslation);
   const bool conservative = guest_code_.flags_live_everywhere();
-  const std::uint64_t host = translator_.translate(pc).host;
-  if (guest_code_.flags_live_everywhere() == conservative) return host;
-  flush_code();  // earlier translations assumed otherwise
-  return translator_.translate(pc).host;
+  const Block* block = &translator_.translate(pc);
+  if (guest_code_.flags_live_everywhere() != conservative) {
+    flush_code();  // earlier translations assumed otherwise
+    block = &translator_.translate(pc);
+  }
+  kernel_->guard_code(block->pc, block->end_pc);
+  return block->host;
+}
+
+/// Somebody is about to write to [begin, end). True if code had been translated from there, which is
+/// translated anew when it is next run; cores that are within it come to its end first, as real ones may.
+bool Engine::code_changes(std::uint64_t begin, std::uint64_t end) {
+  if (!kernel_->lift_guards(begin, end)) return false;
+  guest_code_.forget();
+  if (cache_.nearly_full()) {
+    flush_code();
+  } else {
+    cache_.invalidate(page_down(begin), page_up(end));
+  }
+  return true;
 }
 
 void Engine::continue_at(Core& core, std::uint64_t pc) {

@@ -107,6 +107,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void continue_at(Core& core, std::uint64_t pc);
   std::uint64_t host_address(std::uint64_t pc);
   void flush_code();
+  bool code_changes(std::uint64_t begin, std::uint64_t end);
   void resume_from_thread(Core& core);
   void claim_statistics();
   nlohmann::ordered_json thread_statistics(const EngineThread& thread) const;
@@ -131,6 +132,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void unsupported(Core& core, Exit& exit);
   void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
   void host_fault(Core& core);
+  void write_to_code(Core& core, std::uint64_t address);
   void charge(Core& core, std::uint32_t cycles) { core.advance_to(core.clock() + Cycles(cycles)); }
 
   // threads.cc

@@ -2,11 +2,13 @@
 // What the engine does when translated code leaves to it.
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "vm/engine.h"
 #include "vm/host_faults.h"
+#include "vm/kernel/region_map.h"
 #include "vm/stubs.h"
 
 namespace elision::vm {
@@ -47,6 +49,8 @@ void Engine::system_call(Core& core, Exit& exit) {
   if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
   charge(core, machine_.instructions.syscall_cycles);
   Thread& thread = *core.thread;
+  constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
+  const std::uint64_t number = core.state.gpr[kRax];
   const std::uint64_t pc = exit.pc;
   const std::uint64_t next_pc = pc + exit.length;
   core.state.rip = next_pc;
@@ -59,6 +63,12 @@ void Engine::system_call(Core& core, Exit& exit) {
   }();
   if (outcome == SyscallOutcome::kExited || outcome == SyscallOutcome::kParked) return;
   if (core.thread != &thread) return;  // yielded or migrated: the state waits in the thread
+  // The kernel may not write where code was translated from: let it, and try again.
+  const bool refused = outcome == SyscallOutcome::kReturn && thread.state.gpr[kRax] == kBadAddress;
+  if (refused && code_changes(0, ~std::uint64_t{0} - kPageBytes)) {
+    thread.state.gpr[kRax] = number;
+    thread.state.rip = pc;
+  }
   if (outcome == SyscallOutcome::kRestart) thread.state.rip = pc;
   if (of(thread).wants_signals) {
     of(thread).wants_signals = false;
@@ -204,10 +214,21 @@ void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std
   if (core.thread == &thread) restore(core);
 }
 
+/// Executes the instruction at RIP again, which may write to code at `address` now. If it lies in the page
+/// that it writes to, it is executed alone, since translating what follows guards the page again.
+void Engine::write_to_code(Core& core, std::uint64_t address) {
+  constexpr std::uint64_t kLongestInstruction = 15;
+  const std::uint64_t pc = core.state.rip;
+  if (page_down(pc) != page_down(address) && page_down(pc + kLongestInstruction - 1) != page_down(address))
+    return continue_at(core, pc);
+  if (cache_.nearly_full()) flush_code();
+  core.resume = translator_.translate(pc, 1).host;
+}
+
 /// A host signal in translated code: finds the guest's instruction and undoes what a rewritten one
 /// had borrowed.
 void Engine::host_fault(Core& core) {
-  const siginfo_t& info = host_fault_info();
+  siginfo_t info = host_fault_info();
   const std::uint64_t host = core.exit_value;
   const Block* block = cache_.find_host(host);
   if (block == nullptr) {
@@ -217,11 +238,21 @@ void Engine::host_fault(Core& core) {
   }
   const HostRange& range = block->range_of(host);
   core.state.rip = block->pc + range.guest_offset;
+  if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
+    info.si_addr = reinterpret_cast<void*>(core.state.rip);
   if (info.si_signo == SIGTRAP) ++core.state.rip;  // INT3 is a trap: RIP is behind it
+  for (unsigned mask = range.overwritten; mask != 0; mask &= mask - 1) {
+    const auto reg = static_cast<unsigned>(__builtin_ctz(mask));
+    core.state.gpr[reg] = core.overwritten[reg];
+  }
   if (range.spilled == kRcx) {
     core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
   } else if (range.spilled >= 0) {
     core.state.gpr[range.spilled] = core.scratch[0];
+  }
+  if (info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR) {
+    const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
+    if (code_changes(address, address + 1)) return write_to_code(core, address);
   }
   if (core.in_transaction)
     return abort_transaction(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);

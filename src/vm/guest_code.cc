@@ -24,9 +24,9 @@ bool leaves_function(const Instruction& i) {
 
 }  // namespace
 
-DecodedBlock GuestCode::block(std::uint64_t pc) {
+DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
   DecodedBlock out;
-  while (out.instructions.size() < kMaxInstructions) {
+  while (out.instructions.size() < most) {
     const auto bytes = bytes_at(pc);
     if (bytes.empty()) {
       out.unreadable = out.instructions.empty();
@@ -64,8 +64,9 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
   Peek result{0, 0};
   std::uint32_t open = kArithmeticFlags;  // neither read nor written so far
   std::uint64_t at = pc;
-  bool decided = false;
+  bool decided = false, may_change = false;
   for (std::size_t n = 0; n < kPeekInstructions && open != 0 && !decided; ++n) {
+    may_change = may_change || writable_(at);
     const auto bytes = bytes_at(at);
     const Instruction i = bytes.empty() ? Instruction{} : decode(at, bytes);
     result.read |= i.flags_read & open;
@@ -78,7 +79,7 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
       decided = true;
     }
   }
-  result.live = result.read | open;
+  result.live = may_change ? kArithmeticFlags : result.read | open;
   return peeked_[pc] = result;
 }
 
@@ -103,8 +104,7 @@ void GuestCode::analyse_liveness(DecodedBlock& block) {
     gpr = static_cast<std::uint16_t>((gpr & ~i.gpr_kill) | i.gpr_read | (1u << kRsp));
     flags = (flags & ~i.flags_kill) | i.flags_read;
     // What leaves to the engine shows it every register.
-    if (i.ends_block() || (i.kind != InstructionClass::kPlain && i.kind != InstructionClass::kString))
-      gpr = kAllGprs;
+    if (i.ends_block() || i.kind != InstructionClass::kPlain) gpr = kAllGprs;
     block.live_gpr[n] = gpr;
     block.live_flags[n] = flags;
   }

@@ -23,12 +23,15 @@ class GuestCode {
  public:
   static constexpr std::size_t kMaxInstructions = 64;
 
-  /// `executable_end(pc)`: the end of the mapping around pc if the guest may execute there, else 0.
-  explicit GuestCode(std::function<std::uint64_t(std::uint64_t)> executable_end)
-      : executable_end_(std::move(executable_end)) {}
+  /// `executable_end(pc)`: the end of the mapping around pc if the guest may execute there, else 0;
+  /// `writable(pc)`: the guest may write there, so that no flag is taken for dead because of what is there
+  /// now.
+  GuestCode(std::function<std::uint64_t(std::uint64_t)> executable_end,
+            std::function<bool(std::uint64_t)> writable)
+      : executable_end_(std::move(executable_end)), writable_(std::move(writable)) {}
 
-  /// Decodes from `pc` to the first branch, or kMaxInstructions.
-  DecodedBlock block(std::uint64_t pc);
+  /// Decodes from `pc` to the first branch, or `most` instructions.
+  DecodedBlock block(std::uint64_t pc, std::size_t most = kMaxInstructions);
 
   /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls,
   /// returns and indirect jumps, as compilers treat them, unless assume_flags_live().
@@ -58,6 +61,7 @@ class GuestCode {
   void analyse_liveness(DecodedBlock& block);
 
   std::function<std::uint64_t(std::uint64_t)> executable_end_;
+  std::function<bool(std::uint64_t)> writable_;
   std::unordered_map<std::uint64_t, Peek> peeked_;
   bool flags_live_everywhere_ = false;
   std::uint64_t mapped_begin_ = 0;  // executable without a gap

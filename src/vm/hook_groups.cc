@@ -174,10 +174,12 @@ void BlockBuilder::group(std::size_t n, const HookGroup& g) {
   }
   reload(slow.scratch);
   if (slow.flags_live) restore_flags();
+  slow.overwritten = overwritten_;
   checked_ = true;
   for (std::size_t at = n; at < g.end; ++at) {
     slow.resume = out_.address();
     instruction(at);
+    note_writes(code_block_.instructions[at]);
   }
   checked_ = false;
   if (!code_block_.instructions[g.end - 1].ends_block()) slow.resume = out_.address();
@@ -185,6 +187,7 @@ void BlockBuilder::group(std::size_t n, const HookGroup& g) {
 }
 
 void BlockBuilder::slow_copy(const SlowCopy& slow) {
+  overwritten_ = may_overwrite_ = slow.overwritten;
   for (std::uint8_t* miss : slow.misses) out_.land(miss);
   reload(slow.scratch);
   if (slow.flags_live) restore_flags();
@@ -196,6 +199,8 @@ void BlockBuilder::slow_copy(const SlowCopy& slow) {
     } else {
       instruction(at);
     }
+    note_writes(i);
+    may_overwrite_ = static_cast<std::uint16_t>(may_overwrite_ & ~i.gpr_kill);
   }
   Emitter::patch(out_.jump(), slow.resume);
 }

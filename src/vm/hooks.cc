@@ -48,7 +48,7 @@ BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t ad
   const std::uint16_t live = code_block_.live_gpr[n];
   for (int pass = 0; pass < 2 && found < 2; ++pass) {
     for (int reg = 0; reg < static_cast<int>(kGprCount) && found < 2; ++reg) {
-      const bool is_live = live >> reg & 1;
+      const bool is_live = live >> reg & 1 || !(may_overwrite_ >> reg & 1);
       if (reg == kRsp || addresses >> reg & 1 || is_live != (pass == 1)) continue;
       scratch.reg[found] = reg;
       scratch.spilled[found++] = is_live;
@@ -57,9 +57,18 @@ BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t ad
   return scratch;
 }
 
+/// What is live is kept for reload(). What is not would be written before anybody reads it; but if a fault
+/// comes first, the signal handler sees it.
 void BlockBuilder::spill(const Scratch& scratch) {
-  for (int k = 0; k < 2; ++k)
-    if (scratch.spilled[k]) out_.store(core_field(kOffsetScratch + 8 * k), scratch.reg[k]);
+  for (int k = 0; k < 2; ++k) {
+    const int reg = scratch.reg[k];
+    if (scratch.spilled[k]) {
+      out_.store(core_field(kOffsetScratch + 8 * k), reg);
+    } else if (!(overwritten_ >> reg & 1)) {
+      out_.store(core_field(kOffsetOverwritten + 8 * reg), reg);
+      overwritten_ = static_cast<std::uint16_t>(overwritten_ | 1u << reg);
+    }
+  }
 }
 
 void BlockBuilder::reload(const Scratch& scratch) {

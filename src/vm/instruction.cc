@@ -292,7 +292,7 @@ void fix_stack_access(Instruction& out, const ZydisDecodedInstruction& d) {
 
 void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
   if (d.cpu_flags == nullptr) return;
-  const std::uint32_t written =
+  std::uint32_t written =
       (d.cpu_flags->modified | d.cpu_flags->set_0 | d.cpu_flags->set_1 | d.cpu_flags->undefined) &
       kArithmeticFlags;
   out.flags_read = d.cpu_flags->tested & kArithmeticFlags;
@@ -300,6 +300,9 @@ void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisD
   for (unsigned i = 0; i < d.operand_count; ++i)
     if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].reg.value == ZYDIS_REGISTER_RFLAGS)
       certain = certain && (operands[i].actions & ZYDIS_OPERAND_ACTION_CONDWRITE) == 0;
+  // DIV leaves flags undefined, and parts leave them alone; BSF and BSR write ZF.
+  if (d.mnemonic == ZYDIS_MNEMONIC_DIV || d.mnemonic == ZYDIS_MNEMONIC_IDIV) written = 0;
+  if (d.mnemonic == ZYDIS_MNEMONIC_BSF || d.mnemonic == ZYDIS_MNEMONIC_BSR) written &= ZYDIS_CPUFLAG_ZF;
   if (certain) out.flags_kill = written;
   if (d.mnemonic == ZYDIS_MNEMONIC_PUSHFQ || d.mnemonic == ZYDIS_MNEMONIC_PUSHF)
     out.flags_read = kArithmeticFlags;
@@ -336,8 +339,10 @@ void note_operands(Instruction& out, const ZydisDecodedInstruction& d, const Zyd
     if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) note_memory(out, d, operands[i]);
   }
   fix_stack_access(out, d);
-  // A 32-bit CMOV writes its register in every case, but the value depends on the old one.
-  if (d.meta.category == ZYDIS_CATEGORY_CMOV) {
+  // A 32-bit CMOV writes its register in every case, but the value depends on the old one; BSF and BSR leave
+  // theirs alone if they find nothing.
+  if (d.meta.category == ZYDIS_CATEGORY_CMOV || d.mnemonic == ZYDIS_MNEMONIC_BSF ||
+      d.mnemonic == ZYDIS_MNEMONIC_BSR) {
     out.gpr_read |= out.gpr_write;
     out.gpr_kill = 0;
   }

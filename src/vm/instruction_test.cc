@@ -170,7 +170,9 @@ class GuestCodeTest : public testing::Test {
     return code_.block(reinterpret_cast<std::uint64_t>(bytes_.data()));
   }
   std::vector<std::uint8_t> bytes_;
-  GuestCode code_{[](std::uint64_t pc) { return pc < 0x1000 ? 0 : ~std::uint64_t{0}; }};
+  bool writable_ = false;
+  GuestCode code_{[](std::uint64_t pc) { return pc < 0x1000 ? 0 : ~std::uint64_t{0}; },
+                  [this](std::uint64_t) { return writable_; }};
 };
 
 TEST_F(GuestCodeTest, FlagsAreLiveBetweenCompareAndBranchOnly) {
@@ -203,6 +205,15 @@ TEST_F(GuestCodeTest, FlagsDieAtReturnsUnlessSomeCodePassesThem) {
   EXPECT_EQ(code_.flags_live_at(pc), 0u);
   code_.assume_flags_live();
   EXPECT_EQ(code_.flags_live_at(pc), kArithmeticFlags);
+}
+
+TEST_F(GuestCodeTest, NothingIsConcludedFromCodeThatMayChange) {
+  static const std::uint8_t kBytes[] = {0x85, 0xc0, 0xc3};  // test eax, eax; ret
+  const auto pc = reinterpret_cast<std::uint64_t>(kBytes);
+  EXPECT_EQ(code_.flags_live_at(pc) & 1, 0u);
+  code_.forget();
+  writable_ = true;
+  EXPECT_EQ(code_.flags_live_at(pc) & 1, 1u);
 }
 
 TEST_F(GuestCodeTest, UnmappedCodeIsReportedNotRead) { EXPECT_TRUE(code_.block(0x10).unreadable); }

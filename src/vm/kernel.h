@@ -128,6 +128,11 @@ class Kernel {
   virtual bool event_pending() const = 0;
   /// End of the mapping that holds `address` if the guest may execute there, else 0 (a jump there faults).
   virtual std::uint64_t executable_end(std::uint64_t address) const = 0;
+  virtual bool is_writable(std::uint64_t address) const = 0;
+  /// Code was translated from [begin, end): the guest's writes there fault in the host until lift_guards().
+  virtual void guard_code(std::uint64_t begin, std::uint64_t end) = 0;
+  /// False if [begin, end) was not guarded.
+  virtual bool lift_guards(std::uint64_t begin, std::uint64_t end) = 0;
 };
 
 }  // namespace elision::vm

@@ -74,6 +74,17 @@ void BlockBuilder::exit_if_direction_changes(std::size_t n) {
   if (live) restore_flags();
 }
 
+/// POPF is about to load DF from the stack, among flags that are dead now.
+void BlockBuilder::note_popped_direction() {
+  constexpr unsigned kDirectionBit = 10;
+  out_.store(core_field(kOffsetScratch + 24), kRax);
+  out_.load32(kRax, MemoryOperand{.base = kRsp});
+  out_.shift_right32(kRax, kDirectionBit);
+  out_.and32_imm32(kRax, 1);
+  out_.store8(core_field(kOffsetDirection), kRax);
+  out_.load(kRax, core_field(kOffsetScratch + 24));
+}
+
 bool BlockBuilder::aborts_transaction(const Instruction& i) const {
   return i.aborts_transaction ||
          (i.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER && machine_.transactions.vzeroupper_aborts);
@@ -248,6 +259,7 @@ void BlockBuilder::special(std::size_t n) {
   if (i.x87) start_x87(n);
   hooks(n);
   if (i.accesses > 0) range(i);
+  if (i.mnemonic == ZYDIS_MNEMONIC_POPF || i.mnemonic == ZYDIS_MNEMONIC_POPFQ) note_popped_direction();
   if (i.kind == InstructionClass::kWriteFsBase)
     out_.store(core_field(kOffsetFsBase),
                (i.bytes[i.length - 1] & 7) | ((i.bytes[1] & 0xf1) == 0x41 ? 8 : 0));
@@ -262,6 +274,7 @@ void BlockBuilder::state_save(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   obeys_mask(i) ? start_x87_if_chosen(n) : start_x87(n);
   hooks(n);
+  if (!obeys_mask(i)) return copy(i);
   const bool live = flags_live(n);
   if (live) save_flags();
   out_.store(core_field(kOffsetScratch + 24), kRax);

@@ -269,7 +269,9 @@ void Engine::request_signal_delivery(Thread& thread) {
 
 void Engine::host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) {
   Core* core = of(thread).core;
-  if (core == nullptr || size == 0) return;
+  if (size == 0) return;
+  if (write) code_changes(address, address + size);
+  if (core == nullptr) return;
   const auto kind = write ? machine::AccessKind::kStore : machine::AccessKind::kLoad;
   const std::uint64_t last = (address + size - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {

@@ -14,13 +14,13 @@ MemoryOperand absolute(std::uint64_t address) {
 
 }  // namespace
 
-const Block& Translator::translate(std::uint64_t pc) {
-  return BlockBuilder(cache_, code_, machine_, pc).build();
+const Block& Translator::translate(std::uint64_t pc, std::size_t most) {
+  return BlockBuilder(cache_, code_, machine_, pc, most).build();
 }
 
 BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                           std::uint64_t pc)
-    : cache_(cache), code_(code), machine_(machine), code_block_(code.block(pc)), out_(cache.cursor()) {
+                           std::uint64_t pc, std::size_t most)
+    : cache_(cache), code_(code), machine_(machine), code_block_(code.block(pc, most)), out_(cache.cursor()) {
   block_.pc = pc;
   block_.host = out_.address();
   flow_.resize(code_block_.instructions.size() * 2);
@@ -48,7 +48,8 @@ const Block& BlockBuilder::build() {
       group(n, together);
       n = together.end;
     } else {
-      instruction(n++);
+      instruction(n);
+      note_writes(code[n++]);
     }
   }
   const Instruction& last = code.back();
@@ -94,7 +95,8 @@ void BlockBuilder::check_fetched() {
 
 void BlockBuilder::range(const Instruction& i, int spilled) {
   block_.ranges.push_back({static_cast<std::uint32_t>(out_.address() - block_.host),
-                           static_cast<std::uint32_t>(i.pc - block_.pc), static_cast<std::int8_t>(spilled)});
+                           static_cast<std::uint32_t>(i.pc - block_.pc), static_cast<std::int8_t>(spilled),
+                           overwritten_});
 }
 
 /// Takes from the budget and counts instructions; leaves the sign of the budget in SF.

@@ -28,8 +28,9 @@ class Translator {
   Translator(CodeCache& cache, GuestCode& code, const machine::Description& machine)
       : cache_(cache), code_(code), machine_(machine) {}
 
-  /// Translates the block at `pc`; the cache must have room (CodeCache::nearly_full).
-  const Block& translate(std::uint64_t pc);
+  /// Translates the block at `pc`, of at most so many instructions; the cache must have room
+  /// (CodeCache::nearly_full).
+  const Block& translate(std::uint64_t pc, std::size_t most = GuestCode::kMaxInstructions);
 
  private:
   CodeCache& cache_;

@@ -37,7 +37,7 @@ bool touches_code_cache(std::uint64_t begin, std::uint64_t end) {
   return begin < kCodeCacheEnd && end > kCodeCacheBegin;
 }
 
-/// A line of the host's memory map, narrowed to [at, stop) and with the guest's execute permission.
+/// A line of the host's memory map, narrowed to [at, stop) and with the guest's permissions.
 std::string describe_region(const std::string& host_line, std::uint64_t at, std::uint64_t stop,
                             std::uint64_t host_begin, const RegionProperties& properties) {
   unsigned long long begin, end, offset = 0;
@@ -45,6 +45,7 @@ std::string describe_region(const std::string& host_line, std::uint64_t at, std:
   int name_at = 0;
   std::sscanf(host_line.c_str(), "%llx-%llx %4s %llx %31s %31s %n", &begin, &end, permissions, &offset,
               device, inode, &name_at);
+  permissions[1] = properties.writable ? 'w' : '-';  // the host's may be taken away for a while: guard_code()
   permissions[2] = properties.executable ? 'x' : '-';
   std::string name =
       host_line.substr(std::min<std::size_t>(host_line.size(), static_cast<std::size_t>(name_at)));
@@ -71,6 +72,7 @@ AddressSpace::AddressSpace(EngineServices& services)
 
 void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
   services_.memory_changes();
+  lift_guards(begin, end);
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
 }
 
@@ -132,7 +134,8 @@ long AddressSpace::map(std::uint64_t address, std::uint64_t size, int protection
   if (size > kAddressLimit) return -ENOMEM;
   size = page_up(size);
   flags &= ~MAP_GROWSDOWN;  // it would grow into mappings of the engine unseen
-  const RegionProperties properties{(protection & PROT_EXEC) != 0, (flags & MAP_TYPE) != MAP_PRIVATE, use};
+  const RegionProperties properties{(protection & PROT_EXEC) != 0, (flags & MAP_TYPE) != MAP_PRIVATE, use,
+                                    (protection & PROT_WRITE) != 0};
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0) {
     if (address % kPageBytes != 0) return -EINVAL;
     if (address > kAddressLimit - size) return -ENOMEM;
@@ -188,7 +191,8 @@ long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protec
   if (!regions_.covers(address, end)) return -ENOMEM;
   forget_code(address, end);
   const long result = host_call(SYS_mprotect, address, end - address, host_protection(protection));
-  if (!is_error(result)) regions_.set_executable(address, end, (protection & PROT_EXEC) != 0);
+  if (!is_error(result))
+    regions_.set_permissions(address, end, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0);
   return result;
 }
 
@@ -258,9 +262,9 @@ std::uint64_t AddressSpace::set_break(std::uint64_t end) {
   if (new_top < old_top && unmap(new_top, old_top - new_top) != 0) return break_end_;
   if (new_top > old_top) {
     if (!regions_.is_free(old_top, new_top)) return break_end_;
-    const long result =
-        map_fixed(old_top, new_top - old_top, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0, {false, false, RegionUse::kHeap});
+    const long result = map_fixed(old_top, new_top - old_top, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0,
+                                  {false, false, RegionUse::kHeap, true});
     if (is_error(result)) return break_end_;
   }
   return break_end_ = end;
@@ -291,6 +295,27 @@ std::string AddressSpace::describe() const {
     }
   }
   return text;
+}
+
+bool AddressSpace::is_writable(std::uint64_t address) const {
+  const auto region = regions_.find(address);
+  return region && region->second.properties.writable;
+}
+
+void AddressSpace::guard_code(std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t page = page_down(begin); page < end; page += kPageBytes)
+    if (is_writable(page) && guarded_.insert(page).second)
+      host_call(SYS_mprotect, page, kPageBytes, PROT_READ);
+}
+
+bool AddressSpace::lift_guards(std::uint64_t begin, std::uint64_t end) {
+  const auto first = guarded_.lower_bound(page_down(begin));
+  auto last = first;
+  for (; last != guarded_.end() && *last < end; ++last)
+    host_call(SYS_mprotect, *last, kPageBytes, PROT_READ | PROT_WRITE);
+  const bool any = first != last;
+  guarded_.erase(first, last);
+  return any;
 }
 
 bool AddressSpace::is_shared(std::uint64_t address) const {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "vm/kernel.h"
@@ -54,6 +55,12 @@ class AddressSpace {
   /// End of the executable mapping that holds `address`, 0 if it is not executable.
   std::uint64_t executable_end(std::uint64_t address) const;
   bool is_shared(std::uint64_t address) const;
+  bool is_writable(std::uint64_t address) const;
+  /// Code was translated from [begin, end): where the guest may write there, it faults from now on, so that
+  /// the translation can go. Its own permissions stay what they are.
+  void guard_code(std::uint64_t begin, std::uint64_t end);
+  /// Writes to [begin, end) fault no more. False if none did.
+  bool lift_guards(std::uint64_t begin, std::uint64_t end);
   /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
   std::string describe() const;
 
@@ -68,6 +75,7 @@ class AddressSpace {
 
   EngineServices& services_;
   RegionMap regions_;
+  std::set<std::uint64_t> guarded_;  // pages
   std::uint64_t low_begin_;
   std::uint64_t large_begin_;
   std::uint64_t break_begin_ = 0;

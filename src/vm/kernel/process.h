@@ -67,6 +67,7 @@ struct Process {
   std::vector<std::string> environment;
   std::vector<std::uint64_t> auxiliary_vector;
 
+  int membarrier_commands = 0;           // registered for, as MEMBARRIER_CMD_ bits
   bool child_event = false;              // some child changed state since the waits were last tried
   bool has_had_children = false;         // other processes exist: their time is the host's
   KernelThread* inside_vfork = nullptr;  // this is a vfork child in its parent's memory: its thread

@@ -45,11 +45,13 @@ void RegionMap::add(std::uint64_t begin, std::uint64_t end, RegionProperties pro
   merge(begin, end);
 }
 
-void RegionMap::set_executable(std::uint64_t begin, std::uint64_t end, bool executable) {
+void RegionMap::set_permissions(std::uint64_t begin, std::uint64_t end, bool executable, bool writable) {
   split(begin);
   split(end);
-  for (auto region = regions_.lower_bound(begin); region != regions_.end() && region->first < end; ++region)
+  for (auto region = regions_.lower_bound(begin); region != regions_.end() && region->first < end; ++region) {
     region->second.properties.executable = executable;
+    region->second.properties.writable = writable;
+  }
   merge(begin, end);
 }
 

@@ -21,6 +21,7 @@ struct RegionProperties {
   bool executable = false;
   bool shared = false;  // MAP_SHARED: other processes may see it
   RegionUse use = RegionUse::kMapping;
+  bool writable = false;
   friend bool operator==(const RegionProperties&, const RegionProperties&) = default;
 };
 
@@ -36,7 +37,7 @@ class RegionMap {
   /// Records [begin, end), replacing what was there.
   void add(std::uint64_t begin, std::uint64_t end, RegionProperties properties);
   void remove(std::uint64_t begin, std::uint64_t end);
-  void set_executable(std::uint64_t begin, std::uint64_t end, bool executable);
+  void set_permissions(std::uint64_t begin, std::uint64_t end, bool executable, bool writable);
 
   /// True if every byte of [begin, end) belongs to the guest.
   bool covers(std::uint64_t begin, std::uint64_t end) const;

@@ -15,7 +15,7 @@ TEST(RegionMap, MergesEqualNeighboursOnly) {
   map.add(page(3), page(4), {true, false, RegionUse::kMapping});
   ASSERT_EQ(map.regions().size(), 2u);
   EXPECT_EQ(map.find(page(1))->second.end, page(3));
-  map.set_executable(page(3), page(4), false);
+  map.set_permissions(page(3), page(4), false, false);
   EXPECT_EQ(map.regions().size(), 1u);
 }
 
@@ -52,7 +52,7 @@ TEST(RegionMap, FindsTheLowestGapThatFits) {
 TEST(RegionMap, KnowsWhereCodeIs) {
   RegionMap map;
   map.add(page(1), page(10), {});
-  map.set_executable(page(4), page(5), true);
+  map.set_permissions(page(4), page(5), true, false);
   EXPECT_TRUE(map.any_executable(page(1), page(10)));
   EXPECT_TRUE(map.any_executable(page(4) + 100, page(4) + 101));
   EXPECT_FALSE(map.any_executable(page(1), page(4)));

@@ -53,6 +53,7 @@ constexpr Entry kHandlers[] = {
     {SYS_gettid, sys_gettid},
     {SYS_gettimeofday, sys_gettimeofday},
     {SYS_madvise, sys_madvise},
+    {SYS_membarrier, sys_membarrier},
     {SYS_mmap, sys_mmap},
     {SYS_mprotect, sys_mprotect},
     {SYS_mremap, sys_mremap},
@@ -159,18 +160,8 @@ constexpr Entry kHandlers[] = {
 };
 
 constexpr unsigned kRefused[] = {
-    SYS_clone3,
-    SYS_rseq,
-    SYS_io_uring_setup,
-    SYS_membarrier,
-    SYS_userfaultfd,
-    SYS_perf_event_open,
-    SYS_pkey_alloc,
-    SYS_bpf,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_set_thread_area,
+    SYS_clone3, SYS_rseq,   SYS_io_uring_setup,   SYS_userfaultfd,       SYS_perf_event_open, SYS_pkey_alloc,
+    SYS_bpf,    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_set_thread_area,
 };
 
 /// Calls that cannot block, act on nothing that is virtual, and whose arguments the host can take as

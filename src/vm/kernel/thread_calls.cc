@@ -2,6 +2,7 @@
 #include "vm/kernel/thread_calls.h"
 
 #include <asm/prctl.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -146,6 +147,38 @@ SyscallOutcome sys_getcpu(Call& call) {
   if (call[0] != 0 && !store_guest(call[0], cpu)) return call.finish(-EFAULT);
   if (call[1] != 0 && !store_guest(call[1], std::uint32_t{0})) return call.finish(-EFAULT);
   return call.finish(0);
+}
+
+/// Every access of the virtual CPUs is in order already: nothing to wait for. What is refused is refused by
+/// the real kernel, too (membarrier(2)); the commands for restartable sequences are missing because those
+/// are.
+SyscallOutcome sys_membarrier(Call& call) {
+  constexpr int kRegistrations = MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED |
+                                 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED |
+                                 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE;
+  const int command = call.integer(0);
+  int& registered = call.process.membarrier_commands;
+  if (call[1] != 0) return call.finish(-EINVAL);
+  switch (command) {
+    case MEMBARRIER_CMD_QUERY:
+      return call.finish(MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_GLOBAL_EXPEDITED |
+                         MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE |
+                         kRegistrations);
+    case MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED:
+    case MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED:
+    case MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE:
+      registered |= command;
+      return call.finish(0);
+    case MEMBARRIER_CMD_GLOBAL:
+    case MEMBARRIER_CMD_GLOBAL_EXPEDITED:
+      return call.finish(0);
+    case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
+      return call.finish(registered & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED ? 0 : -EPERM);
+    case MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE:
+      return call.finish(registered & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE ? 0 : -EPERM);
+    default:
+      return call.finish(-EINVAL);
+  }
 }
 
 SyscallOutcome sys_getrandom(Call& call) {

@@ -19,6 +19,7 @@ SyscallOutcome sys_sched_getaffinity(Call& call);
 SyscallOutcome sys_sched_setaffinity(Call& call);
 SyscallOutcome sys_getcpu(Call& call);
 SyscallOutcome sys_getrandom(Call& call);
+SyscallOutcome sys_membarrier(Call& call);
 
 /// The live thread numbered `tid`, or null.
 KernelThread* find_thread(Process& process, int tid);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random sequences of instructions that end: straight code, branches forward, calls, indirect jumps.
+//
+// An instruction is random bytes of which only the places of the memory operand are chosen, kept if the
+// decoder knows it and acceptable() finds that it cannot leave the sequence's own memory in ways that nobody
+// checks. R12 is a small number, R13 to R15 point to data, RSP to a stack: nobody writes them but PUSH, POP,
+// CALL and RET. R15 points so close to the end of its memory that some accesses fault.
+#pragma once
+
+#include <Zydis/Zydis.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace differential {
+
+/// Where the generated code and its data lie; the same natively and in the virtual machine, so that addresses
+/// may end up in registers.
+struct Layout {
+  std::uint64_t code;
+  std::uint64_t
+      data;  // three areas: R13 and R14 point into the middle of theirs, R15 almost to the end of the last
+  std::uint64_t stack;  // RSP points into its middle
+  static constexpr std::uint64_t kCodeBytes = 16384, kAreaBytes = 8192, kDataBytes = 3 * kAreaBytes,
+                                 kStackBytes = 8192;
+  std::uint64_t middle(unsigned area) const { return data + area * kAreaBytes + kAreaBytes / 2; }
+  std::uint64_t near_end() const { return data + kDataBytes - 256; }
+  bool code_is_low() const { return code < 0x80000000u; }
+};
+
+/// xorshift64*: the same sequences wherever this runs.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du) {
+    next(), next();
+  }
+  std::uint64_t next() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545f4914f6cdd1du;
+  }
+  unsigned below(unsigned n) { return static_cast<unsigned>(next() >> 33) % n; }
+  bool percent(unsigned chance) { return below(100) < chance; }
+
+ private:
+  std::uint64_t state_;
+};
+
+class Generator {
+ public:
+  Generator(const Layout& layout, std::uint64_t seed);
+
+  /// One sequence; it begins at layout.code and leaves by a jump to `end`.
+  const std::vector<std::uint8_t>& generate(std::uint64_t end);
+  /// The sequence as text, an instruction a line.
+  std::string listing() const;
+
+ private:
+  void random_instruction();
+  bool try_random();
+  void operand_bytes(std::vector<std::uint8_t>& bytes);
+  bool acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands);
+  void special();
+  void string_instruction();
+  void bit_test_in_memory();
+  void gather();
+  void stack_instruction();
+  void flags_instruction();
+  void straight(unsigned instructions);
+  void branch_over();
+  void loop();
+  void call();
+  void indirect();
+  void bytes(std::initializer_list<unsigned> some);
+  void word32(std::uint64_t value);
+  void jump_to(std::uint64_t target);
+  std::uint64_t here() const { return layout_.code + code_.size(); }
+
+  Layout layout_;
+  Draw draw_;
+  ZydisDecoder decoder_;
+  std::vector<std::uint8_t> code_;
+  unsigned depth_ = 0;       // of calls and loops
+  bool keep_stack_ = false;  // RSP must come back to where it is now
+};
+
+}  // namespace differential
