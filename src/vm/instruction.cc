@@ -292,17 +292,16 @@ void fix_stack_access(Instruction& out, const ZydisDecodedInstruction& d) {
 
 void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
   if (d.cpu_flags == nullptr) return;
-  std::uint32_t written =
-      (d.cpu_flags->modified | d.cpu_flags->set_0 | d.cpu_flags->set_1 | d.cpu_flags->undefined) &
-      kArithmeticFlags;
+  std::uint32_t written = (d.cpu_flags->modified | d.cpu_flags->set_0 | d.cpu_flags->set_1 |
+                           (d.cpu_flags->undefined & ZYDIS_CPUFLAG_AF)) &
+                          kArithmeticFlags;
   out.flags_read = d.cpu_flags->tested & kArithmeticFlags;
   bool certain = !shift_by_zero(d, operands);
   for (unsigned i = 0; i < d.operand_count; ++i)
     if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].reg.value == ZYDIS_REGISTER_RFLAGS)
       certain = certain && (operands[i].actions & ZYDIS_OPERAND_ACTION_CONDWRITE) == 0;
-  // DIV leaves flags undefined, and parts leave them alone; BSF and BSR write ZF.
+  // What is undefined some parts leave alone (DIV, BSF), but for AF, which nobody reads.
   if (d.mnemonic == ZYDIS_MNEMONIC_DIV || d.mnemonic == ZYDIS_MNEMONIC_IDIV) written = 0;
-  if (d.mnemonic == ZYDIS_MNEMONIC_BSF || d.mnemonic == ZYDIS_MNEMONIC_BSR) written &= ZYDIS_CPUFLAG_ZF;
   if (certain) out.flags_kill = written;
   if (d.mnemonic == ZYDIS_MNEMONIC_PUSHFQ || d.mnemonic == ZYDIS_MNEMONIC_PUSHF)
     out.flags_read = kArithmeticFlags;

@@ -11,6 +11,7 @@ both states, and the commands that repeat it; exit code 1.
 import argparse
 import difflib
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -61,7 +62,12 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=5000, help="sequences a process")
     parser.add_argument("--high", action="store_true", help="code above 2 GB")
+    parser.add_argument("--intel-only", action="store_true",
+                        help="exit 77 on other CPUs, whose undefined flags were not looked at yet")
     options = parser.parse_args()
+    if options.intel_only and "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text():
+        print("not an Intel CPU")
+        return 77
     native = [options.differential]
     virtual = [options.elision, "vm", "--", options.differential]
     signals = 0
