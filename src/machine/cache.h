@@ -46,8 +46,6 @@ struct WayState {
   std::uint64_t stored_until : 48;
   std::uint64_t stored_for : 16;
 
-  /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
-  /// would stall the host.
   void note_store(std::uint64_t executed, std::uint64_t visible) {
     constexpr std::uint64_t kMost = 0xffff;
     stored_until = visible;
@@ -57,6 +55,8 @@ struct WayState {
     stored_until = other.stored_until;
     stored_for = other.stored_for;
   }
+  /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
+  /// would stall the host.
   WayState with_flags(std::uint64_t others) const {
     return {arrival, others & 0xffff, hot_until, stored_until, stored_for};
   }

@@ -120,7 +120,9 @@ void Model::Impl::drop_aborted_line(Cpu& one, std::uint32_t slot) {
   if (description.transactions.aborted_lines == AbortedLines::kLost) {
     if (l2_slot != kNoSlot) {
       // A store from before the transaction may still be on its way.
-      note_store(directory.entry(directory.find(line)), one, at.l2.state(l2_slot).stored_until);
+      Directory::Entry& entry = directory.entry(directory.find(line));
+      const std::uint64_t visible = at.l2.state(l2_slot).stored_until;
+      if (visible > entry.busy_until) note_store(entry, one, visible);
       at.l2.remove(l2_slot);
     }
   } else if (l2_slot == kNoSlot) {

@@ -149,7 +149,6 @@ class BlockBuilder {
   void copy_far_relative(const Instruction& i);
   void full_exit(const Instruction& i, ExitReason reason, std::uint16_t detail = 0, std::uint64_t target = 0);
   Exit* new_exit(const Instruction& i, ExitReason reason, std::uint16_t detail = 0, std::uint64_t target = 0);
-  void emit_exit(const Exit* exit);
   void exit_if_in_transaction(std::size_t n);
   void exit_if_direction_changes(std::size_t n);
   void note_popped_direction();

@@ -54,7 +54,7 @@ bool CodeCache::nearly_full() const {
 Block& CodeCache::add(Block block, std::uint8_t* end) {
   block.host_end = reinterpret_cast<std::uint64_t>(end);
   cursor_ = reinterpret_cast<std::uint8_t*>((block.host_end + 15) & ~std::uint64_t{15});
-  note_pages(block.pc, block.end_pc);
+  note_pages(block);
   const std::uint64_t pc = block.pc;
   Block& stored = blocks_.insert_or_assign(pc, std::move(block)).first->second;
   by_host_.push_back(&stored);
@@ -87,30 +87,36 @@ bool CodeCache::covers(std::uint64_t begin, std::uint64_t end) const {
   return false;
 }
 
-void CodeCache::note_pages(std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t page = begin >> kPageShift; page <= (end - 1) >> kPageShift; ++page) pages_[page] = true;
+void CodeCache::note_pages(const Block& block) {
+  for (std::uint64_t page = block.pc >> kPageShift; page <= (block.end_pc - 1) >> kPageShift; ++page)
+    pages_[page].push_back(block.pc);
 }
 
-void CodeCache::invalidate(std::uint64_t begin, std::uint64_t end) {
-  for (auto next = blocks_.begin(); next != blocks_.end();) {
-    const auto entry = next++;
-    Block& block = entry->second;
-    if (block.pc >= end || block.end_pc <= begin) continue;
+void CodeCache::invalidate(std::uint64_t page) {
+  const auto found = pages_.extract(page >> kPageShift);
+  if (found.empty()) return;
+  for (const std::uint64_t pc : found.mapped()) {
+    const auto entry = blocks_.find(pc);
+    if (entry == blocks_.end()) continue;  // went with another page that it touches
     // All ways into a block lead to its first instruction, which is as long as this jump at least.
-    Emitter out(cursor_);
+    Emitter entrance(reinterpret_cast<std::uint8_t*>(entry->second.host));
+    std::uint8_t* const patch = entrance.jump();
     Exit exit{};
     exit.reason = ExitReason::kLink;
-    exit.pc = block.pc;
-    exit.patch = reinterpret_cast<std::uint8_t*>(block.host) + 1;
-    out.store_imm64(core_field(kOffsetExit),
-                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(allocate_meta(exit))));
-    out.jump_through(MemoryOperand{
-        .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
-    Emitter entrance(reinterpret_cast<std::uint8_t*>(block.host));
-    Emitter::patch(entrance.jump(), reinterpret_cast<std::uint64_t>(cursor_));
+    exit.pc = pc;
+    exit.patch = patch;
+    Emitter::patch(patch, reinterpret_cast<std::uint64_t>(cursor_));
+    Emitter out(cursor_);
+    emit_exit(out, allocate_meta(exit));
     cursor_ = reinterpret_cast<std::uint8_t*>((out.address() + 15) & ~std::uint64_t{15});
     invalid_.push_back(blocks_.extract(entry));
   }
+}
+
+void emit_exit(Emitter& out, const Exit* exit) {
+  out.store_imm64(core_field(kOffsetExit), static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(exit)));
+  out.jump_through(MemoryOperand{
+      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
 }
 
 void CodeCache::flush() {

@@ -61,6 +61,9 @@ struct BranchEntry {
 };
 inline constexpr std::size_t kBranchEntries = 65536;
 
+class Emitter;
+struct Exit;
+
 class CodeCache {
  public:
   /// Maps the regions. Exits the process with one line if the host does not grant them.
@@ -89,23 +92,27 @@ class CodeCache {
   static void remember_branch(std::uint64_t pc, std::uint64_t host);
   /// True if code was translated from any page in [begin, end).
   bool covers(std::uint64_t begin, std::uint64_t end) const;
-  /// Blocks of code in [begin, end), whole pages, are found no more, and whoever jumps to one leaves to the
-  /// engine. Cores within one go on to its end.
-  void invalidate(std::uint64_t begin, std::uint64_t end);
+  /// Blocks of code in the page at `page` are found no more, and whoever jumps to one leaves to the engine.
+  /// Cores within one go on to its end. There must be room (nearly_full).
+  void invalidate(std::uint64_t page);
   void flush();
   std::uint64_t flushes() const { return flushes_; }
 
  private:
-  void note_pages(std::uint64_t begin, std::uint64_t end);
+  void note_pages(const Block& block);
 
   std::uint8_t* cursor_;
   std::uint64_t meta_;
   std::unordered_map<std::uint64_t, Block> blocks_;
   std::vector<std::unordered_map<std::uint64_t, Block>::node_type> invalid_;  // by_host_ still names them
   std::vector<const Block*> by_host_;
-  std::unordered_map<std::uint64_t, bool> pages_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>>
+      pages_;  // by number: the blocks that touch it
   std::uint64_t flushes_ = 0;
 };
+
+/// Code that leaves to the engine by `exit`.
+void emit_exit(Emitter& out, const Exit* exit);
 
 /// The address of stub `index` (see stubs.h) as translated code jumps to it.
 inline constexpr std::uint64_t stub_slot(unsigned index) { return kStubTable + 8 * index; }

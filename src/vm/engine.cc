@@ -48,10 +48,7 @@ Core* new_core(unsigned id) {
 std::uint64_t emit_permanent_exit(Emitter& out, Exit& permanent, ExitReason reason) {
   permanent.reason = reason;
   const std::uint64_t entry = out.address();
-  out.store_imm64(core_field(kOffsetExit),
-                  static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(&permanent)));
-  out.jump_through(MemoryOperand{
-      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
+  emit_exit(out, &permanent);
   return entry;
 }
 
@@ -265,12 +262,12 @@ std::uint64_t Engine::host_address(std::uint64_t pc) {
 /// Somebody is about to write to [begin, end). True if code had been translated from there, which is
 /// translated anew when it is next run; cores that are within it come to its end first, as real ones may.
 bool Engine::code_changes(std::uint64_t begin, std::uint64_t end) {
-  if (!kernel_->lift_guards(begin, end)) return false;
+  const std::vector<std::uint64_t> pages = kernel_->lift_guards(begin, end);
+  if (pages.empty()) return false;
   guest_code_.forget();
-  if (cache_.nearly_full()) {
-    flush_code();
-  } else {
-    cache_.invalidate(page_down(begin), page_up(end));
+  for (const std::uint64_t page : pages) {
+    if (cache_.nearly_full()) flush_code();
+    cache_.invalidate(page);
   }
   return true;
 }

@@ -132,7 +132,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void unsupported(Core& core, Exit& exit);
   void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
   void host_fault(Core& core);
-  void write_to_code(Core& core, std::uint64_t address);
+  void repeat_without_guard(Core& core, std::uint64_t pc);
   void charge(Core& core, std::uint32_t cycles) { core.advance_to(core.clock() + Cycles(cycles)); }
 
   // threads.cc

@@ -65,9 +65,9 @@ void Engine::system_call(Core& core, Exit& exit) {
   if (core.thread != &thread) return;  // yielded or migrated: the state waits in the thread
   // The kernel may not write where code was translated from: let it, and try again.
   const bool refused = outcome == SyscallOutcome::kReturn && thread.state.gpr[kRax] == kBadAddress;
-  if (refused && code_changes(0, ~std::uint64_t{0} - kPageBytes)) {
-    thread.state.gpr[kRax] = number;
-    thread.state.rip = pc;
+  if (refused && code_changes(0, ~std::uint64_t{0})) {
+    core.state.gpr[kRax] = number;
+    return repeat_without_guard(core, pc);
   }
   if (outcome == SyscallOutcome::kRestart) thread.state.rip = pc;
   if (of(thread).wants_signals) {
@@ -214,15 +214,15 @@ void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std
   if (core.thread == &thread) restore(core);
 }
 
-/// Executes the instruction at RIP again, which may write to code at `address` now. If it lies in the page
-/// that it writes to, it is executed alone, since translating what follows guards the page again.
-void Engine::write_to_code(Core& core, std::uint64_t address) {
-  constexpr std::uint64_t kLongestInstruction = 15;
-  const std::uint64_t pc = core.state.rip;
-  if (page_down(pc) != page_down(address) && page_down(pc + kLongestInstruction - 1) != page_down(address))
-    return continue_at(core, pc);
-  if (cache_.nearly_full()) flush_code();
-  core.resume = translator_.translate(pc, 1).host;
+/// Executes the instruction at `pc` again, now that the guards are lifted that it came upon. One that is not
+/// translated any more, because it lies in such a page, is translated alone and without a guard: what follows
+/// it brings the guard back.
+void Engine::repeat_without_guard(Core& core, std::uint64_t pc) {
+  if (cache_.find(pc) == nullptr) {
+    if (cache_.nearly_full()) flush_code();
+    translator_.translate(pc, 1);
+  }
+  continue_at(core, pc);
 }
 
 /// A host signal in translated code: finds the guest's instruction and undoes what a rewritten one
@@ -252,7 +252,7 @@ void Engine::host_fault(Core& core) {
   }
   if (info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR) {
     const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
-    if (code_changes(address, address + 1)) return write_to_code(core, address);
+    if (code_changes(address, address + 1)) return repeat_without_guard(core, core.state.rip);
   }
   if (core.in_transaction)
     return abort_transaction(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);

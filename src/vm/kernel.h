@@ -131,8 +131,8 @@ class Kernel {
   virtual bool is_writable(std::uint64_t address) const = 0;
   /// Code was translated from [begin, end): the guest's writes there fault in the host until lift_guards().
   virtual void guard_code(std::uint64_t begin, std::uint64_t end) = 0;
-  /// False if [begin, end) was not guarded.
-  virtual bool lift_guards(std::uint64_t begin, std::uint64_t end) = 0;
+  /// Returns the pages of [begin, end) that were guarded.
+  virtual std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end) = 0;
 };
 
 }  // namespace elision::vm

@@ -38,16 +38,10 @@ Exit* BlockBuilder::new_exit(const Instruction& i, ExitReason reason, std::uint1
   return cache_.allocate_meta(exit);
 }
 
-void BlockBuilder::emit_exit(const Exit* exit) {
-  out_.store_imm64(core_field(kOffsetExit), static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(exit)));
-  out_.jump_through(MemoryOperand{
-      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
-}
-
 void BlockBuilder::full_exit(const Instruction& i, ExitReason reason, std::uint16_t detail,
                              std::uint64_t target) {
   Exit* exit = new_exit(i, reason, detail, target);
-  emit_exit(exit);
+  emit_exit(out_, exit);
   exit->next_host = i.ends_block() ? 0 : out_.address();
 }
 

@@ -175,11 +175,11 @@ void BlockBuilder::out_of_line() {
     exit.reason = ExitReason::kLink;
     exit.pc = stub.target;
     exit.patch = stub.patch;
-    emit_exit(cache_.allocate_meta(exit));
+    emit_exit(out_, cache_.allocate_meta(exit));
   }
   for (const ExitStub& stub : exits_) {
     out_.land(stub.patch);
-    emit_exit(stub.exit);
+    emit_exit(out_, stub.exit);
   }
 }
 
@@ -348,7 +348,7 @@ void BlockBuilder::jump_to_rcx(const Instruction& i) {
   if (code_.flags_live_everywhere()) restore_flags();
   out_.load(kRcx, core_field(kOffsetScratch));
   out_.load(kRdx, core_field(kOffsetScratch + 8));
-  emit_exit(new_exit(i, ExitReason::kIndirect));
+  emit_exit(out_, new_exit(i, ExitReason::kIndirect));
 }
 
 }  // namespace elision::vm

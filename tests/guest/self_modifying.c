@@ -123,6 +123,20 @@ static void by_the_kernel(void) {
   printf("by the kernel: %ld\n", sum);
 }
 
+// read(rdi, rsi, rdx) from a page that may be written: a pointer that is bad stays bad, and the page may read
+// into itself.
+static void calls_the_kernel(void) {
+  static const unsigned char kBytes[] = {0x31, 0xc0, 0x0f, 0x05, 0xc3};  // xor eax, eax; syscall; ret
+  memcpy(code + 2048, kBytes, sizeof kBytes);
+  long (*const reads)(int, void*, unsigned long) =
+      (long (*)(int, void*, unsigned long))(uintptr_t)(code + 2048);
+  int ends[2];
+  if (pipe(ends) != 0 || write(ends[1], "abcdef", 6) != 6) exit(2);
+  const long refused = reads(ends[0], (void*)8, 2);
+  const long done = reads(ends[0], code + 2304, 6);
+  printf("calls the kernel: %ld %ld %.6s\n", refused, done, (const char*)code + 2304);
+}
+
 static void in_a_child(void) {
   write_constant(code + 1024, 1);
   printf("before the child: %d\n", call(code + 1024));
@@ -182,6 +196,7 @@ int main(void) {
   calls_into_what_changes();
   by_another_thread();
   by_the_kernel();
+  calls_the_kernel();
   in_a_child();
   written_or_executed();
   flags_pass();

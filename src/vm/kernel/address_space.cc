@@ -308,14 +308,14 @@ void AddressSpace::guard_code(std::uint64_t begin, std::uint64_t end) {
       host_call(SYS_mprotect, page, kPageBytes, PROT_READ);
 }
 
-bool AddressSpace::lift_guards(std::uint64_t begin, std::uint64_t end) {
+std::vector<std::uint64_t> AddressSpace::lift_guards(std::uint64_t begin, std::uint64_t end) {
   const auto first = guarded_.lower_bound(page_down(begin));
   auto last = first;
   for (; last != guarded_.end() && *last < end; ++last)
     host_call(SYS_mprotect, *last, kPageBytes, PROT_READ | PROT_WRITE);
-  const bool any = first != last;
+  const std::vector<std::uint64_t> lifted(first, last);
   guarded_.erase(first, last);
-  return any;
+  return lifted;
 }
 
 bool AddressSpace::is_shared(std::uint64_t address) const {

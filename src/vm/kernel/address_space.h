@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "vm/kernel.h"
 #include "vm/kernel/region_map.h"
@@ -59,8 +60,8 @@ class AddressSpace {
   /// Code was translated from [begin, end): where the guest may write there, it faults from now on, so that
   /// the translation can go. Its own permissions stay what they are.
   void guard_code(std::uint64_t begin, std::uint64_t end);
-  /// Writes to [begin, end) fault no more. False if none did.
-  bool lift_guards(std::uint64_t begin, std::uint64_t end);
+  /// Writes to [begin, end) fault no more. Returns the pages where they did.
+  std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end);
   /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
   std::string describe() const;
 

@@ -111,7 +111,7 @@ class LinuxKernel final : public GuestKernel {
 
   bool is_writable(std::uint64_t address) const override { return process_.memory.is_writable(address); }
   void guard_code(std::uint64_t begin, std::uint64_t end) override { process_.memory.guard_code(begin, end); }
-  bool lift_guards(std::uint64_t begin, std::uint64_t end) override {
+  std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end) override {
     return process_.memory.lift_guards(begin, end);
   }
   std::uint64_t executable_end(std::uint64_t address) const override {
