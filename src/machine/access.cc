@@ -165,8 +165,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
   const std::uint64_t arrival = arrival_of_miss(request, one, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
-  const WayState moved{ready, old.flags, old.hot_until, old.stored_until, old.stored_for};
-  home.l1.put(slot, request.line, moved.with_flags(old.flags & (kPermissions | kDirty)));
+  home.l1.put(slot, request.line, old.moved(ready, old.flags & (kPermissions | kDirty)));
   const Reply reply = complete(request, one, slot, kNoSlot, ready);
   if (request.kind == AccessKind::kLoad) prefetch_after(request, one, false);
   return reply;

@@ -57,8 +57,10 @@ struct WayState {
   }
   /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
   /// would stall the host.
-  WayState with_flags(std::uint64_t others) const {
-    return {arrival, others & 0xffff, hot_until, stored_until, stored_for};
+  WayState with_flags(std::uint64_t others) const { return moved(arrival, others); }
+  /// The line as another cache of the core has it from `when` on.
+  WayState moved(std::uint64_t when, std::uint64_t others) const {
+    return {when, others & 0xffff, hot_until, stored_until, stored_for};
   }
 };
 static_assert(sizeof(WayState) == 24);

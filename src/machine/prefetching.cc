@@ -9,41 +9,48 @@
 
 namespace elision::machine {
 
+namespace {
+
+/// Visits the lines that a load of `line` suggests for L1, which lie in its page: the next one, if the one
+/// before is there, and the one that its stride leads to, if that is not 0.
+template <class Visit>
+void for_each_suggested(const Description& machine, const Core& home, LineAddr line, std::int64_t stride,
+                        Visit visit) {
+  const auto suggest = [&](std::uint64_t wanted) {
+    if (wanted >> Tlb::kPageShift == line.value >> Tlb::kPageShift) visit(LineAddr(wanted));
+  };
+  if (machine.prefetch.next_line && home.l1.find(LineAddr(line.value - 1)) != kNoSlot)
+    suggest(line.value + 1);
+  if (stride != 0) suggest(line.value + static_cast<std::uint64_t>(stride));
+}
+
+}  // namespace
+
 /// After a load of `request.line` that missed L1, or was the first to use a prefetched line. The lines of a
 /// page that is being translated come no sooner than that.
 void Model::Impl::prefetch_after(const Request& request, Cpu& one, bool missed_l2) {
-  const std::uint64_t line = request.line.value, now = request.now.value;
-  const std::uint64_t start =
-      line >> Tlb::kPageShift == one.walked_page ? std::max(now, one.walk_ready) : now;
-  const auto fetch = [&](std::uint64_t wanted, bool into_l1) {
-    if (wanted >> Tlb::kPageShift == line >> Tlb::kPageShift)
-      fetch_early(one, LineAddr(wanted), now, start, into_l1);
-  };
-  if (description.prefetch.next_line && one.home->l1.find(LineAddr(line - 1)) != kNoSlot)
-    fetch(line + 1, true);
-  if (description.prefetch.stride && request.instruction != 0) {
-    const std::int64_t stride = one.strides.observe(request.instruction, request.line);
-    if (stride != 0) fetch(line + static_cast<std::uint64_t>(stride), true);
-  }
-  if (description.prefetch.adjacent_line && missed_l2) fetch(line ^ 1, false);
+  const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
+  const std::uint64_t start = page == one.walked_page ? std::max(now, one.walk_ready) : now;
+  const bool strides = description.prefetch.stride && request.instruction != 0;
+  const std::int64_t stride = strides ? one.strides.observe(request.instruction, request.line) : 0;
+  for_each_suggested(description, *one.home, request.line, stride,
+                     [&](LineAddr wanted) { fetch_early(one, wanted, now, start, true); });
+  if (description.prefetch.adjacent_line && missed_l2)
+    fetch_early(one, LineAddr(request.line.value ^ 1), now, start, false);
 }
 
 /// Whether what prefetch_after() would fetch for a load that hits L1 or L2 is in neither.
 bool Model::Impl::prefetches_leave_core(const Request& request, const Cpu& one) const {
-  const std::uint64_t line = request.line.value;
   const Core& home = *one.home;
-  const auto leaves = [&](std::uint64_t wanted) {
+  const bool strides = description.prefetch.stride && request.instruction != 0;
+  const std::int64_t stride = strides ? one.strides.expect(request.instruction, request.line) : 0;
+  bool leaves = false;
+  for_each_suggested(description, home, request.line, stride, [&](LineAddr wanted) {
     // The line that is asked for may push this one out of its set.
-    if (home.l1.set_of(LineAddr(wanted)) == home.l1.set_of(request.line)) return true;
-    if (wanted >> Tlb::kPageShift != line >> Tlb::kPageShift) return false;
-    if (home.l1.find(LineAddr(wanted)) != kNoSlot) return false;
-    return home.l2.find(LineAddr(wanted)) == kNoSlot;
-  };
-  if (description.prefetch.stride && request.instruction != 0) {
-    const std::int64_t stride = one.strides.expect(request.instruction, request.line);
-    if (stride != 0 && leaves(line + static_cast<std::uint64_t>(stride))) return true;
-  }
-  return description.prefetch.next_line && home.l1.find(LineAddr(line - 1)) != kNoSlot && leaves(line + 1);
+    const bool same_set = home.l1.set_of(wanted) == home.l1.set_of(request.line);
+    leaves |= same_set || (home.l1.find(wanted) == kNoSlot && home.l2.find(wanted) == kNoSlot);
+  });
+  return leaves;
 }
 
 /// `line` is asked for at `now`, and fetched from `start` on.
@@ -97,8 +104,8 @@ void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, st
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
       std::max<std::uint64_t>(old.arrival, one.overlap.take_buffer(now, description.l2.latency_cycles));
-  const WayState moved{arrival, old.flags, old.hot_until, old.stored_until, old.stored_for};
-  one.home->l1.put(slot, line, moved.with_flags((old.flags & (kPermissions | kDirty)) | kPrefetched));
+  const std::uint64_t flags = (old.flags & (kPermissions | kDirty)) | kPrefetched;
+  one.home->l1.put(slot, line, old.moved(arrival, flags));
   ++one.counts.prefetches;
 }
 
