@@ -173,6 +173,9 @@ Generator::Generator(const Layout& layout, std::uint64_t seed) : layout_(layout)
 
 const std::vector<std::uint8_t>& Generator::generate(std::uint64_t end) {
   code_.clear();
+  // Random flags; those from in front of the jump that leads here need not pass (ABI).
+  bytes({0x68}), word32(draw_.next() & 0x8d5);
+  bytes({0x9d});
   const unsigned pieces = 2 + draw_.below(8);
   for (unsigned piece = 0; piece < pieces; ++piece) {
     straight(1 + draw_.below(6));
