@@ -151,7 +151,8 @@ class BlockBuilder {
   Exit* new_exit(const Instruction& i, ExitReason reason, std::uint16_t detail = 0, std::uint64_t target = 0);
   void exit_if_in_transaction(std::size_t n);
   void exit_if_direction_changes(std::size_t n);
-  void note_popped_direction();
+  void pop_flags(const Instruction& i);
+  void add_system_flags();
   bool aborts_transaction(const Instruction& i) const;
   void transaction_test(unsigned bit);
   void start_x87(std::size_t n);

@@ -33,6 +33,10 @@ inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
 /// Core::progress: instructions since the word was last written in the low bits, the budget above them.
 inline constexpr unsigned kBudgetShift = 24;
 
+/// AC, ID and NT are the guest's to set and to read, and mean nothing to the machine: alignment is not
+/// checked. The host must not have them while the engine runs.
+inline constexpr std::uint32_t kSystemFlags = 0x244000;
+
 /// How far an XEND has come.
 enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
 
@@ -47,7 +51,7 @@ struct Checkpoint {
 struct alignas(64) Core {
   // --- known to translated code and stubs.S ---
   Core* self = this;
-  std::uint32_t reserved = 0;
+  std::uint32_t system_flags = 0;   // those of kSystemFlags that the guest has set
   std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
   std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
   std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
@@ -168,6 +172,8 @@ struct alignas(64) Core {
 
 /// Offsets for the emitter and for stubs.S, which repeats them.
 inline constexpr int kOffsetInTransaction = 12;
+inline constexpr int kOffsetSelf = 0;
+inline constexpr int kOffsetSystemFlags = 8;
 inline constexpr int kOffsetDirection = 13;
 inline constexpr int kOffsetX87Used = 14;
 inline constexpr int kOffsetProgress = 16;
@@ -196,6 +202,8 @@ inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Core, overwr
 
 #define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
 ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
+ELISION_CHECK_OFFSET(self, kOffsetSelf);
+ELISION_CHECK_OFFSET(system_flags, kOffsetSystemFlags);
 ELISION_CHECK_OFFSET(direction_flag, kOffsetDirection);
 ELISION_CHECK_OFFSET(x87_used, kOffsetX87Used);
 ELISION_CHECK_OFFSET(progress, kOffsetProgress);

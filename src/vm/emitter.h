@@ -57,6 +57,7 @@ class Emitter {
   // mov
   void load(int reg, const MemoryOperand& m) { rm(true, {0x8b}, reg, m); }
   void load_byte(int reg, const MemoryOperand& m) { rm(false, {0x0f, 0xb6}, reg, m); }  // zero-extended
+  void load16(int reg, const MemoryOperand& m) { rm(false, {0x0f, 0xb7}, reg, m); }     // zero-extended
   void load32(int reg, const MemoryOperand& m) { rm(false, {0x8b}, reg, m); }
   void store(const MemoryOperand& m, int reg) { rm(true, {0x89}, reg, m); }
   /// AL, CL, DL or BL.

@@ -21,9 +21,10 @@ void Engine::link(Core& core, Exit& exit) {
   if (cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
 }
 
-void Engine::indirect(Core& core, Exit&) {
+void Engine::indirect(Core& core, Exit& exit) {
   const std::uint64_t target = core.exit_value;
-  if (!guest_code_.flags_live_everywhere() && guest_code_.reads_incoming_flags(target)) {
+  const bool flags_passed = exit.detail != 0;
+  if (!flags_passed && guest_code_.reads_incoming_flags(target)) {
     guest_code_.assume_flags_live();
     flush_code();
   }

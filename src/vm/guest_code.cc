@@ -73,7 +73,7 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
     open &= ~(i.flags_kill | i.flags_read);
     at = i.kind == InstructionClass::kJump ? i.target : i.next();
     if (leaves_function(i)) {
-      if (!flags_live_everywhere_) open = 0;
+      if (!passes_flags(i)) open = 0;
       decided = true;
     } else if (i.ends_block() && i.kind != InstructionClass::kJump) {
       decided = true;
@@ -84,7 +84,7 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
 }
 
 std::uint32_t GuestCode::flags_live_after(const Instruction& last) {
-  if (leaves_function(last)) return flags_live_everywhere_ ? kArithmeticFlags : 0;
+  if (leaves_function(last)) return passes_flags(last) ? kArithmeticFlags : 0;
   if (last.kind == InstructionClass::kJump) return flags_live_at(last.target);
   if (last.kind == InstructionClass::kConditionalJump)
     return flags_live_at(last.target) | flags_live_at(last.next());

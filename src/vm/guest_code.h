@@ -33,10 +33,16 @@ class GuestCode {
   /// Decodes from `pc` to the first branch, or `most` instructions.
   DecodedBlock block(std::uint64_t pc, std::size_t most = kMaxInstructions);
 
-  /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls,
-  /// returns and indirect jumps, as compilers treat them, unless assume_flags_live().
+  /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls and
+  /// returns, as compilers treat them, unless assume_flags_live().
   std::uint32_t flags_live_at(std::uint64_t pc);
-  /// From now on flags are live at indirect branches too: some code passes them that way.
+  /// True if flags may be read behind `i`, which ends a block. Compilers pass them through jump tables; a jump through
+  /// a variable of its own is a linkage table's, or a call in tail position.
+  bool passes_flags(const Instruction& i) const {
+    return flags_live_everywhere_ ||
+           (i.kind == InstructionClass::kIndirectJump && !(i.accesses > 0 && i.access[0].operand.rip_relative));
+  }
+  /// From now on flags are live at calls and returns too: some code passes them that way.
   void assume_flags_live() {
     flags_live_everywhere_ = true;
     forget();

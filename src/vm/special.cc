@@ -68,15 +68,46 @@ void BlockBuilder::exit_if_direction_changes(std::size_t n) {
   if (live) restore_flags();
 }
 
-/// POPF is about to load DF from the stack, among flags that are dead now.
-void BlockBuilder::note_popped_direction() {
+/// POPF and POPFQ. The host pops, from the core's scratch memory, what the machine lets through; DF and
+/// kSystemFlags are noted besides, TF is dropped.
+void BlockBuilder::pop_flags(const Instruction& i) {
   constexpr unsigned kDirectionBit = 10;
+  constexpr std::uint32_t kPopped = 0xcd5;  // OF DF SF ZF AF PF CF
+  const bool wide = i.access[0].size == 8;
+  const MemoryOperand top{.base = kRsp};
   out_.store(core_field(kOffsetScratch + 24), kRax);
-  out_.load32(kRax, MemoryOperand{.base = kRsp});
+  if (wide) {
+    out_.load32(kRax, top);
+    out_.and32_imm32(kRax, kSystemFlags);
+    out_.store32(core_field(kOffsetSystemFlags), kRax);
+  }
+  out_.load16(kRax, top);
   out_.shift_right32(kRax, kDirectionBit);
   out_.and32_imm32(kRax, 1);
   out_.store8(core_field(kOffsetDirection), kRax);
+  out_.load16(kRax, top);
+  out_.and32_imm32(kRax, kPopped);
+  out_.store(core_field(kOffsetScratch + 8), kRax);
+  out_.store(core_field(kOffsetScratch + 16), kRsp);
+  out_.load(kRsp, core_field(kOffsetSelf));
+  out_.lea(kRsp, kRsp, kOffsetScratch + 8);
+  out_.byte(0x9d);  // popfq
+  out_.load(kRsp, core_field(kOffsetScratch + 16));
+  out_.lea(kRsp, kRsp, wide ? 8 : 2);
   out_.load(kRax, core_field(kOffsetScratch + 24));
+}
+
+/// PUSHFQ has pushed the host's flags. No flag changes here.
+void BlockBuilder::add_system_flags() {
+  const MemoryOperand top{.base = kRsp};
+  out_.store(core_field(kOffsetScratch + 16), kRax);
+  out_.store(core_field(kOffsetScratch + 24), kRcx);
+  out_.load32(kRax, top);
+  out_.load32(kRcx, core_field(kOffsetSystemFlags));
+  out_.lea(kRax, MemoryOperand{.base = kRax, .index = kRcx});  // the host has none of them: a sum is a union
+  out_.store32(top, kRax);
+  out_.load(kRax, core_field(kOffsetScratch + 16));
+  out_.load(kRcx, core_field(kOffsetScratch + 24));
 }
 
 bool BlockBuilder::aborts_transaction(const Instruction& i) const {
@@ -253,11 +284,12 @@ void BlockBuilder::special(std::size_t n) {
   if (i.x87) start_x87(n);
   hooks(n);
   if (i.accesses > 0) range(i);
-  if (i.mnemonic == ZYDIS_MNEMONIC_POPF || i.mnemonic == ZYDIS_MNEMONIC_POPFQ) note_popped_direction();
+  if (i.mnemonic == ZYDIS_MNEMONIC_POPF || i.mnemonic == ZYDIS_MNEMONIC_POPFQ) return pop_flags(i);
   if (i.kind == InstructionClass::kWriteFsBase)
     out_.store(core_field(kOffsetFsBase),
                (i.bytes[i.length - 1] & 7) | ((i.bytes[1] & 0xf1) == 0x41 ? 8 : 0));
   copy(i);
+  if (i.mnemonic == ZYDIS_MNEMONIC_PUSHFQ) add_system_flags();
   if (i.kind == InstructionClass::kDirection)
     out_.store_imm8(core_field(kOffsetDirection), sets_direction(i));
 }

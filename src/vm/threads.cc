@@ -43,7 +43,7 @@ Nanoseconds Engine::nanoseconds_of(Cycles time) const {
 /// The thread's state becomes what the core holds.
 void Engine::capture(Core& core) {
   core.state.x87_used = core.x87_used;
-  core.state.rflags = flags_from_slot(core.flags_slot, core.direction_flag != 0);
+  core.state.rflags = flags_from_slot(core.flags_slot, core.direction_flag != 0) | core.system_flags;
   copy_registers(core.thread->state, core.state, core.x87_used != 0);
 }
 
@@ -54,6 +54,7 @@ void Engine::restore(Core& core) {
   core.x87_used = state.x87_used != 0;
   core.flags_slot = slot_from_flags(state.rflags);
   core.direction_flag = (state.rflags & kDirectionFlag) != 0;
+  core.system_flags = state.rflags & kSystemFlags;
   continue_at(core, state.rip);
 }
 

@@ -263,7 +263,7 @@ void BlockBuilder::indirect_call(const Instruction& i) { indirect_jump(i); }
 
 /// Loads the target of an indirect jump or call into RCX (RCX and RDX are spilled first) and goes there.
 void BlockBuilder::indirect_jump(const Instruction& i) {
-  if (code_.flags_live_everywhere()) save_flags();
+  if (code_.passes_flags(i)) save_flags();
   out_.store(core_field(kOffsetScratch), kRcx);
   out_.store(core_field(kOffsetScratch + 8), kRdx);
   if (i.accesses > 0 && i.access[0].read) {
@@ -283,7 +283,7 @@ void BlockBuilder::indirect_jump(const Instruction& i) {
 }
 
 void BlockBuilder::return_(const Instruction& i) {
-  if (code_.flags_live_everywhere()) save_flags();
+  if (code_.passes_flags(i)) save_flags();
   out_.store(core_field(kOffsetScratch), kRcx);
   out_.store(core_field(kOffsetScratch + 8), kRdx);
   out_.byte(0x59);  // pop rcx
@@ -339,16 +339,16 @@ void BlockBuilder::jump_to_rcx(const Instruction& i) {
   std::uint8_t* miss = out_.jump_if_short(kNotEqual);
   out_.load(kRdx, MemoryOperand{.base = kRdx, .displacement = static_cast<std::int64_t>(kBranchTable + 8)});
   out_.store(core_field(kOffsetScratch + 24), kRdx);
-  if (code_.flags_live_everywhere()) restore_flags();
+  if (code_.passes_flags(i)) restore_flags();
   out_.load(kRcx, core_field(kOffsetScratch));
   out_.load(kRdx, core_field(kOffsetScratch + 8));
   out_.jump_through(core_field(kOffsetScratch + 24));
   out_.land_short(miss);
   out_.store(core_field(kOffsetExitValue), kRcx);
-  if (code_.flags_live_everywhere()) restore_flags();
+  if (code_.passes_flags(i)) restore_flags();
   out_.load(kRcx, core_field(kOffsetScratch));
   out_.load(kRdx, core_field(kOffsetScratch + 8));
-  emit_exit(out_, new_exit(i, ExitReason::kIndirect));
+  emit_exit(out_, new_exit(i, ExitReason::kIndirect, code_.passes_flags(i)));
 }
 
 }  // namespace elision::vm

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "vm/kernel/host_call.h"
 
@@ -61,6 +62,38 @@ std::string describe_region(const std::string& host_line, std::uint64_t at, std:
   return text + name + "\n";
 }
 
+/// Where else the host has mapped the page of a file that lies at `page`.
+std::vector<std::uint64_t> other_views(std::uint64_t page) {
+  struct Mapping {
+    unsigned long long begin, end, offset;
+    std::string file;
+  };
+  std::ifstream host("/proc/self/maps");
+  std::vector<Mapping> mappings;
+  const Mapping* own = nullptr;
+  std::string line;
+  while (std::getline(host, line)) {
+    Mapping mapping{};
+    char device[32], inode[32];
+    if (std::sscanf(line.c_str(), "%llx-%llx %*s %llx %31s %31s", &mapping.begin, &mapping.end,
+                    &mapping.offset, device, inode) != 5)
+      continue;
+    mapping.file = std::string(device) + " " + inode;
+    mappings.push_back(mapping);
+  }
+  for (const Mapping& mapping : mappings)
+    if (page >= mapping.begin && page < mapping.end) own = &mapping;
+  std::vector<std::uint64_t> views;
+  if (own == nullptr) return views;
+  const std::uint64_t offset = page - own->begin + own->offset;
+  for (const Mapping& mapping : mappings)
+    if (mapping.file == own->file && offset >= mapping.offset &&
+        offset - mapping.offset < mapping.end - mapping.begin)
+      if (const std::uint64_t view = offset - mapping.offset + mapping.begin; view != page)
+        views.push_back(view);
+  return views;
+}
+
 bool is_error(long result) { return result < 0 && result >= -4095; }
 
 }  // namespace
@@ -72,7 +105,8 @@ AddressSpace::AddressSpace(EngineServices& services)
 
 void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
   services_.memory_changes();
-  lift_guards(begin, end);
+  for (const std::uint64_t page : lift_guards(begin, end))
+    if (page < begin || page >= end) services_.forget_code(page, page + kPageBytes);
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
 }
 
@@ -90,7 +124,10 @@ long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, i
     if (address == 0) return -ENOMEM;
     const long result =
         host_map(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE, descriptor, offset);
-    if (result == static_cast<long>(address)) regions_.add(address, address + size, properties);
+    if (result == static_cast<long>(address)) {
+      regions_.add(address, address + size, properties);
+      new_view(properties);
+    }
     if (result != -EEXIST) return result;
     // Something of the engine's lies there: remember that one page of it and look further.
     regions_.add(address, address + kPageBytes, {false, false, RegionUse::kForeign});
@@ -124,7 +161,9 @@ long AddressSpace::map_fixed(std::uint64_t address, std::uint64_t size, int prot
     forget_code(address, end);
   }
   const long result = host_map(address, size, protection, flags, descriptor, offset);
-  if (!is_error(result)) regions_.add(address, end, properties);
+  if (is_error(result)) return result;
+  regions_.add(address, end, properties);
+  new_view(properties);
   return result;
 }
 
@@ -191,8 +230,12 @@ long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protec
   if (!regions_.covers(address, end)) return -ENOMEM;
   forget_code(address, end);
   const long result = host_call(SYS_mprotect, address, end - address, host_protection(protection));
-  if (!is_error(result))
-    regions_.set_permissions(address, end, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0);
+  if (is_error(result)) return result;
+  regions_.set_permissions(address, end, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0);
+  if ((protection & PROT_WRITE) != 0)
+    for (auto region = regions_.find(address); region && region->first < end;
+         region = regions_.find(region->second.end))
+      new_view(region->second.properties);
   return result;
 }
 
@@ -302,20 +345,42 @@ bool AddressSpace::is_writable(std::uint64_t address) const {
   return region && region->second.properties.writable;
 }
 
+void AddressSpace::guard_page(std::uint64_t page, std::uint64_t code_page) {
+  const auto [guard, added] = guarded_.try_emplace(page);
+  guard->second.insert(code_page);
+  if (added) host_call(SYS_mprotect, page, kPageBytes, PROT_READ);
+}
+
+/// Compilers that never have memory both writable and executable map the same file twice.
 void AddressSpace::guard_code(std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t page = page_down(begin); page < end; page += kPageBytes)
-    if (is_writable(page) && guarded_.insert(page).second)
-      host_call(SYS_mprotect, page, kPageBytes, PROT_READ);
+  for (std::uint64_t page = page_down(begin); page < end; page += kPageBytes) {
+    if (is_writable(page)) guard_page(page, page);
+    if (!is_shared(page) || !views_guarded_.insert(page).second) continue;
+    for (const std::uint64_t view : other_views(page))
+      if (is_writable(view)) guard_page(view, page);
+  }
+}
+
+/// Code in shared mappings is translated anew, with its guards, now that it may be written in one more place.
+void AddressSpace::new_view(const RegionProperties& properties) {
+  if (!properties.shared || !properties.writable || views_guarded_.empty()) return;
+  for (const std::uint64_t page : std::exchange(views_guarded_, {}))
+    services_.forget_code(page, page + kPageBytes);
 }
 
 std::vector<std::uint64_t> AddressSpace::lift_guards(std::uint64_t begin, std::uint64_t end) {
   const auto first = guarded_.lower_bound(page_down(begin));
   auto last = first;
-  for (; last != guarded_.end() && *last < end; ++last)
-    host_call(SYS_mprotect, *last, kPageBytes, PROT_READ | PROT_WRITE);
-  const std::vector<std::uint64_t> lifted(first, last);
+  std::vector<std::uint64_t> code_pages;
+  for (; last != guarded_.end() && last->first < end; ++last) {
+    host_call(SYS_mprotect, last->first, kPageBytes, PROT_READ | PROT_WRITE);
+    for (const std::uint64_t page : last->second) {
+      code_pages.push_back(page);
+      views_guarded_.erase(page);
+    }
+  }
   guarded_.erase(first, last);
-  return lifted;
+  return code_pages;
 }
 
 bool AddressSpace::is_shared(std::uint64_t address) const {

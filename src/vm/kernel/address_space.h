@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,10 +58,11 @@ class AddressSpace {
   std::uint64_t executable_end(std::uint64_t address) const;
   bool is_shared(std::uint64_t address) const;
   bool is_writable(std::uint64_t address) const;
-  /// Code was translated from [begin, end): where the guest may write there, it faults from now on, so that
-  /// the translation can go. Its own permissions stay what they are.
+  /// Code was translated from [begin, end): where the guest may write there, or to another mapping of the
+  /// same page of a file, it faults from now on, so that the translation can go. Its own permissions stay
+  /// what they are.
   void guard_code(std::uint64_t begin, std::uint64_t end);
-  /// Writes to [begin, end) fault no more. Returns the pages where they did.
+  /// Writes to [begin, end) fault no more. Returns the pages of code for whose sake they did.
   std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end);
   /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
   std::string describe() const;
@@ -72,11 +74,15 @@ class AddressSpace {
                     RegionProperties properties, std::uint64_t alignment);
   bool claim_gaps(std::uint64_t begin, std::uint64_t end);
   void forget_code(std::uint64_t begin, std::uint64_t end);
+  void guard_page(std::uint64_t page, std::uint64_t code_page);
+  void new_view(const RegionProperties& properties);
   std::uint64_t choose(std::uint64_t size, std::uint64_t alignment) const;
 
   EngineServices& services_;
   RegionMap regions_;
-  std::set<std::uint64_t> guarded_;  // pages
+  std::map<std::uint64_t, std::set<std::uint64_t>>
+      guarded_;                            // pages, and those of code that show the same memory
+  std::set<std::uint64_t> views_guarded_;  // pages of code in shared mappings whose other views are guarded
   std::uint64_t low_begin_;
   std::uint64_t large_begin_;
   std::uint64_t break_begin_ = 0;
