@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 
@@ -31,12 +32,28 @@ namespace elision::cli {
 namespace {
 
 constexpr double kMostRunAheadCycles = 1e9;
+constexpr std::uint64_t kLastDate = 4102444800;  // 2100-01-01
+
+/// Seconds since 1970; nothing if `text` is no date that --date takes.
+std::optional<std::uint64_t> seconds_of_date(const std::string& text) {
+  if (text == "now") return static_cast<std::uint64_t>(std::time(nullptr));
+  std::uint64_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || seconds > kLastDate) return std::nullopt;
+  return seconds;
+}
+
+std::string complain_about_date(const std::string& text) {
+  if (seconds_of_date(text)) return {};
+  return fmt::format("'{}' is neither 'now' nor seconds since 1970, up to {}", text, kLastDate);
+}
 
 struct VmRequest {
   vm::Options options;
   std::string design;  // empty: the guest keeps its own locks
   LockOptions lock;
   std::string statistics_file;
+  std::string date;
   bool no_fast_path = false;
   bool no_conflict_detection = false;
   std::uint32_t variations = 0;  // 0: one run on options.variation
@@ -52,6 +69,10 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--cpus", request.options.cpus, "how many of its CPUs (default: all)")
       ->check(number_between(1, machine::kMaxCpus));
   app->add_option("--seed", request.options.seed, "everything random comes from it (default: 1)");
+  app->add_option(
+         "--date", request.date,
+         "the wall clock at the start: now, or seconds since 1970 (default: 2026-01-01, so that runs repeat)")
+      ->check(CLI::Validator(complain_about_date, "now|SECONDS"));
   CLI::Option* variation =
       app->add_option("--variation", request.options.variation,
                       "which draw of the machine's uncertain values (default: 0, the best guesses)")
@@ -135,6 +156,7 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
 // The options that every variation's own `elision vm` takes over.
 std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
+  if (!request.date.empty()) words.insert(words.end(), {"--date", request.date});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
   if (request.no_fast_path) words.emplace_back("--no-fast-path");
   if (request.no_conflict_detection) words.emplace_back("--no-conflict-detection");
@@ -176,6 +198,7 @@ int vm_verb(const Words& words) {
   const std::vector<std::string>& program = required_program(arguments, "vm");
   const std::string file = find_program(program.front(), variable(copy_environment(environ), "PATH"));
   check_program(file);
+  if (!request.date.empty()) request.options.date_seconds = *seconds_of_date(request.date);
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
   if (!request.design.empty()) request.options.preload.push_back(preload_library());

@@ -16,6 +16,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::uint32_t variation = 0;  // which draw of the machine's uncertain values; 0: the best guesses
   std::string stats_directory;  // each process writes NNNN.json here; empty: no statistics
+  std::uint64_t date_seconds = 1'767'225'600;  // the wall clock at the start, since 1970; this is 2026-01-01
   std::uint64_t run_ahead_cycles = 1000;
   bool fast_path = true;             // false: every access takes the slow path (for tests)
   bool conflict_detection = true;    // false: transactions never conflict (for tests that must fail)

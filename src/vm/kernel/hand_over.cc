@@ -24,6 +24,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.seed);
   visit(h.options.variation);
   visit(h.options.stats_directory);
+  visit(h.options.date_seconds);
   visit(h.options.run_ahead_cycles);
   visit(h.options.fast_path);
   visit(h.options.conflict_detection);

@@ -24,13 +24,13 @@ Nanoseconds machine_time(Process& process, const KernelThread& thread) {
 }
 
 /// Of clocks that differ from the machine's time by a constant.
-std::optional<Nanoseconds> clock_offset(int id) {
+std::optional<Nanoseconds> clock_offset(const Process& process, int id) {
   switch (id) {
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
     case CLOCK_TAI:
     case CLOCK_REALTIME_ALARM:
-      return kWallClockStart;
+      return process.options.date_seconds * kNanosecondsPerSecond;
     case CLOCK_MONOTONIC:
     case CLOCK_MONOTONIC_RAW:
     case CLOCK_MONOTONIC_COARSE:
@@ -100,7 +100,7 @@ Nanoseconds process_cpu_time(Process& process) {
 }
 
 std::optional<Nanoseconds> read_clock(Process& process, KernelThread& thread, int id) {
-  if (const auto offset = clock_offset(id)) return *offset + machine_time(process, thread);
+  if (const auto offset = clock_offset(process, id)) return *offset + machine_time(process, thread);
   if (id == CLOCK_THREAD_CPUTIME_ID) return thread_cpu_time(process, thread);
   if (id == CLOCK_PROCESS_CPUTIME_ID) return process_cpu_time(process);
   return id < 0 ? read_numbered_cpu_clock(process, id) : std::nullopt;

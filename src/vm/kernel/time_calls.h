@@ -10,8 +10,6 @@
 namespace elision::vm {
 
 inline constexpr Nanoseconds kNanosecondsPerSecond = 1'000'000'000;
-/// 2026-01-01T00:00:00Z: what the guest's wall clock shows when the machine starts.
-inline constexpr Nanoseconds kWallClockStart = 1'767'225'600 * kNanosecondsPerSecond;
 /// What CLOCK_MONOTONIC shows when the machine starts (0 would be taken for "never" by some programs).
 inline constexpr Nanoseconds kUptimeStart = 1000 * kNanosecondsPerSecond;
 
