@@ -61,6 +61,7 @@ bool GuestCode::reads_incoming_flags(std::uint64_t pc) { return peek(pc).read !=
 
 GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
   if (const auto known = peeked_.find(pc); known != peeked_.end()) return known->second;
+  peeked_[pc] = {};  // for code that calls itself
   Peek result{0, 0};
   std::uint32_t open = kArithmeticFlags;  // neither read nor written so far
   std::uint64_t at = pc;
@@ -73,7 +74,11 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
     open &= ~(i.flags_kill | i.flags_read);
     at = i.kind == InstructionClass::kJump ? i.target : i.next();
     if (leaves_function(i)) {
-      if (!passes_flags(i)) open = 0;
+      if (flags_read_across_call(i)) {
+        result.read |= open;
+      } else if (!passes_flags(i)) {
+        open = 0;
+      }
       decided = true;
     } else if (i.ends_block() && i.kind != InstructionClass::kJump) {
       decided = true;
@@ -83,8 +88,15 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
   return peeked_[pc] = result;
 }
 
+/// Go keeps flags across calls of functions that leave them alone (duffzero), Erlang's compiler has them returned.
+bool GuestCode::flags_read_across_call(const Instruction& i) {
+  const bool call = i.kind == InstructionClass::kCall;
+  if (!call && i.kind != InstructionClass::kIndirectCall) return false;
+  return reads_incoming_flags(i.next()) || (call && reads_incoming_flags(i.target));
+}
+
 std::uint32_t GuestCode::flags_live_after(const Instruction& last) {
-  if (leaves_function(last)) return passes_flags(last) ? kArithmeticFlags : 0;
+  if (leaves_function(last)) return passes_flags(last) || flags_read_across_call(last) ? kArithmeticFlags : 0;
   if (last.kind == InstructionClass::kJump) return flags_live_at(last.target);
   if (last.kind == InstructionClass::kConditionalJump)
     return flags_live_at(last.target) | flags_live_at(last.next());

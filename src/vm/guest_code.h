@@ -36,7 +36,7 @@ class GuestCode {
   /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls and
   /// returns, as compilers treat them, unless assume_flags_live().
   std::uint32_t flags_live_at(std::uint64_t pc);
-  /// True if flags may be read behind `i`, which ends a block. Compilers pass them through jump tables; a jump through
+  /// True if the jump, call or return `i` must leave the flags as they are. Compilers pass them through jump tables; a jump through
   /// a variable of its own is a linkage table's, or a call in tail position.
   bool passes_flags(const Instruction& i) const {
     return flags_live_everywhere_ ||
@@ -63,6 +63,7 @@ class GuestCode {
   };
   std::span<const std::uint8_t> bytes_at(std::uint64_t pc);
   Peek peek(std::uint64_t pc);
+  bool flags_read_across_call(const Instruction& i);
   std::uint32_t flags_live_after(const Instruction& last);
   void analyse_liveness(DecodedBlock& block);
 

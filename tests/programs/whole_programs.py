@@ -9,7 +9,6 @@ import re
 import subprocess
 import tempfile
 
-INPUTS = pathlib.Path(__file__).parent / "inputs"
 # Ten times what any of these runs needs; a run that reaches it hangs.
 LIMIT_SECONDS = 300
 

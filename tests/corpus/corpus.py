@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that nobody wrote for this project behave the same natively and on the virtual machine.
+
+    corpus.py BUILD NAME...             these programs of programs.toml
+    corpus.py --list quick|long         names of those in `make test`, or of the others
+    corpus.py --packages quick|all      the Debian packages they need
+
+Compared are standard output (after the program's filter), standard error unless the script sends it elsewhere, exit code and
+fatal signal. The filter is tested by the same comparison between two native runs. Each run has a fresh folder, an
+environment without the user's, and the virtual ones a seed, which --seed changes.
+"""
+
+import argparse
+import difflib
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "programs"))
+
+from whole_programs import masked, write_words  # noqa: E402
+
+# Some ten times what the longest takes: a run that reaches it hangs.
+LIMIT_SECONDS = 1200
+KEYS = {"packages", "run", "prepare", "options", "mask", "quick"}
+SHOWN_LINES = 30
+
+
+class PrepareError(Exception):
+    """What a program needs could not be built natively."""
+
+
+def read_programs():
+    programs = tomllib.loads((HERE / "programs.toml").read_text())
+    for name, program in programs.items():
+        if unknown := set(program) - KEYS:
+            sys.exit(f"programs.toml: {name}: unknown {', '.join(sorted(unknown))}")
+        if not {"packages", "run"} <= set(program):
+            sys.exit(f"programs.toml: {name}: packages and run are required")
+    return programs
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(folder):
+    return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": folder, "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": folder,
+            "INPUTS": str(HERE / "inputs"), "PORT": str(free_port())}
+
+
+def ending(words, folder, seconds=LIMIT_SECONDS):
+    """Output, error output and status; folder and port do not count as differences."""
+    variables = environment(folder)
+    done = subprocess.run(words, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=seconds, check=False)
+
+    def plain(data):
+        return data.decode(errors="replace").replace(folder, "FOLDER").replace(variables["PORT"], "PORT")
+
+    return plain(done.stdout), plain(done.stderr), done.returncode
+
+
+def behaviour(program, prefix):
+    """(filtered text and status, seconds) of one run behind the words of `prefix`."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_words(pathlib.Path(folder) / "words")
+        if "prepare" in program:
+            out, error, status = ending(["bash", "-c", program["prepare"]], folder)
+            if status != 0:
+                raise PrepareError(f"prepare ended with status {status}:\n{out}{error}")
+        start = time.monotonic()
+        out, error, status = ending([*prefix, "bash", "-c", program["run"]], folder)
+        seconds = time.monotonic() - start
+    patterns = program.get("mask", [])
+    return masked(out, patterns) + "--- stderr\n" + masked(error, patterns) + f"--- status {status}\n", seconds
+
+
+def difference(left, right, left_name, right_name):
+    lines = list(difflib.unified_diff(left.splitlines(), right.splitlines(), left_name, right_name, lineterm="", n=1))
+    more = [f"... {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    return "\n".join(lines[:SHOWN_LINES] + more)
+
+
+def compare(name, program, build, options):
+    missing = [p for p in program["packages"] if not is_installed(p)]
+    if missing:
+        print(f"{name}: not installed: {' '.join(missing)}")
+        return False
+    vm = [str(build / "bin" / "elision"), "vm", *options, *program.get("options", []), "--"]
+    try:
+        first, native_seconds = behaviour(program, [])
+        second, _ = behaviour(program, [])
+    except PrepareError as error:
+        print(f"{name}: {error}")
+        return False
+    if first != second:
+        print(f"{name}: two native runs differ, which its mask must allow for:")
+        print(difference(first, second, "native", "native again"))
+        return False
+    try:
+        virtual, seconds = behaviour(program, vm)
+    except subprocess.TimeoutExpired:
+        print(f"{name}: virtually no end within {LIMIT_SECONDS} s")
+        return False
+    if first != virtual:
+        print(f"{name}: DIFFERS")
+        print(difference(first, virtual, "native", "virtual"))
+        print(f"repeat with: tests/corpus/corpus.py {build} {' '.join(options)} {name}".replace("  ", " "))
+        return False
+    print(f"{name}: same ({native_seconds:.1f} s natively, {seconds:.1f} s virtually)", flush=True)
+    return True
+
+
+def is_installed(package):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, check=False)
+    return done.stdout == b"installed"
+
+
+def selected(programs, which):
+    return [name for name, program in programs.items() if which == "all" or program.get("quick", False) == (which == "quick")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Compares programs natively and on the virtual machine.")
+    parser.add_argument("--list", choices=["quick", "long", "all"])
+    parser.add_argument("--packages", choices=["quick", "long", "all"])
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("build", nargs="?", type=pathlib.Path)
+    parser.add_argument("name", nargs="*")
+    arguments = parser.parse_args()
+    programs = read_programs()
+    if arguments.list:
+        print(";".join(selected(programs, arguments.list)), end="")
+        return 0
+    if arguments.packages:
+        print(" ".join(sorted({p for name in selected(programs, arguments.packages) for p in programs[name]["packages"]})))
+        return 0
+    if arguments.build is None or not arguments.name:
+        parser.error("needs BUILD and at least one NAME")
+    if unknown := [name for name in arguments.name if name not in programs]:
+        parser.error(f"programs.toml has no {', '.join(unknown)}")
+    options = [] if arguments.seed == "1" else ["--seed", arguments.seed]
+    build = arguments.build.resolve()
+    good = [compare(name, programs[name], build, options) for name in arguments.name]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
