@@ -91,6 +91,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--stats-directory", request.options.stats_directory,
                   "leave one statistics file a process in this directory instead")
       ->excludes(vary);
+  app->add_flag("--instruction-forms", request.options.record_forms,
+                "statistics also list the forms of instructions met, each with the bytes of one");
   app->add_flag("--profile", request.options.profile,
                 "say at the end of each process, on stderr, where the host's time went")
       ->excludes(vary);

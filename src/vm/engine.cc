@@ -70,6 +70,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
                   [this](std::uint64_t pc) { return kernel_->is_writable(pc); }),
       translator_(cache_, guest_code_, machine_),
       random_(options.seed) {
+  if (options_.record_forms) guest_code_.record_forms();
   the_engine = this;
   const unsigned cpus = options.cpus == 0 ? machine_.cpus() : options.cpus;
   std::vector<machine::Filter*> filters;

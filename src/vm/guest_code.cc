@@ -22,6 +22,11 @@ bool leaves_function(const Instruction& i) {
   }
 }
 
+void note_form(FormsMet& forms, std::span<const std::uint8_t> bytes) {
+  const std::string form = instruction_form(bytes);
+  if (!form.empty()) forms.try_emplace(form, bytes.begin(), bytes.end());
+}
+
 }  // namespace
 
 DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
@@ -34,6 +39,7 @@ DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
     }
     out.instructions.push_back(decode(pc, bytes));
     const Instruction& last = out.instructions.back();
+    if (forms_ != nullptr && last.length > 0) note_form(*forms_, bytes.first(last.length));
     if (last.ends_block()) break;
     pc = last.next();
   }
@@ -88,7 +94,8 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
   return peeked_[pc] = result;
 }
 
-/// Go keeps flags across calls of functions that leave them alone (duffzero), Erlang's compiler has them returned.
+/// Go keeps flags across calls of functions that leave them alone (duffzero), Erlang's compiler has them
+/// returned.
 bool GuestCode::flags_read_across_call(const Instruction& i) {
   const bool call = i.kind == InstructionClass::kCall;
   if (!call && i.kind != InstructionClass::kIndirectCall) return false;

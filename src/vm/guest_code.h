@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "vm/instruction.h"
+#include "vm/instruction_form.h"
 
 namespace elision::vm {
 
@@ -29,6 +31,10 @@ class GuestCode {
   GuestCode(std::function<std::uint64_t(std::uint64_t)> executable_end,
             std::function<bool(std::uint64_t)> writable)
       : executable_end_(std::move(executable_end)), writable_(std::move(writable)) {}
+
+  /// Keeps the forms of what block() decodes from now on.
+  void record_forms() { forms_ = std::make_unique<FormsMet>(); }
+  const FormsMet* forms() const { return forms_.get(); }
 
   /// Decodes from `pc` to the first branch, or `most` instructions.
   DecodedBlock block(std::uint64_t pc, std::size_t most = kMaxInstructions);
@@ -70,6 +76,7 @@ class GuestCode {
   std::function<std::uint64_t(std::uint64_t)> executable_end_;
   std::function<bool(std::uint64_t)> writable_;
   std::unordered_map<std::uint64_t, Peek> peeked_;
+  std::unique_ptr<FormsMet> forms_;  // null: not wanted
   bool flags_live_everywhere_ = false;
   std::uint64_t mapped_begin_ = 0;  // executable without a gap
   std::uint64_t mapped_end_ = 0;

@@ -21,6 +21,7 @@ struct Options {
   bool fast_path = true;             // false: every access takes the slow path (for tests)
   bool conflict_detection = true;    // false: transactions never conflict (for tests that must fail)
   bool profile = false;              // say at the end where the host's time went (profile.h)
+  bool record_forms = false;         // statistics list the forms of instructions met (instruction_form.h)
   std::vector<std::string> preload;  // objects for the guest's LD_PRELOAD, in front of its own
 };
 

@@ -62,6 +62,18 @@ void add(machine::CpuCounts& sum, const machine::CpuCounts& c) {
   for (unsigned i = 0; i < sizeof sum / sizeof *to; ++i) to[i] += from[i];
 }
 
+/// Each form with the bytes of an instruction that has it.
+ordered_json forms_json(const FormsMet& forms) {
+  ordered_json out = ordered_json::object();
+  for (const auto& [form, bytes] : forms) {
+    std::string text;
+    char digits[3];
+    for (const std::uint8_t byte : bytes) std::snprintf(digits, sizeof digits, "%02x", byte), text += digits;
+    out[form] = text;
+  }
+  return out;
+}
+
 void write_whole(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -173,6 +185,7 @@ void Engine::write_statistics(int exit_status) {
   out["threads"] = threads;
   out["per_cpu"] = cpus;
   if (profile_ != nullptr) out["profile"] = profile;
+  if (guest_code_.forms() != nullptr) out["instruction_forms"] = forms_json(*guest_code_.forms());
   write_whole(file_name(options_.stats_directory, statistics_number_), out.dump(1) + "\n");
   statistics_number_ = -1;
 }
