@@ -3,9 +3,7 @@
 // behind: registers, flags, vectors, x87, memory, and the signal if it ended by one. compare.py holds a
 // native run against one in the virtual machine.
 //
-//   differential [--seed N] [--first N] [--count N] [--high] [--show]
-//
-// --high puts the code above 2 GB; --show prints the sequences and the states themselves.
+//   differential [--seed N] [--first N] [--count N] [--examples FILE] [--high] [--show] [--list-forms]
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -16,6 +14,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "generator.h"
 #include "state.h"
@@ -25,6 +27,12 @@ namespace {
 
 constexpr std::uint64_t kArithmeticFlags = 0x8d5, kDirectionFlag = 0x400;
 constexpr std::uint64_t kPage = 4096;
+
+struct Options {
+  std::uint64_t seed = 1, first = 0, count = 100;
+  bool high = false, shown = false, forms_listed = false;
+  std::string examples;
+};
 
 /// How a sequence ended that did not come to its end.
 struct Fault {
@@ -141,8 +149,48 @@ void show_memory(const char* what, const char* memory, std::uint64_t bytes) {
   }
 }
 
-int run(std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool high, bool shown) {
-  const Layout layout{high ? 0x2a0000000000u : 0x0c000000u, 0x08001000u, 0x0a001000u};
+std::vector<Example> read_examples(const std::string& file) {
+  std::vector<Example> examples;
+  if (file.empty()) return examples;
+  std::ifstream stream(file);
+  if (!stream) die(file.c_str());
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string::npos) continue;
+    Example example{line.substr(0, tab), {}};
+    for (std::size_t k = tab + 1; k + 1 < line.size(); k += 2)
+      example.bytes.push_back(static_cast<std::uint8_t>(std::stoul(line.substr(k, 2), nullptr, 16)));
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+Layout layout_of(const Options& o) {
+  return {o.high ? 0x2a0000000000u : 0x0c000000u, 0x08001000u, 0x0a001000u};
+}
+
+Generator generator_of(const Options& o, std::uint64_t n, const std::vector<Example>& examples) {
+  return Generator(layout_of(o), o.seed * 1000003 + n, examples);
+}
+
+/// Prints which forms of instructions there are in the sequences, and runs none.
+int list_forms(const Options& o) {
+  const std::vector<Example> examples = read_examples(o.examples);
+  std::set<std::string> forms;
+  for (std::uint64_t n = o.first; n < o.first + o.count; ++n) {
+    Generator generator = generator_of(o, n, examples);
+    generator.generate(reinterpret_cast<std::uint64_t>(sequence_end));
+    generator.add_forms(forms);
+  }
+  for (const std::string& form : forms) std::puts(form.c_str());
+  return 0;
+}
+
+int run(const Options& o) {
+  const std::vector<Example> examples = read_examples(o.examples);
+  const Layout layout = layout_of(o);
+  const std::uint64_t seed = o.seed, first = o.first, count = o.count;
+  const bool shown = o.shown;
   char* const code = map_at(layout.code, Layout::kCodeBytes, PROT_READ | PROT_WRITE);
   char* const data = map_at(layout.data, Layout::kDataBytes, PROT_READ | PROT_WRITE);
   char* const stack = map_at(layout.stack, Layout::kStackBytes, PROT_READ | PROT_WRITE);
@@ -156,7 +204,7 @@ int run(std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool high,
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigaction(signal, &action, nullptr);
 
   for (std::uint64_t n = first; n < first + count; ++n) {
-    Generator generator(layout, seed * 1000003 + n);
+    Generator generator = generator_of(o, n, examples);
     const auto& bytes = generator.generate(reinterpret_cast<std::uint64_t>(sequence_end));
     if (bytes.size() > Layout::kCodeBytes) continue;
     if (mprotect(code, Layout::kCodeBytes, PROT_READ | PROT_WRITE) != 0) die("differential: mprotect");
@@ -206,13 +254,15 @@ int run(std::uint64_t seed, std::uint64_t first, std::uint64_t count, bool high,
 
 int main(int argc, char** argv) {
   CLI::App app("Random sequences of instructions, and what they leave behind.");
-  std::uint64_t seed = 1, first = 0, count = 100;
-  bool high = false, shown = false;
-  app.add_option("--seed", seed, "decides all sequences");
-  app.add_option("--first", first, "number of the first sequence");
-  app.add_option("--count", count, "how many");
-  app.add_flag("--high", high, "code above 2 GB");
-  app.add_flag("--show", shown, "print sequences and states");
+  differential::Options options;
+  app.add_option("--seed", options.seed, "decides all sequences");
+  app.add_option("--first", options.first, "number of the first sequence");
+  app.add_option("--count", options.count, "how many");
+  app.add_option("--examples", options.examples,
+                 "instructions whose forms are to occur: a form, a tab, bytes; a line each");
+  app.add_flag("--high", options.high, "code above 2 GB");
+  app.add_flag("--show", options.shown, "print sequences and states");
+  app.add_flag("--list-forms", options.forms_listed, "run nothing, print which forms there are");
   CLI11_PARSE(app, argc, argv);
-  return differential::run(seed, first, count, high, shown);
+  return options.forms_listed ? differential::list_forms(options) : differential::run(options);
 }

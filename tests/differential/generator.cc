@@ -3,6 +3,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <span>
+
+#include "vm/instruction_form.h"
 
 namespace differential {
 namespace {
@@ -167,7 +170,8 @@ bool reserved(ZydisRegister reg) {
 
 }  // namespace
 
-Generator::Generator(const Layout& layout, std::uint64_t seed) : layout_(layout), draw_(seed) {
+Generator::Generator(const Layout& layout, std::uint64_t seed, const std::vector<Example>& examples)
+    : layout_(layout), draw_(seed), examples_(examples) {
   ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 }
 
@@ -201,6 +205,18 @@ const std::vector<std::uint8_t>& Generator::generate(std::uint64_t end) {
   bytes({0xff, 0x25, 0, 0, 0, 0});
   word32(end), word32(end >> 32);
   return code_;
+}
+
+void Generator::add_forms(std::set<std::string>& forms) const {
+  constexpr std::size_t kAddressAtTheEnd = 8;
+  for (std::size_t at = 0; at + kAddressAtTheEnd < code_.size();) {
+    const std::span<const std::uint8_t> rest(&code_[at], code_.size() - at);
+    ZydisDecodedInstruction i;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder_, nullptr, rest.data(), rest.size(), &i)))
+      return;
+    forms.insert(elision::vm::instruction_form(rest.first(i.length)));
+    at += i.length;
+  }
 }
 
 std::string Generator::listing() const {
@@ -240,6 +256,8 @@ void Generator::straight(unsigned instructions) {
   for (unsigned k = 0; k < instructions; ++k) {
     if (draw_.percent(15)) {
       special();
+    } else if (!examples_.empty() && draw_.percent(60)) {
+      like_an_example();
     } else {
       random_instruction();
     }
@@ -252,16 +270,19 @@ void Generator::random_instruction() {
 }
 
 /// ModRM, SIB and displacement.
-void Generator::operand_bytes(std::vector<std::uint8_t>& b) {
+void Generator::operand_bytes(std::vector<std::uint8_t>& b, Operand operand) {
   const unsigned reg = draw_.below(8) << 3;
+  const bool any = operand == Operand::kAny;
   const auto add = [&](std::uint64_t value, unsigned count) {
     for (unsigned k = 0; k < count; ++k) b.push_back(static_cast<std::uint8_t>(value >> (8 * k)));
   };
-  if (draw_.percent(50)) return add(0xc0 | reg | draw_.below(8), 1);
+  if (operand == Operand::kRegister || (any && draw_.percent(50))) return add(0xc0 | reg | draw_.below(8), 1);
   // Half of them aligned, for vectors.
   const bool aligned = draw_.percent(50);
   const auto displacement = (static_cast<std::int32_t>(draw_.below(2048)) - 1024) & (aligned ? -32 : -1);
-  if (draw_.percent(8)) {  // relative to RIP, or the bare address, by what the caller knows of the rest
+  if (operand == Operand::kRipRelative ||
+      (any &&
+       draw_.percent(8))) {  // relative to RIP, or the bare address, by what the caller knows of the rest
     add(reg | 5, 1);
     return add(layout_.data + 1024 + draw_.below(4096), 4);
   }
@@ -296,13 +317,61 @@ bool Generator::try_random() {
     if (map >= 85) b.push_back(map < 95 ? 0x38 : 0x3a);
     b.push_back(static_cast<std::uint8_t>(draw_.below(256)));
   }
-  operand_bytes(b);
+  operand_bytes(b, Operand::kAny);
+  return add_if_acceptable(b, "");
+}
+
+/// Some forms cannot be had here: those that leave the sequence, or whose memory would be anywhere.
+void Generator::like_an_example() {
+  constexpr unsigned kTries = 60;
+  const Example& example = examples_[draw_.below(static_cast<unsigned>(examples_.size()))];
+  for (unsigned k = 0; k < kTries; ++k)
+    if (try_like(example)) return;
+  random_instruction();
+}
+
+/// The example's prefixes and opcode with other registers, other memory and other immediate values.
+bool Generator::try_like(const Example& example) {
+  ZydisDecodedInstruction i;
+  if (!ZYAN_SUCCESS(
+          ZydisDecoderDecodeInstruction(&decoder_, nullptr, example.bytes.data(), example.bytes.size(), &i)))
+    return false;
+  const bool has_modrm = (i.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0;
+  const std::size_t kept =
+      has_modrm ? i.raw.modrm.offset : i.length - i.raw.imm[0].size / 8 - i.raw.imm[1].size / 8;
+  std::vector<std::uint8_t> b(example.bytes.begin(),
+                              example.bytes.begin() + static_cast<std::ptrdiff_t>(kept));
+  if (i.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
+    // R, X and B; the two-byte encoding has R alone.
+    const std::size_t at = i.raw.vex.offset + 1u;
+    const unsigned changed = i.raw.vex.size == 3 ? draw_.below(8) << 5 : draw_.below(2) << 7;
+    b[at] = static_cast<std::uint8_t>(b[at] ^ changed);
+  } else if (i.attributes & ZYDIS_ATTRIB_HAS_REX) {
+    b[i.raw.rex.offset] = static_cast<std::uint8_t>((b[i.raw.rex.offset] & 0xf8) | draw_.below(8));
+  } else if (draw_.percent(60)) {
+    b.insert(b.begin() + i.raw.prefix_count, static_cast<std::uint8_t>(0x40 | draw_.below(8)));
+  }
+  if (has_modrm) {
+    const std::size_t at = b.size();
+    const bool rip = i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5;
+    operand_bytes(b, rip                    ? Operand::kRipRelative
+                     : i.raw.modrm.mod == 3 ? Operand::kRegister
+                                            : Operand::kMemory);
+    if (draw_.percent(50)) b[at] = static_cast<std::uint8_t>((b[at] & 0xc7) | i.raw.modrm.reg << 3);
+  }
+  return add_if_acceptable(b, example.form);
+}
+
+/// Completes `b` with random immediate bytes. False, and nothing added, if it is no instruction, not one for
+/// here, or not of the wanted form.
+bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::string& form) {
   for (unsigned k = 0; k < 8; ++k) b.push_back(static_cast<std::uint8_t>(draw_.next() >> 40));
 
   ZydisDecodedInstruction i;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, b.data(), b.size(), &i, operands))) return false;
   if (!acceptable(i, operands)) return false;
+  if (!form.empty() && elision::vm::instruction_form({b.data(), i.length}) != form) return false;
   if (i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5 && (i.attributes & ZYDIS_ATTRIB_HAS_MODRM)) {
     if (!layout_.code_is_low()) return false;
     const std::uint64_t wanted = layout_.data + 1024 + draw_.below(4096);

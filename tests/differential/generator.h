@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,19 +50,32 @@ class Draw {
   std::uint64_t state_;
 };
 
+/// A form of instructions that real programs have, and one of them (instruction_form.h).
+struct Example {
+  std::string form;
+  std::vector<std::uint8_t> bytes;
+};
+
 class Generator {
  public:
-  Generator(const Layout& layout, std::uint64_t seed);
+  /// Half of the instructions have the forms of `examples`, if there are any.
+  Generator(const Layout& layout, std::uint64_t seed, const std::vector<Example>& examples);
 
   /// One sequence; it begins at layout.code and leaves by a jump to `end`.
   const std::vector<std::uint8_t>& generate(std::uint64_t end);
   /// The sequence as text, an instruction a line.
   std::string listing() const;
+  /// Adds the forms of its instructions.
+  void add_forms(std::set<std::string>& forms) const;
 
  private:
   void random_instruction();
   bool try_random();
-  void operand_bytes(std::vector<std::uint8_t>& bytes);
+  void like_an_example();
+  bool try_like(const Example& example);
+  enum class Operand { kAny, kRegister, kMemory, kRipRelative };
+  void operand_bytes(std::vector<std::uint8_t>& bytes, Operand operand);
+  bool add_if_acceptable(std::vector<std::uint8_t>& bytes, const std::string& form);
   bool acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands);
   void special();
   void string_instruction();
@@ -81,6 +95,7 @@ class Generator {
 
   Layout layout_;
   Draw draw_;
+  const std::vector<Example>& examples_;
   ZydisDecoder decoder_;
   std::vector<std::uint8_t> code_;
   unsigned depth_ = 0;       // of calls and loops

@@ -26,6 +26,7 @@ struct Wait {
   long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues
+  std::function<void()> expire;   // what the call does to memory if its time is up
 };
 
 struct KernelThread {

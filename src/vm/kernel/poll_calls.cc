@@ -45,12 +45,14 @@ Limit limit_of_timespec(Call& call, std::uint64_t address) {
 
 /// Asks `ask` (0: nothing ready) now and whenever one of `descriptors` may be ready.
 SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> descriptors,
-                            std::function<long()> ask) {
+                            std::function<long()> ask, std::function<void()> expire = {}) {
   const long result = ask();
+  if (result == 0 && limit.zero && expire) expire();
   if (result != 0 || limit.zero) return call.finish(result);
   Wait wait;
   wait.on_signal = OnSignal::kInterrupt;
   wait.descriptors = std::move(descriptors);
+  wait.expire = std::move(expire);
   wait.attempt = [&self = call.self, ask = std::move(ask)] {
     const long answer = ask();
     if (answer != 0) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
@@ -78,7 +80,8 @@ struct DescriptorSets {
 
   std::size_t bytes() const { return static_cast<std::size_t>((count + 63) / 64 * 8); }
   bool load();
-  long ask();
+  long ask() const;
+  bool store(const std::array<std::uint64_t, kWords> (&sets)[3]) const;
   std::vector<pollfd> descriptors() const;
 };
 
@@ -91,19 +94,24 @@ bool DescriptorSets::load() {
   return true;
 }
 
-long DescriptorSets::ask() {
-  auto sets = std::to_array(wanted);
+bool DescriptorSets::store(const std::array<std::uint64_t, kWords> (&sets)[3]) const {
+  for (unsigned i = 0; i < 3; ++i)
+    if (addresses[i] != 0 &&
+        !copy_guest_bytes(reinterpret_cast<void*>(addresses[i]), sets[i].data(), bytes()))
+      return false;
+  return true;
+}
+
+/// Leaves the guest's sets alone if nothing is ready: a call that a signal ends may be made again with them.
+long DescriptorSets::ask() const {
+  std::array<std::uint64_t, kWords> sets[3] = {wanted[0], wanted[1], wanted[2]};
   timeval now{};
   std::uint64_t pointers[3];
   for (unsigned i = 0; i < 3; ++i)
     pointers[i] = addresses[i] != 0 ? reinterpret_cast<std::uint64_t>(sets[i].data()) : 0;
   const long result = host_call(SYS_select, count, pointers[0], pointers[1], pointers[2],
                                 reinterpret_cast<std::uint64_t>(&now));
-  for (unsigned i = 0; result >= 0 && i < 3; ++i)
-    if (addresses[i] != 0 &&
-        !copy_guest_bytes(reinterpret_cast<void*>(addresses[i]), sets[i].data(), bytes()))
-      return -EFAULT;
-  return result;
+  return result > 0 && !store(sets) ? -EFAULT : result;
 }
 
 std::vector<pollfd> DescriptorSets::descriptors() const {
@@ -123,9 +131,8 @@ SyscallOutcome select_until(Call& call, const Limit& limit) {
   DescriptorSets sets{std::min(call.integer(0), 1024), {call[1], call[2], call[3]}, {}};
   if (call.integer(0) < 0) return call.finish(-EINVAL);
   if (!sets.load()) return call.finish(-EFAULT);
-  // A wait that ends leaves the sets of the last question, which are empty if the time was up.
-  std::vector<pollfd> descriptors = sets.descriptors();
-  return wait_for_any(call, limit, std::move(descriptors), [sets]() mutable { return sets.ask(); });
+  return wait_for_any(
+      call, limit, sets.descriptors(), [sets] { return sets.ask(); }, [sets] { (void)sets.store({}); });
 }
 
 SyscallOutcome epoll_until(Call& call, const Limit& limit) {

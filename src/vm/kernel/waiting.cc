@@ -70,6 +70,7 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_re
   self.waits_since = process.services.now(self.thread);
   process.services.park(self.thread, deadline, [&self, timeout_result] {
     if (!self.wait) return;
+    if (self.wait->expire) self.wait->expire();
     leave_queues(self);
     self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(timeout_result);
   });
