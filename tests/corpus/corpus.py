@@ -8,11 +8,13 @@
 
 Compared are standard output (after the program's filter), standard error unless the script sends it elsewhere, exit code and
 fatal signal. The filter is tested by the same comparison between two native runs. Each run has a fresh folder, an
-environment without the user's, and the virtual ones a seed, which --seed changes.
+environment without the user's, and the virtual ones a seed, which --seed changes. --forms FOLDER leaves in NAME.forms the
+forms of instructions that the program executed virtually, each with the bytes of one.
 """
 
 import argparse
 import difflib
+import json
 import pathlib
 import socket
 import subprocess
@@ -57,14 +59,15 @@ def environment(folder):
             "INPUTS": str(HERE / "inputs"), "PORT": str(free_port())}
 
 
-def ending(words, folder, seconds=LIMIT_SECONDS):
-    """Output, error output and status; folder and port do not count as differences."""
+def ending(words, folder, port_matters=False, seconds=LIMIT_SECONDS):
+    """Output, error output and status; the folder does not count as a difference, nor the port of who has one."""
     variables = environment(folder)
     done = subprocess.run(words, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True,
                           timeout=seconds, check=False)
 
     def plain(data):
-        return data.decode(errors="replace").replace(folder, "FOLDER").replace(variables["PORT"], "PORT")
+        text = data.decode(errors="replace").replace(folder, "FOLDER")
+        return text.replace(variables["PORT"], "PORT") if port_matters else text
 
     return plain(done.stdout), plain(done.stderr), done.returncode
 
@@ -78,7 +81,7 @@ def behaviour(program, prefix):
             if status != 0:
                 raise PrepareError(f"prepare ended with status {status}:\n{out}{error}")
         start = time.monotonic()
-        out, error, status = ending([*prefix, "bash", "-c", program["run"]], folder)
+        out, error, status = ending([*prefix, "bash", "-c", program["run"]], folder, "$PORT" in program["run"])
         seconds = time.monotonic() - start
     patterns = program.get("mask", [])
     return masked(out, patterns) + "--- stderr\n" + masked(error, patterns) + f"--- status {status}\n", seconds
@@ -90,12 +93,22 @@ def difference(left, right, left_name, right_name):
     return "\n".join(lines[:SHOWN_LINES] + more)
 
 
-def compare(name, program, build, options):
+def write_forms(statistics, file):
+    """One file of all forms in the statistics of a program's processes; those that were killed left none."""
+    forms = {}
+    for part in sorted(pathlib.Path(statistics).glob("*.json")):
+        if text := part.read_text():
+            forms.update(json.loads(text)["instruction_forms"])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{form}\t{code}\n" for form, code in sorted(forms.items())))
+
+
+def compare(name, program, build, options, forms):
     missing = [p for p in program["packages"] if not is_installed(p)]
     if missing:
         print(f"{name}: not installed: {' '.join(missing)}")
         return False
-    vm = [str(build / "bin" / "elision"), "vm", *options, *program.get("options", []), "--"]
+    vm = [str(build / "bin" / "elision"), "vm", *options, *program.get("options", [])]
     try:
         first, native_seconds = behaviour(program, [])
         second, _ = behaviour(program, [])
@@ -106,11 +119,15 @@ def compare(name, program, build, options):
         print(f"{name}: two native runs differ, which its mask must allow for:")
         print(difference(first, second, "native", "native again"))
         return False
-    try:
-        virtual, seconds = behaviour(program, vm)
-    except subprocess.TimeoutExpired:
-        print(f"{name}: virtually no end within {LIMIT_SECONDS} s")
-        return False
+    with tempfile.TemporaryDirectory() as statistics:
+        recording = ["--instruction-forms", "--stats-directory", statistics] if forms else []
+        try:
+            virtual, seconds = behaviour(program, [*vm, *recording, "--"])
+        except subprocess.TimeoutExpired:
+            print(f"{name}: virtually no end within {LIMIT_SECONDS} s")
+            return False
+        if forms:
+            write_forms(statistics, forms / f"{name}.forms")
     if first != virtual:
         print(f"{name}: DIFFERS")
         print(difference(first, virtual, "native", "virtual"))
@@ -134,6 +151,7 @@ def main():
     parser.add_argument("--list", choices=["quick", "long", "all"])
     parser.add_argument("--packages", choices=["quick", "long", "all"])
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--forms", type=pathlib.Path)
     parser.add_argument("build", nargs="?", type=pathlib.Path)
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
@@ -150,7 +168,7 @@ def main():
         parser.error(f"programs.toml has no {', '.join(unknown)}")
     options = [] if arguments.seed == "1" else ["--seed", arguments.seed]
     build = arguments.build.resolve()
-    good = [compare(name, programs[name], build, options) for name in arguments.name]
+    good = [compare(name, programs[name], build, options, arguments.forms) for name in arguments.name]
     return 0 if all(good) else 1
 
 

@@ -80,6 +80,9 @@ class LinuxKernel final : public GuestKernel {
     self.call_number = call.number;
     const CallHandler handler = find_call_handler(call.number);
     announce_buffers(call);
+    // Whoever waited before takes what has come since: this call must not find it still there.
+    if (asks_for_readiness(call.number) && process_.threads.size() > 1 && any_descriptor_waits(process_))
+      poll_waits(process_, false, 0, &thread);
     const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);

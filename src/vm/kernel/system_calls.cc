@@ -348,6 +348,21 @@ SyscallOutcome pass_through(Call& call) {
       host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3], call[4], call[5]));
 }
 
+bool asks_for_readiness(std::uint64_t number) {
+  switch (number) {
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool may_make_ready(std::uint64_t number) {
   switch (number) {
     case SYS_read:

@@ -9,6 +9,8 @@ namespace elision::vm {
 /// The handler of system call `number`; null for a number that is not known.
 CallHandler find_call_handler(std::uint64_t number);
 
+/// True if the call looks which descriptors are ready.
+bool asks_for_readiness(std::uint64_t number);
 /// True if the call may make a descriptor ready that another thread of this process waits for.
 bool may_make_ready(std::uint64_t number);
 

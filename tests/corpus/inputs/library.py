@@ -46,8 +46,8 @@ async def served():
     print(sorted(out))
 
 
-def square(n):
-    return n * n
+def square(n, results):
+    results.put(n * n)
 
 
 def main():
@@ -55,8 +55,14 @@ def main():
     for module in (zlib, bz2, lzma):
         assert module.decompress(module.compress(text)) == text
     asyncio.run(served())
-    with multiprocessing.get_context("fork").Pool(3) as pool:
-        print(pool.map(square, range(10)))
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    children = [context.Process(target=square, args=(n, results)) for n in range(4)]
+    for child in children:
+        child.start()
+    print(sorted(results.get() for _ in children))
+    for child in children:
+        child.join()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         print(sum(pool.map(len, text.split(b"\n"))))
     compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))

@@ -8,7 +8,7 @@
 #include <tbb/parallel_reduce.h>
 #include <tbb/parallel_sort.h>
 #include <tbb/queuing_mutex.h>
-#include <tbb/speculative_spin_mutex.h>
+#include <tbb/spin_mutex.h>
 #include <tbb/spin_rw_mutex.h>
 
 #include <cstdio>
