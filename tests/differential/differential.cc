@@ -165,8 +165,12 @@ std::vector<Example> read_examples(const std::string& file) {
   return examples;
 }
 
+alignas(64) thread_local char thread_area[Layout::kThreadBytes];
+
 Layout layout_of(const Options& o) {
-  return {o.high ? 0x2a0000000000u : 0x0c000000u, 0x08001000u, 0x0a001000u};
+  const char* fs;
+  asm("mov %%fs:0, %0" : "=r"(fs));  // the ABI has FS point to a word that says where FS points
+  return {o.high ? 0x2a0000000000u : 0x0c000000u, 0x08001000u, 0x0a001000u, thread_area - fs};
 }
 
 Generator generator_of(const Options& o, std::uint64_t n, const std::vector<Example>& examples) {
@@ -223,6 +227,7 @@ int run(const Options& o) {
         std::memcpy(data + at, &word, 8);
       }
       std::memset(stack, 0x5a, Layout::kStackBytes);
+      std::memset(thread_area, 0x33, sizeof thread_area);
       std::memset(&after, 0, sizeof after);
       fault = Fault{};
       run_sequence(&before, &after, code);
@@ -231,6 +236,7 @@ int run(const Options& o) {
       digest.add(&fault, sizeof fault);
       digest.add(data, Layout::kDataBytes);
       digest.add(stack, Layout::kStackBytes);
+      digest.add(thread_area, sizeof thread_area);
       if (!shown) continue;
       std::printf("round %u: ", round);
       if (fault.signal != 0) {
@@ -243,6 +249,7 @@ int run(const Options& o) {
       show(after);
       show_memory("data", data, Layout::kDataBytes);
       show_memory("stack", stack, Layout::kStackBytes);
+      show_memory("thread", thread_area, sizeof thread_area);
     }
     std::printf("%lu %016lx %d\n", n, digest.value(), fault.signal);
   }

@@ -113,6 +113,7 @@ bool known_extension(ZydisISAExt extension) {
     case ZYDIS_ISA_EXT_BASE:
     case ZYDIS_ISA_EXT_BMI1:
     case ZYDIS_ISA_EXT_BMI2:
+    case ZYDIS_ISA_EXT_CET:  // no-operations where shadow stacks are off
     case ZYDIS_ISA_EXT_F16C:
     case ZYDIS_ISA_EXT_FMA:
     case ZYDIS_ISA_EXT_LONGMODE:
@@ -276,6 +277,10 @@ void Generator::operand_bytes(std::vector<std::uint8_t>& b, Operand operand) {
   const auto add = [&](std::uint64_t value, unsigned count) {
     for (unsigned k = 0; k < count; ++k) b.push_back(static_cast<std::uint8_t>(value >> (8 * k)));
   };
+  if (operand == Operand::kThread) {
+    add(reg | 4, 1), add(0x25, 1);
+    return add(static_cast<std::uint64_t>(layout_.thread) + 32 * draw_.below(8), 4);
+  }
   if (operand == Operand::kRegister || (any && draw_.percent(50))) return add(0xc0 | reg | draw_.below(8), 1);
   // Half of them aligned, for vectors.
   const bool aligned = draw_.percent(50);
@@ -342,10 +347,17 @@ bool Generator::try_like(const Example& example) {
   std::vector<std::uint8_t> b(example.bytes.begin(),
                               example.bytes.begin() + static_cast<std::ptrdiff_t>(kept));
   if (i.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
-    // R, X and B; the two-byte encoding has R alone.
-    const std::size_t at = i.raw.vex.offset + 1u;
-    const unsigned changed = i.raw.vex.size == 3 ? draw_.below(8) << 5 : draw_.below(2) << 7;
-    b[at] = static_cast<std::uint8_t>(b[at] ^ changed);
+    // R, X and B are stored inverted. The encoding of two bytes has only R, and reaches none of R13 to R15.
+    const auto at = static_cast<std::ptrdiff_t>(i.raw.vex.offset);
+    if (i.raw.vex.size == 2 && draw_.percent(70)) {
+      b[i.raw.vex.offset] = 0xc4;
+      b.insert(b.begin() + at + 1, 0x01);  // map 1
+      b[i.raw.vex.offset + 2u] &= 0x7f;    // W
+      b[i.raw.vex.offset + 1u] |= static_cast<std::uint8_t>(draw_.below(8) << 5);
+    } else {
+      const unsigned changed = i.raw.vex.size == 3 ? draw_.below(8) << 5 : draw_.below(2) << 7;
+      b[i.raw.vex.offset + 1u] = static_cast<std::uint8_t>(b[i.raw.vex.offset + 1u] ^ changed);
+    }
   } else if (i.attributes & ZYDIS_ATTRIB_HAS_REX) {
     b[i.raw.rex.offset] = static_cast<std::uint8_t>((b[i.raw.rex.offset] & 0xf8) | draw_.below(8));
   } else if (draw_.percent(60)) {
@@ -354,7 +366,9 @@ bool Generator::try_like(const Example& example) {
   if (has_modrm) {
     const std::size_t at = b.size();
     const bool rip = i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5;
-    operand_bytes(b, rip                    ? Operand::kRipRelative
+    const bool thread = (i.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_FS) != 0;
+    operand_bytes(b, thread                 ? Operand::kThread
+                     : rip                  ? Operand::kRipRelative
                      : i.raw.modrm.mod == 3 ? Operand::kRegister
                                             : Operand::kMemory);
     if (draw_.percent(50)) b[at] = static_cast<std::uint8_t>((b[at] & 0xc7) | i.raw.modrm.reg << 3);
@@ -383,6 +397,12 @@ bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::strin
   return true;
 }
 
+bool Generator::in_thread_area(const ZydisDecodedOperand& o) const {
+  constexpr std::int64_t kFarthestAccess = Layout::kThreadBytes - 64;
+  return o.mem.base == ZYDIS_REGISTER_NONE && o.mem.index == ZYDIS_REGISTER_NONE &&
+         o.mem.disp.value >= layout_.thread && o.mem.disp.value <= layout_.thread + kFarthestAccess;
+}
+
 bool Generator::acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands) {
   if (denied(i.mnemonic) || leaves(i.meta.category) || !known_extension(i.meta.isa_ext)) return false;
   if (i.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE) return false;
@@ -402,9 +422,11 @@ bool Generator::acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedO
       return false;
     } else if (o.type == ZYDIS_OPERAND_TYPE_MEMORY) {
       if (o.mem.type == ZYDIS_MEMOP_TYPE_AGEN) continue;
-      if (o.mem.type == ZYDIS_MEMOP_TYPE_VSIB || o.mem.segment == ZYDIS_REGISTER_FS ||
-          o.mem.segment == ZYDIS_REGISTER_GS)
-        return false;
+      if (o.mem.type == ZYDIS_MEMOP_TYPE_VSIB || o.mem.segment == ZYDIS_REGISTER_GS) return false;
+      if (o.mem.segment == ZYDIS_REGISTER_FS) {
+        if (!in_thread_area(o)) return false;
+        continue;
+      }
       const ZydisRegister base = o.mem.base;
       if (base != ZYDIS_REGISTER_NONE && base != ZYDIS_REGISTER_RIP &&
           !(base >= ZYDIS_REGISTER_R13 && base <= ZYDIS_REGISTER_R15) && base != ZYDIS_REGISTER_RSP)
@@ -486,10 +508,15 @@ void Generator::gather() {
 
 void Generator::stack_instruction() {
   const unsigned reg = draw_.below(4);
-  switch (draw_.below(5)) {
+  switch (draw_.below(6)) {
     case 0:
       if (!keep_stack_) bytes({0x50 | reg});
       return;
+    case 5:
+      bytes({0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec,
+             draw_.below(16) * 8});  // push rbp; mov rbp, rsp; sub rsp, n
+      bytes({0x89, 0x04, 0x24});     // mov [rsp], eax
+      return bytes({0xc9});          // leave
     case 1:
       bytes({0x50 | reg});
       random_instruction();
@@ -526,21 +553,24 @@ void Generator::flags_instruction() {
   }
 }
 
+/// A branch with a displacement of one byte, if what follows fits.
+void Generator::branch_over_few(unsigned opcode) {
+  bytes({opcode, 0});
+  const std::size_t at = code_.size();
+  straight(1 + draw_.below(2));
+  const std::size_t distance = code_.size() - at;
+  if (distance > 127) {
+    code_.resize(at - 2);
+    return;
+  }
+  code_[at - 1] = static_cast<std::uint8_t>(distance);
+}
+
 /// A conditional jump over some instructions, near or far.
 void Generator::branch_over() {
   const unsigned condition = draw_.below(17);
-  if (condition == 16) {  // jrcxz, loop, loope, loopne
-    bytes({0xe0 + draw_.below(4), 0});
-    const std::size_t at = code_.size();
-    straight(1);
-    const std::size_t distance = code_.size() - at;
-    if (distance > 127) {
-      code_.resize(at - 2);
-      return;
-    }
-    code_[at - 1] = static_cast<std::uint8_t>(distance);
-    return;
-  }
+  if (condition == 16) return branch_over_few(0xe0 + draw_.below(4));  // loopne, loope, loop, jrcxz
+  if (draw_.percent(50)) return branch_over_few(0x70 | condition);
   bytes({0x0f, 0x80 | condition, 0, 0, 0, 0});
   const std::size_t at = code_.size();
   straight(1 + draw_.below(4));
@@ -556,8 +586,13 @@ void Generator::loop() {
   const std::uint64_t begin = here();
   straight(1 + draw_.below(4));
   bytes({0x49, 0xff, 0x8d}), word32(counter);  // dec qword [r13 + counter]
-  bytes({0x0f, 0x85});
-  word32(begin - (here() + 4));
+  const std::uint64_t back = here() + 2 - begin;
+  if (back <= 128 && draw_.percent(70)) {
+    bytes({0x75, static_cast<unsigned>(-back & 0xff)});
+  } else {
+    bytes({0x0f, 0x85});
+    word32(begin - (here() + 4));
+  }
   --depth_;
 }
 
@@ -586,7 +621,11 @@ void Generator::call() {
       bytes({0xe8}), word32(layout_.code + begin - (here() + 4));
     } else {
       bytes({0x48, 0xb8}), word32(layout_.code + begin), word32((layout_.code + begin) >> 32);
-      bytes({0xff, 0xd0});  // call rax
+      if (draw_.percent(50)) {
+        bytes({0xff, 0xd0});  // call rax
+      } else {
+        through_memory(2, 0);
+      }
     }
     bytes({0x85, 0xc9});  // test ecx, ecx
     straight(draw_.below(2));
@@ -600,18 +639,41 @@ void Generator::indirect() {
   bytes({0x48, 0xb8 | reg});
   const std::size_t at = code_.size();
   word32(0), word32(0);
+  bool linkage = false;
   if (draw_.percent(50)) {
     bytes({0xff, 0xe0 | reg});
   } else {
-    const unsigned place = draw_.below(1024);
-    bytes({0x49, 0x89, 0x85 | reg << 3}), word32(place);  // mov [r13 + n], reg
-    bytes({0x41, 0xff, 0xa5}), word32(place);             // jmp [r13 + n]
+    linkage = through_memory(4, reg);
   }
-  const unsigned skipped = draw_.below(12);
-  for (unsigned k = 0; k < skipped; ++k) bytes({0xcc});
+  traps(draw_.below(12));
   const std::uint64_t target = here();
   std::memcpy(&code_[at], &target, 8);
-  bytes({0x85, 0xc0});
+  if (linkage) bytes({0x85, 0xc0});  // test eax, eax
+  if (draw_.percent(50)) jump_over_traps();
+}
+
+/// Stores the address in register `from`, and calls (2) or jumps (4) through that memory. True if that is as
+/// linkage tables do, where no flags need pass.
+bool Generator::through_memory(unsigned opcode_extension, unsigned from) {
+  const unsigned place = draw_.below(1024);
+  bytes({0x49, 0x89, 0x85 | from << 3}), word32(place);  // mov [r13 + n], reg
+  if (layout_.code_is_low() && draw_.percent(50)) {
+    bytes({0xff, 0x05 | opcode_extension << 3});  // [rip + n]
+    word32(layout_.middle(0) + place - (here() + 4));
+    return true;
+  }
+  bytes({0x41, 0xff, 0x85 | opcode_extension << 3}), word32(place);  // [r13 + n]
+  return false;
+}
+
+void Generator::traps(unsigned count) {
+  for (unsigned k = 0; k < count; ++k) bytes({0xcc});
+}
+
+void Generator::jump_over_traps() {
+  const unsigned skipped = draw_.below(12);
+  bytes({0xeb, skipped});
+  traps(skipped);
 }
 
 }  // namespace differential

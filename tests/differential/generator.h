@@ -24,8 +24,9 @@ struct Layout {
   std::uint64_t
       data;  // three areas: R13 and R14 point into the middle of theirs, R15 almost to the end of the last
   std::uint64_t stack;  // RSP points into its middle
+  std::int64_t thread;  // from FS to a thread's own area
   static constexpr std::uint64_t kCodeBytes = 16384, kAreaBytes = 8192, kDataBytes = 3 * kAreaBytes,
-                                 kStackBytes = 8192;
+                                 kStackBytes = 8192, kThreadBytes = 512;
   std::uint64_t middle(unsigned area) const { return data + area * kAreaBytes + kAreaBytes / 2; }
   std::uint64_t near_end() const { return data + kDataBytes - 256; }
   bool code_is_low() const { return code < 0x80000000u; }
@@ -73,9 +74,10 @@ class Generator {
   bool try_random();
   void like_an_example();
   bool try_like(const Example& example);
-  enum class Operand { kAny, kRegister, kMemory, kRipRelative };
+  enum class Operand { kAny, kRegister, kMemory, kRipRelative, kThread };
   void operand_bytes(std::vector<std::uint8_t>& bytes, Operand operand);
   bool add_if_acceptable(std::vector<std::uint8_t>& bytes, const std::string& form);
+  bool in_thread_area(const ZydisDecodedOperand& o) const;
   bool acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands);
   void special();
   void string_instruction();
@@ -85,9 +87,13 @@ class Generator {
   void flags_instruction();
   void straight(unsigned instructions);
   void branch_over();
+  void branch_over_few(unsigned opcode);
   void loop();
   void call();
   void indirect();
+  bool through_memory(unsigned opcode_extension, unsigned from);
+  void traps(unsigned count);
+  void jump_over_traps();
   void bytes(std::initializer_list<unsigned> some);
   void word32(std::uint64_t value);
   void jump_to(std::uint64_t target);
