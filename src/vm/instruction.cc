@@ -339,9 +339,10 @@ void note_operands(Instruction& out, const ZydisDecodedInstruction& d, const Zyd
   }
   fix_stack_access(out, d);
   // A 32-bit CMOV writes its register in every case, but the value depends on the old one; BSF and BSR leave
-  // theirs alone if they find nothing.
+  // theirs alone if they find nothing, RDSSP where there is no shadow stack.
   if (d.meta.category == ZYDIS_CATEGORY_CMOV || d.mnemonic == ZYDIS_MNEMONIC_BSF ||
-      d.mnemonic == ZYDIS_MNEMONIC_BSR) {
+      d.mnemonic == ZYDIS_MNEMONIC_BSR || d.mnemonic == ZYDIS_MNEMONIC_RDSSPD ||
+      d.mnemonic == ZYDIS_MNEMONIC_RDSSPQ) {
     out.gpr_read |= out.gpr_write;
     out.gpr_kill = 0;
   }

@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 
+BATCH = 5000
+
 
 def run(words):
     # Nothing of the caller's environment, so that a run can be repeated from anywhere.
@@ -32,9 +34,8 @@ def show_difference(native, virtual, arguments):
     print("virtually: " + " ".join([*virtual, *arguments, "--show"]))
 
 
-def compare(native, virtual, options, first, count):
+def compare(native, virtual, common, first, count):
     """Returns how many sequences ended by a signal, or None after it has shown a difference."""
-    common = ["--seed", str(options.seed)] + (["--high"] if options.high else [])
     arguments = [*common, "--first", str(first), "--count", str(count)]
     outcomes = [run([*words, *arguments]) for words in (native, virtual)]
     (native_status, native_lines, errors), (virtual_status, virtual_lines, virtual_errors) = outcomes
@@ -53,6 +54,21 @@ def compare(native, virtual, options, first, count):
     return sum(line.split()[2] != "0" for line in native_lines)
 
 
+def run_all(elision, differential, seed=1, first=0, count=1000, batch=BATCH, high=False, examples=None):
+    """Compares `count` sequences, `batch` a process; an exit code."""
+    native = [differential]
+    virtual = [elision, "vm", "--", differential]
+    common = ["--seed", str(seed)] + (["--high"] if high else []) + (["--examples", str(examples)] if examples else [])
+    signals = 0
+    for begin in range(first, first + count, batch):
+        ended = compare(native, virtual, common, begin, min(batch, first + count - begin))
+        if ended is None:
+            return 1
+        signals += ended
+    print(f"{count} sequences, {signals} ended by a signal: all the same natively and virtually", flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("elision")
@@ -60,25 +76,16 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--batch", type=int, default=5000, help="sequences a process")
+    parser.add_argument("--batch", type=int, default=BATCH, help="sequences a process")
     parser.add_argument("--high", action="store_true", help="code above 2 GB")
+    parser.add_argument("--examples", help="see differential --help")
     parser.add_argument("--intel-only", action="store_true",
                         help="exit 77 on other CPUs, whose undefined flags were not looked at yet")
-    options = parser.parse_args()
-    if options.intel_only and "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text():
+    options = vars(parser.parse_args())
+    if options.pop("intel_only") and "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text():
         print("not an Intel CPU")
         return 77
-    native = [options.differential]
-    virtual = [options.elision, "vm", "--", options.differential]
-    signals = 0
-    for first in range(options.first, options.first + options.count, options.batch):
-        count = min(options.batch, options.first + options.count - first)
-        ended = compare(native, virtual, options, first, count)
-        if ended is None:
-            return 1
-        signals += ended
-    print(f"{options.count} sequences, {signals} ended by a signal: all the same natively and virtually")
-    return 0
+    return run_all(**options)
 
 
 if __name__ == "__main__":
