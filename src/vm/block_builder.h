@@ -27,6 +27,7 @@ class BlockBuilder {
   struct Scratch {
     int reg[2];
     bool spilled[2];
+    int count = 2;  // how many of them the hook uses
   };
   /// A hook's jump, to be continued out of line, behind the block.
   struct SlowPath {

@@ -60,7 +60,7 @@ BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t ad
 /// What is live is kept for reload(). What is not would be written before anybody reads it; but if a fault
 /// comes first, the signal handler sees it.
 void BlockBuilder::spill(const Scratch& scratch) {
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < scratch.count; ++k) {
     const int reg = scratch.reg[k];
     if (scratch.spilled[k]) {
       out_.store(core_field(kOffsetScratch + 8 * k), reg);
@@ -72,7 +72,7 @@ void BlockBuilder::spill(const Scratch& scratch) {
 }
 
 void BlockBuilder::reload(const Scratch& scratch) {
-  for (int k = 0; k < 2; ++k)
+  for (int k = 0; k < scratch.count; ++k)
     if (scratch.spilled[k]) out_.load(scratch.reg[k], core_field(kOffsetScratch + 8 * k));
 }
 
@@ -168,7 +168,7 @@ void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
 void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry) {
   const MemoryOperand& m = code_block_.instructions[n].access[access].operand;
   SlowPath slow{.operand = m, .scratch = pick_scratch(n, m.registers())};
-  slow.scratch.spilled[1] = false;  // one register is enough
+  slow.scratch.count = 1;
   spill(slow.scratch);
   slow.patch = out_.jump();
   continue_slowly(slow, n, access, retry);
