@@ -11,6 +11,7 @@
 #include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/system_call_names.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -162,8 +163,9 @@ class LinuxKernel final : public GuestKernel {
 
   SyscallOutcome unknown_call(const Call& call) {
     ++process_.unknown_calls;
-    std::fprintf(stderr, "elision vm: system call %llu at 0x%llx is not supported\n",
-                 static_cast<unsigned long long>(call.number),
+    const char* const name = system_call_name(call.number);
+    std::fprintf(stderr, "elision vm: system call %llu (%s) at 0x%llx is not supported\n",
+                 static_cast<unsigned long long>(call.number), name != nullptr ? name : "unknown",
                  static_cast<unsigned long long>(call.thread().state.rip - 2));
     return call.finish(-ENOSYS);
   }
