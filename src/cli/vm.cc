@@ -19,6 +19,7 @@
 #include "cli/lock_options.h"
 #include "cli/machine_choice.h"
 #include "cli/program_file.h"
+#include "cli/shell_words.h"
 #include "cli/supervisor.h"
 #include "cli/temp_directory.h"
 #include "cli/usage_error.h"
@@ -73,6 +74,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_flag("--profile", request.options.profile,
                 "say at the end of each process, on stderr, where the host's time went")
       ->excludes(vary);
+  app->add_option("--crash-reports", request.options.crash_reports,
+                  "where to say how the program crashed: stderr (default), none, or a file to append to");
   app->add_option("--run-ahead", request.options.run_ahead_cycles,
                   "how far private work may run ahead (cycles)")
       ->check(number_between(1, kMostRunAheadCycles));
@@ -81,6 +84,10 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_flag("--no-conflict-detection", request.no_conflict_detection,
                 "transactions never conflict: results are then wrong, which tests rely on");
   return app;
+}
+
+bool goes_to_file(const vm::Options& options) {
+  return options.crash_reports != "stderr" && options.crash_reports != "none";
 }
 
 void check(const VmRequest& request) {
@@ -92,6 +99,7 @@ void check(const VmRequest& request) {
                                  machine.description.cpus()));
   }
   if (!request.statistics_file.empty()) require_writable(request.statistics_file);
+  if (goes_to_file(request.options)) require_writable(request.options.crash_reports);
   variation_or_throw(machine, request.options.variation);
 }
 
@@ -103,6 +111,21 @@ std::vector<std::string> guest_environment(const VmRequest& request) {
     set_variable(environment, name, value);
   }
   return environment;
+}
+
+// The command that repeats the run, also should the defaults change.
+std::string repeating_command(const Arguments& arguments, const VmRequest& request, const CLI::App& app) {
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "vm"};
+  words.insert(words.end(), arguments.options.begin(), arguments.options.end());
+  const auto add = [&](const char* option, const std::string& value) {
+    if (app.count(option) == 0) words.insert(words.end(), {option, value});
+  };
+  add("--machine", request.options.machine);
+  add("--seed", std::to_string(request.options.seed));
+  add("--variation", std::to_string(request.options.variation));
+  words.emplace_back("--");
+  words.insert(words.end(), arguments.program.begin(), arguments.program.end());
+  return quoted_for_shell(words);
 }
 
 int start_guest(const VmRequest& request, const std::string& file, const std::vector<std::string>& words) {
@@ -136,6 +159,7 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
 std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
+  words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
   if (request.no_fast_path) words.emplace_back("--no-fast-path");
   if (request.no_conflict_detection) words.emplace_back("--no-conflict-detection");
   return words;
@@ -176,6 +200,9 @@ int vm_verb(const Words& words) {
   const std::vector<std::string>& program = required_program(arguments, "vm");
   const std::string file = find_program(program.front(), variable(copy_environment(environ), "PATH"));
   check_program(file);
+  request.options.command = repeating_command(arguments, request, *app);
+  if (goes_to_file(request.options))  // the program may change its directory
+    request.options.crash_reports = std::filesystem::absolute(request.options.crash_reports);
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
   if (!request.design.empty()) request.options.preload.push_back(preload_library());

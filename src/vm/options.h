@@ -17,10 +17,12 @@ struct Options {
   std::uint32_t variation = 0;  // which draw of the machine's uncertain values; 0: the best guesses
   std::string stats_directory;  // each process writes NNNN.json here; empty: no statistics
   std::uint64_t run_ahead_cycles = 1000;
-  bool fast_path = true;             // false: every access takes the slow path (for tests)
-  bool conflict_detection = true;    // false: transactions never conflict (for tests that must fail)
-  bool profile = false;              // say at the end where the host's time went (profile.h)
-  std::vector<std::string> preload;  // objects for the guest's LD_PRELOAD, in front of its own
+  bool fast_path = true;                 // false: every access takes the slow path (for tests)
+  bool conflict_detection = true;        // false: transactions never conflict (for tests that must fail)
+  bool profile = false;                  // say at the end where the host's time went (profile.h)
+  std::string crash_reports = "stderr";  // where what people read of a crash goes: this, "none", or a file
+  std::string command;                   // repeats the whole run, for reports
+  std::vector<std::string> preload;      // objects for the guest's LD_PRELOAD, in front of its own
 };
 
 }  // namespace elision::vm

@@ -32,6 +32,8 @@ HandOver sample() {
   h.options.fast_path = false;
   h.options.conflict_detection = false;
   h.options.profile = true;
+  h.options.crash_reports = "/crashes";
+  h.options.command = "elision vm -- 'two words'";
   h.options.preload = {"a.so", "", "b.so"};
   h.program = {"/bin/x", {"x", "", "two words"}, {"A=1", std::string("B=\xff", 3)}, -1};
   h.origin = {4711, 99};
@@ -49,6 +51,8 @@ TEST(HandOver, SurvivesTheDescriptor) {
   EXPECT_EQ(result->options.variation, 9999u);
   EXPECT_FALSE(result->options.fast_path);
   EXPECT_TRUE(result->options.profile);
+  EXPECT_EQ(result->options.crash_reports, "/crashes");
+  EXPECT_EQ(result->options.command, expected.options.command);
   EXPECT_EQ(result->options.preload, expected.options.preload);
   EXPECT_EQ(result->program.environment, expected.program.environment);
   EXPECT_EQ(result->program.descriptor, -1);

@@ -51,6 +51,7 @@ void become_child(Call& call) {
   process.pending.clear();
   process.child_event = process.has_had_children = false;
   process.ended_threads_cpu_time = 0;
+  process.refused_calls.clear();
   KernelThread& self = call.self;
   self.pending.clear();
   self.robust_list = self.clear_child_tid = 0;

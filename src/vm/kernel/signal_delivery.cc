@@ -3,6 +3,7 @@
 #include "vm/kernel/signal_delivery.h"
 
 #include <cerrno>
+#include <cstring>
 
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
@@ -87,13 +88,31 @@ void settle_interrupted_call(KernelThread& thread, bool restart) {
   }
 }
 
+[[noreturn]] void die_without_stack(Process& process, KernelThread& thread, siginfo_t info) {
+  const std::string note = std::string("the handler of SIG") +
+                           (sigabbrev_np(info.si_signo) ? sigabbrev_np(info.si_signo) : "RT") +
+                           " cannot be entered: there is no stack for it";
+  if (info.si_signo != SIGSEGV || info.si_code <= 0) {
+    info.si_signo = SIGSEGV;
+    info.si_code = SI_KERNEL;
+  }
+  die_of(process, thread, info, note.c_str());
+}
+
+/// Signals that end a program with a core, raised by the program itself: abort() and the like.
+bool is_own_crash(const Process& process, const siginfo_t& info) {
+  const int signal = info.si_signo;
+  return info.si_code == SI_TKILL && info.si_pid == process.ids.pid() &&
+         (is_synchronous(signal) || signal == SIGABRT || signal == SIGSYS);
+}
+
 void call_handler(Process& process, KernelThread& thread, const siginfo_t& info) {
   SignalAction& action = process.actions[info.si_signo];
   const FrameRequest request{info, action, thread.saved_blocked.value_or(thread.blocked),
                              thread.signal_stack};
   const FrameExtent extent = frame_extent(thread.thread.state, request);
   process.services.host_access(thread.thread, extent.begin, extent.size, true);
-  if (!enter_handler(thread.thread.state, request)) die_by_signal(process, SIGSEGV);
+  if (!enter_handler(thread.thread.state, request)) die_without_stack(process, thread, info);
   thread.saved_blocked.reset();
   SignalSet blocked{thread.blocked.bits | action.mask.bits};
   if ((action.flags & SA_NODEFER) == 0) blocked.add(info.si_signo);
@@ -154,6 +173,7 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
     if (is_ignored(process, signal)) continue;
     if (process.actions[signal].handler == kDefault) {
       if (leave_to_host(process, signal)) continue;
+      if (is_own_crash(process, *info)) die_of(process, thread, *info);
       die_by_signal(process, signal);
     }
     if (interrupted) {
@@ -210,10 +230,16 @@ void die_by_signal(Process& process, int signal) {
   die_by_host_signal(signal);
 }
 
+void die_of(Process& process, KernelThread& thread, const siginfo_t& info, const char* note) {
+  if (process.inside_vfork == nullptr) process.services.write_statistics(128 + info.si_signo);
+  process.services.report_crash(thread.thread, info, note);
+  die_by_host_signal(info.si_signo);
+}
+
 void force_signal(Process& process, KernelThread& thread, const siginfo_t& info) {
   const int signal = info.si_signo;
   const std::uint64_t handler = process.actions[signal].handler;
-  if (handler == kDefault || handler == kIgnore || thread.blocked.has(signal)) die_by_signal(process, signal);
+  if (handler == kDefault || handler == kIgnore || thread.blocked.has(signal)) die_of(process, thread, info);
   call_handler(process, thread, info);
 }
 
