@@ -16,6 +16,7 @@ constexpr const char* kGprNames[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "
                                      "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 static_assert(std::size(kGprNames) == kGprCount);
 constexpr unsigned kRegistersALine = 4;
+constexpr std::size_t kMostShownAlike = 2;
 
 struct CodeName {
   int signal;
@@ -77,10 +78,23 @@ std::string named(const ThreadPlace& thread) {
   return fmt::format("thread {} \"{}\"", thread.tid, thread.name);
 }
 
+/// How many steps from `at` on repeat the one before it.
+std::size_t repetitions(const std::vector<Frame>& frames, std::size_t at) {
+  std::size_t count = 0;
+  while (at != 0 && at + count < frames.size() && frames[at + count].pc == frames[at - 1].pc) ++count;
+  return count;
+}
+
 std::string backtrace_lines(const GuestState& state, Symbols& symbols, bool with_instruction) {
   std::string text;
   const std::vector<Frame> frames = symbols.backtrace(state, kMostFrames);
   for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::size_t same = repetitions(frames, i);
+    if (same > kMostShownAlike) {
+      i += same - 1;
+      text += fmt::format("{}  ... the same {} more times\n", kPrefix, same);
+      continue;
+    }
     text += fmt::format("{}  #{} {}", kPrefix, i, symbols.describe(frames[i]));
     if (i == 0 && with_instruction) {
       if (const std::string instruction = disassemble(frames[i].pc); !instruction.empty())
@@ -95,11 +109,11 @@ std::string backtrace_lines(const GuestState& state, Symbols& symbols, bool with
 std::string register_lines(const GuestState& state) {
   std::string text;
   for (unsigned i = 0; i < kGprCount; ++i) {
-    if (i % kRegistersALine == 0) text += fmt::format("{} ", kPrefix);
-    text += fmt::format(" {:<3} {:016x}", kGprNames[i], state.gpr[i]);
+    if (i % kRegistersALine == 0) text += kPrefix;
+    text += fmt::format("  {:<3} {:016x}", kGprNames[i], state.gpr[i]);
     if (i % kRegistersALine == kRegistersALine - 1) text += "\n";
   }
-  return text + fmt::format("{}  rip {:016x} rflags {:08x}\n", kPrefix, state.rip, state.rflags);
+  return text + fmt::format("{}  rip {:016x}  rflags {:08x}\n", kPrefix, state.rip, state.rflags);
 }
 
 std::string repeat_line(const std::string& command) {
@@ -131,7 +145,7 @@ std::string crash_report(const Crash& crash, Symbols& symbols) {
 
 std::string deadlock_report(const std::vector<ThreadPlace>& threads, const std::string& program,
                             const std::string& command, Symbols& symbols) {
-  std::string text = fmt::format("{}deadlock in {}: {} thread{}\n", kPrefix, program, threads.size(),
+  std::string text = fmt::format("{} in {}, {} thread{}\n", kDeadlock, program, threads.size(),
                                  threads.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < threads.size() && i < kMostThreads; ++i) {
     text += fmt::format("{}{} waits in {}\n", kPrefix, named(threads[i]), threads[i].waits_for) +

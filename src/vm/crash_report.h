@@ -14,6 +14,7 @@ namespace elision::vm {
 
 class Symbols;
 
+inline constexpr const char* kDeadlock = "elision vm: deadlock: every thread waits for another";
 inline constexpr std::size_t kMostFrames = 64;
 inline constexpr std::size_t kMostThreads = 16;
 

@@ -339,7 +339,7 @@ void Engine::handle_exit(Core& core) {
       host_fault(core);
       return;
     case ExitReason::kFault:
-      raise_fault(core, exit->pc, SIGSEGV, SEGV_MAPERR, exit->pc);
+      raise_bad_jump(core, exit->pc);
       return;
     case ExitReason::kUndefined:
       raise_fault(core, exit->pc, SIGILL, ILL_ILLOPN, exit->pc);

@@ -143,6 +143,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void complex_access(Core& core, Exit& exit);
   void interrupt(Core& core);
   void unsupported(Core& core, Exit& exit);
+  void raise_bad_jump(Core& core, std::uint64_t pc);
   void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
   void host_fault(Core& core);
   void repeat_without_guard(Core& core, std::uint64_t pc);

@@ -194,6 +194,16 @@ void Engine::unsupported(Core& core, Exit& exit) {
   raise_fault(core, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
 }
 
+/// Nothing can be executed at `pc`. An address that is not canonical is a general protection fault, which
+/// names none.
+void Engine::raise_bad_jump(Core& core, std::uint64_t pc) {
+  constexpr unsigned kAddressBits = 48;
+  const bool canonical = static_cast<std::int64_t>(pc << (64 - kAddressBits)) >> (64 - kAddressBits) ==
+                         static_cast<std::int64_t>(pc);
+  if (!canonical) return raise_fault(core, pc, SIGSEGV, SI_KERNEL, 0);
+  raise_fault(core, pc, SIGSEGV, SEGV_MAPERR, pc);
+}
+
 /// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
 void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address) {
   if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kFault);

@@ -75,7 +75,6 @@ void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::stri
 }
 
 void Engine::end_by_deadlock() {
-  std::fprintf(stderr, "elision vm: deadlock: every thread waits for another\n");
   write_statistics(kDeadlockExitCode);
   if (options_.crash_reports != "none") {
     Symbols symbols(kernel_->memory_map());
@@ -83,6 +82,7 @@ void Engine::end_by_deadlock() {
     for (const auto& thread : threads_) places.push_back(place_of(thread->thread));
     write_report(options_.crash_reports, deadlock_report(places, program_, options_.command, symbols));
   }
+  if (options_.crash_reports != "stderr") std::fprintf(stderr, "%s\n", kDeadlock);
   _exit(kDeadlockExitCode);
 }
 

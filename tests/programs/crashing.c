@@ -18,7 +18,7 @@
 #define FRAME __asm__ volatile("" ::: "memory")
 
 static volatile int* nowhere = (int*)16;
-static volatile int zero, sink;
+static volatile int zero, one = 1, sink;
 
 OUT_OF_LINE static void innermost(void) {
   *nowhere = 1;
@@ -61,7 +61,7 @@ OUT_OF_LINE static int recurse(int depth) {
 }
 
 OUT_OF_LINE static void divide(void) {
-  sink = 1 / zero;
+  sink = one / zero;
   FRAME;
 }
 OUT_OF_LINE static void illegal(void) {
@@ -149,8 +149,7 @@ int main(int argc, char** argv) {
   if (strcmp(way, "breakpoint") == 0) breakpoint();
   if (strcmp(way, "wide") == 0) wide(1);
   if (strcmp(way, "wide-handled") == 0) {
-    const struct sigaction next = {.sa_handler = ignore, .sa_flags = 0};
-    (void)next;
+    signal(SIGILL, next_instruction);
     wide(3);
   }
   if (strcmp(way, "abort") == 0) give_up();
@@ -159,7 +158,7 @@ int main(int argc, char** argv) {
   if (strcmp(way, "generated-with-frame") == 0) generated(1);
   if (strcmp(way, "deadlock") == 0) deadlock();
   if (strcmp(way, "smashed") == 0) {  // a stack of nonsense
-    __asm__ volatile("mov $0x4141414141414141, %%rbp; lea -64(%%rsp), %%rsp; movq $0x42424242, (%%rsp); jmp *%%rbp" ::: "memory");
+    __asm__ volatile("mov $0x414141414140, %%rbp; lea -64(%%rsp), %%rsp; movq $0x42424242, (%%rsp); jmp *%%rbp" ::: "memory");
   }
   if (strcmp(way, "child") == 0) {
     const pid_t child = fork();

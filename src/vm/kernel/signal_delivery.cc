@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/core_file.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
@@ -99,6 +100,18 @@ void settle_interrupted_call(KernelThread& thread, bool restart) {
   die_of(process, thread, info, note.c_str());
 }
 
+/// signal(7): these leave a core file where the process's limit lets them.
+bool dumps_core(int signal) {
+  return is_synchronous(signal) || signal == SIGABRT || signal == SIGSYS || signal == SIGQUIT ||
+         signal == SIGXCPU || signal == SIGXFSZ;
+}
+
+[[noreturn]] void end_like_native(const Process& process, const KernelThread& thread, const siginfo_t& info) {
+  // A vfork child's memory is its parent's.
+  if (!dumps_core(info.si_signo) || process.inside_vfork != nullptr) die_by_host_signal(info.si_signo);
+  die_with_registers(info, thread.thread.state, process.auxiliary_vector);
+}
+
 /// Signals that end a program with a core, raised by the program itself: abort() and the like.
 bool is_own_crash(const Process& process, const siginfo_t& info) {
   const int signal = info.si_signo;
@@ -174,7 +187,8 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
     if (process.actions[signal].handler == kDefault) {
       if (leave_to_host(process, signal)) continue;
       if (is_own_crash(process, *info)) die_of(process, thread, *info);
-      die_by_signal(process, signal);
+      if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
+      end_like_native(process, thread, *info);
     }
     if (interrupted) {
       const bool restarts = (process.actions[signal].flags & SA_RESTART) != 0;
@@ -233,7 +247,7 @@ void die_by_signal(Process& process, int signal) {
 void die_of(Process& process, KernelThread& thread, const siginfo_t& info, const char* note) {
   if (process.inside_vfork == nullptr) process.services.write_statistics(128 + info.si_signo);
   process.services.report_crash(thread.thread, info, note);
-  die_by_host_signal(info.si_signo);
+  end_like_native(process, thread, info);
 }
 
 void force_signal(Process& process, KernelThread& thread, const siginfo_t& info) {
