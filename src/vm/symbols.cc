@@ -136,7 +136,8 @@ struct Symbols::Impl {
     return mapping != nullptr && mapping->executable;
   }
   bool is_return_address(std::uint64_t address) const {
-    return is_executable(address - 1) && is_behind_call(address);
+    return (is_executable(address - 1) && is_behind_call(address)) ||
+           (is_executable(address) && is_signal_return(address));
   }
 
   /// True if libdwfl can find the caller of the code at `pc`.
@@ -180,8 +181,29 @@ struct Symbols::Impl {
     if (has_rules(place)) return DWARF_CB_OK;
     for (unsigned i = 0; i < kDwarfPc; ++i)
       if (Dwarf_Word value = 0; dwfl_frame_reg(frame, i, &value) == 0) registers[i] = value;
+    registers[kDwarfPc] = place;
     lost = true;
     return DWARF_CB_ABORT;
+  }
+
+  /// True if `pc` lies behind a prologue that sets up a frame pointer: [ENDBR64;] PUSH RBP; MOV RBP, RSP.
+  bool has_frame_pointer(std::uint64_t pc) const {
+    constexpr std::uint8_t kPrologue[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5};
+    constexpr std::size_t kMarkBytes = 4;
+    Dwfl_Module* const module = attached ? dwfl_addrmodule(dwfl, pc) : nullptr;
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    if (module == nullptr ||
+        dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr) == nullptr)
+      return false;
+    for (const std::size_t from : {std::size_t{0}, kMarkBytes}) {
+      const std::size_t size = sizeof kPrologue - from;
+      std::uint8_t code[sizeof kPrologue];
+      if (offset >= size && copy_guest_bytes(code, reinterpret_cast<const void*>(pc - offset), size) &&
+          std::memcmp(code, kPrologue + from, size) == 0)
+        return true;
+    }
+    return false;
   }
 
   /// Goes to the caller without rules; false if there is none.
@@ -189,7 +211,7 @@ struct Symbols::Impl {
     std::uint64_t& stack = registers[kDwarfStackPointer];
     std::uint64_t& frame = registers[kDwarfFramePointer];
     const auto at_stack = load_guest<std::uint64_t>(stack);
-    if (at_stack && is_return_address(*at_stack)) {
+    if (at_stack && is_return_address(*at_stack) && !has_frame_pointer(registers[kDwarfPc])) {
       stack += 8;
       return return_to(*at_stack);
     }

@@ -69,7 +69,7 @@ def main():
         print("not an Intel CPU")
         return 77
     native = [options.differential]
-    virtual = [options.elision, "vm", "--", options.differential]
+    virtual = [options.elision, "vm", "--crash-reports", "none", "--", options.differential]
     signals = 0
     for first in range(options.first, options.first + options.count, options.batch):
         count = min(options.batch, options.first + options.count - first)

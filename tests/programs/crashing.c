@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define OUT_OF_LINE __attribute__((noinline, noclone))
@@ -77,9 +78,7 @@ OUT_OF_LINE static void wide(int times) {
   for (int i = 0; i < times; ++i) __asm__ volatile(".byte 0x62, 0xf1, 0x74, 0x48, 0x58, 0xc2");
   FRAME;
 }
-OUT_OF_LINE static void give_up(void) {
-  abort();
-}
+OUT_OF_LINE static void give_up(void) { abort(); }
 OUT_OF_LINE static void beyond_file(void) {
   const int file = memfd_create("short", 0);
   (void)!ftruncate(file, 4096);
@@ -90,7 +89,8 @@ OUT_OF_LINE static void beyond_file(void) {
 
 // Code made at run time, which calls `outer` with a frame of its own and without one.
 OUT_OF_LINE static void generated(int with_frame) {
-  unsigned char* code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char* code =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   unsigned char* at = code;
   if (with_frame) {
     memcpy(at, "\x55\x48\x89\xe5", 4);  // push %rbp; mov %rsp, %rbp
@@ -118,6 +118,10 @@ OUT_OF_LINE static void deadlock(void) {
 }
 
 static void ignore(int signal) { (void)signal; }
+static void over_vaddps(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)info;
+  ((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP] += 6;
+}
 
 int main(int argc, char** argv) {
   const char* way = argc > 1 ? argv[1] : "";
@@ -149,7 +153,8 @@ int main(int argc, char** argv) {
   if (strcmp(way, "breakpoint") == 0) breakpoint();
   if (strcmp(way, "wide") == 0) wide(1);
   if (strcmp(way, "wide-handled") == 0) {
-    signal(SIGILL, next_instruction);
+    const struct sigaction skip = {.sa_sigaction = over_vaddps, .sa_flags = SA_SIGINFO};
+    sigaction(SIGILL, &skip, NULL);
     wide(3);
   }
   if (strcmp(way, "abort") == 0) give_up();
@@ -157,8 +162,17 @@ int main(int argc, char** argv) {
   if (strcmp(way, "generated") == 0) generated(0);
   if (strcmp(way, "generated-with-frame") == 0) generated(1);
   if (strcmp(way, "deadlock") == 0) deadlock();
+  if (strcmp(way, "unknown-calls") == 0) return syscall(9999) == -1 && syscall(9999) == -1 ? 3 : 4;
+  if (strcmp(way, "spin") == 0 || strcmp(way, "wait") == 0) {
+    puts("ready");
+    fflush(stdout);
+    while (way[0] == 's') ++sink;
+    for (;;) pause();
+  }
   if (strcmp(way, "smashed") == 0) {  // a stack of nonsense
-    __asm__ volatile("mov $0x414141414140, %%rbp; lea -64(%%rsp), %%rsp; movq $0x42424242, (%%rsp); jmp *%%rbp" ::: "memory");
+    __asm__ volatile(
+        "mov $0x414141414140, %%rbp; lea -64(%%rsp), %%rsp; movq $0x42424242, (%%rsp); jmp *%%rbp" ::
+            : "memory");
   }
   if (strcmp(way, "child") == 0) {
     const pid_t child = fork();

@@ -60,7 +60,7 @@ def main():
     words, patterns = CASES[sys.argv[2]]
     first = behaviour(lambda folder: run(words, cwd=folder), patterns)
     second = behaviour(lambda folder: run(words, cwd=folder), patterns)
-    virtual = behaviour(lambda folder: elision.vm(words, cwd=folder), patterns)
+    virtual = behaviour(lambda folder: elision.vm(words, ["--crash-reports", "none"], cwd=folder), patterns)
     if first[:2] != second[:2]:
         print(f"the filter of {sys.argv[2]} lets two native runs differ:\n{first[2]}\n=== and\n{second[2]}")
         return 1
