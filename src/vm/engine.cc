@@ -394,7 +394,7 @@ void Engine::handle_exit(Core& core) {
       complex_access(core, *exit);
       return;
     default:
-      fail_check("translated code leaves for a reason that the engine knows",
+      fail_check("exit for a reason that the engine does not know",
                  static_cast<unsigned>(exit->reason));
   }
 }

@@ -235,7 +235,7 @@ void Engine::host_fault(Core& core) {
   siginfo_t info = host_fault_info();
   const std::uint64_t host = core.exit_value;
   const Block* block = cache_.find_host(host);
-  check(block != nullptr, "a fault in translated code lies in a block", host);
+  check(block != nullptr, "fault in translated code that belongs to no block", host);
   const HostRange& range = block->range_of(host);
   core.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)

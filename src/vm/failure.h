@@ -32,7 +32,7 @@ struct FailureContext {
 };
 extern FailureContext failure_context;
 
-/// Ends the process if `holds` is false. `what` says what should be so; `value` is shown with it.
+/// Ends the process if `holds` is false. `what` says what is wrong then; `value` is shown with it.
 [[noreturn]] void fail_check(const char* what, std::uint64_t value,
                              std::source_location where = std::source_location::current());
 inline void check(bool holds, const char* what, std::uint64_t value = 0,

@@ -25,8 +25,8 @@ class FailureDeathTest : public testing::Test {
 };
 
 TEST_F(FailureDeathTest, ACheckNamesItselfThePlaceAndTheCommand) {
-  EXPECT_EXIT(check(false, "the block must be known", 0x70001000), testing::KilledBySignal(SIGABRT),
-              "^elision vm: internal error: the block must be known \\(0x70001000\\), "
+  EXPECT_EXIT(check(false, "unknown block", 0x70001000), testing::KilledBySignal(SIGABRT),
+              "^elision vm: internal error: unknown block \\(0x70001000\\), "
               "src/vm/failure_test.cc:[0-9]+\n"
               "elision vm:   running /bin/program, thread 42, guest at or behind 0x401136, "
               "last translated block 0x401120, CPU 3, virtual cycle 123456\n"

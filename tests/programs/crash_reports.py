@@ -8,10 +8,13 @@ The program is crashing.c, built with unwinding rules, with frame pointers inste
 """
 
 import json
+import os
 import pathlib
 import re
+import resource
 import shlex
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -47,6 +50,26 @@ CRASHES = {
 def function_at(symbols, offset):
     """The function of `symbols` (name -> start, size) that holds `offset`."""
     return next((name for name, (start, size) in symbols.items() if start <= offset < start + size), None)
+
+
+def core_notes(path):
+    """The general registers (struct user_regs_struct) and the auxiliary vector of a core file."""
+    with open(path, "rb") as file:
+        header = file.read(64)
+        offset, = struct.unpack_from("<Q", header, 32)
+        file.seek(offset)
+        kind, _, offset, _, _, size = struct.unpack("<IIQQQQ", file.read(40))
+        assert kind == 4, "PT_NOTE comes first"
+        file.seek(offset)
+        notes = file.read(size)
+    found, at = {}, 0
+    while at + 12 <= len(notes):
+        name_size, size, kind = struct.unpack_from("<III", notes, at)
+        at += 12 + (name_size + 3) // 4 * 4
+        found.setdefault(kind, notes[at:at + size])
+        at += (size + 3) // 4 * 4
+    vector = struct.unpack(f"<{len(found[6]) // 8}Q", found[6])
+    return struct.unpack_from("<27Q", found[1], 112), dict(zip(vector[::2], vector[1::2]))
 
 
 class CrashReports(unittest.TestCase):
@@ -185,6 +208,41 @@ class CrashReports(unittest.TestCase):
         ending, text = self.elision.vm_with_statistics([self.programs / "crashing", "fault"])
         self.assertEqual(ending.status, -signal.SIGSEGV)
         self.assertEqual([process["exit"] for process in json.loads(text)["processes"]], [128 + signal.SIGSEGV])
+
+    def core_of(self, words):
+        """Whether the host says that a core was left, and the core where it lies in the folder."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.root))
+        child = os.fork()
+        if child == 0:
+            os.chdir(folder)
+            resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            os.execv(words[0], [str(word) for word in words])
+        status = os.waitpid(child, 0)[1]
+        self.assertTrue(os.WIFSIGNALED(status), status)
+        return os.WCOREDUMP(status), os.WTERMSIG(status), next(folder.glob("core*"), None)
+
+    def test_cores(self):
+        if resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY:
+            self.skipTest("cores are limited")
+        for way in ("fault", "abort"):
+            with self.subTest(way=way):
+                words = [(self.programs / "crashing").absolute(), way, "core"]
+                reports = self.root / "reports"
+                native = self.core_of(words)
+                virtual = self.core_of([self.elision.binary.absolute(), "vm", "--crash-reports", reports, "--", *words])
+                self.assertEqual(virtual[:2], native[:2])
+                if virtual[2] is None:
+                    continue  # the host keeps cores elsewhere
+                registers, auxiliary = core_notes(virtual[2])
+                _, pc, _, _ = STEP.search(reports.read_text()).groups()
+                self.assertEqual(hex(registers[16]), pc)
+                self.assertIn(f"{registers[19]:016x}" if way == "fault" else "", reports.read_text())  # RSP
+                # The program's entry, by which debuggers find where it was put.
+                pages = run(["nm", words[0]]).stdout
+                entry = int(re.search(r"^(\S+) T _start$", pages, re.MULTILINE)[1], 16)
+                self.assertEqual(auxiliary[9] & 0xfff, entry & 0xfff)
+                self.assertLess(auxiliary[9], 0x20000000)
+                reports.unlink()
 
     def test_interrupted(self):
         for way in ("spin", "wait"):

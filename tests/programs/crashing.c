@@ -126,7 +126,7 @@ static void over_vaddps(int signal, siginfo_t* info, void* context) {
 int main(int argc, char** argv) {
   const char* way = argc > 1 ? argv[1] : "";
   const struct rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none);
+  if (argc < 3 || strcmp(argv[2], "core") != 0) setrlimit(RLIMIT_CORE, &none);
   if (strcmp(way, "fault") == 0) outer();
   if (strcmp(way, "thread") == 0) {
     pthread_t thread;
