@@ -7,7 +7,7 @@
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
 
-extern "C" const char __executable_start[];  // by the linker
+extern "C" const char __executable_start[], _end[];  // by the linker
 
 namespace elision::vm {
 
@@ -116,7 +116,12 @@ void fail_by_fault(const siginfo_t& info, std::uint64_t pc) {
   begin();
   (g_text << "fault outside guest code: signal ").decimal(static_cast<std::uint64_t>(info.si_signo));
   (g_text << " at ").hexadecimal(reinterpret_cast<std::uint64_t>(info.si_addr));
-  (g_text << ", engine at elision+").hexadecimal(pc - reinterpret_cast<std::uint64_t>(__executable_start));
+  const auto start = reinterpret_cast<std::uint64_t>(__executable_start);
+  if (pc >= start && pc < reinterpret_cast<std::uint64_t>(_end)) {
+    (g_text << ", engine at elision+").hexadecimal(pc - start);
+  } else {
+    (g_text << ", engine at ").hexadecimal(pc);
+  }
   end();
 }
 

@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 #include <sys/ucontext.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -13,6 +14,7 @@
 #include "vm/core.h"
 #include "vm/failure.h"
 #include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/stubs.h"
 
@@ -44,6 +46,13 @@ void leave_to_engine(Core& core, greg_t* registers) {
   registers[REG_RIP] = reinterpret_cast<greg_t>(&elision_stub_fault_exit);
 }
 
+[[noreturn]] void die_without_report() {
+  static const char kMessage[] =
+      "elision vm: the program crashed, and reading what it left crashed the report\n";
+  host_call(SYS_write, STDERR_FILENO, reinterpret_cast<std::uint64_t>(kMessage), sizeof kMessage - 1);
+  die_by_host_signal(dies_by);
+}
+
 void on_fault(int, siginfo_t* info, void* context) {
   greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto rip = static_cast<std::uint64_t>(registers[REG_RIP]);
@@ -59,7 +68,7 @@ void on_fault(int, siginfo_t* info, void* context) {
     leave_to_engine(*current_core(), registers);
     return;
   }
-  if (dies_by != 0) die_by_host_signal(dies_by);
+  if (dies_by != 0) die_without_report();
   fail_by_fault(*info, rip);
 }
 

@@ -72,6 +72,7 @@ void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::stri
   crash.command = options_.command;
   crash.note = note;
   write_report(options_.crash_reports, crash_report(crash, symbols));
+  die_if_faulting(0);  // a vfork child's memory is its parent's
 }
 
 void Engine::end_by_deadlock() {

@@ -65,7 +65,7 @@ std::string readable(const std::string& symbol) {
 
 std::string hexadecimal(std::uint64_t value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
 }
 

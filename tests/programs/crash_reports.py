@@ -26,7 +26,7 @@ BUILD = None
 KINDS = ["crashing", "crashing_static", "crashing_by_frame_pointer", "crashing_stripped"]
 FUNCTIONS = ["innermost", "middle", "outer", "in_thread", "in_handler", "compare", "jump_to", "recurse", "divide",
              "illegal", "breakpoint", "wide", "give_up", "beyond_file", "generated", "waits", "deadlock", "main"]
-STEP = re.compile(r"^elision vm:   #(\d+) (0x[0-9a-f]+)(?: ([^\s(]+)\+(?:0x[0-9a-f]+|0))?(.*)$", re.MULTILINE)
+STEP = re.compile(r"^elision vm:   #(\d+) (0x[0-9a-f]+)(?: ([^\s(]+)\+0x[0-9a-f]+)?(.*)$", re.MULTILINE)
 
 # How it crashes -> signal, what the first line says, the program's functions from the innermost on.
 CRASHES = {
@@ -152,9 +152,10 @@ class CrashReports(unittest.TestCase):
         self.assertNotEqual(self.crash("fault").stderr, ending.stderr, "another seed moves the program")
 
     def test_inner_processes(self):
-        ending = self.crash("child")
-        self.assertEqual(ending.status, signal.SIGSEGV, "what the parent saw of its child")
-        self.assertEqual(self.chain(ending.stderr, "crashing"), ["innermost", "middle", "outer", "main"])
+        for way in ("child", "vfork-child"):
+            ending = self.crash(way)
+            self.assertEqual(ending.status, signal.SIGSEGV, "what the parent saw of its child")
+            self.assertEqual(self.chain(ending.stderr, "crashing"), ["innermost", "middle", "outer", "main"])
         ending = self.elision.vm(["sh", "-c", f"{self.programs}/crashing fault; exit 7"])
         self.assertEqual(ending.status, 7)
         self.assertEqual(self.chain(ending.stderr, "crashing"), ["innermost", "middle", "outer", "main"])

@@ -181,6 +181,16 @@ int main(int argc, char** argv) {
     waitpid(child, &status, 0);
     return WTERMSIG(status);
   }
+  if (strcmp(way, "vfork-child") == 0) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      outer();
+      _exit(1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WTERMSIG(status);
+  }
   if (strcmp(way, "kill") == 0) {
     const pid_t child = fork();
     if (child == 0)
