@@ -71,7 +71,7 @@ void become_child(Call& call) {
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
                             std::uint64_t child_tid, std::uint64_t tls) {
   const SignalSet mask = get_host_mask();
-  set_host_mask(kAllSentSignals);
+  set_host_mask(kAllSignals);
   const pid_t pid = fork();
   if (pid != 0) {
     const int error = errno;
