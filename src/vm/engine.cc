@@ -394,8 +394,7 @@ void Engine::handle_exit(Core& core) {
       complex_access(core, *exit);
       return;
     default:
-      fail_check("exit for a reason that the engine does not know",
-                 static_cast<unsigned>(exit->reason));
+      fail_check("exit for a reason that the engine does not know", static_cast<unsigned>(exit->reason));
   }
 }
 

@@ -25,7 +25,7 @@ from whole_programs import LIMIT_SECONDS, Elision, run
 BUILD = None
 KINDS = ["crashing", "crashing_static", "crashing_by_frame_pointer", "crashing_stripped"]
 FUNCTIONS = ["innermost", "middle", "outer", "in_thread", "in_handler", "compare", "jump_to", "recurse", "divide",
-             "illegal", "breakpoint", "wide", "give_up", "beyond_file", "generated", "waits", "deadlock", "main"]
+             "illegal", "stale", "breakpoint", "wide", "give_up", "beyond_file", "generated", "waits", "deadlock", "main"]
 STEP = re.compile(r"^elision vm:   #(\d+) (0x[0-9a-f]+)(?: ([^\s(]+)\+0x[0-9a-f]+)?(.*)$", re.MULTILINE)
 
 # How it crashes -> signal, what the first line says, the program's functions from the innermost on.
@@ -125,6 +125,10 @@ class CrashReports(unittest.TestCase):
         self.assertIn(f"rip {int(pc, 16):016x}", ending.stderr)
         for register in ["rax", "rsp", "r8 ", "r15", "rflags"]:
             self.assertRegex(ending.stderr, rf" {register} [0-9a-f]{{8}}")
+
+    def test_a_frame_pointer_counts_more_than_what_lies_on_the_stack(self):
+        ending = self.crash("stale", "crashing_by_frame_pointer")
+        self.assertEqual(self.chain(ending.stderr, "crashing"), ["stale", "main"], ending)
 
     def test_where_there_is_no_code(self):
         self.assertIn("#0 0x10 (nothing is mapped here)\n", self.crash("jump").stderr)

@@ -78,6 +78,12 @@ OUT_OF_LINE static void wide(int times) {
   for (int i = 0; i < times; ++i) __asm__ volatile(".byte 0x62, 0xf1, 0x74, 0x48, 0x58, 0xc2");
   FRAME;
 }
+// Faults with a return address at the stack pointer that nobody will return to.
+OUT_OF_LINE static void stale(void) {
+  sink = getpid();  // a function that calls none may have no frame pointer
+  __asm__ volatile("call 1f\n1: ud2" ::: "memory");
+  FRAME;
+}
 OUT_OF_LINE static void give_up(void) { abort(); }
 OUT_OF_LINE static void beyond_file(void) {
   const int file = memfd_create("short", 0);
@@ -150,6 +156,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(way, "divide") == 0) divide();
   if (strcmp(way, "illegal") == 0) illegal();
+  if (strcmp(way, "stale") == 0) stale();
   if (strcmp(way, "breakpoint") == 0) breakpoint();
   if (strcmp(way, "wide") == 0) wide(1);
   if (strcmp(way, "wide-handled") == 0) {
