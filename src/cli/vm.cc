@@ -32,6 +32,7 @@ namespace elision::cli {
 namespace {
 
 constexpr double kMostRunAheadCycles = 1e9;
+constexpr const char* kStatisticsDirectory = "--stats-directory";
 
 struct VmRequest {
   vm::Options options;
@@ -68,7 +69,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", kDesignForms));
   add_lock_options(*app, request.lock);
   app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
-  app->add_option("--stats-directory", request.options.stats_directory,
+  app->add_option(kStatisticsDirectory, request.options.stats_directory,
                   "leave one statistics file a process in this directory instead")
       ->excludes(vary);
   app->add_flag("--profile", request.options.profile,
@@ -116,7 +117,12 @@ std::vector<std::string> guest_environment(const VmRequest& request) {
 // The command that repeats the run, also should the defaults change.
 std::string repeating_command(const Arguments& arguments, const VmRequest& request, const CLI::App& app) {
   std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "vm"};
-  words.insert(words.end(), arguments.options.begin(), arguments.options.end());
+  for (std::size_t i = 0; i < arguments.options.size(); ++i) {
+    // The directory may be a temporary one; whoever repeats the run wants no files there.
+    const std::string& word = arguments.options[i];
+    if (word == kStatisticsDirectory) ++i;
+    if (!word.starts_with(kStatisticsDirectory)) words.push_back(word);
+  }
   const auto add = [&](const char* option, const std::string& value) {
     if (app.count(option) == 0) words.insert(words.end(), {option, value});
   };
