@@ -20,6 +20,7 @@
 #include "cli/lock_options.h"
 #include "cli/machine_choice.h"
 #include "cli/program_file.h"
+#include "cli/shell_words.h"
 #include "cli/supervisor.h"
 #include "cli/temp_directory.h"
 #include "cli/usage_error.h"
@@ -47,6 +48,8 @@ std::string complain_about_date(const std::string& text) {
   if (seconds_of_date(text)) return {};
   return fmt::format("'{}' is neither 'now' nor seconds since 1970, up to {}", text, kLastDate);
 }
+constexpr const char* kStatisticsDirectory = "--stats-directory";
+constexpr const char* kDate = "--date";
 
 struct VmRequest {
   vm::Options options;
@@ -70,7 +73,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->check(number_between(1, machine::kMaxCpus));
   app->add_option("--seed", request.options.seed, "everything random comes from it (default: 1)");
   app->add_option(
-         "--date", request.date,
+         kDate, request.date,
          "the wall clock at the start: now, or seconds since 1970 (default: 2026-01-01, so that runs repeat)")
       ->check(CLI::Validator(complain_about_date, "now|SECONDS"));
   CLI::Option* variation =
@@ -88,7 +91,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", kDesignForms));
   add_lock_options(*app, request.lock);
   app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
-  app->add_option("--stats-directory", request.options.stats_directory,
+  app->add_option(kStatisticsDirectory, request.options.stats_directory,
                   "leave one statistics file a process in this directory instead")
       ->excludes(vary);
   app->add_flag("--instruction-forms", request.options.record_forms,
@@ -96,6 +99,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_flag("--profile", request.options.profile,
                 "say at the end of each process, on stderr, where the host's time went")
       ->excludes(vary);
+  app->add_option("--crash-reports", request.options.crash_reports,
+                  "where to say how the program crashed: stderr (default), none, or a file to append to");
   app->add_option("--run-ahead", request.options.run_ahead_cycles,
                   "how far private work may run ahead (cycles)")
       ->check(number_between(1, kMostRunAheadCycles));
@@ -104,6 +109,10 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_flag("--no-conflict-detection", request.no_conflict_detection,
                 "transactions never conflict: results are then wrong, which tests rely on");
   return app;
+}
+
+bool goes_to_file(const vm::Options& options) {
+  return options.crash_reports != "stderr" && options.crash_reports != "none";
 }
 
 void check(const VmRequest& request) {
@@ -115,6 +124,7 @@ void check(const VmRequest& request) {
                                  machine.description.cpus()));
   }
   if (!request.statistics_file.empty()) require_writable(request.statistics_file);
+  if (goes_to_file(request.options)) require_writable(request.options.crash_reports);
   variation_or_throw(machine, request.options.variation);
 }
 
@@ -126,6 +136,28 @@ std::vector<std::string> guest_environment(const VmRequest& request) {
     set_variable(environment, name, value);
   }
   return environment;
+}
+
+// The command that repeats the run, also should the defaults change.
+std::string repeating_command(const Arguments& arguments, const VmRequest& request, const CLI::App& app) {
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "vm"};
+  for (std::size_t i = 0; i < arguments.options.size(); ++i) {
+    // The directory may be a temporary one; whoever repeats the run wants no files there. A date may be
+    // "now".
+    const std::string& word = arguments.options[i];
+    if (word == kStatisticsDirectory || word == kDate) ++i;
+    if (!word.starts_with(kStatisticsDirectory) && !word.starts_with(kDate)) words.push_back(word);
+  }
+  if (!request.date.empty()) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
+  const auto add = [&](const char* option, const std::string& value) {
+    if (app.count(option) == 0) words.insert(words.end(), {option, value});
+  };
+  add("--machine", request.options.machine);
+  add("--seed", std::to_string(request.options.seed));
+  add("--variation", std::to_string(request.options.variation));
+  words.emplace_back("--");
+  words.insert(words.end(), arguments.program.begin(), arguments.program.end());
+  return quoted_for_shell(words);
 }
 
 int start_guest(const VmRequest& request, const std::string& file, const std::vector<std::string>& words) {
@@ -158,8 +190,9 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
 // The options that every variation's own `elision vm` takes over.
 std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
-  if (!request.date.empty()) words.insert(words.end(), {"--date", request.date});
+  if (!request.date.empty()) words.insert(words.end(), {kDate, request.date});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
+  words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
   if (request.no_fast_path) words.emplace_back("--no-fast-path");
   if (request.no_conflict_detection) words.emplace_back("--no-conflict-detection");
   return words;
@@ -201,6 +234,9 @@ int vm_verb(const Words& words) {
   const std::string file = find_program(program.front(), variable(copy_environment(environ), "PATH"));
   check_program(file);
   if (!request.date.empty()) request.options.date_seconds = *seconds_of_date(request.date);
+  request.options.command = repeating_command(arguments, request, *app);
+  if (goes_to_file(request.options))  // the program may change its directory
+    request.options.crash_reports = std::filesystem::absolute(request.options.crash_reports);
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
   if (!request.design.empty()) request.options.preload.push_back(preload_library());

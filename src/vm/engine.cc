@@ -12,6 +12,7 @@
 #include <new>
 
 #include "vm/cpuid.h"
+#include "vm/failure.h"
 #include "vm/host_faults.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/region_map.h"
@@ -132,6 +133,7 @@ void Engine::install_stubs() {
 std::string Engine::run_program(CheckedProgram& program, std::vector<std::string> environment,
                                 const MachineIdentity& identity, const ProcessOrigin& origin) {
   program_ = program.path;
+  prepare_for_failure();
   kernel_ = make_kernel(*this, options_, identity, origin);
   Fallible<GuestState> loaded = kernel_->load(program, std::move(environment));
   if (!loaded) return loaded.failure().message;
@@ -145,7 +147,7 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   run();
 }
 
-void Engine::run() {
+void Engine::run() noexcept {
   for (;;) {
     fire_timers();
     Core* core = ordering_.start_first();
@@ -189,9 +191,7 @@ void Engine::idle() {
     return;
   }
   if (possible) return;
-  std::fprintf(stderr, "elision vm: deadlock: every thread waits for another\n");
-  write_statistics(124);
-  _exit(124);
+  end_by_deadlock();
 }
 
 void Engine::fire_timers() {
@@ -256,6 +256,7 @@ std::uint64_t Engine::host_address(std::uint64_t pc) {
     flush_code();  // earlier translations assumed otherwise
     block = &translator_.translate(pc);
   }
+  last_translated_ = pc;
   kernel_->guard_code(block->pc, block->end_pc);
   return block->host;
 }
@@ -339,7 +340,7 @@ void Engine::handle_exit(Core& core) {
       host_fault(core);
       return;
     case ExitReason::kFault:
-      raise_fault(core, exit->pc, SIGSEGV, SEGV_MAPERR, exit->pc);
+      raise_bad_jump(core, exit->pc);
       return;
     case ExitReason::kUndefined:
       raise_fault(core, exit->pc, SIGILL, ILL_ILLOPN, exit->pc);
@@ -394,8 +395,7 @@ void Engine::handle_exit(Core& core) {
       complex_access(core, *exit);
       return;
     default:
-      std::fprintf(stderr, "elision: internal error: exit %u\n", static_cast<unsigned>(exit->reason));
-      std::abort();
+      fail_check("exit for a reason that the engine does not know", static_cast<unsigned>(exit->reason));
   }
 }
 
@@ -409,6 +409,7 @@ void Engine::after_vfork() {
   vfork_timers_.clear();
   refresh_timer();
   vfork_child_ = false;
+  if (statistics_number_ >= 0) failure_context.statistics_file = statistics_file_.c_str();
   vfork_core_->in_heap = false;
   share_core(*vfork_core_, true);
 }
@@ -418,6 +419,7 @@ void Engine::run_vfork_child(Thread& child_thread) {
   memory_changes();  // no transaction of the parent's may be aborted while its cores are put aside
   if (vfork_core_->sharing.active) share_core(*vfork_core_, false);  // the parent's cores stand still
   vfork_child_ = true;
+  failure_context.statistics_file = "";  // the parent's
   vfork_queue_.swap(queue_);
   vfork_timers_.swap(timers_);
   refresh_timer();
@@ -464,6 +466,7 @@ void Engine::keep_only(Thread& survivor) {
   threads_ = std::move(kept);
   ended_threads_.clear();
   statistics_number_ = -1;
+  unsupported_instructions_.clear();
   claim_statistics();
   if (profile_ != nullptr) profile_->restart(profile_start(instructions()));
 }

@@ -29,6 +29,9 @@
 
 namespace elision::vm {
 
+struct GuestPlace;
+struct ThreadPlace;
+
 /// A guest thread and where it stands.
 struct EngineThread {
   enum class State { kQueued, kOnCore, kParked, kEnded };
@@ -88,14 +91,18 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
   [[noreturn]] void run_vfork_child(Thread& child_thread) override;
+  void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) override;
   void write_statistics(int exit_status) override;
+
+  /// For a failure of the engine's own. Async-signal-safe.
+  void locate(GuestPlace& place) const;
 
   // machine::AbortSink
   void on_abort(CpuId victim, machine::AbortCause cause, LineAddr line, CpuId requester, Cycles now) override;
 
  private:
   // engine.cc
-  [[noreturn]] void run();
+  [[noreturn]] void run() noexcept;  // what is thrown in there is a failure of ours
   void idle();
   void fire_timers();
   void refresh_timer();
@@ -116,6 +123,12 @@ class Engine final : public EngineServices, public machine::AbortSink {
   nlohmann::ordered_json report_profile();
   void after_vfork();
 
+  // reports.cc
+  void prepare_for_failure();
+  ThreadPlace place_of(const Thread& thread) const;
+  [[noreturn]] void end_by_deadlock();
+  void tell_unsupported(std::uint64_t pc);
+
   // exits.cc
   void link(Core& core, Exit& exit);
   void indirect(Core& core, Exit& exit);
@@ -130,6 +143,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void complex_access(Core& core, Exit& exit);
   void interrupt(Core& core);
   void unsupported(Core& core, Exit& exit);
+  void raise_bad_jump(Core& core, std::uint64_t pc);
   void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
   void host_fault(Core& core);
   void repeat_without_guard(Core& core, std::uint64_t pc);
@@ -174,8 +188,11 @@ class Engine final : public EngineServices, public machine::AbortSink {
   std::uint64_t timers_made_ = 0;
   Cycles engine_time_{0};  // while no core runs
   int statistics_number_ = -1;
-  bool vfork_child_ = false;               // memory is the suspended parent's
-  std::unique_ptr<Ordering> vfork_saved_;  // what the parent goes on with
+  std::string statistics_file_;                                    // claimed
+  std::uint64_t last_translated_ = 0;                              // for failures
+  std::map<std::string, std::uint64_t> unsupported_instructions_;  // by kind
+  bool vfork_child_ = false;                                       // memory is the suspended parent's
+  std::unique_ptr<Ordering> vfork_saved_;                          // what the parent goes on with
   std::vector<EngineThread*> vfork_queue_;
   std::map<TimerKey, std::function<void()>> vfork_timers_;
   Core* vfork_core_ = nullptr;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "vm/engine.h"
+#include "vm/failure.h"
 #include "vm/host_faults.h"
 #include "vm/kernel/region_map.h"
 #include "vm/stubs.h"
@@ -190,15 +191,18 @@ void Engine::interrupt(Core& core) {
 
 void Engine::unsupported(Core& core, Exit& exit) {
   if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
-  const auto* code = reinterpret_cast<const std::uint8_t*>(exit.pc);
-  char bytes[3 * 15 + 1] = {};
-  for (unsigned k = 0; k < (exit.length == 0 ? 8u : exit.length); ++k)
-    std::snprintf(bytes + 3 * k, 4, " %02x", code[k]);
-  const Instruction i = decode(exit.pc, {code, exit.length == 0 ? 8u : exit.length});
-  std::fprintf(stderr, "elision vm: instruction %s (%s ) at 0x%llx is not supported\n",
-               exit.length == 0 ? "unknown" : mnemonic_name(i), bytes,
-               static_cast<unsigned long long>(exit.pc));
+  tell_unsupported(exit.pc);
   raise_fault(core, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
+}
+
+/// Nothing can be executed at `pc`. An address that is not canonical is a general protection fault, which
+/// names none.
+void Engine::raise_bad_jump(Core& core, std::uint64_t pc) {
+  constexpr unsigned kAddressBits = 48;
+  const bool canonical = static_cast<std::int64_t>(pc << (64 - kAddressBits)) >> (64 - kAddressBits) ==
+                         static_cast<std::int64_t>(pc);
+  if (!canonical) return raise_fault(core, pc, SIGSEGV, SI_KERNEL, 0);
+  raise_fault(core, pc, SIGSEGV, SEGV_MAPERR, pc);
 }
 
 /// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
@@ -232,11 +236,7 @@ void Engine::host_fault(Core& core) {
   siginfo_t info = host_fault_info();
   const std::uint64_t host = core.exit_value;
   const Block* block = cache_.find_host(host);
-  if (block == nullptr) {
-    std::fprintf(stderr, "elision: internal error: fault at %#llx in no translated block\n",
-                 static_cast<unsigned long long>(host));
-    std::abort();
-  }
+  check(block != nullptr, "fault in translated code that belongs to no block", host);
   const HostRange& range = block->range_of(host);
   core.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)

@@ -12,7 +12,9 @@
 
 #include "vm/code_cache.h"
 #include "vm/core.h"
+#include "vm/failure.h"
 #include "vm/kernel/guest_memory.h"
+#include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/stubs.h"
 
@@ -23,6 +25,7 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
 siginfo_t last_fault;
+int dies_by = 0;
 Exit host_fault_exit{.reason = ExitReason::kHostFault};
 
 constexpr int kContextRegister[kGprCount] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
@@ -43,7 +46,14 @@ void leave_to_engine(Core& core, greg_t* registers) {
   registers[REG_RIP] = reinterpret_cast<greg_t>(&elision_stub_fault_exit);
 }
 
-void on_fault(int signal, siginfo_t* info, void* context) {
+[[noreturn]] void die_without_report() {
+  static const char kMessage[] =
+      "elision vm: the program crashed, and reading what it left crashed the report\n";
+  host_call(SYS_write, STDERR_FILENO, reinterpret_cast<std::uint64_t>(kMessage), sizeof kMessage - 1);
+  die_by_host_signal(dies_by);
+}
+
+void on_fault(int, siginfo_t* info, void* context) {
   greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const auto rip = static_cast<std::uint64_t>(registers[REG_RIP]);
   if (rip >= reinterpret_cast<std::uint64_t>(&elision_copy_line) &&
@@ -58,14 +68,13 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     leave_to_engine(*current_core(), registers);
     return;
   }
-  static const char kMessage[] = "elision: internal error: fault outside guest code\n";
-  (void)!write(2, kMessage, sizeof kMessage - 1);
-  struct sigaction standard{};
-  standard.sa_handler = SIG_DFL;
-  sigaction(signal, &standard, nullptr);  // the instruction faults again, now for good
+  if (dies_by != 0) die_without_report();
+  fail_by_fault(*info, rip);
 }
 
 }  // namespace
+
+void die_if_faulting(int signal) { dies_by = signal; }
 
 const siginfo_t& host_fault_info() { return last_fault; }
 

@@ -7,8 +7,12 @@
 namespace elision::vm {
 
 /// Takes over SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP, on a stack of their own. A fault outside
-/// translated code is the engine's own: it says so and dies by the signal.
+/// translated code is the engine's own: a failure (failure.h).
 void install_fault_handlers();
+
+/// From now on a fault of the engine's own ends the process by `signal`: it is dying of that already, and
+/// only looks at what the guest left.
+void die_if_faulting(int signal);
 
 /// The signal information of the last fault that translated code raised.
 const siginfo_t& host_fault_info();

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -92,6 +93,9 @@ class EngineServices {
   /// Runs `child_thread`'s guest code on this host thread until it execs or exits, in a process made by
   /// vfork; never returns.
   [[noreturn]] virtual void run_vfork_child(Thread& child_thread) = 0;
+  /// The guest is about to die of `info`, which `thread` caused itself: tells people where. `note` says more,
+  /// or nothing.
+  virtual void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) = 0;
   /// Writes this process's statistics (exec and exit call it once).
   virtual void write_statistics(int exit_status) = 0;
 };
@@ -133,6 +137,14 @@ class Kernel {
   virtual void guard_code(std::uint64_t begin, std::uint64_t end) = 0;
   /// Returns the pages of [begin, end) that were guarded.
   virtual std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end) = 0;
+
+  /// The guest's mappings as its /proc/self/maps shows them.
+  virtual std::string memory_map() const = 0;
+  virtual std::string thread_name(const Thread& thread) const = 0;
+  /// The system call in which a parked thread waits.
+  virtual std::string waits_for(const Thread& thread) const = 0;
+  /// How often the process got ENOSYS, by the name of the system call.
+  virtual const std::map<std::string, std::uint64_t>& refused_calls() const = 0;
 };
 
 }  // namespace elision::vm

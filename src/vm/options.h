@@ -18,11 +18,13 @@ struct Options {
   std::string stats_directory;  // each process writes NNNN.json here; empty: no statistics
   std::uint64_t date_seconds = 1'767'225'600;  // the wall clock at the start, since 1970; this is 2026-01-01
   std::uint64_t run_ahead_cycles = 1000;
-  bool fast_path = true;             // false: every access takes the slow path (for tests)
-  bool conflict_detection = true;    // false: transactions never conflict (for tests that must fail)
-  bool profile = false;              // say at the end where the host's time went (profile.h)
-  bool record_forms = false;         // statistics list the forms of instructions met (instruction_form.h)
-  std::vector<std::string> preload;  // objects for the guest's LD_PRELOAD, in front of its own
+  bool fast_path = true;                 // false: every access takes the slow path (for tests)
+  bool conflict_detection = true;        // false: transactions never conflict (for tests that must fail)
+  bool profile = false;                  // say at the end where the host's time went (profile.h)
+  bool record_forms = false;             // statistics list the forms of instructions met (instruction_form.h)
+  std::string crash_reports = "stderr";  // where what people read of a crash goes: this, "none", or a file
+  std::string command;                   // repeats the whole run, for reports
+  std::vector<std::string> preload;      // objects for the guest's LD_PRELOAD, in front of its own
 };
 
 }  // namespace elision::vm

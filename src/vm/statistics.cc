@@ -9,6 +9,7 @@
 #include <string>
 
 #include "vm/engine.h"
+#include "vm/failure.h"
 #include "vm/profile_report.h"
 
 namespace elision::vm {
@@ -98,6 +99,8 @@ void Engine::claim_statistics() {
     if (fd >= 0) {
       close(fd);
       statistics_number_ = number;
+      statistics_file_ = file_name(options_.stats_directory, number);
+      failure_context.statistics_file = statistics_file_.c_str();
     }
     return;
   }
@@ -182,12 +185,15 @@ void Engine::write_statistics(int exit_status) {
   out["waits_for_order"] = light_context.yields;
   out["waits_for_busy_lines"] = light_context.waits;
   out["code_cache_flushes"] = cache_.flushes();
+  out["unsupported"] = {{"instructions", unsupported_instructions_},
+                        {"system_calls", kernel_->refused_calls()}};
   out["threads"] = threads;
   out["per_cpu"] = cpus;
   if (profile_ != nullptr) out["profile"] = profile;
   if (guest_code_.forms() != nullptr) out["instruction_forms"] = forms_json(*guest_code_.forms());
   write_whole(file_name(options_.stats_directory, statistics_number_), out.dump(1) + "\n");
   statistics_number_ = -1;
+  failure_context.statistics_file = "";
 }
 
 }  // namespace elision::vm

@@ -108,7 +108,7 @@ def compare(name, program, build, options, forms):
     if missing:
         print(f"{name}: not installed: {' '.join(missing)}")
         return False
-    vm = [str(build / "bin" / "elision"), "vm", *options, *program.get("options", [])]
+    vm = [str(build / "bin" / "elision"), "vm", "--crash-reports", "none", *options, *program.get("options", [])]
     try:
         first, native_seconds = behaviour(program, [])
         second, _ = behaviour(program, [])

@@ -57,7 +57,7 @@ def compare(native, virtual, common, first, count):
 def run_all(elision, differential, seed=1, first=0, count=1000, batch=BATCH, high=False, examples=None):
     """Compares `count` sequences, `batch` a process; an exit code."""
     native = [differential]
-    virtual = [elision, "vm", "--", differential]
+    virtual = [elision, "vm", "--crash-reports", "none", "--", differential]
     common = ["--seed", str(seed)] + (["--high"] if high else []) + (["--examples", str(examples)] if examples else [])
     signals = 0
     for begin in range(first, first + count, batch):

@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$@" >"$work/native.out" 2>"$work/native.err" </dev/null
 echo "status $?" >>"$work/native.out"
-"$elision" vm -- "$@" >"$work/virtual.out" 2>"$work/virtual.err" </dev/null
+"$elision" vm --crash-reports none -- "$@" >"$work/virtual.out" 2>"$work/virtual.err" </dev/null
 echo "status $?" >>"$work/virtual.out"
 
 diff -u "$work/native.out" "$work/virtual.out" && diff -u "$work/native.err" "$work/virtual.err"

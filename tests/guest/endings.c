@@ -30,7 +30,15 @@ int main(int argc, char** argv) {
   if (strcmp(way, "exit") == 0) exit(300);
   if (strcmp(way, "abort") == 0) abort();
   if (strcmp(way, "segv") == 0) *(volatile int*)0 = 1;
+  if (strcmp(way, "blocked_segv") == 0) {
+    sigset_t set;
+    sigfillset(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    *(volatile int*)0 = 1;
+  }
   if (strcmp(way, "term") == 0) raise(SIGTERM);
+  if (strcmp(way, "quit") == 0) raise(SIGQUIT);
+  if (strcmp(way, "sys") == 0) raise(SIGSYS);
   if (strcmp(way, "kill") == 0) kill(getpid(), SIGKILL);
   if (strcmp(way, "pipe") == 0) {
     int ends[2];

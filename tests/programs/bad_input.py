@@ -176,6 +176,7 @@ class BadInput(unittest.TestCase):
     def test_places_that_cannot_be_written(self):
         self.refused(["vm", "--stats", "/no/such/place", "--", "true"], "/no/such/place")
         self.refused(["vm", "--stats", ".", "--", "true"], "'.'")
+        self.refused(["vm", "--crash-reports", "/no/such/place", "--", "true"], "/no/such/place")
         self.refused(["compare", "--json", "/no/such/place", "--", "true"], "/no/such/place")
 
     def test_supervised_guest_that_cannot_start_leaves_nothing(self):

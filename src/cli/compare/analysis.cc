@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "cli/compare/metric.h"
 #include "cli/compare/output_filter.h"
@@ -31,13 +32,22 @@ std::string describe_end(const Sample& sample) {
   return fmt::format("ended with exit code {}", sample.status);
 }
 
-// The last line that the program wrote to standard error: usually the reason.
+// The last line that the program wrote to standard error: usually the reason. If it wrote nothing, what the
+// virtual machine's report of a crash begins with.
 std::string last_words(const Sample& sample) {
-  std::string text = sample.error_output;
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  const std::size_t line = text.rfind('\n');
-  if (line != std::string::npos) text.erase(0, line + 1);
-  return text.empty() ? text : fmt::format(" ({})", text);
+  const std::string prefix = "elision vm: ";
+  std::string own, report;
+  std::istringstream lines(sample.error_output);
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.starts_with(prefix)) {
+      if (report.empty()) report = line.substr(prefix.size());
+    } else if (!line.empty()) {
+      own = line;
+    }
+  }
+  const std::string& words = own.empty() ? report : own;
+  return words.empty() ? words : fmt::format(" ({})", words);
 }
 
 /// Turns the samples of one number of threads into rows.

@@ -138,6 +138,23 @@ TEST_F(Comparison, DesignThatFailsCannotWin) {
   EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
 }
 
+TEST_F(Comparison, CrashIsNamedByTheProgramOrElseByItsReport) {
+  const std::string report =
+      "elision vm: SIGSEGV (address not mapped) at 0x10 in prog\nelision vm:   #0 0x401136\n";
+  Sample silent = timed(0.1), spoke = timed(0.1);
+  silent.outcome = spoke.outcome = Outcome::kKilled;
+  silent.status = spoke.status = 11;
+  silent.error_output = report;
+  spoke.error_output = "out of luck\n" + report;
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {silent, silent, silent});
+  add("ticket", {spoke, spoke, spoke});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].remark,
+            "was killed by Segmentation fault (SIGSEGV (address not mapped) at 0x10 in prog)");
+  EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault (out of luck)");
+}
+
 TEST_F(Comparison, ExitCodeIsHeldAgainstTheReferences) {
   Sample one = timed(1.0), one_faster = timed(0.5), zero = timed(0.1);
   one.status = one_faster.status = 1;

@@ -50,6 +50,7 @@ class FakeEngine final : public EngineServices {
   void host_access(Thread&, std::uint64_t, std::uint64_t, bool) override {}
   void keep_only(Thread&) override {}
   void run_vfork_child(Thread&) override { std::abort(); }
+  void report_crash(Thread&, const siginfo_t&, const std::string&) override {}
   void write_statistics(int) override {}
 
   /// Moves time to `to` and makes the calls that are due, in order.

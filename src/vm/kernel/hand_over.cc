@@ -30,6 +30,8 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.conflict_detection);
   visit(h.options.profile);
   visit(h.options.record_forms);
+  visit(h.options.crash_reports);
+  visit(h.options.command);
   visit(h.options.preload);
   visit(h.program.path);
   visit(h.program.arguments);

@@ -71,6 +71,30 @@ SyscallOutcome sys_ioctl(Call& call) {
 }
 
 /// Filters and memory layout settings would hit the engine.
+namespace {
+
+/// Names are each thread's own; the host's one thread is called as the guest's first.
+SyscallOutcome set_thread_name(Call& call) {
+  std::string name;
+  while (name.size() < kMostNameBytes) {
+    const auto byte = load_guest<char>(call[1] + name.size());
+    if (!byte) return call.finish(-EFAULT);
+    if (*byte == '\0') break;
+    name += *byte;
+  }
+  call.self.name = name;
+  if (call.thread().tid == call.process.leader_tid) prctl(PR_SET_NAME, name.c_str());
+  return call.finish(0);
+}
+
+SyscallOutcome get_thread_name(Call& call) {
+  char name[kMostNameBytes + 1] = {};
+  call.self.name.copy(name, kMostNameBytes);
+  return call.finish(copy_guest_bytes(reinterpret_cast<void*>(call[1]), name, sizeof name) ? 0 : -EFAULT);
+}
+
+}  // namespace
+
 SyscallOutcome sys_prctl(Call& call) {
   switch (call.integer(0)) {
     case PR_SET_SECCOMP:
@@ -78,6 +102,10 @@ SyscallOutcome sys_prctl(Call& call) {
     case PR_SET_TSC:
     case PR_SET_SYSCALL_USER_DISPATCH:
       return call.finish(-EINVAL);
+    case PR_SET_NAME:
+      return set_thread_name(call);
+    case PR_GET_NAME:
+      return get_thread_name(call);
     default:
       return pass_through(call);
   }

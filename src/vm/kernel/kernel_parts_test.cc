@@ -2,6 +2,7 @@
 // The parts that need no running guest: hand-over, futex queues, timers, pending signals, frames.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/signal_frame.h"
+#include "vm/kernel/system_call_names.h"
 #include "vm/kernel/virtual_timers.h"
 
 namespace elision::vm {
@@ -30,6 +32,8 @@ HandOver sample() {
   h.options.fast_path = false;
   h.options.conflict_detection = false;
   h.options.profile = true;
+  h.options.crash_reports = "/crashes";
+  h.options.command = "elision vm -- 'two words'";
   h.options.preload = {"a.so", "", "b.so"};
   h.program = {"/bin/x", {"x", "", "two words"}, {"A=1", std::string("B=\xff", 3)}, -1};
   h.origin = {4711, 99};
@@ -47,6 +51,8 @@ TEST(HandOver, SurvivesTheDescriptor) {
   EXPECT_EQ(result->options.variation, 9999u);
   EXPECT_FALSE(result->options.fast_path);
   EXPECT_TRUE(result->options.profile);
+  EXPECT_EQ(result->options.crash_reports, "/crashes");
+  EXPECT_EQ(result->options.command, expected.options.command);
   EXPECT_EQ(result->options.preload, expected.options.preload);
   EXPECT_EQ(result->program.environment, expected.program.environment);
   EXPECT_EQ(result->program.descriptor, -1);
@@ -310,6 +316,14 @@ TEST_F(Frames, UsesTheAlternateStackOnce) {
   request.signal_stack.size = 1024;
   state.gpr[kRsp] = reinterpret_cast<std::uint64_t>(stack + sizeof stack);
   EXPECT_FALSE(enter_handler(state, request)) << "too small";
+}
+
+TEST(SystemCallNames, AreThoseOfTheHeaders) {
+  EXPECT_STREQ(system_call_name(0), "read");
+  EXPECT_STREQ(system_call_name(SYS_io_uring_setup), "io_uring_setup");
+  EXPECT_STREQ(system_call_name(SYS_clone3), "clone3");
+  EXPECT_EQ(system_call_name(400), nullptr) << "a gap in the numbers";
+  EXPECT_EQ(system_call_name(~0ull), nullptr);
 }
 
 }  // namespace

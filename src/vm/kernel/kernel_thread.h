@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "vm/kernel.h"
@@ -29,10 +30,13 @@ struct Wait {
   std::function<void()> expire;   // what the call does to memory if its time is up
 };
 
+inline constexpr std::size_t kMostNameBytes = 15;  // TASK_COMM_LEN without the NUL
+
 struct KernelThread {
   explicit KernelThread(Thread& engine_thread) : thread(engine_thread) {}
 
   Thread& thread;
+  std::string name;  // prctl(PR_SET_NAME)
   std::uint64_t clear_child_tid = 0;
   std::uint64_t robust_list = 0;
   std::uint64_t call_number = 0;  // of the call in progress

@@ -11,6 +11,7 @@
 #include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/system_call_names.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -52,7 +53,7 @@ class LinuxKernel final : public GuestKernel {
     process_.executable = loaded->executable;
     process_.arguments = loaded->arguments;
     process_.environment = std::move(environment);
-    prctl(PR_SET_NAME, process_.executable.substr(process_.executable.rfind('/') + 1).c_str());
+    prctl(PR_SET_NAME, initial_name().c_str());
     process_.auxiliary_vector = loaded->auxiliary_vector;
     GuestState state;
     state.rip = loaded->entry;
@@ -64,6 +65,7 @@ class LinuxKernel final : public GuestKernel {
     auto kernel = std::make_unique<KernelThread>(thread);
     thread.kernel = kernel.get();
     thread.tid = process_.leader_tid = process_.ids.next_tid();
+    kernel->name = initial_name();
     process_.threads.push_back(std::move(kernel));
     inherit_signals(*process_.threads.front());
   }
@@ -87,6 +89,8 @@ class LinuxKernel final : public GuestKernel {
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
     if (outcome != SyscallOutcome::kExited) wake_waiters(call);
+    if (outcome == SyscallOutcome::kReturn && registers[kRax] == static_cast<std::uint64_t>(-ENOSYS))
+      ++process_.refused_calls[name_of(call.number)];
     if (outcome == SyscallOutcome::kReturn) announce_result(call, static_cast<long>(registers[kRax]));
     if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
     return outcome;
@@ -121,7 +125,23 @@ class LinuxKernel final : public GuestKernel {
     return process_.memory.executable_end(address);
   }
 
+  std::string memory_map() const override { return process_.memory.describe(); }
+  std::string thread_name(const Thread& thread) const override { return thread.kernel->name; }
+  std::string waits_for(const Thread& thread) const override { return name_of(thread.kernel->call_number); }
+  const std::map<std::string, std::uint64_t>& refused_calls() const override {
+    return process_.refused_calls;
+  }
+
  private:
+  static std::string name_of(std::uint64_t number) {
+    const char* const name = system_call_name(number);
+    return name != nullptr ? name : "number " + std::to_string(number);
+  }
+  /// What the first thread is called before it says otherwise.
+  std::string initial_name() const {
+    return process_.executable.substr(process_.executable.rfind('/') + 1).substr(0, kMostNameBytes);
+  }
+
   /// A thread that makes a call runs again: its wait, if it had one, counts no CPU time.
   void note_running(KernelThread& self) {
     if (!self.waits_since) return;
@@ -164,10 +184,12 @@ class LinuxKernel final : public GuestKernel {
   }
 
   SyscallOutcome unknown_call(const Call& call) {
-    ++process_.unknown_calls;
-    std::fprintf(stderr, "elision vm: system call %llu at 0x%llx is not supported\n",
-                 static_cast<unsigned long long>(call.number),
-                 static_cast<unsigned long long>(call.thread().state.rip - 2));
+    if (process_.named_calls.insert(call.number).second) {
+      const char* const name = system_call_name(call.number);
+      std::fprintf(stderr, "elision vm: system call %llu (%s) at 0x%llx is not supported\n",
+                   static_cast<unsigned long long>(call.number), name != nullptr ? name : "unknown",
+                   static_cast<unsigned long long>(call.thread().state.rip - 2));
+    }
     return call.finish(-ENOSYS);
   }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,8 +72,9 @@ struct Process {
   bool child_event = false;              // some child changed state since the waits were last tried
   bool has_had_children = false;         // other processes exist: their time is the host's
   KernelThread* inside_vfork = nullptr;  // this is a vfork child in its parent's memory: its thread
-  std::uint64_t unknown_calls = 0;
-  std::uint64_t wakeups = 0;  // waits that ended by an event or a signal
+  std::map<std::string, std::uint64_t> refused_calls;  // ENOSYS, by name
+  std::set<std::uint64_t> named_calls;                 // whose absence was told
+  std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal
 
   /// True if blocking the host blocks nobody else and holds up no timer.
   bool alone() const { return inside_vfork != nullptr || (threads.size() == 1 && !timers.any_armed()); }

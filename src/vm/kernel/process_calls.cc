@@ -28,6 +28,14 @@ namespace {
 
 constexpr std::size_t kChildStackBytes = 1u << 20;
 constexpr SignalSet kAllSignals{~0ull};
+/// All but those of faults: the engine needs them for bad pointers and for writes to code, and the guest may
+/// handle its own.
+constexpr SignalSet kAllSentSignals = [] {
+  SignalSet set;
+  for (int signal = 1; signal <= kSignalCount; ++signal)
+    if (!is_synchronous(signal)) set.add(signal);
+  return set;
+}();
 
 /// Registers with which the child of `call` begins.
 GuestState child_state(const Call& call, std::uint64_t stack) {
@@ -51,6 +59,7 @@ void become_child(Call& call) {
   process.pending.clear();
   process.child_event = process.has_had_children = false;
   process.ended_threads_cpu_time = 0;
+  process.refused_calls.clear();
   KernelThread& self = call.self;
   self.pending.clear();
   self.robust_list = self.clear_child_tid = 0;
@@ -145,7 +154,7 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   VforkStart start{&call, child_state(call, stack)};
   const SignalSet mask = get_host_mask();
   // A signal recorded by the child would land in the memory it shares with us.
-  set_host_mask(kAllSignals);
+  set_host_mask(kAllSentSignals);
   const int pid = clone(run_child, static_cast<char*>(host_stack) + kChildStackBytes,
                         CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
   const int error = errno;

@@ -160,7 +160,12 @@ SyscallOutcome sys_rt_sigtimedwait(Call& call) {
 SyscallOutcome sys_rt_sigreturn(Call& call) {
   SignalSet mask;
   SignalStack stack;
-  if (!leave_handler(call.thread().state, mask, stack)) die_by_signal(call.process, SIGSEGV);
+  if (!leave_handler(call.thread().state, mask, stack)) {
+    siginfo_t info{};
+    info.si_signo = SIGSEGV;
+    info.si_code = SI_KERNEL;
+    die_of(call.process, call.self, info, "the stack holds no signal frame to return from");
+  }
   set_blocked(call.process, call.self, mask);
   call.self.signal_stack = stack;
   return SyscallOutcome::kSigreturn;

@@ -3,7 +3,9 @@
 #include "vm/kernel/signal_delivery.h"
 
 #include <cerrno>
+#include <cstring>
 
+#include "vm/kernel/core_file.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
@@ -87,13 +89,43 @@ void settle_interrupted_call(KernelThread& thread, bool restart) {
   }
 }
 
+[[noreturn]] void die_without_stack(Process& process, KernelThread& thread, siginfo_t info) {
+  const std::string note = std::string("the handler of SIG") +
+                           (sigabbrev_np(info.si_signo) ? sigabbrev_np(info.si_signo) : "RT") +
+                           " cannot be entered: there is no stack for it";
+  if (info.si_signo != SIGSEGV || info.si_code <= 0) {
+    info.si_signo = SIGSEGV;
+    info.si_code = SI_KERNEL;
+  }
+  die_of(process, thread, info, note.c_str());
+}
+
+/// signal(7): these leave a core file where the process's limit lets them.
+bool dumps_core(int signal) {
+  return is_synchronous(signal) || signal == SIGABRT || signal == SIGSYS || signal == SIGQUIT ||
+         signal == SIGXCPU || signal == SIGXFSZ;
+}
+
+[[noreturn]] void end_like_native(const Process& process, const KernelThread& thread, const siginfo_t& info) {
+  // A vfork child's memory is its parent's.
+  if (!dumps_core(info.si_signo) || process.inside_vfork != nullptr) die_by_host_signal(info.si_signo);
+  die_with_registers(info, thread.thread.state, process.auxiliary_vector);
+}
+
+/// Signals that end a program with a core, raised by the program itself: abort() and the like.
+bool is_own_crash(const Process& process, const siginfo_t& info) {
+  const int signal = info.si_signo;
+  return info.si_code == SI_TKILL && info.si_pid == process.ids.pid() &&
+         (is_synchronous(signal) || signal == SIGABRT || signal == SIGSYS);
+}
+
 void call_handler(Process& process, KernelThread& thread, const siginfo_t& info) {
   SignalAction& action = process.actions[info.si_signo];
   const FrameRequest request{info, action, thread.saved_blocked.value_or(thread.blocked),
                              thread.signal_stack};
   const FrameExtent extent = frame_extent(thread.thread.state, request);
   process.services.host_access(thread.thread, extent.begin, extent.size, true);
-  if (!enter_handler(thread.thread.state, request)) die_by_signal(process, SIGSEGV);
+  if (!enter_handler(thread.thread.state, request)) die_without_stack(process, thread, info);
   thread.saved_blocked.reset();
   SignalSet blocked{thread.blocked.bits | action.mask.bits};
   if ((action.flags & SA_NODEFER) == 0) blocked.add(info.si_signo);
@@ -154,7 +186,9 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
     if (is_ignored(process, signal)) continue;
     if (process.actions[signal].handler == kDefault) {
       if (leave_to_host(process, signal)) continue;
-      die_by_signal(process, signal);
+      if (is_own_crash(process, *info)) die_of(process, thread, *info);
+      if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
+      end_like_native(process, thread, *info);
     }
     if (interrupted) {
       const bool restarts = (process.actions[signal].flags & SA_RESTART) != 0;
@@ -210,10 +244,16 @@ void die_by_signal(Process& process, int signal) {
   die_by_host_signal(signal);
 }
 
+void die_of(Process& process, KernelThread& thread, const siginfo_t& info, const char* note) {
+  if (process.inside_vfork == nullptr) process.services.write_statistics(128 + info.si_signo);
+  process.services.report_crash(thread.thread, info, note);
+  end_like_native(process, thread, info);
+}
+
 void force_signal(Process& process, KernelThread& thread, const siginfo_t& info) {
   const int signal = info.si_signo;
   const std::uint64_t handler = process.actions[signal].handler;
-  if (handler == kDefault || handler == kIgnore || thread.blocked.has(signal)) die_by_signal(process, signal);
+  if (handler == kDefault || handler == kIgnore || thread.blocked.has(signal)) die_of(process, thread, info);
   call_handler(process, thread, info);
 }
 

@@ -33,6 +33,10 @@ void set_blocked(Process& process, KernelThread& thread, SignalSet blocked);
 /// Writes the statistics and ends the process by `signal`.
 [[noreturn]] void die_by_signal(Process& process, int signal);
 
+/// The same, of something that `thread` did itself: people are told. `note` says more, or nothing.
+[[noreturn]] void die_of(Process& process, KernelThread& thread, const siginfo_t& info,
+                         const char* note = "");
+
 /// A fault of the thread's own instruction: delivered even if blocked or ignored, then deadly.
 void force_signal(Process& process, KernelThread& thread, const siginfo_t& info);
 

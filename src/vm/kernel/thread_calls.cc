@@ -62,6 +62,7 @@ SyscallOutcome clone_thread(Call& call) {
   thread.tid = tid;
   thread.kernel = kernel.get();
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), thread.affinity);
+  kernel->name = call.self.name;
   kernel->blocked = call.self.blocked;
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];

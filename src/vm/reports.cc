@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine tells people: of a guest that dies, of threads that wait for ever, of instructions that it
+// cannot execute; and where the guest was, should the engine itself fail.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "vm/crash_report.h"
+#include "vm/disassembly.h"
+#include "vm/engine.h"
+#include "vm/failure.h"
+#include "vm/host_faults.h"
+#include "vm/symbols.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr int kDeadlockExitCode = 124;
+
+void locate_guest(GuestPlace& place) {
+  if (the_engine != nullptr) the_engine->locate(place);
+}
+
+/// Appends in one write, so that reports of several processes do not mix.
+void write_report(const std::string& where, const std::string& text) {
+  if (where == "stderr") {
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+    return;
+  }
+  const int file = open(where.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+  if (file < 0) return;
+  (void)!write(file, text.data(), text.size());
+  close(file);
+}
+
+}  // namespace
+
+void Engine::prepare_for_failure() {
+  failure_context.command = options_.command.c_str();
+  failure_context.program = program_.c_str();
+  failure_context.locate = locate_guest;
+  install_terminate_handler();
+}
+
+void Engine::locate(GuestPlace& place) const {
+  const Core* core = ordering_.running();
+  if (core == nullptr || core->thread == nullptr) return;
+  place.known = true;
+  place.tid = core->thread->tid;
+  place.pc = core->exit != nullptr && core->exit->pc != 0 ? core->exit->pc : core->state.rip;
+  place.last_translated = last_translated_;
+  place.cycle = core->clock().value;
+  place.cpu = core->id.value;
+}
+
+ThreadPlace Engine::place_of(const Thread& thread) const {
+  return {thread.tid, kernel_->thread_name(thread), &thread.state, kernel_->waits_for(thread)};
+}
+
+void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::string& note) {
+  if (options_.crash_reports == "none") return;
+  die_if_faulting(info.si_signo);
+  Symbols symbols(kernel_->memory_map());
+  Crash crash;
+  crash.info = info;
+  crash.thread = place_of(thread);
+  crash.program = program_;
+  const Core* core = of(thread).core;
+  crash.cycle = (core != nullptr ? core->clock() : engine_time_).value;
+  crash.cpu = cpu_of(thread);
+  crash.command = options_.command;
+  crash.note = note;
+  write_report(options_.crash_reports, crash_report(crash, symbols));
+  die_if_faulting(0);  // a vfork child's memory is its parent's
+}
+
+void Engine::end_by_deadlock() {
+  write_statistics(kDeadlockExitCode);
+  if (options_.crash_reports != "none") {
+    Symbols symbols(kernel_->memory_map());
+    std::vector<ThreadPlace> places;
+    for (const auto& thread : threads_) places.push_back(place_of(thread->thread));
+    write_report(options_.crash_reports, deadlock_report(places, program_, options_.command, symbols));
+  }
+  if (options_.crash_reports != "stderr") std::fprintf(stderr, "%s\n", kDeadlock);
+  _exit(kDeadlockExitCode);
+}
+
+/// Each kind is counted, and told once.
+void Engine::tell_unsupported(std::uint64_t pc) {
+  const std::string kind = instruction_kind(pc);
+  if (++unsupported_instructions_[kind] > 1) return;
+  const Symbols symbols(kernel_->memory_map());
+  std::fprintf(stderr, "elision vm: instruction %s (%s) at %s is not supported\n", kind.c_str(),
+               instruction_bytes(pc).c_str(), symbols.describe({pc, false}).c_str());
+}
+
+}  // namespace elision::vm
