@@ -84,6 +84,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   model_ = std::make_unique<machine::Model>(machine_, cpus, options.seed, filters.data(), *this);
   light_context.model = model_.get();
   light_context.ordering = &ordering_;
+  light_context.shared_memory = &shared_memory_;
   light_context.fast_path = options.fast_path;
   if (options.profile) {
     profile_ = std::make_unique<EngineProfile>(*model_, *cores_.front(), profile_start(0));
@@ -313,6 +314,10 @@ void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
 
 void Engine::set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) {
   model_->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
+}
+
+void Engine::set_shared(std::uint64_t begin, std::uint64_t end, bool shared) {
+  shared_memory_.set(begin, end, shared);
 }
 
 void Engine::handle_exit(Core& core) {

@@ -66,6 +66,7 @@ constexpr Entry kHandlers[] = {
     {SYS_set_robust_list, sys_set_robust_list},
     {SYS_set_tid_address, sys_set_tid_address},
     {SYS_shmat, sys_shmat},
+    {SYS_shmdt, sys_shmdt},
     {SYS_time, sys_time},
     {SYS_times, sys_times},
     {SYS_accept, sys_accept},
