@@ -83,7 +83,7 @@ class AddressSpace {
 
   EngineServices& services_;
   RegionMap regions_;
-  std::set<std::uint64_t> guarded_;  // pages
+  std::set<std::uint64_t> guarded_;                  // pages
   std::map<std::uint64_t, std::uint64_t> segments_;  // System V shared memory: address and size
   std::uint64_t low_begin_;
   std::uint64_t large_begin_;

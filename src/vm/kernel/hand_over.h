@@ -27,6 +27,9 @@ struct HandOver {
 std::string encode_hand_over(const HandOver& hand_over);
 Fallible<HandOver> decode_hand_over(const std::string& bytes);
 
+/// Moves a descriptor of ours out of the guest's way, close-on-exec. As it is if there is no room.
+int move_to_own_range(int descriptor);
+
 /// A memfd that survives execve, numbered kFirstEngineDescriptor or above; a negative errno on failure.
 int write_hand_over(const HandOver& hand_over);
 /// Reads and closes `descriptor`.

@@ -26,6 +26,9 @@ struct Wait {
   long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues
+  /// Ends what goes on for the call elsewhere, as a signal or the deadline is about to end the call. If it
+  /// came to its end all the same, that is how the call ends.
+  std::function<std::optional<long>()> interrupt;
 };
 
 struct KernelThread {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/path_translation.h"
@@ -50,7 +51,7 @@ int open_flags(const Call& call) {
     case SYS_open:
       return call.integer(1);
     case SYS_creat:
-      return O_WRONLY;
+      return O_CREAT | O_WRONLY | O_TRUNC;
     case SYS_openat2:
       return static_cast<int>(load_guest<std::uint64_t>(call[2]).value_or(0));
     default:
@@ -67,8 +68,7 @@ SyscallOutcome sys_open(Call& call) {
       return call.finish(open_made_up(*contents, open_flags(call)));
     return with_translated_path(call, argument);
   }
-  // Opening a FIFO waits for its other end. With several threads the host waits with it.
-  return call.process.alone() ? block_on_host(call, OnSignal::kRestart) : pass_through(call);
+  return open_or_wait(call, argument, open_flags(call));
 }
 
 SyscallOutcome sys_readlink(Call& call) {

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_calls.h"
@@ -144,21 +145,6 @@ SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, con
   return next(call, limit);
 }
 
-/// Tries again and again: no event tells that somebody else's lock is gone.
-SyscallOutcome lock_when_free(Call& call, std::function<long()> attempt) {
-  const long result = attempt();
-  if (result != -EAGAIN && result != -EACCES) return call.finish(result);
-  Wait wait;
-  wait.periodic = true;
-  wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
-    const long answer = attempt();
-    if (answer == -EAGAIN || answer == -EACCES) return false;
-    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
-    return true;
-  };
-  return park(call, std::move(wait));
-}
-
 }  // namespace
 
 SyscallOutcome sys_poll(Call& call) { return poll_until(call, limit_of_milliseconds(call, call.integer(2))); }
@@ -197,14 +183,6 @@ SyscallOutcome sys_epoll_pwait2(Call& call) {
   return with_mask(call, call[4], call[5], limit_of_timespec(call, call[3]), epoll_until);
 }
 
-SyscallOutcome sys_flock(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
-  if ((call[1] & LOCK_NB) != 0) return pass_through(call);
-  return lock_when_free(call, [descriptor = call[0], operation = call[1]] {
-    return host_call(SYS_flock, descriptor, operation | LOCK_NB);
-  });
-}
-
 SyscallOutcome sys_fcntl(Call& call) {
   const ProcessIds& ids = call.process.ids;
   const int command = call.integer(1);
@@ -214,11 +192,7 @@ SyscallOutcome sys_fcntl(Call& call) {
     return call.finish(ids.to_guest(static_cast<int>(owner)));
   }
   if (command != F_SETLKW && command != F_OFD_SETLKW) return pass_through(call);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
-  const int try_command = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
-  return lock_when_free(call, [descriptor = call[0], try_command, lock = call[2]] {
-    return host_call(SYS_fcntl, descriptor, try_command, lock);
-  });
+  return wait_for_record_lock(call);
 }
 
 }  // namespace elision::vm

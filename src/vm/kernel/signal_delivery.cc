@@ -59,7 +59,10 @@ void notify(Process& process, KernelThread& thread) {
     thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(transferred);
     interrupted.reset();
   }
-  abandon_wait(thread);
+  if (const auto result = abandon_wait(thread)) {
+    thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
+    interrupted.reset();
+  }
   deliver_pending(process, thread, interrupted);
   ++process.wakeups;
   process.services.unpark(thread.thread, nullptr);

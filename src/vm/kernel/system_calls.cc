@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/id_calls.h"
@@ -55,6 +56,10 @@ constexpr Entry kHandlers[] = {
     {SYS_madvise, sys_madvise},
     {SYS_membarrier, sys_membarrier},
     {SYS_mmap, sys_mmap},
+    {SYS_mq_timedreceive, sys_mq_transfer},
+    {SYS_mq_timedsend, sys_mq_transfer},
+    {SYS_msgrcv, sys_msgrcv},
+    {SYS_msgsnd, sys_msgsnd},
     {SYS_mprotect, sys_mprotect},
     {SYS_mremap, sys_mremap},
     {SYS_munmap, sys_munmap},
@@ -113,7 +118,7 @@ constexpr Entry kHandlers[] = {
     {SYS_readlinkat, sys_readlink},
     {SYS_readv, sys_read},
     {SYS_recvfrom, sys_recvfrom},
-    {SYS_recvmmsg, sys_recvmsg},
+    {SYS_recvmmsg, sys_recvmmsg},
     {SYS_recvmsg, sys_recvmsg},
     {SYS_rt_sigaction, sys_rt_sigaction},
     {SYS_rt_sigpending, sys_rt_sigpending},
@@ -131,7 +136,10 @@ constexpr Entry kHandlers[] = {
     {SYS_sched_setparam, sys_with_pid},
     {SYS_sched_setscheduler, sys_with_pid},
     {SYS_select, sys_select},
+    {SYS_semop, sys_semop},
+    {SYS_semtimedop, sys_semop},
     {SYS_sendfile, sys_copy},
+    {SYS_sendmmsg, sys_sendmmsg},
     {SYS_sendmsg, sys_sendmsg},
     {SYS_sendto, sys_sendto},
     {SYS_setitimer, sys_setitimer},
@@ -154,6 +162,7 @@ constexpr Entry kHandlers[] = {
     {SYS_timerfd_settime, sys_timerfd_settime},
     {SYS_tkill, sys_tkill},
     {SYS_vfork, sys_vfork},
+    {SYS_vmsplice, sys_vmsplice},
     {SYS_wait4, sys_wait4},
     {SYS_waitid, sys_waitid},
     {SYS_write, sys_write},
@@ -171,18 +180,17 @@ constexpr unsigned kPassedThrough[] = {
     SYS_copy_file_range,
     SYS_sched_get_priority_max,
     SYS_sched_get_priority_min,
-    SYS_sendmmsg,
     SYS_semget,
     SYS_semctl,
-    SYS_semop,
-    SYS_semtimedop,
     SYS_shmget,
     SYS_shmctl,
     SYS_msgget,
     SYS_msgctl,
-    SYS_msgsnd,
-    SYS_msgrcv,
     SYS_mount,
+    SYS_mq_getsetattr,
+    SYS_mq_notify,
+    SYS_mq_open,
+    SYS_mq_unlink,
     SYS_umount2,
     SYS_unshare,
     SYS_setns,
@@ -329,7 +337,6 @@ constexpr unsigned kPassedThrough[] = {
     SYS_utimensat,
     SYS_utimes,
     SYS_vhangup,
-    SYS_vmsplice,
 };
 
 constexpr std::array<CallHandler, kTableSize> make_table() {
@@ -373,6 +380,14 @@ bool may_make_ready(std::uint64_t number) {
     case SYS_splice:
     case SYS_tee:
     case SYS_vmsplice:
+    case SYS_mq_timedsend:
+    case SYS_mq_timedreceive:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_semctl:
+    case SYS_msgsnd:
+    case SYS_msgrcv:
+    case SYS_flock:
     case SYS_epoll_ctl:
       return true;
     default:

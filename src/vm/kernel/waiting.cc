@@ -14,10 +14,11 @@ namespace {
 /// How long a wait without an event of its own may stay unnoticed.
 constexpr std::int64_t kPeriodNs = 1'000'000;
 
-void leave_queues(KernelThread& thread) {
+std::optional<long> leave_queues(KernelThread& thread) {
   Wait wait = std::move(*thread.wait);
   thread.wait.reset();
   if (wait.cancel) wait.cancel();
+  return wait.interrupt ? wait.interrupt() : std::nullopt;
 }
 
 /// All descriptors that some thread waits for, and whose they are.
@@ -70,8 +71,8 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_re
   self.waits_since = process.services.now(self.thread);
   process.services.park(self.thread, deadline, [&self, timeout_result] {
     if (!self.wait) return;
-    leave_queues(self);
-    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(timeout_result);
+    const long result = leave_queues(self).value_or(timeout_result);
+    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(result);
   });
   return SyscallOutcome::kParked;
 }
@@ -82,7 +83,29 @@ void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
   process.services.unpark(thread.thread, waker);
 }
 
-void abandon_wait(KernelThread& thread) { leave_queues(thread); }
+std::optional<long> abandon_wait(KernelThread& thread) { return leave_queues(thread); }
+
+SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal, Nanoseconds deadline,
+                              long timeout_result, SettleHelper settle) {
+  const std::shared_ptr<HostHelper> helper = HostHelper::start(std::move(helper_call));
+  if (helper == nullptr) return call.finish(-ENOMEM);
+  const auto settled = [helper, settle = std::move(settle)](long result) {
+    return settle ? settle(helper->buffer(), result) : result;
+  };
+  Wait wait;
+  wait.on_signal = on_signal;
+  wait.descriptors = {{helper->descriptor(), POLLIN, 0}};
+  wait.attempt = [&self = call.self, helper, settled] {
+    const auto result = helper->result();
+    if (result) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(settled(*result));
+    return result.has_value();
+  };
+  wait.interrupt = [helper, settled]() -> std::optional<long> {
+    const long result = helper->cancel();
+    return result != -EINTR ? std::optional(settled(result)) : std::nullopt;
+  };
+  return park(call, std::move(wait), deadline, timeout_result);
+}
 
 SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
   for (;;) {
