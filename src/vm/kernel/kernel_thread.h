@@ -3,6 +3,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <optional>
@@ -21,6 +22,7 @@ enum class OnSignal { kRestart, kInterrupt };
 struct Wait {
   std::vector<pollfd> descriptors;  // ready descriptors cause `attempt`
   bool for_children = false;        // a SIGCHLD causes `attempt`
+  ino_t signal_descriptor = 0;      // reads from this signalfd
   bool periodic = false;            // no event tells: `attempt` again and again
   OnSignal on_signal = OnSignal::kRestart;
   long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead

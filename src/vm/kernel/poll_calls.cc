@@ -44,15 +44,19 @@ Limit limit_of_timespec(Call& call, std::uint64_t address) {
   return time.error != 0 ? Limit{0, false, time.error} : limit_of(call, time.value);
 }
 
-/// Asks `ask` (0: nothing ready) now and whenever one of `descriptors` may be ready.
+/// Asks `question` (0: nothing ready) now and whenever one of `descriptors` may be ready.
 SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> descriptors,
-                            std::function<long()> ask) {
+                            std::function<long()> question) {
+  const auto ask = [&process = call.process, &self = call.self, question = std::move(question)] {
+    refresh_signal_descriptors(process, &self);
+    return question();
+  };
   const long result = ask();
   if (result != 0 || limit.zero) return call.finish(result);
   Wait wait;
   wait.on_signal = OnSignal::kInterrupt;
   wait.descriptors = std::move(descriptors);
-  wait.attempt = [&self = call.self, ask = std::move(ask)] {
+  wait.attempt = [&self = call.self, ask] {
     const long answer = ask();
     if (answer != 0) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
     return answer != 0;

@@ -13,6 +13,7 @@
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/kernel_thread.h"
 #include "vm/kernel/process_ids.h"
+#include "vm/kernel/signal_descriptors.h"
 #include "vm/kernel/signal_types.h"
 #include "vm/kernel/virtual_timers.h"
 
@@ -24,6 +25,8 @@ struct PosixTimer {
   int signal = 0;
   std::uint64_t value = 0;
   int thread = 0;
+  int overruns = 0;       // expiries since its signal was sent, which still waits
+  int last_overruns = 0;  // as of the signal that was taken last
 };
 
 /// A descriptor made by timerfd_create.
@@ -52,6 +55,7 @@ struct Process {
   VirtualTimers timers;
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
+  SignalDescriptors signal_descriptors;
   std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by the guest's descriptor
 
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order

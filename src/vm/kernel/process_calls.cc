@@ -48,6 +48,7 @@ void become_child(Call& call) {
   process.posix_timers.clear();
   for (const auto& timer : process.descriptor_timers) close(timer.second.own_descriptor);
   process.descriptor_timers.clear();
+  separate_signal_descriptors(process);
   process.pending.clear();
   process.child_event = process.has_had_children = false;
   process.ended_threads_cpu_time = 0;

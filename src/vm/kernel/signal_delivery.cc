@@ -74,12 +74,6 @@ KernelThread* choose_thread(Process& process, int signal) {
   return nullptr;
 }
 
-std::optional<siginfo_t> take_deliverable(Process& process, KernelThread& thread) {
-  const SignalSet open{~thread.blocked.bits};
-  if (auto info = thread.pending.take(open)) return info;
-  return process.pending.take(open);
-}
-
 void settle_interrupted_call(KernelThread& thread, bool restart) {
   GuestState& state = thread.thread.state;
   if (restart) {
@@ -98,6 +92,7 @@ void call_handler(Process& process, KernelThread& thread, const siginfo_t& info)
   process.services.host_access(thread.thread, extent.begin, extent.size, true);
   if (!enter_handler(thread.thread.state, request)) die_by_signal(process, SIGSEGV);
   thread.saved_blocked.reset();
+  if ((thread.signal_stack.flags & kAutodisarm) != 0) thread.signal_stack = {};
   SignalSet blocked{thread.blocked.bits | action.mask.bits};
   if ((action.flags & SA_NODEFER) == 0) blocked.add(info.si_signo);
   set_blocked(process, thread, blocked);
@@ -127,16 +122,28 @@ DefaultAction default_action(int signal) {
   }
 }
 
+std::optional<siginfo_t> take_pending(Process& process, KernelThread& thread, SignalSet wanted) {
+  auto info = thread.pending.take(wanted);
+  if (!info) info = process.pending.take(wanted);
+  if (info && info->si_code == SI_TIMER) {
+    const auto timer = process.posix_timers.find(info->si_timerid);
+    if (timer != process.posix_timers.end())
+      info->si_overrun = timer->second.last_overruns = std::exchange(timer->second.overruns, 0);
+  }
+  return info;
+}
+
 bool has_deliverable(const Process& process, const KernelThread& thread) {
   return ((thread.pending.set().bits | process.pending.set().bits) & ~thread.blocked.bits) != 0;
 }
 
 void post_to_process(Process& process, const siginfo_t& info) {
   const int signal = info.si_signo;
-  if (leave_to_host(process, signal)) return;
+  KernelThread* const target = choose_thread(process, signal);
+  if ((target != nullptr || signal == SIGKILL || signal == SIGSTOP) && leave_to_host(process, signal)) return;
   for (const auto& thread : process.threads)
     if (hand_to_waiter(process, *thread, info)) return;
-  KernelThread* const target = choose_thread(process, signal);
+  note_signal(process, signal);
   if (target != nullptr && is_ignored(process, signal)) return;
   process.pending.add(info);
   if (target != nullptr) notify(process, *target);
@@ -144,7 +151,9 @@ void post_to_process(Process& process, const siginfo_t& info) {
 
 void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& info) {
   const int signal = info.si_signo;
-  if (leave_to_host(process, signal) || hand_to_waiter(process, thread, info)) return;
+  if (!thread.blocked.has(signal) && leave_to_host(process, signal)) return;
+  if (hand_to_waiter(process, thread, info)) return;
+  note_signal(process, signal);
   if (!thread.blocked.has(signal) && is_ignored(process, signal)) return;
   thread.pending.add(info);
   notify(process, thread);
@@ -152,7 +161,7 @@ void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& inf
 
 bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSignal> interrupted) {
   bool entered = false;
-  while (const auto info = take_deliverable(process, thread)) {
+  while (const auto info = take_pending(process, thread, {~thread.blocked.bits})) {
     const int signal = info->si_signo;
     if (is_ignored(process, signal)) continue;
     if (process.actions[signal].handler == kDefault) {

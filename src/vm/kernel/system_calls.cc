@@ -147,6 +147,8 @@ constexpr Entry kHandlers[] = {
     {SYS_setpriority, sys_priority},
     {SYS_setsid, sys_process_group},
     {SYS_sigaltstack, sys_sigaltstack},
+    {SYS_signalfd, sys_signalfd},
+    {SYS_signalfd4, sys_signalfd},
     {SYS_splice, sys_copy},
     {SYS_stat, sys_with_path},
     {SYS_statx, sys_with_path_at},
@@ -388,6 +390,12 @@ bool may_make_ready(std::uint64_t number) {
     case SYS_msgsnd:
     case SYS_msgrcv:
     case SYS_flock:
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_pidfd_send_signal:
     case SYS_epoll_ctl:
       return true;
     default:

@@ -87,11 +87,23 @@ bool store_setting(Call& call, std::uint64_t address, VirtualTimers::Key key) {
                      itimerspec{to_timespec(setting.interval), to_timespec(remaining(call, setting))});
 }
 
-void expire_posix_timer(Process& process, const PosixTimer& timer) {
+bool waits_in(const PendingSignals& pending, int timer) {
+  return std::any_of(pending.all().begin(), pending.all().end(), [&](const siginfo_t& info) {
+    return info.si_code == SI_TIMER && info.si_timerid == timer;
+  });
+}
+
+void expire_posix_timer(Process& process, int id, PosixTimer& timer) {
+  KernelThread* const target = timer.thread != 0 ? find_thread(process, timer.thread) : nullptr;
+  if (waits_in(target != nullptr ? target->pending : process.pending, id)) {
+    ++timer.overruns;
+    return;
+  }
   siginfo_t info = timer_signal(timer.signal, SI_TIMER);
+  info.si_timerid = id;
   info.si_value.sival_ptr = reinterpret_cast<void*>(timer.value);
   if (timer.thread == 0) return post_to_process(process, info);
-  if (KernelThread* const thread = find_thread(process, timer.thread)) post_to_thread(process, *thread, info);
+  if (target != nullptr) post_to_thread(process, *target, info);
 }
 
 void count_expiry(int descriptor) {
@@ -151,7 +163,7 @@ SyscallOutcome sys_setitimer(Call& call) {
 SyscallOutcome sys_timer_create(Call& call) {
   if (!read_clock(call.process, call.self, call.integer(0))) return call.finish(-EINVAL);
   const int id = call.process.next_posix_timer;
-  PosixTimer timer{call.integer(0), SIGALRM, static_cast<std::uint64_t>(id), 0};
+  PosixTimer timer{.clock = call.integer(0), .signal = SIGALRM, .value = static_cast<std::uint64_t>(id)};
   if (call[1] != 0) {
     struct {
       std::uint64_t value;
@@ -180,12 +192,13 @@ SyscallOutcome sys_timer_settime(Call& call) {
   if (timer == call.process.posix_timers.end()) return call.finish(-EINVAL);
   const LoadedSetting next = load_setting(call, call[2], (call[1] & TIMER_ABSTIME) != 0, timer->second.clock);
   if (next.error != 0) return call.finish(next.error);
+  timer->second.overruns = 0;
   const VirtualTimers::Key key = kPosixTimers + static_cast<unsigned>(id);
   if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
   call.process.timers.set(call.services(), key, next.setting, [&process = call.process, id] {
     const auto expired = process.posix_timers.find(id);
     if (expired != process.posix_timers.end() && expired->second.signal != 0)
-      expire_posix_timer(process, expired->second);
+      expire_posix_timer(process, id, expired->second);
   });
   return call.finish(0);
 }
@@ -196,7 +209,8 @@ SyscallOutcome sys_timer_gettime(Call& call) {
 }
 
 SyscallOutcome sys_timer_getoverrun(Call& call) {
-  return call.finish(call.process.posix_timers.contains(call.integer(0)) ? 0 : -EINVAL);
+  const auto timer = call.process.posix_timers.find(call.integer(0));
+  return call.finish(timer != call.process.posix_timers.end() ? timer->second.last_overruns : -EINVAL);
 }
 
 SyscallOutcome sys_timer_delete(Call& call) {

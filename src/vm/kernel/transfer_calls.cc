@@ -208,6 +208,7 @@ bool is_nonblocking(int descriptor) {
 }
 
 SyscallOutcome sys_read(Call& call) {
+  if (const auto outcome = read_signals(call)) return *outcome;
   return when_ready(call, POLLIN, [call] { return read_what_is_there(call); });
 }
 

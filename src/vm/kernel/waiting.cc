@@ -47,10 +47,11 @@ Watched watched_descriptors(Process& process) {
   return result;
 }
 
-void host_poll(Watched& watched, bool block, std::int64_t timeout_ns) {
+void host_poll(Process& process, Watched& watched, bool block, std::int64_t timeout_ns) {
   if (block && watched.periodic && (timeout_ns < 0 || timeout_ns > kPeriodNs)) timeout_ns = kPeriodNs;
   if (!block) timeout_ns = 0;
   if (!block && watched.descriptors.empty()) return;
+  refresh_signal_descriptors(process, nullptr);
   timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   const std::uint64_t arguments[6] = {reinterpret_cast<std::uint64_t>(watched.descriptors.data()),
                                       watched.descriptors.size(),
@@ -127,7 +128,7 @@ bool any_descriptor_waits(const Process& process) {
 bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thread* waker) {
   Watched watched = watched_descriptors(process);
   // A child's end that was taken in already interrupts nothing any more.
-  host_poll(watched, block && !process.child_event, timeout_ns);
+  host_poll(process, watched, block && !process.child_event, timeout_ns);
   const bool children = std::exchange(process.child_event, false);
   std::vector<KernelThread*> candidates;
   for (const auto& thread : process.threads)
