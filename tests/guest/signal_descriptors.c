@@ -68,7 +68,8 @@ static void test_reading(void) {
   printf("taken: %d\n", readable(d));
   show(d);
   char small[100];
-  printf("too small: %d %d\n", (int)read(d, small, sizeof small), errno == EINVAL);
+  const ssize_t none = read(d, small, sizeof small);
+  printf("too small: %d %d\n", (int)none, errno == EINVAL);
   queue(SIGRTMIN + 3, 1), queue(SIGRTMIN + 3, 2), queue(SIGRTMIN + 3, 3);
   struct signalfd_siginfo many[2];
   printf("several: %d\n", (int)(read(d, many, sizeof many) / (ssize_t)sizeof many[0]));
@@ -86,9 +87,12 @@ static void test_mask(void) {
   printf("other signal: %d\n", readable(d));
   printf("changed: %d, %d\n", signalfd(d, &second, 0) == d, readable(d));
   show(d);
-  printf("bad: %d %d, %d %d\n", signalfd(0, &second, 0), errno == EINVAL, signalfd(99, &second, 0),
-         errno == EBADF);
-  printf("bad flags: %d %d\n", signalfd(-1, &second, 1), errno == EINVAL);
+  int bad = signalfd(0, &second, 0);
+  printf("bad: %d %d\n", bad, errno == EINVAL);
+  bad = signalfd(99, &second, 0);
+  printf("none: %d %d\n", bad, errno == EBADF);
+  bad = signalfd(-1, &second, 1);
+  printf("bad flags: %d %d\n", bad, errno == EINVAL);
   const int copy = dup(d);
   close(d);
   kill(getpid(), SIGUSR2);
@@ -127,7 +131,8 @@ static void test_waiting(void) {
 
   pthread_create(&thread, NULL, send_later, NULL);
   struct pollfd one = {d, POLLIN, 0};
-  printf("poll: %d %d\n", poll(&one, 1, -1), one.revents);
+  const int ready = poll(&one, 1, -1);
+  printf("poll: %d %d\n", ready, one.revents);
   show(d);
   pthread_join(thread, NULL);
 

@@ -103,6 +103,7 @@ class LinuxKernel final : public GuestKernel {
   bool wait_for_event(std::optional<Nanoseconds> timer) override { return wait_while_idle(process_, timer); }
 
   void poll_events() override {
+    process_.cpu_timers.tick();
     take_in_host_signals(process_, nullptr);
     poll_waits(process_, false, 0);
   }

@@ -22,6 +22,7 @@ namespace elision::vm {
 /// A timer made by timer_create. `signal` 0: it only counts; `thread` 0: its signal goes to the process.
 struct PosixTimer {
   int clock = 0;
+  int owner = 0;  // the thread that made it
   int signal = 0;
   std::uint64_t value = 0;
   int thread = 0;
@@ -53,6 +54,7 @@ struct Process {
   AddressSpace memory;
   FutexQueues futexes;
   VirtualTimers timers;
+  CpuTimers cpu_timers;
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
   SignalDescriptors signal_descriptors;

@@ -45,6 +45,7 @@ void become_child(Call& call) {
   std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
   process.futexes.clear();
   process.timers.clear();
+  process.cpu_timers.clear();
   process.posix_timers.clear();
   for (const auto& timer : process.descriptor_timers) close(timer.second.own_descriptor);
   process.descriptor_timers.clear();
@@ -199,14 +200,17 @@ std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argum
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
 }
 
-SyscallOutcome wait_for_child(Call& call, std::function<std::optional<long>()> attempt) {
+SyscallOutcome wait_for_child(Call& call, std::uint64_t options,
+                              std::function<std::optional<long>()> attempt) {
   if (const auto result = attempt()) return call.finish(*result);
   Wait wait;
   wait.for_children = true;
-  // Children of a process that ignores SIGCHLD vanish without a signal.
+  // Children of a process that ignores SIGCHLD vanish without a signal; SA_NOCLDSTOP keeps it from others.
   const SignalAction& action = call.process.actions[SIGCHLD];
-  wait.periodic =
-      action.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) || (action.flags & SA_NOCLDWAIT) != 0;
+  const bool silent_stops =
+      (action.flags & SA_NOCLDSTOP) != 0 && (options & (WUNTRACED | WSTOPPED | WCONTINUED)) != 0;
+  wait.periodic = silent_stops || action.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) ||
+                  (action.flags & SA_NOCLDWAIT) != 0;
   wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
     const auto result = attempt();
     if (result) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
@@ -263,7 +267,7 @@ SyscallOutcome sys_wait4(Call& call) {
     const long result = host_call(SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
     return result != 0 || (call[2] & WNOHANG) != 0 ? std::optional(result) : std::nullopt;
   };
-  return wait_for_child(call, attempt);
+  return wait_for_child(call, call[2], attempt);
 }
 
 SyscallOutcome sys_waitid(Call& call) {
@@ -278,7 +282,7 @@ SyscallOutcome sys_waitid(Call& call) {
     if (result == 0 && call[2] != 0 && !store_guest(call[2], info)) return -EFAULT;
     return result;
   };
-  return wait_for_child(call, attempt);
+  return wait_for_child(call, call[3], attempt);
 }
 
 }  // namespace elision::vm

@@ -185,11 +185,7 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
 void take_in_host_signals(Process& process, KernelThread* caller) {
   while (auto info = take_host_signal()) {
     const int signal = info->si_signo;
-    if (signal == SIGCHLD) {
-      process.child_event = true;
-      const bool stopped = info->si_code == CLD_STOPPED || info->si_code == CLD_CONTINUED;
-      if (stopped && (process.actions[SIGCHLD].flags & SA_NOCLDSTOP) != 0) continue;
-    }
+    if (signal == SIGCHLD) process.child_event = true;
     if (info->si_code <= 0 || signal == SIGCHLD) info->si_pid = process.ids.to_guest(info->si_pid);
     if (signal == SIGPIPE && caller != nullptr) {
       post_to_thread(process, *caller, *info);
@@ -205,8 +201,8 @@ void mirror_action(Process& process, int signal) {
   if (action.handler == kIgnore) return set_host_action(signal, HostAction::kIgnore);
   const bool host_default =
       action.handler == kDefault && signal != SIGCHLD && default_action(signal) != DefaultAction::kTerminate;
-  // Without SA_NOCLDSTOP in the host: waitpid(WUNTRACED) has to hear of stopped children.
-  set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags & SA_NOCLDWAIT);
+  // SA_NOCLDSTOP too: news of a stop that nobody wants could swallow that of an end right after it.
+  set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags);
 }
 
 void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {

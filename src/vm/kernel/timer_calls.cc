@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A timerfd is an eventfd into which every virtual expiry writes 1: reading it returns the number of
-// expiries and resets it, and it polls readable just so. CPU-time timers (ITIMER_PROF, CLOCK_*_CPUTIME)
-// run with the machine's time.
+// expiries and resets it, and it polls readable just so.
 #include "vm/kernel/timer_calls.h"
 
 #include <fcntl.h>
@@ -56,12 +55,29 @@ siginfo_t timer_signal(int signal, int code) {
   return info;
 }
 
+bool is_cpu_clock(int clock) {
+  return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID || clock < 0;
+}
+
+/// What is left of a timer of either kind, and its interval.
+VirtualTimers::Setting left_of(Call& call, VirtualTimers::Key key) {
+  if (const auto left = call.process.cpu_timers.left(key)) return *left;
+  const VirtualTimers::Setting setting = call.process.timers.get(key);
+  return {remaining(call, setting), setting.interval};
+}
+
 void arm_interval_timer(Call& call, unsigned which, Nanoseconds value, Nanoseconds interval) {
-  VirtualTimers::Setting setting;
-  if (value != 0) setting = {deadline_after(call.process, call.self, value), interval};
-  call.process.timers.set(call.services(), which, setting, [&process = call.process, which] {
+  Process& process = call.process;
+  const auto action = [&process, which] {
     post_to_process(process, timer_signal(kIntervalSignals[which], SI_KERNEL));
-  });
+  };
+  VirtualTimers::Setting setting;
+  if (which == ITIMER_REAL) {
+    if (value != 0) setting = {deadline_after(process, call.self, value), interval};
+    return process.timers.set(call.services(), which, setting, action);
+  }
+  if (value != 0) setting = {process_cpu_time(process) + value, interval};
+  process.cpu_timers.set(which, setting, [&process] { return process_cpu_time(process); }, action);
 }
 
 /// itimerspec of the guest as a setting; `error` is a negative errno.
@@ -81,10 +97,29 @@ LoadedSetting load_setting(Call& call, std::uint64_t address, bool absolute, int
   return {{std::max<Nanoseconds>(at, 1), interval.value}, 0};
 }
 
+/// The same for a timer of a CPU clock, which shows `now`.
+LoadedSetting load_cpu_setting(std::uint64_t address, bool absolute, Nanoseconds now) {
+  const GuestTime interval = load_timespec(address);
+  const GuestTime value = load_timespec(address + sizeof(timespec));
+  if (interval.error != 0) return {{}, interval.error};
+  if (value.error != 0) return {{}, value.error};
+  if (value.value == 0) return {};
+  return {{absolute ? value.value : now + value.value, interval.value}, 0};
+}
+
+/// What the CPU clock of a timer shows.
+std::function<Nanoseconds()> clock_of(Process& process, const PosixTimer& timer) {
+  return [&process, clock = timer.clock, owner = timer.owner]() -> Nanoseconds {
+    if (clock != CLOCK_THREAD_CPUTIME_ID)
+      return read_clock(process, *process.threads.front(), clock).value_or(0);
+    KernelThread* const thread = find_thread(process, owner);
+    return thread != nullptr ? thread_cpu_time(process, *thread) : 0;
+  };
+}
+
 bool store_setting(Call& call, std::uint64_t address, VirtualTimers::Key key) {
-  const VirtualTimers::Setting setting = call.process.timers.get(key);
-  return store_guest(address,
-                     itimerspec{to_timespec(setting.interval), to_timespec(remaining(call, setting))});
+  const VirtualTimers::Setting left = left_of(call, key);
+  return store_guest(address, itimerspec{to_timespec(left.interval), to_timespec(left.expires)});
 }
 
 bool waits_in(const PendingSignals& pending, int timer) {
@@ -140,8 +175,8 @@ SyscallOutcome sys_alarm(Call& call) {
 
 SyscallOutcome sys_getitimer(Call& call) {
   if (call[0] > ITIMER_PROF) return call.finish(-EINVAL);
-  const VirtualTimers::Setting setting = call.process.timers.get(call[0]);
-  const itimerval shown{to_timeval(setting.interval), to_timeval(remaining(call, setting))};
+  const VirtualTimers::Setting left = left_of(call, call[0]);
+  const itimerval shown{to_timeval(left.interval), to_timeval(left.expires)};
   return call.finish(store_guest(call[1], shown) ? 0 : -EFAULT);
 }
 
@@ -152,8 +187,8 @@ SyscallOutcome sys_setitimer(Call& call) {
   const auto value = from_timeval(next->it_value), interval = from_timeval(next->it_interval);
   if (!value || !interval) return call.finish(-EINVAL);
   if (call[2] != 0) {
-    const VirtualTimers::Setting old = call.process.timers.get(call[0]);
-    if (!store_guest(call[2], itimerval{to_timeval(old.interval), to_timeval(remaining(call, old))}))
+    const VirtualTimers::Setting old = left_of(call, call[0]);
+    if (!store_guest(call[2], itimerval{to_timeval(old.interval), to_timeval(old.expires)}))
       return call.finish(-EFAULT);
   }
   arm_interval_timer(call, static_cast<unsigned>(call[0]), *value, *interval);
@@ -163,7 +198,10 @@ SyscallOutcome sys_setitimer(Call& call) {
 SyscallOutcome sys_timer_create(Call& call) {
   if (!read_clock(call.process, call.self, call.integer(0))) return call.finish(-EINVAL);
   const int id = call.process.next_posix_timer;
-  PosixTimer timer{.clock = call.integer(0), .signal = SIGALRM, .value = static_cast<std::uint64_t>(id)};
+  PosixTimer timer{.clock = call.integer(0),
+                   .owner = call.thread().tid,
+                   .signal = SIGALRM,
+                   .value = static_cast<std::uint64_t>(id)};
   if (call[1] != 0) {
     struct {
       std::uint64_t value;
@@ -190,16 +228,24 @@ SyscallOutcome sys_timer_settime(Call& call) {
   const int id = call.integer(0);
   const auto timer = call.process.posix_timers.find(id);
   if (timer == call.process.posix_timers.end()) return call.finish(-EINVAL);
-  const LoadedSetting next = load_setting(call, call[2], (call[1] & TIMER_ABSTIME) != 0, timer->second.clock);
+  const bool of_cpu = is_cpu_clock(timer->second.clock), absolute = (call[1] & TIMER_ABSTIME) != 0;
+  const auto clock = clock_of(call.process, timer->second);
+  const LoadedSetting next = of_cpu ? load_cpu_setting(call[2], absolute, clock())
+                                    : load_setting(call, call[2], absolute, timer->second.clock);
   if (next.error != 0) return call.finish(next.error);
   timer->second.overruns = 0;
   const VirtualTimers::Key key = kPosixTimers + static_cast<unsigned>(id);
   if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
-  call.process.timers.set(call.services(), key, next.setting, [&process = call.process, id] {
+  const auto action = [&process = call.process, id] {
     const auto expired = process.posix_timers.find(id);
     if (expired != process.posix_timers.end() && expired->second.signal != 0)
       expire_posix_timer(process, id, expired->second);
-  });
+  };
+  if (of_cpu) {
+    call.process.cpu_timers.set(key, next.setting, clock, action);
+  } else {
+    call.process.timers.set(call.services(), key, next.setting, action);
+  }
   return call.finish(0);
 }
 
@@ -216,12 +262,13 @@ SyscallOutcome sys_timer_getoverrun(Call& call) {
 SyscallOutcome sys_timer_delete(Call& call) {
   if (call.process.posix_timers.erase(call.integer(0)) == 0) return call.finish(-EINVAL);
   call.process.timers.remove(kPosixTimers + call[0]);
+  call.process.cpu_timers.remove(kPosixTimers + call[0]);
   return call.finish(0);
 }
 
 SyscallOutcome sys_timerfd_create(Call& call) {
   static_assert(int{TFD_NONBLOCK} == int{EFD_NONBLOCK} && int{TFD_CLOEXEC} == int{EFD_CLOEXEC});
-  if ((call.integer(1) & ~(TFD_NONBLOCK | TFD_CLOEXEC)) != 0 ||
+  if ((call.integer(1) & ~(TFD_NONBLOCK | TFD_CLOEXEC)) != 0 || is_cpu_clock(call.integer(0)) ||
       !read_clock(call.process, call.self, call.integer(0)))
     return call.finish(-EINVAL);
   const long descriptor = host_call(SYS_eventfd2, 0, call[1]);

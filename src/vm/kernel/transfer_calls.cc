@@ -47,8 +47,10 @@ Nanoseconds socket_deadline(Call& call, int descriptor, short events) {
 }
 
 /// Parks until `descriptor` is ready for `events` and `attempt` gives something other than EAGAIN.
-SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::function<long()> attempt) {
+SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::function<long()> attempt,
+                              long transferred = 0) {
   Wait wait;
+  wait.transferred = transferred;
   wait.descriptors = {{descriptor, events, 0}};
   wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
     const long result = attempt();
@@ -60,7 +62,9 @@ SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::fun
 }
 
 /// `attempt` makes the call and may be repeated; it must not block when the descriptor is ready.
-SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt) {
+/// `transferred`: bytes that it has moved so far, if it may end in the middle.
+SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt,
+                          const std::uint64_t* transferred = nullptr) {
   const int descriptor = call.integer(0);
   if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
   if (is_ready(descriptor, events)) {
@@ -69,7 +73,8 @@ SyscallOutcome when_ready(Call& call, short events, std::function<long()> attemp
   } else if (is_nonblocking(descriptor)) {
     return pass_through(call);
   }
-  return wait_and_retry(call, descriptor, events, std::move(attempt));
+  const long so_far = transferred != nullptr ? static_cast<long>(*transferred) : 0;
+  return wait_and_retry(call, descriptor, events, std::move(attempt), so_far);
 }
 
 /// read or readv of a descriptor that was ready. Somebody else may have taken what was there: pipes and
@@ -136,9 +141,7 @@ SyscallOutcome write_all(Call& call, Outgoing outgoing) {
   };
   const long result = attempt();
   if (result != -EAGAIN) return call.finish(result);
-  const SyscallOutcome outcome = wait_and_retry(call, descriptor, POLLOUT, attempt);
-  if (call.self.wait) call.self.wait->transferred = shared->done;
-  return outcome;
+  return wait_and_retry(call, descriptor, POLLOUT, attempt, shared->done);
 }
 
 std::optional<std::vector<iovec>> load_vectors(std::uint64_t address, std::uint64_t count) {
@@ -226,18 +229,21 @@ SyscallOutcome sys_recvfrom(Call& call) {
   if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
   // MSG_WAITALL: parts are put together here, since MSG_DONTWAIT takes what there is.
   const auto done = std::make_shared<std::uint64_t>(0);
-  return when_ready(call, POLLIN, [call, done]() -> long {
-    const std::uint64_t flags = (call[3] & ~std::uint64_t{MSG_WAITALL}) | MSG_DONTWAIT;
-    for (;;) {
-      const long result =
-          host_call(SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags, call[4], call[5]);
-      if (result == -EAGAIN) return result;
-      if (result <= 0) return *done > 0 ? static_cast<long>(*done) : result;
-      *done += static_cast<std::uint64_t>(result);
-      if ((call[3] & MSG_WAITALL) == 0 || *done >= call[2]) return static_cast<long>(*done);
-      if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
-    }
-  });
+  return when_ready(
+      call, POLLIN,
+      [call, done]() -> long {
+        const std::uint64_t flags = (call[3] & ~std::uint64_t{MSG_WAITALL}) | MSG_DONTWAIT;
+        for (;;) {
+          const long result =
+              host_call(SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags, call[4], call[5]);
+          if (result == -EAGAIN) return result;
+          if (result <= 0) return *done > 0 ? static_cast<long>(*done) : result;
+          *done += static_cast<std::uint64_t>(result);
+          if ((call[3] & MSG_WAITALL) == 0 || *done >= call[2]) return static_cast<long>(*done);
+          if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
+        }
+      },
+      done.get());
 }
 
 SyscallOutcome sys_recvmsg(Call& call) {
@@ -280,9 +286,7 @@ SyscallOutcome sys_recvmmsg(Call& call) {
   if (result == -EAGAIN && *done > 0 && is_nonblocking(call.integer(0)))
     return call.finish(static_cast<long>(*done));
   if (result != -EAGAIN || is_nonblocking(call.integer(0))) return call.finish(result);
-  const SyscallOutcome outcome = wait_and_retry(call, call.integer(0), POLLIN, attempt);
-  if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
-  return outcome;
+  return wait_and_retry(call, call.integer(0), POLLIN, attempt, static_cast<long>(*done));
 }
 
 SyscallOutcome sys_sendto(Call& call) {
@@ -336,9 +340,7 @@ SyscallOutcome sys_sendmmsg(Call& call) {
   };
   const long result = attempt();
   if (result != -EAGAIN) return call.finish(result);
-  const SyscallOutcome outcome = wait_and_retry(call, descriptor, POLLOUT, attempt);
-  if (call.self.wait) call.self.wait->transferred = static_cast<long>(*sent);
-  return outcome;
+  return wait_and_retry(call, descriptor, POLLOUT, attempt, static_cast<long>(*sent));
 }
 
 /// The host waits for room, or for data, once, and then takes what goes (fs/splice.c): so it does here.

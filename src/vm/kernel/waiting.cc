@@ -63,12 +63,27 @@ void host_poll(Process& process, Watched& watched, bool block, std::int64_t time
     for (pollfd& descriptor : watched.descriptors) descriptor.revents = 0;
 }
 
+/// A signal came before the call could wait, or the call's own mask lets one through that was pending.
+SyscallOutcome end_by_signal(Call& call) {
+  std::optional<OnSignal> interrupted = call.self.wait->on_signal;
+  std::optional<long> result;
+  if (call.self.wait->transferred > 0) result = call.self.wait->transferred;
+  if (const auto ended = leave_queues(call.self)) result = ended;
+  if (result) {
+    call.finish(*result);
+    interrupted.reset();
+  }
+  deliver_pending(call.process, call.self, interrupted);
+  return SyscallOutcome::kSigreturn;
+}
+
 }  // namespace
 
 SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_result) {
   KernelThread& self = call.self;
   Process& process = call.process;
   self.wait = std::move(wait);
+  if (has_deliverable(process, self)) return end_by_signal(call);
   self.waits_since = process.services.now(self.thread);
   process.services.park(self.thread, deadline, [&self, timeout_result] {
     if (!self.wait) return;
