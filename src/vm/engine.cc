@@ -88,7 +88,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   light_context.fast_path = options.fast_path;
   if (options.profile) {
     profile_ = std::make_unique<EngineProfile>(*model_, *cores_.front(), profile_start(0));
-    profile_descriptor_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
+    profile_descriptor_ = keep_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   }
   install_stubs();
   install_fault_handlers();

@@ -129,6 +129,8 @@ class Kernel {
   virtual void poll_events() = 0;
   /// True if a host signal or event arrived since (an atomic flag; cheap).
   virtual bool event_pending() const = 0;
+  /// How often the guest has made a call that nobody knows.
+  virtual std::uint64_t unknown_system_calls() const = 0;
   /// End of the mapping that holds `address` if the guest may execute there, else 0 (a jump there faults).
   virtual std::uint64_t executable_end(std::uint64_t address) const = 0;
   virtual bool is_writable(std::uint64_t address) const = 0;

@@ -169,6 +169,7 @@ void Engine::write_statistics(int exit_status) {
   out["out_of_order"] = ordering_.out_of_order();
   out["waits_for_order"] = light_context.yields;
   out["waits_for_busy_lines"] = light_context.waits;
+  out["unknown_system_calls"] = kernel_->unknown_system_calls();
   out["code_cache_flushes"] = cache_.flushes();
   out["threads"] = threads;
   out["per_cpu"] = cpus;

@@ -106,13 +106,6 @@ Fallible<HandOver> decode_hand_over(const std::string& bytes) {
   return result;
 }
 
-int move_to_own_range(int descriptor) {
-  const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
-  if (moved < 0) return descriptor;
-  close(descriptor);
-  return moved;
-}
-
 int write_hand_over(const HandOver& hand_over) {
   const OpenFile file(memfd_create("elision", MFD_CLOEXEC));
   if (file.get() < 0) return -errno;

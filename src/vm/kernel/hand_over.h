@@ -10,13 +10,11 @@
 
 #include "vm/kernel/fallible.h"
 #include "vm/kernel/loader.h"
+#include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/process_ids.h"
 #include "vm/options.h"
 
 namespace elision::vm {
-
-/// Descriptors of the engine start here, so that the guest's have the numbers of a native run.
-inline constexpr int kFirstEngineDescriptor = 900;
 
 struct HandOver {
   Options options;
@@ -26,9 +24,6 @@ struct HandOver {
 
 std::string encode_hand_over(const HandOver& hand_over);
 Fallible<HandOver> decode_hand_over(const std::string& bytes);
-
-/// Moves a descriptor of ours out of the guest's way, close-on-exec. As it is if there is no room.
-int move_to_own_range(int descriptor);
 
 /// A memfd that survives execve, numbered kFirstEngineDescriptor or above; a negative errno on failure.
 int write_hand_over(const HandOver& hand_over);

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
-#include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
+#include "vm/kernel/own_descriptors.h"
 
 extern "C" {
 long elision_cancellable_call(long number, const std::uint64_t* arguments, const volatile int* cancelled);
@@ -82,7 +82,7 @@ std::unique_ptr<HostHelper> HostHelper::start(HelperCall call) {
     own.arguments[own.buffer_argument] = reinterpret_cast<std::uint64_t>(own.buffer.data());
   helper->process_ = static_cast<pid_t>(host_call(SYS_getpid));
   helper->descriptor_ = static_cast<int>(host_call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-  helper->descriptor_ = move_to_own_range(helper->descriptor_);
+  helper->descriptor_ = keep_descriptor(helper->descriptor_);
   if (helper->descriptor_ < 0) return nullptr;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -102,7 +102,7 @@ std::unique_ptr<HostHelper> HostHelper::start(HelperCall call) {
 HostHelper::~HostHelper() {
   const bool ours = host_call(SYS_getpid) == process_;
   if (ours && !joined_) cancel();
-  if (descriptor_ >= 0) close(descriptor_);
+  close_own_descriptor(descriptor_);
 }
 
 std::optional<long> HostHelper::result() const { return done_ ? std::optional(result_) : std::nullopt; }

@@ -70,6 +70,26 @@ SyscallOutcome sys_ioctl(Call& call) {
   return pass_through(call);
 }
 
+/// All virtual threads are one of the host's: it has the name of the first.
+SyscallOutcome set_name(Call& call) {
+  char name[kThreadNameBytes];
+  for (std::size_t i = 0;; ++i) {
+    const auto next = load_guest<char>(call[1] + i);
+    if (!next) return call.finish(-EFAULT);
+    name[i] = i + 1 < sizeof name ? *next : '\0';
+    if (name[i] == '\0') break;
+  }
+  call.self.name = name;
+  if (call.thread().tid == call.process.leader_tid) prctl(PR_SET_NAME, name);
+  return call.finish(0);
+}
+
+SyscallOutcome get_name(Call& call) {
+  char name[kThreadNameBytes] = {};
+  call.self.name.copy(name, sizeof name - 1);
+  return call.finish(store_guest(call[1], name) ? 0 : -EFAULT);
+}
+
 /// Filters and memory layout settings would hit the engine.
 SyscallOutcome sys_prctl(Call& call) {
   switch (call.integer(0)) {
@@ -78,6 +98,10 @@ SyscallOutcome sys_prctl(Call& call) {
     case PR_SET_TSC:
     case PR_SET_SYSCALL_USER_DISPATCH:
       return call.finish(-EINVAL);
+    case PR_SET_NAME:
+      return set_name(call);
+    case PR_GET_NAME:
+      return get_name(call);
     default:
       return pass_through(call);
   }

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "vm/kernel.h"
@@ -33,10 +34,13 @@ struct Wait {
   std::function<std::optional<long>()> interrupt;
 };
 
+inline constexpr std::size_t kThreadNameBytes = 16;  // TASK_COMM_LEN
+
 struct KernelThread {
   explicit KernelThread(Thread& engine_thread) : thread(engine_thread) {}
 
   Thread& thread;
+  std::string name;  // PR_SET_NAME
   std::uint64_t clear_child_tid = 0;
   std::uint64_t robust_list = 0;
   std::uint64_t call_number = 0;  // of the call in progress

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <set>
 
 #include "vm/kernel/buffer_access.h"
 #include "vm/kernel/call.h"
@@ -11,6 +12,7 @@
 #include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/system_call_names.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -52,7 +54,6 @@ class LinuxKernel final : public GuestKernel {
     process_.executable = loaded->executable;
     process_.arguments = loaded->arguments;
     process_.environment = std::move(environment);
-    prctl(PR_SET_NAME, process_.executable.substr(process_.executable.rfind('/') + 1).c_str());
     process_.auxiliary_vector = loaded->auxiliary_vector;
     GuestState state;
     state.rip = loaded->entry;
@@ -64,6 +65,9 @@ class LinuxKernel final : public GuestKernel {
     auto kernel = std::make_unique<KernelThread>(thread);
     thread.kernel = kernel.get();
     thread.tid = process_.leader_tid = process_.ids.next_tid();
+    kernel->name =
+        process_.executable.substr(process_.executable.rfind('/') + 1).substr(0, kThreadNameBytes - 1);
+    prctl(PR_SET_NAME, kernel->name.c_str());
     process_.threads.push_back(std::move(kernel));
     inherit_signals(*process_.threads.front());
   }
@@ -107,6 +111,8 @@ class LinuxKernel final : public GuestKernel {
     take_in_host_signals(process_, nullptr);
     poll_waits(process_, false, 0);
   }
+
+  std::uint64_t unknown_system_calls() const override { return process_.unknown_calls; }
 
   bool event_pending() const override { return host_signal_recorded(); }
 
@@ -161,11 +167,15 @@ class LinuxKernel final : public GuestKernel {
     set_blocked(process_, main, blocked);
   }
 
+  /// One line for each number.
   SyscallOutcome unknown_call(const Call& call) {
     ++process_.unknown_calls;
-    std::fprintf(stderr, "elision vm: system call %llu at 0x%llx is not supported\n",
-                 static_cast<unsigned long long>(call.number),
-                 static_cast<unsigned long long>(call.thread().state.rip - 2));
+    if (unknown_numbers_.insert(call.number).second) {
+      const char* const name = system_call_name(call.number);
+      std::fprintf(stderr, "elision vm: system call %llu%s%s at 0x%llx is not supported\n",
+                   static_cast<unsigned long long>(call.number), name != nullptr ? " " : "",
+                   name != nullptr ? name : "", static_cast<unsigned long long>(call.thread().state.rip - 2));
+    }
     return call.finish(-ENOSYS);
   }
 
@@ -174,6 +184,7 @@ class LinuxKernel final : public GuestKernel {
   Process process_;
   ProcessOrigin origin_;
   unsigned calls_since_poll_ = 0;
+  std::set<std::uint64_t> unknown_numbers_;
 };
 
 }  // namespace

@@ -69,9 +69,10 @@ std::string auxiliary_vector(const Process& process) {
 
 std::string memory_map(const Process& process) { return process.memory.describe(); }
 
-std::string short_name(const Process& process) {
-  return process.executable.substr(process.executable.rfind('/') + 1).substr(0, 15);
-}
+/// Of the first thread, or of the first that is left.
+std::string short_name(const Process& process) { return process.threads.front()->name; }
+
+std::string name_line(const Process& process) { return short_name(process) + "\n"; }
 
 std::string host_file(const char* path) {
   std::ifstream file(path);
@@ -150,6 +151,7 @@ constexpr struct {
     {"/proc/stat", cpu_times},
     {"/proc/self/auxv", auxiliary_vector},
     {"/proc/self/cmdline", command_line},
+    {"/proc/self/comm", name_line},
     {"/proc/self/environ", environment_block},
     {"/proc/self/maps", memory_map},
     {"/proc/self/stat", status_line},
@@ -159,6 +161,17 @@ constexpr struct {
     {"/sys/devices/system/cpu/possible", cpu_range},
     {"/sys/devices/system/cpu/present", cpu_range},
 };
+
+/// /proc/self/task/TID/comm.
+std::optional<std::string> thread_name_file(const Process& process, const std::string& path) {
+  int tid = 0, end = 0;
+  if (std::sscanf(path.c_str(), "/proc/self/task/%d/comm%n", &tid, &end) != 1 ||
+      end != static_cast<int>(path.size()))
+    return std::nullopt;
+  for (const auto& thread : process.threads)
+    if (thread->thread.tid == tid) return thread->name + "\n";
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -180,6 +193,7 @@ std::string translate_path(const Process& process, const std::string& path) {
 std::optional<std::string> made_up_file(const Process& process, const std::string& path) {
   if (!may_need_translation(path)) return std::nullopt;
   const std::string plain = translate_path(process, path);
+  if (auto name = thread_name_file(process, plain)) return name;
   const auto* const file =
       std::find_if(std::begin(kFiles), std::end(kFiles), [&](const auto& f) { return plain == f.path; });
   if (file == std::end(kFiles)) return std::nullopt;

@@ -33,7 +33,6 @@ struct PosixTimer {
 /// A descriptor made by timerfd_create.
 struct DescriptorTimer {
   int clock = 0;
-  int own_descriptor = -1;  // the same eventfd, ours: the guest's number may be closed and reused
 };
 
 struct Process {
@@ -58,7 +57,7 @@ struct Process {
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
   SignalDescriptors signal_descriptors;
-  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by the guest's descriptor
+  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
 
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   Nanoseconds ended_threads_cpu_time = 0;

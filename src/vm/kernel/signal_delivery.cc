@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
@@ -214,6 +215,7 @@ void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {
 }
 
 void die_by_signal(Process& process, int signal) {
+  release_shared_futexes(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
   die_by_host_signal(signal);
 }

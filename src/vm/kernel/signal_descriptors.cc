@@ -2,7 +2,6 @@
 // Source: signalfd(2), Linux fs/signalfd.c for what a siginfo becomes.
 #include "vm/kernel/signal_descriptors.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -12,15 +11,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "vm/kernel/call.h"
 #include "vm/kernel/guest_memory.h"
-#include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/waiting.h"
 
@@ -45,7 +43,7 @@ void drop_closed(SignalDescriptors& all) {
   std::erase_if(all, [](const auto& entry) {
     pollfd end{entry.second.write_end, POLLOUT, 0};
     const bool closed = poll(&end, 1, 0) == 1 && (end.revents & POLLERR) != 0;
-    if (closed) close(entry.second.write_end);
+    if (closed) close_own_descriptor(entry.second.write_end);
     return closed;
   });
 }
@@ -60,7 +58,7 @@ struct NewPipe {
 std::optional<NewPipe> make_pipe(int flags) {
   int ends[2];
   if (pipe2(ends, flags) != 0) return std::nullopt;
-  return NewPipe{ends[0], inode_of(ends[0]), move_to_own_range(ends[1])};
+  return NewPipe{ends[0], inode_of(ends[0]), keep_descriptor(ends[1])};
 }
 
 /// Takes the byte out: by an end for reading that exists only meanwhile, so that those of the guest are all
@@ -238,13 +236,8 @@ void separate_signal_descriptors(Process& process) {
   if (process.signal_descriptors.empty()) return;
   SignalDescriptors own;
   std::map<ino_t, NewPipe> replacement;
-  DIR* const folder = opendir("/proc/self/fd");
-  std::vector<int> numbers;
-  while (const dirent* const entry = folder != nullptr ? readdir(folder) : nullptr)
-    if (entry->d_name[0] != '.' && std::atoi(entry->d_name) < kFirstEngineDescriptor)
-      numbers.push_back(std::atoi(entry->d_name));
-  if (folder != nullptr) closedir(folder);
-  for (const int number : numbers) {
+  for (const int number : open_descriptors()) {
+    if (is_own_descriptor(number)) continue;
     const auto old = find(process, number);
     if (old == process.signal_descriptors.end()) continue;
     auto made = replacement.find(old->first);
@@ -257,7 +250,8 @@ void separate_signal_descriptors(Process& process) {
     dup3(made->second.read_end, number, (fcntl(number, F_GETFD) & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0);
   }
   for (const auto& [inode, pipe] : replacement) close(pipe.read_end);
-  for (const auto& [inode, descriptor] : process.signal_descriptors) close(descriptor.write_end);
+  for (const auto& [inode, descriptor] : process.signal_descriptors)
+    close_own_descriptor(descriptor.write_end);
   process.signal_descriptors = std::move(own);
 }
 

@@ -63,6 +63,7 @@ SyscallOutcome clone_thread(Call& call) {
   thread.kernel = kernel.get();
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), thread.affinity);
   kernel->blocked = call.self.blocked;
+  kernel->name = call.self.name;
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
   call.process.threads.push_back(std::move(kernel));
@@ -70,6 +71,7 @@ SyscallOutcome clone_thread(Call& call) {
 }
 
 void end_process(Process& process, int exit_code) {
+  release_shared_futexes(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
   _exit(exit_code);
 }

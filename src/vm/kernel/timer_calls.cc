@@ -4,6 +4,8 @@
 #include "vm/kernel/timer_calls.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/kcmp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -13,10 +15,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "vm/kernel/guest_memory.h"
-#include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/thread_calls.h"
@@ -153,15 +156,49 @@ void forget_expiries(int descriptor) {
     host_call(SYS_read, descriptor, reinterpret_cast<std::uint64_t>(&count), sizeof count);
 }
 
-VirtualTimers::Key descriptor_key(const Call& call) { return kDescriptorTimers + call.arguments[0]; }
+VirtualTimers::Key descriptor_key(int own_descriptor) {
+  return kDescriptorTimers + static_cast<unsigned>(own_descriptor);
+}
 
-/// The guest gives up `descriptor`.
-void forget_descriptor(Process& process, int descriptor) {
-  const auto timer = process.descriptor_timers.find(descriptor);
-  if (timer == process.descriptor_timers.end()) return;
-  process.timers.remove(kDescriptorTimers + static_cast<unsigned>(descriptor));
-  close(timer->second.own_descriptor);
-  process.descriptor_timers.erase(timer);
+bool same_file(const Process& process, int one, int other) {
+  const auto pid = static_cast<std::uint64_t>(process.ids.host_pid());
+  return host_call(SYS_kcmp, pid, pid, KCMP_FILE, static_cast<unsigned>(one), static_cast<unsigned>(other)) ==
+         0;
+}
+
+/// The timer that `descriptor` is a number of, whichever copy it is.
+std::map<int, DescriptorTimer>::iterator find_timer(Process& process, int descriptor) {
+  auto& timers = process.descriptor_timers;
+  return std::find_if(timers.begin(), timers.end(),
+                      [&](const auto& timer) { return same_file(process, descriptor, timer.first); });
+}
+
+/// The guest has closed something that was one of `timers`: those without another number end.
+void end_timers(Process& process, const std::vector<int>& timers) {
+  if (timers.empty()) return;
+  const std::vector<int> open = open_descriptors();
+  for (const int own : timers) {
+    const bool known = std::any_of(open.begin(), open.end(), [&](int descriptor) {
+      return !is_own_descriptor(descriptor) && same_file(process, descriptor, own);
+    });
+    if (known) continue;
+    process.timers.remove(descriptor_key(own));
+    process.descriptor_timers.erase(own);
+    close_own_descriptor(own);
+  }
+}
+
+/// The timers whose descriptors lie in [first, last].
+std::vector<int> timers_within(Process& process, unsigned first, unsigned last) {
+  std::vector<int> result;
+  if (process.descriptor_timers.empty()) return result;
+  for (const int descriptor : open_descriptors()) {
+    const auto number = static_cast<unsigned>(descriptor);
+    if (number < first || number > last || is_own_descriptor(descriptor)) continue;
+    if (const auto timer = find_timer(process, descriptor); timer != process.descriptor_timers.end())
+      result.push_back(timer->first);
+  }
+  return result;
 }
 
 }  // namespace
@@ -273,39 +310,70 @@ SyscallOutcome sys_timerfd_create(Call& call) {
     return call.finish(-EINVAL);
   const long descriptor = host_call(SYS_eventfd2, 0, call[1]);
   if (descriptor < 0) return call.finish(descriptor);
-  const int number = static_cast<int>(descriptor);
-  const int own = fcntl(number, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
-  call.process.descriptor_timers[number] = {call.integer(0), own};
+  const int own = keep_descriptor(fcntl(static_cast<int>(descriptor), F_DUPFD_CLOEXEC, 0));
+  call.process.descriptor_timers[own] = {call.integer(0)};
   return call.finish(descriptor);
 }
 
 SyscallOutcome sys_timerfd_settime(Call& call) {
-  const int descriptor = call.integer(0);
-  const auto timer = call.process.descriptor_timers.find(descriptor);
-  if (timer == call.process.descriptor_timers.end()) return call.finish(-EINVAL);
+  const auto timer = find_timer(call.process, call.integer(0));
+  if (timer == call.process.descriptor_timers.end())
+    return call.finish(fcntl(call.integer(0), F_GETFD) < 0 ? -EBADF : -EINVAL);
+  const VirtualTimers::Key key = descriptor_key(timer->first);
   const LoadedSetting next =
       load_setting(call, call[2], (call[1] & TFD_TIMER_ABSTIME) != 0, timer->second.clock);
   if (next.error != 0) return call.finish(next.error);
-  if (call[3] != 0 && !store_setting(call, call[3], descriptor_key(call))) return call.finish(-EFAULT);
-  forget_expiries(descriptor);
-  call.process.timers.set(call.services(), descriptor_key(call), next.setting,
-                          [own = timer->second.own_descriptor] { count_expiry(own); });
+  if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
+  forget_expiries(timer->first);
+  call.process.timers.set(call.services(), key, next.setting, [own = timer->first] { count_expiry(own); });
   return call.finish(0);
 }
 
 SyscallOutcome sys_timerfd_gettime(Call& call) {
-  if (!call.process.descriptor_timers.contains(call.integer(0))) return call.finish(-EINVAL);
-  return call.finish(store_setting(call, call[1], descriptor_key(call)) ? 0 : -EFAULT);
+  const auto timer = find_timer(call.process, call.integer(0));
+  if (timer == call.process.descriptor_timers.end())
+    return call.finish(fcntl(call.integer(0), F_GETFD) < 0 ? -EBADF : -EINVAL);
+  return call.finish(store_setting(call, call[1], descriptor_key(timer->first)) ? 0 : -EFAULT);
 }
 
 SyscallOutcome sys_close(Call& call) {
-  forget_descriptor(call.process, call.integer(0));
-  return pass_through(call);
+  if (is_own_descriptor(call.integer(0))) return call.finish(-EBADF);
+  const auto number = static_cast<unsigned>(call[0]);
+  const std::vector<int> timers = timers_within(call.process, number, number);
+  const SyscallOutcome outcome = pass_through(call);
+  end_timers(call.process, timers);
+  return outcome;
 }
 
 SyscallOutcome sys_dup2(Call& call) {
-  if (call[0] != call[1]) forget_descriptor(call.process, call.integer(1));
-  return pass_through(call);
+  if (is_own_descriptor(call.integer(0)) || is_own_descriptor(call.integer(1))) return call.finish(-EBADF);
+  const auto number = static_cast<unsigned>(call[1]);
+  const std::vector<int> timers = timers_within(call.process, number, number);
+  const SyscallOutcome outcome = pass_through(call);
+  end_timers(call.process, timers);
+  return outcome;
+}
+
+/// Around our own descriptors.
+SyscallOutcome sys_close_range(Call& call) {
+  const auto first = static_cast<unsigned>(call[0]), last = static_cast<unsigned>(call[1]);
+  if (first > last) return call.finish(-EINVAL);
+  const bool closes = (call[2] & CLOSE_RANGE_CLOEXEC) == 0;
+  const std::vector<int> timers = closes ? timers_within(call.process, first, last) : std::vector<int>{};
+  long result = 0;
+  std::uint64_t begin = first;
+  const auto up_to = [&](std::uint64_t end) {
+    if (begin < end && result == 0) result = host_call(SYS_close_range, begin, end - 1, call[2]);
+  };
+  for (const int own : own_descriptors()) {
+    const auto number = static_cast<unsigned>(own);
+    if (number < begin || number > last) continue;
+    up_to(number);
+    begin = std::uint64_t{number} + 1;
+  }
+  up_to(std::uint64_t{last} + 1);
+  end_timers(call.process, timers);
+  return call.finish(result);
 }
 
 }  // namespace elision::vm
