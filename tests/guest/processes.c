@@ -2,6 +2,7 @@
 // Processes: how they begin, what they share, how their ends are told; descriptors in ranges; process
 // descriptors.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -280,6 +281,15 @@ static void* named(void* barrier) {
   return NULL;
 }
 
+/// How many entries a folder has beside . and .. .
+static int entries_of(const char* path) {
+  DIR* const folder = opendir(path);
+  int count = 0;
+  while (folder != NULL && readdir(folder) != NULL) ++count;
+  if (folder != NULL) closedir(folder);
+  return count - 2;
+}
+
 static void test_names(void) {
   char name[16] = "";
   prctl(PR_SET_NAME, "main one");
@@ -292,6 +302,10 @@ static void test_names(void) {
   printf("main: %s\n", name);
   const int error = pthread_getname_np(thread, name, sizeof name);
   printf("other: %d %s\n", error, name);
+  printf("threads: %d\n", entries_of("/proc/self/task"));
+  const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+  printf("descriptors: %d\n", entries_of("/proc/self/fd"));
+  close(timer);
   pthread_barrier_wait(&barrier);
   pthread_join(thread, NULL);
   FILE* const comm = fopen("/proc/self/comm", "r");
