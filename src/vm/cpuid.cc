@@ -47,24 +47,38 @@ std::uint32_t signature(const machine::Description& m) {
 
 std::uint32_t bits_for(std::uint32_t count) { return std::bit_width(count > 0 ? count - 1 : 0u); }
 
+/// Socket, core and thread in fields of their own.
 std::uint32_t apic_id(const machine::Description& m, unsigned cpu) {
-  return (m.core_of(cpu) << bits_for(m.topology.threads_per_core)) | m.thread_of(cpu);
+  const std::uint32_t thread_bits = bits_for(m.topology.threads_per_core),
+                      core_bits = bits_for(m.topology.cores);
+  return (m.socket_of(cpu) << (core_bits + thread_bits)) |
+         ((m.core_of(cpu) % m.topology.cores) << thread_bits) | m.thread_of(cpu);
 }
 
-Answer features(const machine::Description& m, unsigned cpus, unsigned cpu) {
-  return {signature(m), (apic_id(m, cpu) << 24) | ((cpus < 255 ? cpus : 255) << 16) | (8u << 8), kFeaturesEcx,
-          kFeaturesEdx};
+/// How many of the CPUs in use share a core, or a socket, with `cpu`.
+std::uint32_t sharing(const machine::Description& m, unsigned cpus, unsigned cpu, bool core) {
+  std::uint32_t count = 0;
+  for (unsigned other = 0; other < cpus; ++other)
+    count += core ? m.core_of(other) == m.core_of(cpu) : m.socket_of(other) == m.socket_of(cpu);
+  return count;
+}
+
+Answer features(const machine::Description& m, unsigned cpu) {
+  const std::uint32_t in_package = 1u << (bits_for(m.topology.cores) + bits_for(m.topology.threads_per_core));
+  return {signature(m), (apic_id(m, cpu) << 24) | (in_package << 16) | (8u << 8), kFeaturesEcx, kFeaturesEdx};
 }
 
 /// Deterministic cache parameters.
-Answer cache(const machine::Description& m, unsigned cpus, std::uint32_t index) {
+Answer cache(const machine::Description& m, std::uint32_t index) {
   struct Level {
     std::uint32_t type, level, sharing;
     const machine::CacheDescription* cache;
   };
   const std::uint32_t threads = m.topology.threads_per_core;
-  const Level levels[] = {
-      {1, 1, threads, &m.l1d}, {2, 1, threads, &m.l1i}, {3, 2, threads, &m.l2}, {3, 3, cpus, &m.l3}};
+  const Level levels[] = {{1, 1, threads, &m.l1d},
+                          {2, 1, threads, &m.l1i},
+                          {3, 2, threads, &m.l2},
+                          {3, 3, threads * m.topology.cores, &m.l3}};
   if (index >= std::size(levels)) return {};
   const Level& l = levels[index];
   const std::uint32_t sharing_ids = (1u << bits_for(l.sharing)) - 1;
@@ -76,8 +90,8 @@ Answer cache(const machine::Description& m, unsigned cpus, std::uint32_t index) 
 Answer topology(const machine::Description& m, unsigned cpus, unsigned cpu, std::uint32_t level) {
   const std::uint32_t thread_bits = bits_for(m.topology.threads_per_core);
   const std::uint32_t core_bits = thread_bits + bits_for(m.topology.cores);
-  if (level == 0) return {thread_bits, m.topology.threads_per_core, 0x100, apic_id(m, cpu)};
-  if (level == 1) return {core_bits, cpus, 0x201, apic_id(m, cpu)};
+  if (level == 0) return {thread_bits, sharing(m, cpus, cpu, true), 0x100, apic_id(m, cpu)};
+  if (level == 1) return {core_bits, sharing(m, cpus, cpu, false), 0x201, apic_id(m, cpu)};
   return {0, 0, level, apic_id(m, cpu)};
 }
 
@@ -102,11 +116,11 @@ Answer answer(const machine::Description& m, unsigned cpus, unsigned cpu, std::u
     case 0:
       return {kMaxLeaf, 0x756e6547, 0x6c65746e, 0x49656e69};  // GenuineIntel
     case 1:
-      return features(m, cpus, cpu);
+      return features(m, cpu);
     case 2:
       return {0x76036301, 0x00f0b5ff, 0, 0x00c30000};
     case 4:
-      return cache(m, cpus, subleaf);
+      return cache(m, subleaf);
     case 6:
       return {4, 0, 0, 0};  // ARAT
     case 7:

@@ -86,10 +86,11 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   model_ = std::make_unique<machine::Model>(machine_, cpus, options.seed, filters.data(), *this);
   light_context.model = model_.get();
   light_context.ordering = &ordering_;
+  light_context.shared_memory = &shared_memory_;
   light_context.fast_path = options.fast_path;
   if (options.profile) {
     profile_ = std::make_unique<EngineProfile>(*model_, *cores_.front(), profile_start(0));
-    profile_descriptor_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
+    profile_descriptor_ = keep_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   }
   install_stubs();
   install_fault_handlers();
@@ -315,6 +316,10 @@ void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
 
 void Engine::set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) {
   model_->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
+}
+
+void Engine::set_shared(std::uint64_t begin, std::uint64_t end, bool shared) {
+  shared_memory_.set(begin, end, shared);
 }
 
 void Engine::handle_exit(Core& core) {

@@ -88,6 +88,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void memory_changes() override;
   void forget_code(std::uint64_t begin, std::uint64_t end) override;
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override;
+  void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override;
   void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
   [[noreturn]] void run_vfork_child(Thread& child_thread) override;
@@ -176,6 +177,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   int profile_descriptor_ = -1;             // stderr as it was: many programs close theirs before they end
   void (*enter_)(Core* core);               // elision_enter, or its timed form
   Ordering ordering_;
+  SharedMemory shared_memory_;
   CodeCache cache_;
   GuestCode guest_code_;
   Translator translator_;

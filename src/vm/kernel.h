@@ -84,6 +84,9 @@ class EngineServices {
   virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
   /// The guest has asked for pages of 2 MB in [begin, end), or no longer has them there.
   virtual void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) = 0;
+  /// Other processes may see what the guest writes in [begin, end), or no longer: transactions that touch
+  /// such memory abort.
+  virtual void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) = 0;
   /// The host is about to read or write guest memory on `thread`'s behalf: aborts transactions of
   /// others that conflict, moves the lines to its CPU and charges the time.
   virtual void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) = 0;

@@ -205,6 +205,12 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready, std::uint64_t instruction) {
   if (settled(core, line, kind)) return AccessStep::kDone;
+  if (core.in_transaction && light_context.shared_memory->contains(start_of(line).value)) {
+    core.account_for_sibling();
+    const Cycles clock = light_context.model->abort(core.id, core.clock(), machine::AbortCause::kFault);
+    roll_back(core, machine::AbortCause::kFault, 0, clock);
+    return AccessStep::kRolledBack;
+  }
   machine::Request request{core.id,    line, kind, core.clock(), address_ready, light_context.fast_path,
                            instruction};
   Cycles arrival{0};

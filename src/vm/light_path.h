@@ -10,6 +10,7 @@
 #include "machine/model.h"
 #include "vm/core.h"
 #include "vm/ordering.h"
+#include "vm/shared_memory.h"
 
 namespace elision::vm {
 
@@ -21,6 +22,7 @@ Exit* interrupt_exit();
 struct LightContext {
   machine::Model* model = nullptr;
   Ordering* ordering = nullptr;
+  const SharedMemory* shared_memory = nullptr;
   bool fast_path = true;
   std::uint64_t yields = 0;  // a core had to let others run first
   std::uint64_t waits = 0;   // a line was busy

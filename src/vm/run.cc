@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdio>
 
 #include "machine/variation.h"
@@ -39,6 +40,9 @@ MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
   identity.stepping = m.cpuid.stepping;
   identity.megahertz = m.frequency_mhz;
   identity.threads_per_core = cpus > m.total_cores() ? m.topology.threads_per_core : 1;
+  identity.thread_bits = static_cast<unsigned>(std::bit_width(m.topology.threads_per_core - 1));
+  identity.sockets = m.topology.sockets;
+  identity.cores_per_socket = m.topology.cores;
   identity.cache_kilobytes = m.l3.size_kb;
   return identity;
 }

@@ -2,6 +2,7 @@
 #include "vm/kernel/address_space.h"
 
 #include <sys/mman.h>
+#include <sys/shm.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -110,6 +111,28 @@ void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);
 }
 
+void AddressSpace::record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties) {
+  regions_.add(begin, end, properties);
+  tell_shared(begin, end);
+  new_view(properties);
+}
+
+void AddressSpace::forget(std::uint64_t begin, std::uint64_t end) {
+  regions_.remove(begin, end);
+  services_.set_shared(begin, end, false);
+}
+
+void AddressSpace::tell_shared(std::uint64_t begin, std::uint64_t end) {
+  services_.set_shared(begin, end, false);
+  for (std::uint64_t at = begin; at < end;) {
+    const auto region = regions_.find(at);
+    const std::uint64_t stop = std::min(end, region->second.end);
+    const RegionProperties& properties = region->second.properties;
+    if (properties.shared && properties.writable) services_.set_shared(at, stop, true);
+    at = stop;
+  }
+}
+
 std::uint64_t AddressSpace::choose(std::uint64_t size, std::uint64_t alignment) const {
   if (size < kLargeBytes) {
     if (const std::uint64_t low = regions_.find_free(low_begin_, kLowEnd, size, alignment)) return low;
@@ -124,10 +147,7 @@ long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, i
     if (address == 0) return -ENOMEM;
     const long result =
         host_map(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE, descriptor, offset);
-    if (result == static_cast<long>(address)) {
-      regions_.add(address, address + size, properties);
-      new_view(properties);
-    }
+    if (result == static_cast<long>(address)) record(address, address + size, properties);
     if (result != -EEXIST) return result;
     // Something of the engine's lies there: remember that one page of it and look further.
     regions_.add(address, address + kPageBytes, {false, false, RegionUse::kForeign});
@@ -161,9 +181,7 @@ long AddressSpace::map_fixed(std::uint64_t address, std::uint64_t size, int prot
     forget_code(address, end);
   }
   const long result = host_map(address, size, protection, flags, descriptor, offset);
-  if (is_error(result)) return result;
-  regions_.add(address, end, properties);
-  new_view(properties);
+  if (!is_error(result)) record(address, end, properties);
   return result;
 }
 
@@ -215,7 +233,7 @@ long AddressSpace::unmap(std::uint64_t address, std::uint64_t size) {
     if (region->second.properties.use != RegionUse::kForeign) {
       const long result = host_call(SYS_munmap, at, stop - at);
       if (is_error(result)) return result;
-      regions_.remove(at, stop);
+      forget(at, stop);
     }
     at = stop;
   }
@@ -232,6 +250,7 @@ long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protec
   const long result = host_call(SYS_mprotect, address, end - address, host_protection(protection));
   if (is_error(result)) return result;
   regions_.set_permissions(address, end, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0);
+  tell_shared(address, end);
   if ((protection & PROT_WRITE) != 0)
     for (auto region = regions_.find(address); region && region->first < end;
          region = regions_.find(region->second.end))
@@ -261,7 +280,7 @@ long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uin
   } else if (regions_.is_free(old_end, address + new_size) &&
              !touches_code_cache(old_end, address + new_size)) {
     const long grown = host_call(SYS_mremap, address, old_size, new_size, 0);
-    if (!is_error(grown)) regions_.add(address, address + new_size, properties);
+    if (!is_error(grown)) record(address, address + new_size, properties);
     if (grown != -ENOMEM) return grown;
   }
   if ((flags & MREMAP_FIXED) == 0) {
@@ -277,8 +296,8 @@ long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uin
     if ((flags & MREMAP_FIXED) == 0) unmap(new_address, new_size);
     return result;
   }
-  if (old_size != 0 && (flags & MREMAP_DONTUNMAP) == 0) regions_.remove(address, old_end);
-  regions_.add(new_address, new_address + new_size, properties);
+  if (old_size != 0 && (flags & MREMAP_DONTUNMAP) == 0) forget(address, old_end);
+  record(new_address, new_address + new_size, properties);
   return result;
 }
 
@@ -291,6 +310,43 @@ long AddressSpace::advise(std::uint64_t address, std::uint64_t size, int advice)
   const long result = host_call(SYS_madvise, address, size, advice);
   if (result == 0 && (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE))
     services_.set_huge_pages(address, address + page_up(size), advice == MADV_HUGEPAGE);
+  return result;
+}
+
+long AddressSpace::attach(int segment, std::uint64_t address, int flags) {
+  shmid_ds status{};
+  const long error = host_call(SYS_shmctl, segment, IPC_STAT, reinterpret_cast<std::uint64_t>(&status));
+  if (error < 0) return error;
+  const std::uint64_t size = page_up(status.shm_segsz);
+  if ((flags & SHM_RND) != 0) address = page_down(address);
+  if (address % kPageBytes != 0 || (address == 0 && (flags & SHM_REMAP) != 0)) return -EINVAL;
+  if (address > kAddressLimit - size || touches_code_cache(address, address + size)) return -EINVAL;
+  if (address == 0) {
+    const long place = reserve(0, size, kPageBytes);
+    if (is_error(place)) return place;
+    address = static_cast<std::uint64_t>(place);
+  } else {
+    if ((flags & SHM_REMAP) == 0 && !regions_.is_free(address, address + size)) return -EINVAL;
+    if (!claim_gaps(address, address + size)) return -EINVAL;
+    forget_code(address, address + size);
+  }
+  const long result = host_call(SYS_shmat, segment, address, (flags & SHM_RDONLY) | SHM_REMAP);
+  if (is_error(result)) return unmap(address, size), result;
+  record(address, address + size,
+         {(flags & SHM_EXEC) != 0, true, RegionUse::kMapping, (flags & SHM_RDONLY) == 0});
+  segments_[address] = size;
+  return result;
+}
+
+long AddressSpace::detach(std::uint64_t address) {
+  const auto segment = segments_.find(address);
+  if (segment == segments_.end()) return -EINVAL;
+  const std::uint64_t end = address + segment->second;
+  forget_code(address, end);
+  const long result = host_call(SYS_shmdt, address);
+  if (is_error(result)) return result;
+  segments_.erase(segment);
+  forget(address, end);
   return result;
 }
 

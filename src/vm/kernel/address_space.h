@@ -46,6 +46,9 @@ class AddressSpace {
   long remap(std::uint64_t address, std::uint64_t old_size, std::uint64_t new_size, int flags,
              std::uint64_t new_address);
   long advise(std::uint64_t address, std::uint64_t size, int advice);
+  /// shmat and shmdt: the segment takes a place of ours unless `address` says where.
+  long attach(int segment, std::uint64_t address, int flags);
+  long detach(std::uint64_t address);
   /// The brk system call: returns the new end, or the old one if it cannot be moved.
   std::uint64_t set_break(std::uint64_t end);
   void start_break(std::uint64_t begin);
@@ -73,6 +76,9 @@ class AddressSpace {
   long map_anywhere(std::uint64_t size, int protection, int flags, int descriptor, std::uint64_t offset,
                     RegionProperties properties, std::uint64_t alignment);
   bool claim_gaps(std::uint64_t begin, std::uint64_t end);
+  void record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties);
+  void forget(std::uint64_t begin, std::uint64_t end);
+  void tell_shared(std::uint64_t begin, std::uint64_t end);
   void forget_code(std::uint64_t begin, std::uint64_t end);
   void guard_page(std::uint64_t page, std::uint64_t code_page);
   void new_view(const RegionProperties& properties);
@@ -83,6 +89,7 @@ class AddressSpace {
   std::map<std::uint64_t, std::set<std::uint64_t>>
       guarded_;                            // pages, and those of code that show the same memory
   std::set<std::uint64_t> views_guarded_;  // pages of code in shared mappings whose other views are guarded
+  std::map<std::uint64_t, std::uint64_t> segments_;  // System V shared memory: address and size
   std::uint64_t low_begin_;
   std::uint64_t large_begin_;
   std::uint64_t break_begin_ = 0;

@@ -13,6 +13,7 @@ struct Call {
   KernelThread& self;
   std::uint64_t number;
   std::uint64_t arguments[6];
+  bool clears_handlers = false;  // clone3 with CLONE_CLEAR_SIGHAND
 
   Thread& thread() const { return self.thread; }
   EngineServices& services() const { return process.services; }

@@ -47,6 +47,9 @@ class FakeEngine final : public EngineServices {
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
     huge_pages.push_back({begin, end, huge});
   }
+  void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override {
+    shared_memory.push_back({begin, end, shared});
+  }
   void host_access(Thread&, std::uint64_t, std::uint64_t, bool) override {}
   void keep_only(Thread&) override {}
   void run_vfork_child(Thread&) override { std::abort(); }
@@ -77,6 +80,11 @@ class FakeEngine final : public EngineServices {
     bool huge;
   };
   std::vector<HugePages> huge_pages;
+  struct Shared {
+    std::uint64_t begin, end;
+    bool shared;
+  };
+  std::vector<Shared> shared_memory;
 };
 
 }  // namespace elision::vm

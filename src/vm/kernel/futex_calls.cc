@@ -291,4 +291,11 @@ void release_futexes_of(Process& process, KernelThread& thread) {
     wake_futex(process, &thread.thread, thread.clear_child_tid, 1, kAllBits);
 }
 
+void release_shared_futexes(Process& process) {
+  const bool others = process.has_had_children || !process.ids.is_root();
+  if (!others || process.inside_vfork != nullptr) return;
+  for (const auto& thread : process.threads)
+    if (thread->robust_list != 0) walk_robust_list(process, *thread);
+}
+
 }  // namespace elision::vm

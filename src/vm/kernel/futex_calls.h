@@ -17,4 +17,7 @@ unsigned wake_futex(Process& process, const Thread* waker, std::uint64_t address
 /// What a thread's end does to futexes: marks robust locks that it held, clears its child-tid word.
 void release_futexes_of(Process& process, KernelThread& thread);
 
+/// The end of the whole process, with all that its threads hold of locks that other processes may wait for.
+void release_shared_futexes(Process& process);
+
 }  // namespace elision::vm

@@ -10,13 +10,11 @@
 
 #include "vm/kernel/fallible.h"
 #include "vm/kernel/loader.h"
+#include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/process_ids.h"
 #include "vm/options.h"
 
 namespace elision::vm {
-
-/// Descriptors of the engine start here, so that the guest's have the numbers of a native run.
-inline constexpr int kFirstEngineDescriptor = 900;
 
 struct HandOver {
   Options options;

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/host_helper.h"
 
 extern "C" void elision_signal_restorer();
 
@@ -38,12 +39,15 @@ std::atomic<int> g_deadly_arrivals{0};
 
 bool is_deadly_by_hand(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGQUIT; }
 
-void handle(int, siginfo_t* info, void* context) { record_host_signal(*info, context); }
+void handle(int, siginfo_t* info, void* context) {
+  if (!cancels_helper(*info, static_cast<ucontext_t*>(context))) record_host_signal(*info, context);
+}
 
 }  // namespace
 
 void set_host_action(int signal, HostAction action, int flags) {
   if (is_synchronous(signal) || signal == SIGKILL || signal == SIGSTOP) return;
+  if (signal == kCancelSignal) action = HostAction::kRecord;  // helpers need it whatever the guest wants
   SignalAction host;
   host.flags = kRestorerFlag | static_cast<std::uint64_t>(flags);
   host.restorer = reinterpret_cast<std::uint64_t>(&elision_signal_restorer);

@@ -70,31 +70,31 @@ SyscallOutcome sys_ioctl(Call& call) {
   return pass_through(call);
 }
 
-/// Filters and memory layout settings would hit the engine.
 namespace {
 
-/// Names are each thread's own; the host's one thread is called as the guest's first.
-SyscallOutcome set_thread_name(Call& call) {
-  std::string name;
-  while (name.size() < kMostNameBytes) {
-    const auto byte = load_guest<char>(call[1] + name.size());
-    if (!byte) return call.finish(-EFAULT);
-    if (*byte == '\0') break;
-    name += *byte;
+/// All virtual threads are one of the host's: it has the name of the first.
+SyscallOutcome set_name(Call& call) {
+  char name[kThreadNameBytes];
+  for (std::size_t i = 0;; ++i) {
+    const auto next = load_guest<char>(call[1] + i);
+    if (!next) return call.finish(-EFAULT);
+    name[i] = i + 1 < sizeof name ? *next : '\0';
+    if (name[i] == '\0') break;
   }
   call.self.name = name;
-  if (call.thread().tid == call.process.leader_tid) prctl(PR_SET_NAME, name.c_str());
+  if (call.thread().tid == call.process.leader_tid) prctl(PR_SET_NAME, name);
   return call.finish(0);
 }
 
-SyscallOutcome get_thread_name(Call& call) {
-  char name[kMostNameBytes + 1] = {};
-  call.self.name.copy(name, kMostNameBytes);
-  return call.finish(copy_guest_bytes(reinterpret_cast<void*>(call[1]), name, sizeof name) ? 0 : -EFAULT);
+SyscallOutcome get_name(Call& call) {
+  char name[kThreadNameBytes] = {};
+  call.self.name.copy(name, sizeof name - 1);
+  return call.finish(store_guest(call[1], name) ? 0 : -EFAULT);
 }
 
 }  // namespace
 
+/// Filters and memory layout settings would hit the engine.
 SyscallOutcome sys_prctl(Call& call) {
   switch (call.integer(0)) {
     case PR_SET_SECCOMP:
@@ -103,9 +103,9 @@ SyscallOutcome sys_prctl(Call& call) {
     case PR_SET_SYSCALL_USER_DISPATCH:
       return call.finish(-EINVAL);
     case PR_SET_NAME:
-      return set_thread_name(call);
+      return set_name(call);
     case PR_GET_NAME:
-      return get_thread_name(call);
+      return get_name(call);
     default:
       return pass_through(call);
   }

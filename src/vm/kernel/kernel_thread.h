@@ -3,6 +3,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <optional>
@@ -22,21 +23,25 @@ enum class OnSignal { kRestart, kInterrupt };
 struct Wait {
   std::vector<pollfd> descriptors;  // ready descriptors cause `attempt`
   bool for_children = false;        // a SIGCHLD causes `attempt`
+  ino_t signal_descriptor = 0;      // reads from this signalfd
   bool periodic = false;            // no event tells: `attempt` again and again
   OnSignal on_signal = OnSignal::kRestart;
   long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues
   std::function<void()> expire;   // what the call does to memory if its time is up
+  /// Ends what goes on for the call elsewhere, as a signal or the deadline is about to end the call. If it
+  /// came to its end all the same, that is how the call ends.
+  std::function<std::optional<long>()> interrupt;
 };
 
-inline constexpr std::size_t kMostNameBytes = 15;  // TASK_COMM_LEN without the NUL
+inline constexpr std::size_t kThreadNameBytes = 16;  // TASK_COMM_LEN
 
 struct KernelThread {
   explicit KernelThread(Thread& engine_thread) : thread(engine_thread) {}
 
   Thread& thread;
-  std::string name;  // prctl(PR_SET_NAME)
+  std::string name;  // PR_SET_NAME
   std::uint64_t clear_child_tid = 0;
   std::uint64_t robust_list = 0;
   std::uint64_t call_number = 0;  // of the call in progress

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <set>
 
 #include "vm/kernel/buffer_access.h"
 #include "vm/kernel/call.h"
@@ -110,6 +111,7 @@ class LinuxKernel final : public GuestKernel {
   bool wait_for_event(std::optional<Nanoseconds> timer) override { return wait_while_idle(process_, timer); }
 
   void poll_events() override {
+    process_.cpu_timers.tick();
     take_in_host_signals(process_, nullptr);
     poll_waits(process_, false, 0);
   }
@@ -139,7 +141,7 @@ class LinuxKernel final : public GuestKernel {
   }
   /// What the first thread is called before it says otherwise.
   std::string initial_name() const {
-    return process_.executable.substr(process_.executable.rfind('/') + 1).substr(0, kMostNameBytes);
+    return process_.executable.substr(process_.executable.rfind('/') + 1).substr(0, kThreadNameBytes - 1);
   }
 
   /// A thread that makes a call runs again: its wait, if it had one, counts no CPU time.
@@ -183,6 +185,7 @@ class LinuxKernel final : public GuestKernel {
     set_blocked(process_, main, blocked);
   }
 
+  /// One line for each number.
   SyscallOutcome unknown_call(const Call& call) {
     if (process_.named_calls.insert(call.number).second) {
       const char* const name = system_call_name(call.number);

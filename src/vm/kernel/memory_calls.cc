@@ -37,7 +37,10 @@ SyscallOutcome sys_brk(Call& call) {
   return call.finish(static_cast<long>(call.process.memory.set_break(call[0])));
 }
 
-/// System V shared memory would be placed by the host; nobody in reach needs it.
-SyscallOutcome sys_shmat(Call& call) { return call.finish(-ENOSYS); }
+SyscallOutcome sys_shmat(Call& call) {
+  return call.finish(call.process.memory.attach(call.integer(0), call[1], call.integer(2)));
+}
+
+SyscallOutcome sys_shmdt(Call& call) { return call.finish(call.process.memory.detach(call[0])); }
 
 }  // namespace elision::vm

@@ -14,5 +14,6 @@ SyscallOutcome sys_pkey_mprotect(Call& call);
 SyscallOutcome sys_madvise(Call& call);
 SyscallOutcome sys_brk(Call& call);
 SyscallOutcome sys_shmat(Call& call);
+SyscallOutcome sys_shmdt(Call& call);
 
 }  // namespace elision::vm

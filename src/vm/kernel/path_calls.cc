@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/kernel/path_calls.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
@@ -45,12 +49,71 @@ long open_made_up(const std::string& contents, int flags) {
   return file;
 }
 
+/// The path of an open folder; empty if it has none.
+std::string folder_of(int descriptor) {
+  char path[64];
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t size = readlink(link.c_str(), path, sizeof path);
+  return size > 0 && size < static_cast<ssize_t>(sizeof path)
+             ? std::string(path, static_cast<std::size_t>(size))
+             : "";
+}
+
+/// struct linux_dirent64 up to the name.
+struct FolderEntry {
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t size;
+  std::uint8_t type;
+};
+constexpr std::size_t kNameOffset = 19;
+
+/// All at once: the host's folder, read to its end, remembers that it has been told.
+SyscallOutcome list_threads(Call& call) {
+  char host[4096];
+  long size = host_call(SYS_getdents64, call[0], reinterpret_cast<std::uint64_t>(host), sizeof host);
+  if (size <= 0) return call.finish(size);
+  while (size > 0)
+    size = host_call(SYS_getdents64, call[0], reinterpret_cast<std::uint64_t>(host), sizeof host);
+  std::vector<std::string> names = {".", ".."};
+  for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
+  std::string all;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::string entry(kNameOffset, '\0');
+    entry += names[i];
+    entry.resize((entry.size() + 8) / 8 * 8);
+    const FolderEntry head{i + 1, static_cast<std::int64_t>(i + 1), static_cast<std::uint16_t>(entry.size()),
+                           DT_DIR};
+    std::memcpy(entry.data(), &head, kNameOffset);
+    all += entry;
+  }
+  if (all.size() > call[2]) return call.finish(-EINVAL);
+  const bool stored = copy_guest_bytes(reinterpret_cast<void*>(call[1]), all.data(), all.size());
+  return call.finish(stored ? static_cast<long>(all.size()) : -EFAULT);
+}
+
+/// Takes the entries out that are numbers of our own; returns how many bytes are left.
+std::size_t drop_own_descriptors(std::vector<char>& entries, std::size_t size) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < size;) {
+    FolderEntry head{};
+    std::memcpy(&head, entries.data() + at, kNameOffset);
+    const char* const name = entries.data() + at + kNameOffset;
+    if (name[0] == '.' || !is_own_descriptor(std::atoi(name))) {
+      std::memmove(entries.data() + kept, entries.data() + at, head.size);
+      kept += head.size;
+    }
+    at += head.size;
+  }
+  return kept;
+}
+
 int open_flags(const Call& call) {
   switch (call.number) {
     case SYS_open:
       return call.integer(1);
     case SYS_creat:
-      return O_WRONLY;
+      return O_CREAT | O_WRONLY | O_TRUNC;
     case SYS_openat2:
       return static_cast<int>(load_guest<std::uint64_t>(call[2]).value_or(0));
     default:
@@ -67,8 +130,7 @@ SyscallOutcome sys_open(Call& call) {
       return call.finish(open_made_up(*contents, open_flags(call)));
     return with_translated_path(call, argument);
   }
-  // Opening a FIFO waits for its other end. With several threads the host waits with it.
-  return call.process.alone() ? block_on_host(call, OnSignal::kRestart) : pass_through(call);
+  return open_or_wait(call, argument, open_flags(call));
 }
 
 SyscallOutcome sys_readlink(Call& call) {
@@ -86,5 +148,23 @@ SyscallOutcome sys_readlink(Call& call) {
 
 SyscallOutcome sys_with_path(Call& call) { return with_translated_path(call, 0); }
 SyscallOutcome sys_with_path_at(Call& call) { return with_translated_path(call, 1); }
+
+/// Folders that would show the host's threads or our own descriptors are shown as the guest's.
+SyscallOutcome sys_getdents64(Call& call) {
+  const std::string folder = folder_of(call.integer(0));
+  const std::string own = "/proc/" + std::to_string(call.process.ids.host_pid());
+  if (folder == own + "/task") return list_threads(call);
+  if (folder != own + "/fd" && folder != own + "/fdinfo") return pass_through(call);
+  std::vector<char> entries(std::min<std::uint64_t>(call[2], 1u << 20));
+  std::size_t kept = 0;
+  do {
+    const long size =
+        host_call(SYS_getdents64, call[0], reinterpret_cast<std::uint64_t>(entries.data()), entries.size());
+    if (size <= 0) return call.finish(size);
+    kept = drop_own_descriptors(entries, static_cast<std::size_t>(size));
+  } while (kept == 0);
+  const bool stored = copy_guest_bytes(reinterpret_cast<void*>(call[1]), entries.data(), kept);
+  return call.finish(stored ? static_cast<long>(kept) : -EFAULT);
+}
 
 }  // namespace elision::vm

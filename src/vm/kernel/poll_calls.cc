@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_calls.h"
@@ -43,9 +44,13 @@ Limit limit_of_timespec(Call& call, std::uint64_t address) {
   return time.error != 0 ? Limit{0, false, time.error} : limit_of(call, time.value);
 }
 
-/// Asks `ask` (0: nothing ready) now and whenever one of `descriptors` may be ready.
+/// Asks `question` (0: nothing ready) now and whenever one of `descriptors` may be ready.
 SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> descriptors,
-                            std::function<long()> ask, std::function<void()> expire = {}) {
+                            std::function<long()> question, std::function<void()> expire = {}) {
+  const auto ask = [&process = call.process, &self = call.self, question = std::move(question)] {
+    refresh_signal_descriptors(process, &self);
+    return question();
+  };
   const long result = ask();
   if (result == 0 && limit.zero && expire) expire();
   if (result != 0 || limit.zero) return call.finish(result);
@@ -53,7 +58,7 @@ SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> 
   wait.on_signal = OnSignal::kInterrupt;
   wait.descriptors = std::move(descriptors);
   wait.expire = std::move(expire);
-  wait.attempt = [&self = call.self, ask = std::move(ask)] {
+  wait.attempt = [&self = call.self, ask] {
     const long answer = ask();
     if (answer != 0) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
     return answer != 0;
@@ -151,21 +156,6 @@ SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, con
   return next(call, limit);
 }
 
-/// Tries again and again: no event tells that somebody else's lock is gone.
-SyscallOutcome lock_when_free(Call& call, std::function<long()> attempt) {
-  const long result = attempt();
-  if (result != -EAGAIN && result != -EACCES) return call.finish(result);
-  Wait wait;
-  wait.periodic = true;
-  wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
-    const long answer = attempt();
-    if (answer == -EAGAIN || answer == -EACCES) return false;
-    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
-    return true;
-  };
-  return park(call, std::move(wait));
-}
-
 }  // namespace
 
 SyscallOutcome sys_poll(Call& call) { return poll_until(call, limit_of_milliseconds(call, call.integer(2))); }
@@ -204,14 +194,6 @@ SyscallOutcome sys_epoll_pwait2(Call& call) {
   return with_mask(call, call[4], call[5], limit_of_timespec(call, call[3]), epoll_until);
 }
 
-SyscallOutcome sys_flock(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
-  if ((call[1] & LOCK_NB) != 0) return pass_through(call);
-  return lock_when_free(call, [descriptor = call[0], operation = call[1]] {
-    return host_call(SYS_flock, descriptor, operation | LOCK_NB);
-  });
-}
-
 SyscallOutcome sys_fcntl(Call& call) {
   const ProcessIds& ids = call.process.ids;
   const int command = call.integer(1);
@@ -221,11 +203,7 @@ SyscallOutcome sys_fcntl(Call& call) {
     return call.finish(ids.to_guest(static_cast<int>(owner)));
   }
   if (command != F_SETLKW && command != F_OFD_SETLKW) return pass_through(call);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
-  const int try_command = command == F_SETLKW ? F_SETLK : F_OFD_SETLK;
-  return lock_when_free(call, [descriptor = call[0], try_command, lock = call[2]] {
-    return host_call(SYS_fcntl, descriptor, try_command, lock);
-  });
+  return wait_for_record_lock(call);
 }
 
 }  // namespace elision::vm

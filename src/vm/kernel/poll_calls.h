@@ -12,7 +12,6 @@ SyscallOutcome sys_select(Call& call);
 SyscallOutcome sys_pselect6(Call& call);
 SyscallOutcome sys_epoll_wait(Call& call);  // epoll_wait, epoll_pwait
 SyscallOutcome sys_epoll_pwait2(Call& call);
-SyscallOutcome sys_flock(Call& call);
 SyscallOutcome sys_fcntl(Call& call);
 
 }  // namespace elision::vm

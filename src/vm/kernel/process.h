@@ -14,6 +14,7 @@
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/kernel_thread.h"
 #include "vm/kernel/process_ids.h"
+#include "vm/kernel/signal_descriptors.h"
 #include "vm/kernel/signal_types.h"
 #include "vm/kernel/virtual_timers.h"
 
@@ -22,15 +23,17 @@ namespace elision::vm {
 /// A timer made by timer_create. `signal` 0: it only counts; `thread` 0: its signal goes to the process.
 struct PosixTimer {
   int clock = 0;
+  int owner = 0;  // the thread that made it
   int signal = 0;
   std::uint64_t value = 0;
   int thread = 0;
+  int overruns = 0;       // expiries since its signal was sent, which still waits
+  int last_overruns = 0;  // as of the signal that was taken last
 };
 
 /// A descriptor made by timerfd_create.
 struct DescriptorTimer {
   int clock = 0;
-  int own_descriptor = -1;  // the same eventfd, ours: the guest's number may be closed and reused
 };
 
 struct Process {
@@ -51,9 +54,11 @@ struct Process {
   AddressSpace memory;
   FutexQueues futexes;
   VirtualTimers timers;
+  CpuTimers cpu_timers;
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
-  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by the guest's descriptor
+  SignalDescriptors signal_descriptors;
+  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
 
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   Nanoseconds ended_threads_cpu_time = 0;

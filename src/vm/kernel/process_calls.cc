@@ -6,11 +6,13 @@
 #include "vm/kernel/process_calls.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -53,9 +55,11 @@ void become_child(Call& call) {
   std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
   process.futexes.clear();
   process.timers.clear();
+  process.cpu_timers.clear();
   process.posix_timers.clear();
-  for (const auto& timer : process.descriptor_timers) close(timer.second.own_descriptor);
+  for (const auto& timer : process.descriptor_timers) close_own_descriptor(timer.first);
   process.descriptor_timers.clear();
+  separate_signal_descriptors(process);
   process.pending.clear();
   process.child_event = process.has_had_children = false;
   process.ended_threads_cpu_time = 0;
@@ -66,6 +70,15 @@ void become_child(Call& call) {
   self.waited = 0;
   self.started = process.services.now(self.thread);
   self.thread.tid = process.leader_tid = process.ids.next_tid();
+}
+
+/// CLONE_CLEAR_SIGHAND: what is handled becomes the default.
+void clear_handlers(Process& process) {
+  for (int signal = 1; signal <= kSignalCount; ++signal) {
+    if (process.actions[signal].handler == reinterpret_cast<std::uint64_t>(SIG_IGN)) continue;
+    process.actions[signal] = {};
+    mirror_action(process, signal);
+  }
 }
 
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
@@ -82,6 +95,7 @@ SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack
     return call.finish(pid);
   }
   become_child(call);
+  if (call.clears_handlers) clear_handlers(call.process);
   GuestState state = child_state(call, stack);
   if ((flags & CLONE_SETTLS) != 0) state.fs_base = tls;
   call.thread().state = state;
@@ -142,6 +156,7 @@ int run_child(void* argument) {
   process.pending.clear();
   call.thread().tid = process.ids.pid();
   call.thread().state = start->state;
+  if (call.clears_handlers) clear_handlers(process);
   process.services.run_vfork_child(call.thread());
   __builtin_unreachable();
 }
@@ -207,14 +222,17 @@ std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argum
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
 }
 
-SyscallOutcome wait_for_child(Call& call, std::function<std::optional<long>()> attempt) {
+SyscallOutcome wait_for_child(Call& call, std::uint64_t options,
+                              std::function<std::optional<long>()> attempt) {
   if (const auto result = attempt()) return call.finish(*result);
   Wait wait;
   wait.for_children = true;
-  // Children of a process that ignores SIGCHLD vanish without a signal.
+  // Children of a process that ignores SIGCHLD vanish without a signal; SA_NOCLDSTOP keeps it from others.
   const SignalAction& action = call.process.actions[SIGCHLD];
-  wait.periodic =
-      action.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) || (action.flags & SA_NOCLDWAIT) != 0;
+  const bool silent_stops =
+      (action.flags & SA_NOCLDSTOP) != 0 && (options & (WUNTRACED | WSTOPPED | WCONTINUED)) != 0;
+  wait.periodic = silent_stops || action.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) ||
+                  (action.flags & SA_NOCLDWAIT) != 0;
   wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
     const auto result = attempt();
     if (result) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
@@ -231,6 +249,41 @@ SyscallOutcome sys_clone(Call& call) {
   if ((flags & CLONE_VM) == 0) return fork_process(call, flags, call[1], call[2], call[3], call[4]);
   if ((flags & CLONE_VFORK) != 0) return vfork_process(call, call[1]);
   return call.finish(-ENOSYS);  // a process that shares memory and runs on beside its parent
+}
+
+/// As clone with the same arguments; what clone cannot say is refused.
+SyscallOutcome sys_clone3(Call& call) {
+  clone_args arguments{};
+  const std::uint64_t size = call[1];
+  if (size < CLONE_ARGS_SIZE_VER0) return call.finish(-EINVAL);
+  if (size > kPageBytes) return call.finish(-E2BIG);
+  const std::size_t known = std::min<std::uint64_t>(size, sizeof arguments);
+  if (!copy_guest_bytes(&arguments, reinterpret_cast<const void*>(call[0]), known))
+    return call.finish(-EFAULT);
+  std::vector<char> beyond(size - known);
+  if (!copy_guest_bytes(beyond.data(), reinterpret_cast<const void*>(call[0] + known), beyond.size()))
+    return call.finish(-EFAULT);
+  if (std::any_of(beyond.begin(), beyond.end(), [](char byte) { return byte != 0; }))
+    return call.finish(-E2BIG);
+  const bool odd_stack = (arguments.stack == 0) != (arguments.stack_size == 0);
+  if ((arguments.flags & (CSIGNAL & ~CLONE_NEWTIME)) != 0 || arguments.exit_signal > CSIGNAL || odd_stack)
+    return call.finish(-EINVAL);
+  if (arguments.set_tid_size != 0 || (arguments.flags & (CLONE_INTO_CGROUP | CLONE_PIDFD)) != 0)
+    return call.finish(-ENOSYS);
+  call.arguments[0] = (arguments.flags & ~CLONE_CLEAR_SIGHAND) | arguments.exit_signal;
+  call.arguments[1] = arguments.stack != 0 ? arguments.stack + arguments.stack_size : 0;
+  call.arguments[2] = arguments.parent_tid;
+  call.arguments[3] = arguments.child_tid;
+  call.arguments[4] = arguments.tls;
+  call.clears_handlers = (arguments.flags & CLONE_CLEAR_SIGHAND) != 0;
+  return sys_clone(call);
+}
+
+SyscallOutcome sys_pidfd_open(Call& call) {
+  const ProcessIds& ids = call.process.ids;
+  const int pid = call.integer(0);
+  const int host = pid == ids.pid() ? ids.host_pid() : ids.to_host(pid);
+  return call.finish(host_call(SYS_pidfd_open, static_cast<std::uint64_t>(host), call[1]));
 }
 
 SyscallOutcome sys_fork(Call& call) { return fork_process(call, 0, 0, 0, 0, 0); }
@@ -271,7 +324,7 @@ SyscallOutcome sys_wait4(Call& call) {
     const long result = host_call(SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
     return result != 0 || (call[2] & WNOHANG) != 0 ? std::optional(result) : std::nullopt;
   };
-  return wait_for_child(call, attempt);
+  return wait_for_child(call, call[2], attempt);
 }
 
 SyscallOutcome sys_waitid(Call& call) {
@@ -286,7 +339,7 @@ SyscallOutcome sys_waitid(Call& call) {
     if (result == 0 && call[2] != 0 && !store_guest(call[2], info)) return -EFAULT;
     return result;
   };
-  return wait_for_child(call, attempt);
+  return wait_for_child(call, call[3], attempt);
 }
 
 }  // namespace elision::vm

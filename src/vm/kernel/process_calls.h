@@ -7,6 +7,8 @@
 namespace elision::vm {
 
 SyscallOutcome sys_clone(Call& call);
+SyscallOutcome sys_clone3(Call& call);
+SyscallOutcome sys_pidfd_open(Call& call);
 SyscallOutcome sys_fork(Call& call);
 SyscallOutcome sys_vfork(Call& call);
 SyscallOutcome sys_execve(Call& call);

@@ -140,8 +140,7 @@ SyscallOutcome sys_rt_sigtimedwait(Call& call) {
     deadline = deadline_after(call.process, call.self, time.value);
   }
   const auto attempt = [&process = call.process, &self = call.self, wanted = *set, to = call[1]] {
-    auto info = self.pending.take(wanted);
-    if (!info) info = process.pending.take(wanted);
+    const auto info = take_pending(process, self, wanted);
     if (!info) return false;
     const bool stored = to == 0 || store_guest(to, *info);
     self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(stored ? long{info->si_signo} : -EFAULT);
@@ -173,18 +172,18 @@ SyscallOutcome sys_rt_sigreturn(Call& call) {
 
 SyscallOutcome sys_sigaltstack(Call& call) {
   SignalStack& current = call.self.signal_stack;
-  const bool active =
-      (current.flags & SS_DISABLE) == 0 && is_on_stack(call.thread().state.gpr[kRsp], current);
+  const bool active = is_in_use(current, call.thread().state.gpr[kRsp]);
   SignalStack shown = current;
   if (active) shown.flags |= SS_ONSTACK;
   if (call[0] != 0) {
     const auto next = load_guest<SignalStack>(call[0]);
     if (!next) return call.finish(-EFAULT);
     if (active) return call.finish(-EPERM);
-    if ((next->flags & ~(SS_DISABLE | SS_ONSTACK)) != 0) return call.finish(-EINVAL);
+    const int mode = next->flags & ~kAutodisarm;
+    if (mode != 0 && mode != SS_DISABLE && mode != SS_ONSTACK) return call.finish(-EINVAL);
     if ((next->flags & SS_DISABLE) == 0 && next->size < kMinStackBytes) return call.finish(-ENOMEM);
     current = *next;
-    current.flags &= SS_DISABLE;
+    current.flags &= SS_DISABLE | kAutodisarm;
     if ((current.flags & SS_DISABLE) != 0) current.address = current.size = 0;
   }
   if (call[1] != 0 && !store_guest(call[1], shown)) return call.finish(-EFAULT);

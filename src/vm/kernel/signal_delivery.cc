@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "vm/kernel/core_file.h"
+#include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
@@ -61,7 +62,10 @@ void notify(Process& process, KernelThread& thread) {
     thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(transferred);
     interrupted.reset();
   }
-  abandon_wait(thread);
+  if (const auto result = abandon_wait(thread)) {
+    thread.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
+    interrupted.reset();
+  }
   deliver_pending(process, thread, interrupted);
   ++process.wakeups;
   process.services.unpark(thread.thread, nullptr);
@@ -71,12 +75,6 @@ KernelThread* choose_thread(Process& process, int signal) {
   for (const auto& thread : process.threads)
     if (!thread->blocked.has(signal)) return thread.get();
   return nullptr;
-}
-
-std::optional<siginfo_t> take_deliverable(Process& process, KernelThread& thread) {
-  const SignalSet open{~thread.blocked.bits};
-  if (auto info = thread.pending.take(open)) return info;
-  return process.pending.take(open);
 }
 
 void settle_interrupted_call(KernelThread& thread, bool restart) {
@@ -127,6 +125,7 @@ void call_handler(Process& process, KernelThread& thread, const siginfo_t& info)
   process.services.host_access(thread.thread, extent.begin, extent.size, true);
   if (!enter_handler(thread.thread.state, request)) die_without_stack(process, thread, info);
   thread.saved_blocked.reset();
+  if ((thread.signal_stack.flags & kAutodisarm) != 0) thread.signal_stack = {};
   SignalSet blocked{thread.blocked.bits | action.mask.bits};
   if ((action.flags & SA_NODEFER) == 0) blocked.add(info.si_signo);
   set_blocked(process, thread, blocked);
@@ -156,16 +155,28 @@ DefaultAction default_action(int signal) {
   }
 }
 
+std::optional<siginfo_t> take_pending(Process& process, KernelThread& thread, SignalSet wanted) {
+  auto info = thread.pending.take(wanted);
+  if (!info) info = process.pending.take(wanted);
+  if (info && info->si_code == SI_TIMER) {
+    const auto timer = process.posix_timers.find(info->si_timerid);
+    if (timer != process.posix_timers.end())
+      info->si_overrun = timer->second.last_overruns = std::exchange(timer->second.overruns, 0);
+  }
+  return info;
+}
+
 bool has_deliverable(const Process& process, const KernelThread& thread) {
   return ((thread.pending.set().bits | process.pending.set().bits) & ~thread.blocked.bits) != 0;
 }
 
 void post_to_process(Process& process, const siginfo_t& info) {
   const int signal = info.si_signo;
-  if (leave_to_host(process, signal)) return;
+  KernelThread* const target = choose_thread(process, signal);
+  if ((target != nullptr || signal == SIGKILL || signal == SIGSTOP) && leave_to_host(process, signal)) return;
   for (const auto& thread : process.threads)
     if (hand_to_waiter(process, *thread, info)) return;
-  KernelThread* const target = choose_thread(process, signal);
+  note_signal(process, signal);
   if (target != nullptr && is_ignored(process, signal)) return;
   process.pending.add(info);
   if (target != nullptr) notify(process, *target);
@@ -173,7 +184,9 @@ void post_to_process(Process& process, const siginfo_t& info) {
 
 void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& info) {
   const int signal = info.si_signo;
-  if (leave_to_host(process, signal) || hand_to_waiter(process, thread, info)) return;
+  if (!thread.blocked.has(signal) && leave_to_host(process, signal)) return;
+  if (hand_to_waiter(process, thread, info)) return;
+  note_signal(process, signal);
   if (!thread.blocked.has(signal) && is_ignored(process, signal)) return;
   thread.pending.add(info);
   notify(process, thread);
@@ -181,7 +194,7 @@ void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& inf
 
 bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSignal> interrupted) {
   bool entered = false;
-  while (const auto info = take_deliverable(process, thread)) {
+  while (const auto info = take_pending(process, thread, {~thread.blocked.bits})) {
     const int signal = info->si_signo;
     if (is_ignored(process, signal)) continue;
     if (process.actions[signal].handler == kDefault) {
@@ -207,11 +220,7 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
 void take_in_host_signals(Process& process, KernelThread* caller) {
   while (auto info = take_host_signal()) {
     const int signal = info->si_signo;
-    if (signal == SIGCHLD) {
-      process.child_event = true;
-      const bool stopped = info->si_code == CLD_STOPPED || info->si_code == CLD_CONTINUED;
-      if (stopped && (process.actions[SIGCHLD].flags & SA_NOCLDSTOP) != 0) continue;
-    }
+    if (signal == SIGCHLD) process.child_event = true;
     if (info->si_code <= 0 || signal == SIGCHLD) info->si_pid = process.ids.to_guest(info->si_pid);
     if (signal == SIGPIPE && caller != nullptr) {
       post_to_thread(process, *caller, *info);
@@ -227,8 +236,8 @@ void mirror_action(Process& process, int signal) {
   if (action.handler == kIgnore) return set_host_action(signal, HostAction::kIgnore);
   const bool host_default =
       action.handler == kDefault && signal != SIGCHLD && default_action(signal) != DefaultAction::kTerminate;
-  // Without SA_NOCLDSTOP in the host: waitpid(WUNTRACED) has to hear of stopped children.
-  set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags & SA_NOCLDWAIT);
+  // SA_NOCLDSTOP too: news of a stop that nobody wants could swallow that of an end right after it.
+  set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags);
 }
 
 void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {
@@ -240,6 +249,7 @@ void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {
 }
 
 void die_by_signal(Process& process, int signal) {
+  release_shared_futexes(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
   die_by_host_signal(signal);
 }

@@ -14,6 +14,9 @@ DefaultAction default_action(int signal);
 void post_to_process(Process& process, const siginfo_t& info);
 void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& info);
 
+/// Removes and returns the signal of `wanted` that `thread` gets first, if one is pending.
+std::optional<siginfo_t> take_pending(Process& process, KernelThread& thread, SignalSet wanted);
+
 /// True if some signal that `thread` does not block is pending for it.
 bool has_deliverable(const Process& process, const KernelThread& thread);
 

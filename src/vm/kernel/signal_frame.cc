@@ -180,7 +180,7 @@ Place place_frame(const GuestState& state, const FrameRequest& request) {
   std::uint64_t top = state.gpr[kRsp] - kRedZoneBytes;
   const SignalStack& stack = request.signal_stack;
   if ((request.action.flags & SA_ONSTACK) != 0 && (stack.flags & SS_DISABLE) == 0 &&
-      !is_on_stack(state.gpr[kRsp], stack))
+      !is_in_use(stack, state.gpr[kRsp]))
     top = stack.address + stack.size;
   const std::uint64_t xstate = (top - sizeof(Xstate)) & ~63ull;
   return {((xstate - sizeof(Frame)) & ~15ull) - 8, xstate};
@@ -190,6 +190,10 @@ Place place_frame(const GuestState& state, const FrameRequest& request) {
 
 bool is_on_stack(std::uint64_t stack_pointer, const SignalStack& stack) {
   return stack_pointer > stack.address && stack_pointer - stack.address <= stack.size;
+}
+
+bool is_in_use(const SignalStack& stack, std::uint64_t stack_pointer) {
+  return (stack.flags & (SS_DISABLE | kAutodisarm)) == 0 && is_on_stack(stack_pointer, stack);
 }
 
 FrameExtent frame_extent(const GuestState& state, const FrameRequest& request) {

@@ -34,5 +34,7 @@ bool leave_handler(GuestState& state, SignalSet& mask, SignalStack& signal_stack
 
 /// True if `stack_pointer` lies on `stack`.
 bool is_on_stack(std::uint64_t stack_pointer, const SignalStack& stack);
+/// True if a handler runs on `stack`, so that the next one goes on there.
+bool is_in_use(const SignalStack& stack, std::uint64_t stack_pointer);
 
 }  // namespace elision::vm

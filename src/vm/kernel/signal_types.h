@@ -39,6 +39,9 @@ struct SignalStack {
 };
 static_assert(sizeof(SignalStack) == 24);
 
+/// SS_AUTODISARM: a handler that begins on the stack takes it away until it returns.
+inline constexpr std::int32_t kAutodisarm = std::int32_t(1u << 31);
+
 /// Signals that wait to be delivered: standard ones once each, real-time ones queued (signal(7)).
 class PendingSignals {
  public:

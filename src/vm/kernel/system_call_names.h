@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of system calls, for messages and statistics. The table is made at build time from the C library's
-// headers (system_call_names.cmake). Allocates nothing.
+// Numbers and names of Linux's system calls, for messages and for the test that none is forgotten.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace elision::vm {
 
-/// As in <sys/syscall.h> without SYS_; null if the headers know no such number.
+struct NamedSystemCall {
+  std::uint64_t number;
+  const char* name;
+};
+
+/// All up to Linux 6.10.
+std::span<const NamedSystemCall> named_system_calls();
+/// Null for a number without a name.
 const char* system_call_name(std::uint64_t number);
 
 }  // namespace elision::vm

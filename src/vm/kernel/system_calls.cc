@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers are those of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_* of the C library). A number
-// that is in neither list below is answered with ENOSYS and one line on standard error.
+// Numbers are those of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_* of the C library). Each that has a
+// name is in one list below; any other is answered with ENOSYS and one line on standard error.
 #include "vm/kernel/system_calls.h"
 
 #include <sys/syscall.h>
@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/id_calls.h"
@@ -26,8 +27,18 @@ namespace {
 
 constexpr std::size_t kTableSize = 512;
 
+// Newer than the oldest C library's header in use.
+constexpr unsigned kCachestat = 451, kFchmodat2 = 452, kMapShadowStack = 453, kFutexWake = 454,
+                   kFutexWait = 455, kFutexRequeue = 456, kStatmount = 457, kListmount = 458,
+                   kLsmGetSelfAttr = 459, kLsmSetSelfAttr = 460, kLsmListModules = 461, kMseal = 462;
+
 /// Known, and refused without a word: programs try them and fall back.
 SyscallOutcome not_implemented(Call& call) { return call.finish(-ENOSYS); }
+
+SyscallOutcome not_permitted(Call& call) { return call.finish(-EPERM); }
+
+/// Nothing is ever left to be restarted by it: our restarts repeat the call itself.
+SyscallOutcome sys_restart_syscall(Call& call) { return call.finish(-EINTR); }
 
 struct Entry {
   unsigned number;
@@ -40,7 +51,13 @@ constexpr Entry kHandlers[] = {
     {SYS_clock_getres, sys_clock_getres},
     {SYS_clock_gettime, sys_clock_gettime},
     {SYS_clock_nanosleep, sys_clock_nanosleep},
+    {SYS_adjtimex, sys_adjtimex},
+    {SYS_clock_adjtime, sys_adjtimex},
     {SYS_clock_settime, sys_clock_settime},
+    {kFchmodat2, sys_with_path_at},
+    {SYS_migrate_pages, sys_with_pid},
+    {SYS_move_pages, sys_with_pid},
+    {SYS_restart_syscall, sys_restart_syscall},
     {SYS_clone, sys_clone},
     {SYS_exit, sys_exit},
     {SYS_exit_group, sys_exit_group},
@@ -55,6 +72,10 @@ constexpr Entry kHandlers[] = {
     {SYS_madvise, sys_madvise},
     {SYS_membarrier, sys_membarrier},
     {SYS_mmap, sys_mmap},
+    {SYS_mq_timedreceive, sys_mq_transfer},
+    {SYS_mq_timedsend, sys_mq_transfer},
+    {SYS_msgrcv, sys_msgrcv},
+    {SYS_msgsnd, sys_msgsnd},
     {SYS_mprotect, sys_mprotect},
     {SYS_mremap, sys_mremap},
     {SYS_munmap, sys_munmap},
@@ -66,13 +87,16 @@ constexpr Entry kHandlers[] = {
     {SYS_set_robust_list, sys_set_robust_list},
     {SYS_set_tid_address, sys_set_tid_address},
     {SYS_shmat, sys_shmat},
+    {SYS_shmdt, sys_shmdt},
     {SYS_time, sys_time},
     {SYS_times, sys_times},
     {SYS_accept, sys_accept},
     {SYS_accept4, sys_accept},
     {SYS_access, sys_with_path},
     {SYS_alarm, sys_alarm},
+    {SYS_clone3, sys_clone3},
     {SYS_close, sys_close},
+    {SYS_close_range, sys_close_range},
     {SYS_connect, sys_connect},
     {SYS_dup2, sys_dup2},
     {SYS_dup3, sys_dup2},
@@ -88,6 +112,7 @@ constexpr Entry kHandlers[] = {
     {SYS_flock, sys_flock},
     {SYS_fork, sys_fork},
     {SYS_getitimer, sys_getitimer},
+    {SYS_getdents64, sys_getdents64},
     {SYS_getpgid, sys_process_group},
     {SYS_getpgrp, sys_process_group},
     {SYS_getpid, sys_getpid},
@@ -102,6 +127,7 @@ constexpr Entry kHandlers[] = {
     {SYS_openat, sys_open},
     {SYS_openat2, sys_open},
     {SYS_pause, sys_pause},
+    {SYS_pidfd_open, sys_pidfd_open},
     {SYS_poll, sys_poll},
     {SYS_ppoll, sys_ppoll},
     {SYS_prctl, sys_prctl},
@@ -112,7 +138,7 @@ constexpr Entry kHandlers[] = {
     {SYS_readlinkat, sys_readlink},
     {SYS_readv, sys_read},
     {SYS_recvfrom, sys_recvfrom},
-    {SYS_recvmmsg, sys_recvmsg},
+    {SYS_recvmmsg, sys_recvmmsg},
     {SYS_recvmsg, sys_recvmsg},
     {SYS_rt_sigaction, sys_rt_sigaction},
     {SYS_rt_sigpending, sys_rt_sigpending},
@@ -130,7 +156,10 @@ constexpr Entry kHandlers[] = {
     {SYS_sched_setparam, sys_with_pid},
     {SYS_sched_setscheduler, sys_with_pid},
     {SYS_select, sys_select},
+    {SYS_semop, sys_semop},
+    {SYS_semtimedop, sys_semop},
     {SYS_sendfile, sys_copy},
+    {SYS_sendmmsg, sys_sendmmsg},
     {SYS_sendmsg, sys_sendmsg},
     {SYS_sendto, sys_sendto},
     {SYS_setitimer, sys_setitimer},
@@ -138,6 +167,8 @@ constexpr Entry kHandlers[] = {
     {SYS_setpriority, sys_priority},
     {SYS_setsid, sys_process_group},
     {SYS_sigaltstack, sys_sigaltstack},
+    {SYS_signalfd, sys_signalfd},
+    {SYS_signalfd4, sys_signalfd},
     {SYS_splice, sys_copy},
     {SYS_stat, sys_with_path},
     {SYS_statx, sys_with_path_at},
@@ -153,16 +184,35 @@ constexpr Entry kHandlers[] = {
     {SYS_timerfd_settime, sys_timerfd_settime},
     {SYS_tkill, sys_tkill},
     {SYS_vfork, sys_vfork},
+    {SYS_vmsplice, sys_vmsplice},
     {SYS_wait4, sys_wait4},
     {SYS_waitid, sys_waitid},
     {SYS_write, sys_write},
     {SYS_writev, sys_writev},
 };
 
+/// What would bind or watch the engine, what Linux has no more, and what is not worth it: programs can do
+/// without.
 constexpr unsigned kRefused[] = {
-    SYS_clone3, SYS_rseq,   SYS_io_uring_setup,   SYS_userfaultfd,       SYS_perf_event_open, SYS_pkey_alloc,
-    SYS_bpf,    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_set_thread_area,
-};
+    // Of the engine's process or address space.
+    SYS_rseq, SYS_userfaultfd, SYS_perf_event_open, SYS_bpf, SYS_ptrace, SYS_process_vm_readv,
+    SYS_process_vm_writev, SYS_seccomp, SYS_landlock_create_ruleset, SYS_landlock_add_rule,
+    SYS_landlock_restrict_self, SYS_modify_ldt, SYS_set_thread_area, SYS_get_thread_area, SYS_pkey_alloc,
+    SYS_pkey_free, SYS_remap_file_pages, kMapShadowStack, kMseal, kLsmSetSelfAttr,
+    // They complete behind the caller's back.
+    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_destroy,
+    SYS_io_getevents, SYS_io_submit, SYS_io_cancel, SYS_io_pgetevents,
+    // Futexes of newer kinds.
+    SYS_futex_waitv, kFutexWake, kFutexWait, kFutexRequeue,
+    // Not in Linux either (any more).
+    SYS_uselib, SYS__sysctl, SYS_create_module, SYS_get_kernel_syms, SYS_query_module, SYS_nfsservctl,
+    SYS_getpmsg, SYS_putpmsg, SYS_afs_syscall, SYS_tuxcall, SYS_security, SYS_lookup_dcookie,
+    SYS_epoll_ctl_old, SYS_epoll_wait_old, SYS_vserver};
+
+/// The machine's administration: as to somebody without the rights.
+constexpr unsigned kNotPermitted[] = {SYS_settimeofday,  SYS_reboot,     SYS_swapon,         SYS_swapoff,
+                                      SYS_iopl,          SYS_ioperm,     SYS_init_module,    SYS_finit_module,
+                                      SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load};
 
 /// Calls that cannot block, act on nothing that is virtual, and whose arguments the host can take as
 /// they are.
@@ -170,18 +220,41 @@ constexpr unsigned kPassedThrough[] = {
     SYS_copy_file_range,
     SYS_sched_get_priority_max,
     SYS_sched_get_priority_min,
-    SYS_sendmmsg,
     SYS_semget,
     SYS_semctl,
-    SYS_semop,
-    SYS_semtimedop,
     SYS_shmget,
     SYS_shmctl,
     SYS_msgget,
     SYS_msgctl,
-    SYS_msgsnd,
-    SYS_msgrcv,
     SYS_mount,
+    SYS_add_key,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fsopen,
+    SYS_fspick,
+    SYS_keyctl,
+    SYS_memfd_secret,
+    SYS_mount_setattr,
+    SYS_move_mount,
+    SYS_open_tree,
+    SYS_pidfd_getfd,
+    SYS_pidfd_send_signal,
+    SYS_pivot_root,
+    SYS_process_madvise,
+    SYS_process_mrelease,
+    SYS_quotactl,
+    SYS_quotactl_fd,
+    SYS_request_key,
+    SYS_set_mempolicy_home_node,
+    kCachestat,
+    kStatmount,
+    kListmount,
+    kLsmGetSelfAttr,
+    kLsmListModules,
+    SYS_mq_getsetattr,
+    SYS_mq_notify,
+    SYS_mq_open,
+    SYS_mq_unlink,
     SYS_umount2,
     SYS_unshare,
     SYS_setns,
@@ -205,7 +278,6 @@ constexpr unsigned kPassedThrough[] = {
     SYS_chmod,
     SYS_chown,
     SYS_chroot,
-    SYS_close_range,
 
     SYS_dup,
     SYS_epoll_create,
@@ -234,7 +306,6 @@ constexpr unsigned kPassedThrough[] = {
     SYS_get_mempolicy,
     SYS_getcwd,
     SYS_getdents,
-    SYS_getdents64,
     SYS_getegid,
     SYS_geteuid,
     SYS_getgid,
@@ -328,13 +399,13 @@ constexpr unsigned kPassedThrough[] = {
     SYS_utimensat,
     SYS_utimes,
     SYS_vhangup,
-    SYS_vmsplice,
 };
 
 constexpr std::array<CallHandler, kTableSize> make_table() {
   std::array<CallHandler, kTableSize> table{};
   for (const unsigned number : kPassedThrough) table[number] = pass_through;
   for (const unsigned number : kRefused) table[number] = not_implemented;
+  for (const unsigned number : kNotPermitted) table[number] = not_permitted;
   for (const Entry& entry : kHandlers) table[entry.number] = entry.handler;
   return table;
 }
@@ -387,6 +458,20 @@ bool may_make_ready(std::uint64_t number) {
     case SYS_splice:
     case SYS_tee:
     case SYS_vmsplice:
+    case SYS_mq_timedsend:
+    case SYS_mq_timedreceive:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_semctl:
+    case SYS_msgsnd:
+    case SYS_msgrcv:
+    case SYS_flock:
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_pidfd_send_signal:
     case SYS_epoll_ctl:
       return true;
     default:

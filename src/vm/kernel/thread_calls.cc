@@ -64,6 +64,7 @@ SyscallOutcome clone_thread(Call& call) {
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), thread.affinity);
   kernel->name = call.self.name;
   kernel->blocked = call.self.blocked;
+  kernel->name = call.self.name;
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
   call.process.threads.push_back(std::move(kernel));
@@ -71,6 +72,7 @@ SyscallOutcome clone_thread(Call& call) {
 }
 
 void end_process(Process& process, int exit_code) {
+  release_shared_futexes(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
   _exit(exit_code);
 }
@@ -146,7 +148,8 @@ SyscallOutcome sys_sched_setaffinity(Call& call) {
 SyscallOutcome sys_getcpu(Call& call) {
   const std::uint32_t cpu = call.services().cpu_of(call.thread());
   if (call[0] != 0 && !store_guest(call[0], cpu)) return call.finish(-EFAULT);
-  if (call[1] != 0 && !store_guest(call[1], std::uint32_t{0})) return call.finish(-EFAULT);
+  if (call[1] != 0 && !store_guest(call[1], std::uint32_t{call.process.identity.socket_of(cpu)}))
+    return call.finish(-EFAULT);
   return call.finish(0);
 }
 

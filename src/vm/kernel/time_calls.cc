@@ -5,6 +5,7 @@
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/timex.h>
 
 #include <cerrno>
 
@@ -130,6 +131,19 @@ SyscallOutcome sys_clock_getres(Call& call) {
 }
 
 SyscallOutcome sys_clock_settime(Call& call) { return call.finish(-EPERM); }
+
+/// Reads only: the host's state of its clock, with our time.
+SyscallOutcome sys_adjtimex(Call& call) {
+  const std::uint64_t address = call.number == SYS_adjtimex ? call[0] : call[1];
+  auto state = load_guest<timex>(address);
+  if (!state) return call.finish(-EFAULT);
+  if (call.number == SYS_clock_adjtime && call.integer(0) != CLOCK_REALTIME) return call.finish(-EINVAL);
+  if (state->modes != 0) return call.finish(-EPERM);
+  const long result = host_call(SYS_adjtimex, reinterpret_cast<std::uint64_t>(&*state));
+  if (result < 0) return call.finish(result);
+  state->time = to_timeval(*read_clock(call.process, call.self, CLOCK_REALTIME));
+  return call.finish(store_guest(address, *state) ? result : -EFAULT);
+}
 
 SyscallOutcome sys_gettimeofday(Call& call) {
   const Nanoseconds value = *read_clock(call.process, call.self, CLOCK_REALTIME);

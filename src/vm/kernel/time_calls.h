@@ -34,6 +34,7 @@ Nanoseconds process_cpu_time(Process& process);
 SyscallOutcome sys_clock_gettime(Call& call);
 SyscallOutcome sys_clock_getres(Call& call);
 SyscallOutcome sys_clock_settime(Call& call);
+SyscallOutcome sys_adjtimex(Call& call);  // adjtimex, clock_adjtime
 SyscallOutcome sys_gettimeofday(Call& call);
 SyscallOutcome sys_time(Call& call);
 SyscallOutcome sys_nanosleep(Call& call);

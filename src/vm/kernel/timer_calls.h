@@ -18,6 +18,7 @@ SyscallOutcome sys_timerfd_create(Call& call);
 SyscallOutcome sys_timerfd_settime(Call& call);
 SyscallOutcome sys_timerfd_gettime(Call& call);
 SyscallOutcome sys_close(Call& call);
+SyscallOutcome sys_close_range(Call& call);
 SyscallOutcome sys_dup2(Call& call);  // dup2, dup3
 
 }  // namespace elision::vm

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/system_calls.h"
@@ -46,8 +47,10 @@ Nanoseconds socket_deadline(Call& call, int descriptor, short events) {
 }
 
 /// Parks until `descriptor` is ready for `events` and `attempt` gives something other than EAGAIN.
-SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::function<long()> attempt) {
+SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::function<long()> attempt,
+                              long transferred = 0) {
   Wait wait;
+  wait.transferred = transferred;
   wait.descriptors = {{descriptor, events, 0}};
   wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
     const long result = attempt();
@@ -59,7 +62,9 @@ SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::fun
 }
 
 /// `attempt` makes the call and may be repeated; it must not block when the descriptor is ready.
-SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt) {
+/// `transferred`: bytes that it has moved so far, if it may end in the middle.
+SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt,
+                          const std::uint64_t* transferred = nullptr) {
   const int descriptor = call.integer(0);
   if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
   if (is_ready(descriptor, events)) {
@@ -68,7 +73,20 @@ SyscallOutcome when_ready(Call& call, short events, std::function<long()> attemp
   } else if (is_nonblocking(descriptor)) {
     return pass_through(call);
   }
-  return wait_and_retry(call, descriptor, events, std::move(attempt));
+  const long so_far = transferred != nullptr ? static_cast<long>(*transferred) : 0;
+  return wait_and_retry(call, descriptor, events, std::move(attempt), so_far);
+}
+
+/// read or readv of a descriptor that was ready. Somebody else may have taken what was there: pipes and
+/// sockets can be told not to wait.
+long read_what_is_there(const Call& call) {
+  const mode_t type = type_of(call.integer(0));
+  if (type != S_IFIFO && type != S_IFSOCK) return make_host_call(call);
+  const iovec one{reinterpret_cast<void*>(call[1]), call[2]};
+  const bool plain = call.number == SYS_read;
+  const long result = host_call(SYS_preadv2, call[0], plain ? reinterpret_cast<std::uint64_t>(&one) : call[1],
+                                plain ? 1 : call[2], ~0ull, ~0ull, RWF_NOWAIT);
+  return result == -EOPNOTSUPP ? make_host_call(call) : result;
 }
 
 /// What is left to write, and how to write a piece of it without blocking.
@@ -123,9 +141,7 @@ SyscallOutcome write_all(Call& call, Outgoing outgoing) {
   };
   const long result = attempt();
   if (result != -EAGAIN) return call.finish(result);
-  const SyscallOutcome outcome = wait_and_retry(call, descriptor, POLLOUT, attempt);
-  if (call.self.wait) call.self.wait->transferred = shared->done;
-  return outcome;
+  return wait_and_retry(call, descriptor, POLLOUT, attempt, shared->done);
 }
 
 std::optional<std::vector<iovec>> load_vectors(std::uint64_t address, std::uint64_t count) {
@@ -161,9 +177,7 @@ SyscallOutcome write_pieces(Call& call, std::optional<std::vector<iovec>> pieces
 }
 
 /// A message whose data goes out in parts; address and control data accompany the first part.
-SyscallOutcome send_pieces(Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
-  const int descriptor = call.integer(0);
-  if (pieces.empty() || (flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
+Outgoing outgoing_message(int descriptor, msghdr message, std::vector<iovec> pieces, int flags) {
   Outgoing outgoing;
   outgoing.pieces = std::move(pieces);
   outgoing.limit = ~0ull;
@@ -175,7 +189,13 @@ SyscallOutcome send_pieces(Call& call, msghdr message, std::vector<iovec> pieces
     if (sent > 0) message.msg_control = nullptr, message.msg_controllen = 0;
     return sent;
   };
-  return write_all(call, std::move(outgoing));
+  return outgoing;
+}
+
+SyscallOutcome send_pieces(Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
+  const int descriptor = call.integer(0);
+  if (pieces.empty() || (flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
+  return write_all(call, outgoing_message(descriptor, message, std::move(pieces), flags));
 }
 
 }  // namespace
@@ -191,7 +211,8 @@ bool is_nonblocking(int descriptor) {
 }
 
 SyscallOutcome sys_read(Call& call) {
-  return when_ready(call, POLLIN, [call] { return make_host_call(call); });
+  if (const auto outcome = read_signals(call)) return *outcome;
+  return when_ready(call, POLLIN, [call] { return read_what_is_there(call); });
 }
 
 SyscallOutcome sys_write(Call& call) {
@@ -208,26 +229,64 @@ SyscallOutcome sys_recvfrom(Call& call) {
   if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
   // MSG_WAITALL: parts are put together here, since MSG_DONTWAIT takes what there is.
   const auto done = std::make_shared<std::uint64_t>(0);
-  return when_ready(call, POLLIN, [call, done]() -> long {
-    const std::uint64_t flags = (call[3] & ~std::uint64_t{MSG_WAITALL}) | MSG_DONTWAIT;
-    for (;;) {
-      const long result =
-          host_call(SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags, call[4], call[5]);
-      if (result == -EAGAIN) return result;
-      if (result <= 0) return *done > 0 ? static_cast<long>(*done) : result;
-      *done += static_cast<std::uint64_t>(result);
-      if ((call[3] & MSG_WAITALL) == 0 || *done >= call[2]) return static_cast<long>(*done);
-      if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
-    }
-  });
+  return when_ready(
+      call, POLLIN,
+      [call, done]() -> long {
+        const std::uint64_t flags = (call[3] & ~std::uint64_t{MSG_WAITALL}) | MSG_DONTWAIT;
+        for (;;) {
+          const long result =
+              host_call(SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags, call[4], call[5]);
+          if (result == -EAGAIN) return result;
+          if (result <= 0) return *done > 0 ? static_cast<long>(*done) : result;
+          *done += static_cast<std::uint64_t>(result);
+          if ((call[3] & MSG_WAITALL) == 0 || *done >= call[2]) return static_cast<long>(*done);
+          if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
+        }
+      },
+      done.get());
 }
 
 SyscallOutcome sys_recvmsg(Call& call) {
-  const unsigned flags_argument = call.number == SYS_recvmmsg ? 3 : 2;
-  if ((call[flags_argument] & MSG_DONTWAIT) != 0) return pass_through(call);
+  if ((call[2] & MSG_DONTWAIT) != 0) return pass_through(call);
   Call without_blocking = call;
-  without_blocking.arguments[flags_argument] |= MSG_DONTWAIT;
+  without_blocking.arguments[2] |= MSG_DONTWAIT;
   return when_ready(call, POLLIN, [without_blocking] { return make_host_call(without_blocking); });
+}
+
+/// Waits until all messages are there, or one (MSG_WAITFORONE). As in Linux the time limit is looked at only
+/// when a message has arrived (recvmmsg(2), "Bugs").
+SyscallOutcome sys_recvmmsg(Call& call) {
+  if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
+  Nanoseconds limit = kNoDeadline;
+  if (call[4] != 0) {
+    const GuestTime time = load_timespec(call[4]);
+    if (time.error != 0) return call.finish(time.error);
+    limit = deadline_after(call.process, call.self, time.value);
+    call.arguments[4] = 0;
+  }
+  const std::uint64_t wanted = call[2] & 0xffffffff;
+  const auto done = std::make_shared<std::uint64_t>(0);
+  const auto attempt = [call, limit, wanted, done]() -> long {
+    while (*done < wanted) {
+      const long got = host_call(SYS_recvmmsg, call[0], call[1] + *done * sizeof(mmsghdr), wanted - *done,
+                                 (call[3] & ~std::uint64_t{MSG_WAITFORONE}) | MSG_DONTWAIT, 0);
+      if (got < 0 && got != -EAGAIN) return *done > 0 ? static_cast<long>(*done) : got;
+      if (got > 0) *done += static_cast<std::uint64_t>(got);
+      const bool enough =
+          *done > 0 && ((call[3] & MSG_WAITFORONE) != 0 || call.services().now(call.thread()) >= limit);
+      if (enough) break;
+      if (got <= 0) {
+        if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
+        return -EAGAIN;
+      }
+    }
+    return static_cast<long>(*done);
+  };
+  const long result = attempt();
+  if (result == -EAGAIN && *done > 0 && is_nonblocking(call.integer(0)))
+    return call.finish(static_cast<long>(*done));
+  if (result != -EAGAIN || is_nonblocking(call.integer(0))) return call.finish(result);
+  return wait_and_retry(call, call.integer(0), POLLIN, attempt, static_cast<long>(*done));
 }
 
 SyscallOutcome sys_sendto(Call& call) {
@@ -247,6 +306,55 @@ SyscallOutcome sys_sendmsg(Call& call) {
   auto pieces = load_vectors(reinterpret_cast<std::uint64_t>(message->msg_iov), message->msg_iovlen);
   if (!pieces) return pass_through(call);
   return send_pieces(call, *message, std::move(*pieces), call.integer(2));
+}
+
+/// One message after the other; what counts is how many went out whole.
+SyscallOutcome sys_sendmmsg(Call& call) {
+  const int descriptor = call.integer(0), flags = call.integer(3);
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if ((flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
+  const std::uint64_t count = std::min<std::uint64_t>(call[2] & 0xffffffff, kMaxVectors);
+  const auto current = std::make_shared<std::optional<Outgoing>>();
+  const auto sent = std::make_shared<std::uint64_t>(0);
+  const auto attempt = [&self = call.self, vector = call[1], count, descriptor, flags, current,
+                        sent]() -> long {
+    for (; *sent < count; ++*sent) {
+      const std::uint64_t at = vector + *sent * sizeof(mmsghdr);
+      if (!*current) {
+        const auto header = load_guest<mmsghdr>(at);
+        auto pieces = header ? load_vectors(reinterpret_cast<std::uint64_t>(header->msg_hdr.msg_iov),
+                                            header->msg_hdr.msg_iovlen)
+                             : std::nullopt;
+        if (!pieces) return *sent > 0 ? static_cast<long>(*sent) : -EFAULT;
+        if (pieces->empty()) pieces->push_back({nullptr, 0});
+        *current = outgoing_message(descriptor, header->msg_hdr, std::move(*pieces), flags);
+      }
+      const long bytes = write_without_blocking(self, descriptor, **current);
+      if (self.wait) self.wait->transferred = static_cast<long>(*sent);
+      if (bytes == -EAGAIN) return bytes;
+      if (bytes < 0) return *sent > 0 ? static_cast<long>(*sent) : bytes;
+      current->reset();
+      if (!store_guest(at + offsetof(mmsghdr, msg_len), static_cast<std::uint32_t>(bytes))) return -EFAULT;
+    }
+    return static_cast<long>(*sent);
+  };
+  const long result = attempt();
+  if (result != -EAGAIN) return call.finish(result);
+  return wait_and_retry(call, descriptor, POLLOUT, attempt, static_cast<long>(*sent));
+}
+
+/// The host waits for room, or for data, once, and then takes what goes (fs/splice.c): so it does here.
+SyscallOutcome sys_vmsplice(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const int descriptor = call.integer(0);
+  if ((call[3] & SPLICE_F_NONBLOCK) != 0) return pass_through(call);
+  Call part = call;
+  part.arguments[3] |= SPLICE_F_NONBLOCK;
+  const long result = make_host_call(part);
+  if (result != -EAGAIN) return call.finish(result);
+  const int mode = fcntl(descriptor, F_GETFL) & O_ACCMODE;
+  return wait_and_retry(call, descriptor, mode == O_RDONLY ? POLLIN : POLLOUT,
+                        [part] { return make_host_call(part); });
 }
 
 SyscallOutcome sys_accept(Call& call) {
@@ -274,9 +382,7 @@ SyscallOutcome sys_connect(Call& call) {
     });
   }
   if (result != -EAGAIN) return call.finish(result);
-  const SyscallOutcome outcome = wait_and_retry(call, descriptor, 0, attempt);  // a full local backlog
-  if (call.self.wait) call.self.wait->periodic = true;
-  return outcome;
+  return wait_for_backlog(call);
 }
 
 SyscallOutcome sys_copy(Call& call) {

@@ -2,8 +2,9 @@
 // Calls that move data through one descriptor and may wait for it: read, write, send, receive, accept.
 //
 // A process with one thread and no timer lets the host block. Otherwise the call is made only when the
-// descriptor is ready; until then the thread is parked. Limit: if another process reads the same pipe,
-// it may take the data between the check and the call, which then waits in the host.
+// descriptor is ready; until then the thread is parked. Limit: if another process accepts
+// from the same socket or reads from the same terminal, it may be faster than the call, which then waits in
+// the host.
 #pragma once
 
 #include "vm/kernel/call.h"
@@ -14,9 +15,12 @@ SyscallOutcome sys_read(Call& call);  // read, readv
 SyscallOutcome sys_write(Call& call);
 SyscallOutcome sys_writev(Call& call);
 SyscallOutcome sys_recvfrom(Call& call);
-SyscallOutcome sys_recvmsg(Call& call);  // recvmsg, recvmmsg
+SyscallOutcome sys_recvmsg(Call& call);
+SyscallOutcome sys_recvmmsg(Call& call);
 SyscallOutcome sys_sendto(Call& call);
 SyscallOutcome sys_sendmsg(Call& call);
+SyscallOutcome sys_sendmmsg(Call& call);
+SyscallOutcome sys_vmsplice(Call& call);
 SyscallOutcome sys_accept(Call& call);  // accept, accept4
 SyscallOutcome sys_connect(Call& call);
 SyscallOutcome sys_copy(Call& call);  // sendfile, splice, tee: input and output descriptor

@@ -2,6 +2,7 @@
 #include "vm/kernel/virtual_timers.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace elision::vm {
 
@@ -42,6 +43,33 @@ void VirtualTimers::expire(EngineServices& services, Key key, std::uint64_t gene
   }
   const std::function<void()> action = timer.action;  // it may set or remove the timer
   action();
+}
+
+void CpuTimers::set(Key key, Setting setting, std::function<Nanoseconds()> clock,
+                    std::function<void()> action) {
+  timers_[key] = {setting, std::move(clock), std::move(action)};
+}
+
+std::optional<CpuTimers::Setting> CpuTimers::left(Key key) const {
+  const auto found = timers_.find(key);
+  if (found == timers_.end()) return std::nullopt;
+  const auto& [setting, clock, action] = found->second;
+  if (setting.expires == 0) return Setting{0, setting.interval};
+  const Nanoseconds now = clock();
+  return Setting{setting.expires > now ? setting.expires - now : 1, setting.interval};
+}
+
+void CpuTimers::tick() {
+  std::vector<std::function<void()>> due;  // an action may set or remove timers
+  for (auto& [key, timer] : timers_) {
+    if (timer.setting.expires == 0) continue;
+    for (const Nanoseconds now = timer.clock(); timer.setting.expires != 0 && timer.setting.expires <= now;) {
+      due.push_back(timer.action);
+      timer.setting.expires =
+          timer.setting.interval != 0 ? timer.setting.expires + timer.setting.interval : 0;
+    }
+  }
+  for (const auto& action : due) action();
 }
 
 }  // namespace elision::vm

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "vm/kernel.h"
 
@@ -40,6 +41,30 @@ class VirtualTimers {
 
   std::map<Key, Timer> timers_;
   std::uint64_t next_generation_ = 1;
+};
+
+/// Timers of CPU clocks, which stand still while nobody computes: looked at on each tick of a CPU, as in
+/// Linux.
+class CpuTimers {
+ public:
+  using Key = VirtualTimers::Key;
+  using Setting = VirtualTimers::Setting;
+
+  /// As VirtualTimers::set(), by the time that `clock` shows.
+  void set(Key key, Setting setting, std::function<Nanoseconds()> clock, std::function<void()> action);
+  /// What is left until it expires and its interval; nothing if there is no such timer.
+  std::optional<Setting> left(Key key) const;
+  void remove(Key key) { timers_.erase(key); }
+  void clear() { timers_.clear(); }
+  void tick();
+
+ private:
+  struct Timer {
+    Setting setting;
+    std::function<Nanoseconds()> clock;
+    std::function<void()> action;
+  };
+  std::map<Key, Timer> timers_;
 };
 
 }  // namespace elision::vm

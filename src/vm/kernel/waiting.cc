@@ -14,10 +14,11 @@ namespace {
 /// How long a wait without an event of its own may stay unnoticed.
 constexpr std::int64_t kPeriodNs = 1'000'000;
 
-void leave_queues(KernelThread& thread) {
+std::optional<long> leave_queues(KernelThread& thread) {
   Wait wait = std::move(*thread.wait);
   thread.wait.reset();
   if (wait.cancel) wait.cancel();
+  return wait.interrupt ? wait.interrupt() : std::nullopt;
 }
 
 /// All descriptors that some thread waits for, and whose they are.
@@ -46,10 +47,11 @@ Watched watched_descriptors(Process& process) {
   return result;
 }
 
-void host_poll(Watched& watched, bool block, std::int64_t timeout_ns) {
+void host_poll(Process& process, Watched& watched, bool block, std::int64_t timeout_ns) {
   if (block && watched.periodic && (timeout_ns < 0 || timeout_ns > kPeriodNs)) timeout_ns = kPeriodNs;
   if (!block) timeout_ns = 0;
   if (!block && watched.descriptors.empty()) return;
+  refresh_signal_descriptors(process, nullptr);
   timespec timeout{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
   const std::uint64_t arguments[6] = {reinterpret_cast<std::uint64_t>(watched.descriptors.data()),
                                       watched.descriptors.size(),
@@ -61,18 +63,33 @@ void host_poll(Watched& watched, bool block, std::int64_t timeout_ns) {
     for (pollfd& descriptor : watched.descriptors) descriptor.revents = 0;
 }
 
+/// A signal came before the call could wait, or the call's own mask lets one through that was pending.
+SyscallOutcome end_by_signal(Call& call) {
+  std::optional<OnSignal> interrupted = call.self.wait->on_signal;
+  std::optional<long> result;
+  if (call.self.wait->transferred > 0) result = call.self.wait->transferred;
+  if (const auto ended = leave_queues(call.self)) result = ended;
+  if (result) {
+    call.finish(*result);
+    interrupted.reset();
+  }
+  deliver_pending(call.process, call.self, interrupted);
+  return SyscallOutcome::kSigreturn;
+}
+
 }  // namespace
 
 SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_result) {
   KernelThread& self = call.self;
   Process& process = call.process;
   self.wait = std::move(wait);
+  if (has_deliverable(process, self)) return end_by_signal(call);
   self.waits_since = process.services.now(self.thread);
   process.services.park(self.thread, deadline, [&self, timeout_result] {
     if (!self.wait) return;
     if (self.wait->expire) self.wait->expire();
-    leave_queues(self);
-    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(timeout_result);
+    const long result = leave_queues(self).value_or(timeout_result);
+    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(result);
   });
   return SyscallOutcome::kParked;
 }
@@ -83,7 +100,29 @@ void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
   process.services.unpark(thread.thread, waker);
 }
 
-void abandon_wait(KernelThread& thread) { leave_queues(thread); }
+std::optional<long> abandon_wait(KernelThread& thread) { return leave_queues(thread); }
+
+SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal, Nanoseconds deadline,
+                              long timeout_result, SettleHelper settle) {
+  const std::shared_ptr<HostHelper> helper = HostHelper::start(std::move(helper_call));
+  if (helper == nullptr) return call.finish(-ENOMEM);
+  const auto settled = [helper, settle = std::move(settle)](long result) {
+    return settle ? settle(helper->buffer(), result) : result;
+  };
+  Wait wait;
+  wait.on_signal = on_signal;
+  wait.descriptors = {{helper->descriptor(), POLLIN, 0}};
+  wait.attempt = [&self = call.self, helper, settled] {
+    const auto result = helper->result();
+    if (result) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(settled(*result));
+    return result.has_value();
+  };
+  wait.interrupt = [helper, settled]() -> std::optional<long> {
+    const long result = helper->cancel();
+    return result != -EINTR ? std::optional(settled(result)) : std::nullopt;
+  };
+  return park(call, std::move(wait), deadline, timeout_result);
+}
 
 SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
   for (;;) {
@@ -105,7 +144,7 @@ bool any_descriptor_waits(const Process& process) {
 bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thread* waker) {
   Watched watched = watched_descriptors(process);
   // A child's end that was taken in already interrupts nothing any more.
-  host_poll(watched, block && !process.child_event, timeout_ns);
+  host_poll(process, watched, block && !process.child_event, timeout_ns);
   const bool children = std::exchange(process.child_event, false);
   std::vector<KernelThread*> candidates;
   for (const auto& thread : process.threads)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "vm/kernel/call.h"
+#include "vm/kernel/host_helper.h"
 
 namespace elision::vm {
 
@@ -12,8 +13,18 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline = kNoDeadline, l
 /// Ends a wait that was completed (RAX is set) and makes the thread runnable.
 void end_wait(Process& process, KernelThread& thread, const Thread* waker);
 
-/// Ends a wait because a signal is to be delivered; the caller edits the registers, then unparks.
-void abandon_wait(KernelThread& thread);
+/// Ends a wait because a signal is to be delivered; the caller edits the registers, then unparks. The call's
+/// result if it ended just so.
+std::optional<long> abandon_wait(KernelThread& thread);
+
+/// What a helper makes of a result of the host: copies out, translates. Null: nothing.
+using SettleHelper = std::function<long(const std::vector<char>& buffer, long result)>;
+
+/// Lets a host thread of its own make the call (host_helper.h): for what may wait for others, our own threads
+/// among them, and has no readiness form.
+SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal,
+                              Nanoseconds deadline = kNoDeadline, long timeout_result = 0,
+                              SettleHelper settle = nullptr);
 
 /// Makes the call on the host, which may block: only for a process that is alone(). A host signal for
 /// the guest interrupts it; other host signals do not.

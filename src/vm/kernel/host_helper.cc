@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cancellation that comes just before the call still ends it, in the way of host_call.cc.
+#include "vm/kernel/host_helper.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/host_signals.h"
+#include "vm/kernel/own_descriptors.h"
+
+extern "C" {
+long elision_cancellable_call(long number, const std::uint64_t* arguments, const volatile int* cancelled);
+extern const char elision_cancellable_begin[];
+extern const char elision_cancellable_end[];
+extern const char elision_cancellable_exit[];
+}
+
+asm(R"(
+.pushsection .text
+.p2align 4
+.globl elision_cancellable_call
+.hidden elision_cancellable_call
+.type elision_cancellable_call, @function
+elision_cancellable_call:
+  mov %rdi, %rax
+  mov %rsi, %r11
+  mov %rdx, %rcx
+  mov 0(%r11), %rdi
+  mov 8(%r11), %rsi
+  mov 16(%r11), %rdx
+  mov 24(%r11), %r10
+  mov 32(%r11), %r8
+  mov 40(%r11), %r9
+.globl elision_cancellable_begin
+.hidden elision_cancellable_begin
+elision_cancellable_begin:
+  cmpl $0, (%rcx)
+  jne elision_cancellable_exit
+.globl elision_cancellable_end
+.hidden elision_cancellable_end
+elision_cancellable_end:
+  syscall
+  ret
+.globl elision_cancellable_exit
+.hidden elision_cancellable_exit
+elision_cancellable_exit:
+  mov $-4, %rax
+  ret
+.size elision_cancellable_call, .-elision_cancellable_call
+.popsection
+)");
+
+namespace elision::vm {
+namespace {
+
+static_assert(EINTR == 4, "the assembly above returns -EINTR");
+
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr SignalSet kAllSignals{~0ull};
+const char kCancellation = 0;  // its address tells our signal from others
+
+}  // namespace
+
+void* HostHelper::run(void* argument) {
+  auto& self = *static_cast<HostHelper*>(argument);
+  set_host_mask({~SignalSet::of(kCancelSignal).bits});
+  self.thread_id_ = static_cast<int>(host_call(SYS_gettid));
+  self.result_ = elision_cancellable_call(self.call_.number, self.call_.arguments, &self.cancelled_);
+  self.done_ = true;
+  const std::uint64_t one = 1;
+  host_call(SYS_write, self.descriptor_, reinterpret_cast<std::uint64_t>(&one), sizeof one);
+  return nullptr;
+}
+
+std::unique_ptr<HostHelper> HostHelper::start(HelperCall call) {
+  std::unique_ptr<HostHelper> helper(new HostHelper(std::move(call)));
+  HelperCall& own = helper->call_;
+  if (own.buffer_argument >= 0)
+    own.arguments[own.buffer_argument] = reinterpret_cast<std::uint64_t>(own.buffer.data());
+  helper->process_ = static_cast<pid_t>(host_call(SYS_getpid));
+  helper->descriptor_ = static_cast<int>(host_call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+  helper->descriptor_ = keep_descriptor(helper->descriptor_);
+  if (helper->descriptor_ < 0) return nullptr;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  const SignalSet mask = get_host_mask();
+  set_host_mask(kAllSignals);  // the thread begins with it
+  const int error = pthread_create(&helper->thread_, &attributes, run, helper.get());
+  set_host_mask(mask);
+  pthread_attr_destroy(&attributes);
+  // With the first thread the C library has taken this signal for itself, and lets calls go on after it.
+  set_host_action(kCancelSignal, HostAction::kRecord);
+  if (error != 0) return nullptr;
+  helper->joined_ = false;
+  return helper;
+}
+
+HostHelper::~HostHelper() {
+  const bool ours = host_call(SYS_getpid) == process_;
+  if (ours && !joined_) cancel();
+  close_own_descriptor(descriptor_);
+}
+
+std::optional<long> HostHelper::result() const { return done_ ? std::optional(result_) : std::nullopt; }
+
+long HostHelper::cancel() {
+  cancelled_ = 1;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // A thread without a number yet looks at the flag afterwards.
+  if (const int thread = thread_id_; thread != 0 && !done_) {
+    siginfo_t info{};
+    info.si_signo = kCancelSignal;
+    info.si_code = SI_QUEUE;
+    info.si_value.sival_ptr = const_cast<char*>(&kCancellation);
+    host_call(SYS_rt_tgsigqueueinfo, process_, thread, kCancelSignal, reinterpret_cast<std::uint64_t>(&info));
+  }
+  join();
+  return result_;
+}
+
+void HostHelper::join() {
+  if (joined_) return;
+  pthread_join(thread_, nullptr);
+  joined_ = true;
+}
+
+bool cancels_helper(const siginfo_t& info, ucontext_t* context) {
+  if (info.si_signo != kCancelSignal || info.si_code != SI_QUEUE || info.si_value.sival_ptr != &kCancellation)
+    return false;
+  greg_t& rip = context->uc_mcontext.gregs[REG_RIP];
+  const bool inside = rip >= reinterpret_cast<greg_t>(elision_cancellable_begin) &&
+                      rip <= reinterpret_cast<greg_t>(elision_cancellable_end);
+  if (inside) rip = reinterpret_cast<greg_t>(elision_cancellable_exit);
+  return true;
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Descriptors that the kernel keeps for itself: out of the way of the guest's numbers, close-on-exec, and
+// none that the guest can close.
+#pragma once
+
+#include <set>
+#include <vector>
+
+namespace elision::vm {
+
+/// Descriptors of the engine start here, so that the guest's have the numbers of a native run.
+inline constexpr int kFirstEngineDescriptor = 900;
+
+/// Moves `descriptor` out of the guest's way and makes it ours; as it is if there is no room. Negative: does
+/// nothing.
+int keep_descriptor(int descriptor);
+void close_own_descriptor(int descriptor);
+bool is_own_descriptor(int descriptor);
+const std::set<int>& own_descriptors();
+/// All that this process has open, ours too.
+std::vector<int> open_descriptors();
+
+}  // namespace elision::vm
