@@ -76,15 +76,19 @@ const Block* CodeCache::find_host(std::uint64_t host) const {
 
 void CodeCache::remember_branch(std::uint64_t pc, std::uint64_t host) { *branch_slot(pc) = {pc, host}; }
 
-bool CodeCache::covers(std::uint64_t begin, std::uint64_t end) const {
+std::vector<std::uint64_t> CodeCache::pages(std::uint64_t begin, std::uint64_t end) const {
   const std::uint64_t first = begin >> kPageShift;
   const std::uint64_t last = (end + (1u << kPageShift) - 1) >> kPageShift;
-  if (last - first > pages_.size())
-    return std::any_of(pages_.begin(), pages_.end(),
-                       [&](const auto& page) { return page.first >= first && page.first < last; });
-  for (std::uint64_t page = first; page < last; ++page)
-    if (pages_.contains(page)) return true;
-  return false;
+  std::vector<std::uint64_t> found;
+  if (last - first > pages_.size()) {
+    for (const auto& [page, blocks] : pages_)
+      if (page >= first && page < last) found.push_back(page << kPageShift);
+    std::sort(found.begin(), found.end());  // the same whatever the hash
+  } else {
+    for (std::uint64_t page = first; page < last; ++page)
+      if (pages_.contains(page)) found.push_back(page << kPageShift);
+  }
+  return found;
 }
 
 void CodeCache::note_pages(const Block& block) {

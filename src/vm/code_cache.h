@@ -90,8 +90,8 @@ class CodeCache {
   const Block* find_host(std::uint64_t host) const;
   /// Enters pc -> host into the indirect-branch table.
   static void remember_branch(std::uint64_t pc, std::uint64_t host);
-  /// True if code was translated from any page in [begin, end).
-  bool covers(std::uint64_t begin, std::uint64_t end) const;
+  /// The pages in [begin, end) that code was translated from.
+  std::vector<std::uint64_t> pages(std::uint64_t begin, std::uint64_t end) const;
   /// Blocks of code in the page at `page` are found no more, and whoever jumps to one leaves to the engine.
   /// Cores within one go on to its end. There must be room (nearly_full).
   void invalidate(std::uint64_t page);

@@ -267,12 +267,16 @@ std::uint64_t Engine::host_address(std::uint64_t pc) {
 bool Engine::code_changes(std::uint64_t begin, std::uint64_t end) {
   const std::vector<std::uint64_t> pages = kernel_->lift_guards(begin, end);
   if (pages.empty()) return false;
+  invalidate(pages);
+  return true;
+}
+
+void Engine::invalidate(const std::vector<std::uint64_t>& pages) {
   guest_code_.forget();
   for (const std::uint64_t page : pages) {
     if (cache_.nearly_full()) flush_code();
     cache_.invalidate(page);
   }
-  return true;
 }
 
 void Engine::continue_at(Core& core, std::uint64_t pc) {
@@ -310,8 +314,7 @@ void Engine::memory_changes() {
 }
 
 void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
-  guest_code_.forget();
-  if (cache_.covers(begin, end)) flush_code();
+  invalidate(cache_.pages(begin, end));
 }
 
 void Engine::set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) {

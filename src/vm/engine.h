@@ -115,6 +115,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void continue_at(Core& core, std::uint64_t pc);
   std::uint64_t host_address(std::uint64_t pc);
   void flush_code();
+  void invalidate(const std::vector<std::uint64_t>& pages);
   bool code_changes(std::uint64_t begin, std::uint64_t end);
   void resume_from_thread(Core& core);
   void claim_statistics();
