@@ -29,6 +29,9 @@ static void test_mappings(void) {
   char* c = map(NULL, 8 * kPage, 0);
   char* d = mremap(b, 64 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, c);
   printf("moved: %d, contents %d\n", d == c, d[100] == 'a');
+  char* e = mremap(d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+  printf("moved, and the old pages are empty: %d %d %d\n", e != d && e != MAP_FAILED, e[0] == 'a' || e[0] != d[0], d[0]);
+  printf("and back: %d\n", mremap(e, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, d) == d);
   printf("shrunk in place: %d\n", mremap(d, 8 * kPage, kPage, 0) == d);
   printf("split: %d %d\n", munmap(map(NULL, 3 * kPage, 0), kPage),
          munmap((void*)(uintptr_t)(d + kPage), kPage));

@@ -15,6 +15,8 @@
 namespace elision::vm {
 namespace {
 
+constexpr int kSetMemoryDenyWriteExecute = 65;  // PR_SET_MDWE, which headers of 2022 do not have
+
 std::uint64_t to_host(const Call& call, unsigned argument) {
   const int number = call.integer(argument);
   if (find_thread(call.process, number) != nullptr) return 0;  // the host knows one thread: this one
@@ -100,12 +102,15 @@ SyscallOutcome sys_prctl(Call& call) {
     case PR_SET_SECCOMP:
     case PR_SET_MM:
     case PR_SET_TSC:
+    case kSetMemoryDenyWriteExecute:
     case PR_SET_SYSCALL_USER_DISPATCH:
       return call.finish(-EINVAL);
     case PR_SET_NAME:
       return set_name(call);
     case PR_GET_NAME:
       return get_name(call);
+    case PR_GET_TID_ADDRESS:
+      return call.finish(store_guest(call[1], call.self.clear_child_tid) ? 0 : -EFAULT);
     default:
       return pass_through(call);
   }
