@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read that a signal interrupts: restarted with SA_RESTART, EINTR without.
+// Calls that a signal interrupts: a read, restarted with SA_RESTART, EINTR without; select.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -31,9 +32,34 @@ static void read_with(int flags) {
   printf("read: %zd %c, interrupted %d, handled %d\n", result, byte, result < 0 && error == EINTR, handled);
 }
 
+// What select is given stays as it was if a signal ends it, but for the time; so programs ask again with it.
+static void select_again(void) {
+  (void)!pipe(ends);
+  handled = 2;  // the handler writes nothing
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(ends[0], &set);
+  const struct itimerval soon = {{0, 0}, {0, 10000}}, never = {{0, 0}, {0, 0}};
+  struct timeval limit = {100, 0};
+  setitimer(ITIMER_REAL, &soon, NULL);
+  const int result = select(ends[0] + 1, &set, NULL, NULL, &limit);
+  printf("select: %d, interrupted %d, still asked for %d, some time used %d\n", result, errno == EINTR,
+         FD_ISSET(ends[0], &set) != 0, limit.tv_sec == 99 && limit.tv_usec > 0);
+  setitimer(ITIMER_REAL, &never, NULL);
+  (void)!write(ends[1], "y", 1);
+  const int ready = select(ends[0] + 1, &set, NULL, NULL, &limit);
+  printf("then: %d, %d, time left %d\n", ready, FD_ISSET(ends[0], &set) != 0, limit.tv_sec == 99);
+  (void)!read(ends[0], &(char){0}, 1);
+  limit = (struct timeval){0, 1000};
+  const int late = select(ends[0] + 1, &set, NULL, NULL, &limit);
+  printf("too late: %d, %d, time left %d\n", late, FD_ISSET(ends[0], &set) != 0, limit.tv_sec != 0 || limit.tv_usec != 0);
+}
+
 int main(void) {
   (void)!pipe(ends);
   read_with(SA_RESTART);
   read_with(0);
+  close(ends[0]), close(ends[1]);
+  select_again();
   return 0;
 }

@@ -28,7 +28,20 @@ struct Limit {
   Nanoseconds deadline = kNoDeadline;
   bool zero = false;
   long error = 0;
+  std::uint64_t remaining = 0;  // where the guest learns how much was left, 0: nowhere
+  bool in_microseconds = false;
 };
+
+/// Linux's select, pselect6 and ppoll say how much of the time was left. What cannot be written is not
+/// missed.
+void store_remaining(Process& process, KernelThread& self, const Limit& limit) {
+  if (limit.remaining == 0) return;
+  const Nanoseconds now = process.services.now(self.thread);
+  const Nanoseconds left = limit.deadline > now ? limit.deadline - now : 0;
+  const auto part = static_cast<long>(left % kNanosecondsPerSecond);
+  (void)store_guest(limit.remaining, timespec{static_cast<time_t>(left / kNanosecondsPerSecond),
+                                              limit.in_microseconds ? part / 1000 : part});
+}
 
 Limit limit_of(Call& call, Nanoseconds span) {
   return {deadline_after(call.process, call.self, span), span == 0, 0};
@@ -44,6 +57,13 @@ Limit limit_of_timespec(Call& call, std::uint64_t address) {
   return time.error != 0 ? Limit{0, false, time.error} : limit_of(call, time.value);
 }
 
+/// The same, and the time that is left goes there.
+Limit told_limit_of_timespec(Call& call, std::uint64_t address) {
+  Limit limit = limit_of_timespec(call, address);
+  limit.remaining = address;
+  return limit;
+}
+
 /// Asks `question` (0: nothing ready) now and whenever one of `descriptors` may be ready.
 SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> descriptors,
                             std::function<long()> question, std::function<void()> expire = {}) {
@@ -53,15 +73,23 @@ SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> 
   };
   const long result = ask();
   if (result == 0 && limit.zero && expire) expire();
-  if (result != 0 || limit.zero) return call.finish(result);
+  if (result != 0 || limit.zero) {
+    store_remaining(call.process, call.self, limit);
+    return call.finish(result);
+  }
   Wait wait;
   wait.on_signal = OnSignal::kInterrupt;
   wait.descriptors = std::move(descriptors);
   wait.expire = std::move(expire);
-  wait.attempt = [&self = call.self, ask] {
+  wait.cancel = [&process = call.process, &self = call.self, limit] {
+    store_remaining(process, self, limit);
+  };
+  wait.attempt = [&self = call.self, ask, answered = wait.cancel] {
     const long answer = ask();
-    if (answer != 0) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
-    return answer != 0;
+    if (answer == 0) return false;
+    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(answer);
+    answered();
+    return true;
   };
   return park(call, std::move(wait), limit.deadline, 0);
 }
@@ -161,7 +189,7 @@ SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, con
 SyscallOutcome sys_poll(Call& call) { return poll_until(call, limit_of_milliseconds(call, call.integer(2))); }
 
 SyscallOutcome sys_ppoll(Call& call) {
-  return with_mask(call, call[3], call[4], limit_of_timespec(call, call[2]), poll_until);
+  return with_mask(call, call[3], call[4], told_limit_of_timespec(call, call[2]), poll_until);
 }
 
 SyscallOutcome sys_select(Call& call) {
@@ -172,6 +200,8 @@ SyscallOutcome sys_select(Call& call) {
     if (time->tv_sec < 0 || time->tv_usec < 0) return call.finish(-EINVAL);
     limit = limit_of(call, static_cast<Nanoseconds>(time->tv_sec) * kNanosecondsPerSecond +
                                static_cast<Nanoseconds>(time->tv_usec) * 1000);
+    limit.remaining = call[4];
+    limit.in_microseconds = true;
   }
   return select_until(call, limit);
 }
@@ -182,7 +212,7 @@ SyscallOutcome sys_pselect6(Call& call) {
   } mask{};
   if (call[5] != 0 && !copy_guest_bytes(&mask, reinterpret_cast<const void*>(call[5]), sizeof mask))
     return call.finish(-EFAULT);
-  return with_mask(call, mask.set, mask.size, limit_of_timespec(call, call[4]), select_until);
+  return with_mask(call, mask.set, mask.size, told_limit_of_timespec(call, call[4]), select_until);
 }
 
 SyscallOutcome sys_epoll_wait(Call& call) {
