@@ -13,7 +13,7 @@ PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotoc
 TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time
 
-.PHONY: build demo demo-full fidelity test soak bench clean
+.PHONY: build demo demo-full fidelity test mutants soak bench clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -54,6 +54,11 @@ test:
 	@tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-exclude soak
+
+# Defects put into the virtual machine one by one: each must be caught within a minute.
+mutants:
+	@tools/install-packages "make mutants" $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	@tools/mutants --build $(BUILD)
 
 # Hundreds of seeds where `make test` takes a few.
 soak:
