@@ -52,6 +52,7 @@ fidelity:
 # All tests. The last lines are ctest's summary.
 test:
 	@tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	@tools/install-packages "make test" $$(python3 -B tests/corpus/corpus.py --packages quick)
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-exclude soak
 
@@ -60,9 +61,11 @@ mutants:
 	@tools/install-packages "make mutants" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/mutants --build $(BUILD)
 
-# Hundreds of seeds where `make test` takes a few.
+# Hundreds of seeds where `make test` takes a few, over a million random sequences, and some eighty programs. Among the
+# packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.
 soak:
 	@tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	@tools/install-packages "make soak" $$(python3 -B tests/corpus/corpus.py --packages all)
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
 
