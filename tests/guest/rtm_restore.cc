@@ -204,6 +204,20 @@ const char* locked_stores() {
         : "memory", "cc", "rcx");
   });
 }
+/// Instructions that load from one place and store to another.
+const char* stores_beside_loads() {
+  return memory_after([](unsigned char* bytes) {
+    const void* from = bytes + 8;
+    void* to = bytes + 512;
+    asm volatile(
+        "movsq\n"
+        "mov %%rsp, %%r8\nlea 1024(%2), %%rsp\npushq 16(%2)\nmov %%r8, %%rsp\n"
+        "lea 1536(%2), %%rsp\npopq 2048(%2)\nmov %%r8, %%rsp"
+        : "+S"(from), "+D"(to)
+        : "r"(bytes)
+        : "memory", "r8");
+  });
+}
 const char* pushes() {
   std::uint64_t below[2];
   asm volatile(
@@ -241,6 +255,7 @@ const Case kCases[] = {
     {"vector stores", "17.3.1.2", Where::kEverywhere, vector_stores},
     {"string stores", "17.3.1.2", Where::kEverywhere, string_stores},
     {"locked stores", "17.3.1.2", Where::kEverywhere, locked_stores},
+    {"stores of instructions that load too", "17.3.1.2", Where::kEverywhere, stores_beside_loads},
     {"pushes and calls", "17.3.1.2", Where::kEverywhere, pushes},
     {"a transaction sees its own writes", "17.3.1.2", Where::kEverywhere, own_writes_are_seen},
 };
