@@ -111,9 +111,17 @@ int main(void) {
   pthread_create(&thread, NULL, on_a_thread, NULL);
   pthread_join(thread, NULL);
 
-  printf("jump table: %ld %ld %ld %ld\n", by_table(1, 2, 0), by_table(2, 1, 0), by_table(1, 2, 1), by_table(2, 1, 1));
-  printf("across a call: %ld %ld %ld\n", across_call(5, 5), across_call(4, 5), across_call(6, 5));
-  printf("out of a function: %ld %ld\n", out_of_function(1, 2), out_of_function(2, 1));
-  printf("through a pointer: %ld %ld\n", out_of_pointer(1, 2), out_of_pointer(2, 1));
+  // The first of each kind is one that left-over flags of a comparison of addresses would get wrong: those say "greater".
+  printf("across a call: %ld", across_call(5, 5));
+  printf(" %ld", across_call(4, 5));
+  printf(" %ld\n", across_call(6, 5));
+  printf("jump table: %ld", by_table(1, 2, 0));
+  printf(" %ld", by_table(1, 2, 1));
+  printf(" %ld", by_table(2, 1, 0));
+  printf(" %ld\n", by_table(2, 1, 1));
+  printf("out of a function: %ld", out_of_function(1, 2));
+  printf(" %ld\n", out_of_function(2, 1));
+  printf("through a pointer: %ld", out_of_pointer(1, 2));
+  printf(" %ld\n", out_of_pointer(2, 1));
   return 0;
 }
