@@ -15,6 +15,13 @@ bool reaches(std::uint64_t from, std::uint64_t target) {
   return distance >= -0x7fff0000ll && distance <= 0x7fff0000ll;
 }
 
+bool is_rex(std::uint8_t byte) { return (byte & 0xf0) == 0x40; }
+
+bool is_legacy_prefix(std::uint8_t byte) {
+  constexpr std::uint8_t kPrefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
+  return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
+}
+
 /// XSAVE, XRSTOR and their like obey a mask in EAX; FXSAVE and FXRSTOR save and restore everything they know.
 bool obeys_mask(const Instruction& i) {
   const std::uint8_t* opcode = std::find(i.bytes, i.bytes + i.length, 0x0f);
@@ -193,17 +200,11 @@ void BlockBuilder::copy_far_relative(const Instruction& i) {
   const unsigned modrm_at = i.displacement_offset - 1u;
   moved[modrm_at] = static_cast<std::uint8_t>((moved[modrm_at] & 0x38) | reg);
   // RIP-relative addressing ignores REX.B and VEX.B; plain addressing does not.
-  for (unsigned k = 0; k + 1 < modrm_at; ++k) {
-    if (moved[k] == 0xc4) {
-      moved[k + 1] |= 0x20;
-      break;
-    }
-    if (moved[k] == 0xc5 || moved[k] == 0x0f) break;
-    if ((moved[k] & 0xf0) == 0x40) {
-      moved[k] &= 0xfe;
-      break;
-    }
-  }
+  unsigned opcode = 0;
+  while (is_legacy_prefix(moved[opcode]) || is_rex(moved[opcode])) ++opcode;
+  if (moved[opcode] == 0xc4) moved[opcode + 1] |= 0x20;
+  if (opcode > 0 && is_rex(moved[opcode - 1]))
+    moved[opcode - 1] &= 0xfe;  // an earlier one counts for nothing
   out_.store(core_field(kOffsetScratch), reg);
   out_.move_imm(reg, target);
   range(i, reg);

@@ -170,7 +170,8 @@ alignas(64) thread_local char thread_area[Layout::kThreadBytes];
 Layout layout_of(const Options& o) {
   const char* fs;
   asm("mov %%fs:0, %0" : "=r"(fs));  // the ABI has FS point to a word that says where FS points
-  return {o.high ? 0x2a0000000000u : 0x0c000000u, 0x08001000u, 0x0a001000u, thread_area - fs};
+  const std::uint64_t code = o.high ? 0x2a0000000000u : 0x0c000000u, data = 0x08001000u;
+  return {code, data, 0x0a001000u, thread_area - fs, o.high ? code + 0x100000 : data + 1024};
 }
 
 Generator generator_of(const Options& o, std::uint64_t n, const std::vector<Example>& examples) {
@@ -197,6 +198,7 @@ int run(const Options& o) {
   const bool shown = o.shown;
   char* const code = map_at(layout.code, Layout::kCodeBytes, PROT_READ | PROT_WRITE);
   char* const data = map_at(layout.data, Layout::kDataBytes, PROT_READ | PROT_WRITE);
+  char* const near = o.high ? map_at(layout.near, Layout::kNearBytes, PROT_READ | PROT_WRITE) : nullptr;
   char* const stack = map_at(layout.stack, Layout::kStackBytes, PROT_READ | PROT_WRITE);
 
   alignas(16) static char handler_stack[65536];
@@ -228,6 +230,7 @@ int run(const Options& o) {
       }
       std::memset(stack, 0x5a, Layout::kStackBytes);
       std::memset(thread_area, 0x33, sizeof thread_area);
+      if (near != nullptr) std::memcpy(near, data + 1024, Layout::kNearBytes);
       std::memset(&after, 0, sizeof after);
       fault = Fault{};
       run_sequence(&before, &after, code);
@@ -237,6 +240,7 @@ int run(const Options& o) {
       digest.add(data, Layout::kDataBytes);
       digest.add(stack, Layout::kStackBytes);
       digest.add(thread_area, sizeof thread_area);
+      if (near != nullptr) digest.add(near, Layout::kNearBytes);
       if (!shown) continue;
       std::printf("round %u: ", round);
       if (fault.signal != 0) {
@@ -250,6 +254,7 @@ int run(const Options& o) {
       show_memory("data", data, Layout::kDataBytes);
       show_memory("stack", stack, Layout::kStackBytes);
       show_memory("thread", thread_area, sizeof thread_area);
+      if (near != nullptr) show_memory("near", near, Layout::kNearBytes);
     }
     std::printf("%lu %016lx %d\n", n, digest.value(), fault.signal);
   }

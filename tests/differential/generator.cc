@@ -289,7 +289,7 @@ void Generator::operand_bytes(std::vector<std::uint8_t>& b, Operand operand) {
       (any &&
        draw_.percent(8))) {  // relative to RIP, or the bare address, by what the caller knows of the rest
     add(reg | 5, 1);
-    return add(layout_.data + 1024 + draw_.below(4096), 4);
+    return add(0, 4);
   }
   const bool wide = draw_.percent(50);
   const unsigned base = draw_.percent(4) ? 7 : aligned ? 5 : 5 + draw_.below(2);  // with REX.B: R15, R13, R14
@@ -387,8 +387,7 @@ bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::strin
   if (!acceptable(i, operands)) return false;
   if (!form.empty() && elision::vm::instruction_form({b.data(), i.length}) != form) return false;
   if (i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5 && (i.attributes & ZYDIS_ATTRIB_HAS_MODRM)) {
-    if (!layout_.code_is_low()) return false;
-    const std::uint64_t wanted = layout_.data + 1024 + draw_.below(4096);
+    const std::uint64_t wanted = layout_.near + 64 + draw_.below(Layout::kNearBytes - 128);
     const std::uint64_t relative = wanted - (here() + i.length);
     for (unsigned k = 0; k < 4; ++k)
       b[i.raw.disp.offset + k] = static_cast<std::uint8_t>(relative >> (8 * k));

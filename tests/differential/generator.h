@@ -25,8 +25,10 @@ struct Layout {
       data;  // three areas: R13 and R14 point into the middle of theirs, R15 almost to the end of the last
   std::uint64_t stack;  // RSP points into its middle
   std::int64_t thread;  // from FS to a thread's own area
+  std::uint64_t
+      near;  // what operands relative to RIP reach: in the data, or an area of its own near high code
   static constexpr std::uint64_t kCodeBytes = 16384, kAreaBytes = 8192, kDataBytes = 3 * kAreaBytes,
-                                 kStackBytes = 8192, kThreadBytes = 512;
+                                 kStackBytes = 8192, kThreadBytes = 512, kNearBytes = 4096;
   std::uint64_t middle(unsigned area) const { return data + area * kAreaBytes + kAreaBytes / 2; }
   std::uint64_t near_end() const { return data + kDataBytes - 256; }
   bool code_is_low() const { return code < 0x80000000u; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that a signal interrupts: a read, restarted with SA_RESTART, EINTR without; select.
+#define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,11 +57,30 @@ static void select_again(void) {
   printf("too late: %d, %d, time left %d\n", late, FD_ISSET(ends[0], &set) != 0, limit.tv_sec != 0 || limit.tv_usec != 0);
 }
 
+// A mask that is given to a wait holds for the wait alone, also if no signal comes.
+static void mask_for_the_wait(void) {
+  sigset_t usr1, before, after;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  sigprocmask(SIG_SETMASK, NULL, &before);
+  (void)!write(ends[1], "z", 1);
+  struct pollfd wait = {ends[0], POLLIN, 0};
+  const int ready = ppoll(&wait, 1, NULL, &usr1);
+  sigprocmask(SIG_SETMASK, NULL, &after);
+  printf("ppoll: %d, blocked %d, then %d\n", ready, sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));
+  (void)!read(ends[0], &(char){0}, 1);
+  const struct timespec soon = {0, 1000000};
+  const int late = ppoll(&wait, 1, &soon, &usr1);
+  sigprocmask(SIG_SETMASK, NULL, &after);
+  printf("too late: %d, blocked then %d\n", late, sigismember(&after, SIGUSR1));
+}
+
 int main(void) {
   (void)!pipe(ends);
   read_with(SA_RESTART);
   read_with(0);
   close(ends[0]), close(ends[1]);
   select_again();
+  mask_for_the_wait();
   return 0;
 }

@@ -77,6 +77,13 @@ SyscallOutcome end_by_signal(Call& call) {
   return SyscallOutcome::kSigreturn;
 }
 
+/// The wait is over and no signal ended it: a mask that was for the wait alone goes.
+void restore_mask(Process& process, KernelThread& thread) {
+  if (!thread.saved_blocked) return;
+  set_blocked(process, thread, *std::exchange(thread.saved_blocked, std::nullopt));
+  if (has_deliverable(process, thread)) process.services.request_signal_delivery(thread.thread);
+}
+
 }  // namespace
 
 SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_result) {
@@ -85,17 +92,19 @@ SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_re
   self.wait = std::move(wait);
   if (has_deliverable(process, self)) return end_by_signal(call);
   self.waits_since = process.services.now(self.thread);
-  process.services.park(self.thread, deadline, [&self, timeout_result] {
+  process.services.park(self.thread, deadline, [&process, &self, timeout_result] {
     if (!self.wait) return;
     if (self.wait->expire) self.wait->expire();
     const long result = leave_queues(self).value_or(timeout_result);
     self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(result);
+    restore_mask(process, self);
   });
   return SyscallOutcome::kParked;
 }
 
 void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
   thread.wait.reset();
+  restore_mask(process, thread);
   ++process.wakeups;
   process.services.unpark(thread.thread, waker);
 }
