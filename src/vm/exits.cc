@@ -242,14 +242,15 @@ void Engine::host_fault(Core& core) {
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
   if (info.si_signo == SIGTRAP) ++core.state.rip;  // INT3 is a trap: RIP is behind it
-  for (unsigned mask = range.overwritten; mask != 0; mask &= mask - 1) {
-    const auto reg = static_cast<unsigned>(__builtin_ctz(mask));
-    core.state.gpr[reg] = core.overwritten[reg];
-  }
   if (range.spilled == kRcx) {
     core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
   } else if (range.spilled >= 0) {
     core.state.gpr[range.spilled] = core.scratch[0];
+  }
+  // Last: what was spilled may have been overwritten before.
+  for (unsigned mask = range.overwritten; mask != 0; mask &= mask - 1) {
+    const auto reg = static_cast<unsigned>(__builtin_ctz(mask));
+    core.state.gpr[reg] = core.overwritten[reg];
   }
   if (info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR) {
     const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
