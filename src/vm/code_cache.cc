@@ -94,6 +94,9 @@ std::vector<std::uint64_t> CodeCache::pages(std::uint64_t begin, std::uint64_t e
 void CodeCache::note_pages(const Block& block) {
   for (std::uint64_t page = block.pc >> kPageShift; page <= (block.end_pc - 1) >> kPageShift; ++page)
     pages_[page].push_back(block.pc);
+  for (const std::uint64_t page : block.pages_read)
+    if (page < block.pc >> kPageShift || page > (block.end_pc - 1) >> kPageShift)
+      pages_[page].push_back(block.pc);
 }
 
 void CodeCache::invalidate(std::uint64_t page) {

@@ -44,7 +44,8 @@ struct Block {
   std::uint64_t end_pc = 0;
   std::uint64_t host = 0;  // entry
   std::uint64_t host_end = 0;
-  std::vector<HostRange> ranges;  // by host_offset; the first is at the first instruction
+  std::vector<std::uint64_t> pages_read;  // by number: other code that its translation rests on lies there
+  std::vector<HostRange> ranges;          // by host_offset; the first is at the first instruction
 
   /// The instruction whose code contains `address`.
   const HostRange& range_of(std::uint64_t address) const {

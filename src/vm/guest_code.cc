@@ -10,6 +10,15 @@ constexpr std::uint16_t kAllGprs = 0xffff;
 constexpr std::size_t kPeekInstructions = 12;
 constexpr std::uint64_t kLongestInstruction = 15;
 
+constexpr unsigned kPageShift = 12;
+constexpr std::size_t kMostDepth = 64;  // of calls in a row
+constexpr unsigned kMostLooks = 1000;   // for one answer
+
+void add_pages(std::vector<std::uint64_t>& pages, const std::vector<std::uint64_t>& more) {
+  for (const std::uint64_t page : more)
+    if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
+}
+
 bool leaves_function(const Instruction& i) {
   switch (i.kind) {
     case InstructionClass::kCall:
@@ -31,6 +40,7 @@ void note_form(FormsMet& forms, std::span<const std::uint8_t> bytes) {
 
 DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
   DecodedBlock out;
+  pages_read_.clear();
   while (out.instructions.size() < most) {
     const auto bytes = bytes_at(pc);
     if (bytes.empty()) {
@@ -65,10 +75,32 @@ std::span<const std::uint8_t> GuestCode::bytes_at(std::uint64_t pc) {
 std::uint32_t GuestCode::flags_live_at(std::uint64_t pc) { return peek(pc).live; }
 bool GuestCode::reads_incoming_flags(std::uint64_t pc) { return peek(pc).read != 0; }
 
+/// What code that is in progress will do counts as nothing: it does not do more for being reached again.
+/// Where calls follow each other without end, the answer is that flags are read, which is always right.
 GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
-  if (const auto known = peeked_.find(pc); known != peeked_.end()) return known->second;
-  peeked_[pc] = {};  // for code that calls itself
-  Peek result{0, 0};
+  if (const auto known = peeked_.find(pc); known != peeked_.end()) {
+    add_pages(pages_read_, known->second.pages);
+    return known->second;
+  }
+  if (std::find(looking_at_.begin(), looking_at_.end(), pc) != looking_at_.end()) {
+    met_itself_ = true;
+    return {};
+  }
+  if (looking_at_.empty()) looks_ = 0, met_itself_ = false;
+  if (++looks_ > kMostLooks || looking_at_.size() >= kMostDepth)
+    return {kArithmeticFlags, kArithmeticFlags, {}};
+  looking_at_.push_back(pc);
+  std::vector<std::uint64_t> outer = std::exchange(pages_read_, {});
+  Peek result = look_ahead(pc);
+  result.pages = std::exchange(pages_read_, std::move(outer));
+  add_pages(pages_read_, result.pages);
+  looking_at_.pop_back();
+  if (!met_itself_ || looking_at_.empty()) peeked_[pc] = result;
+  return result;
+}
+
+GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc) {
+  Peek result;
   std::uint32_t open = kArithmeticFlags;  // neither read nor written so far
   std::uint64_t at = pc;
   bool decided = false, may_change = false;
@@ -76,6 +108,7 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
     may_change = may_change || writable_(at);
     const auto bytes = bytes_at(at);
     const Instruction i = bytes.empty() ? Instruction{} : decode(at, bytes);
+    add_pages(pages_read_, {at >> kPageShift, (at + i.length) >> kPageShift});
     result.read |= i.flags_read & open;
     open &= ~(i.flags_kill | i.flags_read);
     at = i.kind == InstructionClass::kJump ? i.target : i.next();
@@ -91,7 +124,7 @@ GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
     }
   }
   result.live = may_change ? kArithmeticFlags : result.read | open;
-  return peeked_[pc] = result;
+  return result;
 }
 
 /// Go keeps flags across calls of functions that leave them alone (duffzero), Erlang's compiler has them

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "vm/instruction.h"
@@ -42,11 +43,11 @@ class GuestCode {
   /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls and
   /// returns, as compilers treat them, unless assume_flags_live().
   std::uint32_t flags_live_at(std::uint64_t pc);
-  /// True if the jump, call or return `i` must leave the flags as they are. Compilers pass them through jump tables; a jump through
-  /// a variable of its own is a linkage table's, or a call in tail position.
+  /// True if the jump, call or return `i` must leave the flags as they are. Compilers pass them through jump
+  /// tables; a jump through a variable of its own is a linkage table's, or a call in tail position.
   bool passes_flags(const Instruction& i) const {
-    return flags_live_everywhere_ ||
-           (i.kind == InstructionClass::kIndirectJump && !(i.accesses > 0 && i.access[0].operand.rip_relative));
+    return flags_live_everywhere_ || (i.kind == InstructionClass::kIndirectJump &&
+                                      !(i.accesses > 0 && i.access[0].operand.rip_relative));
   }
   /// From now on flags are live at calls and returns too: some code passes them that way.
   void assume_flags_live() {
@@ -56,6 +57,9 @@ class GuestCode {
   bool flags_live_everywhere() const { return flags_live_everywhere_; }
   /// True if the code at `pc` certainly reads a flag that it has not written.
   bool reads_incoming_flags(std::uint64_t pc);
+  /// The pages behind what was said about flags since this was last asked: code that is rewritten there may
+  /// read others.
+  std::vector<std::uint64_t> take_pages_read() { return std::exchange(pages_read_, {}); }
   /// Forgets what was learned about code that may have changed.
   void forget() {
     peeked_.clear();
@@ -64,11 +68,13 @@ class GuestCode {
 
  private:
   struct Peek {
-    std::uint32_t live;  // may be read
-    std::uint32_t read;  // certainly read
+    std::uint32_t live = 0;              // may be read
+    std::uint32_t read = 0;              // certainly read
+    std::vector<std::uint64_t> pages{};  // that this rests on
   };
   std::span<const std::uint8_t> bytes_at(std::uint64_t pc);
   Peek peek(std::uint64_t pc);
+  Peek look_ahead(std::uint64_t pc);
   bool flags_read_across_call(const Instruction& i);
   std::uint32_t flags_live_after(const Instruction& last);
   void analyse_liveness(DecodedBlock& block);
@@ -76,6 +82,10 @@ class GuestCode {
   std::function<std::uint64_t(std::uint64_t)> executable_end_;
   std::function<bool(std::uint64_t)> writable_;
   std::unordered_map<std::uint64_t, Peek> peeked_;
+  std::vector<std::uint64_t> looking_at_;  // peeks in progress
+  unsigned looks_ = 0;                     // since the outermost began
+  bool met_itself_ = false;  // some peek in progress was asked for again: what rests on that is not kept
+  std::vector<std::uint64_t> pages_read_;
   std::unique_ptr<FormsMet> forms_;  // null: not wanted
   bool flags_live_everywhere_ = false;
   std::uint64_t mapped_begin_ = 0;  // executable without a gap

@@ -38,7 +38,7 @@ const Block& BlockBuilder::build() {
     nothing.pc = block_.pc;
     block_.end_pc = block_.pc + 1;
     full_exit(nothing, ExitReason::kFault);
-    return cache_.add(std::move(block_), out_.here());
+    return finish();
   }
   block_.end_pc = code.back().next();
   prologue();
@@ -57,6 +57,11 @@ const Block& BlockBuilder::build() {
   const bool may_go_on = last.kind == InstructionClass::kUndefined && last.length > 0;
   if (!last.ends_block() || may_go_on) link(out_.jump(), last.next());
   out_of_line();
+  return finish();
+}
+
+Block& BlockBuilder::finish() {
+  block_.pages_read = code_.take_pages_read();
   return cache_.add(std::move(block_), out_.here());
 }
 
