@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that wait for others and have no readiness form: locks, System V IPC, FIFOs; and message queues,
-// which have one. Each is tried without waiting first; what would wait goes to a helper thread of the host.
+// which have one. Each is tried without waiting first, but for the opening of a FIFO; what would wait goes to
+// a helper thread of the host.
 #pragma once
 
 #include <string>

@@ -58,6 +58,9 @@ void show_auxiliary_vector(const std::vector<std::uint64_t>& vector) {
 void die_with_registers(const siginfo_t& info, const GuestState& state,
                         const std::vector<std::uint64_t>& auxiliary_vector) {
   const int signal = info.si_signo;
+  // A signal that the first process of a container sends itself is dropped, and the guest would run on
+  // outside the machine.
+  if (host_call(SYS_getpid) == 1) die_by_host_signal(signal);
   show_auxiliary_vector(auxiliary_vector);
   FrameRequest request{};
   request.saved_mask.bits = ~SignalSet::of(signal).bits;

@@ -32,6 +32,8 @@ bool is_own_descriptor(int descriptor) { return own().contains(descriptor); }
 
 const std::set<int>& own_descriptors() { return own(); }
 
+void set_own_descriptors(const std::set<int>& descriptors) { own() = descriptors; }
+
 std::vector<int> open_descriptors() {
   std::vector<int> result;
   DIR* const folder = opendir("/proc/self/fd");

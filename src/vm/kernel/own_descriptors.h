@@ -17,6 +17,8 @@ int keep_descriptor(int descriptor);
 void close_own_descriptor(int descriptor);
 bool is_own_descriptor(int descriptor);
 const std::set<int>& own_descriptors();
+/// Takes back what a child that shares our memory, but not our descriptors, has changed.
+void set_own_descriptors(const std::set<int>& descriptors);
 /// All that this process has open, ours too.
 std::vector<int> open_descriptors();
 

@@ -16,10 +16,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
+#include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/thread_calls.h"
@@ -115,6 +117,14 @@ struct Remembered {
         signal_stack(call.self.signal_stack),
         pending(call.self.pending),
         process_pending(call.process.pending),
+        name(call.self.name),
+        clear_child_tid(call.self.clear_child_tid),
+        robust_list(call.self.robust_list),
+        timers(call.process.timers),
+        cpu_timers(call.process.cpu_timers),
+        descriptor_timers(call.process.descriptor_timers),
+        signal_descriptors(call.process.signal_descriptors),
+        descriptors(own_descriptors()),
         ids(call.process.ids) {
     std::copy(std::begin(call.process.actions), std::end(call.process.actions), actions);
   }
@@ -126,6 +136,14 @@ struct Remembered {
     call.self.signal_stack = signal_stack;
     call.self.pending = pending;
     call.process.pending = process_pending;
+    call.self.name = name;
+    call.self.clear_child_tid = clear_child_tid;
+    call.self.robust_list = robust_list;
+    call.process.timers = timers;
+    call.process.cpu_timers = cpu_timers;
+    call.process.descriptor_timers = descriptor_timers;
+    call.process.signal_descriptors = signal_descriptors;
+    set_own_descriptors(descriptors);
     call.process.ids = ids;
     call.process.inside_vfork = nullptr;
     std::copy(std::begin(actions), std::end(actions), call.process.actions);
@@ -136,6 +154,13 @@ struct Remembered {
   SignalSet blocked;
   SignalStack signal_stack;
   PendingSignals pending, process_pending;
+  std::string name;
+  std::uint64_t clear_child_tid, robust_list;
+  VirtualTimers timers;
+  CpuTimers cpu_timers;
+  std::map<int, DescriptorTimer> descriptor_timers;
+  SignalDescriptors signal_descriptors;
+  std::set<int> descriptors;  // the engine's; the child closes copies
   ProcessIds ids;
   SignalAction actions[kSignalCount + 1];
 };
@@ -194,6 +219,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
                              call.self.blocked.bits};
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
+  release_shared_futexes(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(0);
   const SignalSet mask = get_host_mask();
   set_host_mask(kAllSignals);

@@ -123,7 +123,6 @@ SyscallOutcome sys_rt_sigsuspend(Call& call) {
 }
 
 SyscallOutcome sys_pause(Call& call) {
-  if (has_deliverable(call.process, call.self)) return call.finish(-EINTR);
   Wait wait;
   wait.on_signal = OnSignal::kInterrupt;
   return park(call, std::move(wait));

@@ -192,6 +192,13 @@ void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& inf
   notify(process, thread);
 }
 
+/// What is left of a process that a signal ends: locks that others may wait for are let go, statistics
+/// written.
+static void leave_behind(Process& process, int signal) {
+  release_shared_futexes(process);
+  if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
+}
+
 bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSignal> interrupted) {
   bool entered = false;
   while (const auto info = take_pending(process, thread, {~thread.blocked.bits})) {
@@ -200,7 +207,7 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
     if (process.actions[signal].handler == kDefault) {
       if (leave_to_host(process, signal)) continue;
       if (is_own_crash(process, *info)) die_of(process, thread, *info);
-      if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
+      leave_behind(process, signal);
       end_like_native(process, thread, *info);
     }
     if (interrupted) {
@@ -249,13 +256,12 @@ void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {
 }
 
 void die_by_signal(Process& process, int signal) {
-  release_shared_futexes(process);
-  if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
+  leave_behind(process, signal);
   die_by_host_signal(signal);
 }
 
 void die_of(Process& process, KernelThread& thread, const siginfo_t& info, const char* note) {
-  if (process.inside_vfork == nullptr) process.services.write_statistics(128 + info.si_signo);
+  leave_behind(process, info.si_signo);
   process.services.report_crash(thread.thread, info, note);
   end_like_native(process, thread, info);
 }
