@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "vm/instruction_form.h"
 #include "vm/kernel/guest_memory.h"
 
 namespace elision::vm {
@@ -32,35 +33,6 @@ Decoded decode_at(std::uint64_t pc) {
   return d;
 }
 
-std::string operand_kind(const ZydisDecodedOperand& operand) {
-  switch (operand.type) {
-    case ZYDIS_OPERAND_TYPE_REGISTER:
-      switch (ZydisRegisterGetClass(operand.reg.value)) {
-        case ZYDIS_REGCLASS_GPR8:
-        case ZYDIS_REGCLASS_GPR16:
-        case ZYDIS_REGCLASS_GPR32:
-        case ZYDIS_REGCLASS_GPR64:
-          return "r" + std::to_string(operand.size);
-        case ZYDIS_REGCLASS_XMM:
-          return "xmm";
-        case ZYDIS_REGCLASS_YMM:
-          return "ymm";
-        case ZYDIS_REGCLASS_ZMM:
-          return "zmm";
-        case ZYDIS_REGCLASS_MASK:
-          return "k";
-        default:
-          return ZydisRegisterGetString(operand.reg.value);
-      }
-    case ZYDIS_OPERAND_TYPE_MEMORY:
-      return "m" + std::to_string(operand.size);
-    case ZYDIS_OPERAND_TYPE_IMMEDIATE:
-      return "imm";
-    default:
-      return "ptr";
-  }
-}
-
 }  // namespace
 
 std::string disassemble(std::uint64_t pc) {
@@ -78,13 +50,7 @@ std::string disassemble(std::uint64_t pc) {
 std::string instruction_kind(std::uint64_t pc) {
   const Decoded d = decode_at(pc);
   if (!d.known) return "unknown";
-  std::string kind = ZydisMnemonicGetString(d.instruction.mnemonic);
-  for (unsigned i = 0; i < d.instruction.operand_count_visible; ++i) {
-    const bool no_mask =
-        d.operand[i].type == ZYDIS_OPERAND_TYPE_REGISTER && d.operand[i].reg.value == ZYDIS_REGISTER_K0;
-    if (!no_mask) kind += (i == 0 ? " " : ", ") + operand_kind(d.operand[i]);
-  }
-  return kind;
+  return instruction_form({d.bytes, d.readable});
 }
 
 std::string instruction_bytes(std::uint64_t pc) {

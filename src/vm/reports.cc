@@ -2,6 +2,7 @@
 // What the engine tells people: of a guest that dies, of threads that wait for ever, of instructions that it
 // cannot execute; and where the guest was, should the engine itself fail.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,10 +23,20 @@ void locate_guest(GuestPlace& place) {
   if (the_engine != nullptr) the_engine->locate(place);
 }
 
+/// Where standard error led when the program began. It may have closed that since and opened a file of its
+/// own as 2.
+struct stat stderr_at_start;
+
+bool stderr_is_the_same() {
+  struct stat now;
+  return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_at_start.st_dev &&
+         now.st_ino == stderr_at_start.st_ino;
+}
+
 /// Appends in one write, so that reports of several processes do not mix.
 void write_report(const std::string& where, const std::string& text) {
   if (where == "stderr") {
-    (void)!write(STDERR_FILENO, text.data(), text.size());
+    if (stderr_is_the_same()) (void)!write(STDERR_FILENO, text.data(), text.size());
     return;
   }
   const int file = open(where.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
@@ -41,6 +52,7 @@ void Engine::prepare_for_failure() {
   failure_context.program = program_.c_str();
   failure_context.locate = locate_guest;
   install_terminate_handler();
+  (void)fstat(STDERR_FILENO, &stderr_at_start);
 }
 
 void Engine::locate(GuestPlace& place) const {

@@ -15,7 +15,9 @@ forms of instructions that the program executed virtually, each with the bytes o
 import argparse
 import difflib
 import json
+import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -30,7 +32,7 @@ from whole_programs import masked, write_words  # noqa: E402
 
 # Some ten times what the longest takes: a run that reaches it hangs.
 LIMIT_SECONDS = 1200
-KEYS = {"packages", "run", "prepare", "options", "mask", "quick"}
+KEYS = {"packages", "run", "prepare", "options", "mask", "quick", "status"}
 SHOWN_LINES = 30
 
 
@@ -62,18 +64,24 @@ def environment(folder):
 def ending(words, folder, port_matters=False, seconds=LIMIT_SECONDS):
     """Output, error output and status; the folder does not count as a difference, nor the port of who has one."""
     variables = environment(folder)
-    done = subprocess.run(words, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True,
-                          timeout=seconds, check=False)
+    with subprocess.Popen(words, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            out, error = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # servers too
+            process.communicate()
+            raise
 
     def plain(data):
         text = data.decode(errors="replace").replace(folder, "FOLDER")
         return text.replace(variables["PORT"], "PORT") if port_matters else text
 
-    return plain(done.stdout), plain(done.stderr), done.returncode
+    return plain(out), plain(error), process.returncode
 
 
 def behaviour(program, prefix):
-    """(filtered text and status, seconds) of one run behind the words of `prefix`."""
+    """(filtered text with the status, status, seconds) of one run behind the words of `prefix`."""
     with tempfile.TemporaryDirectory() as folder:
         write_words(pathlib.Path(folder) / "words")
         if "prepare" in program:
@@ -84,7 +92,7 @@ def behaviour(program, prefix):
         out, error, status = ending([*prefix, "bash", "-c", program["run"]], folder, "$PORT" in program["run"])
         seconds = time.monotonic() - start
     patterns = program.get("mask", [])
-    return masked(out, patterns) + "--- stderr\n" + masked(error, patterns) + f"--- status {status}\n", seconds
+    return masked(out, patterns) + "--- stderr\n" + masked(error, patterns) + f"--- status {status}\n", status, seconds
 
 
 def difference(left, right, left_name, right_name):
@@ -110,10 +118,16 @@ def compare(name, program, build, options, forms):
         return False
     vm = [str(build / "bin" / "elision"), "vm", "--crash-reports", "none", *options, *program.get("options", [])]
     try:
-        first, native_seconds = behaviour(program, [])
-        second, _ = behaviour(program, [])
+        first, status, native_seconds = behaviour(program, [])
+        second, _, _ = behaviour(program, [])
     except PrepareError as error:
         print(f"{name}: {error}")
+        return False
+    except subprocess.TimeoutExpired:
+        print(f"{name}: natively no end within {LIMIT_SECONDS} s")
+        return False
+    if status != program.get("status", 0):
+        print(f"{name}: natively it ends with {status}, which is not what programs.toml says:\n{first}")
         return False
     if first != second:
         print(f"{name}: two native runs differ, which its mask must allow for:")
@@ -122,7 +136,7 @@ def compare(name, program, build, options, forms):
     with tempfile.TemporaryDirectory() as statistics:
         recording = ["--instruction-forms", "--stats-directory", statistics] if forms else []
         try:
-            virtual, seconds = behaviour(program, [*vm, *recording, "--"])
+            virtual, _, seconds = behaviour(program, [*vm, *recording, "--"])
         except subprocess.TimeoutExpired:
             print(f"{name}: virtually no end within {LIMIT_SECONDS} s")
             return False

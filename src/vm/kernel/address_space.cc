@@ -63,18 +63,17 @@ std::string describe_region(const std::string& host_line, std::uint64_t at, std:
   return text + name + "\n";
 }
 
-/// Where else the host has mapped the page of a file that lies at `page`.
-std::vector<std::uint64_t> other_views(std::uint64_t page) {
-  struct Mapping {
-    unsigned long long begin, end, offset;
-    std::string file;
-  };
+struct HostMapping {
+  unsigned long long begin, end, offset;
+  std::string file;
+};
+
+std::vector<HostMapping> host_mappings() {
   std::ifstream host("/proc/self/maps");
-  std::vector<Mapping> mappings;
-  const Mapping* own = nullptr;
+  std::vector<HostMapping> mappings;
   std::string line;
   while (std::getline(host, line)) {
-    Mapping mapping{};
+    HostMapping mapping{};
     char device[32], inode[32];
     if (std::sscanf(line.c_str(), "%llx-%llx %*s %llx %31s %31s", &mapping.begin, &mapping.end,
                     &mapping.offset, device, inode) != 5)
@@ -82,12 +81,17 @@ std::vector<std::uint64_t> other_views(std::uint64_t page) {
     mapping.file = std::string(device) + " " + inode;
     mappings.push_back(mapping);
   }
-  for (const Mapping& mapping : mappings)
-    if (page >= mapping.begin && page < mapping.end) own = &mapping;
+  return mappings;
+}
+
+/// Where else the page of a file that lies at `page` is mapped.
+std::vector<std::uint64_t> other_views(const std::vector<HostMapping>& mappings, std::uint64_t page) {
+  const auto own = std::find_if(mappings.begin(), mappings.end(),
+                                [&](const HostMapping& m) { return page >= m.begin && page < m.end; });
   std::vector<std::uint64_t> views;
-  if (own == nullptr) return views;
+  if (own == mappings.end()) return views;
   const std::uint64_t offset = page - own->begin + own->offset;
-  for (const Mapping& mapping : mappings)
+  for (const HostMapping& mapping : mappings)
     if (mapping.file == own->file && offset >= mapping.offset &&
         offset - mapping.offset < mapping.end - mapping.begin)
       if (const std::uint64_t view = offset - mapping.offset + mapping.begin; view != page)
@@ -413,17 +417,20 @@ void AddressSpace::guard_page(std::uint64_t page, std::uint64_t code_page) {
 void AddressSpace::guard_code(std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t page = page_down(begin); page < end; page += kPageBytes) {
     if (is_writable(page)) guard_page(page, page);
-    if (!is_shared(page) || !views_guarded_.insert(page).second) continue;
-    for (const std::uint64_t view : other_views(page))
-      if (is_writable(view)) guard_page(view, page);
+    if (is_shared(page) && views_guarded_.insert(page).second) guard_views({page});
   }
 }
 
-/// Code in shared mappings is translated anew, with its guards, now that it may be written in one more place.
+void AddressSpace::guard_views(const std::set<std::uint64_t>& code_pages) {
+  const std::vector<HostMapping> mappings = host_mappings();
+  for (const std::uint64_t page : code_pages)
+    for (const std::uint64_t view : other_views(mappings, page))
+      if (is_writable(view)) guard_page(view, page);
+}
+
+/// Code in shared mappings may be written in one more place now.
 void AddressSpace::new_view(const RegionProperties& properties) {
-  if (!properties.shared || !properties.writable || views_guarded_.empty()) return;
-  for (const std::uint64_t page : std::exchange(views_guarded_, {}))
-    services_.forget_code(page, page + kPageBytes);
+  if (properties.shared && properties.writable && !views_guarded_.empty()) guard_views(views_guarded_);
 }
 
 std::vector<std::uint64_t> AddressSpace::lift_guards(std::uint64_t begin, std::uint64_t end) {

@@ -81,6 +81,7 @@ class AddressSpace {
   void tell_shared(std::uint64_t begin, std::uint64_t end);
   void forget_code(std::uint64_t begin, std::uint64_t end);
   void guard_page(std::uint64_t page, std::uint64_t code_page);
+  void guard_views(const std::set<std::uint64_t>& code_pages);
   void new_view(const RegionProperties& properties);
   std::uint64_t choose(std::uint64_t size, std::uint64_t alignment) const;
 

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <linux/kcmp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
@@ -15,6 +14,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "vm/kernel/guest_memory.h"
@@ -160,17 +161,27 @@ VirtualTimers::Key descriptor_key(int own_descriptor) {
   return kDescriptorTimers + static_cast<unsigned>(own_descriptor);
 }
 
-bool same_file(const Process& process, int one, int other) {
-  const auto pid = static_cast<std::uint64_t>(process.ids.host_pid());
-  return host_call(SYS_kcmp, pid, pid, KCMP_FILE, static_cast<unsigned>(one), static_cast<unsigned>(other)) ==
-         0;
+/// The kernel's number of the eventfd behind a descriptor; -1 if it is none. (kcmp would do, where containers
+/// allow it.)
+long eventfd_number(int descriptor) {
+  std::ifstream info("/proc/self/fdinfo/" + std::to_string(descriptor));
+  for (std::string word; info >> word;) {
+    long number = 0;
+    if (word == "eventfd-id:" && info >> number) return number;
+  }
+  return -1;
+}
+
+bool same_file(int one, int other) {
+  const long number = eventfd_number(one);
+  return number >= 0 && number == eventfd_number(other);
 }
 
 /// The timer that `descriptor` is a number of, whichever copy it is.
 std::map<int, DescriptorTimer>::iterator find_timer(Process& process, int descriptor) {
   auto& timers = process.descriptor_timers;
   return std::find_if(timers.begin(), timers.end(),
-                      [&](const auto& timer) { return same_file(process, descriptor, timer.first); });
+                      [&](const auto& timer) { return same_file(descriptor, timer.first); });
 }
 
 /// The guest has closed something that was one of `timers`: those without another number end.
@@ -179,7 +190,7 @@ void end_timers(Process& process, const std::vector<int>& timers) {
   const std::vector<int> open = open_descriptors();
   for (const int own : timers) {
     const bool known = std::any_of(open.begin(), open.end(), [&](int descriptor) {
-      return !is_own_descriptor(descriptor) && same_file(process, descriptor, own);
+      return !is_own_descriptor(descriptor) && same_file(descriptor, own);
     });
     if (known) continue;
     process.timers.remove(descriptor_key(own));
