@@ -2,6 +2,7 @@
 // Processes: how they begin, what they share, how their ends are told; descriptors in ranges; process
 // descriptors.
 #define _GNU_SOURCE
+#include <sys/resource.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -338,8 +339,56 @@ static void test_groups(void) {
   close(ends[0]), close(ends[1]);
 }
 
+// However a process ends, the robust locks that it holds say so to others.
+static void test_ends_of_owners(void) {
+  static const char* const kEnds[] = {"exit", "SIGTERM", "a fault", "exec"};
+  for (unsigned end = 0; end < 4; ++end) {
+    pthread_mutex_t* const mutex = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(mutex, &attributes);
+    const pid_t child = fork();
+    if (child == 0) {
+      const struct rlimit none = {0, 0};
+      setrlimit(RLIMIT_CORE, &none);
+      pthread_mutex_lock(mutex);
+      if (end == 1) raise(SIGTERM);
+      if (end == 2) *(volatile int*)16 = 1;
+      if (end == 3) execl("/bin/true", "true", NULL);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    printf("owner ended by %s: %d\n", kEnds[end], pthread_mutex_trylock(mutex) == EOWNERDEAD);
+    munmap(mutex, 4096);
+  }
+}
+
+// What a child of vfork closes and calls itself is not its parent's.
+static void test_vfork_leaves_alone(void) {
+  const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+  const struct itimerspec soon = {{0, 0}, {0, 1000000}};
+  timerfd_settime(timer, 0, &soon, NULL);
+  char before[16] = {0}, after[16] = {0};
+  prctl(PR_GET_NAME, before);
+  const pid_t child = vfork();
+  if (child == 0) {
+    prctl(PR_SET_NAME, "child");
+    close_range(3, ~0u, 0);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  prctl(PR_GET_NAME, after);
+  struct pollfd wait = {timer, POLLIN, 0};
+  printf("timer of vfork's parent: %d, name kept: %d\n", poll(&wait, 1, 10000), strcmp(before, after) == 0);
+  close(timer);
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  test_ends_of_owners();
+  test_vfork_leaves_alone();
   test_clone3();
   test_spawn();
   test_sharing();

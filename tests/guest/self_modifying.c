@@ -177,6 +177,27 @@ static void flags_pass(void) {
   printf("flags pass: %d %d\n", kept, changed);
 }
 
+// Flags that nobody read in the code that a page jumps to, until that is rewritten: cmp edi, 5; mov eax, [rsi]; jmp to the
+// next page, and there add eax, 1; ret, then sete al; movzx eax, al; ret.
+static void flags_for_another_page(void) {
+  static const unsigned char kFirst[] = {0x83, 0xff, 5, 0x8b, 0x06, 0xe9, 0xf6, 0x0f, 0, 0};
+  static const unsigned char kBefore[] = {0x83, 0xc0, 1, 0xc3}, kAfter[] = {0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3};
+  unsigned char* const at = pages(PROT_READ | PROT_WRITE);
+  int (*const run)(int, const int*) = (int (*)(int, const int*))(uintptr_t)at;
+  const int one = 1;
+  memcpy(at, kFirst, sizeof kFirst);
+  memcpy(at + 4096, kBefore, sizeof kBefore);
+  mprotect(at, 8192, PROT_READ | PROT_EXEC);
+  long sum = 0;
+  for (int i = 0; i < 50; ++i) sum += run(i, &one);
+  mprotect(at + 4096, 4096, PROT_READ | PROT_WRITE);
+  memcpy(at + 4096, kAfter, sizeof kAfter);
+  mprotect(at + 4096, 4096, PROT_READ | PROT_EXEC);
+  printf("flags for another page: %ld", sum);
+  for (int i = 3; i < 8; ++i) printf(" %d", run(i, &one));
+  printf("\n");
+}
+
 // As compilers do that have no memory both writable and executable: the same pages twice, or three times.
 static void through_another_mapping(void) {
   const int file = memfd_create("code", 0);
@@ -227,6 +248,7 @@ int main(void) {
   in_a_child();
   written_or_executed();
   flags_pass();
+  flags_for_another_page();
   through_another_mapping();
   permissions_stay();
   return 0;

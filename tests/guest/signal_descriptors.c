@@ -254,11 +254,24 @@ static void test_interrupt(int flags) {
   close(d);
 }
 
+// Nobody reads a closed one: what it was for waits on as it would without it.
+static void test_closed(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  const int d = signalfd(-1, &set, 0);
+  close(d);
+  kill(getpid(), SIGUSR1);
+  poll(NULL, 0, 1);
+  printf("closed: %d\n", sigtimedwait(&set, NULL, &(struct timespec){0, 0}) == SIGUSR1);
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, NULL);
+  test_closed();
   test_reading();
   test_mask();
   test_waiting();
