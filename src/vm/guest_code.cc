@@ -11,12 +11,15 @@ constexpr std::size_t kPeekInstructions = 12;
 constexpr std::uint64_t kLongestInstruction = 15;
 
 constexpr unsigned kPageShift = 12;
-constexpr std::size_t kMostDepth = 64;  // of calls in a row
-constexpr unsigned kMostLooks = 1000;   // for one answer
+constexpr unsigned kMostCalls = 64;  // in a row that a look goes past
 
 void add_pages(std::vector<std::uint64_t>& pages, const std::vector<std::uint64_t>& more) {
   for (const std::uint64_t page : more)
     if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
+}
+
+bool is_call(const Instruction& i) {
+  return i.kind == InstructionClass::kCall || i.kind == InstructionClass::kIndirectCall;
 }
 
 bool leaves_function(const Instruction& i) {
@@ -75,36 +78,34 @@ std::span<const std::uint8_t> GuestCode::bytes_at(std::uint64_t pc) {
 std::uint32_t GuestCode::flags_live_at(std::uint64_t pc) { return peek(pc).live; }
 bool GuestCode::reads_incoming_flags(std::uint64_t pc) { return peek(pc).read != 0; }
 
-/// What code that is in progress will do counts as nothing: it does not do more for being reached again.
-/// Where calls follow each other without end, the answer is that flags are read, which is always right.
-GuestCode::Peek GuestCode::peek(std::uint64_t pc) {
-  if (const auto known = peeked_.find(pc); known != peeked_.end()) {
-    add_pages(pages_read_, known->second.pages);
-    return known->second;
+GuestCode::Peek GuestCode::peek(std::uint64_t pc) { return remembered(peeked_, pc, true); }
+
+/// Of a function's first instructions, up to a call.
+GuestCode::Peek GuestCode::peek_at_entry(std::uint64_t pc) { return remembered(entries_, pc, false); }
+
+GuestCode::Peek GuestCode::remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc,
+                                      bool through_calls) {
+  auto found = known.find(pc);
+  if (found == known.end()) {
+    std::vector<std::uint64_t> outer = std::exchange(pages_read_, {});
+    Peek result = look_ahead(pc, through_calls);
+    result.pages = std::exchange(pages_read_, std::move(outer));
+    found = known.emplace(pc, std::move(result)).first;
   }
-  if (std::find(looking_at_.begin(), looking_at_.end(), pc) != looking_at_.end()) {
-    met_itself_ = true;
-    return {};
-  }
-  if (looking_at_.empty()) looks_ = 0, met_itself_ = false;
-  if (++looks_ > kMostLooks || looking_at_.size() >= kMostDepth)
-    return {kArithmeticFlags, kArithmeticFlags, {}};
-  looking_at_.push_back(pc);
-  std::vector<std::uint64_t> outer = std::exchange(pages_read_, {});
-  Peek result = look_ahead(pc);
-  result.pages = std::exchange(pages_read_, std::move(outer));
-  add_pages(pages_read_, result.pages);
-  looking_at_.pop_back();
-  if (!met_itself_ || looking_at_.empty()) peeked_[pc] = result;
-  return result;
+  add_pages(pages_read_, found->second.pages);
+  return found->second;
 }
 
-GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc) {
+/// Flags count as read behind a call if the code behind it reads them before it writes them: the callee
+/// leaves them alone, as Go's compiler knows of duffzero, or returns them, as Erlang's does. So the look goes
+/// on there.
+GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc, bool through_calls) {
   Peek result;
   std::uint32_t open = kArithmeticFlags;  // neither read nor written so far
   std::uint64_t at = pc;
-  bool decided = false, may_change = false;
-  for (std::size_t n = 0; n < kPeekInstructions && open != 0 && !decided; ++n) {
+  bool may_change = false;
+  unsigned calls = 0;
+  for (std::size_t n = 0; n < kPeekInstructions && open != 0; ++n) {
     may_change = may_change || writable_(at);
     const auto bytes = bytes_at(at);
     const Instruction i = bytes.empty() ? Instruction{} : decode(at, bytes);
@@ -112,27 +113,26 @@ GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc) {
     result.read |= i.flags_read & open;
     open &= ~(i.flags_kill | i.flags_read);
     at = i.kind == InstructionClass::kJump ? i.target : i.next();
-    if (leaves_function(i)) {
-      if (flags_read_across_call(i)) {
-        result.read |= open;
-      } else if (!passes_flags(i)) {
-        open = 0;
-      }
-      decided = true;
+    if (is_call(i) && through_calls && !flags_live_everywhere_ && calls < kMostCalls) {
+      if (i.kind == InstructionClass::kCall) result.read |= peek_at_entry(i.target).read & open;
+      ++calls;
+      n = 0;
+    } else if (leaves_function(i)) {
+      if (!passes_flags(i)) open = 0;
+      break;
     } else if (i.ends_block() && i.kind != InstructionClass::kJump) {
-      decided = true;
+      break;
     }
   }
+  if (calls > 0) open = 0;
   result.live = may_change ? kArithmeticFlags : result.read | open;
   return result;
 }
 
-/// Go keeps flags across calls of functions that leave them alone (duffzero), Erlang's compiler has them
-/// returned.
 bool GuestCode::flags_read_across_call(const Instruction& i) {
-  const bool call = i.kind == InstructionClass::kCall;
-  if (!call && i.kind != InstructionClass::kIndirectCall) return false;
-  return reads_incoming_flags(i.next()) || (call && reads_incoming_flags(i.target));
+  if (!is_call(i)) return false;
+  return reads_incoming_flags(i.next()) ||
+         (i.kind == InstructionClass::kCall && peek_at_entry(i.target).read != 0);
 }
 
 std::uint32_t GuestCode::flags_live_after(const Instruction& last) {

@@ -63,6 +63,7 @@ class GuestCode {
   /// Forgets what was learned about code that may have changed.
   void forget() {
     peeked_.clear();
+    entries_.clear();
     mapped_begin_ = mapped_end_ = 0;
   }
 
@@ -74,7 +75,9 @@ class GuestCode {
   };
   std::span<const std::uint8_t> bytes_at(std::uint64_t pc);
   Peek peek(std::uint64_t pc);
-  Peek look_ahead(std::uint64_t pc);
+  Peek peek_at_entry(std::uint64_t pc);
+  Peek remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc, bool through_calls);
+  Peek look_ahead(std::uint64_t pc, bool through_calls);
   bool flags_read_across_call(const Instruction& i);
   std::uint32_t flags_live_after(const Instruction& last);
   void analyse_liveness(DecodedBlock& block);
@@ -82,9 +85,7 @@ class GuestCode {
   std::function<std::uint64_t(std::uint64_t)> executable_end_;
   std::function<bool(std::uint64_t)> writable_;
   std::unordered_map<std::uint64_t, Peek> peeked_;
-  std::vector<std::uint64_t> looking_at_;  // peeks in progress
-  unsigned looks_ = 0;                     // since the outermost began
-  bool met_itself_ = false;  // some peek in progress was asked for again: what rests on that is not kept
+  std::unordered_map<std::uint64_t, Peek> entries_;  // of functions
   std::vector<std::uint64_t> pages_read_;
   std::unique_ptr<FormsMet> forms_;  // null: not wanted
   bool flags_live_everywhere_ = false;
