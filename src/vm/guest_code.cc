@@ -11,11 +11,10 @@ constexpr std::size_t kPeekInstructions = 12;
 constexpr std::uint64_t kLongestInstruction = 15;
 
 constexpr unsigned kPageShift = 12;
-constexpr unsigned kMostCalls = 64;  // in a row that a look goes past
+constexpr unsigned kMostCalls = 8;  // in a row that a look goes past
 
-void add_pages(std::vector<std::uint64_t>& pages, const std::vector<std::uint64_t>& more) {
-  for (const std::uint64_t page : more)
-    if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
+void add_page(std::vector<std::uint64_t>& pages, std::uint64_t page) {
+  if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
 }
 
 bool is_call(const Instruction& i) {
@@ -78,13 +77,13 @@ std::span<const std::uint8_t> GuestCode::bytes_at(std::uint64_t pc) {
 std::uint32_t GuestCode::flags_live_at(std::uint64_t pc) { return peek(pc).live; }
 bool GuestCode::reads_incoming_flags(std::uint64_t pc) { return peek(pc).read != 0; }
 
-GuestCode::Peek GuestCode::peek(std::uint64_t pc) { return remembered(peeked_, pc, true); }
+const GuestCode::Peek& GuestCode::peek(std::uint64_t pc) { return remembered(peeked_, pc, true); }
 
 /// Of a function's first instructions, up to a call.
-GuestCode::Peek GuestCode::peek_at_entry(std::uint64_t pc) { return remembered(entries_, pc, false); }
+const GuestCode::Peek& GuestCode::peek_at_entry(std::uint64_t pc) { return remembered(entries_, pc, false); }
 
-GuestCode::Peek GuestCode::remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc,
-                                      bool through_calls) {
+const GuestCode::Peek& GuestCode::remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc,
+                                             bool through_calls) {
   auto found = known.find(pc);
   if (found == known.end()) {
     std::vector<std::uint64_t> outer = std::exchange(pages_read_, {});
@@ -92,7 +91,7 @@ GuestCode::Peek GuestCode::remembered(std::unordered_map<std::uint64_t, Peek>& k
     result.pages = std::exchange(pages_read_, std::move(outer));
     found = known.emplace(pc, std::move(result)).first;
   }
-  add_pages(pages_read_, found->second.pages);
+  for (const std::uint64_t page : found->second.pages) add_page(pages_read_, page);
   return found->second;
 }
 
@@ -109,7 +108,8 @@ GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc, bool through_calls) {
     may_change = may_change || writable_(at);
     const auto bytes = bytes_at(at);
     const Instruction i = bytes.empty() ? Instruction{} : decode(at, bytes);
-    add_pages(pages_read_, {at >> kPageShift, (at + i.length) >> kPageShift});
+    add_page(pages_read_, at >> kPageShift);
+    add_page(pages_read_, (at + i.length) >> kPageShift);
     result.read |= i.flags_read & open;
     open &= ~(i.flags_kill | i.flags_read);
     at = i.kind == InstructionClass::kJump ? i.target : i.next();

@@ -74,9 +74,10 @@ class GuestCode {
     std::vector<std::uint64_t> pages{};  // that this rests on
   };
   std::span<const std::uint8_t> bytes_at(std::uint64_t pc);
-  Peek peek(std::uint64_t pc);
-  Peek peek_at_entry(std::uint64_t pc);
-  Peek remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc, bool through_calls);
+  const Peek& peek(std::uint64_t pc);
+  const Peek& peek_at_entry(std::uint64_t pc);
+  const Peek& remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc,
+                         bool through_calls);
   Peek look_ahead(std::uint64_t pc, bool through_calls);
   bool flags_read_across_call(const Instruction& i);
   std::uint32_t flags_live_after(const Instruction& last);
