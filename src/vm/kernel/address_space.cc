@@ -327,7 +327,8 @@ long AddressSpace::attach(int segment, std::uint64_t address, int flags) {
   if ((flags & SHM_RND) != 0) address = page_down(address);
   if (address % kPageBytes != 0 || (address == 0 && (flags & SHM_REMAP) != 0)) return -EINVAL;
   if (address > kAddressLimit - size || touches_code_cache(address, address + size)) return -EINVAL;
-  if (address == 0) {
+  const bool chosen_here = address == 0;
+  if (chosen_here) {
     const long place = reserve(0, size, kPageBytes);
     if (is_error(place)) return place;
     address = static_cast<std::uint64_t>(place);
@@ -337,7 +338,10 @@ long AddressSpace::attach(int segment, std::uint64_t address, int flags) {
     forget_code(address, address + size);
   }
   const long result = host_call(SYS_shmat, segment, address, (flags & SHM_RDONLY) | SHM_REMAP);
-  if (is_error(result)) return unmap(address, size), result;
+  if (is_error(result)) {
+    if (chosen_here) unmap(address, size);
+    return result;
+  }
   record(address, address + size,
          {(flags & SHM_EXEC) != 0, true, RegionUse::kMapping, (flags & SHM_RDONLY) == 0});
   segments_[address] = size;

@@ -59,15 +59,19 @@ std::optional<CpuTimers::Setting> CpuTimers::left(Key key) const {
   return Setting{setting.expires > now ? setting.expires - now : 1, setting.interval};
 }
 
+/// Of a timer at one tick; overruns beyond are not counted.
+constexpr Nanoseconds kMostExpiries = 1000;
+
 void CpuTimers::tick() {
   std::vector<std::function<void()>> due;  // an action may set or remove timers
   for (auto& [key, timer] : timers_) {
     if (timer.setting.expires == 0) continue;
-    for (const Nanoseconds now = timer.clock(); timer.setting.expires != 0 && timer.setting.expires <= now;) {
-      due.push_back(timer.action);
-      timer.setting.expires =
-          timer.setting.interval != 0 ? timer.setting.expires + timer.setting.interval : 0;
-    }
+    const Nanoseconds now = timer.clock();
+    if (timer.setting.expires > now) continue;
+    const Nanoseconds interval = timer.setting.interval;
+    const Nanoseconds expiries = interval != 0 ? (now - timer.setting.expires) / interval + 1 : 1;
+    due.insert(due.end(), std::min(expiries, kMostExpiries), timer.action);
+    timer.setting.expires = interval != 0 ? timer.setting.expires + expiries * interval : 0;
   }
   for (const auto& action : due) action();
 }
