@@ -71,8 +71,11 @@ std::string instruction_form(std::span<const std::uint8_t> bytes) {
   if (i.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE)) form += "rep ";
   if (i.attributes & ZYDIS_ATTRIB_HAS_REPNE) form += "repne ";
   form += ZydisMnemonicGetString(i.mnemonic);
-  for (unsigned k = 0; k < i.operand_count_visible; ++k)
-    form += (k == 0 ? " " : ", ") + operand_kind(operands[k]);
+  for (unsigned k = 0; k < i.operand_count_visible; ++k) {
+    const bool no_mask =
+        operands[k].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[k].reg.value == ZYDIS_REGISTER_K0;
+    if (!no_mask) form += (k == 0 ? " " : ", ") + operand_kind(operands[k]);
+  }
   if (i.address_width == 32 && (i.attributes & ZYDIS_ATTRIB_HAS_MODRM)) form += " (32-bit address)";
   return form;
 }
