@@ -431,6 +431,9 @@ bool Generator::acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedO
           !(base >= ZYDIS_REGISTER_R13 && base <= ZYDIS_REGISTER_R15) && base != ZYDIS_REGISTER_RSP)
         return false;
       if (base == ZYDIS_REGISTER_NONE) return false;
+      // The return address lies there.
+      if (base == ZYDIS_REGISTER_RSP && keep_stack_ && (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+        return false;
       // What was meant for the operand may have become another prefix.
       if (base != ZYDIS_REGISTER_RIP && (o.mem.disp.value < -kFarthest || o.mem.disp.value > kFarthest))
         return false;
