@@ -3,12 +3,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t mutex;
 static long counter;
+static sem_t held, tried;
 
 static void* leave_locked(void* unused) {
   pthread_mutex_lock(&mutex);
@@ -27,7 +29,8 @@ static void* count_up(void* unused) {
 
 static void* hold_long(void* unused) {
   pthread_mutex_lock(&mutex);
-  usleep(30000);
+  sem_post(&held);
+  sem_wait(&tried);
   pthread_mutex_unlock(&mutex);
   return unused;
 }
@@ -66,13 +69,14 @@ int main(void) {
   printf("priority inheritance: %ld\n", counter);
   pthread_t holder;
   pthread_create(&holder, NULL, hold_long, NULL);
-  usleep(5000);
+  sem_wait(&held);
   struct timespec soon;
   clock_gettime(CLOCK_REALTIME, &soon);
   soon.tv_nsec += 1000000;
   if (soon.tv_nsec >= 1000000000) soon.tv_sec++, soon.tv_nsec -= 1000000000;
   printf("times out: %d, busy %d\n", pthread_mutex_timedlock(&mutex, &soon) == ETIMEDOUT,
          pthread_mutex_trylock(&mutex) == EBUSY);
+  sem_post(&tried);
   pthread_join(holder, NULL);
   make(PTHREAD_MUTEX_RECURSIVE, PTHREAD_PRIO_NONE, PTHREAD_MUTEX_STALLED);
   printf("recursive: %d %d\n", pthread_mutex_lock(&mutex), pthread_mutex_lock(&mutex));
