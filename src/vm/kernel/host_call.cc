@@ -8,7 +8,7 @@
 
 extern "C" {
 volatile int elision_host_signal_recorded = 0;
-long elision_interruptible_call(long number, const std::uint64_t* arguments);
+long elision_interruptible_call(long number, const std::uint64_t* arguments, const volatile int* flag);
 extern const char elision_interruptible_begin[];
 extern const char elision_interruptible_end[];
 extern const char elision_interruptible_exit[];
@@ -23,6 +23,7 @@ asm(R"(
 elision_interruptible_call:
   mov %rdi, %rax
   mov %rsi, %r11
+  mov %rdx, %rcx
   mov 0(%r11), %rdi
   mov 8(%r11), %rsi
   mov 16(%r11), %rdx
@@ -32,7 +33,7 @@ elision_interruptible_call:
 .globl elision_interruptible_begin
 .hidden elision_interruptible_begin
 elision_interruptible_begin:
-  cmpl $0, elision_host_signal_recorded(%rip)
+  cmpl $0, (%rcx)
   jne elision_interruptible_exit
 .globl elision_interruptible_end
 .hidden elision_interruptible_end
@@ -45,7 +46,6 @@ elision_interruptible_exit:
   mov $-4, %rax
   ret
 .size elision_interruptible_call, .-elision_interruptible_call
-.hidden elision_host_signal_recorded
 .popsection
 )");
 
@@ -53,8 +53,8 @@ namespace elision::vm {
 
 static_assert(EINTR == 4, "the assembly above returns -EINTR");
 
-long host_call_interruptible(long number, const std::uint64_t (&arguments)[6]) {
-  return elision_interruptible_call(number, arguments);
+long host_call_interruptible(long number, const std::uint64_t (&arguments)[6], const volatile int& flag) {
+  return elision_interruptible_call(number, arguments, &flag);
 }
 
 void interrupt_host_call(ucontext_t* context) {

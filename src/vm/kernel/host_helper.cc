@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cancellation that comes just before the call still ends it, in the way of host_call.cc.
 #include "vm/kernel/host_helper.h"
 
 #include <sys/eventfd.h>
@@ -11,52 +10,8 @@
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/own_descriptors.h"
 
-extern "C" {
-long elision_cancellable_call(long number, const std::uint64_t* arguments, const volatile int* cancelled);
-extern const char elision_cancellable_begin[];
-extern const char elision_cancellable_end[];
-extern const char elision_cancellable_exit[];
-}
-
-asm(R"(
-.pushsection .text
-.p2align 4
-.globl elision_cancellable_call
-.hidden elision_cancellable_call
-.type elision_cancellable_call, @function
-elision_cancellable_call:
-  mov %rdi, %rax
-  mov %rsi, %r11
-  mov %rdx, %rcx
-  mov 0(%r11), %rdi
-  mov 8(%r11), %rsi
-  mov 16(%r11), %rdx
-  mov 24(%r11), %r10
-  mov 32(%r11), %r8
-  mov 40(%r11), %r9
-.globl elision_cancellable_begin
-.hidden elision_cancellable_begin
-elision_cancellable_begin:
-  cmpl $0, (%rcx)
-  jne elision_cancellable_exit
-.globl elision_cancellable_end
-.hidden elision_cancellable_end
-elision_cancellable_end:
-  syscall
-  ret
-.globl elision_cancellable_exit
-.hidden elision_cancellable_exit
-elision_cancellable_exit:
-  mov $-4, %rax
-  ret
-.size elision_cancellable_call, .-elision_cancellable_call
-.popsection
-)");
-
 namespace elision::vm {
 namespace {
-
-static_assert(EINTR == 4, "the assembly above returns -EINTR");
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr SignalSet kAllSignals{~0ull};
@@ -68,7 +23,7 @@ void* HostHelper::run(void* argument) {
   auto& self = *static_cast<HostHelper*>(argument);
   set_host_mask({~SignalSet::of(kCancelSignal).bits});
   self.thread_id_ = static_cast<int>(host_call(SYS_gettid));
-  self.result_ = elision_cancellable_call(self.call_.number, self.call_.arguments, &self.cancelled_);
+  self.result_ = host_call_interruptible(self.call_.number, self.call_.arguments, self.cancelled_);
   self.done_ = true;
   const std::uint64_t one = 1;
   host_call(SYS_write, self.descriptor_, reinterpret_cast<std::uint64_t>(&one), sizeof one);
@@ -131,10 +86,7 @@ void HostHelper::join() {
 bool cancels_helper(const siginfo_t& info, ucontext_t* context) {
   if (info.si_signo != kCancelSignal || info.si_code != SI_QUEUE || info.si_value.sival_ptr != &kCancellation)
     return false;
-  greg_t& rip = context->uc_mcontext.gregs[REG_RIP];
-  const bool inside = rip >= reinterpret_cast<greg_t>(elision_cancellable_begin) &&
-                      rip <= reinterpret_cast<greg_t>(elision_cancellable_end);
-  if (inside) rip = reinterpret_cast<greg_t>(elision_cancellable_exit);
+  interrupt_host_call(context);
   return true;
 }
 

@@ -347,22 +347,25 @@ SyscallOutcome sys_timerfd_gettime(Call& call) {
   return call.finish(store_setting(call, call[1], descriptor_key(timer->first)) ? 0 : -EFAULT);
 }
 
-SyscallOutcome sys_close(Call& call) {
-  if (is_own_descriptor(call.integer(0))) return call.finish(-EBADF);
-  const auto number = static_cast<unsigned>(call[0]);
-  const std::vector<int> timers = timers_within(call.process, number, number);
+/// The call closes `number`: a timer without another end goes.
+static SyscallOutcome close_by_call(Call& call, int number) {
+  const auto timer = call.process.descriptor_timers.empty() ? call.process.descriptor_timers.end()
+                                                            : find_timer(call.process, number);
+  std::vector<int> timers;
+  if (timer != call.process.descriptor_timers.end()) timers.push_back(timer->first);
   const SyscallOutcome outcome = pass_through(call);
   end_timers(call.process, timers);
   return outcome;
 }
 
+SyscallOutcome sys_close(Call& call) {
+  if (is_own_descriptor(call.integer(0))) return call.finish(-EBADF);
+  return close_by_call(call, call.integer(0));
+}
+
 SyscallOutcome sys_dup2(Call& call) {
   if (is_own_descriptor(call.integer(0)) || is_own_descriptor(call.integer(1))) return call.finish(-EBADF);
-  const auto number = static_cast<unsigned>(call[1]);
-  const std::vector<int> timers = timers_within(call.process, number, number);
-  const SyscallOutcome outcome = pass_through(call);
-  end_timers(call.process, timers);
-  return outcome;
+  return close_by_call(call, call.integer(1));
 }
 
 /// Around our own descriptors.
