@@ -153,24 +153,32 @@ const char* x87() {
              : seen("control %#x, top %u, ST(0) %f", after, top, value);
 }
 
-/// Two pages of known bytes; `change` runs in a transaction that always aborts.
-template <class Change>
-const char* memory_after(Change change) {
+/// Two pages of known bytes; `attempt` changes them in a transaction that it aborts.
+template <class Attempt>
+const char* memory_after_attempts(Attempt attempt) {
   static unsigned char* const bytes = static_cast<unsigned char*>(
       mmap(nullptr, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (unsigned i = 0; i < 2 * 4096; ++i) bytes[i] = static_cast<unsigned char>(i * 7 + i / 256);
   bool explicitly = false;
   for (int i = 0; i < 20; ++i) {
-    const Status status = Rtm::begin();
-    if (status.started()) {
-      change(bytes);
-      Rtm::abort<1>();
-    }
+    const Status status = attempt(bytes);
     explicitly = explicitly || status.has_code(1);
     for (unsigned k = 0; k < 2 * 4096; ++k)
       if (bytes[k] != static_cast<unsigned char>(k * 7 + k / 256)) return seen("byte %u is %#x", k, bytes[k]);
   }
   return explicitly ? nullptr : "the transaction never came to its XABORT";
+}
+
+template <class Change>
+const char* memory_after(Change change) {
+  return memory_after_attempts([&](unsigned char* bytes) {
+    const Status status = Rtm::begin();
+    if (status.started()) {
+      change(bytes);
+      Rtm::abort<1>();
+    }
+    return status;
+  });
 }
 
 const char* one_byte() {
@@ -195,6 +203,25 @@ const char* string_stores() {
     const void* from = bytes + 3000;
     to = bytes + 10, count = 70;
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
+  });
+}
+/// Downwards from a place above which the transaction has written: what lies there says nothing of what lies
+/// below. STD in a transaction aborts it, so the direction is set before.
+const char* string_stores_backwards() {
+  return memory_after_attempts([](unsigned char* bytes) {
+    Status status;
+    void* to = bytes + 2000;
+    std::uint64_t count = 1500;
+    unsigned char* upwards = bytes + 2000;
+    asm volatile(
+        "std\nmov $-1, %%eax\nxbegin 1f\n"
+        "2: movb $0, (%3)\nadd $32, %3\ncmp %4, %3\njb 2b\n"
+        "rep stosb\nxabort $1\n"
+        "1: cld"
+        : "=&a"(status.raw), "+D"(to), "+c"(count), "+r"(upwards)
+        : "r"(bytes + 5000)
+        : "memory", "cc");
+    return status;
   });
 }
 const char* locked_stores() {
@@ -254,6 +281,7 @@ const Case kCases[] = {
     {"stores across lines and pages", "17.3.1.2", Where::kEverywhere, across_lines_and_pages},
     {"vector stores", "17.3.1.2", Where::kEverywhere, vector_stores},
     {"string stores", "17.3.1.2", Where::kEverywhere, string_stores},
+    {"string stores, backwards", "17.3.1.2", Where::kEverywhere, string_stores_backwards},
     {"locked stores", "17.3.1.2", Where::kEverywhere, locked_stores},
     {"stores of instructions that load too", "17.3.1.2", Where::kEverywhere, stores_beside_loads},
     {"pushes and calls", "17.3.1.2", Where::kEverywhere, pushes},
