@@ -21,7 +21,7 @@
 namespace elision::abi {
 
 inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
-inline constexpr std::uint32_t kCountersVersion = 1;
+inline constexpr std::uint32_t kCountersVersion = 2;
 inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
 inline constexpr std::uint32_t kCounterSlots = 1024;
@@ -62,16 +62,22 @@ static_assert(sizeof(CounterEntry) == 128);
 
 inline constexpr std::size_t kCounterEntries = kCounterSlotBytes / sizeof(CounterEntry) - 1;
 
+/// What POSIX leaves undefined, survived: how often, and the last time's lock and call site.
+struct MisuseCounter {
+  std::uint64_t count = 0;
+  std::uint64_t lock = 0;
+  std::uint64_t site = 0;
+};
+
 /// The counters of one thread (or, once it ended, also of threads that took over the slot).
 struct CounterSlot {
   std::uint32_t thread_id = 0;  // Linux thread id of the owner; 0: never claimed
   std::uint32_t entries_used = 0;
   std::uint64_t uncontended = 0;  // acquisitions that found the lock free: counted here, not by lock and site
-  std::uint64_t bad_unlocks = 0;  // unlocks of a lock that was not held
-  std::uint64_t bad_unlock_lock = 0;  // the last of them: lock and call site
-  std::uint64_t bad_unlock_site = 0;
+  MisuseCounter bad_unlocks;   // unlocks of a lock that was not held
+  MisuseCounter bad_destroys;  // destroys of one that was
   std::uint64_t merged = 0;  // times that a lock and site found no place and entry 0 was used instead
-  std::uint64_t reserved[10] = {};
+  std::uint64_t reserved[7] = {};
   CounterEntry entries[kCounterEntries];  // [0]: everything that found no place; the others in no order
 };
 static_assert(sizeof(CounterSlot) == kCounterSlotBytes);

@@ -41,6 +41,7 @@ struct CounterTotals {
   std::uint64_t speculations = 0;
   std::uint64_t busy = 0;
   std::uint64_t bad_unlocks = 0;
+  std::uint64_t bad_destroys = 0;
   std::uint64_t wait_ticks = 0;
   std::uint64_t longest_wait_ticks = 0;
   std::uint64_t threads = 0;  // slots in use
@@ -64,6 +65,7 @@ struct CounterTotals {
     speculations += other.speculations;
     busy += other.busy;
     bad_unlocks += other.bad_unlocks;
+    bad_destroys += other.bad_destroys;
     wait_ticks += other.wait_ticks;
     longest_wait_ticks = std::max(longest_wait_ticks, other.longest_wait_ticks);
     threads += other.threads;
@@ -80,7 +82,8 @@ inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   if (slot.thread_id != 0) ++totals.threads;
   totals.uncontended += slot.uncontended;
   totals.acquisitions += slot.uncontended;
-  totals.bad_unlocks += slot.bad_unlocks;
+  totals.bad_unlocks += slot.bad_unlocks.count;
+  totals.bad_destroys += slot.bad_destroys.count;
   for (const CounterEntry& entry : slot.entries) {
     totals.acquisitions += entry.acquisitions;
     totals.commits += entry.commits;

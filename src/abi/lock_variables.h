@@ -18,7 +18,12 @@ enum class LockVariable : std::size_t {
   kTries,
   kMaxDist,
   kMinDist,
+  kMaxSpecs,
+  kScmTries,
+  kRwlock,
   kRtmAlwaysAbort,
+  kTransactions,
+  kOff,
   kCountersDir,
   kVerbose,
   kCount,
@@ -32,8 +37,7 @@ struct LockVariableRow {
 };
 
 inline constexpr LockVariableRow kLockVariables[] = {
-    {"ELISION_LOCK", "pthread", "pthread, tatas, ticket, htm-N, tatas-aahtm, ticket-aahtm",
-     "the lock design"},
+    {"ELISION_LOCK", "pthread", "a name of abi/lock_designs.h", "the lock design"},
     {"ELISION_WAIT", "park", "park, spin",
      "sleep after a bounded spin, or spin for ever as the papers' locks do"},
     {"ELISION_BUSY", "outside", "outside, inside",
@@ -44,7 +48,16 @@ inline constexpr LockVariableRow kLockVariables[] = {
     {"ELISION_TRIES", "4", "a number", "AAHTM locks: speculations per acquisition (NUM_TRIES)"},
     {"ELISION_MAX_DIST", "4", "a number", "ticket-aahtm: speculate only below this distance (MAX_DIST)"},
     {"ELISION_MIN_DIST", "2", "a number", "ticket-aahtm: speculate only from this distance on (MIN_DIST)"},
+    {"ELISION_MAX_SPECS", "1", "a number",
+     "tatas-pri-aahtm: threads that have speculated and wait (MAX_SPECS)"},
+    {"ELISION_SCM_TRIES", "10", "a number", "hle-scm: transactions before the lock is taken"},
+    {"ELISION_RWLOCK", "shared", "shared, exclusive",
+     "reader-writer locks: readers share, or all go one by one through the mutex design"},
     {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1", "let AAHTM locks speculate by ordinary RTM on a real CPU"},
+    {"ELISION_TRANSACTIONS", "1", "0, 1",
+     "0: no transaction begins; also the variable elision_transactions of the running process, for "
+     "debuggers"},
+    {"ELISION_OFF", "0", "0, 1", "1: all locks are glibc's, whatever else is set"},
     {"ELISION_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
     {"ELISION_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
 };

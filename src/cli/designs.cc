@@ -2,27 +2,27 @@
 #include "cli/designs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "abi/lock_designs.h"
 #include "cli/suggest.h"
 
 namespace elision::cli {
 namespace {
 
-constexpr std::string_view kElidingPrefix = "htm-";
-constexpr std::string_view kSpeculatingSuffix = "-aahtm";
-constexpr unsigned kMostTries = 1000000;
+/// The design called `name`, or that of `pthread`.
+abi::LockDesign design_of(std::string_view name) {
+  abi::LockDesign design;
+  abi::find_lock_design(std::string(name).c_str(), design);
+  return design;
+}
 
-// N of "htm-N", 0 if the name is not of that form.
-unsigned tries_of(std::string_view name) {
-  if (name.substr(0, kElidingPrefix.size()) != kElidingPrefix) return 0;
-  const std::string_view digits = name.substr(kElidingPrefix.size());
-  unsigned tries = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), tries);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  return whole && digits.front() != '0' && tries <= kMostTries ? tries : 0;
+std::vector<std::string> all_forms() {
+  std::vector<std::string> forms;
+  for (const abi::LockDesignRow& row : abi::kLockDesigns) forms.emplace_back(row.name);
+  return forms;
 }
 
 }  // namespace
@@ -33,20 +33,26 @@ const std::vector<std::string>& default_designs() {
   return kDesigns;
 }
 
+std::string design_forms() {
+  const std::vector<std::string> forms = all_forms();
+  return fmt::format("{} or {}", fmt::join(forms.begin(), forms.end() - 1, ", "), forms.back());
+}
+
 bool is_design(std::string_view name) {
-  const std::vector<std::string>& known = default_designs();
-  return std::find(known.begin(), known.end(), name) != known.end() || tries_of(name) > 0;
+  abi::LockDesign design;
+  return abi::find_lock_design(std::string(name).c_str(), design);
 }
 
-bool elides(std::string_view design) { return tries_of(design) > 0; }
+bool elides(std::string_view design) { return design_of(design).elides() && !is_elided_by_glibc(design); }
 
-bool speculates(std::string_view design) {
-  return design.size() > kSpeculatingSuffix.size() &&
-         design.substr(design.size() - kSpeculatingSuffix.size()) == kSpeculatingSuffix;
+bool is_elided_by_glibc(std::string_view design) {
+  return design_of(design).elision == abi::LockElision::kByGlibc;
 }
+
+bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
 void require_design(std::string_view name) {
-  if (!is_design(name)) throw unknown_name("lock design", name, default_designs());
+  if (!is_design(name)) throw unknown_name("lock design", name, all_forms());
 }
 
 std::vector<std::string> parse_designs(std::string_view list) {

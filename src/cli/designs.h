@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock designs by the names that users type, and what the command line must know of each. The
-// algorithms are in src/locks.
+// What the command line must know of the lock designs (abi/lock_designs.h).
 #pragma once
 
 #include <string>
@@ -12,14 +11,16 @@ namespace elision::cli {
 /// The designs that `elision compare` and `make demo` take by default.
 const std::vector<std::string>& default_designs();
 
-/// The forms of a design's name, for people.
-inline constexpr const char* kDesignForms = "pthread, tatas, ticket, htm-N, tatas-aahtm or ticket-aahtm";
+/// The forms of a design's name, for people: "pthread, ..., htm-N, ... or pthread-aahtm".
+std::string design_forms();
 
-/// True if `name` is a design: one of the default names, or htm-N with N from 1 to 1,000,000.
 bool is_design(std::string_view name);
 
-/// True if the design begins transactions that are meant to commit (htm-N).
+/// True if the design begins transactions that are meant to commit, by our library.
 bool elides(std::string_view design);
+
+/// True if the design is elision by the C library itself.
+bool is_elided_by_glibc(std::string_view design);
 
 /// True if the design waits by always-abort speculation.
 bool speculates(std::string_view design);

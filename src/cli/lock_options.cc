@@ -35,6 +35,9 @@ const std::vector<TextOption>& text_options() {
       {"--tries", LockVariable::kTries, &LockOptions::tries, {}},
       {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}},
       {"--min-dist", LockVariable::kMinDist, &LockOptions::min_dist, {}},
+      {"--max-specs", LockVariable::kMaxSpecs, &LockOptions::max_specs, {}},
+      {"--scm-tries", LockVariable::kScmTries, &LockOptions::scm_tries, {}},
+      {"--rwlock", LockVariable::kRwlock, &LockOptions::rwlock, {"shared", "exclusive"}},
   };
   return kOptions;
 }

@@ -18,6 +18,9 @@ struct LockOptions {
   std::string tries;        // numbers stay text: they are checked here and passed on as they are
   std::string max_dist;
   std::string min_dist;
+  std::string max_specs;
+  std::string scm_tries;
+  std::string rwlock;  // shared or exclusive
   bool busy_counts = false;
   bool rtm_always_abort = false;
 };

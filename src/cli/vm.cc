@@ -88,7 +88,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--metric", request.metric,
                   "with --vary: regular expression whose first group is the program's own result")
       ->needs(vary);
-  app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", kDesignForms));
+  app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", design_forms()));
   add_lock_options(*app, request.lock);
   app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
   app->add_option(kStatisticsDirectory, request.options.stats_directory,

@@ -1,115 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every lock design behind one interface for the typed test suites: lock, try_lock, lock_until, unlock.
-// Tests only.
+// Every lock design over words of its own, behind one interface for the typed test suites: lock_until,
+// try_lock, unlock; for reader-writer locks with a mode. Tests only.
 #pragma once
+
+#include <type_traits>
 
 #include "htm/always_abort.h"
 #include "htm/none.h"
 #include "htm/rtm.h"
 #include "htm/scripted.h"
-#include "locks/elided.h"
-#include "locks/tatas_aahtm.h"
-#include "locks/ticket_aahtm.h"
+#include "locks/designs.h"
 
 namespace elision::locks::test {
 
-inline Parameters parameters() {
-  return {.tries = 4,
-          .max_distance = 4,
-          .min_distance = 1,
-          .busy_inside = false,
-          .busy_counts = false,
-          .abort_at_unlock = false};
-}
-
-/// What a thread brings along.
+/// A thread with what it brings along.
 struct Thread {
-  TransactionContext transaction;
+  TransactionContext context;
   abi::CounterEntry counters;
-  Parameters parameters = test::parameters();
+  std::uint64_t uncontended = 0;
+  Parameters tuning{.elision_tries = 4, .min_distance = 1};
+
+  TransactionContext& transaction() { return context; }
+  const Parameters& parameters() const { return tuning; }
   Recorder recorder() { return Recorder(counters, false); }
-};
+  void count_uncontended() { ++uncontended; }
 
-template <class Waiting_>
-struct TatasLock {
-  using Waiting = Waiting_;
-  static constexpr bool kNeedsRtm = false;
+  /// From now on it takes locks for real.
+  void take_really() { tuning.elision_tries = tuning.speculation_tries = tuning.most_warm = 0; }
+};
+static_assert(Caller<Thread>);
+
+/// Words for any design.
+struct Words {
   std::atomic<int> word{0};
+  std::atomic<int> gate{0};
+  TicketState ticket{};
+  std::atomic<std::uint32_t> warm{0};
+  bool writers_first = false;
 
-  bool lock_until(Thread&, const Deadline* deadline) {
-    return Tatas<Waiting>::acquire(word, deadline) == Outcome::kAcquired;
+  Cell cell() { return {&word, &gate, &ticket, &warm, writers_first}; }
+  bool all_free() const {
+    return word == 0 && gate == 0 && ticket.next == static_cast<std::uint32_t>(ticket.grant) &&
+           ticket.grant >> 32 == 0 && warm == 0;
   }
-  bool try_lock(Thread&) { return Tatas<Waiting>::try_acquire(word); }
-  bool unlock(Thread&) { return Tatas<Waiting>::release(word); }
-  bool is_free() const { return word == kFree; }
 };
 
-template <class Waiting_>
-struct TicketLock {
-  using Waiting = Waiting_;
-  static constexpr bool kNeedsRtm = false;
-  TicketState state{};
-
-  bool lock_until(Thread&, const Deadline* deadline) {
-    return Ticket<Waiting>::acquire(state, deadline) == Outcome::kAcquired;
-  }
-  bool try_lock(Thread&) { return Ticket<Waiting>::try_acquire(state); }
-  bool unlock(Thread&) { return Ticket<Waiting>::release(state); }
-  bool is_free() const { return !Ticket<Waiting>::is_held(state); }
-};
-
-template <class Htm, class Waiting_, bool kBusyInside = false,
-          Subscription kSubscription = Subscription::kEarly>
-struct ElidedLockDesign {
-  using Waiting = Waiting_;
-  using Lock = Elided<Htm, Waiting, kSubscription>;
-  static constexpr bool kNeedsRtm = std::is_same_v<Htm, htm::Rtm>;
-  std::atomic<int> word{0};
+template <class Design_>
+struct Locked {
+  using Design = Design_;
+  Words words;
 
   bool lock_until(Thread& me, const Deadline* deadline) {
-    me.parameters.busy_inside = kBusyInside;
-    return Lock::enter(word, me.transaction, me.parameters, me.recorder(), deadline) != Entry::kTimedOut;
+    if (Design::speculating()) return true;
+    return Design::enter(words.cell(), me, deadline) != Entry::kTimedOut;
   }
   bool try_lock(Thread& me) {
-    return Lock::try_enter(word, me.transaction, me.parameters, me.recorder()) != Entry::kBusy;
+    return Design::speculating() || Design::try_enter(words.cell(), me) != Entry::kBusy;
   }
-  bool unlock(Thread& me) { return Lock::leave(word, me.transaction); }
-  bool is_free() const { return word == kFree; }
+  bool unlock(Thread& me) { return Design::speculating() || Design::leave(words.cell(), me); }
+  bool is_free() const { return words.all_free(); }
 };
 
-template <class Htm, class Waiting_>
-struct TatasAahtmLock {
-  using Waiting = Waiting_;
-  static constexpr bool kNeedsRtm = std::is_same_v<Htm, htm::NestedRtm>;
-  std::atomic<int> word{0};
-
-  bool lock_until(Thread& me, const Deadline* deadline) {
-    if (Htm::in_always_abort()) return true;
-    return TatasAahtm<Htm, Waiting>::enter(word, me.parameters, me.recorder(), deadline) !=
-           SpeculativeEntry::kTimedOut;
-  }
-  bool try_lock(Thread&) { return Htm::in_always_abort() || Tatas<Waiting>::try_acquire(word); }
-  bool unlock(Thread&) { return Htm::in_always_abort() || Tatas<Waiting>::release(word); }
-  bool is_free() const { return word == kFree; }
+/// The same on a spin lock's word, of which 1 is free.
+template <class Design_>
+struct SpinLocked : Locked<typename Design_::OnSpinWord> {
+  SpinLocked() { this->words.word = SpinWord<Spin>::kFree; }
+  bool is_free() const { return this->words.word == SpinWord<Spin>::kFree; }
 };
 
-template <class Htm, class Waiting_>
-struct TicketAahtmLock {
-  using Waiting = Waiting_;
-  static constexpr bool kNeedsRtm = std::is_same_v<Htm, htm::NestedRtm>;
-  TicketState state{};
+/// The same on either side of a reader-writer lock.
+template <class Design_>
+struct ReaderWriter {
+  using Design = Design_;
+  using Reader = typename Design::ReaderSide;
+  using Writer = typename Design::WriterSide;
+  Words words;
 
-  bool lock_until(Thread& me, const Deadline* deadline) {
-    if (Htm::in_always_abort()) return true;
-    std::uint32_t ticket;
-    if (!Ticket<Waiting>::join(state, deadline, ticket)) return false;
-    if (Ticket<Waiting>::distance(state, ticket) == 0) return true;
-    return TicketAahtm<Htm, Waiting>::wait(state, ticket, me.parameters, me.recorder(), deadline) !=
-           SpeculativeEntry::kTimedOut;
+  bool lock_until(Thread& me, const Deadline* deadline, bool writes = true) {
+    if (Design::speculating()) return true;
+    const Entry entry =
+        writes ? Writer::enter(words.cell(), me, deadline) : Reader::enter(words.cell(), me, deadline);
+    if (entry == Entry::kOwn) ++Reader::pretends(words.cell(), me.context)->depth;
+    return entry != Entry::kTimedOut;
   }
-  bool try_lock(Thread&) { return Htm::in_always_abort() || Ticket<Waiting>::try_acquire(state); }
-  bool unlock(Thread&) { return Htm::in_always_abort() || Ticket<Waiting>::release(state); }
-  bool is_free() const { return !Ticket<Waiting>::is_held(state); }
+  bool try_lock(Thread& me, bool writes = true) {
+    if (Design::speculating()) return true;
+    return (writes ? Writer::try_enter(words.cell(), me) : Reader::try_enter(words.cell(), me)) !=
+           Entry::kBusy;
+  }
+  bool unlock(Thread& me, bool writes = true) {
+    if (Design::speculating()) return true;
+    return writes ? Writer::leave(words.cell(), me) : Reader::leave(words.cell(), me);
+  }
+  bool is_free() const { return words.all_free(); }
 };
+
+// ---- The designs as src/runtime composes them, over any back end.
+
+template <class Waiting>
+using TatasPlain = WordDesign<Tatas<Waiting>, Plainly>;
+template <class Waiting>
+using TtsPlain = WordDesign<Tatas<Waiting, OnePause>, Plainly>;
+template <class Waiting>
+using TicketPlain = TicketDesign<Waiting, Plainly>;
+template <class Htm, class Waiting>
+using TatasAahtm = WordDesign<Tatas<Waiting>, Speculating<Htm>>;
+template <class Htm, class Waiting>
+using TatasPriAahtm = WordDesign<Tatas<Waiting>, SpeculatingWithPriority<Htm>>;
+template <class Htm, class Waiting>
+using TicketAahtm = TicketDesign<Waiting, Speculating<Htm>>;
+template <class Htm, class Waiting, Subscription kSubscription = Subscription::kEarly>
+using HtmN = ElidedDesign<Htm, Tatas<Waiting>, Plainly, NoContentionControl, kSubscription>;
+template <class Htm, class Waiting>
+using Ttstle = ElidedDesign<Htm, Tatas<Waiting, OnePause>, Plainly>;
+template <class Htm, class AlwaysAbort, class Waiting>
+using HtmNFbAahtm = ElidedDesign<Htm, Tatas<Waiting>, Speculating<AlwaysAbort>>;
+template <class Htm, class Waiting>
+using HleScm = ElidedDesign<Htm, Tatas<Waiting>, Plainly, AuxiliaryQueue<Waiting>>;
+
+/// Whether what `Design` begins needs a CPU on which transactions commit.
+template <class T>
+struct NeedsRtm : std::false_type {};
+template <template <class...> class T, class... Parts>
+struct NeedsRtm<T<Parts...>> : std::bool_constant<(NeedsRtm<Parts>::value || ...)> {};
+template <>
+struct NeedsRtm<htm::Rtm> : std::true_type {};
+template <>
+struct NeedsRtm<htm::NestedRtm> : std::true_type {};
+template <>
+struct NeedsRtm<htm::VirtualAlwaysAbort> : std::true_type {};
+template <class Htm, class Lock, class How, class Contention, Subscription kSubscription, bool kWrites>
+struct NeedsRtm<ElidedDesign<Htm, Lock, How, Contention, kSubscription, kWrites>>
+    : std::bool_constant<NeedsRtm<Htm>::value || NeedsRtm<How>::value> {};
+
+template <class T>
+struct NeedsVirtualCpu : std::false_type {};
+template <template <class...> class T, class... Parts>
+struct NeedsVirtualCpu<T<Parts...>> : std::bool_constant<(NeedsVirtualCpu<Parts>::value || ...)> {};
+template <>
+struct NeedsVirtualCpu<htm::VirtualAlwaysAbort> : std::true_type {};
+template <class Htm, class Lock, class How, class Contention, Subscription kSubscription, bool kWrites>
+struct NeedsVirtualCpu<ElidedDesign<Htm, Lock, How, Contention, kSubscription, kWrites>>
+    : NeedsVirtualCpu<How> {};
 
 }  // namespace elision::locks::test

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// htm-N: the critical section as a transaction, tried N times, over a tatas lock as fallback (AAHTM
-// paper, IV-A, "htm-1, htm-10").
+// htm-N: the critical section as a transaction, tried N times, over a lock as fallback (AAHTM paper, IV-A,
+// "htm-1, htm-10").
 //
 // Invariants:
 //  - Early subscription: the transaction reads the lock word before anything of the section, so a
 //    thread that takes the lock aborts it, and it never runs beside a holder.
-//  - A held lock alone never leads to the fallback (the lemming effect, ibid.). Either the thread waits
-//    until the lock is free before it begins, or, as in the paper, it begins and loops inside the
-//    transaction, without PAUSE (which aborts), until the holder's release aborts it.
+//  - A held lock alone never leads to the fallback (the lemming effect, ibid.), unless Busy::kFallBack asks
+//    for it. Either the thread waits until the lock is free before it begins, or, as in the paper, it begins
+//    and loops inside the transaction, without PAUSE (which aborts), until the holder's release aborts it.
 //  - Locks met inside the transaction are subscribed to as well; the transaction commits when the last
 //    of them is released, in whatever order they are.
 //
@@ -15,69 +15,85 @@
 // of any conflict. So a thread loops inside only if it saw the lock held just before it began, and takes
 // the abort of such a transaction as one out of the loop; a lock taken in between ends the transaction
 // by our own XABORT, and the next one loops.
+//
+// `Lock` is the protocol on the words (tatas.h, spin_word.h, a side of rwlock.h), `Fallback` the way to wait
+// for it (plain_wait.h and its like), `Contention` what is done about conflicts (nothing, or
+// auxiliary_queue.h).
 #pragma once
 
 #include "htm/backend.h"
-#include "locks/parameters.h"
-#include "locks/tatas.h"
-#include "locks/transaction_context.h"
+#include "locks/entry.h"
+#include "locks/futex.h"
 
 namespace elision::locks {
+
+/// No section is elided while this is 0. The library exports it, so that a debugger can set it in a process
+/// that runs ("set var elision_transactions = 0"); abi/lock_variables.h has the variable that it starts from.
+extern "C" {
+[[gnu::visibility("default")]] inline constinit int elision_transactions = 1;
+}
 
 /// kRemoved exists for tests that must fail: without subscription updates are lost.
 enum class Subscription { kEarly, kRemoved };
 
-enum class Entry {
-  kElided,    // a transaction runs in place of the lock
-  kHolding,   // the lock was really taken
-  kTimedOut,  // the deadline passed
-  kBusy,      // trylock: somebody holds it
-  kOwn,       // this transaction elides it already
+/// Conflicts are left to back-off.
+struct NoContentionControl {
+  static bool after_conflict(Cell, TransactionContext&, const Deadline*) { return true; }
+  static void finished(TransactionContext&) {}
 };
 
-template <htm::Transactional Htm, class Waiting, Subscription kSubscription = Subscription::kEarly>
+template <htm::Transactional Htm, class Lock, class Fallback, class Contention = NoContentionControl,
+          Subscription kSubscription = Subscription::kEarly>
 class Elided {
  public:
-  using Fallback = Tatas<Waiting>;
-  using Word = typename Fallback::Word;
-
-  /// Outside of transactions of ours. Enters the section: as transaction if one begins within
-  /// `parameters.tries`, else as holder.
-  static Entry enter(Word& word, TransactionContext& me, const Parameters& parameters, Recorder recorder,
-                     const Deadline* deadline) {
+  /// Outside of transactions of ours. Enters the section: as transaction if one begins within N tries, else
+  /// as the fallback does. `writes`: see ElidedLock.
+  template <Caller C>
+  static Entry enter(Cell cell, C& caller, const Deadline* deadline, bool writes = true) {
+    const Parameters& parameters = caller.parameters();
+    TransactionContext& me = caller.transaction();
+    const Recorder recorder = caller.recorder();
     WaitClock clock;
     Backoff backoff;
-    for (std::uint32_t left = parameters.tries; left > 0;) {
-      const bool held = Fallback::is_held(word);
+    for (std::uint32_t left = tries(parameters); left > 0;) {
+      const bool held = Lock::is_held(cell);
       if (held) {
         recorder.busy();
         clock.start();
-        if (deadline != nullptr && deadline->has_passed()) return Entry::kTimedOut;
-        if (!parameters.busy_inside && !Fallback::wait_until_free(word, deadline)) return Entry::kTimedOut;
+        if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
+        if (parameters.busy == Busy::kFallBack) break;
+        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(cell, deadline))
+          return finish(me, Entry::kTimedOut);
       }
-      const htm::Status status = begin(word, me, recorder, clock, held && parameters.busy_inside);
+      const htm::Status status =
+          begin(cell, me, recorder, clock, held && parameters.busy == Busy::kInside, writes);
       if (status.started()) return Entry::kElided;
       clock.start();
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
       if (was_waiting(status, held, parameters)) continue;
+      if (status.cause() == abi::AbortCause::kConflict && !Contention::after_conflict(cell, me, deadline))
+        return finish(me, Entry::kTimedOut);
       if (--left > 0) backoff.wait();
     }
-    return fall_back(word, recorder, clock, deadline);
+    const Entry entry = fall_back(cell, caller, clock, deadline);
+    return finish(me, entry);
   }
 
   /// trylock: as enter(), but never waits for a holder.
-  static Entry try_enter(Word& word, TransactionContext& me, const Parameters& parameters,
-                         Recorder recorder) {
-    WaitClock clock;
-    for (std::uint32_t left = parameters.tries; left > 0; --left) {
-      if (Fallback::is_held(word)) break;
-      const htm::Status status = begin(word, me, recorder, clock, false);
+  template <Caller C>
+  static Entry try_enter(Cell cell, C& caller, bool writes = true) {
+    TransactionContext& me = caller.transaction();
+    const Recorder recorder = caller.recorder();
+    const WaitClock clock;
+    for (std::uint32_t left = tries(caller.parameters()); left > 0; --left) {
+      if (Lock::is_held(cell)) break;
+      const htm::Status status = begin(cell, me, recorder, clock, false, writes);
       if (status.started()) return Entry::kElided;
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
     }
-    if (Fallback::is_held(word) || !Fallback::try_acquire(word)) {
+    if (Lock::is_held(cell) || !Lock::try_acquire(cell)) {
       recorder.busy();
       return Entry::kBusy;
     }
@@ -88,30 +104,31 @@ class Elided {
 
   /// A further lock inside a transaction. Whoever holds it may hold it for long: the transaction gives up
   /// a try instead of waiting, so that in the end this thread waits as lock holder, asleep.
-  static Entry enter_further(Word& word, TransactionContext& me) {
-    const Entry entry = try_enter_further(word, me);
+  static Entry enter_further(Cell cell, TransactionContext& me, bool writes = true) {
+    const Entry entry = try_enter_further(cell, me, writes);
     if (entry == Entry::kBusy) (void)Htm::template abort<htm::kCodeNestedBusy>();
     return entry;
   }
 
   /// The same for trylock: says so if the lock is held.
-  static Entry try_enter_further(Word& word, TransactionContext& me) {
-    if (me.find(&word) != nullptr) return Entry::kOwn;
-    if (kSubscription == Subscription::kEarly && Fallback::is_held(word)) return Entry::kBusy;
+  static Entry try_enter_further(Cell cell, TransactionContext& me, bool writes = true) {
+    if (me.find(cell.word) != nullptr) return Entry::kOwn;
+    if (kSubscription == Subscription::kEarly && Lock::is_held(cell)) return Entry::kBusy;
     if (me.count == TransactionContext::kMostLocks) (void)Htm::template abort<htm::kCodeGiveUp>();
-    me.add(&word);
+    me.add(cell.word, writes);
     return Entry::kElided;
   }
 
   /// Leaves the section, elided or not. False: the lock was not held.
-  static bool leave(Word& word, TransactionContext& me) {
-    if (!me.inside()) return Fallback::release(word);
-    ElidedLock* mine = me.find(&word);
-    if (mine == nullptr) return release_inside(word);
+  static bool leave(Cell cell, TransactionContext& me) {
+    if (!me.inside()) return Lock::release(cell);
+    ElidedLock* mine = me.find(cell.word);
+    if (mine == nullptr) return release_inside(cell);
     if (--mine->depth > 0) return true;
     me.remove(mine);
     if (me.inside()) return true;
     Htm::commit();
+    Contention::finished(me);
     Recorder(*me.entry, me.entry_is_shared).committed(me.waited_ticks);
     return true;
   }
@@ -122,44 +139,57 @@ class Elided {
   }
 
  private:
-  /// Begins a transaction subscribed to `word`. The result is "started" or why it ended.
-  [[gnu::always_inline]] static htm::Status begin(Word& word, TransactionContext& me,
-                                                  const Recorder& recorder, const WaitClock& clock,
-                                                  bool loop_while_held) {
+  static std::uint32_t tries(const Parameters& parameters) {
+    return __atomic_load_n(&elision_transactions, __ATOMIC_RELAXED) != 0 ? parameters.elision_tries : 0;
+  }
+
+  static Entry finish(TransactionContext& me, Entry entry) {
+    Contention::finished(me);
+    return entry;
+  }
+
+  /// Begins a transaction subscribed to the lock. The result is "started" or why it ended.
+  [[gnu::always_inline]] static htm::Status begin(Cell cell, TransactionContext& me, const Recorder& recorder,
+                                                  const WaitClock& clock, bool loop_while_held, bool writes) {
     recorder.prepare_commit(me.entry, me.entry_is_shared);
     me.waited_ticks = clock.started_at() == 0 ? 0 : ticks() - clock.started_at();
     htm::Status status = Htm::begin();
     if (!status.started()) return status;
     if constexpr (kSubscription == Subscription::kEarly) {
-      if (Fallback::is_held(word)) [[unlikely]] {
+      if (Lock::is_held(cell)) [[unlikely]] {
         if (!loop_while_held) return Htm::template abort<htm::kCodeLockBusy>();
-        while (Fallback::is_held(word)) {
+        while (Lock::is_held(cell)) {
         }  // the holder's release aborts us; there is no other way out on a CPU
       }
     }
-    me.add(&word);
+    me.add(cell.word, writes);
     return status;
   }
 
   /// Whether an abort came from waiting for the holder, and so does not use up a try.
   static bool was_waiting(htm::Status status, bool held, const Parameters& parameters) {
+    if (parameters.busy == Busy::kFallBack) return false;
     if (status.has_code(htm::kCodeLockBusy)) return true;
-    return held && parameters.busy_inside && !parameters.busy_counts;
+    return held && parameters.busy == Busy::kInside && !parameters.busy_counts;
   }
 
-  static Entry fall_back(Word& word, Recorder recorder, WaitClock clock, const Deadline* deadline) {
-    if (Fallback::acquire(word, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
-    recorder.acquired(clock.started_at());
-    recorder.fell_back();
-    return Entry::kHolding;
+  template <Caller C>
+  static Entry fall_back(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
+    Entry entry = Entry::kHolding;
+    if (Fallback::try_first(cell)) {
+      caller.recorder().acquired(clock.started_at());
+    } else {
+      entry = Fallback::enter(cell, caller, clock, deadline);
+    }
+    if (entry == Entry::kHolding) caller.recorder().fell_back();
+    return entry;
   }
 
   /// Releases, inside a transaction, a lock that was taken before it began: the store becomes visible
   /// with the commit. A wake-up is a system call, and an unlock of a free lock is worth a report:
   /// both happen again outside.
-  static bool release_inside(Word& word) {
-    if (word.load(std::memory_order_relaxed) != kHeld) (void)Htm::template abort<htm::kCodeGiveUp>();
-    word.store(kFree, std::memory_order_release);
+  static bool release_inside(Cell cell) {
+    if (!Lock::release_quietly(cell)) (void)Htm::template abort<htm::kCodeGiveUp>();
     return true;
   }
 };

@@ -21,7 +21,7 @@ namespace {
 using abi::AbortCause;
 using htm::Scripted;
 using htm::Status;
-using Lock = Elided<Scripted, Spin>;
+using Lock = Elided<Scripted, Tatas<Spin>, PlainWait<Tatas<Spin>>>;
 
 constexpr Status kRuns{Status::kStarted};
 constexpr Status kConflict{Status::kConflictBit | Status::kRetryBit};
@@ -56,16 +56,16 @@ TEST_P(Policy, AbortSequenceInActionOut) {
   for (const Status status : row.script) Scripted::script.steps.push_back({status});
   std::atomic<int> word{0};
   Thread me;
-  me.parameters.tries = row.tries;
-  EXPECT_EQ(Lock::enter(word, me.transaction, me.parameters, me.recorder(), nullptr), row.entry);
+  me.tuning.elision_tries = row.tries;
+  EXPECT_EQ(Lock::enter({.word = &word}, me, nullptr), row.entry);
   EXPECT_EQ(Scripted::script.begun, row.begun);
   EXPECT_EQ(me.counters.fallbacks, row.fallbacks);
   EXPECT_EQ(word, row.entry == Entry::kHolding ? kHeld : kFree);
-  EXPECT_TRUE(Lock::leave(word, me.transaction));
+  EXPECT_TRUE(Lock::leave({.word = &word}, me.context));
   EXPECT_EQ(Scripted::script.committed, row.entry == Entry::kElided ? 1u : 0u);
   EXPECT_EQ(me.counters.commits + me.counters.fallbacks, 1u);
   EXPECT_EQ(word, kFree);
-  EXPECT_FALSE(me.transaction.inside());
+  EXPECT_FALSE(me.context.inside());
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -96,13 +96,13 @@ class ElidedScripted : public ::testing::Test {
   Thread me_;
 
   Entry enter(std::atomic<int>& word) {
-    if (me_.transaction.inside()) return Lock::enter_further(word, me_.transaction);
-    return Lock::enter(word, me_.transaction, me_.parameters, me_.recorder(), nullptr);
+    if (me_.context.inside()) return Lock::enter_further({.word = &word}, me_.context);
+    return Lock::enter({.word = &word}, me_, nullptr);
   }
 };
 
 TEST_F(ElidedScripted, EveryCauseIsCounted) {
-  me_.parameters.tries = 5;
+  me_.tuning.elision_tries = 5;
   for (const Status status : {kConflict, kCapacity, kInterrupt, kNestedBusy, kBusy, kGiveUp}) {
     Scripted::script.steps.push_back({status});
   }
@@ -117,7 +117,7 @@ TEST_F(ElidedScripted, EveryCauseIsCounted) {
 }
 
 TEST_F(ElidedScripted, ALockTakenBeforeItsSubscriptionIsSeenAndCostsNoTry) {
-  me_.parameters.tries = 1;
+  me_.tuning.elision_tries = 1;
   // Someone takes the lock between our look and the start of the transaction, and frees it later on.
   Scripted::script.steps.push_back({kRuns, [&] { word_ = kHeld; }});
   std::thread holder([&] {
@@ -129,7 +129,7 @@ TEST_F(ElidedScripted, ALockTakenBeforeItsSubscriptionIsSeenAndCostsNoTry) {
   EXPECT_EQ(Scripted::script.begun, 2u);
   EXPECT_EQ(Scripted::script.aborted_by_itself, 1u);
   EXPECT_EQ(aborts(me_, AbortCause::kLockBusy), 1u);
-  Lock::leave(word_, me_.transaction);
+  Lock::leave({.word = &word_}, me_.context);
 }
 
 struct InsideRow {
@@ -141,15 +141,15 @@ TEST_F(ElidedScripted, AnAbortOutOfTheInsideLoopCountsOnlyIfAskedTo) {
   for (const InsideRow row : {InsideRow{false, Entry::kElided}, InsideRow{true, Entry::kHolding}}) {
     Scripted::reset();
     Thread me;
-    me.parameters.tries = 1;
-    me.parameters.busy_inside = true;
-    me.parameters.busy_counts = row.busy_counts;
+    me.tuning.elision_tries = 1;
+    me.tuning.busy = Busy::kInside;
+    me.tuning.busy_counts = row.busy_counts;
     word_ = kHeld;
     // While it loops inside, the holder's release aborts the transaction.
     Scripted::script.steps.push_back({kConflict, [&] { word_ = kFree; }});
-    EXPECT_EQ(Lock::enter(word_, me.transaction, me.parameters, me.recorder(), nullptr), row.entry);
+    EXPECT_EQ(Lock::enter({.word = &word_}, me, nullptr), row.entry);
     EXPECT_EQ(me.counters.busy, 1u);
-    Lock::leave(word_, me.transaction);
+    Lock::leave({.word = &word_}, me.context);
   }
 }
 
@@ -159,10 +159,10 @@ TEST_F(ElidedScripted, CommitsWhenTheLastOfSeveralLocksIsReleasedInAnyOrder) {
   EXPECT_EQ(enter(second), Entry::kElided);
   EXPECT_EQ(enter(third), Entry::kElided);
   EXPECT_EQ(Scripted::script.begun, 1u);
-  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
-  EXPECT_TRUE(Lock::leave(third, me_.transaction));
+  EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
+  EXPECT_TRUE(Lock::leave({.word = &third}, me_.context));
   EXPECT_EQ(Scripted::script.committed, 0u);
-  EXPECT_TRUE(Lock::leave(second, me_.transaction));
+  EXPECT_TRUE(Lock::leave({.word = &second}, me_.context));
   EXPECT_EQ(Scripted::script.committed, 1u);
 }
 
@@ -180,9 +180,9 @@ TEST_F(ElidedScripted, AFurtherLockThatIsHeldEndsTheTransaction) {
 TEST_F(ElidedScripted, TryLockInsideSaysBusyForAHeldLockAndOwnForItsOwn) {
   std::atomic<int> second{kHeld}, third{0};
   ASSERT_EQ(enter(word_), Entry::kElided);
-  EXPECT_EQ(Lock::try_enter_further(second, me_.transaction), Entry::kBusy);
-  EXPECT_EQ(Lock::try_enter_further(word_, me_.transaction), Entry::kOwn);
-  EXPECT_EQ(Lock::try_enter_further(third, me_.transaction), Entry::kElided);
+  EXPECT_EQ(Lock::try_enter_further({.word = &second}, me_.context), Entry::kBusy);
+  EXPECT_EQ(Lock::try_enter_further({.word = &word_}, me_.context), Entry::kOwn);
+  EXPECT_EQ(Lock::try_enter_further({.word = &third}, me_.context), Entry::kElided);
   EXPECT_EQ(enter(third), Entry::kOwn) << "the second lock of a normal mutex is the caller's to judge";
 }
 
@@ -196,48 +196,49 @@ TEST_F(ElidedScripted, MoreLocksThanTheContextHoldsGiveUp) {
 TEST_F(ElidedScripted, ALockHeldSinceBeforeMayBeReleasedInside) {
   std::atomic<int> earlier{kHeld};
   ASSERT_EQ(enter(word_), Entry::kElided);
-  EXPECT_TRUE(Lock::leave(earlier, me_.transaction));
+  EXPECT_TRUE(Lock::leave({.word = &earlier}, me_.context));
   EXPECT_EQ(earlier, kFree);
   EXPECT_EQ(Scripted::script.committed, 0u);
-  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+  EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
   EXPECT_EQ(Scripted::script.committed, 1u);
 }
 
 TEST_F(ElidedScripted, WhatNeedsTheKernelOrAReportHappensOutside) {
   std::atomic<int> with_sleepers{kHeldWithSleepers}, free{0};
   ASSERT_EQ(enter(word_), Entry::kElided);
-  EXPECT_THROW(Lock::leave(with_sleepers, me_.transaction), Scripted::AbortedByItself);
+  EXPECT_THROW(Lock::leave({.word = &with_sleepers}, me_.context), Scripted::AbortedByItself);
   EXPECT_EQ(with_sleepers, kHeldWithSleepers);
-  me_.transaction.count = 0;  // as the abort does
+  me_.context.count = 0;  // as the abort does
   ASSERT_EQ(enter(word_), Entry::kElided);
-  EXPECT_THROW(Lock::leave(free, me_.transaction), Scripted::AbortedByItself);
-  me_.transaction.count = 0;
+  EXPECT_THROW(Lock::leave({.word = &free}, me_.context), Scripted::AbortedByItself);
+  me_.context.count = 0;
   ASSERT_EQ(enter(word_), Entry::kElided);
-  EXPECT_THROW(Lock::require_real_locks(me_.transaction), Scripted::AbortedByItself);
+  EXPECT_THROW(Lock::require_real_locks(me_.context), Scripted::AbortedByItself);
 }
 
 TEST_F(ElidedScripted, TryLockElidesOrTakesOrSaysBusy) {
-  EXPECT_EQ(Lock::try_enter(word_, me_.transaction, me_.parameters, me_.recorder()), Entry::kElided);
-  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+  EXPECT_EQ(Lock::try_enter({.word = &word_}, me_), Entry::kElided);
+  EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
   for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
-  EXPECT_EQ(Lock::try_enter(word_, me_.transaction, me_.parameters, me_.recorder()), Entry::kHolding);
-  EXPECT_EQ(Lock::try_enter(word_, me_.transaction, me_.parameters, me_.recorder()), Entry::kBusy);
-  EXPECT_TRUE(Lock::leave(word_, me_.transaction));
+  EXPECT_EQ(Lock::try_enter({.word = &word_}, me_), Entry::kHolding);
+  EXPECT_EQ(Lock::try_enter({.word = &word_}, me_), Entry::kBusy);
+  EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
 }
 
 /// One thread takes the lock for real, the other elides it. The holder's window between load and store is
 /// long, so that whole transactions of the other fit into it.
 template <class Design>
-std::uint64_t lost_updates(std::uint64_t rounds) {
+std::uint64_t lost_updates(std::uint64_t rounds, Busy busy) {
   struct alignas(128) Shared {
-    Design lock;
+    Locked<Design> lock;
     alignas(128) volatile std::uint64_t counter = 0;
     alignas(128) std::atomic<int> arrived{0};
   };
   Shared shared;
   const auto work = [&](std::uint32_t tries, int window) {
     Thread me;
-    me.parameters.tries = tries;
+    me.tuning.elision_tries = tries;
+    me.tuning.busy = busy;
     ++shared.arrived;
     while (shared.arrived != 2) std::this_thread::yield();
     for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -264,14 +265,14 @@ class SubscriptionOnTheCpu : public ::testing::Test {
 };
 
 TEST_F(SubscriptionOnTheCpu, KeepsEveryUpdate) {
-  EXPECT_EQ((lost_updates<ElidedLockDesign<htm::Rtm, Spin>>(5000)), 0u);
-  EXPECT_EQ((lost_updates<ElidedLockDesign<htm::Rtm, Spin, true>>(5000)), 0u);
+  EXPECT_EQ((lost_updates<HtmN<htm::Rtm, Spin>>(5000, Busy::kOutside)), 0u);
+  EXPECT_EQ((lost_updates<HtmN<htm::Rtm, Spin>>(5000, Busy::kInside)), 0u);
 }
 
 TEST_F(SubscriptionOnTheCpu, RemovedLosesUpdates) {
   std::uint64_t lost = 0;
   for (int attempt = 0; attempt < 200 && lost == 0; ++attempt) {
-    lost = lost_updates<ElidedLockDesign<htm::Rtm, Spin, false, Subscription::kRemoved>>(5000);
+    lost = lost_updates<HtmN<htm::Rtm, Spin, Subscription::kRemoved>>(5000, Busy::kOutside);
   }
   EXPECT_GT(lost, 0u);
 }

@@ -7,13 +7,22 @@
 
 namespace elision::locks {
 
+/// What an eliding thread does about a lock that is held.
+enum class Busy {
+  kOutside,   // waits until it is free, then begins
+  kInside,    // begins, and loops inside the transaction (AAHTM paper, IV-A)
+  kFallBack,  // falls back to the lock (ttstle: LHPA paper, "no lemming avoidance")
+};
+
 struct Parameters {
-  std::uint32_t tries;         // htm-N: N; AAHTM locks: NUM_TRIES
-  std::uint32_t max_distance;  // ticket-aahtm: speculate at min <= distance < max (AAHTM paper, Fig. 5)
-  std::uint32_t min_distance;
-  bool busy_inside;      // htm-N: wait for a held lock inside the transaction (paper, IV-A)
-  bool busy_counts;      // htm-N: an abort out of that wait uses up a try
-  bool abort_at_unlock;  // AAHTM locks: speculation ends at unlock instead of running on
+  std::uint32_t elision_tries = 1;      // htm-N: N; hle-scm: transactions before the lock is taken
+  std::uint32_t speculation_tries = 4;  // AAHTM locks: NUM_TRIES
+  std::uint32_t max_distance = 4;  // ticket-aahtm: speculate at min <= distance < max (AAHTM paper, Fig. 5)
+  std::uint32_t min_distance = 2;
+  std::uint32_t most_warm = 1;  // tatas-pri-aahtm: MAX_SPECS, threads that have speculated and wait (Fig. 4)
+  Busy busy = Busy::kOutside;
+  bool busy_counts = false;      // Busy::kInside: an abort out of the loop uses up a try
+  bool abort_at_unlock = false;  // AAHTM locks: speculation ends at unlock instead of running on
 };
 
 }  // namespace elision::locks

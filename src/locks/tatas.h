@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tatas: a test-and-test-and-set lock with exponential back-off (AAHTM paper, IV-A), on glibc's own
-// mutex word, so that glibc may lock and unlock the same word (condition variables do).
+// tatas: a test-and-test-and-set lock with exponential back-off (AAHTM paper, IV-A), and tts, the same with
+// one PAUSE between looks (LHPA paper, section 2), on glibc's own mutex word, so that glibc may lock and
+// unlock the same word (condition variables do).
 //
 //   word | means                        | who may write it next
 //   -----+------------------------------+--------------------------------------------------------
@@ -14,13 +15,12 @@
 
 #include <atomic>
 
+#include "locks/cell.h"
+#include "locks/entry.h"
 #include "locks/futex.h"
-#include "locks/recorder.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {
-
-enum class Outcome { kAcquired, kTimedOut };
 
 inline constexpr int kFree = 0;
 inline constexpr int kHeld = 1;
@@ -28,8 +28,11 @@ inline constexpr int kHeldWithSleepers = 2;
 static_assert(kFree == 0, "static initialisers are all zero");
 static_assert(sizeof(std::atomic<int>) == 4 && std::atomic<int>::is_always_lock_free);
 
-template <class Waiting>
+/// The protocol on the word alone. What follows with a Cell is the same on its `word`: the form in which
+/// the other algorithms of this folder use a lock.
+template <class Waiting_, class Pace = Backoff>
 struct Tatas {
+  using Waiting = Waiting_;
   using Word = std::atomic<int>;
 
   [[gnu::always_inline]] static bool try_acquire(Word& word) {
@@ -42,11 +45,11 @@ struct Tatas {
 
   /// Takes the lock, however long it takes; until `deadline` if that is not null.
   [[gnu::noinline]] static Outcome acquire(Word& word, const Deadline* deadline) {
-    Backoff backoff;
+    Pace pace;
     while (is_held(word) || !try_acquire(word)) {
-      if (Waiting::spun_enough(backoff.spent())) return acquire_sleeping(word, deadline);
+      if (Waiting::spun_enough(pace.spent())) return acquire_sleeping(word, deadline);
       if (deadline != nullptr && deadline->has_passed()) return Outcome::kTimedOut;
-      backoff.wait();
+      pace.wait();
     }
     return Outcome::kAcquired;
   }
@@ -77,6 +80,23 @@ struct Tatas {
       futex_wake(&word, 1, kAnyBit);
     return previous != kFree;
   }
+
+  /// Releases, inside a transaction, a lock taken before it began. False: that takes a wake-up, which no
+  /// transaction survives, or it is not held.
+  static bool release_quietly(Word& word) {
+    if (word.load(std::memory_order_relaxed) != kHeld) return false;
+    word.store(kFree, std::memory_order_release);
+    return true;
+  }
+
+  [[gnu::always_inline]] static bool try_acquire(Cell cell) { return try_acquire(*cell.word); }
+  static bool is_held(Cell cell) { return is_held(*cell.word); }
+  static Outcome acquire(Cell cell, const Deadline* deadline) { return acquire(*cell.word, deadline); }
+  static bool wait_until_free(Cell cell, const Deadline* deadline) {
+    return wait_until_free(*cell.word, deadline);
+  }
+  [[gnu::always_inline]] static bool release(Cell cell) { return release(*cell.word); }
+  static bool release_quietly(Cell cell) { return release_quietly(*cell.word); }
 
  private:
   static Outcome acquire_sleeping(Word& word, const Deadline* deadline) {

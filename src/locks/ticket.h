@@ -25,9 +25,10 @@
 #include <atomic>
 #include <cstddef>
 
+#include "locks/cell.h"
+#include "locks/entry.h"
 #include "locks/futex.h"
-#include "locks/recorder.h"
-#include "locks/tatas.h"
+#include "locks/waiting.h"
 
 namespace elision::locks {
 
@@ -76,9 +77,10 @@ static_assert(Grant{~0u, 0, 0}.after_release().now_serving == 0, "tickets wrap a
 /// Counts forks: a child raises it, so that it can tell a queue it inherited (adopt()).
 inline constinit std::uint32_t fork_generation = 0;
 
-template <class Waiting>
+template <class Waiting_>
 class Ticket {
  public:
+  using Waiting = Waiting_;
   /// Units of back-off for each place between a waiter and the holder.
   static constexpr std::uint32_t kUnitsPerPlace = 16;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ticket queue step by step: order, tickets given up, wrap-around, sleepers, and queues inherited by
-// the child of a fork; then where ticket-aahtm speculates.
+// the child of a fork.
 #include "locks/ticket.h"
 
 #include <gtest/gtest.h>
@@ -8,15 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "htm/scripted.h"
-#include "locks/designs_for_test.h"
+#include "locks/tatas.h"
 
 namespace elision::locks::test {
 namespace {
 
 using Queue = Ticket<Spin>;
-using htm::Scripted;
-using htm::Status;
 
 constexpr timespec kLongAgo{1, 0};
 const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
@@ -168,94 +165,6 @@ TEST(TatasSleepers, OneThatDoesNotTakeTheLockHandsTheWakeUpOn) {
     EXPECT_TRUE(Sleepy::release(word));
     for (std::thread& sleeper : sleepers) sleeper.join();
   }
-}
-
-/// What ticket-aahtm does at each distance, as a table: speculations begun before the ticket is served.
-struct Row {
-  std::uint32_t places;
-  std::uint32_t min_distance;
-  std::uint32_t max_distance;
-  std::uint64_t speculations;
-};
-
-TEST(TicketAahtm, SpeculatesOnlyWithinItsWindow) {
-  const Row rows[] = {
-      {1, 2, 4, 0},                              // too near the head: the lock will be free before it pays
-      {2, 2, 4, 4},                              // NUM_TRIES speculations, all aborted
-      {3, 2, 4, 4}, {1, 1, 4, 4}, {3, 3, 3, 0},  // an empty window
-      {1, 0, 2, 4},
-  };
-  for (const Row& row : rows) {
-    Scripted::reset();
-    TicketState state{};
-    for (std::uint32_t i = 0; i < row.places; ++i) join(state);
-    const std::uint32_t ticket = join(state);
-    for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({Status{Status::kConflictBit}});
-    Thread me;
-    me.parameters.min_distance = row.min_distance;
-    me.parameters.max_distance = row.max_distance;
-    // The deadline has passed: when speculation is over the ticket is given up, and the test ends.
-    using Lock = TicketAahtm<Scripted, Spin>;
-    EXPECT_EQ(Lock::wait(state, ticket, me.parameters, me.recorder(), &kPassed), SpeculativeEntry::kTimedOut);
-    EXPECT_EQ(me.counters.speculations, row.speculations) << row.places << " places";
-    EXPECT_EQ(me.counters.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)], row.speculations);
-  }
-}
-
-TEST(TicketAahtm, StopsSpeculatingWhenServed) {
-  Scripted::reset();
-  TicketState state{};
-  join(state);
-  join(state);
-  const std::uint32_t ticket = join(state);
-  Scripted::script.steps.push_back({Status{0}, [&] {
-                                      Queue::release(state);
-                                      Queue::release(state);
-                                    }});
-  Thread me;
-  me.parameters.min_distance = 1;
-  EXPECT_EQ((TicketAahtm<Scripted, Spin>::wait(state, ticket, me.parameters, me.recorder(), nullptr)),
-            SpeculativeEntry::kHolding);
-  EXPECT_EQ(me.counters.speculations, 1u);
-  EXPECT_EQ(me.counters.acquisitions, 1u);
-}
-
-TEST(TatasAahtm, SpeculatesWhileHeldAndThenTakesIt) {
-  Scripted::reset();
-  std::atomic<int> word{kHeld};
-  Scripted::script.steps.push_back({Status{Status::kConflictBit}});
-  Scripted::script.steps.push_back({Status{Status::kCapacityBit}, [&] { word = kFree; }});
-  Thread me;
-  EXPECT_EQ((TatasAahtm<Scripted, Spin>::enter(word, me.parameters, me.recorder(), nullptr)),
-            SpeculativeEntry::kHolding);
-  EXPECT_EQ(me.counters.speculations, 2u);
-  EXPECT_EQ(word, kHeld);
-}
-
-TEST(TatasAahtm, ARunningSpeculationReturnsToTheProgramWithoutTheLock) {
-  Scripted::reset();
-  std::atomic<int> word{kHeld};
-  Thread me;
-  EXPECT_EQ((TatasAahtm<Scripted, Spin>::enter(word, me.parameters, me.recorder(), nullptr)),
-            SpeculativeEntry::kSpeculating);
-  EXPECT_TRUE(Scripted::in_always_abort());
-  EXPECT_EQ(me.counters.acquisitions, 0u);
-}
-
-TEST(TatasAahtm, AfterItsTriesItOnlyWaits) {
-  Scripted::reset();
-  std::atomic<int> word{kHeld};
-  for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({Status{0}});
-  Thread me;
-  // A deadline that passes at the fifth look ends the wait: the first four lead to speculations.
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  at.tv_sec += 1000;
-  Scripted::script.steps.back().meanwhile = [&] { at = kLongAgo; };
-  const Deadline deadline{CLOCK_MONOTONIC, &at};
-  EXPECT_EQ((TatasAahtm<Scripted, Spin>::enter(word, me.parameters, me.recorder(), &deadline)),
-            SpeculativeEntry::kTimedOut);
-  EXPECT_EQ(me.counters.speculations, 4u);
 }
 
 }  // namespace

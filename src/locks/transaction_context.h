@@ -14,8 +14,11 @@ namespace elision::locks {
 
 struct ElidedLock {
   const void* word;
-  std::uint32_t depth;  // how often a recursive lock is held
+  std::uint32_t depth;  // how often a recursive lock, or a reader's side, is held
+  bool writes;          // false: the reader's side of a reader-writer lock
 };
+
+struct AuxiliaryPlace;
 
 struct alignas(64) TransactionContext {
   static constexpr std::uint32_t kMostLocks = 16;
@@ -28,6 +31,8 @@ struct alignas(64) TransactionContext {
   bool entry_is_shared = false;
   std::uint64_t waited_ticks = 0;
 
+  AuxiliaryPlace* auxiliary = nullptr;  // held while conflicting sections are tried again (auxiliary_queue.h)
+
   bool inside() const { return count != 0; }
 
   ElidedLock* find(const void* word) {
@@ -36,7 +41,7 @@ struct alignas(64) TransactionContext {
     }
     return nullptr;
   }
-  void add(const void* word) { elided[count++] = {word, 1}; }
+  void add(const void* word, bool writes) { elided[count++] = {word, 1, writes}; }
   void remove(ElidedLock* lock) { *lock = elided[--count]; }
 };
 

@@ -49,6 +49,20 @@ class Backoff {
   std::uint32_t spent_ = 0;
 };
 
+/// One PAUSE between two looks, however long it takes (tts: LHPA paper, section 2).
+class OnePause {
+ public:
+  void wait() {
+    asm volatile("pause" : : : "memory");
+    ++pauses_;
+  }
+  /// Units waited so far.
+  std::uint32_t spent() const { return pauses_ * pause_ticks / kTicksPerUnit; }
+
+ private:
+  std::uint32_t pauses_ = 0;
+};
+
 /// Looks for ever.
 struct Spin {
   static constexpr bool kParks = false;

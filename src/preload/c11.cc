@@ -55,7 +55,9 @@ ELISION_EXPORT int mtx_unlock(mtx_t* mutex) {
   return c11_code(entry_points.unlock(mutex_of(mutex), ELISION_CALL_SITE));
 }
 
-ELISION_EXPORT void mtx_destroy(mtx_t* mutex) { (void)entry_points.destroy(mutex_of(mutex)); }
+ELISION_EXPORT void mtx_destroy(mtx_t* mutex) {
+  (void)entry_points.destroy(mutex_of(mutex), ELISION_CALL_SITE);
+}
 
 ELISION_EXPORT int cnd_wait(cnd_t* cond, mtx_t* mutex) {
   return c11_code(entry_points.cond_wait(cond_of(cond), mutex_of(mutex),

@@ -14,7 +14,7 @@ if ! readelf -d "$library" | grep -q 'FLAGS.*NOW\|BIND_NOW'; then
   exit 1
 fi
 unexpected=$(nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | sort -u |
-  grep -vE '^(__)?pthread_mutex_|^pthread_cond_|^mtx_|^cnd_|^elision_speculating$|^GLIBC_2\.3\.2$' || true)
+  grep -vE '^(__)?pthread_(mutex|rwlock)_|^pthread_(spin|cond|barrier)_|^mtx_|^cnd_|^elision_(speculating|transactions)$|^GLIBC_2\.3\.2$' || true)
 if [ -n "$unexpected" ]; then
   echo "$library exports: $unexpected" >&2
   exit 1

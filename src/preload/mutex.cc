@@ -3,6 +3,7 @@
 // (one test of fast_slot covers the last two). Everything else goes through the table.
 #include <pthread.h>
 
+#include "locks/tatas.h"
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
 #include "runtime/glibc.h"
@@ -59,7 +60,7 @@ ELISION_EXPORT int pthread_mutex_unlock(pthread_mutex_t* raw) {
   mutex.owner.store(0,
                     std::memory_order_relaxed);  // glibc's mark after a condition variable (runtime/mutex.h)
   if (!FastLock::release(mutex.word)) [[unlikely]]
-    elision::runtime::report_bad_unlock(raw, ELISION_CALL_SITE);
+    elision::runtime::report_misuse(elision::runtime::Misuse::kUnlockOfFree, raw, ELISION_CALL_SITE);
   return 0;
 }
 
@@ -69,7 +70,9 @@ ELISION_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mute
   return elision::runtime::glibc.mutex_init(mutex, attributes);
 }
 
-ELISION_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) { return entry_points.destroy(mutex); }
+ELISION_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) {
+  return entry_points.destroy(mutex, ELISION_CALL_SITE);
+}
 
 // glibc has these names too, for the libraries of long ago.
 #define ELISION_OLD_NAME_OF(function) __attribute__((nonnull, alias(#function)))

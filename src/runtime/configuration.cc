@@ -11,8 +11,6 @@ namespace {
 
 using abi::LockVariable;
 
-constexpr char kElidedPrefix[] = "htm-";
-constexpr std::size_t kElidedPrefixLength = sizeof kElidedPrefix - 1;
 constexpr std::uint32_t kMostTries = 1000000;
 
 /// A decimal number up to kMostTries; false if `text` is not one.
@@ -48,30 +46,10 @@ class Reader {
   Lookup lookup_;
 };
 
-/// Sets base, speculates and, for htm-N, tries. False: no design has this name.
-bool parse_design(const char* name, Configuration& configuration) {
-  struct Row {
-    const char* name;
-    Base base;
-    bool speculates;
-  };
-  static constexpr Row kRows[] = {
-      {"pthread", Base::kPthread, false},    {"tatas", Base::kTatas, false},
-      {"ticket", Base::kTicket, false},      {"tatas-aahtm", Base::kTatas, true},
-      {"ticket-aahtm", Base::kTicket, true},
-  };
-  for (const Row& row : kRows) {
-    if (std::strcmp(name, row.name) != 0) continue;
-    configuration.base = row.base;
-    configuration.speculates = row.speculates;
-    return true;
-  }
-  if (std::strncmp(name, kElidedPrefix, kElidedPrefixLength) != 0) return false;
-  std::uint32_t tries = 0;
-  if (!parse_number(name + kElidedPrefixLength, tries) || tries == 0) return false;
-  configuration.base = Base::kElided;
-  configuration.parameters.tries = tries;
-  return true;
+/// What is asked of an elided design whatever its parameters.
+locks::Busy busy_of(const Reader& reader, const abi::LockDesign& design) {
+  if (design.elision == abi::LockElision::kOnceUnlessBusy) return locks::Busy::kFallBack;
+  return reader.is(LockVariable::kBusy, "inside") ? locks::Busy::kInside : locks::Busy::kOutside;
 }
 
 const char* nothing_set(const char*) { return nullptr; }
@@ -82,19 +60,31 @@ const char* from_environment(const char* name) { return std::getenv(name); }
 Configuration parse_configuration(Lookup lookup) {
   const Reader reader(lookup);
   Configuration result;
-  result.parameters.tries = reader.number(LockVariable::kTries);
-  result.parameters.max_distance = reader.number(LockVariable::kMaxDist);
-  result.parameters.min_distance = reader.number(LockVariable::kMinDist);
-  result.parameters.busy_inside = reader.is(LockVariable::kBusy, "inside");
-  result.parameters.busy_counts = reader.is(LockVariable::kBusyCounts, "1");
-  result.parameters.abort_at_unlock = reader.is(LockVariable::kSpeculation, "abort-at-unlock");
+  result.asked_design = reader.text(LockVariable::kLock);
+  result.unknown_design = !abi::find_lock_design(result.asked_design, result.design);
+  // rr sets this in what it records: it cannot replay transactions, nor count what they undo.
+  const char* recorded = lookup("RUNNING_UNDER_RR");
+  result.off = reader.is(LockVariable::kOff, "1") || (recorded != nullptr && *recorded == '1');
+  if (result.off) result.design = {};
+
+  locks::Parameters& parameters = result.parameters;
+  parameters.elision_tries = result.design.elision == abi::LockElision::kConflictsQueue
+                                 ? reader.number(LockVariable::kScmTries)
+                                 : result.design.tries;
+  parameters.speculation_tries = reader.number(LockVariable::kTries);
+  parameters.max_distance = reader.number(LockVariable::kMaxDist);
+  parameters.min_distance = reader.number(LockVariable::kMinDist);
+  parameters.most_warm = reader.number(LockVariable::kMaxSpecs);
+  parameters.busy = busy_of(reader, result.design);
+  parameters.busy_counts = reader.is(LockVariable::kBusyCounts, "1");
+  parameters.abort_at_unlock = reader.is(LockVariable::kSpeculation, "abort-at-unlock");
   result.wait_spins = reader.is(LockVariable::kWait, "spin");
+  result.exclusive_rwlocks = reader.is(LockVariable::kRwlock, "exclusive");
   result.rtm_always_abort = reader.is(LockVariable::kRtmAlwaysAbort, "1");
+  result.transactions = !reader.is(LockVariable::kTransactions, "0");
   result.verbose = reader.is(LockVariable::kVerbose, "1");
   const char* directory = reader.text(LockVariable::kCountersDir);
   result.counters_directory = *directory != '\0' ? directory : nullptr;
-  result.asked_design = reader.text(LockVariable::kLock);
-  result.unknown_design = !parse_design(result.asked_design, result);
   return result;
 }
 
@@ -103,8 +93,8 @@ Configuration read_configuration() {
 }
 
 const char* design_name(const Configuration& configuration) {
-  return configuration.unknown_design ? abi::row_of(LockVariable::kLock).default_value
-                                      : configuration.asked_design;
+  return configuration.unknown_design || configuration.off ? abi::row_of(LockVariable::kLock).default_value
+                                                           : configuration.asked_design;
 }
 
 }  // namespace elision::runtime

@@ -7,19 +7,20 @@
 
 #include <cstdint>
 
+#include "abi/lock_designs.h"
 #include "abi/lock_variables.h"
 #include "locks/parameters.h"
 
 namespace elision::runtime {
 
-enum class Base { kPthread, kTatas, kTicket, kElided };
-
 struct Configuration {
   const char* asked_design = nullptr;  // as given
   bool unknown_design = false;
-  Base base = Base::kPthread;
-  bool speculates = false;  // an AAHTM design
+  bool off = false;  // the off switch, or a recorder that would lose track of transactions
+  bool transactions = true;
+  abi::LockDesign design;
   bool wait_spins = false;
+  bool exclusive_rwlocks = false;
   bool rtm_always_abort = false;
   bool verbose = false;
   const char* counters_directory = nullptr;  // null: none

@@ -4,7 +4,10 @@
 #include "htm/always_abort.h"
 #include "htm/rtm.h"
 #include "runtime/condition.h"
+#include "runtime/glibc_speculating.h"
 #include "runtime/mutex.h"
+#include "runtime/rwlock.h"
+#include "runtime/spinlock.h"
 
 namespace elision::runtime {
 namespace {
@@ -25,7 +28,8 @@ int after_set_up(Arguments... arguments) {
   return (entry_points.*kMember)(arguments...);
 }
 
-// ---- pthread: glibc's functions. The first lock says that the program has locks, then steps aside.
+// ---- pthread, and glibc-elision: glibc's functions. The first lock says that the program has locks, then
+// steps aside.
 
 template <class To, class From>
 To* with_call_site_ignored(From* function) {
@@ -33,126 +37,219 @@ To* with_call_site_ignored(From* function) {
   return reinterpret_cast<To*>(reinterpret_cast<void*>(function));
 }
 
-using SiteFunction = int(pthread_mutex_t*, const void*);
+void see_lock();
 
-void see_lock() {
-  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
-  entry_points.lock.set(with_call_site_ignored<SiteFunction>(glibc.mutex_lock));
-  entry_points.trylock.set(with_call_site_ignored<SiteFunction>(glibc.mutex_trylock));
-}
-int first_lock(pthread_mutex_t* mutex, const void*) {
+template <auto kFunction, class Object>
+int first_call(Object* object, const void*) {
   see_lock();
-  return glibc.mutex_lock(mutex);
+  return (glibc.*kFunction)(object);
 }
-int first_trylock(pthread_mutex_t* mutex, const void*) {
+template <auto kFunction, class Object>
+int forward_timed(Object* object, clockid_t clock, const timespec* at, const void*) {
   see_lock();
-  return glibc.mutex_trylock(mutex);
-}
-int forward_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at, const void*) {
-  see_lock();
-  return glibc.mutex_clocklock(mutex, clock, at);
+  return kFunction(object, clock, at);
 }
 int forward_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
   return wait_in_glibc(cond, mutex, timeout);
 }
 int never_speculating() { return 0; }
 
+void see_lock() {
+  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
+  entry_points.lock.set(with_call_site_ignored<MutexFunction>(glibc.mutex_lock));
+  entry_points.trylock.set(with_call_site_ignored<MutexFunction>(glibc.mutex_trylock));
+  entry_points.rdlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_rdlock));
+  entry_points.tryrdlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_tryrdlock));
+  entry_points.wrlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_wrlock));
+  entry_points.trywrlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_trywrlock));
+  entry_points.spin_lock.set(with_call_site_ignored<SpinFunction>(glibc.spin_lock));
+  entry_points.spin_trylock.set(with_call_site_ignored<SpinFunction>(glibc.spin_trylock));
+}
+
 void install_pthread() {
-  entry_points.unlock.set(with_call_site_ignored<SiteFunction>(glibc.mutex_unlock));
-  entry_points.destroy.set(glibc.mutex_destroy);
+  entry_points.unlock.set(with_call_site_ignored<MutexFunction>(glibc.mutex_unlock));
+  entry_points.destroy.set(with_call_site_ignored<MutexFunction>(glibc.mutex_destroy));
+  entry_points.clocklock.set(forward_timed<glibc_clocklock, pthread_mutex_t>);
+  entry_points.clockrdlock.set(forward_timed<glibc_clockrdlock, pthread_rwlock_t>);
+  entry_points.clockwrlock.set(forward_timed<glibc_clockwrlock, pthread_rwlock_t>);
+  entry_points.rwlock_unlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_unlock));
+  entry_points.rwlock_destroy.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_destroy));
+  entry_points.spin_unlock.set(with_call_site_ignored<SpinFunction>(glibc.spin_unlock));
+  entry_points.spin_destroy.set(with_call_site_ignored<SpinFunction>(glibc.spin_destroy));
   entry_points.cond_wait.set(forward_cond_wait);
   entry_points.cond_signal.set(glibc.cond_signal);
   entry_points.cond_broadcast.set(glibc.cond_broadcast);
+  entry_points.barrier_wait.set(glibc.barrier_wait);
   entry_points.speculating.set(never_speculating);
-  entry_points.clocklock.set(forward_clocklock);
-  entry_points.trylock.set(first_trylock);
-  entry_points.lock.set(first_lock);
+  // Last: until here a call of these sets the library up, which includes waiting for whoever does.
+  entry_points.rdlock.set(first_call<&Glibc::rwlock_rdlock, pthread_rwlock_t>);
+  entry_points.tryrdlock.set(first_call<&Glibc::rwlock_tryrdlock, pthread_rwlock_t>);
+  entry_points.wrlock.set(first_call<&Glibc::rwlock_wrlock, pthread_rwlock_t>);
+  entry_points.trywrlock.set(first_call<&Glibc::rwlock_trywrlock, pthread_rwlock_t>);
+  entry_points.spin_lock.set(first_call<&Glibc::spin_lock, volatile int>);
+  entry_points.spin_trylock.set(first_call<&Glibc::spin_trylock, volatile int>);
+  entry_points.trylock.set(first_call<&Glibc::mutex_trylock, pthread_mutex_t>);
+  entry_points.lock.set(first_call<&Glibc::mutex_lock, pthread_mutex_t>);
 }
 
 // ---- Our designs.
 
+/// What no transaction survives, or must not undo: waiting for others, and waking them.
 template <class Design>
-struct Condition {
-  static int wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
-    Design::require_real_locks();
-    if (Design::kGlibcMayLock || !MutexKind(overlay_of(mutex).kind).is_ours()) {
-      return wait_in_glibc(cond, mutex, timeout);
+struct Meeting {
+  static int cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
+    Design::require_real_locks(this_thread.transaction);
+    if constexpr (!Design::kGlibcMayLock) {
+      if (MutexKind(overlay_of(mutex).kind).is_ours())
+        return wait_at_gate(cond, mutex, timeout, {&Mutex<Design>::lock, &Mutex<Design>::unlock}, site);
     }
-    return wait_at_gate(cond, mutex, timeout, {&Mutex<Design>::lock, &Mutex<Design>::unlock}, site);
+    return wait_in_glibc(cond, mutex, timeout);
   }
   static int signal(pthread_cond_t* cond) { return wake(cond, glibc.cond_signal, signal_at_gate); }
   static int broadcast(pthread_cond_t* cond) { return wake(cond, glibc.cond_broadcast, broadcast_at_gate); }
+  static int barrier_wait(pthread_barrier_t* barrier) {
+    Design::require_real_locks(this_thread.transaction);
+    return glibc.barrier_wait(barrier);
+  }
+  static int speculating() { return Design::speculating(); }
 
  private:
   static int wake(pthread_cond_t* cond, int (*in_glibc)(pthread_cond_t*), int (*at_gate)(pthread_cond_t*)) {
     if (Design::speculating()) return 0;
     if (!Design::kGlibcMayLock) return at_gate(cond);
     // With nobody waiting a signal is a read, which a transaction may contain; a wake-up is not.
-    if (has_waiters(cond)) Design::require_real_locks();
+    if (has_waiters(cond)) Design::require_real_locks(this_thread.transaction);
     return in_glibc(cond);
   }
 };
 
-template <class Design>
+template <class OnMutex, class OnRwlock, class OnSpin, class Others>
 void install() {
-  entry_points.unlock.set(Mutex<Design>::unlock);
-  entry_points.destroy.set(Mutex<Design>::destroy);
-  entry_points.cond_wait.set(Condition<Design>::wait);
-  entry_points.cond_signal.set(Condition<Design>::signal);
-  entry_points.cond_broadcast.set(Condition<Design>::broadcast);
-  entry_points.speculating.set(Mutex<Design>::speculating);
-  entry_points.clocklock.set(Mutex<Design>::clocklock);
-  entry_points.trylock.set(Mutex<Design>::trylock);
-  entry_points.lock.set(Mutex<Design>::lock);
+  entry_points.unlock.set(OnMutex::unlock);
+  entry_points.destroy.set(OnMutex::destroy);
+  entry_points.clocklock.set(OnMutex::clocklock);
+  entry_points.clockrdlock.set(OnRwlock::clockrdlock);
+  entry_points.clockwrlock.set(OnRwlock::clockwrlock);
+  entry_points.rwlock_unlock.set(OnRwlock::unlock);
+  entry_points.rwlock_destroy.set(OnRwlock::destroy);
+  entry_points.spin_unlock.set(OnSpin::unlock);
+  entry_points.spin_destroy.set(OnSpin::destroy);
+  entry_points.cond_wait.set(Others::cond_wait);
+  entry_points.cond_signal.set(Others::signal);
+  entry_points.cond_broadcast.set(Others::broadcast);
+  entry_points.barrier_wait.set(Others::barrier_wait);
+  entry_points.speculating.set(Others::speculating);
+  entry_points.rdlock.set(OnRwlock::rdlock);
+  entry_points.tryrdlock.set(OnRwlock::tryrdlock);
+  entry_points.wrlock.set(OnRwlock::wrlock);
+  entry_points.trywrlock.set(OnRwlock::trywrlock);
+  entry_points.spin_lock.set(OnSpin::lock);
+  entry_points.spin_trylock.set(OnSpin::trylock);
+  entry_points.trylock.set(OnMutex::trylock);
+  entry_points.lock.set(OnMutex::lock);
 }
 
-/// The designs that wait by `Waiting`.
+template <class Design>
+void install_design_of_ours() {
+  if (process.configuration.exclusive_rwlocks) {
+    install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>, Meeting<Design>>();
+  } else {
+    install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>, Meeting<Design>>();
+  }
+}
+
+template <class Lock, class How, class Contention = locks::NoContentionControl>
+void install_elided() {
+  install_design_of_ours<locks::ElidedDesign<htm::Rtm, Lock, How, Contention, kSubscription>>();
+}
+
+/// The designs that wait by `Waiting`, and by always-abort transactions of `Htm`.
+template <class Waiting, class Htm>
+void install_speculating() {
+  using locks::Speculating;
+  using Lock = locks::Tatas<Waiting>;
+  const abi::LockDesign& design = process.configuration.design;
+  if (process.elides) return install_elided<Lock, Speculating<Htm>>();
+  if (design.base == abi::LockBase::kPthread) {
+    using Glibc = GlibcSpeculating<Htm, Waiting>;
+    return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>, Meeting<Glibc>>();
+  }
+  if (design.base == abi::LockBase::kTicket)
+    return install_design_of_ours<locks::TicketDesign<Waiting, Speculating<Htm>>>();
+  if (design.wait == abi::LockWait::kSpeculatingWithPriority)
+    return install_design_of_ours<locks::WordDesign<Lock, locks::SpeculatingWithPriority<Htm>>>();
+  install_design_of_ours<locks::WordDesign<Lock, Speculating<Htm>>>();
+}
+
+/// The designs that wait by `Waiting` and do not speculate.
+template <class Waiting>
+void install_plain() {
+  using locks::Plainly;
+  using Tatas = locks::Tatas<Waiting>;
+  using Tts = locks::Tatas<Waiting, locks::OnePause>;
+  const abi::LockDesign& design = process.configuration.design;
+  const bool tts = design.base == abi::LockBase::kTts;
+  if (process.elides && design.elision == abi::LockElision::kConflictsQueue)
+    return install_elided<Tatas, Plainly, locks::AuxiliaryQueue<Waiting>>();
+  if (process.elides) return tts ? install_elided<Tts, Plainly>() : install_elided<Tatas, Plainly>();
+  switch (design.base) {
+    case abi::LockBase::kPthread:
+      return install_pthread();
+    case abi::LockBase::kTicket:
+      return install_design_of_ours<locks::TicketDesign<Waiting, Plainly>>();
+    case abi::LockBase::kTts:
+      return install_design_of_ours<locks::WordDesign<Tts, Plainly>>();
+    case abi::LockBase::kTatas:
+      return install_design_of_ours<locks::WordDesign<Tatas, Plainly>>();
+  }
+}
+
 template <class Waiting>
 void install_waiting() {
-  using abi::AlwaysAbortKind;
-  const bool tickets = process.configuration.base == Base::kTicket;
-  if (process.elides) return install<ElidedDesign<htm::Rtm, Waiting, kSubscription>>();
-  if (process.always_abort == AlwaysAbortKind::kVirtualCpu) {
-    return tickets ? install<TicketAahtmDesign<htm::VirtualAlwaysAbort, Waiting>>()
-                   : install<TatasAahtmDesign<htm::VirtualAlwaysAbort, Waiting>>();
+  switch (process.always_abort) {
+    case abi::AlwaysAbortKind::kVirtualCpu:
+      return install_speculating<Waiting, htm::VirtualAlwaysAbort>();
+    case abi::AlwaysAbortKind::kNestedRtm:
+      return install_speculating<Waiting, htm::NestedRtm>();
+    case abi::AlwaysAbortKind::kNone:
+      return install_plain<Waiting>();
   }
-  if (process.always_abort == AlwaysAbortKind::kNestedRtm) {
-    return tickets ? install<TicketAahtmDesign<htm::NestedRtm, Waiting>>()
-                   : install<TatasAahtmDesign<htm::NestedRtm, Waiting>>();
-  }
-  return tickets ? install<TicketDesign<Waiting>>() : install<TatasDesign<Waiting>>();
 }
 
 }  // namespace
 
+#define ELISION_BEFORE_SET_UP(member) decltype(EntryPoints::member)(after_set_up<&EntryPoints::member>)
 constinit EntryPoints entry_points{
-    EntryPoint<int(pthread_mutex_t*, const void*)>(after_set_up<&EntryPoints::lock>),
-    EntryPoint<int(pthread_mutex_t*, const void*)>(after_set_up<&EntryPoints::trylock>),
-    EntryPoint<int(pthread_mutex_t*, clockid_t, const timespec*, const void*)>(
-        after_set_up<&EntryPoints::clocklock>),
-    EntryPoint<int(pthread_mutex_t*, const void*)>(after_set_up<&EntryPoints::unlock>),
-    EntryPoint<int(pthread_mutex_t*)>(after_set_up<&EntryPoints::destroy>),
-    EntryPoint<int(pthread_cond_t*, pthread_mutex_t*, CondTimeout, const void*)>(
-        after_set_up<&EntryPoints::cond_wait>),
-    EntryPoint<int(pthread_cond_t*)>(after_set_up<&EntryPoints::cond_signal>),
-    EntryPoint<int(pthread_cond_t*)>(after_set_up<&EntryPoints::cond_broadcast>),
-    EntryPoint<int()>(after_set_up<&EntryPoints::speculating>),
+    ELISION_BEFORE_SET_UP(lock),           ELISION_BEFORE_SET_UP(trylock),
+    ELISION_BEFORE_SET_UP(clocklock),      ELISION_BEFORE_SET_UP(unlock),
+    ELISION_BEFORE_SET_UP(destroy),        ELISION_BEFORE_SET_UP(rdlock),
+    ELISION_BEFORE_SET_UP(tryrdlock),      ELISION_BEFORE_SET_UP(clockrdlock),
+    ELISION_BEFORE_SET_UP(wrlock),         ELISION_BEFORE_SET_UP(trywrlock),
+    ELISION_BEFORE_SET_UP(clockwrlock),    ELISION_BEFORE_SET_UP(rwlock_unlock),
+    ELISION_BEFORE_SET_UP(rwlock_destroy), ELISION_BEFORE_SET_UP(spin_lock),
+    ELISION_BEFORE_SET_UP(spin_trylock),   ELISION_BEFORE_SET_UP(spin_unlock),
+    ELISION_BEFORE_SET_UP(spin_destroy),   ELISION_BEFORE_SET_UP(cond_wait),
+    ELISION_BEFORE_SET_UP(cond_signal),    ELISION_BEFORE_SET_UP(cond_broadcast),
+    ELISION_BEFORE_SET_UP(barrier_wait),   ELISION_BEFORE_SET_UP(speculating),
 };
+#undef ELISION_BEFORE_SET_UP
 
 void install_design() {
-  if (process.configuration.base == Base::kPthread) return install_pthread();
   return process.configuration.wait_spins ? install_waiting<locks::Spin>() : install_waiting<locks::Park>();
 }
 
 bool design_has_fast_path() {
   const Configuration& configuration = process.configuration;
-  return configuration.base != Base::kPthread && configuration.base != Base::kTicket &&
-         !configuration.wait_spins && !process.elides && process.always_abort == abi::AlwaysAbortKind::kNone;
+  return configuration.design.base == abi::LockBase::kTatas && !configuration.wait_spins && !process.elides &&
+         process.always_abort == abi::AlwaysAbortKind::kNone;
 }
 
 void restart_design_in_child() {
   reset_gates();
-  if (process.configuration.base == Base::kPthread) install_pthread();
+  locks::reset_auxiliary_places();
+  if (process.configuration.design.base == abi::LockBase::kPthread &&
+      process.always_abort == abi::AlwaysAbortKind::kNone)
+    install_pthread();
 }
 
 }  // namespace elision::runtime

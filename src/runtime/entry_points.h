@@ -37,15 +37,37 @@ struct CondTimeout {
   const timespec* at;
 };
 
+using MutexFunction = int(pthread_mutex_t*, const void* site);
+using RwlockFunction = int(pthread_rwlock_t*, const void* site);
+using TimedRwlockFunction = int(pthread_rwlock_t*, clockid_t, const timespec*, const void* site);
+using SpinFunction = int(pthread_spinlock_t*, const void* site);
+
 struct EntryPoints {
-  EntryPoint<int(pthread_mutex_t*, const void* site)> lock;
-  EntryPoint<int(pthread_mutex_t*, const void* site)> trylock;
+  EntryPoint<MutexFunction> lock;
+  EntryPoint<MutexFunction> trylock;
   EntryPoint<int(pthread_mutex_t*, clockid_t, const timespec*, const void* site)> clocklock;
-  EntryPoint<int(pthread_mutex_t*, const void* site)> unlock;
-  EntryPoint<int(pthread_mutex_t*)> destroy;
+  EntryPoint<MutexFunction> unlock;
+  EntryPoint<MutexFunction> destroy;
+
+  EntryPoint<RwlockFunction> rdlock;
+  EntryPoint<RwlockFunction> tryrdlock;
+  EntryPoint<TimedRwlockFunction> clockrdlock;
+  EntryPoint<RwlockFunction> wrlock;
+  EntryPoint<RwlockFunction> trywrlock;
+  EntryPoint<TimedRwlockFunction> clockwrlock;
+  EntryPoint<RwlockFunction> rwlock_unlock;
+  EntryPoint<RwlockFunction> rwlock_destroy;
+
+  EntryPoint<SpinFunction> spin_lock;
+  EntryPoint<SpinFunction> spin_trylock;
+  EntryPoint<SpinFunction> spin_unlock;
+  EntryPoint<SpinFunction> spin_destroy;
+
   EntryPoint<int(pthread_cond_t*, pthread_mutex_t*, CondTimeout, const void* site)> cond_wait;
   EntryPoint<int(pthread_cond_t*)> cond_signal;
   EntryPoint<int(pthread_cond_t*)> cond_broadcast;
+  EntryPoint<int(pthread_barrier_t*)> barrier_wait;
+
   EntryPoint<int()> speculating;
 };
 

@@ -11,7 +11,9 @@ namespace elision::runtime {
 struct Glibc {
   int (*mutex_lock)(pthread_mutex_t*);
   int (*mutex_trylock)(pthread_mutex_t*);
-  int (*mutex_clocklock)(pthread_mutex_t*, clockid_t, const timespec*);
+  int (*mutex_timedlock)(pthread_mutex_t*, const timespec*);
+  int (*mutex_clocklock)(pthread_mutex_t*, clockid_t,
+                         const timespec*);  // these since glibc 2.30: may be null
   int (*mutex_unlock)(pthread_mutex_t*);
   int (*mutex_init)(pthread_mutex_t*, const pthread_mutexattr_t*);
   int (*mutex_destroy)(pthread_mutex_t*);
@@ -20,6 +22,21 @@ struct Glibc {
   int (*cond_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
   int (*cond_signal)(pthread_cond_t*);
   int (*cond_broadcast)(pthread_cond_t*);
+  int (*rwlock_rdlock)(pthread_rwlock_t*);
+  int (*rwlock_tryrdlock)(pthread_rwlock_t*);
+  int (*rwlock_timedrdlock)(pthread_rwlock_t*, const timespec*);
+  int (*rwlock_clockrdlock)(pthread_rwlock_t*, clockid_t, const timespec*);
+  int (*rwlock_wrlock)(pthread_rwlock_t*);
+  int (*rwlock_trywrlock)(pthread_rwlock_t*);
+  int (*rwlock_timedwrlock)(pthread_rwlock_t*, const timespec*);
+  int (*rwlock_clockwrlock)(pthread_rwlock_t*, clockid_t, const timespec*);
+  int (*rwlock_unlock)(pthread_rwlock_t*);
+  int (*rwlock_destroy)(pthread_rwlock_t*);
+  int (*spin_lock)(pthread_spinlock_t*);
+  int (*spin_trylock)(pthread_spinlock_t*);
+  int (*spin_unlock)(pthread_spinlock_t*);
+  int (*spin_destroy)(pthread_spinlock_t*);
+  int (*barrier_wait)(pthread_barrier_t*);
 };
 
 /// Filled by find_glibc(), before which nothing of it may be called.
@@ -27,5 +44,10 @@ extern constinit Glibc glibc;
 
 /// Looks the functions up. A missing one is a broken installation: says so and aborts.
 void find_glibc();
+
+/// The clock forms, also where glibc has none yet: then by the realtime clock only.
+int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
+int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
+int glibc_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
 
 }  // namespace elision::runtime

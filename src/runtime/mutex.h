@@ -11,11 +11,17 @@
 #include <cerrno>
 #include <climits>
 
+#include "locks/designs.h"
+#include "runtime/caller.h"
+#include "runtime/deadline.h"
 #include "runtime/entry_points.h"
 #include "runtime/glibc.h"
-#include "runtime/mutex_designs.h"
+#include "runtime/overlay.h"
 
 namespace elision::runtime {
+
+using locks::Cell;
+using locks::Entry;
 
 template <class Design>
 class Mutex {
@@ -30,9 +36,9 @@ class Mutex {
   static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
     const MutexKind kind(mutex.kind);
-    if (!kind.is_ours()) return glibc.mutex_clocklock(raw, clock, at);
-    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return EINVAL;
-    if (at->tv_nsec < 0 || at->tv_nsec >= 1000000000) {
+    if (!kind.is_ours()) return glibc_clocklock(raw, clock, at);
+    if (!is_clock_to_wait_by(clock)) return EINVAL;
+    if (!is_valid(at)) {
       // Invalid only matters to POSIX if the call would have to wait.
       const int result = trylock(raw, site);
       return result == EBUSY ? EINVAL : result;
@@ -45,17 +51,19 @@ class Mutex {
     MutexOverlay& mutex = overlay_of(raw);
     const MutexKind kind(mutex.kind);
     if (!kind.is_ours()) return glibc.mutex_trylock(raw);
-    if (Design::speculating()) return Design::is_held(mutex) ? EBUSY : 0;
+    const Cell cell = cell_of(mutex);
+    if (Design::speculating()) return Design::is_held(cell) ? EBUSY : 0;
     if (kind.is_recursive() && is_mine(mutex)) return lock_again(mutex);
-    switch (Design::try_enter(mutex, site)) {
+    CallerAt caller(&mutex, site);
+    switch (Design::try_enter(cell, caller)) {
       case Entry::kHolding:
-        become_owner(mutex, kind);
+        become_owner(mutex, kind, caller);
         return 0;
       case Entry::kElided:
         return 0;
       case Entry::kOwn:
         if (!kind.is_recursive()) return EBUSY;
-        Design::elided_again(mutex);
+        ++Design::pretends(cell, caller.transaction())->depth;
         return 0;
       default:
         return EBUSY;
@@ -67,29 +75,30 @@ class Mutex {
     const MutexKind kind(mutex.kind);
     if (!kind.is_ours()) return glibc.mutex_unlock(raw);
     if (Design::speculating()) [[unlikely]] {
-      Design::end_speculation_at_unlock();
+      end_speculation_at_unlock<Design>();
       return 0;
     }
-    if (!Design::pretends(mutex)) {
+    const Cell cell = cell_of(mutex);
+    if (Design::pretends(cell, this_thread.transaction) == nullptr) {
       if (kind.is_recursive() || kind.is_error_checking()) {
-        if (!is_mine(mutex)) return EPERM;
+        if (!is_mine(mutex)) return refuse(Misuse::kUnlockOfFree, raw, site, EPERM);
         if (kind.is_recursive() && --mutex.count != 0) return 0;
       }
       // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
       mutex.owner.store(0, std::memory_order_relaxed);
     }
-    if (!Design::leave(mutex)) [[unlikely]]
-      report_bad_unlock(raw, site);
+    CallerAt caller(&mutex, site);
+    if (!Design::leave(cell, caller)) [[unlikely]]
+      report_misuse(Misuse::kUnlockOfFree, raw, site);
     return 0;
   }
 
-  static int destroy(pthread_mutex_t* raw) {
+  static int destroy(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
-    if (MutexKind(mutex.kind).is_ours() && Design::is_held(mutex)) return EBUSY;
+    if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex)))
+      return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
     return glibc.mutex_destroy(raw);
   }
-
-  static int speculating() { return Design::speculating(); }
 
  private:
   static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site, const Deadline* deadline) {
@@ -99,24 +108,25 @@ class Mutex {
       if (kind.is_recursive()) return lock_again(mutex);
       if (kind.is_error_checking()) return EDEADLK;
     }
-    switch (Design::enter(mutex, site, deadline)) {
+    CallerAt caller(&mutex, site);
+    switch (Design::enter(cell_of(mutex), caller, deadline)) {
       case Entry::kHolding:
-        become_owner(mutex, kind);
+        become_owner(mutex, kind, caller);
         return 0;
       case Entry::kTimedOut:
         return ETIMEDOUT;
       case Entry::kOwn:
-        return lock_own_elided(mutex, kind);
+        return lock_own_elided(mutex, kind, caller);
       default:
         return 0;
     }
   }
 
   /// The transaction under way elides this very mutex.
-  static int lock_own_elided(MutexOverlay& mutex, MutexKind kind) {
+  static int lock_own_elided(MutexOverlay& mutex, MutexKind kind, CallerAt& caller) {
     if (kind.is_error_checking()) return EDEADLK;
-    if (!kind.is_recursive()) Design::require_real_locks();  // does not return: the deadlock happens for real
-    Design::elided_again(mutex);
+    if (!kind.is_recursive()) Design::require_real_locks(caller.transaction());  // and deadlock for real
+    ++Design::pretends(cell_of(mutex), caller.transaction())->depth;
     return 0;
   }
 
@@ -130,9 +140,9 @@ class Mutex {
     return 0;
   }
 
-  static void become_owner(MutexOverlay& mutex, MutexKind kind) {
+  static void become_owner(MutexOverlay& mutex, MutexKind kind, const CallerAt& caller) {
     if (!kind.is_recursive() && !kind.is_error_checking()) return;
-    mutex.owner.store(this_thread.thread_id, std::memory_order_relaxed);
+    mutex.owner.store(caller.thread_id(), std::memory_order_relaxed);
     mutex.count = 1;
   }
 };

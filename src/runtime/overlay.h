@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where our lock state lies inside the 40 bytes of a pthread_mutex_t, and what its kind word says.
+// Where our lock state lies inside pthread_mutex_t, pthread_rwlock_t and pthread_spinlock_t, and what their
+// kinds say.
 //
+//   mutex
 //   bytes  glibc       ours
 //    0- 3  __lock      the word of tatas and htm-N: glibc's own protocol (locks/tatas.h)
 //    4- 7  __count     depth of a recursive mutex, as in glibc
@@ -9,9 +11,20 @@
 //   12-15  __nusers    unused: zero, so that glibc's destroy finds no users
 //   16-19  __kind      glibc's, never written
 //   20-23  __spins, __elision: unused
-//   24-39  __list      the state of ticket designs (locks/ticket.h); only robust mutexes use the list
+//   24-39  __list      the state of ticket designs (locks/ticket.h) or the count of warm threads
+//                      (locks/priority_wait.h); only robust mutexes use the list
 //
-// All zero is a free lock: static initialisers need nothing from us.
+//   reader-writer lock
+//    0- 3  __readers          the state (locks/rwlock.h)
+//    4- 7  __writers          the gate of designs that are not FIFO
+//    8-11  __wrphase_futex    exclusive only: how often its holder came in again to read
+//   24-27  __cur_writer       thread id of the writer, as in glibc
+//   28-31  __shared           glibc's, never written
+//   32-47  __rwelision, pads  the gate of FIFO designs
+//   48-51  __flags            the kind: glibc's, never written
+//
+// All zero is a free lock: static initialisers need nothing from us. A spin lock is its one word, as glibc
+// has it (locks/spin_word.h).
 #pragma once
 
 #include <pthread.h>
@@ -20,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "locks/cell.h"
 #include "locks/ticket.h"
 
 namespace elision::runtime {
@@ -31,7 +45,10 @@ struct MutexOverlay {
   std::uint32_t users;
   int kind;
   std::uint32_t unused;
-  locks::TicketState ticket;
+  union {
+    locks::TicketState ticket;
+    std::atomic<std::uint32_t> warm;
+  };
 };
 static_assert(sizeof(MutexOverlay) == sizeof(pthread_mutex_t));
 static_assert(offsetof(MutexOverlay, word) == offsetof(pthread_mutex_t, __data.__lock));
@@ -42,6 +59,9 @@ static_assert(offsetof(MutexOverlay, kind) == offsetof(pthread_mutex_t, __data._
 static_assert(offsetof(MutexOverlay, ticket) == offsetof(pthread_mutex_t, __data.__list));
 
 inline MutexOverlay& overlay_of(pthread_mutex_t* mutex) { return *reinterpret_cast<MutexOverlay*>(mutex); }
+inline locks::Cell cell_of(MutexOverlay& mutex) {
+  return {.word = &mutex.word, .ticket = &mutex.ticket, .warm = &mutex.warm};
+}
 
 /// The kind word (glibc nptl/pthreadP.h): type in bits 0-1, then robust, priority inheritance,
 /// priority protection, process-shared, and two flags of glibc's own elision, which mean nothing to us.
@@ -62,5 +82,38 @@ class MutexKind {
   static constexpr unsigned kGlibcElisionBits = 256 | 512;
   unsigned raw_;
 };
+
+struct RwlockOverlay {
+  std::atomic<int> state;
+  std::atomic<int> gate;
+  std::uint32_t depth;
+  std::uint32_t unused[3];
+  std::atomic<int> writer;
+  int shared;
+  locks::TicketState ticket;
+  unsigned flags;
+
+  /// Whether we may lock it ourselves: not a process-shared one.
+  bool is_ours() const { return shared == PTHREAD_PROCESS_PRIVATE; }
+};
+static_assert(sizeof(RwlockOverlay) <= sizeof(pthread_rwlock_t));
+static_assert(offsetof(RwlockOverlay, writer) == offsetof(pthread_rwlock_t, __data.__cur_writer));
+static_assert(offsetof(RwlockOverlay, shared) == offsetof(pthread_rwlock_t, __data.__shared));
+static_assert(offsetof(RwlockOverlay, ticket) == offsetof(pthread_rwlock_t, __data.__rwelision));
+static_assert(offsetof(RwlockOverlay, flags) == offsetof(pthread_rwlock_t, __data.__flags));
+
+inline RwlockOverlay& overlay_of(pthread_rwlock_t* lock) { return *reinterpret_cast<RwlockOverlay*>(lock); }
+inline locks::Cell cell_of(RwlockOverlay& lock) {
+  return {.word = &lock.state,
+          .gate = &lock.gate,
+          .ticket = &lock.ticket,
+          .writers_first = lock.flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
+}
+
+/// glibc's spin lock is an int of which nothing but the value is known.
+inline locks::Cell cell_of(pthread_spinlock_t* lock) {
+  return {.word = const_cast<std::atomic<int>*>(reinterpret_cast<volatile std::atomic<int>*>(lock))};
+}
+static_assert(sizeof(pthread_spinlock_t) == sizeof(std::atomic<int>));
 
 }  // namespace elision::runtime

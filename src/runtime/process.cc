@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "htm/always_abort.h"
+#include "locks/elided.h"
 #include "locks/ticket.h"
 #include "locks/waiting.h"
 #include "runtime/designs.h"
@@ -35,12 +36,15 @@ void copy_text(char (&field)[kSize], const char* text) {
 /// Decides, from what was asked and what the CPU has, how to elide and how to speculate.
 void choose_htm() {
   const Configuration& configuration = process.configuration;
-  const bool elided = configuration.base == Base::kElided;
-  if (!elided && !configuration.speculates) return;
-  process.elides = elided && process.cpu.has_rtm;
-  if (configuration.speculates && process.cpu.virtual_always_abort) {
+  const abi::LockDesign& design = configuration.design;
+  locks::elision_transactions = configuration.transactions;
+  if (!design.needs_htm() || design.elision == abi::LockElision::kByGlibc) return;
+  process.elides = design.elides() && process.cpu.has_rtm;
+  if (!configuration.transactions) {
+    // Speculation has no switch while the program runs: a thread may be inside.
+  } else if (design.speculates() && process.cpu.virtual_always_abort) {
     process.always_abort = abi::AlwaysAbortKind::kVirtualCpu;
-  } else if (configuration.speculates && configuration.rtm_always_abort && process.cpu.has_rtm) {
+  } else if (design.speculates() && configuration.rtm_always_abort && process.cpu.has_rtm) {
     process.always_abort = abi::AlwaysAbortKind::kNestedRtm;
     htm::nested_rtm_depth = htm::measure_nesting_depth();
   }
@@ -78,11 +82,12 @@ void describe() {
   if (process.configuration.unknown_design) {
     line.text(" (no design is called ").text(process.configuration.asked_design).text(")");
   }
+  if (process.configuration.off) line.text(" (switched off)");
   line.text(process.configuration.wait_spins ? ", waits spin" : ", waits park");
   line.text(process.cpu.has_rtm             ? ", RTM"
             : process.cpu.rtm_always_aborts ? ", RTM that always aborts"
                                             : ", no RTM");
-  if (process.configuration.speculates) {
+  if (process.configuration.design.speculates()) {
     line.text(", always-abort: ").text(abi::kAlwaysAbortNames[static_cast<unsigned>(process.always_abort)]);
   }
   if (process.used_fallback) line.text(", fallback lock in force");

@@ -30,17 +30,19 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site) {
   thread.last_site = site;
 }
 
-void report_bad_unlock(const void* lock, const void* site) {
+void report_misuse(Misuse misuse, const void* lock, const void* site) {
   abi::CounterSlot& slot = *known_thread().slot;
-  __atomic_fetch_add(&slot.bad_unlocks, 1, __ATOMIC_RELAXED);
-  slot.bad_unlock_lock = reinterpret_cast<std::uint64_t>(lock);
-  slot.bad_unlock_site = reinterpret_cast<std::uint64_t>(site);
+  abi::MisuseCounter& counter = misuse == Misuse::kUnlockOfFree ? slot.bad_unlocks : slot.bad_destroys;
+  __atomic_fetch_add(&counter.count, 1, __ATOMIC_RELAXED);
+  counter.lock = reinterpret_cast<std::uint64_t>(lock);
+  counter.site = reinterpret_cast<std::uint64_t>(site);
   if (!process.configuration.verbose) return;
   Line()
-      .text("elision: unlock of a mutex that is not held: mutex ")
-      .hexadecimal(slot.bad_unlock_lock)
-      .text(", unlocked at ")
-      .hexadecimal(slot.bad_unlock_site)
+      .text(misuse == Misuse::kUnlockOfFree ? "elision: unlock of a lock that is not held: lock "
+                                            : "elision: destroy of a lock that is held: lock ")
+      .hexadecimal(counter.lock)
+      .text(misuse == Misuse::kUnlockOfFree ? ", unlocked at " : ", destroyed at ")
+      .hexadecimal(counter.site)
       .write_to(STDERR_FILENO);
 }
 

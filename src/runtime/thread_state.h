@@ -58,7 +58,15 @@ inline void count_uncontended(ThreadState& thread) {
   }
 }
 
-/// An unlock, at `site`, of a lock that was not held.
-void report_bad_unlock(const void* lock, const void* site);
+/// What programs do to locks that POSIX leaves undefined: noted, with lock and site, and survived.
+enum class Misuse { kUnlockOfFree, kDestroyOfHeld };
+
+void report_misuse(Misuse misuse, const void* lock, const void* site);
+
+/// The same, for a function that refuses with `code`.
+inline int refuse(Misuse misuse, const void* lock, const void* site, int code) {
+  report_misuse(misuse, lock, site);
+  return code;
+}
 
 }  // namespace elision::runtime

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lock designs: compositions of a protocol on words (tatas.h, ticket.h, rwlock.h, spin_word.h), a way to
+// wait for it (plain_wait.h, speculating_wait.h, priority_wait.h, ticket_wait.h) and elision over both
+// (elided.h).
+//
+// Every design answers the same questions:
+//   enter / try_enter(cell, caller, ...)  -> Entry
+//   leave(cell, caller)                   -> false: it was not held
+//   is_held(cell)
+//   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
+//   speculating()                         -> inside an always-abort transaction: every operation succeeds
+//                                            and does nothing
+//   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be back
+//   outside
+// and names the designs for other words that go with it: OnSpinWord (pthread_spinlock_t), ReaderSide and
+// WriterSide (pthread_rwlock_t).
+#pragma once
+
+#include "locks/auxiliary_queue.h"
+#include "locks/elided.h"
+#include "locks/priority_wait.h"
+#include "locks/rwlock.h"
+#include "locks/speculating_wait.h"
+#include "locks/spin_word.h"
+#include "locks/tatas.h"
+#include "locks/ticket.h"
+#include "locks/ticket_wait.h"
+
+namespace elision::locks {
+
+// ---- How threads wait.
+
+struct Plainly {
+  template <class Lock>
+  using Wait = PlainWait<Lock>;
+  template <class Waiting>
+  using TicketWait = PlainTicketWait<Waiting>;
+  using WithoutPriority = Plainly;
+
+  static bool speculating() { return false; }
+  static void end_speculation() {}
+};
+
+template <htm::AlwaysAborting Htm>
+struct Speculating {
+  template <class Lock>
+  using Wait = SpeculatingWait<Htm, Lock>;
+  template <class Waiting>
+  using TicketWait = SpeculatingTicketWait<Htm, Waiting>;
+  using WithoutPriority = Speculating;
+
+  static bool speculating() { return Htm::in_always_abort(); }
+  static void end_speculation() {
+    if (Htm::in_always_abort()) (void)Htm::template abort<htm::kCodeGiveUp>();
+  }
+};
+
+template <htm::AlwaysAborting Htm>
+struct SpeculatingWithPriority : Speculating<Htm> {
+  template <class Lock>
+  using Wait = PriorityWait<Htm, Lock>;
+};
+
+// ---- The designs.
+
+/// A lock on one word: tatas, tts, tatas-aahtm, tatas-pri-aahtm, and every side of the other objects.
+template <class Lock_, class How>
+struct WordDesign : How {
+  using Lock = Lock_;
+  using Waiting = typename Lock::Waiting;
+  using Wait = typename How::template Wait<Lock>;
+  using OtherHow = typename How::WithoutPriority;  // `warm` belongs to mutexes
+  using OnSpinWord = WordDesign<SpinWord<Waiting>, OtherHow>;
+  using ReaderSide = WordDesign<ReadSide<TatasGate<Waiting>>, OtherHow>;
+  using WriterSide = WordDesign<WriteSide<TatasGate<Waiting>>, OtherHow>;
+  static constexpr bool kGlibcMayLock = true;  // where Lock keeps glibc's mutex protocol
+
+  static bool is_held(Cell cell) { return Lock::is_held(cell); }
+
+  template <Caller C>
+  static Entry try_enter(Cell cell, C& caller) {
+    if (!PlainWait<Lock>::try_first(cell)) return Entry::kBusy;
+    caller.count_uncontended();
+    return Entry::kHolding;
+  }
+
+  template <Caller C>
+  static Entry enter(Cell cell, C& caller, const Deadline* deadline) {
+    if (Wait::try_first(cell)) {
+      caller.count_uncontended();
+      return Entry::kHolding;
+    }
+    WaitClock clock;
+    return Wait::enter(cell, caller, clock, deadline);
+  }
+
+  template <Caller C>
+  static bool leave(Cell cell, C&) {
+    return Lock::release(cell);
+  }
+
+  static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
+  static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
+};
+
+/// ticket, ticket-aahtm.
+template <class Waiting_, class How>
+struct TicketDesign : How {
+  using Waiting = Waiting_;
+  using Lock = Ticket<Waiting>;
+  using OnSpinWord = WordDesign<SpinWord<Waiting>, How>;
+  using ReaderSide = WordDesign<ReadSide<TicketGate<Waiting>>, How>;
+  using WriterSide = WordDesign<WriteSide<TicketGate<Waiting>>, How>;
+  static constexpr bool kGlibcMayLock = false;
+
+  static bool is_held(Cell cell) { return Lock::is_held(*cell.ticket); }
+
+  template <Caller C>
+  static Entry try_enter(Cell cell, C& caller) {
+    if (!Lock::try_acquire(*cell.ticket)) return Entry::kBusy;
+    caller.count_uncontended();
+    return Entry::kHolding;
+  }
+
+  template <Caller C>
+  static Entry enter(Cell cell, C& caller, const Deadline* deadline) {
+    std::uint32_t ticket;
+    if (!Lock::join(*cell.ticket, deadline, ticket)) return Entry::kTimedOut;
+    if (Lock::distance(*cell.ticket, ticket) != 0)
+      return How::template TicketWait<Waiting>::enter(*cell.ticket, ticket, caller, deadline);
+    caller.count_uncontended();
+    return Entry::kHolding;
+  }
+
+  template <Caller C>
+  static bool leave(Cell cell, C&) {
+    return Lock::release(*cell.ticket);
+  }
+
+  static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
+  static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
+};
+
+/// htm-N, ttstle, hle-scm, htm-N-fb-aahtm. kWrites: what a transaction of this side does, for ElidedLock.
+template <htm::Transactional Htm, class Lock_, class How, class Contention = NoContentionControl,
+          Subscription kSubscription = Subscription::kEarly, bool kWrites = true>
+struct ElidedDesign : How {
+  using Lock = Lock_;
+  using Waiting = typename Lock::Waiting;
+  using Algorithm = Elided<Htm, Lock, typename How::template Wait<Lock>, Contention, kSubscription>;
+  template <class Other, bool kOtherWrites>
+  using On = ElidedDesign<Htm, Other, How, Contention, kSubscription, kOtherWrites>;
+  using OnSpinWord = On<SpinWord<Waiting>, true>;
+  using ReaderSide = On<ReadSide<TatasGate<Waiting>>, false>;
+  using WriterSide = On<WriteSide<TatasGate<Waiting>>, true>;
+  static constexpr bool kGlibcMayLock = true;
+
+  static bool is_held(Cell cell) { return Lock::is_held(cell); }
+
+  template <Caller C>
+  static Entry enter(Cell cell, C& caller, const Deadline* deadline) {
+    if (caller.transaction().inside()) return Algorithm::enter_further(cell, caller.transaction(), kWrites);
+    return Algorithm::enter(cell, caller, deadline, kWrites);
+  }
+  template <Caller C>
+  static Entry try_enter(Cell cell, C& caller) {
+    if (caller.transaction().inside())
+      return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
+    return Algorithm::try_enter(cell, caller, kWrites);
+  }
+  template <Caller C>
+  static bool leave(Cell cell, C& caller) {
+    return Algorithm::leave(cell, caller.transaction());
+  }
+
+  static ElidedLock* pretends(Cell cell, TransactionContext& me) { return me.find(cell.word); }
+  static void require_real_locks(const TransactionContext& me) {
+    How::end_speculation();
+    Algorithm::require_real_locks(me);
+  }
+};
+
+}  // namespace elision::locks

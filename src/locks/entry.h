@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an attempt to enter a critical section ends, and what a lock asks of the thread that makes it.
+#pragma once
+
+#include <concepts>
+
+#include "locks/cell.h"
+#include "locks/parameters.h"
+#include "locks/recorder.h"
+#include "locks/transaction_context.h"
+
+namespace elision::locks {
+
+enum class Entry {
+  kHolding,      // the lock was really taken
+  kElided,       // a transaction runs in place of the lock
+  kSpeculating,  // an always-abort transaction runs: nothing that follows will have happened
+  kTimedOut,     // the deadline passed
+  kBusy,         // trylock: somebody holds it
+  kOwn,          // the calling thread's transaction elides it already
+};
+
+/// How waiting for a lock without transactions ends.
+enum class Outcome { kAcquired, kTimedOut };
+
+/// The thread that calls, at one lock. The recorder is looked up only when there is something to record.
+template <class C>
+concept Caller = requires(C caller) {
+  { caller.transaction() } -> std::same_as<TransactionContext&>;
+  { caller.parameters() } -> std::same_as<const Parameters&>;
+  { caller.recorder() } -> std::same_as<Recorder>;
+  caller.count_uncontended();  // an acquisition that found the lock free
+};
+
+}  // namespace elision::locks

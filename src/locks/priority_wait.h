@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// tatas-pri-aahtm (AAHTM paper, Fig. 4): waiters that have speculated, the warm ones, come before those that
+// have not, and at most MAX_SPECS wait warm. A cold thread takes the lock only if nobody is warm.
+//
+//   Cell::warm | means
+//   -----------+--------------------------------------------------------------------------
+//     0        | the lock goes to anyone
+//     n > 0    | n threads have speculated and spin for the lock: arrivals wait
+//
+// Invariants: each thread that raises `warm` lowers it again before it sleeps, gives up or holds the lock.
+// The priority is among those that look: a thread that sleeps takes what it finds when it is woken, or a
+// wake-up could end with a thread that may not take the lock. A warm thread about to sleep is none any more:
+// "the value of prefetching declines with time" (ibid.). glibc, and trylock, take a free lock as they find
+// it.
+//
+// The paper's n_rdy counts threads after their speculation; those inside theirs are not counted, which is
+// why MAX_SPECS bounds them "roughly".
+#pragma once
+
+#include "locks/speculating_wait.h"
+
+namespace elision::locks {
+
+template <htm::AlwaysAborting Htm, class Lock>
+struct PriorityWait {
+  using Waiting = typename Lock::Waiting;
+
+  [[gnu::always_inline]] static bool try_first(Cell cell) {
+    return warm(cell) == 0 && PlainWait<Lock>::try_first(cell);
+  }
+
+  template <Caller C>
+  static Entry enter(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
+    const Recorder recorder = caller.recorder();
+    clock.start();
+    recorder.busy();
+    Outcome outcome = Outcome::kAcquired;
+    for (Backoff backoff; !try_first(cell); backoff.wait()) {
+      if (deadline != nullptr && deadline->has_passed()) return Entry::kTimedOut;
+      if (warm(cell) < caller.parameters().most_warm) {
+        if (speculate<Htm>(recorder)) return Entry::kSpeculating;
+        outcome = acquire_warm(cell, deadline);
+        break;
+      }
+      if (Waiting::spun_enough(backoff.spent())) {
+        outcome = Lock::acquire(cell, deadline);
+        break;
+      }
+    }
+    if (outcome == Outcome::kTimedOut) return Entry::kTimedOut;
+    recorder.acquired(clock.started_at());
+    return Entry::kHolding;
+  }
+
+ private:
+  static std::uint32_t warm(Cell cell) { return cell.warm->load(std::memory_order_relaxed); }
+
+  static Outcome acquire_warm(Cell cell, const Deadline* deadline) {
+    cell.warm->fetch_add(1, std::memory_order_relaxed);
+    bool acquired = false, in_time = true;
+    for (std::uint32_t spun = 0; in_time && !Waiting::spun_enough(spun); spun += pause_units(1)) {
+      acquired = PlainWait<Lock>::try_first(cell);
+      if (acquired) break;
+      in_time = deadline == nullptr || !deadline->has_passed();
+    }
+    cell.warm->fetch_sub(1, std::memory_order_relaxed);
+    if (acquired) return Outcome::kAcquired;
+    return in_time ? Lock::acquire(cell, deadline) : Outcome::kTimedOut;
+  }
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting by always-abort speculation (AAHTM paper, Fig. 3): while the lock is held, a waiter runs the
+// critical section inside a transaction that never commits, which warms caches and branch predictor. After
+// NUM_TRIES speculations it waits as the lock itself does. Over a tatas lock this is tatas-aahtm, over
+// glibc's mutex pthread-aahtm.
+//
+// Inside such a transaction every lock operation succeeds and does nothing; unlock too (run-on), unless
+// abort_at_unlock is set. The transaction ends by its next abort cause. Callers ask for that first: nothing
+// here may be called while speculating.
+#pragma once
+
+#include "htm/backend.h"
+#include "locks/plain_wait.h"
+
+namespace elision::locks {
+
+/// One always-abort transaction. True: it runs now (the caller returns to the program); false: it is over.
+template <htm::AlwaysAborting Htm>
+[[gnu::always_inline]] inline bool speculate(const Recorder& recorder) {
+  recorder.speculation();
+  const htm::Status status = Htm::begin_always_abort();
+  if (status.started()) return true;
+  recorder.abort(status.cause());
+  return false;
+}
+
+template <htm::AlwaysAborting Htm, class Lock>
+struct SpeculatingWait {
+  [[gnu::always_inline]] static bool try_first(Cell cell) { return PlainWait<Lock>::try_first(cell); }
+
+  template <Caller C>
+  static Entry enter(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
+    const Recorder recorder = caller.recorder();
+    clock.start();
+    recorder.busy();
+    for (std::uint32_t tries = 0; Lock::is_held(cell) || !Lock::try_acquire(cell); ++tries) {
+      if (deadline != nullptr && deadline->has_passed()) return Entry::kTimedOut;
+      if (tries == caller.parameters().speculation_tries) {
+        if (Lock::acquire(cell, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+        break;
+      }
+      if (speculate<Htm>(recorder)) return Entry::kSpeculating;
+    }
+    recorder.acquired(clock.started_at());
+    return Entry::kHolding;
+  }
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The word of a pthread_spinlock_t, by glibc's own protocol on x86: 1 is free, anything less is held. A
+// spin lock may lie in memory that another process shares, one without this library, and nothing in its
+// four bytes says so: no other protocol is possible, nor are sleepers or tickets.
+//
+// With Park a thread that has looked for long gives its CPU away between looks: the holder may need it.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+
+#include "locks/cell.h"
+#include "locks/entry.h"
+#include "locks/futex.h"
+#include "locks/waiting.h"
+
+namespace elision::locks {
+
+template <class Waiting_>
+struct SpinWord {
+  using Waiting = Waiting_;
+  static constexpr int kFree = 1;
+  static constexpr int kHeld = 0;
+
+  [[gnu::always_inline]] static bool try_acquire(Cell cell) {
+    int expected = kFree;
+    return cell.word->compare_exchange_strong(expected, kHeld, std::memory_order_acquire,
+                                              std::memory_order_relaxed);
+  }
+  static bool is_held(Cell cell) { return cell.word->load(std::memory_order_relaxed) != kFree; }
+
+  [[gnu::noinline]] static Outcome acquire(Cell cell, const Deadline* deadline) {
+    while (true) {
+      if (!wait_until_free(cell, deadline)) return Outcome::kTimedOut;
+      if (try_acquire(cell)) return Outcome::kAcquired;
+    }
+  }
+
+  /// False: the deadline passed first.
+  [[gnu::noinline]] static bool wait_until_free(Cell cell, const Deadline* deadline) {
+    Backoff backoff;
+    while (is_held(cell)) {
+      if (deadline != nullptr && deadline->has_passed()) return false;
+      if (Waiting::spun_enough(backoff.spent())) {
+        sched_yield();
+      } else {
+        backoff.wait();
+      }
+    }
+    return true;
+  }
+
+  /// False: it was not held.
+  [[gnu::always_inline]] static bool release(Cell cell) {
+    if (!is_held(cell)) [[unlikely]]
+      return false;
+    cell.word->store(kFree, std::memory_order_release);
+    return true;
+  }
+  static bool release_quietly(Cell cell) { return release(cell); }
+};
+
+}  // namespace elision::locks

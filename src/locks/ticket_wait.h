@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a thread waits in a ticket lock's queue: plainly, or speculating when it comes near the head, which is
+// ticket-aahtm (AAHTM paper, Fig. 5): at MIN_DIST <= distance < MAX_DIST, at most NUM_TRIES times each. What
+// they prefetch is then still warm when they are served, and never many speculate at once.
+//
+// Both: the ticket was drawn by Ticket::join() and is not yet served. Inside a speculation lock operations
+// succeed and do nothing, as in speculating_wait.h.
+#pragma once
+
+#include "locks/speculating_wait.h"
+#include "locks/ticket.h"
+
+namespace elision::locks {
+
+template <class Waiting>
+struct PlainTicketWait {
+  template <Caller C>
+  static Entry enter(TicketState& state, std::uint32_t ticket, C& caller, const Deadline* deadline) {
+    WaitClock clock;
+    clock.start();
+    const Recorder recorder = caller.recorder();
+    recorder.busy();
+    if (Ticket<Waiting>::await(state, ticket, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+    recorder.acquired(clock.started_at());
+    return Entry::kHolding;
+  }
+};
+
+template <htm::AlwaysAborting Htm, class Waiting>
+struct SpeculatingTicketWait {
+  using Plain = Ticket<Waiting>;
+
+  template <Caller C>
+  static Entry enter(TicketState& state, std::uint32_t ticket, C& caller, const Deadline* deadline) {
+    WaitClock clock;
+    clock.start();
+    const Recorder recorder = caller.recorder();
+    const Parameters& parameters = caller.parameters();
+    recorder.busy();
+    const bool may_speculate = parameters.min_distance < parameters.max_distance;
+    for (std::uint32_t tries = 0, spun = 0; may_speculate && tries < parameters.speculation_tries;) {
+      const std::uint32_t places = Plain::distance(state, ticket);
+      if (places == 0 || places < parameters.min_distance) break;
+      if (places < parameters.max_distance) {
+        if (speculate<Htm>(recorder)) return Entry::kSpeculating;
+        ++tries;
+      } else if (!Waiting::spun_enough(spun)) {
+        spun += Plain::pause_for(places);
+      } else if (!Plain::sleep_until(state, ticket + 1 - parameters.max_distance, deadline)) {
+        break;
+      }
+    }
+    if (Plain::await(state, ticket, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+    recorder.acquired(clock.started_at());
+    return Entry::kHolding;
+  }
+};
+
+}  // namespace elision::locks

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways to wait, step by step over scripted transactions: where ticket-aahtm, tatas-aahtm and
+// tatas-pri-aahtm speculate and what they leave behind; who has hle-scm's auxiliary lock, and when.
+#include <gtest/gtest.h>
+
+#include "locks/designs_for_test.h"
+
+namespace elision::locks::test {
+namespace {
+
+using htm::Scripted;
+using htm::Status;
+using Queue = Ticket<Spin>;
+using Aahtm = TatasAahtm<Scripted, Spin>;
+
+constexpr timespec kLongAgo{1, 0};
+const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
+
+std::uint32_t join(TicketState& state) {
+  std::uint32_t ticket = 0;
+  EXPECT_TRUE(Queue::join(state, nullptr, ticket));
+  return ticket;
+}
+
+/// What ticket-aahtm does at each distance, as a table: speculations begun before the ticket is served.
+struct Row {
+  std::uint32_t places;
+  std::uint32_t min_distance;
+  std::uint32_t max_distance;
+  std::uint64_t speculations;
+};
+
+TEST(TicketAahtmLock, SpeculatesOnlyWithinItsWindow) {
+  const Row rows[] = {
+      {1, 2, 4, 0},                              // too near the head: the lock will be free before it pays
+      {2, 2, 4, 4},                              // NUM_TRIES speculations, all aborted
+      {3, 2, 4, 4}, {1, 1, 4, 4}, {3, 3, 3, 0},  // an empty window
+      {1, 0, 2, 4},
+  };
+  for (const Row& row : rows) {
+    Scripted::reset();
+    TicketState state{};
+    for (std::uint32_t i = 0; i < row.places; ++i) join(state);
+    const std::uint32_t ticket = join(state);
+    for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({Status{Status::kConflictBit}});
+    Thread me;
+    me.tuning.min_distance = row.min_distance;
+    me.tuning.max_distance = row.max_distance;
+    // The deadline has passed: when speculation is over the ticket is given up, and the test ends.
+    using Wait = SpeculatingTicketWait<Scripted, Spin>;
+    EXPECT_EQ(Wait::enter(state, ticket, me, &kPassed), Entry::kTimedOut);
+    EXPECT_EQ(me.counters.speculations, row.speculations) << row.places << " places";
+    EXPECT_EQ(me.counters.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)], row.speculations);
+  }
+}
+
+TEST(TicketAahtmLock, StopsSpeculatingWhenServed) {
+  Scripted::reset();
+  TicketState state{};
+  join(state);
+  join(state);
+  const std::uint32_t ticket = join(state);
+  Scripted::script.steps.push_back({Status{0}, [&] {
+                                      Queue::release(state);
+                                      Queue::release(state);
+                                    }});
+  Thread me;
+  me.tuning.min_distance = 1;
+  EXPECT_EQ((SpeculatingTicketWait<Scripted, Spin>::enter(state, ticket, me, nullptr)), Entry::kHolding);
+  EXPECT_EQ(me.counters.speculations, 1u);
+  EXPECT_EQ(me.counters.acquisitions, 1u);
+}
+
+TEST(TatasAahtmLock, SpeculatesWhileHeldAndThenTakesIt) {
+  Scripted::reset();
+  std::atomic<int> word{kHeld};
+  Scripted::script.steps.push_back({Status{Status::kConflictBit}});
+  Scripted::script.steps.push_back({Status{Status::kCapacityBit}, [&] { word = kFree; }});
+  Thread me;
+  EXPECT_EQ(Aahtm::enter({.word = &word}, me, nullptr), Entry::kHolding);
+  EXPECT_EQ(me.counters.speculations, 2u);
+  EXPECT_EQ(word, kHeld);
+}
+
+TEST(TatasAahtmLock, ARunningSpeculationReturnsToTheProgramWithoutTheLock) {
+  Scripted::reset();
+  std::atomic<int> word{kHeld};
+  Thread me;
+  EXPECT_EQ(Aahtm::enter({.word = &word}, me, nullptr), Entry::kSpeculating);
+  EXPECT_TRUE(Scripted::in_always_abort());
+  EXPECT_EQ(me.counters.acquisitions, 0u);
+}
+
+TEST(TatasAahtmLock, AfterItsTriesItOnlyWaits) {
+  Scripted::reset();
+  std::atomic<int> word{kHeld};
+  for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({Status{0}});
+  Thread me;
+  // A deadline that passes at the fifth look ends the wait: the first four lead to speculations.
+  timespec at{};
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  at.tv_sec += 1000;
+  Scripted::script.steps.back().meanwhile = [&] { at = kLongAgo; };
+  const Deadline deadline{CLOCK_MONOTONIC, &at};
+  EXPECT_EQ(Aahtm::enter({.word = &word}, me, &deadline), Entry::kTimedOut);
+  EXPECT_EQ(me.counters.speculations, 4u);
+}
+
+struct PriorityState {
+  std::atomic<int> word{kFree};
+  std::atomic<std::uint32_t> warm{0};
+  Cell cell() { return {.word = &word, .warm = &warm}; }
+};
+using Priority = TatasPriAahtm<Scripted, Spin>;
+
+TEST(TatasPriAahtmLock, AWarmThreadTakesTheLockAndIsCountedWhileItWaits) {
+  Scripted::reset();
+  PriorityState state;
+  state.word = kHeld;
+  Thread me;
+  Scripted::script.steps.push_back({Status{Status::kConflictBit}, [&] {
+                                      EXPECT_EQ(state.warm, 0u) << "not yet: it speculates";
+                                      state.word = kFree;
+                                    }});
+  EXPECT_EQ(Priority::enter(state.cell(), me, nullptr), Entry::kHolding);
+  EXPECT_EQ(me.counters.speculations, 1u) << "one speculation a thread (Fig. 4)";
+  EXPECT_EQ(state.warm, 0u);
+  EXPECT_EQ(state.word, kHeld);
+}
+
+TEST(TatasPriAahtmLock, AColdThreadLeavesAFreeLockToTheWarmOnes) {
+  Scripted::reset();
+  PriorityState state;
+  state.warm = 1;  // as many as may be
+  Thread me;
+  EXPECT_EQ(Priority::enter(state.cell(), me, &kPassed), Entry::kTimedOut);
+  EXPECT_EQ(state.word, kFree);
+  EXPECT_EQ(Scripted::script.begun, 0u) << "nor does it speculate";
+  EXPECT_EQ(Priority::try_enter(state.cell(), me), Entry::kHolding) << "trylock says what it finds";
+}
+
+TEST(TatasPriAahtmLock, WithRoomForMoreWarmThreadsAColdOneSpeculates) {
+  Scripted::reset();
+  PriorityState state;
+  state.warm = 1;
+  Thread me;
+  me.tuning.most_warm = 2;
+  EXPECT_EQ(Priority::enter(state.cell(), me, nullptr), Entry::kSpeculating);
+  EXPECT_EQ(state.warm, 1u);
+}
+
+TEST(TatasPriAahtmLock, AWarmThreadThatGivesUpIsCountedNoMore) {
+  Scripted::reset();
+  PriorityState state;
+  state.word = kHeld;
+  timespec at{};
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  at.tv_sec += 1000;
+  Scripted::script.steps.push_back({Status{0}, [&] { at = kLongAgo; }});
+  Thread me;
+  const Deadline deadline{CLOCK_MONOTONIC, &at};
+  EXPECT_EQ(Priority::enter(state.cell(), me, &deadline), Entry::kTimedOut);
+  EXPECT_EQ(state.warm, 0u);
+}
+
+// ---- hle-scm.
+
+using Scm = HleScm<Scripted, Spin>;
+constexpr Status kConflict{Status::kConflictBit};
+
+AuxiliaryPlace* place_in_use() {
+  for (AuxiliaryPlace& place : auxiliary_places) {
+    if (place.users != 0) return &place;
+  }
+  return nullptr;
+}
+
+class Conflicts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Scripted::reset();
+    reset_auxiliary_places();
+  }
+  std::atomic<int> word_{kFree};
+  Cell cell_{.word = &word_};
+  Thread me_;
+};
+
+TEST_F(Conflicts, TheAuxiliaryLockIsHeldFromTheFirstConflictToTheCommit) {
+  Scripted::script.steps.push_back({kConflict, [] { EXPECT_EQ(place_in_use(), nullptr); }});
+  Scripted::script.steps.push_back({kConflict, [] { EXPECT_NE(place_in_use(), nullptr); }});
+  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  ASSERT_NE(place_in_use(), nullptr);
+  EXPECT_EQ(place_in_use()->users >> 48, 1u) << "taken once, however often it conflicts";
+  EXPECT_TRUE(Scm::leave(cell_, me_));
+  EXPECT_EQ(place_in_use(), nullptr);
+  EXPECT_EQ(me_.context.auxiliary, nullptr);
+}
+
+TEST_F(Conflicts, OtherAbortsLeaveItAlone) {
+  for (const Status status : {Status{Status::kCapacityBit}, Status{0}})
+    Scripted::script.steps.push_back({status});
+  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  EXPECT_EQ(place_in_use(), nullptr);
+  Scm::leave(cell_, me_);
+}
+
+TEST_F(Conflicts, ItGoesBackOnceTheRealLockIsTaken) {
+  for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
+  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kHolding);
+  EXPECT_EQ(place_in_use(), nullptr);
+  Scm::leave(cell_, me_);
+}
+
+TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
+  for (AuxiliaryPlace& place : auxiliary_places) place.users = std::uint64_t{1} << 48 | 64;
+  Scripted::script.steps.push_back({kConflict});
+  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  EXPECT_EQ(me_.context.auxiliary, nullptr);
+  Scm::leave(cell_, me_);
+  for (AuxiliaryPlace& place : auxiliary_places) EXPECT_EQ(place.users, std::uint64_t{1} << 48 | 64);
+}
+
+TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
+  Thread other;
+  Scripted::script.steps.push_back({kConflict});
+  ASSERT_EQ(Scm::enter(cell_, other, nullptr), Entry::kElided);  // has the auxiliary lock
+  AuxiliaryPlace* place = place_in_use();
+  timespec at{};
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  at.tv_sec += 1000;
+  Scripted::script.steps.push_back({kConflict, [&] { at = kLongAgo; }});
+  const Deadline deadline{CLOCK_MONOTONIC, &at};
+  EXPECT_EQ(Scm::enter(cell_, me_, &deadline), Entry::kTimedOut);
+  EXPECT_EQ(place->users >> 48, 1u);
+  EXPECT_TRUE(Scm::leave(cell_, other));
+  EXPECT_EQ(place_in_use(), nullptr);
+  EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
+}
+
+}  // namespace
+}  // namespace elision::locks::test

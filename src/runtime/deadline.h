@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What glibc checks of the deadlines that programs give.
+#pragma once
+
+#include <ctime>
+
+#include "locks/futex.h"
+
+namespace elision::runtime {
+
+using locks::Deadline;
+
+/// The clocks by which glibc waits for locks; any other is EINVAL.
+inline bool is_clock_to_wait_by(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+inline bool is_valid(const timespec* at) { return at->tv_nsec >= 0 && at->tv_nsec < 1000000000; }
+
+}  // namespace elision::runtime

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread-aahtm (AAHTM paper, Fig. 3): glibc's own locks, whose waiters speculate. Types, owners and words
+// are glibc's; the speculating wait (locks/speculating_wait.h) goes round its try and lock functions.
+#pragma once
+
+#include <cerrno>
+
+#include "locks/designs.h"
+#include "runtime/caller.h"
+#include "runtime/deadline.h"
+#include "runtime/glibc.h"
+#include "runtime/overlay.h"
+
+namespace elision::runtime {
+
+/// Waits for a lock of glibc's: `try_lock()` until it says something else than busy, speculating in between,
+/// then `lock(deadline)`. Both return error numbers, and so does this.
+template <htm::AlwaysAborting Htm, class TryLock, class Wait>
+int lock_speculating(CallerAt& caller, TryLock try_lock, Wait wait) {
+  int result = try_lock();
+  if (result != EBUSY) {
+    if (result == 0) caller.count_uncontended();
+    return result;
+  }
+  const locks::Recorder recorder = caller.recorder();
+  locks::WaitClock clock;
+  clock.start();
+  recorder.busy();
+  for (std::uint32_t tries = 0; tries < caller.parameters().speculation_tries && result == EBUSY; ++tries) {
+    if (locks::speculate<Htm>(recorder)) return 0;
+    result = try_lock();
+  }
+  if (result == EBUSY) result = wait();
+  if (result == 0) recorder.acquired(clock.started_at());
+  return result;
+}
+
+template <htm::AlwaysAborting Htm, class Waiting>
+struct GlibcSpeculating : locks::Speculating<Htm> {
+  using How = locks::Speculating<Htm>;
+  using OnSpinWord = locks::WordDesign<locks::SpinWord<Waiting>, How>;
+  static constexpr bool kGlibcMayLock = true;
+  static void require_real_locks(const locks::TransactionContext&) { How::end_speculation(); }
+
+  struct OnMutex {
+    static int lock(pthread_mutex_t* raw, const void* site) {
+      if (How::speculating()) return 0;
+      if (!may_speculate(raw)) return glibc.mutex_lock(raw);
+      CallerAt caller(raw, site);
+      return lock_speculating<Htm>(
+          caller, [raw] { return glibc.mutex_trylock(raw); }, [raw] { return glibc.mutex_lock(raw); });
+    }
+    static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
+      if (How::speculating()) return 0;
+      if (!may_speculate(raw) || !is_clock_to_wait_by(clock) || !is_valid(at) ||
+          Deadline{clock, at}.has_passed())
+        return glibc_clocklock(raw, clock, at);
+      CallerAt caller(raw, site);
+      return lock_speculating<Htm>(
+          caller, [raw] { return glibc.mutex_trylock(raw); },
+          [=] { return glibc_clocklock(raw, clock, at); });
+    }
+    static int trylock(pthread_mutex_t* raw, const void* site) {
+      if (How::speculating()) return overlay_of(raw).word.load(std::memory_order_relaxed) != 0 ? EBUSY : 0;
+      const int result = glibc.mutex_trylock(raw);
+      if (result == 0) CallerAt(raw, site).count_uncontended();
+      return result;
+    }
+    static int unlock(pthread_mutex_t* raw, const void*) {
+      return ended_speculation() ? 0 : glibc.mutex_unlock(raw);
+    }
+    static int destroy(pthread_mutex_t* raw, const void* site) {
+      const int result = glibc.mutex_destroy(raw);
+      return result == EBUSY ? refuse(Misuse::kDestroyOfHeld, raw, site, result) : result;
+    }
+
+   private:
+    /// Not for robust and priority mutexes, nor for one that the caller holds.
+    static bool may_speculate(pthread_mutex_t* raw) {
+      const MutexOverlay& mutex = overlay_of(raw);
+      return MutexKind(mutex.kind).is_ours() &&
+             mutex.owner.load(std::memory_order_relaxed) != known_thread().thread_id;
+    }
+  };
+
+  struct OnRwlock {
+    static int rdlock(pthread_rwlock_t* raw, const void* site) {
+      if (How::speculating()) return 0;
+      CallerAt caller(raw, site);
+      if (is_mine(raw, caller)) return glibc.rwlock_rdlock(raw);
+      return lock_speculating<Htm>(
+          caller, [raw] { return glibc.rwlock_tryrdlock(raw); }, [raw] { return glibc.rwlock_rdlock(raw); });
+    }
+    static int wrlock(pthread_rwlock_t* raw, const void* site) {
+      if (How::speculating()) return 0;
+      CallerAt caller(raw, site);
+      if (is_mine(raw, caller)) return glibc.rwlock_wrlock(raw);
+      return lock_speculating<Htm>(
+          caller, [raw] { return glibc.rwlock_trywrlock(raw); }, [raw] { return glibc.rwlock_wrlock(raw); });
+    }
+    static int tryrdlock(pthread_rwlock_t* raw, const void*) {
+      return How::speculating() ? 0 : glibc.rwlock_tryrdlock(raw);
+    }
+    static int trywrlock(pthread_rwlock_t* raw, const void*) {
+      return How::speculating() ? 0 : glibc.rwlock_trywrlock(raw);
+    }
+    static int clockrdlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
+      if (How::speculating()) return 0;
+      CallerAt caller(raw, site);
+      if (is_mine(raw, caller) || !is_clock_to_wait_by(clock) || !is_valid(at) ||
+          Deadline{clock, at}.has_passed())
+        return glibc_clockrdlock(raw, clock, at);
+      return lock_speculating<Htm>(
+          caller, [raw] { return glibc.rwlock_tryrdlock(raw); },
+          [=] { return glibc_clockrdlock(raw, clock, at); });
+    }
+    static int clockwrlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
+      if (How::speculating()) return 0;
+      CallerAt caller(raw, site);
+      if (is_mine(raw, caller) || !is_clock_to_wait_by(clock) || !is_valid(at) ||
+          Deadline{clock, at}.has_passed())
+        return glibc_clockwrlock(raw, clock, at);
+      return lock_speculating<Htm>(
+          caller, [raw] { return glibc.rwlock_trywrlock(raw); },
+          [=] { return glibc_clockwrlock(raw, clock, at); });
+    }
+    static int unlock(pthread_rwlock_t* raw, const void*) {
+      return ended_speculation() ? 0 : glibc.rwlock_unlock(raw);
+    }
+    static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
+
+   private:
+    static bool is_mine(pthread_rwlock_t* raw, const CallerAt& caller) {
+      return overlay_of(raw).writer.load(std::memory_order_relaxed) == caller.thread_id();
+    }
+  };
+
+ private:
+  /// True: the thread speculates, and unlock does nothing (unless it ends the speculation).
+  static bool ended_speculation() {
+    if (!How::speculating()) return false;
+    end_speculation_at_unlock<How>();
+    return true;
+  }
+};
+
+}  // namespace elision::runtime

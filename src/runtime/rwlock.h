@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread reader-writer locks over a lock design: readers share (locks/rwlock.h) or, with ELISION_RWLOCK=
+// exclusive, all go through the mutex design, as in the AAHTM paper's runs of Kyoto Cabinet.
+//
+// Error codes as glibc has them: EDEADLK for a thread that already writes, EINVAL for a bad deadline also
+// where there is nothing to wait for. Process-shared ones are glibc's.
+//
+// pthread_rwlock_unlock does not say which side it leaves: the transaction knows it if there is one, else
+// the state does, since a writer is alone.
+#pragma once
+
+#include <cerrno>
+#include <type_traits>
+
+#include "locks/designs.h"
+#include "runtime/caller.h"
+#include "runtime/deadline.h"
+#include "runtime/entry_points.h"
+#include "runtime/glibc.h"
+#include "runtime/overlay.h"
+
+namespace elision::runtime {
+
+using locks::Cell;
+using locks::Entry;
+
+enum class RwMode { kShared, kExclusive };
+
+template <class Design, RwMode kMode>
+class Rwlock {
+  static constexpr bool kExclusive = kMode == RwMode::kExclusive;
+  template <bool kToRead>
+  using Side = std::conditional_t<
+      kExclusive, Design,
+      std::conditional_t<kToRead, typename Design::ReaderSide, typename Design::WriterSide>>;
+  using Reader = Side<true>;
+  using Writer = Side<false>;
+
+ public:
+  static int rdlock(pthread_rwlock_t* raw, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    return lock.is_ours() ? enter<true>(lock, site, nullptr) : glibc.rwlock_rdlock(raw);
+  }
+  static int wrlock(pthread_rwlock_t* raw, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    return lock.is_ours() ? enter<false>(lock, site, nullptr) : glibc.rwlock_wrlock(raw);
+  }
+  static int tryrdlock(pthread_rwlock_t* raw, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    return lock.is_ours() ? try_enter<true>(lock, site) : glibc.rwlock_tryrdlock(raw);
+  }
+  static int trywrlock(pthread_rwlock_t* raw, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    return lock.is_ours() ? try_enter<false>(lock, site) : glibc.rwlock_trywrlock(raw);
+  }
+  static int clockrdlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    return lock.is_ours() ? enter_until<true>(lock, clock, at, site) : glibc_clockrdlock(raw, clock, at);
+  }
+  static int clockwrlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    return lock.is_ours() ? enter_until<false>(lock, clock, at, site) : glibc_clockwrlock(raw, clock, at);
+  }
+
+  static int unlock(pthread_rwlock_t* raw, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    if (!lock.is_ours()) return glibc.rwlock_unlock(raw);
+    if (Design::speculating()) [[unlikely]] {
+      end_speculation_at_unlock<Design>();
+      return 0;
+    }
+    CallerAt caller(&lock, site);
+    if (!leave(lock, caller)) [[unlikely]]
+      report_misuse(Misuse::kUnlockOfFree, raw, site);
+    return 0;
+  }
+
+  static int destroy(pthread_rwlock_t* raw, const void* site) {
+    RwlockOverlay& lock = overlay_of(raw);
+    if (lock.is_ours() && is_inside(lock)) return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
+    return glibc.rwlock_destroy(raw);
+  }
+
+ private:
+  static constexpr int kNotInside = -1;
+
+  static std::uint32_t state_of(const RwlockOverlay& lock) {
+    return static_cast<std::uint32_t>(lock.state.load(std::memory_order_relaxed));
+  }
+  /// Whether somebody holds it for real.
+  static bool is_inside(RwlockOverlay& lock) {
+    if constexpr (kExclusive) return Design::is_held(cell_of(lock));
+    return (state_of(lock) & (locks::kReaders | locks::kWriter)) != 0;
+  }
+
+  static bool leave(RwlockOverlay& lock, CallerAt& caller) {
+    const Cell cell = cell_of(lock);
+    if (Writer::pretends(cell, caller.transaction()) != nullptr) return Writer::leave(cell, caller);
+    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(cell, caller);
+    if (kExclusive && lock.depth > 0) {
+      --lock.depth;
+      return true;
+    }
+    lock.writer.store(0, std::memory_order_relaxed);
+    return Writer::leave(cell, caller);
+  }
+
+  template <bool kToRead>
+  static int enter_until(RwlockOverlay& lock, clockid_t clock, const timespec* at, const void* site) {
+    if (!is_clock_to_wait_by(clock) || !is_valid(at)) return EINVAL;
+    const Deadline deadline{clock, at};
+    return enter<kToRead>(lock, site, &deadline);
+  }
+
+  template <bool kToRead>
+  static int enter(RwlockOverlay& lock, const void* site, const Deadline* deadline) {
+    if (Design::speculating()) [[unlikely]]
+      return 0;
+    CallerAt caller(&lock, site);
+    if (const int result = enter_again<kToRead>(lock, caller); result != kNotInside) return result;
+    switch (Side<kToRead>::enter(cell_of(lock), caller, deadline)) {
+      case Entry::kHolding:
+        become_writer<kToRead>(lock, caller);
+        return 0;
+      case Entry::kTimedOut:
+        return ETIMEDOUT;
+      case Entry::kOwn:
+        return enter_own_elided<kToRead>(lock, caller);
+      default:
+        return 0;
+    }
+  }
+
+  template <bool kToRead>
+  static int try_enter(RwlockOverlay& lock, const void* site) {
+    if (Design::speculating()) [[unlikely]]
+      return Side<kToRead>::is_held(cell_of(lock)) ? EBUSY : 0;
+    CallerAt caller(&lock, site);
+    if (const int result = enter_again<kToRead>(lock, caller); result != kNotInside)
+      return result == EDEADLK ? EBUSY : result;
+    switch (Side<kToRead>::try_enter(cell_of(lock), caller)) {
+      case Entry::kHolding:
+        become_writer<kToRead>(lock, caller);
+        return 0;
+      case Entry::kBusy:
+        return EBUSY;
+      case Entry::kOwn:
+        return kToRead && enter_own_elided<true>(lock, caller) == 0 ? 0 : EBUSY;
+      default:
+        return 0;
+    }
+  }
+
+  /// What a thread gets that is inside already as writer, or when no reader more can be counted. Where all
+  /// are exclusive, a reader that comes in again is counted.
+  template <bool kToRead>
+  static int enter_again(RwlockOverlay& lock, const CallerAt& caller) {
+    if (lock.writer.load(std::memory_order_relaxed) == caller.thread_id()) {
+      if (!kExclusive || !kToRead) return EDEADLK;
+      ++lock.depth;
+      return 0;
+    }
+    if (!kExclusive && kToRead && (state_of(lock) & locks::kReaders) == locks::kReaders) return EAGAIN;
+    return kNotInside;
+  }
+
+  /// The transaction under way elides this very lock. A reader may come in again; one that wants to write
+  /// too would wait for itself: it does, outside the transaction.
+  template <bool kToRead>
+  static int enter_own_elided(RwlockOverlay& lock, CallerAt& caller) {
+    locks::ElidedLock* mine = Writer::pretends(cell_of(lock), caller.transaction());
+    if (mine->writes && !(kExclusive && kToRead)) return EDEADLK;
+    if (!kToRead) Design::require_real_locks(caller.transaction());
+    ++mine->depth;
+    return 0;
+  }
+
+  template <bool kToRead>
+  static void become_writer(RwlockOverlay& lock, const CallerAt& caller) {
+    if constexpr (kExclusive || !kToRead) lock.writer.store(caller.thread_id(), std::memory_order_relaxed);
+  }
+};
+
+}  // namespace elision::runtime

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread spin locks over a lock design's form for their one word. Any of them may be process-shared, so the
+// word keeps glibc's protocol (locks/spin_word.h).
+#pragma once
+
+#include <cerrno>
+
+#include "locks/designs.h"
+#include "runtime/caller.h"
+#include "runtime/overlay.h"
+
+namespace elision::runtime {
+
+template <class MutexDesign>
+class Spinlock {
+  using Design = typename MutexDesign::OnSpinWord;
+
+ public:
+  static int lock(pthread_spinlock_t* raw, const void* site) {
+    if (Design::speculating()) [[unlikely]]
+      return 0;
+    CallerAt caller(const_cast<int*>(raw), site);
+    // One taken twice is a deadlock, which then happens outside of the transaction.
+    if (Design::enter(cell_of(raw), caller, nullptr) == locks::Entry::kOwn)
+      Design::require_real_locks(caller.transaction());
+    return 0;
+  }
+
+  static int trylock(pthread_spinlock_t* raw, const void* site) {
+    if (Design::speculating()) [[unlikely]]
+      return Design::is_held(cell_of(raw)) ? EBUSY : 0;
+    CallerAt caller(const_cast<int*>(raw), site);
+    const locks::Entry entry = Design::try_enter(cell_of(raw), caller);
+    return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
+  }
+
+  static int unlock(pthread_spinlock_t* raw, const void* site) {
+    if (Design::speculating()) [[unlikely]] {
+      end_speculation_at_unlock<Design>();
+      return 0;
+    }
+    CallerAt caller(const_cast<int*>(raw), site);
+    if (!Design::leave(cell_of(raw), caller)) [[unlikely]]
+      report_misuse(Misuse::kUnlockOfFree, const_cast<int*>(raw), site);
+    return 0;
+  }
+
+  static int destroy(pthread_spinlock_t* raw, const void* site) {
+    if (Design::is_held(cell_of(raw)))
+      return refuse(Misuse::kDestroyOfHeld, const_cast<int*>(raw), site, EBUSY);
+    return 0;
+  }
+};
+
+}  // namespace elision::runtime
