@@ -61,11 +61,12 @@ TEST(Arguments, NumbersOutsideTheirRangeAreNamed) {
 
 TEST(Designs, NamesOfTheFamilyAreAccepted) {
   for (const char* name :
-       {"pthread", "tatas", "ticket", "htm-1", "htm-10", "htm-77", "tatas-aahtm", "ticket-aahtm"}) {
+       {"pthread", "tatas", "ticket", "htm-1", "htm-10", "htm-77", "tatas-aahtm", "ticket-aahtm", "tts",
+        "ttstle", "htm-5-fb-aahtm", "hle-scm", "tatas-pri-aahtm", "pthread-aahtm", "glibc-elision"}) {
     EXPECT_TRUE(is_design(name)) << name;
   }
-  for (const char* name :
-       {"", "htm", "htm-", "htm-0", "htm-01", "htm-1x", "htm--1", "htm-1000001", "tatas-", "Ticket"}) {
+  for (const char* name : {"", "htm", "htm-", "htm-0", "htm-01", "htm-1x", "htm--1", "htm-1000001", "tatas-",
+                           "Ticket", "htm-N", "htm-fb-aahtm"}) {
     EXPECT_FALSE(is_design(name)) << name;
   }
 }
@@ -75,6 +76,9 @@ TEST(Designs, ElidingAndSpeculatingAreToldApart) {
   EXPECT_FALSE(elides("tatas-aahtm"));
   EXPECT_TRUE(speculates("ticket-aahtm"));
   EXPECT_FALSE(speculates("ticket"));
+  EXPECT_TRUE(elides("htm-3-fb-aahtm") && speculates("htm-3-fb-aahtm"));
+  EXPECT_TRUE(elides("hle-scm"));
+  EXPECT_FALSE(elides("glibc-elision"));
 }
 
 TEST(Designs, ListsAreCheckedNameByName) {

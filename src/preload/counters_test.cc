@@ -80,9 +80,12 @@ struct DesignRow {
 };
 
 TEST_F(Counted, EveryDesignCountsEverySectionOnce) {
-  const DesignRow rows[] = {{"tatas", false, false},      {"ticket", false, false},
-                            {"htm-1", true, false},       {"htm-10", true, false},
-                            {"tatas-aahtm", false, true}, {"ticket-aahtm", false, true}};
+  const DesignRow rows[] = {{"tts", false, false},           {"tatas", false, false},
+                            {"ticket", false, false},        {"ttstle", true, false},
+                            {"htm-1", true, false},          {"htm-10", true, false},
+                            {"htm-10-fb-aahtm", true, true}, {"hle-scm", true, false},
+                            {"tatas-aahtm", false, true},    {"tatas-pri-aahtm", false, true},
+                            {"ticket-aahtm", false, true},   {"pthread-aahtm", false, true}};
   for (const DesignRow& row : rows) {
     for (const char* wait : {"park", "spin"}) {
       SCOPED_TRACE(std::string(row.design) + " " + wait);
@@ -108,7 +111,7 @@ TEST_F(Counted, EveryDesignCountsEverySectionOnce) {
       if (!row.speculates || !rtm_) {
         EXPECT_EQ(sums.speculations, 0u);
       }
-      if (row.speculates) {
+      if (row.speculates && !row.elides) {
         EXPECT_EQ(sums.aborts_total(), sums.speculations) << "each speculation ends by one abort";
       }
     }
@@ -117,7 +120,7 @@ TEST_F(Counted, EveryDesignCountsEverySectionOnce) {
 
 TEST_F(Counted, SpeculationHappensWhileTheLockIsHeld) {
   if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
-  for (const char* design : {"tatas-aahtm", "ticket-aahtm"}) {
+  for (const char* design : {"tatas-aahtm", "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm"}) {
     for (const char* at_unlock : {"run-on", "abort-at-unlock"}) {
       SCOPED_TRACE(std::string(design) + " " + at_unlock);
       TearDown();
@@ -208,6 +211,34 @@ TEST_F(Counted, MoreThreadsThanSlotsAreStillCounted) {
 TEST_F(Counted, ABadUnlockIsReported) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"bad-unlock"}), 0);
   EXPECT_EQ(totals().bad_unlocks, 1u);
+}
+
+TEST_F(Counted, ADestroyOfAHeldLockIsReported) {
+  ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"bad-destroy"}), 0);
+  EXPECT_EQ(totals().bad_destroys, 1u);
+}
+
+TEST_F(Counted, TheOffSwitchAndARecorderLeaveAllToGlibc) {
+  for (const char* variable : {"ELISION_OFF=1", "RUNNING_UNDER_RR=1"}) {
+    TearDown();
+    SetUp();
+    ASSERT_EQ(run({"ELISION_LOCK=htm-10", variable}, {"count", "2", "1000"}), 0);
+    EXPECT_EQ(totals().design, "pthread") << variable;
+    EXPECT_EQ(totals().sections(), 0u);
+  }
+}
+
+TEST_F(Counted, WithoutTransactionsTheFallbackServes) {
+  for (const char* design : {"htm-10", "htm-10-fb-aahtm", "tatas-aahtm"}) {
+    TearDown();
+    SetUp();
+    ASSERT_EQ(
+        run({std::string("ELISION_LOCK=") + design, "ELISION_TRANSACTIONS=0", "ELISION_RTM_ALWAYS_ABORT=1"},
+            {"count", "2", "1000"}),
+        0);
+    EXPECT_EQ(totals().sections(), 2000u);
+    EXPECT_EQ(totals().commits + totals().speculations + totals().aborts_total(), 0u);
+  }
 }
 
 TEST_F(Counted, ADirectoryThatIsNotThereOrAFileLimitIsNoObstacle) {

@@ -3,43 +3,20 @@
 // preloaded: CTest runs this program under every design and, as the check of the check, under none.
 //
 // Nothing here depends on how long anything takes: waits that must fail have deadlines in the past.
-#include <gtest/gtest.h>
+#include "preload/semantics_test.h"
+
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <threads.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <ctime>
-#include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+namespace elision::preload::test {
 namespace {
-
-constexpr timespec kLongAgo{1, 0};
-constexpr timespec kBeforeTime{-1, 0};
-constexpr timespec kInvalid{1, 1000000000};
-
-/// What another thread gets from `call`.
-int elsewhere(const std::function<int()>& call) {
-  int result = -1;
-  std::thread([&] { result = call(); }).join();
-  return result;
-}
-
-/// The exit status of a child process that runs `body`.
-int in_child(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
 
 class TypedMutex {
  public:
@@ -604,6 +581,7 @@ TEST(Fork, ConditionVariablesWorkInTheChild) {
 }
 
 }  // namespace
+}  // namespace elision::preload::test
 
 // test_programs/early_locker.cc: a library whose constructor ran before any preloaded one.
 extern "C" int early_locker_result();

@@ -4,13 +4,15 @@ find_package(Threads REQUIRED)
 
 add_library(early_locker SHARED test_programs/early_locker.cc)
 set_target_properties(early_locker PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-add_executable(preload_semantics_test semantics_test.cc)
+add_executable(preload_semantics_test semantics_test.cc rwlock_semantics_test.cc)
+target_include_directories(preload_semantics_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
 # The last one linked is initialised first.
 target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads early_locker)
 set_target_properties(preload_semantics_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 add_test(NAME preload_semantics/glibc COMMAND preload_semantics_test)
-foreach(design pthread tatas ticket htm-1 htm-10 tatas-aahtm ticket-aahtm)
+foreach(design pthread glibc-elision tts tatas ticket ttstle htm-1 htm-10 htm-10-fb-aahtm hle-scm tatas-aahtm tatas-pri-aahtm
+    ticket-aahtm pthread-aahtm)
   foreach(wait park spin)
     foreach(variant default paper)
       set(name preload_semantics/${design}-${wait}-${variant})
@@ -19,7 +21,8 @@ foreach(design pthread tatas ticket htm-1 htm-10 tatas-aahtm ticket-aahtm)
         "LD_PRELOAD=$<TARGET_FILE:elision_preload>" ELISION_LOCK=${design} ELISION_WAIT=${wait}
         ELISION_RTM_ALWAYS_ABORT=1)
       if(variant STREQUAL paper)
-        list(APPEND environment ELISION_BUSY=inside ELISION_MIN_DIST=1 ELISION_SPECULATION=abort-at-unlock)
+        list(APPEND environment ELISION_BUSY=inside ELISION_MIN_DIST=1 ELISION_SPECULATION=abort-at-unlock
+          ELISION_RWLOCK=exclusive)
       endif()
       set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 300)
     endforeach()

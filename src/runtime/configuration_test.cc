@@ -24,45 +24,73 @@ Configuration parse(std::map<std::string, std::string> given) {
 
 TEST(Configuration, DefaultsAreThePapers) {
   const Configuration nothing = parse({});
-  EXPECT_EQ(nothing.base, Base::kPthread);
+  EXPECT_EQ(nothing.design.base, abi::LockBase::kPthread);
   EXPECT_STREQ(design_name(nothing), "pthread");
   EXPECT_FALSE(nothing.unknown_design || nothing.wait_spins || nothing.rtm_always_abort || nothing.verbose);
   EXPECT_EQ(nothing.counters_directory, nullptr);
-  EXPECT_EQ(nothing.parameters.tries, 4u);
+  EXPECT_EQ(nothing.parameters.speculation_tries, 4u);
   EXPECT_EQ(nothing.parameters.max_distance, 4u);
   EXPECT_EQ(nothing.parameters.min_distance, 2u);
-  EXPECT_FALSE(nothing.parameters.busy_inside || nothing.parameters.busy_counts ||
-               nothing.parameters.abort_at_unlock);
+  EXPECT_EQ(nothing.parameters.most_warm, 1u);
+  EXPECT_EQ(nothing.parameters.busy, locks::Busy::kOutside);
+  EXPECT_FALSE(nothing.parameters.busy_counts || nothing.parameters.abort_at_unlock || nothing.off ||
+               nothing.exclusive_rwlocks);
+  EXPECT_TRUE(nothing.transactions);
 }
 
 TEST(Configuration, EveryDesignByName) {
+  using abi::LockBase, abi::LockWait, abi::LockElision;
   struct Row {
     const char* name;
-    Base base;
-    bool speculates;
+    LockBase base;
+    LockWait wait;
+    LockElision elision;
     std::uint32_t tries;
   };
   const Row rows[] = {
-      {"pthread", Base::kPthread, false, 4},    {"tatas", Base::kTatas, false, 4},
-      {"ticket", Base::kTicket, false, 4},      {"tatas-aahtm", Base::kTatas, true, 4},
-      {"ticket-aahtm", Base::kTicket, true, 4}, {"htm-1", Base::kElided, false, 1},
-      {"htm-10", Base::kElided, false, 10},     {"htm-1000000", Base::kElided, false, 1000000}};
+      {"pthread", LockBase::kPthread, LockWait::kPlain, LockElision::kNone, 0},
+      {"glibc-elision", LockBase::kPthread, LockWait::kPlain, LockElision::kByGlibc, 0},
+      {"tts", LockBase::kTts, LockWait::kPlain, LockElision::kNone, 0},
+      {"tatas", LockBase::kTatas, LockWait::kPlain, LockElision::kNone, 0},
+      {"ticket", LockBase::kTicket, LockWait::kPlain, LockElision::kNone, 0},
+      {"ttstle", LockBase::kTts, LockWait::kPlain, LockElision::kOnceUnlessBusy, 1},
+      {"htm-1", LockBase::kTatas, LockWait::kPlain, LockElision::kRetries, 1},
+      {"htm-1000000", LockBase::kTatas, LockWait::kPlain, LockElision::kRetries, 1000000},
+      {"htm-10-fb-aahtm", LockBase::kTatas, LockWait::kSpeculating, LockElision::kRetries, 10},
+      {"hle-scm", LockBase::kTatas, LockWait::kPlain, LockElision::kConflictsQueue, 10},
+      {"tatas-aahtm", LockBase::kTatas, LockWait::kSpeculating, LockElision::kNone, 0},
+      {"tatas-pri-aahtm", LockBase::kTatas, LockWait::kSpeculatingWithPriority, LockElision::kNone, 0},
+      {"ticket-aahtm", LockBase::kTicket, LockWait::kSpeculating, LockElision::kNone, 0},
+      {"pthread-aahtm", LockBase::kPthread, LockWait::kSpeculating, LockElision::kNone, 0}};
   for (const Row& row : rows) {
     const Configuration parsed = parse({{"ELISION_LOCK", row.name}});
     EXPECT_FALSE(parsed.unknown_design) << row.name;
-    EXPECT_EQ(parsed.base, row.base) << row.name;
-    EXPECT_EQ(parsed.speculates, row.speculates) << row.name;
-    EXPECT_EQ(parsed.parameters.tries, row.tries) << row.name;
+    EXPECT_EQ(parsed.design.base, row.base) << row.name;
+    EXPECT_EQ(parsed.design.wait, row.wait) << row.name;
+    EXPECT_EQ(parsed.design.elision, row.elision) << row.name;
+    EXPECT_EQ(parsed.parameters.elision_tries, row.tries) << row.name;
     EXPECT_STREQ(design_name(parsed), row.name);
   }
 }
 
+TEST(Configuration, OffAndRecordedMeanPthread) {
+  for (const auto& [name, value] : {std::pair{"ELISION_OFF", "1"}, std::pair{"RUNNING_UNDER_RR", "1"}}) {
+    const Configuration parsed = parse({{"ELISION_LOCK", "htm-10"}, {name, value}});
+    EXPECT_TRUE(parsed.off);
+    EXPECT_FALSE(parsed.unknown_design);
+    EXPECT_EQ(parsed.design.base, abi::LockBase::kPthread);
+    EXPECT_FALSE(parsed.design.elides());
+    EXPECT_STREQ(design_name(parsed), "pthread");
+  }
+  EXPECT_FALSE(parse({{"ELISION_OFF", "0"}, {"RUNNING_UNDER_RR", "0"}}).off);
+}
+
 TEST(Configuration, WhatIsNoDesignBehavesAsPthread) {
-  for (const char* name :
-       {"tatsa", "TATAS", "htm", "htm-", "htm-0", "htm-1x", "htm--1", "htm-4294967297", "tatas "}) {
+  for (const char* name : {"tatsa", "TATAS", "htm", "htm-", "htm-0", "htm-1x", "htm--1", "htm-4294967297",
+                           "tatas ", "htm-01", "htm-N", "htm-10-fb", "htm--fb-aahtm"}) {
     const Configuration parsed = parse({{"ELISION_LOCK", name}});
     EXPECT_TRUE(parsed.unknown_design) << name;
-    EXPECT_EQ(parsed.base, Base::kPthread) << name;
+    EXPECT_EQ(parsed.design.base, abi::LockBase::kPthread) << name;
     EXPECT_STREQ(parsed.asked_design, name);
     EXPECT_STREQ(design_name(parsed), "pthread");
   }
@@ -76,14 +104,19 @@ TEST(Configuration, EveryVariable) {
                                       {"ELISION_TRIES", "7"},
                                       {"ELISION_MAX_DIST", "9"},
                                       {"ELISION_MIN_DIST", "0"},
+                                      {"ELISION_MAX_SPECS", "3"},
+                                      {"ELISION_RWLOCK", "exclusive"},
+                                      {"ELISION_TRANSACTIONS", "0"},
                                       {"ELISION_RTM_ALWAYS_ABORT", "1"},
                                       {"ELISION_COUNTERS_DIR", "/tmp/x"},
                                       {"ELISION_VERBOSE", "1"},
                                       {"ELISION_LOCK", "ticket-aahtm"}});
   EXPECT_TRUE(parsed.wait_spins && parsed.rtm_always_abort && parsed.verbose);
-  EXPECT_TRUE(parsed.parameters.busy_inside && parsed.parameters.busy_counts &&
-              parsed.parameters.abort_at_unlock);
-  EXPECT_EQ(parsed.parameters.tries, 7u);
+  EXPECT_TRUE(parsed.parameters.busy_counts && parsed.parameters.abort_at_unlock && parsed.exclusive_rwlocks);
+  EXPECT_FALSE(parsed.transactions);
+  EXPECT_EQ(parsed.parameters.busy, locks::Busy::kInside);
+  EXPECT_EQ(parsed.parameters.most_warm, 3u);
+  EXPECT_EQ(parsed.parameters.speculation_tries, 7u);
   EXPECT_EQ(parsed.parameters.max_distance, 9u);
   EXPECT_EQ(parsed.parameters.min_distance, 0u);
   EXPECT_STREQ(parsed.counters_directory, "/tmp/x");
@@ -93,12 +126,13 @@ TEST(Configuration, AnUnknownValueMeansTheDefault) {
   const Configuration parsed =
       parse({{"ELISION_WAIT", "spinn"}, {"ELISION_TRIES", "many"}, {"ELISION_MAX_DIST", ""}});
   EXPECT_FALSE(parsed.wait_spins);
-  EXPECT_EQ(parsed.parameters.tries, 4u);
+  EXPECT_EQ(parsed.parameters.speculation_tries, 4u);
   EXPECT_EQ(parsed.parameters.max_distance, 4u);
 }
 
 TEST(Configuration, TheNumberOfTriesOfAnElidedDesignIsInItsName) {
-  EXPECT_EQ(parse({{"ELISION_LOCK", "htm-3"}, {"ELISION_TRIES", "9"}}).parameters.tries, 3u);
+  EXPECT_EQ(parse({{"ELISION_LOCK", "htm-3"}, {"ELISION_TRIES", "9"}}).parameters.elision_tries, 3u);
+  EXPECT_EQ(parse({{"ELISION_LOCK", "hle-scm"}, {"ELISION_SCM_TRIES", "5"}}).parameters.elision_tries, 5u);
 }
 
 }  // namespace

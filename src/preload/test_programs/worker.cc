@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -147,6 +148,10 @@ int main(int argc, char** argv) {
   if (is("bad-unlock"))
     return pthread_mutex_lock(&shared.mutex) | pthread_mutex_unlock(&shared.mutex) |
            pthread_mutex_unlock(&shared.mutex);
+  if (is("bad-destroy")) {
+    pthread_mutex_lock(&shared.mutex);
+    return pthread_mutex_destroy(&shared.mutex) == EBUSY ? pthread_mutex_unlock(&shared.mutex) : 1;
+  }
   if (is("crash")) {
     for (std::uint64_t i = 0; i < number(2); ++i) section(false);
     raise(SIGKILL);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of preload_semantics_test share.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <thread>
+
+namespace elision::preload::test {
+
+inline constexpr timespec kLongAgo{1, 0};
+inline constexpr timespec kBeforeTime{-1, 0};
+inline constexpr timespec kInvalid{1, 1000000000};
+
+/// What another thread gets from `call`.
+inline int elsewhere(const std::function<int()>& call) {
+  int result = -1;
+  std::thread([&] { result = call(); }).join();
+  return result;
+}
+
+/// The exit status of a child process that runs `body`.
+inline int in_child(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+inline bool variable_is(const char* name, const char* value) {
+  const char* set = std::getenv(name);
+  return set != nullptr && std::strcmp(set, value) == 0;
+}
+
+/// Whether a design of ours is in force: glibc's answers to what POSIX leaves open differ here and there.
+inline bool ours() {
+  const char* design = std::getenv("ELISION_LOCK");
+  return design != nullptr && std::strncmp(design, "pthread", 7) != 0 &&
+         std::strcmp(design, "glibc-elision") != 0;
+}
+
+}  // namespace elision::preload::test
