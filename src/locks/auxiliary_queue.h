@@ -92,8 +92,7 @@ struct AuxiliaryQueue {
 inline void reset_auxiliary_places() {
   for (AuxiliaryPlace& place : auxiliary_places) {
     place.users.store(0, std::memory_order_relaxed);
-    place.queue.next.store(0, std::memory_order_relaxed);
-    place.queue.grant.store(0, std::memory_order_relaxed);
+    Ticket<Spin>::forget(place.queue);
   }
 }
 

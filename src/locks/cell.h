@@ -24,7 +24,8 @@ struct Cell {
   std::atomic<int>* gate = nullptr;
   TicketState* ticket = nullptr;
   std::atomic<std::uint32_t>* warm = nullptr;
-  bool writers_first = false;  // reader-writer locks: readers let a waiting writer pass
+  std::atomic<std::uint32_t>* generation = nullptr;  // reader-writer locks: the fork since which threads wait
+  bool writers_first = false;                        // reader-writer locks: readers let a waiting writer pass
 };
 
 }  // namespace elision::locks

@@ -36,9 +36,10 @@ struct Words {
   std::atomic<int> gate{0};
   TicketState ticket{};
   std::atomic<std::uint32_t> warm{0};
+  std::atomic<std::uint32_t> generation{0};
   bool writers_first = false;
 
-  Cell cell() { return {&word, &gate, &ticket, &warm, writers_first}; }
+  Cell cell() { return {&word, &gate, &ticket, &warm, &generation, writers_first}; }
   bool all_free() const {
     return word == 0 && gate == 0 && ticket.next == static_cast<std::uint32_t>(ticket.grant) &&
            ticket.grant >> 32 == 0 && warm == 0;

@@ -4,22 +4,27 @@
 //
 //   state (the cell's word)
 //     bits 0-27      readers inside; the caller sees to it that they do not overflow
-//     kWriter        a writer is inside
 //     kWriterFirst   the head is a writer, and arriving readers queue behind it (Cell::writers_first)
-//     kHeadSleeps    the head sleeps on this word
+//     kSleeps        somebody may sleep on this word
+//     kWriter        a writer is inside
 //
-// Threads that must wait take the gate, one after the other; whoever has it is the head and alone waits on
-// the word: spinning, then asleep. A release that may let the head in wakes it.
+// Writers that must wait take the gate, one after the other; whoever has it is the head, the only writer
+// that waits on the word. Readers wait on the word, while a writer is inside; those of a lock with
+// writers_first queue at the gate before.
 //
-// Invariants:
+// Invariants (checked as a model, which also says why: tests/models/rwlock.pml):
 //  - kWriter and readers exclude each other: both are entered by compare-and-swap of the whole word only.
-//  - The releasing compare-and-swap is the last touch of the lock (a wake-up uses its address alone).
+//  - The releasing step is the last touch of the lock; a wake-up uses its address alone. A writer wakes all
+//    sleepers, the last reader one: only the head can sleep then.
 //  - Without writers_first a reader waits for a writer inside and for nothing else: a thread that holds the
-//    reader's side may take it again whoever waits (POSIX; glibc's default kind). With it, it may deadlock.
-//  - The head takes kHeadSleeps and kWriterFirst away as it enters or gives up; a release takes kHeadSleeps.
+//    reader's side may take it again whoever waits (POSIX; glibc's default kind).
+//  - kSleeps goes with its reason: whoever ends that takes it away and wakes.
 //
-// Gate: Tatas, or Ticket, whose queue makes those that wait FIFO; arriving writers then queue whenever
-// anybody waits. Checked as a model: tests/models/rwlock.pml.
+// Gate: Tatas, or Ticket, whose queue makes the writers FIFO (and the readers of a lock with writers_first);
+// arriving writers then queue whenever anybody does.
+//
+// In the child of a fork those who waited are gone, but the gate is still theirs. Whoever has to wait first
+// there forgets them: all who wait carry the fork's generation, so none of them can be alive.
 #pragma once
 
 #include "locks/cell.h"
@@ -33,7 +38,7 @@ namespace elision::locks {
 
 inline constexpr std::uint32_t kReaders = (1u << 28) - 1;
 inline constexpr std::uint32_t kWriterFirst = 1u << 28;
-inline constexpr std::uint32_t kHeadSleeps = 1u << 29;
+inline constexpr std::uint32_t kSleeps = 1u << 29;
 inline constexpr std::uint32_t kWriter = 1u << 30;
 
 /// The gate of designs that are not FIFO.
@@ -46,6 +51,7 @@ struct TatasGate {
   }
   static void release(Cell cell) { Tatas<Waiting>::release(*cell.gate); }
   static bool is_held(Cell cell) { return Tatas<Waiting>::is_held(*cell.gate); }
+  static void forget(Cell cell) { cell.gate->store(kFree, std::memory_order_relaxed); }
 };
 
 template <class Waiting_>
@@ -57,42 +63,57 @@ struct TicketGate {
   }
   static void release(Cell cell) { Ticket<Waiting>::release(*cell.ticket); }
   static bool is_held(Cell cell) { return Ticket<Waiting>::is_held(*cell.ticket); }
+  static void forget(Cell cell) { Ticket<Waiting>::forget(*cell.ticket); }
 };
 
-/// What both sides share. `Side` says what blocks it and what entering does to the state.
+/// What both sides share. `Side` says what blocks it, what entering and leaving do to the state, whether it
+/// queues at the gate, and whom to wake.
 template <class Gate, class Side>
 struct RwSide {
   using Waiting = typename Gate::Waiting;
 
   /// Whether a thread that arrives must wait.
-  static bool is_held(Cell cell) { return Side::blocks_arrival(cell, load(cell)); }
+  static bool is_held(Cell cell) {
+    if (!Side::blocks_arrival(cell, load(cell))) return false;
+    if (!is_of_another_process(cell)) [[likely]]
+      return true;
+    adopt(cell);
+    return Side::blocks_arrival(cell, load(cell));
+  }
 
   [[gnu::always_inline]] static bool try_acquire(Cell cell) {
     std::uint32_t state = load(cell);
-    while (!Side::blocks_arrival(cell, state)) {
-      if (exchange(cell, state, state + Side::kEntry, std::memory_order_acquire)) return true;
-    }
-    return false;
+    do {
+      if (Side::blocks_arrival(cell, state)) return false;
+    } while (!exchange(cell, state, Side::with_one(state), std::memory_order_acquire));
+    return true;
   }
 
   [[gnu::noinline]] static Outcome acquire(Cell cell, const Deadline* deadline) {
-    if (Gate::acquire(cell, deadline) == Outcome::kTimedOut) return Outcome::kTimedOut;
-    const Outcome outcome = enter_as_head(cell, deadline);
-    Gate::release(cell);
-    return outcome;
+    adopt(cell);
+    if (Side::queues(cell) && Gate::acquire(cell, deadline) == Outcome::kTimedOut) return Outcome::kTimedOut;
+    std::uint32_t state = load(cell);
+    bool entered = false, in_time = true;
+    while (in_time && !entered) {
+      in_time = await(cell, state, deadline);
+      if (in_time) entered = exchange(cell, state, Side::with_one(state), std::memory_order_acquire);
+    }
+    if (Side::queues(cell)) Gate::release(cell);
+    return entered ? Outcome::kAcquired : Outcome::kTimedOut;
   }
 
-  /// Queues until the side is free and does not enter. False: the deadline passed first.
+  /// Waits until the side is free and does not enter. False: the deadline passed first.
   [[gnu::noinline]] static bool wait_until_free(Cell cell, const Deadline* deadline) {
     for (std::uint32_t spun = 0; !Waiting::spun_enough(spun); spun += pause_units(1)) {
       if (!is_held(cell)) return true;
       if (deadline != nullptr && deadline->has_passed()) return false;
     }
-    if (Gate::acquire(cell, deadline) == Outcome::kTimedOut) return false;
+    adopt(cell);
+    if (Side::queues(cell) && Gate::acquire(cell, deadline) == Outcome::kTimedOut) return false;
     std::uint32_t state = load(cell);
-    const bool in_time = await_as_head(cell, state, deadline);
-    if (in_time && (state & (kWriterFirst | kHeadSleeps)) != 0) leave_head(cell, state);
-    Gate::release(cell);
+    const bool in_time = await(cell, state, deadline);
+    if (in_time) withdraw(cell);
+    if (Side::queues(cell)) Gate::release(cell);
     return in_time;
   }
 
@@ -105,14 +126,14 @@ struct RwSide {
         return false;
       after = Side::without_one(state);
     } while (!exchange(cell, state, after, std::memory_order_release));
-    if (((state ^ after) & kHeadSleeps) != 0) [[unlikely]]
-      futex_wake(cell.word, 1, kAnyBit);
+    if (((state ^ after) & kSleeps) != 0) [[unlikely]]
+      futex_wake(cell.word, Side::kWakes, kAnyBit);
     return true;
   }
 
   static bool release_quietly(Cell cell) {
     const std::uint32_t state = load(cell);
-    if (!Side::is_inside(state) || (state & kHeadSleeps) != 0) return false;
+    if (!Side::is_inside(state) || (state & kSleeps) != 0) return false;
     cell.word->store(static_cast<int>(Side::without_one(state)), std::memory_order_release);
     return true;
   }
@@ -130,68 +151,87 @@ struct RwSide {
     return done;
   }
 
-  static Outcome enter_as_head(Cell cell, const Deadline* deadline) {
-    std::uint32_t state = load(cell);
-    do {
-      if (!await_as_head(cell, state, deadline)) return Outcome::kTimedOut;
-    } while (!exchange(cell, state, (state & ~(kWriterFirst | kHeadSleeps)) + Side::kEntry,
-                       std::memory_order_acquire));
-    return Outcome::kAcquired;
-  }
-
-  /// Waits, holding the gate, until nothing inside blocks this side. `state` is what was seen last. False:
-  /// the deadline passed first; then the word says nothing of a head any more.
-  static bool await_as_head(Cell cell, std::uint32_t& state, const Deadline* deadline) {
-    std::uint32_t spun = 0;
-    for (; Side::blocks_head(state); state = load(cell)) {
+  /// Waits until nothing inside blocks this side. `state` is what was seen last. False: the deadline passed
+  /// first, and the word says nothing of this thread any more.
+  static bool await(Cell cell, std::uint32_t& state, const Deadline* deadline) {
+    for (std::uint32_t spun = 0; Side::blocks_entry(state); state = load(cell)) {
       if (deadline != nullptr && deadline->has_passed()) {
-        leave_head(cell, state);
+        withdraw(cell);
         return false;
       }
-      const std::uint32_t marked = state | Side::head_mark(cell);
+      const std::uint32_t marked = state | Side::mark(cell);
       if (!Waiting::spun_enough(spun)) {
         if (marked != state) (void)exchange(cell, state, marked, std::memory_order_relaxed);
         spun += pause_units(1);
-        continue;
+      } else if (exchange(cell, state, marked | kSleeps, std::memory_order_relaxed)) {
+        futex_wait(cell.word, marked | kSleeps, kAnyBit, deadline);
       }
-      if (!exchange(cell, state, marked | kHeadSleeps, std::memory_order_relaxed)) continue;
-      futex_wait(cell.word, marked | kHeadSleeps, kAnyBit, deadline);
     }
     return true;
   }
 
-  static void leave_head(Cell cell, std::uint32_t state) {
-    while (!exchange(cell, state, state & ~(kWriterFirst | kHeadSleeps), std::memory_order_relaxed)) {
+  /// Those whom kWriterFirst keeps out are at the gate: nobody needs to be woken.
+  static void withdraw(Cell cell) {
+    if (Side::mark(cell) != 0)
+      cell.word->fetch_and(static_cast<int>(~Side::mark(cell)), std::memory_order_relaxed);
+  }
+
+  // ---- After a fork.
+
+  static constexpr std::uint32_t kAdopting = ~0u;
+
+  static bool is_of_another_process(Cell cell) {
+    return cell.generation->load(std::memory_order_acquire) != fork_generation;
+  }
+
+  static void adopt(Cell cell) {
+    if (is_of_another_process(cell)) [[unlikely]]
+      adopt_slow(cell);
+  }
+
+  [[gnu::noinline, gnu::cold]] static void adopt_slow(Cell cell) {
+    std::uint32_t seen = cell.generation->load(std::memory_order_relaxed);
+    if (seen != kAdopting &&
+        cell.generation->compare_exchange_strong(seen, kAdopting, std::memory_order_acquire)) {
+      Gate::forget(cell);
+      cell.word->fetch_and(static_cast<int>(~(kSleeps | kWriterFirst)), std::memory_order_relaxed);
+      cell.generation->store(fork_generation, std::memory_order_release);
+      return;
     }
+    while (cell.generation->load(std::memory_order_acquire) == kAdopting) pause_units(1);
   }
 };
 
+inline constexpr std::uint32_t kAllSleepers = ~0u >> 1;
+
 template <class Gate>
 struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
-  static constexpr std::uint32_t kEntry = 1;
-  static bool blocks_arrival(Cell, std::uint32_t state) {
-    // kWriterFirst is set only where writers_first is.
-    return (state & (kWriter | kWriterFirst)) != 0;
-  }
-  static bool blocks_head(std::uint32_t state) { return (state & kWriter) != 0; }
-  static std::uint32_t head_mark(Cell) { return 0; }
+  static constexpr std::uint32_t kWakes = 1;
+  // kWriterFirst is set only where writers_first is; behind the gate, never.
+  static bool blocks_arrival(Cell, std::uint32_t state) { return (state & (kWriter | kWriterFirst)) != 0; }
+  static bool blocks_entry(std::uint32_t state) { return (state & kWriter) != 0; }
+  static bool queues(Cell cell) { return cell.writers_first; }
+  static constexpr std::uint32_t mark(Cell) { return 0; }
   static bool is_inside(std::uint32_t state) { return (state & kReaders) != 0; }
+  static std::uint32_t with_one(std::uint32_t state) { return state + 1; }
   static std::uint32_t without_one(std::uint32_t state) {
     const std::uint32_t left = state - 1;
-    return (left & kReaders) == 0 ? left & ~kHeadSleeps : left;
+    return (left & kReaders) == 0 ? left & ~kSleeps : left;
   }
 };
 
 template <class Gate>
 struct WriteSide : RwSide<Gate, WriteSide<Gate>> {
-  static constexpr std::uint32_t kEntry = kWriter;
+  static constexpr std::uint32_t kWakes = kAllSleepers;
   static bool blocks_arrival(Cell cell, std::uint32_t state) {
     return state != 0 || (Gate::kFifo && Gate::is_held(cell));
   }
-  static bool blocks_head(std::uint32_t state) { return (state & (kWriter | kReaders)) != 0; }
-  static std::uint32_t head_mark(Cell cell) { return cell.writers_first ? kWriterFirst : 0; }
+  static bool blocks_entry(std::uint32_t state) { return (state & (kWriter | kReaders)) != 0; }
+  static constexpr bool queues(Cell) { return true; }
+  static std::uint32_t mark(Cell cell) { return cell.writers_first ? kWriterFirst : 0; }
   static bool is_inside(std::uint32_t state) { return (state & kWriter) != 0; }
-  static std::uint32_t without_one(std::uint32_t state) { return state & ~(kWriter | kHeadSleeps); }
+  static std::uint32_t with_one(std::uint32_t) { return kWriter; }
+  static std::uint32_t without_one(std::uint32_t state) { return state & ~(kWriter | kSleeps); }
 };
 
 }  // namespace elision::locks

@@ -197,6 +197,13 @@ class Ticket {
     return true;
   }
 
+  /// Frees the lock, whoever held it or waited: they are gone.
+  static void forget(TicketState& state) {
+    state.next.store(serving(state), std::memory_order_relaxed);
+    state.grant.store(Grant{serving(state), 0, 0}.pack(), std::memory_order_relaxed);
+    state.generation.store(fork_generation, std::memory_order_relaxed);
+  }
+
   /// In the child of a fork the other waiters are gone, but their tickets are still drawn: a release
   /// would serve nobody for ever. The first operation on a lock that carries another generation forgets
   /// them. Tickets that run ahead stay: what counts is that next is the holder's plus one.

@@ -231,7 +231,7 @@ TEST(Exclusion, NoUpdateIsLostHoweverTheMutexIsTaken) {
     for (unsigned t = 0; t < 2; ++t) {
       threads.emplace_back([&, t] {
         std::uint64_t mine = 0;
-        for (unsigned i = 0; i < 3000; ++i) {
+        for (unsigned i = 0; i < rounds(3000); ++i) {
           const unsigned how = (i + t) % 4;
           if (how == 0 && pthread_mutex_trylock(mutex) != 0) continue;
           if (how == 1 && pthread_mutex_timedlock(mutex, &kLongAgo) != 0) continue;
@@ -255,7 +255,7 @@ TEST(Exclusion, NestedSectionsReleasedInAnyOrder) {
   TypedMutex outer(PTHREAD_MUTEX_NORMAL), inner(PTHREAD_MUTEX_NORMAL), recursive(PTHREAD_MUTEX_RECURSIVE);
   volatile std::uint64_t by_outer = 0, by_inner = 0;
   const auto work = [&] {
-    for (int i = 0; i < 2000; ++i) {
+    for (unsigned i = 0; i < rounds(2000); ++i) {
       pthread_mutex_lock(outer);
       by_outer = by_outer + 1;
       pthread_mutex_lock(inner);
@@ -272,8 +272,8 @@ TEST(Exclusion, NestedSectionsReleasedInAnyOrder) {
   std::thread other(work);
   work();
   other.join();
-  EXPECT_EQ(by_outer, 4000u);
-  EXPECT_EQ(by_inner, 8000u);
+  EXPECT_EQ(by_outer, 2 * rounds(2000));
+  EXPECT_EQ(by_inner, 4 * rounds(2000));
   EXPECT_EQ(pthread_mutex_destroy(outer) + pthread_mutex_destroy(inner) + pthread_mutex_destroy(recursive),
             0);
 }
@@ -327,7 +327,7 @@ void hand_over(int type, Wait wait) {
   TypedMutex mutex(type);
   pthread_cond_t filled = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
   int place = 0, sum = 0;
-  constexpr int kItems = 2000;
+  const int kItems = static_cast<int>(rounds(2000));
   std::thread consumer([&] {
     for (int i = 1; i <= kItems; ++i) {
       pthread_mutex_lock(mutex);

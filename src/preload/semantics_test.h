@@ -39,6 +39,9 @@ inline bool variable_is(const char* name, const char* value) {
   return set != nullptr && std::strcmp(set, value) == 0;
 }
 
+/// `many`, or a tenth where waiting is spinning: queues of spinning threads crawl when CPUs are few.
+inline unsigned rounds(unsigned many) { return variable_is("ELISION_WAIT", "spin") ? many / 10 : many; }
+
 /// Whether a design of ours is in force: glibc's answers to what POSIX leaves open differ here and there.
 inline bool ours() {
   const char* design = std::getenv("ELISION_LOCK");

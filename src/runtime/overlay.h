@@ -18,9 +18,10 @@
 //    0- 3  __readers          the state (locks/rwlock.h)
 //    4- 7  __writers          the gate of designs that are not FIFO
 //    8-11  __wrphase_futex    exclusive only: how often its holder came in again to read
+//   12-15  __writers_futex    the fork since which threads wait
 //   24-27  __cur_writer       thread id of the writer, as in glibc
 //   28-31  __shared           glibc's, never written
-//   32-47  __rwelision, pads  the gate of FIFO designs
+//   32-47  __rwelision, pads  the gate of FIFO designs; exclusive: what the mutex design keeps there
 //   48-51  __flags            the kind: glibc's, never written
 //
 // All zero is a free lock: static initialisers need nothing from us. A spin lock is its one word, as glibc
@@ -87,10 +88,14 @@ struct RwlockOverlay {
   std::atomic<int> state;
   std::atomic<int> gate;
   std::uint32_t depth;
-  std::uint32_t unused[3];
+  std::atomic<std::uint32_t> generation;
+  std::uint32_t unused[2];
   std::atomic<int> writer;
   int shared;
-  locks::TicketState ticket;
+  union {
+    locks::TicketState ticket;
+    std::atomic<std::uint32_t> warm;  // exclusive only
+  };
   unsigned flags;
 
   /// Whether we may lock it ourselves: not a process-shared one.
@@ -107,6 +112,8 @@ inline locks::Cell cell_of(RwlockOverlay& lock) {
   return {.word = &lock.state,
           .gate = &lock.gate,
           .ticket = &lock.ticket,
+          .warm = &lock.warm,
+          .generation = &lock.generation,
           .writers_first = lock.flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
 }
 
