@@ -87,6 +87,7 @@ struct alignas(64) Core {
   bool access_made = false;     // the engine made the accesses of the next instruction
   bool in_heap = false;         // waits in Ordering for its turn
   bool waits_for_line = false;  // in the heap until `awaited` is no longer busy
+  std::uint64_t asked_ticks = 0;  // when the access that found its line busy first asked for it; 0: none did
   machine::AccessKind awaited_kind{};
   LineAddr awaited;
   Exit deferred{};  // an ordered exit that has to wait its turn

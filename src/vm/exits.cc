@@ -13,6 +13,30 @@
 #include "vm/stubs.h"
 
 namespace elision::vm {
+namespace {
+
+/// INT1, INT3 and INT 4 (INTO's vector) are traps: RIP is behind them.
+bool is_trap(const Trap& trap) { return trap.number == 1 || trap.number == 3 || trap.number == 4; }
+
+std::uint64_t length_of_trap(std::uint64_t pc) {
+  constexpr std::uint8_t kIntWithVector = 0xcd;
+  return *reinterpret_cast<const std::uint8_t*>(pc) == kIntWithVector ? 2 : 1;
+}
+
+/// What the hardware would report of a fault that the engine finds: an undefined instruction, a general
+/// protection, or the fetch of an instruction where there is none.
+void note_trap(Trap& trap, const siginfo_t& info) {
+  constexpr std::uint64_t kInvalidOpcode = 6, kGeneralProtection = 13;
+  if (info.si_signo == SIGILL) {
+    trap.number = kInvalidOpcode, trap.error = 0;
+  } else if (info.si_code == SI_KERNEL) {
+    trap.number = kGeneralProtection, trap.error = 0;
+  } else {
+    trap = {Trap::kPageFault, Trap::kUser | Trap::kFetch, reinterpret_cast<std::uint64_t>(info.si_addr)};
+  }
+}
+
+}  // namespace
 
 void Engine::link(Core& core, Exit& exit) {
   const std::uint64_t flushes = cache_.flushes();
@@ -215,7 +239,8 @@ void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std
   info.si_addr = reinterpret_cast<void*>(address);
   Thread& thread = *core.thread;
   capture(core);
-  kernel_->fault(thread, signal, info);
+  note_trap(thread.trap, info);
+  kernel_->fault(thread, info);
   if (core.thread == &thread) restore(core);
 }
 
@@ -234,6 +259,7 @@ void Engine::repeat_without_guard(Core& core, std::uint64_t pc) {
 /// had borrowed.
 void Engine::host_fault(Core& core) {
   siginfo_t info = host_fault_info();
+  const Trap trap = host_fault_trap();
   const std::uint64_t host = core.exit_value;
   const Block* block = cache_.find_host(host);
   check(block != nullptr, "fault in translated code that belongs to no block", host);
@@ -241,7 +267,7 @@ void Engine::host_fault(Core& core) {
   core.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
-  if (info.si_signo == SIGTRAP) ++core.state.rip;  // INT3 is a trap: RIP is behind it
+  if (is_trap(trap)) core.state.rip += length_of_trap(core.state.rip);
   if (range.spilled == kRcx) {
     core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
   } else if (range.spilled >= 0) {
@@ -260,7 +286,10 @@ void Engine::host_fault(Core& core) {
     return abort_transaction(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);
   Thread& thread = *core.thread;
   capture(core);
-  kernel_->fault(thread, info.si_signo, info);
+  thread.trap.number = trap.number;
+  thread.trap.error = trap.error;
+  if (trap.number == Trap::kPageFault) thread.trap.address = reinterpret_cast<std::uint64_t>(info.si_addr);
+  kernel_->fault(thread, info);
   if (core.thread == &thread) restore(core);
 }
 

@@ -25,6 +25,7 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
 siginfo_t last_fault;
+Trap last_trap;
 int dies_by = 0;
 Exit host_fault_exit{.reason = ExitReason::kHostFault};
 
@@ -65,6 +66,9 @@ void on_fault(int, siginfo_t* info, void* context) {
   if (recover_guest_access(static_cast<ucontext_t*>(context))) return;
   if (in_translated_code(rip)) {
     last_fault = *info;
+    last_trap = {static_cast<std::uint64_t>(registers[REG_TRAPNO]),
+                 static_cast<std::uint64_t>(registers[REG_ERR]),
+                 static_cast<std::uint64_t>(registers[REG_CR2])};
     leave_to_engine(*current_core(), registers);
     return;
   }
@@ -77,6 +81,7 @@ void on_fault(int, siginfo_t* info, void* context) {
 void die_if_faulting(int signal) { dies_by = signal; }
 
 const siginfo_t& host_fault_info() { return last_fault; }
+const Trap& host_fault_trap() { return last_trap; }
 
 void install_fault_handlers() {
   stack_t stack{};

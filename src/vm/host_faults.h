@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "vm/kernel.h"
+
 namespace elision::vm {
 
 /// Takes over SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP, on a stack of their own. A fault outside
@@ -14,7 +16,8 @@ void install_fault_handlers();
 /// only looks at what the guest left.
 void die_if_faulting(int signal);
 
-/// The signal information of the last fault that translated code raised.
+/// The last fault that translated code raised: its signal information, and as the hardware reported it.
 const siginfo_t& host_fault_info();
+const Trap& host_fault_trap();
 
 }  // namespace elision::vm

@@ -9,6 +9,8 @@
 namespace elision::vm {
 namespace {
 
+constexpr std::uint64_t kSystemCallGate = 0x80;  // INT: system calls of 32-bit programs
+
 using Kind = InstructionClass;
 
 const ZydisDecoder& decoder() {
@@ -124,7 +126,8 @@ Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* opera
     case ZYDIS_MNEMONIC_INT3:
     case ZYDIS_MNEMONIC_HLT:
       return Kind::kUndefined;
-    case ZYDIS_MNEMONIC_INT:  // the 32-bit system call gate
+    case ZYDIS_MNEMONIC_INT:
+      return operands[0].imm.value.u == kSystemCallGate ? Kind::kUnsupported : Kind::kUndefined;
     case ZYDIS_MNEMONIC_IRET:
     case ZYDIS_MNEMONIC_IRETD:
     case ZYDIS_MNEMONIC_IRETQ:

@@ -29,8 +29,19 @@ namespace elision::vm {
 struct KernelThread;
 
 /// A guest thread. `state` is exact whenever the kernel sees the thread.
+/// A fault as the hardware reports it: vector, error code, and CR2 of the last page fault.
+struct Trap {
+  std::uint64_t number = 0;
+  std::uint64_t error = 0;
+  std::uint64_t address = 0;
+
+  static constexpr std::uint64_t kPageFault = 14;
+  static constexpr std::uint64_t kPresent = 1, kUser = 4, kFetch = 16;  // bits of a page fault's error code
+};
+
 struct Thread {
   GuestState state;
+  Trap trap;                                   // the last one, which every signal frame shows
   int tid = 0;                                 // as the guest sees it
   std::uint64_t affinity[2] = {~0ull, ~0ull};  // CPUs it may run on; CPU i is bit i
   KernelThread* kernel = nullptr;
@@ -122,8 +133,9 @@ class Kernel {
   virtual SyscallOutcome system_call(Thread& thread) = 0;
   /// Safe point: if an unblocked signal is pending, edits state to enter its handler (or ends the process).
   virtual void deliver_signals(Thread& thread) = 0;
-  /// A synchronous fault at state.rip; `info` is the host's (address already the guest's).
-  virtual void fault(Thread& thread, int signal, const siginfo_t& info) = 0;
+  /// A synchronous fault at state.rip, of which thread.trap says more; `info` is the host's (address already
+  /// the guest's).
+  virtual void fault(Thread& thread, const siginfo_t& info) = 0;
   /// All threads are parked. Waits for the first host event (descriptor, signal, child) but no longer
   /// than to the engine's next timer if `timer` is set; 0 runnable threads and nothing to wait for =
   /// deadlock: returns false.

@@ -159,6 +159,7 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
   core.nesting = 0;
   core.commit_step = CommitStep::kNone;
   core.waits_for_line = false;
+  core.asked_ticks = 0;
   core.forget_misses();
   core.rewind_to(clock);
 }
@@ -172,6 +173,7 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
   core.account_for_sibling();
   if (core.clock() > request.now) request.now = core.clock();
   bool busy = false;  // so the last answer was
+  if (core.awaited != request.line) core.asked_ticks = 0;
   for (;;) {
     if (!ordering.is_first(core)) {
       core.waits_for_line = busy;
@@ -185,6 +187,7 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
     if (reply.verdict == machine::Reply::Verdict::kDone) {
       if (reply.first_write_in_transaction && !core.undo.save(request.line))
         __builtin_trap();  // beyond any L1
+      core.asked_ticks = 0;
       core.advance_to(reply.clock);
       if (reply.data_ready > ready) ready = reply.data_ready;
       return AccessStep::kDone;
@@ -194,6 +197,10 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
       return AccessStep::kRolledBack;
     }
     ++light_context.waits;
+    if (reply.busy && core.asked_ticks == 0) {
+      core.asked_ticks = core.clock_ticks();
+      core.awaited = request.line;
+    }
     core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
     request.now = core.clock();
     busy = reply.busy;

@@ -2,8 +2,10 @@
 // Which core runs next: what other cores can see happens in the order of virtual time.
 //
 // The running core is not in the heap. An ordered event may take place only if no core in the heap
-// is behind the running one (is_first); what concerns a core alone may run ahead up to the deadline. Ties go
-// to the lower CPU, so that the order is a function of the clocks alone.
+// is behind the running one (is_first); what concerns a core alone may run ahead up to the deadline. Of cores that
+// ask for a line at the same time those come first that have waited for it, in the order in which they began
+// to: all of them ask again when it arrives, and by number the last would never get it. Other ties go to the
+// lower CPU, so that the order is a function of the clocks alone.
 //
 // Light path.
 #pragma once
@@ -62,7 +64,11 @@ class Ordering {
   static bool before(const Core& a, const Core& b) {
     const std::uint64_t x = a.clock_ticks();
     const std::uint64_t y = b.clock_ticks();
-    return x < y || (x == y && a.id < b.id);
+    if (x != y) [[likely]]
+      return x < y;
+    const std::uint64_t asked_a = a.asked_ticks != 0 ? a.asked_ticks : x;
+    const std::uint64_t asked_b = b.asked_ticks != 0 ? b.asked_ticks : y;
+    return asked_a < asked_b || (asked_a == asked_b && a.id < b.id);
   }
   void sift_up(unsigned at);
   void sift_down(unsigned at);

@@ -45,6 +45,19 @@ TEST_F(OrderingTest, TiesGoToTheLowerCpu) {
   EXPECT_TRUE(ordering_.is_first(low));
 }
 
+TEST_F(OrderingTest, OfThoseThatAskAtTheSameTimeWhoHasWaitedLongestIsFirst) {
+  Core& newcomer = core_at(0, 100);
+  Core& waits = core_at(7, 100);
+  Core& waits_longer = core_at(9, 100);
+  waits.asked_ticks = 60 << kTickShift;
+  waits_longer.asked_ticks = 50 << kTickShift;
+  for (Core* core : {&newcomer, &waits, &waits_longer}) ordering_.add(*core);
+  EXPECT_EQ(ordering_.start_first(), &waits_longer);
+  EXPECT_TRUE(ordering_.is_first(waits_longer)) << "also while it runs";
+  EXPECT_EQ(ordering_.start_first(), &waits);
+  EXPECT_EQ(ordering_.start_first(), &newcomer);
+}
+
 TEST_F(OrderingTest, AnEventMustWaitForACoreThatIsBehindByOneTick) {
   Core& running = core_at(0, 100);
   Core& other = core_at(1, 100);

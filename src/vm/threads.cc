@@ -78,6 +78,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
       core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
   core.forget_misses();
   core.waits_for_line = false;  // as the thread before may have done when it was taken off
+  core.asked_ticks = 0;
   thread.on_core_since = core.clock();
   thread.instructions_at_start = core.instructions();
   resume_from_thread(core);

@@ -99,12 +99,14 @@ class LinuxKernel final : public GuestKernel {
 
   void deliver_signals(Thread& thread) override { deliver_pending(process_, *thread.kernel, std::nullopt); }
 
-  void fault(Thread& thread, int, const siginfo_t& info) override {
+  void fault(Thread& thread, const siginfo_t& info) override {
     siginfo_t exact = info;
     // The engine finds code that it may not execute; only here is known whether anything is mapped there.
     const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
-    if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && process_.memory.regions().find(address))
+    if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && process_.memory.regions().find(address)) {
       exact.si_code = SEGV_ACCERR;
+      thread.trap.error |= Trap::kPresent;
+    }
     force_signal(process_, *thread.kernel, exact);
   }
 

@@ -113,55 +113,36 @@ void clear_vectors(GuestState& state) {
   reset_x87(state.fx);
 }
 
-std::uint64_t trap_number_of(int signal) {
-  switch (signal) {
-    case SIGTRAP:
-      return 3;
-    case SIGILL:
-      return 6;
-    case SIGSEGV:
-    case SIGBUS:
-      return 14;
-    default:
-      return 0;
-  }
-}
-
-MachineContext save_registers(const GuestState& state, const siginfo_t& info, std::uint64_t fpstate) {
+MachineContext save_registers(const GuestState& state, const FrameRequest& request, std::uint64_t fpstate) {
   const auto& g = state.gpr;
-  MachineContext m{g[kR8],
-                   g[kR9],
-                   g[kR10],
-                   g[kR11],
-                   g[kR12],
-                   g[kR13],
-                   g[kR14],
-                   g[kR15],
-                   g[kRdi],
-                   g[kRsi],
-                   g[kRbp],
-                   g[kRbx],
-                   g[kRdx],
-                   g[kRax],
-                   g[kRcx],
-                   g[kRsp],
-                   state.rip,
-                   state.rflags,
-                   kUserCodeSegment,
-                   0,
-                   0,
-                   kUserStackSegment,
-                   0,
-                   0,
-                   0,
-                   0,
-                   fpstate,
-                   {}};
-  if (info.si_code > 0 && info.si_code != SI_KERNEL) {
-    m.trap_number = trap_number_of(info.si_signo);
-    if (m.trap_number == 14) m.error = 4, m.cr2 = reinterpret_cast<std::uint64_t>(info.si_addr);
-  }
-  return m;
+  return MachineContext{g[kR8],
+                        g[kR9],
+                        g[kR10],
+                        g[kR11],
+                        g[kR12],
+                        g[kR13],
+                        g[kR14],
+                        g[kR15],
+                        g[kRdi],
+                        g[kRsi],
+                        g[kRbp],
+                        g[kRbx],
+                        g[kRdx],
+                        g[kRax],
+                        g[kRcx],
+                        g[kRsp],
+                        state.rip,
+                        state.rflags,
+                        kUserCodeSegment,
+                        0,
+                        0,
+                        kUserStackSegment,
+                        request.trap.error,
+                        request.trap.number,
+                        request.saved_mask.bits,
+                        request.trap.address,
+                        fpstate,
+                        {}};
 }
 
 void restore_registers(GuestState& state, const MachineContext& m) {
@@ -208,8 +189,7 @@ bool enter_handler(GuestState& state, const FrameRequest& request) {
     return false;  // the alternate stack is too small
   Frame frame{};
   frame.return_address = request.action.restorer;
-  frame.context = {kContextFlags, 0, stack, save_registers(state, request.info, place.xstate),
-                   request.saved_mask};
+  frame.context = {kContextFlags, 0, stack, save_registers(state, request, place.xstate), request.saved_mask};
   frame.info = request.info;
   if (!store_guest(place.xstate, save_vectors(state)) || !store_guest(place.frame, frame)) return false;
   state.gpr[kRax] = 0;

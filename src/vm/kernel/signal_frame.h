@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "vm/guest_state.h"
+#include "vm/kernel.h"
 #include "vm/kernel/signal_types.h"
 
 namespace elision::vm {
@@ -16,6 +17,7 @@ struct FrameRequest {
   SignalAction action;
   SignalSet saved_mask;      // restored by sigreturn
   SignalStack signal_stack;  // alternate stack as set by sigaltstack
+  Trap trap;                 // the thread's last
 };
 
 /// Lowest address that enter_handler would write, and how many bytes it may write from there on.
