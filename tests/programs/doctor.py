@@ -13,6 +13,12 @@ from whole_programs import Elision, run
 
 BUILD = None
 
+# What other_cpuid.c ends with where CPUID does not trap, and changes of leaf 7 and leaf 0 for it.
+CANNOT_TRAP = 77
+NO_RTM = "7.ebx-810"
+ALWAYS_ABORT = "7.edx+800"
+NOT_INTEL = "0.ebx-ff,0.ebx+41"
+
 
 class Doctor(unittest.TestCase):
     def setUp(self):
@@ -61,6 +67,32 @@ class Doctor(unittest.TestCase):
                 self.assertEqual(report["always_abort"], "virtual-cpu")
                 self.assertEqual(report["perf"]["cycles"]["error"], "ENOSYS")
                 self.assertEqual(report["trial"]["attempts"], 10000)
+
+    def on_another_cpu(self, changes, *options):
+        """The doctor under another CPUID (other_cpuid.c)."""
+        library = self.elision.build / "tests" / "libother_cpuid.so"
+        ending = self.doctor(*options, environment={"LD_PRELOAD": str(library), "OTHER_CPUID": changes})
+        if ending.status == CANNOT_TRAP:
+            self.skipTest("CPUID cannot be made to trap here")
+        return ending
+
+    def test_cpus_without_transactions(self):
+        for changes, rtm, reasons in (
+                (NO_RTM, False, None),  # which reason depends on the kernel here
+                (ALWAYS_ABORT, None, ["microcode-aborts"]),
+                (f"{NO_RTM},{ALWAYS_ABORT}", False, ["microcode-aborts"]),
+                (f"{NO_RTM},{NOT_INTEL}", False, ["not-intel"])):
+            with self.subTest(changes=changes):
+                ending = self.on_another_cpu(changes)
+                self.check_screen(ending)
+                self.assertEqual(ending.status, 1, ending)
+                report = json.loads(self.on_another_cpu(changes, "--json").stdout)
+                self.assertFalse(report["live"])
+                self.assertEqual(report["always_abort"], "none")
+                self.assertIn(report["reason"], reasons or [report["reason"]])
+                if rtm is False:
+                    self.assertEqual(report["trial"]["attempts"], 0)
+                self.assertIn("virtual-machine", [advice["name"] for advice in report["advice"]])
 
     def test_tunables_of_glibc(self):
         tunables = "glibc.elision.enable=1:glibc.malloc.check=0"

@@ -62,7 +62,7 @@ std::string kernel_off_sentence(const Facts& f) {
     return fmt::format("the kernel switched TSX off, because it does not know tsx={} of its command line",
                        *f.kernel.tsx);
   if (asked_tsx(f) == "off") return "the kernel switched TSX off, because tsx=off is on its command line";
-  return "the kernel switched TSX off to protect this CPU from TAA, a leak of data";
+  return fmt::format("the kernel switched TSX off to close TAA, a data leak ({})", kTsxDisabled);
 }
 
 struct Cause {
@@ -82,7 +82,7 @@ const Cause kCauses[] = {
     {Reason::kMicrocodeAborts, "microcode-aborts", false,
      [](const Facts& f) { return f.cpu.rtm_always_abort; },
      [](const Facts&) -> std::string {
-       return "microcode ends every transaction on this CPU (CPUID says RTM_ALWAYS_ABORT)";
+       return "CPUID says that microcode ends every transaction here (RTM_ALWAYS_ABORT)";
      }},
     {Reason::kNeverCommits, "never-commits", false,
      [](const Facts& f) { return f.cpu.rtm && !any_commit(f); },
@@ -103,7 +103,7 @@ const Cause kCauses[] = {
      }},
     {Reason::kVanished, "vanished", false, [](const Facts& f) { return f.kernel.rtm_flag == true; },
      [](const Facts&) -> std::string {
-       return "the kernel saw RTM when it started, CPUID shows none: microcode was loaded since";
+       return "the kernel saw RTM when it started, but CPUID shows this process none";
      }},
     {Reason::kEmulated, "emulated", false, [](const Facts& f) { return is_emulated(f.cpu); },
      [](const Facts&) -> std::string {
@@ -174,6 +174,12 @@ const Rule kNotes[] = {
      }},
 };
 
+/// A guest's kernel has learnt of the CPU only what the hypervisor shows, which may leave out that it is not
+/// open to TAA.
+bool misled_about_taa(const Facts& f) {
+  return open_to_taa(f) && f.cpu.hypervisor && has_rtm_without_taa(f.cpu);
+}
+
 /// Where the kernel tells nothing of TAA, only the model can exclude it.
 bool may_be_open_to_taa(const Facts& f) {
   return f.kernel.taa ? open_to_taa(f) : !has_rtm_without_taa(f.cpu);
@@ -219,9 +225,20 @@ const Rule kAdvice[] = {
               "for which TSX is off.";
      }},
     {"kernel-parameter-with-risk",
-     [](const Facts& f, const Diagnosis& d) { return kernel_is_at_fault(d) && may_be_open_to_taa(f); },
+     [](const Facts& f, const Diagnosis& d) {
+       return kernel_is_at_fault(d) && may_be_open_to_taa(f) && !misled_about_taa(f);
+     },
      [](const Facts& f) {
        return "Put tsx=on on the kernel's command line and boot again. " + taa_warning(f);
+     }},
+    {"kernel-parameter-of-guest",
+     [](const Facts& f, const Diagnosis& d) { return kernel_is_at_fault(d) && misled_about_taa(f); },
+     [](const Facts&) -> std::string {
+       return "Put tsx=on on the kernel's command line and boot again. The kernel takes this CPU to be open "
+              "to TAA "
+              "(CVE-2019-11135), a leak of data between programs, because the hypervisor tells it nothing "
+              "else; this model "
+              "is not. Ask who runs the host, and for RTM there.";
      }},
     {"hypervisor",
      [](const Facts& f, const Diagnosis& d) {
@@ -279,8 +296,8 @@ const Rule kAdvice[] = {
        return d.reason == Reason::kVanished || (d.reason == Reason::kIllegal && !f.cpu.hypervisor);
      },
      [](const Facts&) -> std::string {
-       return "Boot again: programs that started before may crash at XBEGIN. With this microcode RTM stays "
-              "away.";
+       return "Run outside of tools that answer CPUID themselves (recorders, some containers). If there is "
+              "none, microcode loaded since took RTM: boot again, or running programs may crash at XBEGIN.";
      }},
     {"firmware", [](const Facts&, const Diagnosis& d) { return d.reason == Reason::kFirmware; },
      [](const Facts&) -> std::string {

@@ -18,7 +18,7 @@ enum class Reason {
   kFewCommit,        // commits, but too rarely
   kCommits,
   kNotIntel,  // from here on: CPUID shows no RTM
-  kVanished,  // the kernel saw RTM at boot, CPUID no longer shows it
+  kVanished,  // the kernel saw RTM at boot, this process sees none
   kEmulated,
   kKernelOff,
   kHypervisorHides,

@@ -249,6 +249,7 @@ inline const Machine kMachines[] = {
     {"a guest's kernel switched it off",
      dead_server,
      [](Facts& f) {
+       f.cpu.model = 0x55, f.cpu.stepping = 7;
        run_on(f, "KVMKVMKVM");
        f.kernel.taa = "Mitigation: TSX disabled";
      },
@@ -256,6 +257,17 @@ inline const Machine kMachines[] = {
      false,
      {},
      {"kernel-parameter-with-risk", "virtual-machine"}},
+    {"a guest's kernel takes the CPU to be open to TAA",
+     dead_server,
+     [](Facts& f) {
+       run_on(f, "KVMKVMKVM");
+       f.cpu.model = 0xcf;
+       f.kernel.taa = "Mitigation: TSX disabled";
+     },
+     Reason::kKernelOff,
+     false,
+     {},
+     {"kernel-parameter-of-guest", "virtual-machine"}},
     {"QEMU without KVM",
      dead_server,
      [](Facts& f) { run_on(f, "TCGTCGTCGTCG"); },

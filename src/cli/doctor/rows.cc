@@ -88,10 +88,12 @@ void add_trial(const Facts& f, const Diagnosis& d, std::vector<Row>& rows) {
   rows.push_back({"trial", "always-abort", kind, meaning});
 }
 
-Row tsx_row(const KernelFacts& kernel) {
+Row tsx_row(const Facts& f) {
+  const KernelFacts& kernel = f.kernel;
   if (kernel.tsx)
     return {"kernel", "tsx=", *kernel.tsx, "on its command line: on, off, or auto (off if open to TAA)"};
   if (!kernel.command_line_known) return {"kernel", "tsx=", "not known", "its command line cannot be read"};
+  if (f.cpu.rtm) return {"kernel", "tsx=", "not given", "the kernel leaves TSX on all the same"};
   return {"kernel", "tsx=", "not given",
           kernel.built_in_tsx ? fmt::format("so it is {}, as this kernel is built", *kernel.built_in_tsx)
                               : "so by default: in Linux off since 5.4, auto as planned for 7.0"};
@@ -109,7 +111,7 @@ void add_kernel(const Facts& f, std::vector<Row>& rows) {
   rows.push_back({"kernel", "Linux", kernel.release.empty() ? "not known" : kernel.release,
                   f.cpu.virtual_cpu ? "the host's, which switches nothing on the virtual CPU" : ""});
   if (f.cpu.virtual_cpu) return rows.push_back(flag_row(f));
-  rows.push_back(tsx_row(kernel));
+  rows.push_back(tsx_row(f));
   if (kernel.tsx_async_abort) rows.push_back({"kernel", "tsx_async_abort=", *kernel.tsx_async_abort, ""});
   if (kernel.mitigations) rows.push_back({"kernel", "mitigations=", *kernel.mitigations, ""});
   rows.push_back({"kernel", "TAA, a data leak", kernel.taa.value_or("not told"),
