@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts in, verdict out. Pure: three tables (causes, notes, advice), tried from the top.
+// Facts in, verdict out. Pure: tables of causes and notes here, of what to change in advice.cc.
 #pragma once
 
 #include <string>
