@@ -31,7 +31,7 @@ void tell_about_missing_htm(const std::string& design, const LockOptions& lock) 
   if (!native_htm_is_live()) {
     fmt::print(stderr,
                "elision run: this CPU has no live hardware transactions; {} uses its fallback lock "
-               "(elision vm has them)\n",
+               "(elision vm has them; elision doctor says why)\n",
                design);
   } else if (speculates(design) && !lock.rtm_always_abort) {
     fmt::print(stderr, "elision run: {} does not speculate on a real CPU without --rtm-always-abort\n",

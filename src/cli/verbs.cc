@@ -10,6 +10,7 @@ const std::vector<Verb>& verbs() {
       {"compare", "run a program under each lock design and say which is best for it", compare_verb},
       {"run", "run a program natively under one lock design", run_verb},
       {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb},
+      {"doctor", "say whether hardware transactions commit here, and if not, why", doctor_verb},
       {"machines", "list the built-in machine descriptions, or show one", machines_verb},
       {"help", "explain a verb", help_verb},
       {"vm-exec", "", vm_exec_verb},

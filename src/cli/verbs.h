@@ -14,6 +14,7 @@ int vm_verb(const Words& words);
 int vm_exec_verb(const Words& words);
 int run_verb(const Words& words);
 int compare_verb(const Words& words);
+int doctor_verb(const Words& words);
 int machines_verb(const Words& words);
 int help_verb(const Words& words);
 

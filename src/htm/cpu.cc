@@ -10,9 +10,7 @@
 namespace elision::htm {
 namespace {
 
-constexpr unsigned kRtmBit = 1u << 11;             // leaf 7 EBX
-constexpr unsigned kRtmAlwaysAbortBit = 1u << 11;  // leaf 7 EDX: set while microcode makes RTM abort always
-constexpr int kCommitAttempts = 200;               // aborts for reasons of the moment are rare
+constexpr int kCommitAttempts = 200;  // aborts for reasons of the moment are rare
 constexpr unsigned kDeepestNestTried = 64;
 
 struct Registers {
@@ -89,6 +87,24 @@ CpuFeatures detect_cpu() {
   features.has_rtm = !features.rtm_always_aborts;
   features.virtual_always_abort = features.has_rtm && is_virtual_cpu_with(abi::kFeatureAlwaysAbort);
   return features;
+}
+
+Trial try_transactions(unsigned attempts) {
+  // Written before: a page that has to be fetched first would abort the first transactions.
+  alignas(64) volatile std::uint64_t line = 1;
+  line = 0;
+  Trial trial;
+  for (; trial.attempts < attempts; ++trial.attempts) {
+    const Status status = Rtm::begin();
+    if (status.started()) {
+      line = line + 1;
+      Rtm::commit();
+      ++trial.commits;
+    } else {
+      ++trial.aborts[static_cast<std::size_t>(status.cause())];
+    }
+  }
+  return trial;
 }
 
 unsigned measure_nesting_depth() {

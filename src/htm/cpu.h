@@ -5,9 +5,20 @@
 // Executes XBEGIN only after CPUID said that it exists. No allocation, no libc.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "abi/counters.h"
+
 namespace elision::htm {
+
+/// Bits of CPUID leaf 7, subleaf 0, that speak of transactions (Intel SDM volume 2, CPUID).
+inline constexpr unsigned kHleBit = 1u << 4;                // EBX
+inline constexpr unsigned kRtmBit = 1u << 11;               // EBX
+inline constexpr unsigned kRtmAlwaysAbortBit = 1u << 11;    // EDX: set while microcode makes RTM abort always
+inline constexpr unsigned kTsxForceAbortBit = 1u << 13;     // EDX
+inline constexpr unsigned kTsxldtrkBit = 1u << 16;          // EDX
+inline constexpr unsigned kArchCapabilitiesBit = 1u << 29;  // EDX
 
 struct CpuFeatures {
   bool has_rtm = false;               // transactions commit here
@@ -18,6 +29,16 @@ struct CpuFeatures {
 
 /// Asks the CPU. Takes some microseconds: call once.
 CpuFeatures detect_cpu();
+
+/// How transactions of one store each ended.
+struct Trial {
+  unsigned attempts = 0;
+  unsigned commits = 0;
+  std::array<unsigned, abi::kAbortCauses> aborts{};  // by abi::AbortCause
+};
+
+/// Begins `attempts` transactions, one after the other. Needs kRtmBit.
+Trial try_transactions(unsigned attempts);
 
 /// The number of XBEGINs that fit into each other, at least 1. Needs has_rtm.
 unsigned measure_nesting_depth();

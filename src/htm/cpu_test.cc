@@ -5,6 +5,8 @@
 #include <cpuid.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "htm/rtm.h"
 
 namespace elision::htm {
@@ -29,6 +31,15 @@ TEST(Cpu, NestingDepthIsTheDeepestThatCommits) {
   const unsigned depth = measure_nesting_depth();
   EXPECT_GE(depth, 1u);
   EXPECT_LE(depth, 64u);
+  EXPECT_FALSE(Rtm::in_transaction());
+}
+
+TEST(Cpu, EveryTransactionOfATrialCommitsOrHasACause) {
+  if (!detect_cpu().has_rtm) GTEST_SKIP() << "no live RTM on this CPU";
+  const Trial trial = try_transactions(500);
+  EXPECT_EQ(trial.attempts, 500u);
+  EXPECT_GT(trial.commits, 0u);
+  EXPECT_EQ(std::accumulate(trial.aborts.begin(), trial.aborts.end(), trial.commits), trial.attempts);
   EXPECT_FALSE(Rtm::in_transaction());
 }
 

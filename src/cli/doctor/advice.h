@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to change. Pure.
+#pragma once
+
+#include <vector>
+
+#include "cli/doctor/diagnosis.h"
+
+namespace elision::cli::doctor {
+
+/// For a diagnosis whose reason is known: only what applies, the most effective first.
+std::vector<Remark> advise(const Facts& facts, const Diagnosis& diagnosis);
+
+}  // namespace elision::cli::doctor

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts in, verdict out. Pure: tables of causes and notes here, of what to change in advice.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/doctor/facts.h"
+
+namespace elision::cli::doctor {
+
+/// Why transactions commit here, or why not. The order is that in which causes are tried.
+enum class Reason {
+  kIllegal,          // CPUID shows RTM, XBEGIN is an illegal instruction
+  kMicrocodeAborts,  // RTM_ALWAYS_ABORT
+  kNeverCommits,     // CPUID shows RTM, nothing commits
+  kVirtualCpu,       // commits, on the virtual CPU of elision vm
+  kFewCommit,        // commits, but too rarely
+  kCommits,
+  kNotIntel,  // from here on: CPUID shows no RTM
+  kVanished,  // the kernel saw RTM at boot, this process sees none
+  kEmulated,
+  kKernelOff,
+  kHypervisorHides,
+  kErratum,
+  kKernelLikelyOff,
+  kFirmware,  // the CPU model has it and the kernel allows it
+  kNoRtm,
+};
+
+/// "kernel-off": as in the JSON.
+const char* name_of(Reason reason);
+
+struct Remark {
+  const char* name;  // as in the JSON
+  std::string text;
+};
+
+struct Diagnosis {
+  Reason reason = Reason::kNoRtm;
+  bool live = false;  // transactions commit here, so that Elision uses them
+  std::string sentence;
+  std::vector<Remark> notes;   // what else one should know
+  std::vector<Remark> advice;  // what to change, the most effective first
+};
+
+Diagnosis diagnose(const Facts& facts);
+
+}  // namespace elision::cli::doctor

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `elision doctor` found out, before anybody judges it. Plain data: the gatherers fill it in
+// (cpu_facts, kernel_facts, perf_facts, trial), diagnosis judges it, rows and report_json show it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "htm/cpu.h"
+
+namespace elision::cli::doctor {
+
+/// What CPUID says.
+struct CpuFacts {
+  std::string vendor;  // "GenuineIntel"; empty: there is no CPUID
+  std::string brand;   // empty: not told
+  unsigned family = 0;
+  unsigned model = 0;
+  unsigned stepping = 0;
+  bool rtm = false;
+  bool hle = false;
+  bool rtm_always_abort = false;
+  bool tsx_force_abort = false;
+  bool tsxldtrk = false;
+  bool arch_capabilities = false;
+  bool hypervisor = false;
+  std::string hypervisor_signature;  // leaf 0x40000000: "KVMKVMKVM"; empty: none
+  bool virtual_cpu = false;          // that of `elision vm`
+  bool virtual_always_abort = false;
+};
+
+/// What the kernel says, in files that anyone may read.
+struct KernelFacts {
+  std::string release;
+  bool command_line_known = false;
+  std::optional<std::string> tsx;              // tsx= on the kernel command line, the last one
+  std::optional<std::string> tsx_async_abort;  // tsx_async_abort=
+  std::optional<std::string> mitigations;      // mitigations=
+  std::optional<std::string> built_in_tsx;  // "off", "on" or "auto": X86_INTEL_TSX_MODE of its configuration
+  std::optional<std::string> taa;           // vulnerabilities/tsx_async_abort
+  struct Vulnerability {
+    std::string name, text;
+  };
+  std::vector<Vulnerability> others;       // other files there that speak of TSX
+  std::optional<bool> rtm_flag;            // "rtm" in /proc/cpuinfo
+  std::optional<std::string> microcode;    // from /proc/cpuinfo
+  std::optional<bool> perf_may_abort_all;  // cpu/allow_tsx_force_abort
+  std::string system_vendor;               // "Amazon EC2"; empty: not told
+};
+
+/// What a trial of real transactions gave.
+struct TrialFacts {
+  htm::Trial counts;                 // attempts 0: CPUID shows no RTM, so nothing was begun
+  bool illegal_instruction = false;  // XBEGIN itself was refused
+  unsigned nesting_depth = 0;        // 0: not measured
+};
+
+/// What perf_event_open says. An error is an errno, 0 that it worked.
+struct PerfFacts {
+  std::optional<int> paranoid;
+  bool capable = false;  // CAP_PERFMON or CAP_SYS_ADMIN
+  int cycles_error = 0;
+  struct Event {
+    std::string name;
+    int error = 0;
+  };
+  std::vector<Event> tsx_events;  // those that the kernel lists for this CPU
+};
+
+/// The C library of this process.
+struct GlibcFacts {
+  std::string version;           // "2.36"; empty: another C library
+  std::string elision_tunables;  // what GLIBC_TUNABLES says of elision; empty: nothing
+};
+
+struct Facts {
+  CpuFacts cpu;
+  KernelFacts kernel;
+  TrialFacts trial;
+  PerfFacts perf;
+  GlibcFacts glibc;
+};
+
+}  // namespace elision::cli::doctor

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// May this process count hardware events, and which of them speak of transactions? Files lie below a root,
+// and whoever opens events is a parameter, so that tests can be machines with a PMU.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "cli/doctor/facts.h"
+
+namespace elision::cli::doctor {
+
+/// What perf_event_attr says of an event: its type and its three words.
+struct PerfEventCode {
+  std::uint32_t type = 0;
+  std::uint64_t config[3] = {};
+};
+
+/// Opens an event of this process's user code and closes it again: 0 or the errno.
+using PerfOpen = std::function<int(const PerfEventCode& code)>;
+
+int native_perf_open(const PerfEventCode& code);
+
+PerfFacts read_perf(const PerfOpen& open, const std::filesystem::path& root = "/");
+
+/// "event=0x3c,in_tx=1" as numbers. `formats` says where each name's bits go ("config:0-7", "config:32");
+/// nothing if the text does not follow them.
+std::optional<PerfEventCode> encode_event(const std::string& text,
+                                          const std::map<std::string, std::string>& formats);
+
+}  // namespace elision::cli::doctor
