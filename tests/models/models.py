@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks one model of this folder with Spin, or one changed copy of it that must fail.
+
+    models.py MODEL            every state of MODEL.pml, in each of its configurations
+    models.py MODEL/NAME       the mutant or the probe NAME of models.toml
+
+A model passes if Spin found no error, searched every state, and ran through every statement in one configuration or
+another. A mutant passes if Spin finds the error that `breaks` names. A probe says that a state can be reached: it passes
+if Spin finds the way there.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+MEMORY_MB = 900
+MOST_STEPS = 2_000_000
+COMPILE = ["cc", "-O1", "-w", "-DSAFETY", "-DNOFAIR", f"-DMEMLIM={MEMORY_MB}"]
+# What pan says when it has not seen every state. Its exit code tells nothing of this.
+INCOMPLETE = ("max search depth too small", "Search not completed", "search was truncated", "out of memory", "MEMLIM",
+              "Bit statespace", "VECTORSZ")
+PROBE = "\nactive proctype probe() {{\nend:\n  ({condition}) -> assert(false)\n}}\n"
+
+
+class Failure(Exception):
+    pass
+
+
+def run_tool(command, folder):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def search(name, text, flags):
+    """The report of a search through all states of the model `text`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for header in FOLDER.glob("*.h.pml"):
+            (folder / header.name).write_text(header.read_text())
+        (folder / f"{name}.pml").write_text(text)
+        said = run_tool(["spin", "-a", *flags, f"{name}.pml"], folder)
+        if "Error" in said or "warning" in said.lower():
+            raise Failure(f"spin -a {name}.pml:\n{said}")
+        run_tool([*COMPILE, "-o", "pan", "pan.c"], folder)
+        report = subprocess.run(["./pan", f"-m{MOST_STEPS}", "-w20"], cwd=folder, capture_output=True, text=True, check=False)
+        trail = ""
+        if (folder / f"{name}.pml.trail").exists():
+            trail = subprocess.run(["./pan", "-r", "-n"], cwd=folder, capture_output=True, text=True, check=False).stdout
+        return report.stdout + report.stderr, trail
+
+
+def errors_of(report):
+    """How many errors the search found; it ends at the first."""
+    found = re.search(r"errors: (\d+)", report)
+    if found is None:
+        raise Failure(f"pan did not end:\n{report}")
+    return int(found[1])
+
+
+def unreached_of(report):
+    """The statements that the search never ran, as (process, statement)."""
+    found = set()
+    for process, body in re.findall(r"unreached in proctype (\w+)\n((?:\t.*\n)*)", report):
+        for place, statement in re.findall(r"\t(\S+:\d+), state \d+, \"(.*)\"", body):
+            found.add((process, place, statement))
+    return found
+
+
+def check_model(name, text, model):
+    never = None
+    for configuration in model["configurations"]:
+        start = time.monotonic()
+        report, trail = search(name, text, configuration.split())
+        if errors_of(report) != 0:
+            raise Failure(f"{name} {configuration} fails; the way there:\n{trail}\n{report}")
+        if lacking := [word for word in INCOMPLETE if word in report]:
+            raise Failure(f"{name} {configuration} was not searched to the end ({lacking[0]}):\n{report}")
+        states = re.search(r"([\d.e+]+) states, stored", report)[1]
+        memory = re.search(r"([\d.]+)\s+total actual memory usage", report)[1]
+        print(f"{name} {configuration}: {float(states):.0f} states, no error, {memory} MB, {time.monotonic() - start:.1f} s",
+              flush=True)
+        unreached = unreached_of(report)
+        never = unreached if never is None else never & unreached
+    expected = set(model.get("unreached", []))
+    surprising = {entry for entry in never if entry[2] not in expected}
+    if surprising:
+        raise Failure("never reached:\n" + "\n".join(f"  {where}: {what} (in {who})" for who, where, what in sorted(surprising)))
+    if reached := expected - {entry[2] for entry in never}:
+        raise Failure(f"said to be unreached, but reached: {sorted(reached)}")
+
+
+def check_change(name, changed, text, model, change):
+    """A mutant or a probe: the search must find what it promises."""
+    configuration = change.get("with", model["configurations"][0])
+    if "reaches" in change:
+        text += PROBE.format(condition=change["reaches"])
+        expected = "assertion violated 0"
+    else:
+        if (count := text.count(change["old"])) != 1:
+            raise Failure(f"{name}/{changed}: its text occurs {count} times in {name}.pml, not once")
+        text = text.replace(change["old"], change["new"])
+        expected = change["breaks"]
+    report, trail = search(name, text, configuration.split())
+    if errors_of(report) == 0:
+        lost = "is not reached" if "reaches" in change else "survives"
+        raise Failure(f"{name}/{changed} {lost} ({configuration}):\n{report}")
+    said = re.search(r"^pan:1: (.*)$", report, re.MULTILINE)[1]
+    if expected not in said:
+        raise Failure(f"{name}/{changed} breaks something else, not '{expected}': {said}\n{trail}")
+    print(f"{name}/{changed}: {said}")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    models = tomllib.loads((FOLDER / "models.toml").read_text())
+    name, _, changed = sys.argv[1].partition("/")
+    if name not in models or (changed and changed not in models[name]):
+        print(f"models.toml has no {sys.argv[1]}", file=sys.stderr)
+        return 2
+    text = (FOLDER / f"{name}.pml").read_text()
+    try:
+        if changed:
+            check_change(name, changed, text, models[name], models[name][changed])
+        else:
+            check_model(name, text, models[name])
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
