@@ -39,13 +39,12 @@ def run_tool(command, folder):
     return done.stdout
 
 
-def search(name, text, flags):
-    """The report of a search through all states of the model `text`."""
+def search(name, files, flags):
+    """The report of a search through all states of the model NAME.pml of `files` (file: text), and the way to an error."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        for header in FOLDER.glob("*.h.pml"):
-            (folder / header.name).write_text(header.read_text())
-        (folder / f"{name}.pml").write_text(text)
+        for file, text in files.items():
+            (folder / file).write_text(text)
         said = run_tool(["spin", "-a", *flags, f"{name}.pml"], folder)
         if "Error" in said or "warning" in said.lower():
             raise Failure(f"spin -a {name}.pml:\n{said}")
@@ -74,11 +73,11 @@ def unreached_of(report):
     return found
 
 
-def check_model(name, text, model):
+def check_model(name, files, model):
     never = None
     for configuration in model["configurations"]:
         start = time.monotonic()
-        report, trail = search(name, text, configuration.split())
+        report, trail = search(name, files, configuration.split())
         if errors_of(report) != 0:
             raise Failure(f"{name} {configuration} fails; the way there:\n{trail}\n{report}")
         if lacking := [word for word in INCOMPLETE if word in report]:
@@ -97,18 +96,19 @@ def check_model(name, text, model):
         raise Failure(f"said to be unreached, but reached: {sorted(reached)}")
 
 
-def check_change(name, changed, text, model, change):
+def check_change(name, changed, files, model, change):
     """A mutant or a probe: the search must find what it promises."""
     configuration = change.get("with", model["configurations"][0])
+    file = change.get("file", f"{name}.pml")
     if "reaches" in change:
-        text += PROBE.format(condition=change["reaches"])
+        files[file] += PROBE.format(condition=change["reaches"])
         expected = "assertion violated 0"
     else:
-        if (count := text.count(change["old"])) != 1:
-            raise Failure(f"{name}/{changed}: its text occurs {count} times in {name}.pml, not once")
-        text = text.replace(change["old"], change["new"])
+        if (count := files[file].count(change["old"])) != 1:
+            raise Failure(f"{name}/{changed}: its text occurs {count} times in {file}, not once")
+        files[file] = files[file].replace(change["old"], change["new"])
         expected = change["breaks"]
-    report, trail = search(name, text, configuration.split())
+    report, trail = search(name, files, configuration.split())
     if errors_of(report) == 0:
         lost = "is not reached" if "reaches" in change else "survives"
         raise Failure(f"{name}/{changed} {lost} ({configuration}):\n{report}")
@@ -126,12 +126,12 @@ def main():
     if name not in models or (changed and changed not in models[name]):
         print(f"models.toml has no {sys.argv[1]}", file=sys.stderr)
         return 2
-    text = (FOLDER / f"{name}.pml").read_text()
+    files = {path.name: path.read_text() for path in FOLDER.glob("*.pml")}
     try:
         if changed:
-            check_change(name, changed, text, models[name], models[name][changed])
+            check_change(name, changed, files, models[name], models[name][changed])
         else:
-            check_model(name, text, models[name])
+            check_model(name, files, models[name])
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1
