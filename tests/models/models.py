@@ -39,6 +39,11 @@ def run_tool(command, folder):
     return done.stdout
 
 
+def run_pan(folder, *options):
+    done = subprocess.run(["./pan", *options], cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
 def search(name, files, flags):
     """The report of a search through all states of the model NAME.pml of `files` (file: text), and the way to an error."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -49,11 +54,9 @@ def search(name, files, flags):
         if "Error" in said or "warning" in said.lower():
             raise Failure(f"spin -a {name}.pml:\n{said}")
         run_tool([*COMPILE, "-o", "pan", "pan.c"], folder)
-        report = subprocess.run(["./pan", f"-m{MOST_STEPS}", "-w20"], cwd=folder, capture_output=True, text=True, check=False)
-        trail = ""
-        if (folder / f"{name}.pml.trail").exists():
-            trail = subprocess.run(["./pan", "-r", "-n"], cwd=folder, capture_output=True, text=True, check=False).stdout
-        return report.stdout + report.stderr, trail
+        report = run_pan(folder, f"-m{MOST_STEPS}", "-w20")
+        trail = run_pan(folder, "-r", "-n", "-C") if (folder / f"{name}.pml.trail").exists() else ""
+        return report, trail
 
 
 def errors_of(report):
@@ -65,7 +68,7 @@ def errors_of(report):
 
 
 def unreached_of(report):
-    """The statements that the search never ran, as (process, statement)."""
+    """The statements that the search never ran, as (process, place, statement)."""
     found = set()
     for process, body in re.findall(r"unreached in proctype (\w+)\n((?:\t.*\n)*)", report):
         for place, statement in re.findall(r"\t(\S+:\d+), state \d+, \"(.*)\"", body):
@@ -82,16 +85,17 @@ def check_model(name, files, model):
             raise Failure(f"{name} {configuration} fails; the way there:\n{trail}\n{report}")
         if lacking := [word for word in INCOMPLETE if word in report]:
             raise Failure(f"{name} {configuration} was not searched to the end ({lacking[0]}):\n{report}")
-        states = re.search(r"([\d.e+]+) states, stored", report)[1]
-        memory = re.search(r"([\d.]+)\s+total actual memory usage", report)[1]
-        print(f"{name} {configuration}: {float(states):.0f} states, no error, {memory} MB, {time.monotonic() - start:.1f} s",
-              flush=True)
+        states = float(re.search(r"([\d.e+]+) states, stored", report)[1])
+        memory = float(re.search(r"([\d.]+)\s+total actual memory usage", report)[1])
+        seconds = time.monotonic() - start
+        print(f"{name} {configuration}: {states:.0f} states, no error, {memory:.0f} MB, {seconds:.1f} s", flush=True)
         unreached = unreached_of(report)
         never = unreached if never is None else never & unreached
     expected = set(model.get("unreached", []))
     surprising = {entry for entry in never if entry[2] not in expected}
     if surprising:
-        raise Failure("never reached:\n" + "\n".join(f"  {where}: {what} (in {who})" for who, where, what in sorted(surprising)))
+        lines = [f"  {place}: {statement} (in {process})" for process, place, statement in sorted(surprising)]
+        raise Failure("never reached:\n" + "\n".join(lines))
     if reached := expected - {entry[2] for entry in never}:
         raise Failure(f"said to be unreached, but reached: {sorted(reached)}")
 
@@ -135,6 +139,9 @@ def main():
     except Failure as failure:
         print(failure, file=sys.stderr)
         return 1
+    except FileNotFoundError as missing:
+        print(f"{missing.filename} is not installed", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -39,8 +39,8 @@
  * destroyed lock is touched.
  *
  * Configurations: PREFER_WRITER. ROUNDS operations a thread, each of any sort, with or without deadline; the last without,
- * after which thread 0 destroys the lock. DEPENDENT: two writers, a reader, and a reader that may stay inside until the other
- * one has been. SPURIOUS: futex.h.pml.
+ * after which thread 0 destroys the lock. DEPENDENT: two writers, a reader, and a reader that may stay inside until the
+ * other one has been. SPURIOUS: futex.h.pml.
  */
 #ifdef DEPENDENT
 #define THREADS 4

@@ -11,10 +11,10 @@
  *
  * What an aux lock must be follows from two things that the model finds.
  *  1. It is released after the commit, when the mutex may be gone: it may not lie in the mutex (mutant aux_in_the_mutex).
- *  2. In a table outside, two mutexes may get the same. Then a holder of one that waits for the aux of the other, and an owner
- *     of that aux that waits for the first, wait for ever (mutant shared_aux_waits_for_ever).
- * So: a table, and a bounded wait for aux, after which the thread goes on without it (BOUNDED). An aux of each lock's own that
- * outlives it would do without the bound (the configurations without SHARED).
+ *  2. In a table outside, two mutexes may get the same one. A holder of the first mutex that waits for that aux, and the
+ *     owner of the aux that waits for the first mutex, wait for ever (mutant shared_aux_waits_for_ever).
+ * So: a table, and a bounded wait for aux, after which the thread goes on without it (SHARED, BOUNDED). An aux of each
+ * lock's own that outlives the lock would do without the bound (the configurations without SHARED).
  *
  * Checked: exclusion of holders, and no lost update of data by sections, elided or not. Nobody waits for ever, also
  * with two locks nested. Words and aux locks are free in the end. What a mutex holds is not touched after the release.

@@ -7,8 +7,9 @@
  * the lock is free, with no ticket marked and no sleeper enrolled. After the step that serves the next ticket nothing of
  * the lock is touched.
  *
- * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs. ROUNDS operations a thread, each of any sort; the last an acquire without deadline, after which thread
- * 0 destroys the lock. Thread 0 has no deadlines: fewer states.
+ * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs. ROUNDS operations a
+ * thread, each of any sort; the last an acquire without deadline, after which thread 0 destroys the lock. Thread 0 has no
+ * deadlines: fewer states.
  */
 #ifndef THREADS
 #define THREADS 3
