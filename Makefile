@@ -10,7 +10,7 @@ BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-d
 DEMO_PACKAGES := python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
-TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils
+TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils spin
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time
 
 .PHONY: build demo demo-full fidelity test mutants soak bench clean

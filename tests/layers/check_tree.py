@@ -36,7 +36,7 @@ FORBIDDEN_HEADERS = {
 }
 
 CODE = {".h", ".cc", ".c", ".cpp", ".S", ".inc"}
-LICENSED = CODE | {".py", ".sh", ".cmake", ".toml", ".txt", ".map"}
+LICENSED = CODE | {".py", ".sh", ".cmake", ".toml", ".txt", ".map", ".pml"}
 LICENSED_NAMES = {"Makefile", "CMakeLists.txt", "run"}
 LICENSE_LINE = "SPDX-License-Identifier: Apache-2.0"
 LICENSE_WITHIN_LINES = 3

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The word of src/locks/tatas.h, for models that use it: several words, by number. Whoever includes this has `me`, `seen`,
+ * `got`, `timed` and `in_time` among its variables, and defines THREADS, WORDS and `alive` (the lock is not destroyed).
+ * Every atomic block is one access to what threads share and what the thread then does by itself.
+ */
+#include "futex.h.pml"
+
+#define kFree 0
+#define kHeld 1
+#define kHeldWithSleepers 2
+
+#define ANY 1
+
+byte word[WORDS];
+byte holders[WORDS];       /* a ghost: threads that have the lock; changes in the step that takes or gives it */
+
+inline holds_now(w) {
+  got = true; holders[w]++; assert(holders[w] == 1)
+}
+
+/* is_held(), wait_until_free(): the word's value. */
+inline tatas_look(w) {
+  assert(alive); seen = word[w]
+}
+
+/* Tatas::try_acquire(). */
+inline tatas_try_acquire(w) {
+  assert(alive);
+  if
+  :: word[w] == kFree -> word[w] = kHeld; holds_now(w)
+  :: else
+  fi
+}
+
+/* Tatas::acquire_sleeping(); also glibc's __lll_lock_wait() behind its first look. Ends with got or without in_time. */
+inline tatas_acquire_sleeping(w) {
+  do
+  :: got || !in_time -> break
+  :: else ->
+     atomic {
+       assert(alive);
+       seen = word[w]; word[w] = kHeldWithSleepers;
+       if
+       :: seen == kFree -> holds_now(w)
+       :: else
+       fi
+     };
+     if
+     :: !got -> FUTEX_WAIT(w + 1, word[w] == kHeldWithSleepers, ANY, timed, in_time)
+     :: else
+     fi
+  od
+}
+
+/* Tatas::release(), lll_unlock(). */
+inline tatas_release(w) {
+  atomic { assert(alive); seen = word[w]; word[w] = kFree; holders[w]--; got = false };
+  if
+  :: seen == kHeldWithSleepers -> futex_wake_one(w + 1, ANY)
+  :: else
+  fi
+}
