@@ -162,12 +162,12 @@ class Contest {
       if (is_over_) return;
       // Counted in a local variable: the threads' counts are nobody's contention.
       ThreadCount count;
-      while (!stop_.load(std::memory_order_relaxed)) {
+      do {
         if (times_waits_)
           section<true>(*locks_, random, count);
         else
           section<false>(*locks_, random, count);
-      }
+      } while (!stop_.load(std::memory_order_relaxed));
       counts_[index] = count;
       pthread_barrier_wait(&barrier_);
     }
@@ -267,7 +267,7 @@ bool measure_oversubscribed(const Sides& sides, const Settings& settings) {
   for (const Kind& kind : kKinds) {
     if (!is_replaced(sides, kind) && !sides.nothing_preloaded()) continue;
     excluded &=
-        measure(sides, "oversubscribed", kind, kThreadsPerCpu * count_cpus(), (settings.pairs + 2) / 3,
+        measure(sides, "oversubscribed", kind, kThreadsPerCpu * count_cpus(), std::max(3, settings.pairs / 3),
                 kOversubscribedRoundLength * settings.milliseconds, kWaitRoundLength * settings.milliseconds);
   }
   return excluded;

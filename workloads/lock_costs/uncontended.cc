@@ -18,8 +18,8 @@ constexpr int kRoundTrips = 200;
 // Far away: an uncontended lock does not look at the clock.
 constexpr timespec kDistantFuture{.tv_sec = 4102444800, .tv_nsec = 0};
 
-/// One side's locks, each on lines of its own.
-struct Locks {
+/// One side's locks, each on lines of its own, and at the same places of their pages on both sides.
+struct alignas(4096) Locks {
   Locks(const Functions& functions, bool may_be_elided) : side(functions) {
     init_mutex(side, normal, PTHREAD_MUTEX_NORMAL, may_be_elided);
     init_mutex(side, recursive, PTHREAD_MUTEX_RECURSIVE, may_be_elided);
