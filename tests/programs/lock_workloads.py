@@ -89,7 +89,12 @@ def check_lockcost(elision):
     groups = ["uncontended", "contended", "oversubscribed"]
     preloaded = [elision.binary, "run", "--lock", "tatas", "--", *lockcost(elision, *groups)]
     good = check_lines("glibc with itself, natively", run(lockcost(elision, *groups)), uncontended + contended + oversubscribed)
-    good &= check_lines("tatas, natively", run(preloaded), ours)
+    ending = run(preloaded)
+    good &= check_lines("tatas, natively", ending, ours)
+    library = (elision.build / "lib" / "libelision.so").read_bytes()
+    for name, function in (("spin", b"pthread_spin_lock"), ("read", b"pthread_rwlock_rdlock")):
+        good &= expect((f"two {name}: " in ending.stdout) == (function in library),
+                       f"tatas, natively: {name} only if replaced", ending)
     good &= check_lines("htm-10, virtually", elision.vm(lockcost(elision, "contended"), ["--cpus", 2, "--lock", "htm-10"]),
                         contended[:2])
     return good

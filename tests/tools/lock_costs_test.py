@@ -79,7 +79,7 @@ class Page(unittest.TestCase):
 
 class Host(unittest.TestCase):
     def test_designs_are_those_of_the_help(self):
-        text = "  --locks TEXT     designs, separated by commas (default: pthread,tatas,\n      htm-10)\n  --wait (default: park)\n"
+        text = "  --locks TEXT     designs, separated by commas\n      (default: pthread,tatas,\n      htm-10)\n  --wait (default: park)\n"
         self.assertEqual(host.designs_in(text), ["pthread", "tatas", "htm-10"])
         self.assertEqual(host.designs_in("no such option (default: x)"), [])
 
