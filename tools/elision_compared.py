@@ -3,6 +3,7 @@
 here runs anything."""
 
 import dataclasses
+import math
 import statistics
 
 import performance
@@ -12,6 +13,8 @@ MACHINE = "xeon-e5-2697v4"
 THREADS = (1, 2, 4, 8, 12, 18)
 WARMUP = 100  # sections a thread, uncounted
 CONTENDED_ABOVE = 0.10
+MOST_WINDOWS = 30  # virtual time of a run, in lengths of its counted window; most take three
+GAVE_UP = 124      # onelock's exit code then
 
 # structure -> (program, its words, what it is).
 STRUCTURES = {
@@ -72,13 +75,13 @@ def plan(structures, threads, contenders, variations):
             for structure in structures for contender in contenders for variation in range(variations)]
 
 
-def program_of(build, cell):
+def program_of(build, cell, seconds):
     """The guest's words up to what all share."""
     lock = LOCKS.get(cell.contender, "pthread")
     name, words, _ = STRUCTURES[cell.structure]
     if name == "arraybench":
         return [f"{build}/workloads/arraybench{'' if lock == 'pthread' else '_' + lock}", *words]
-    return [f"{build}/workloads/{name}", "--lock", lock, *words]
+    return [f"{build}/workloads/{name}", "--lock", lock, "--limit", f"{MOST_WINDOWS * seconds:g}", *words]
 
 
 def command(build, cell, statistics_file, seconds):
@@ -88,13 +91,25 @@ def command(build, cell, statistics_file, seconds):
     elided = int(cell.contender == GLIBC_ELISION)
     return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--variation",
             str(cell.variation), *ours, "--stats", str(statistics_file), "--", "env", f"{GLIBC_TUNABLES}{elided}",
-            *program_of(build, cell), "--threads", str(cell.threads), "--seconds", str(seconds), "--warmup", str(WARMUP)]
+            *program_of(build, cell, seconds), "--threads", str(cell.threads), "--seconds", str(seconds), "--warmup", str(WARMUP)]
 
 
 def result_of(cell, throughput, sections, totals):
     """From what a program printed and the totals of its statistics."""
     return Result(throughput, sections + WARMUP * cell.threads, totals["begins"], totals["commits"],
                   sum(totals["aborts"].values()))
+
+
+def starved(cell):
+    """Of a run that gave up."""
+    return Result(0.0, WARMUP * cell.threads)
+
+
+def multiple(mine, theirs):
+    """Of throughputs, either of which may be that of a starved run."""
+    if theirs == 0:
+        return 1.0 if mine == 0 else math.inf
+    return mine / theirs
 
 
 def share(part, whole):
@@ -123,7 +138,7 @@ class Comparison:
     def ratio(self, structure, threads, contender, other):
         """Paired: both on the same variation of the machine."""
         pairs = zip(self.runs(structure, threads, contender), self.runs(structure, threads, other))
-        return Range.of([mine.throughput / theirs.throughput for mine, theirs in pairs])
+        return Range.of([multiple(mine.throughput, theirs.throughput) for mine, theirs in pairs])
 
     def best(self, structure, threads):
         """Our design with the highest median."""
@@ -149,6 +164,15 @@ class Comparison:
     def elides(self):
         """Whether this glibc began any transaction when asked to elide."""
         return any(result.begins for cell, result in self.results.items() if cell.contender == GLIBC_ELISION)
+
+    def starved(self):
+        """{(structure, threads, contender): runs that gave up}."""
+        counts = {}
+        for cell, result in sorted(self.results.items(), key=lambda pair: (pair[0].structure, pair[0].threads)):
+            if result.throughput == 0:
+                key = (cell.structure, cell.threads, cell.contender)
+                counts[key] = counts.get(key, 0) + 1
+        return counts
 
     def behind(self, structure, threads, design=OURS):
         """Whom our design is behind by more than the range: on every variation of the machine."""
@@ -210,6 +234,16 @@ def verdict(comparison):
     return f"In {len(behind)} of {len(contended)} contended cells {OURS} is behind: {said}."
 
 
+def starvation(comparison):
+    """A sentence, or nothing."""
+    found = comparison.starved()
+    if not found:
+        return ""
+    said = "; ".join(f"{contender} in {count} of {comparison.variations} ({structure}, {threads} threads)"
+                     for (structure, threads, contender), count in found.items())
+    return f"Runs that did not end within {MOST_WINDOWS} times their window count as throughput 0: {said}."
+
+
 def sections(comparison):
     """[(title, what it shows, cells)] of all tables."""
     found = [(structure, f"{STRUCTURES[structure][2]}. {EXPLANATION}", structure_cells(comparison, structure))
@@ -254,6 +288,8 @@ def document(setting, comparison):
     if not comparison.elides():
         lines += paragraph("This glibc began no transaction: it has no lock elision. All its sections took the lock, so that every "
                            "cell counts as contended.")
+    if comparison.starved():
+        lines += paragraph(starvation(comparison))
     for title, what, cells in sections(comparison):
         lines += [f"## {title.capitalize()}", "", *paragraph(what), *performance.markdown(cells), ""]
     return "\n".join([*lines,

@@ -13,6 +13,9 @@
 // did. Like arraybench it draws outside of the lock, runs warm-up sections, begins together, and ends
 // together (--seconds) or when the common number of sections is used up (--sections).
 #include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -46,6 +49,7 @@ struct Options {
   std::uint64_t sections = 0;  // in total; 0: run by time
   std::uint64_t warmup = 100;  // sections a thread
   std::uint64_t seed = 1;
+  double limit = 0;  // seconds; 0: none
 };
 
 /// What sections changed, to be summed up over all threads; modulo 2^64.
@@ -302,6 +306,22 @@ void parse(CLI::App& app, Options& options) {
       ->excludes(seconds);
   app.add_option("--warmup", options.warmup, "uncounted sections of each thread");
   app.add_option("--seed", options.seed);
+  app.add_option("--limit", options.limit, "seconds after which the program gives up")
+      ->check(CLI::Range(0.0, 1e6));
+}
+
+/// Gives up when the limit is reached, whatever the threads do then.
+void set_limit(double seconds) {
+  signal(SIGALRM, [](int) {
+    constexpr char kMessage[] = "did not end within its limit\n";
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, kMessage, sizeof kMessage - 1);
+    _exit(124);
+  });
+  const auto whole = static_cast<time_t>(seconds);
+  const itimerval timer{
+      .it_interval = {},
+      .it_value = {whole, static_cast<suseconds_t>((seconds - static_cast<double>(whole)) * 1e6)}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 }  // namespace
@@ -311,5 +331,6 @@ int main(int argc, char** argv) {
   CLI::App app{"One shared structure under one lock"};
   parse(app, options);
   if (const auto code = workloads::parse_words(app, "onelock", argc, argv)) return *code;
+  if (options.limit > 0) set_limit(options.limit);
   return runs_by_lock().at(options.lock)(options);
 }

@@ -8,7 +8,7 @@
             its totals on the virtual machine, and all of those commit transactions; the same for arraybench's forms
   lockcost  every group prints its ratios, natively and on the virtual machine
   loses     with conflict detection off both lose something and say so (not the containers: they would rather crash or hang)
-  words     bad input gets one line and exit code 2
+  words     bad input gets one line and exit code 2; a limit ends what would not
 """
 
 import re
@@ -113,7 +113,8 @@ def check_loses(elision):
 
 
 def check_words(elision):
-    good = True
+    ending = run([elision.workload("onelock"), "--sections", 10**15, "--limit", 0.01])
+    good = expect(ending.status == 124 and ending.stdout == "did not end within its limit\n", "a limit is kept", ending)
     for words, named in ((["onelock", "--structure", "tree"], "tree"), (["onelock", "--lock", "none"], "none"),
                          (["onelock", "--seconds", "1", "--sections", "1"], "--sections"), (["onelock", "--threads", "0"], "0"),
                          (["lockcost", "everything"], "everything"), (["lockcost", "--pairs", "x"], "x")):

@@ -40,7 +40,7 @@ class Plan(unittest.TestCase):
         self.assertEqual(
             self.words(Cell("map", 8, "htm-10", 2)),
             "b/bin/elision vm --machine xeon-e5-2697v4 --seed 3 --variation 2 --lock htm-10 --stats s -- "
-            "env GLIBC_TUNABLES=glibc.elision.enable=0 b/workloads/onelock --lock pthread --structure map --reads 50 "
+            "env GLIBC_TUNABLES=glibc.elision.enable=0 b/workloads/onelock --lock pthread --limit 3 --structure map --reads 50 "
             "--threads 8 --seconds 0.1 --warmup 100")
         self.assertIn("-- env GLIBC_TUNABLES=glibc.elision.enable=1 b/workloads/onelock --lock pthread",
                       self.words(Cell("map", 8, GLIBC_ELISION)))
@@ -85,6 +85,16 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(Comparison(results({TBB: (8, 8.1)})).behind("map", 8), [TBB])
         self.assertEqual(Comparison(results({TBB: (8, 8)})).behind("map", 8), [], "level on one")
         self.assertEqual(Comparison(results({GLIBC: (9, 9), CK: (9, 9)})).behind("map", 8), [GLIBC, CK])
+
+    def test_a_starved_run_has_no_throughput(self):
+        found = results({TBB: (8, 0)})
+        comparison = Comparison(found)
+        self.assertEqual(comparison.ratio("map", 8, "htm-10", TBB).high, float("inf"))
+        self.assertEqual(comparison.ratio("map", 8, TBB, GLIBC).low, 0)
+        self.assertEqual(comparison.starved(), {("map", 8, TBB): 1})
+        self.assertIn("oneTBB in 1 of 2 (map, 8 threads)", compared.starvation(comparison))
+        self.assertEqual(compared.starvation(Comparison(results())), "")
+        self.assertEqual(compared.multiple(0, 0), 1)
 
     def test_best_is_of_our_designs_alone(self):
         self.assertEqual(Comparison(results({TBB: (90, 90)})).best("map", 8), "tatas")
