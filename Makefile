@@ -11,9 +11,10 @@ DEMO_PACKAGES := python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils spin
-BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time
+# The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
+BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full fidelity test mutants soak bench clean
+.PHONY: build demo demo-full fidelity test mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -75,6 +76,19 @@ bench:
 	@tools/install-packages "make bench" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile
 	@tools/bench --build $(BUILD)
+
+# What every lock design costs beside glibc's locks, natively; writes docs/lock-costs.md. QUICK=1 takes seconds and writes nothing.
+bench-locks:
+	@tools/install-packages "make bench-locks" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@tools/bench-locks --build $(BUILD) $(if $(QUICK),--quick)
+
+# Elided locks of glibc, oneTBB and Concurrency Kit beside ours on the virtual machine; writes docs/elision-compared.md.
+# QUICK=1 runs few cells and writes nothing.
+bench-locks-virtual:
+	@tools/install-packages "make bench-locks-virtual" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@tools/bench-elision --build $(BUILD) $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(BUILD)

@@ -56,10 +56,10 @@ def run_cell(build, cell, seconds):
                   totals["always_abort_begins"], {cause: n for cause, n in totals["aborts"].items() if n})
 
 
-def run_all(build, cells, seconds, results, progress):
-    """Adds each cell's result to `results`; `progress(done)` is called after each."""
+def run_all(run_one, cells, results, progress):
+    """Adds run_one(cell) of each cell to `results`; `progress(done)` is called after each."""
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        running = {pool.submit(run_cell, build, cell, seconds): cell for cell in cells}
+        running = {pool.submit(run_one, cell): cell for cell in cells}
         try:
             for done in concurrent.futures.as_completed(running):
                 results[running[done]] = done.result()
@@ -76,18 +76,23 @@ def sample_of(cells):
     return [cells[i] for i in sorted(chosen)], [cell for i, cell in enumerate(cells) if i not in chosen]
 
 
-def run_cells(build, cells, seconds, announce, progress):
-    """{cell: result}. `announce(seconds)` tells how long all will take, as soon as a sample of them has run;
-    `progress(done, all)` is called after each."""
+def run_each(run_one, cells, announce, progress):
+    """{cell: run_one(cell)} of cells in order of their length, long ones first, so that no CPU is left with one at the end.
+    `announce(seconds)` tells how long all will take, as soon as a sample of them has run; `progress(done, all)` is called
+    after each."""
     results = {}
-    # Long cells first, so that no CPU is left with a long one at the end.
-    ordered = sorted(cells, key=lambda cell: -cell.threads * cell.writes)
-    sample, rest = sample_of(ordered)
+    sample, rest = sample_of(cells)
     start = time.monotonic()
-    run_all(build, sample, seconds, results, lambda done: progress(done, len(cells)))
+    run_all(run_one, sample, results, lambda done: progress(done, len(cells)))
     announce((time.monotonic() - start) * len(cells) / len(sample))
-    run_all(build, rest, seconds, results, lambda done: progress(done, len(cells)))
+    run_all(run_one, rest, results, lambda done: progress(done, len(cells)))
     return results
+
+
+def run_cells(build, cells, seconds, announce, progress):
+    """{cell: result} of ArrayBench."""
+    ordered = sorted(cells, key=lambda cell: -cell.threads * cell.writes)
+    return run_each(lambda cell: run_cell(build, cell, seconds), ordered, announce, progress)
 
 
 def probe_command(build, run):

@@ -4,6 +4,7 @@
 import dataclasses
 import math
 import re
+import textwrap
 
 THREADS = (2, 8, 18, 72)
 SCALING_THREADS = (8, 72)
@@ -146,6 +147,11 @@ def markdown(cells):
     return [head, "|---|" + "--:|" * (len(cells[0]) - 1), *body]
 
 
+def paragraph(text):
+    """Lines of a page, with the empty one after them."""
+    return [*textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False), ""]
+
+
 @dataclasses.dataclass
 class Origin:
     """Where and from what the numbers come."""
@@ -158,6 +164,11 @@ class Origin:
     scale: float
 
 
+def origin_cells(origin):
+    return [["measured on", ""], ["elision", origin.commit], ["CPU", origin.cpu], ["CPUs", str(origin.cpus)],
+            ["kernel", origin.kernel], ["compiler", origin.compiler], ["load before", f"{origin.load:.1f}"]]
+
+
 def document(origin, rows, costs, found):
     """The text of docs/performance.md."""
     size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
@@ -166,8 +177,7 @@ def document(origin, rows, costs, found):
         "",
         f"Written by `make bench`{size}. Times are the host's CPU time.",
         "",
-        *markdown([["measured on", ""], ["elision", origin.commit], ["CPU", origin.cpu], ["CPUs", str(origin.cpus)],
-                   ["kernel", origin.kernel], ["compiler", origin.compiler], ["load before", f"{origin.load:.1f}"]]),
+        *markdown(origin_cells(origin)),
         "",
         "## Programs",
         "",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ArrayBench (Izraelevitz, Xiang, Scott: "Performance Improvement via Always-Abort HTM", II-A and IV-A1):
 // threads contend for one mutex and, holding it, write to pseudo-random places of a shared int array.
+// arraybench is the program with pthread's mutex, arraybench_tbb and arraybench_ck are the same with locks of
+// other libraries.
 //
 //   --writes      10 or 100 places a section ("small", "large")
 //   --contention  high: the section first touches A[0]; low: it does not
@@ -14,22 +16,31 @@
 // thread looks at the clock, and only now and then: where that is a system call it would end every
 // speculation that runs on past unlock.
 #include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "alternative_locks.h"
 #include "elision/elision.h"
+#include "support.h"
+
+// Which lock the program is built with.
+#ifndef ARRAYBENCH_LOCK
+#define ARRAYBENCH_LOCK PthreadLock
+#endif
 
 namespace {
+
+using workloads::CheapRandom;
+using workloads::now_ns;
+using workloads::pin_to;
+using Lock = workloads::ARRAYBENCH_LOCK;
 
 struct Options {
   unsigned writes = 10;
@@ -45,29 +56,6 @@ struct Options {
   bool no_pin = false;
 };
 
-std::uint64_t now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-/// xorshift64*: a few cycles a number, so that drawing places does not become the benchmark.
-class CheapRandom {
- public:
-  explicit CheapRandom(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull) {
-    if (state_ == 0) state_ = 1;
-  }
-  std::uint32_t below(std::uint32_t bound) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return static_cast<std::uint32_t>(((state_ * 0x2545f4914f6cdd1dull >> 32) * bound) >> 32);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 /// What all threads share. The mutex and the array have lines of their own.
 struct Bench {
   explicit Bench(const Options& given) : options(given), array(given.size) {
@@ -79,7 +67,7 @@ struct Bench {
   std::vector<int> array;
   pthread_barrier_t spread;
   pthread_barrier_t barrier;
-  alignas(128) pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  alignas(128) Lock lock;
   alignas(128) std::atomic<std::uint64_t> deadline_ns{0};
   alignas(128) std::atomic<bool> time_is_up{false};
   alignas(128) std::atomic<std::int64_t> sections_left{0};
@@ -152,10 +140,11 @@ class Worker {
     for (std::uint32_t& place : places_) place = random_.below(bench_.options.size);
     int* const array = bench_.array.data();
     const bool touches_first = bench_.options.contention == "high";
-    pthread_mutex_lock(&bench_.mutex);
-    if (touches_first && !(bench_.options.opt && elision_speculating())) increment(array[0]);
-    for (const std::uint32_t place : places_) increment(array[place]);
-    pthread_mutex_unlock(&bench_.mutex);
+    {
+      const Lock::Guard guard(bench_.lock, own_);
+      if (touches_first && !(bench_.options.opt && elision_speculating())) increment(array[0]);
+      for (const std::uint32_t place : places_) increment(array[place]);
+    }
     result_.increments += places_.size() + (touches_first ? 1 : 0);
   }
 
@@ -166,22 +155,8 @@ class Worker {
   const bool keeps_time_;
   CheapRandom random_;
   std::vector<std::uint32_t> places_;
+  [[no_unique_address]] Lock::PerThread own_;
 };
-
-/// The index-th CPU that this process may use, wrapping around.
-void pin_to(unsigned index) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  unsigned wanted = index % static_cast<unsigned>(CPU_COUNT(&allowed));
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || wanted-- != 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-    return;
-  }
-}
 
 void parse(CLI::App& app, Options& options) {
   app.add_option("--writes", options.writes, "places written in each section")
@@ -248,6 +223,10 @@ int main(int argc, char** argv) {
   CLI::App app{"ArrayBench: pseudo-random writes to a shared array under one mutex"};
   parse(app, options);
   CLI11_PARSE(app, argc, argv);
+  if (!Lock::is_usable()) {
+    std::puts("this CPU has no RTM");
+    return 77;
+  }
   const auto bench = std::make_unique<Bench>(options);
   std::vector<ThreadResult> results(options.threads);
   const std::uint64_t window_ns = run_threads(*bench, results);

@@ -157,6 +157,12 @@ class Measurements(unittest.TestCase):
         self.assertEqual(sorted(map(str, sample + rest)), sorted(map(str, plan)))
         self.assertEqual(cells.sample_of(plan[:3]), (plan[:3], []))
 
+    def test_every_cell_is_run_once(self):
+        announced, done = [], []
+        found = cells.run_each(lambda cell: 2 * cell, list(range(40)), announced.append, lambda *counts: done.append(counts))
+        self.assertEqual(found, {cell: 2 * cell for cell in range(40)})
+        self.assertEqual((len(announced), done), (1, [(count, 40) for count in range(1, 41)]))
+
     def test_form_changes_only_its_designs(self):
         plain = Cell(10, "low", 18, "tatas")
         changed = Cell(10, "low", 18, "tatas-aahtm", form=arraybench.ABORT_AT_UNLOCK)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/bench-locks makes of what lockcost printed: verdicts, tables and docs/lock-costs.md. Nothing here runs
+anything. `values` is {name: numbers} of one run of lockcost, `measured` is {design: values}."""
+
+import dataclasses
+
+import performance
+from performance import paragraph
+
+NOISE = "glibc to itself"  # the row of a run without a preloaded library
+
+# What lockcost prints under "one NAME" and "two NAME", and how the tables call it.
+OPERATIONS = {"normal": "normal", "recursive": "recursive", "errorcheck": "errorcheck", "adaptive": "adaptive",
+              "trylock": "trylock", "timedlock": "timedlock", "spin": "spin", "read": "rwlock read",
+              "write": "rwlock write", "condition": "condition variable"}
+CONTENDED = {f"{lock} {section}": f"{said} {section}"
+             for lock, said in {"mutex": "mutex", "rwlock-0-writers": "rwlock 0 %",
+                                "rwlock-10-writers": "rwlock 10 %", "rwlock-100-writers": "rwlock 100 %"}.items()
+             for section in ("short", "200ns")}
+# With eight threads a CPU these must be at least as fast as glibc; a lock that hands over in order waits for threads that
+# have no CPU.
+AT_LEAST_GLIBC = ("tatas", "htm-10")
+
+KEPT, MISSED, UNSETTLED = "kept", "missed", "within the spread"
+
+
+def noise_of(numbers):
+    """How far glibc is from itself."""
+    return abs(numbers[0] - 1) if numbers else 0
+
+
+def at_most_one(numbers, noise):
+    """The verdict on a ratio of times: [median, lower quartile, upper quartile, ...]. Missed means by more than the spread
+    of its pairs and more than glibc differs from itself."""
+    median, low = numbers[:2]
+    return KEPT if median <= 1 else MISSED if low > 1 + noise else UNSETTLED
+
+
+def at_least_one(numbers, noise):
+    """The verdict on a ratio of throughputs."""
+    median, _, high = numbers[:3]
+    return KEPT if median >= 1 else MISSED if high < 1 - noise else UNSETTLED
+
+
+def ratio_text(numbers):
+    """The median and half the distance of the quartiles."""
+    median, low, high = numbers[:3]
+    return f"{median:.2f} ±{(high - low) / 2:.2f}"
+
+
+def duration(microseconds):
+    for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
+        if microseconds < limit:
+            return f"{microseconds / scale:.3g} {unit}"
+    return f"{microseconds / 1e6:.3g} s"
+
+
+def waits_text(numbers):
+    return f"{duration(numbers[3])} ({duration(numbers[4])})"
+
+
+@dataclasses.dataclass
+class Goal:
+    prefix: str
+    names: dict
+    verdict: object  # of (numbers, noise)
+    designs: tuple = ()  # whom it is for; (): all
+
+    def verdicts(self, measured):
+        """{(design, name): verdict} of everything that was measured."""
+        noise = measured.get(NOISE, {})
+        found = {}
+        for design, values in measured.items():
+            for name in self.names:
+                key = f"{self.prefix} {name}"
+                if design != NOISE and key in values and (not self.designs or design in self.designs):
+                    found[design, name] = self.verdict(values[key], noise_of(noise.get(key)))
+        return found
+
+    def cells(self, measured):
+        """How often each design keeps it."""
+        found = self.verdicts(measured)
+        designs = dict.fromkeys(design for design, _ in found)
+        return [["", KEPT, UNSETTLED, MISSED],
+                *([design, *(str(sum(verdict == which for (of, _), verdict in found.items() if of == design))
+                             for which in (KEPT, UNSETTLED, MISSED))] for design in designs)]
+
+
+UNCONTENDED_GOAL = Goal("two", OPERATIONS, at_most_one)
+OVERSUBSCRIBED_GOAL = Goal("oversubscribed", CONTENDED, at_least_one, AT_LEAST_GLIBC)
+
+
+def rows(measured, prefix, names, text, goal=None):
+    """A table: a row a design, a column for each name that some design replaces; an exclamation mark where a goal is
+    missed."""
+    replaced = {name for design, values in measured.items() if design != NOISE for name in values}
+    shown = {name: said for name, said in names.items() if f"{prefix} {name}" in replaced}
+    verdicts = goal.verdicts(measured) if goal else {}
+
+    def cell(design, name):
+        numbers = measured[design].get(f"{prefix} {name}")
+        missed = verdicts.get((design, name)) == MISSED
+        return "-" if numbers is None else text(numbers) + ("!" if missed else "")
+
+    return [["", *shown.values()], *([design, *(cell(design, name) for name in shown)] for design in measured)]
+
+
+def not_replaced(measured):
+    """What no design replaces, in the tables' words."""
+    replaced = {name for design, values in measured.items() if design != NOISE for name in values}
+    return [said for name, said in OPERATIONS.items() if f"two {name}" not in replaced]
+
+
+def sections(measured):
+    """[(title, what it shows, cells)] of all tables."""
+    held = " and ".join(AT_LEAST_GLIBC)
+    return [
+        ("Uncontended, one thread alive", "Time of a lock and unlock. glibc leaves its atomics out then.",
+         rows(measured, "one", OPERATIONS, ratio_text)),
+        ("Uncontended, two threads alive",
+         "The same while a second thread sleeps; condition variable: a round trip of two threads. The goal is at most 1.0; "
+         "! misses it.",
+         rows(measured, "two", OPERATIONS, ratio_text, UNCONTENDED_GOAL)),
+        ("How many keep the goal, two threads alive", "Of the columns above.", UNCONTENDED_GOAL.cells(measured)),
+        ("Contended, a thread a CPU",
+         "Throughput, more is better. Sections increment a counter (short) or take 200 ns more; work outside of them takes "
+         "0 to 400 ns. Percent are those of writers.",
+         rows(measured, "contended", CONTENDED, ratio_text)),
+        ("Longest wait, a thread a CPU", "In parentheses glibc's in the same run.",
+         rows(measured, "contended", CONTENDED, waits_text)),
+        ("Contended, eight threads a CPU",
+         f"Throughput, more is better. The goal of {held} is at least 1.0; ! misses it. A lock that hands over in order waits "
+         "for threads without a CPU.",
+         rows(measured, "oversubscribed", CONTENDED, ratio_text, OVERSUBSCRIBED_GOAL)),
+        ("How many keep the goal, eight threads a CPU", "Of the columns above.", OVERSUBSCRIBED_GOAL.cells(measured)),
+        ("Longest wait, eight threads a CPU", "In parentheses glibc's in the same run.",
+         rows(measured, "oversubscribed", CONTENDED, waits_text)),
+    ]
+
+
+def document(origin, measured, notes):
+    """The text of docs/lock-costs.md. `notes`: {design: what the launcher said}."""
+    size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
+    lines = [
+        "# What the locks cost beside glibc's",
+        "",
+        f"Written by `make bench-locks`{size}, natively on the machine named here.",
+        "",
+        *performance.markdown(performance.origin_cells(origin)),
+        "",
+        *paragraph(
+            "Every number is a ratio to glibc's own function, called in the same process in rounds that take turns with ours: the "
+            "median of the ratios of neighbouring rounds, ± half the distance of their quartiles. Both sides are in one process so "
+            f"that other work on the machine meets both. *{NOISE}* is a run without our library: what it differs from 1 is noise. "
+            "A goal is missed if the median and its quartile are beyond it by more than that. A dash: the design leaves the "
+            "function to glibc."),
+        *paragraph(
+            "A longest wait is that of rounds of their own, ten times as long, in which a clock is read before and after the lock "
+            "is taken. It includes waiting for a CPU, and is at most about the length of a round where a thread is starved."),
+    ]
+    left = not_replaced(measured)
+    if left:
+        lines += paragraph(f"No design replaces: {', '.join(left)}.")
+    for design, note in notes.items():
+        lines += paragraph(f"{design}: {note}")
+    for title, what, cells in sections(measured):
+        lines += [f"## {title}", "", *paragraph(what), *performance.markdown(cells), ""]
+    return "\n".join([*lines,
+                      "## Again",
+                      "",
+                      "    make bench-locks                            all of it (some minutes); writes this page",
+                      "    tools/bench-locks --quick                   short rounds; writes nothing",
+                      "    tools/bench-locks --locks tatas,htm-10      some designs; writes nothing",
+                      ""])

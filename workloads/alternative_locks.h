@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same critical section under pthread's mutex or under a lock of another library that elides, chosen when
+// the program is built: a Guard holds the lock while it lives.
+//
+//   PthreadLock  pthread_mutex_t: glibc's, glibc's elided one (GLIBC_TUNABLES=glibc.elision.enable=1), or
+//   whatever is preloaded TbbLock      oneTBB's speculative_spin_mutex, which asks CPUID for RTM
+//   (WORKLOADS_HAVE_TBB) CkLock       Concurrency Kit's spinlock, elided with its adaptive policy and its
+//   default configuration (WORKLOADS_HAVE_CK)
+//
+// Debian builds Concurrency Kit without RTM. Its elision is in headers alone, so that we turn it on here. It
+// executes XBEGIN without asking: a program calls is_usable() first.
+#pragma once
+
+#include <pthread.h>
+
+#include <type_traits>
+
+#ifdef WORKLOADS_HAVE_TBB
+#include <oneapi/tbb/spin_mutex.h>
+#endif
+#ifdef WORKLOADS_HAVE_CK
+#include <cpuid.h>
+
+#include <climits>
+#define CK_MD_RTM_ENABLE
+#include <ck_elide.h>
+#include <spinlock/fas.h>  // ck_spinlock.h is not C++
+#ifndef CK_F_PR_RTM
+#error "this Concurrency Kit has no RTM"
+#endif
+#endif
+
+namespace workloads {
+
+struct PthreadLock {
+  /// What each thread keeps for itself.
+  struct PerThread {};
+
+  class Guard {
+   public:
+    Guard(PthreadLock& lock, PerThread&) : lock_(lock) { pthread_mutex_lock(&lock_.mutex); }
+    ~Guard() { pthread_mutex_unlock(&lock_.mutex); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    PthreadLock& lock_;
+  };
+
+  static bool is_usable() { return true; }
+
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+};
+
+#ifdef WORKLOADS_HAVE_TBB
+struct TbbLock {
+  static_assert(!std::is_same_v<tbb::speculative_spin_mutex, tbb::spin_mutex>,
+                "built without -mrtm, oneTBB's speculative_spin_mutex does not speculate");
+  struct PerThread {};
+
+  class Guard {
+   public:
+    Guard(TbbLock& lock, PerThread&) : guard_(lock.mutex) {}
+
+   private:
+    tbb::speculative_spin_mutex::scoped_lock guard_;
+  };
+
+  static bool is_usable() { return true; }
+
+  tbb::speculative_spin_mutex mutex;
+};
+#endif
+
+#ifdef WORKLOADS_HAVE_CK
+struct CkLock {
+  struct PerThread {
+    ck_elide_stat_t statistics = CK_ELIDE_STAT_INITIALIZER;
+    ck_elide_config configuration = CK_ELIDE_CONFIG_DEFAULT_INITIALIZER;
+  };
+
+  class Guard {
+   public:
+    Guard(CkLock& lock, PerThread& own) : lock_(lock), own_(own) {
+      CK_ELIDE_LOCK_ADAPTIVE(ck_spinlock_fas, &own_.statistics, &own_.configuration, &lock_.spinlock);
+    }
+    ~Guard() { CK_ELIDE_UNLOCK_ADAPTIVE(ck_spinlock_fas, &own_.statistics, &lock_.spinlock); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    CkLock& lock_;
+    PerThread& own_;
+  };
+
+  static bool is_usable() {
+    constexpr unsigned kRtm = 1u << 11;  // CPUID.7.0:EBX
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kRtm) != 0;
+  }
+
+  ck_spinlock_fas_t spinlock = CK_SPINLOCK_FAS_INITIALIZER;
+};
+#endif
+
+}  // namespace workloads

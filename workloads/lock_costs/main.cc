@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What locks cost beside glibc's (README.md).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "command_line.h"
+#include "lock_costs/groups.h"
+
+int main(int argc, char** argv) {
+  lock_costs::Settings settings{.pairs = 30, .milliseconds = 20};
+  std::vector<std::string> groups = {"uncontended"};
+  CLI::App app{"What the preloaded locks cost beside glibc's own"};
+  app.add_option("--pairs", settings.pairs, "rounds of each side")->check(CLI::Range(1, 100000));
+  app.add_option("--milliseconds", settings.milliseconds, "length of a round with contention")
+      ->check(CLI::Range(1, 60000));
+  app.add_option("GROUP", groups, "default: uncontended")
+      ->check(CLI::IsMember({"uncontended", "contended", "oversubscribed"}));
+  if (const auto code = workloads::parse_words(app, "lockcost", argc, argv)) return *code;
+
+  const auto asked_for = [&groups](const char* name) {
+    return std::find(groups.begin(), groups.end(), name) != groups.end();
+  };
+  const lock_costs::Sides sides = lock_costs::find_sides();
+  bool excluded = true;
+  if (asked_for("uncontended")) lock_costs::measure_uncontended(sides, settings);
+  if (asked_for("contended")) excluded &= lock_costs::measure_contended(sides, settings);
+  if (asked_for("oversubscribed")) excluded &= lock_costs::measure_oversubscribed(sides, settings);
+  return excluded ? 0 : 1;
+}
