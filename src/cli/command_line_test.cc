@@ -122,6 +122,17 @@ TEST(LockOptions, WordsParseBackToTheSameOptions) {
   EXPECT_EQ(lock_variables("d", parsed), lock_variables("d", options));
 }
 
+TEST(LockOptions, ElisionByGlibcIsSwitchedOnBesideOtherTunables) {
+  std::vector<std::string> none, others = {"GLIBC_TUNABLES=glibc.malloc.check=3"}, ours = {"A=1"};
+  set_lock_variables(none, "glibc-elision", {});
+  set_lock_variables(others, "glibc-elision", {});
+  set_lock_variables(ours, "htm-10", {});
+  EXPECT_EQ(variable(none, "GLIBC_TUNABLES"), "glibc.elision.enable=1");
+  EXPECT_EQ(variable(others, "GLIBC_TUNABLES"), "glibc.malloc.check=3:glibc.elision.enable=1");
+  EXPECT_EQ(variable(ours, "GLIBC_TUNABLES"), "");
+  EXPECT_EQ(variable(ours, "ELISION_LOCK"), "htm-10");
+}
+
 TEST(Environment, PreloadGoesInFrontOnce) {
   std::vector<std::string> environment = {"A=1", "LD_PRELOAD=/x.so"};
   prepend_preload(environment, "/e.so");

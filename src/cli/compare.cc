@@ -141,6 +141,9 @@ void choose_designs(CompareRequest& request) {
   plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), compare::kReference),
                      plan.designs.end());
   plan.designs.insert(plan.designs.begin(), compare::kReference);
+  for (const std::string& design : plan.designs) {
+    if (const std::string reason = missing_in_glibc(design); !reason.empty()) plan.not_run[design] = reason;
+  }
   if (plan.model) return;
   for (const std::string& design : plan.designs) {
     if (!native_htm_is_live() && (elides(design) || speculates(design))) {

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gnu/libc-version.h>
 
 #include <algorithm>
 
 #include "abi/lock_designs.h"
+#include "cli/doctor/knowledge.h"
 #include "cli/suggest.h"
 
 namespace elision::cli {
@@ -49,10 +51,26 @@ bool is_elided_by_glibc(std::string_view design) {
   return design_of(design).elision == abi::LockElision::kByGlibc;
 }
 
+std::string missing_in_glibc(std::string_view design) {
+  if (!is_elided_by_glibc(design)) return {};
+  const char* version = gnu_get_libc_version();
+  if (doctor::glibc_elision(version) == doctor::GlibcElision::kTunable) return {};
+  return fmt::format("glibc {} has no elision of its own that can be switched on", version);
+}
+
 bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
 void require_design(std::string_view name) {
-  if (!is_design(name)) throw unknown_name("lock design", name, all_forms());
+  if (is_design(name)) return;
+  std::vector<std::string> examples;
+  for (const std::string& form : all_forms()) {
+    const std::size_t number = form.find('N');
+    for (const char* value : {"1", "10"}) {
+      examples.push_back(form);
+      if (number != std::string::npos) examples.back().replace(number, 1, value);
+    }
+  }
+  throw unknown_name("lock design", name, examples);
 }
 
 std::vector<std::string> parse_designs(std::string_view list) {

@@ -22,6 +22,9 @@ bool elides(std::string_view design);
 /// True if the design is elision by the C library itself.
 bool is_elided_by_glibc(std::string_view design);
 
+/// Why the design cannot be had with this C library; empty: it can.
+std::string missing_in_glibc(std::string_view design);
+
 /// True if the design waits by always-abort speculation.
 bool speculates(std::string_view design);
 

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "abi/lock_variables.h"
+#include "cli/designs.h"
 #include "cli/suggest.h"
 
 namespace elision::cli {
@@ -98,6 +99,16 @@ Variables lock_variables(const std::string& design, const LockOptions& options) 
     if (options.*option.member) variables.emplace_back(abi::row_of(option.variable).name, "1");
   }
   return variables;
+}
+
+void set_lock_variables(std::vector<std::string>& environment, const std::string& design,
+                        const LockOptions& options) {
+  constexpr const char* kTunables = "GLIBC_TUNABLES";
+  constexpr const char* kElisionOn = "glibc.elision.enable=1";
+  for (const auto& [name, value] : lock_variables(design, options)) set_variable(environment, name, value);
+  if (!is_elided_by_glibc(design)) return;
+  const std::string present = variable(environment, kTunables);
+  set_variable(environment, kTunables, present.empty() ? kElisionOn : present + ":" + kElisionOn);
 }
 
 std::vector<std::string> as_words(const LockOptions& options) {

@@ -34,6 +34,11 @@ void check_lock_options(const LockOptions& options);
 /// What to set in the program's environment for `design`.
 Variables lock_variables(const std::string& design, const LockOptions& options);
 
+/// Sets them in `environment`, and for glibc's own elision the tunable that switches it on, beside those that
+/// are set there.
+void set_lock_variables(std::vector<std::string>& environment, const std::string& design,
+                        const LockOptions& options);
+
 /// The same options as words for another `elision` process.
 std::vector<std::string> as_words(const LockOptions& options);
 

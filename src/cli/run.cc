@@ -27,6 +27,8 @@ struct RunRequest {
 
 // Said here, once, because the library itself prints nothing.
 void tell_about_missing_htm(const std::string& design, const LockOptions& lock) {
+  if (const std::string reason = missing_in_glibc(design); !reason.empty())
+    fmt::print(stderr, "elision run: {}; {} is pthread here\n", reason, design);
   if (!elides(design) && !speculates(design)) return;
   if (!native_htm_is_live()) {
     fmt::print(stderr,
@@ -62,9 +64,7 @@ int run_verb(const Words& words) {
   std::vector<std::string> environment = copy_environment(environ);
   const std::string file = find_program(program.front(), variable(environment, "PATH"));
   check_program(file);
-  for (const auto& [name, value] : lock_variables(request.design, request.lock)) {
-    set_variable(environment, name, value);
-  }
+  set_lock_variables(environment, request.design, request.lock);
   prepend_preload(environment, preload_library());
   tell_about_missing_htm(request.design, request.lock);
   become(file, program, environment);

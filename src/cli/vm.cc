@@ -132,9 +132,7 @@ void check(const VmRequest& request) {
 std::vector<std::string> guest_environment(const VmRequest& request) {
   std::vector<std::string> environment = copy_environment(environ);
   if (request.design.empty()) return environment;
-  for (const auto& [name, value] : lock_variables(request.design, request.lock)) {
-    set_variable(environment, name, value);
-  }
+  set_lock_variables(environment, request.design, request.lock);
   return environment;
 }
 

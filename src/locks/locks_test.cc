@@ -291,8 +291,8 @@ TYPED_TEST_P(EveryReaderWriterLock, AReaderComesInAgainWhileAWriterWaits) {
       lock.unlock(me, false);
       if (i % 100 == 0) std::this_thread::yield();
     }
-    lock.unlock(me, false);
     done = true;
+    lock.unlock(me, false);
   });
   while (!holds) std::this_thread::yield();
   Thread me = TypeParam::thread();

@@ -2,10 +2,12 @@
 // tatas-pri-aahtm (AAHTM paper, Fig. 4): waiters that have speculated, the warm ones, come before those that
 // have not, and at most MAX_SPECS wait warm. A cold thread takes the lock only if nobody is warm.
 //
-//   Cell::warm | means
-//   -----------+--------------------------------------------------------------------------
-//     0        | the lock goes to anyone
-//     n > 0    | n threads have speculated and spin for the lock: arrivals wait
+//   Cell::warm, bits 0-15 | means
+//   ----------------------+--------------------------------------------------------------------------
+//     0                   | the lock goes to anyone
+//     n > 0               | n threads have speculated and spin for the lock: arrivals wait
+//
+// Bits 16-31 are the fork since which they do: in the child of another fork they are gone, and count as none.
 //
 // Invariants: each thread that raises `warm` lowers it again before it sleeps, gives up or holds the lock.
 // The priority is among those that look: a thread that sleeps takes what it finds when it is woken, or a
@@ -17,6 +19,7 @@
 // why MAX_SPECS bounds them "roughly".
 #pragma once
 
+#include "locks/fork_generation.h"
 #include "locks/speculating_wait.h"
 
 namespace elision::locks {
@@ -53,10 +56,23 @@ struct PriorityWait {
   }
 
  private:
-  static std::uint32_t warm(Cell cell) { return cell.warm->load(std::memory_order_relaxed); }
+  static constexpr std::uint32_t kCount = 0xffff;
+
+  static std::uint32_t generation() { return fork_generation << 16; }
+  static std::uint32_t warm(Cell cell) {
+    const std::uint32_t word = cell.warm->load(std::memory_order_relaxed);
+    return (word & ~kCount) == generation() ? word & kCount : 0;
+  }
+  static void add_warm(Cell cell) {
+    std::uint32_t word = cell.warm->load(std::memory_order_relaxed);
+    std::uint32_t more;
+    do {
+      more = ((word & ~kCount) == generation() ? word : generation()) + 1;
+    } while (!cell.warm->compare_exchange_weak(word, more, std::memory_order_relaxed));
+  }
 
   static Outcome acquire_warm(Cell cell, const Deadline* deadline) {
-    cell.warm->fetch_add(1, std::memory_order_relaxed);
+    add_warm(cell);
     bool acquired = false, in_time = true;
     for (std::uint32_t spun = 0; in_time && !Waiting::spun_enough(spun); spun += pause_units(1)) {
       acquired = PlainWait<Lock>::try_first(cell);

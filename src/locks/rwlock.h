@@ -29,6 +29,7 @@
 
 #include "locks/cell.h"
 #include "locks/entry.h"
+#include "locks/fork_generation.h"
 #include "locks/futex.h"
 #include "locks/tatas.h"
 #include "locks/ticket.h"

@@ -27,6 +27,7 @@
 
 #include "locks/cell.h"
 #include "locks/entry.h"
+#include "locks/fork_generation.h"
 #include "locks/futex.h"
 #include "locks/waiting.h"
 
@@ -73,9 +74,6 @@ static_assert(Grant::unpack(Grant{7, 3, 9}.pack()).sleepers == 9);
 static_assert(Grant{4, Grant::bit_of(5) | Grant::bit_of(6), 0}.after_release().now_serving == 7);
 static_assert(Grant{4, Grant::bit_of(6), 0}.after_release().abandoned == Grant::bit_of(6));
 static_assert(Grant{~0u, 0, 0}.after_release().now_serving == 0, "tickets wrap around");
-
-/// Counts forks: a child raises it, so that it can tell a queue it inherited (adopt()).
-inline constinit std::uint32_t fork_generation = 0;
 
 template <class Waiting_>
 class Ticket {

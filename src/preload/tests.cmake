@@ -10,9 +10,11 @@ target_include_directories(preload_semantics_test PRIVATE ${CMAKE_SOURCE_DIR}/sr
 target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads early_locker)
 set_target_properties(preload_semantics_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
+# Every design, for the tests here and in tests/programs.
+set(ELISION_TESTED_DESIGNS pthread glibc-elision tts tatas ticket ttstle htm-1 htm-10 htm-10-fb-aahtm hle-scm tatas-aahtm
+  tatas-pri-aahtm ticket-aahtm pthread-aahtm CACHE INTERNAL "")
 add_test(NAME preload_semantics/glibc COMMAND preload_semantics_test)
-foreach(design pthread glibc-elision tts tatas ticket ttstle htm-1 htm-10 htm-10-fb-aahtm hle-scm tatas-aahtm tatas-pri-aahtm
-    ticket-aahtm pthread-aahtm)
+foreach(design IN LISTS ELISION_TESTED_DESIGNS)
   foreach(wait park spin)
     foreach(variant default paper)
       set(name preload_semantics/${design}-${wait}-${variant})

@@ -66,9 +66,7 @@ class NativeRunner final : public ProgramRunner {
     request.file = launch_.file;
     request.words = with_threads(launch_.words, cell.threads);
     request.environment = copy_environment(environ);
-    for (const auto& [name, value] : lock_variables(cell.design, launch_.lock)) {
-      set_variable(request.environment, name, value);
-    }
+    set_lock_variables(request.environment, cell.design, launch_.lock);
     prepend_preload(request.environment, preload_library());
     return request;
   }
