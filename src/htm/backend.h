@@ -13,7 +13,8 @@
 namespace elision::htm {
 
 /// Operands of our XABORT instructions. The hardware hands them back in bits 31:24 of the status.
-inline constexpr std::uint8_t kCodeLockBusy = 0xff;    // the lock to elide was held (also glibc's code)
+/// Not 0xff: with that glibc and oneTBB say the same of locks of theirs, also inside our transactions.
+inline constexpr std::uint8_t kCodeLockBusy = 0xfc;    // the lock to elide was held
 inline constexpr std::uint8_t kCodeNestedBusy = 0xfe;  // a further lock inside the transaction was held
 inline constexpr std::uint8_t kCodeGiveUp = 0xfd;      // what follows cannot run in a transaction at all
 

@@ -9,7 +9,7 @@
 //   is_held(cell)
 //   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
 //   speculating()                         -> inside an always-abort transaction: every operation succeeds
-//                                            and does nothing
+//                                            and does nothing; a try may say that the lock is held
 //   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be back
 //   outside
 // and names the designs for other words that go with it: OnSpinWord (pthread_spinlock_t), ReaderSide and

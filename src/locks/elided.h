@@ -72,8 +72,9 @@ class Elided {
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
       if (was_waiting(status, held, parameters)) continue;
+      // Whose time passes in the queue of those that conflict looks at the lock itself once more.
       if (status.cause() == abi::AbortCause::kConflict && !Contention::after_conflict(cell, me, deadline))
-        return finish(me, Entry::kTimedOut);
+        break;
       if (--left > 0) backoff.wait();
     }
     const Entry entry = fall_back(cell, caller, clock, deadline);

@@ -39,7 +39,11 @@ struct PriorityWait {
     recorder.busy();
     Outcome outcome = Outcome::kAcquired;
     for (Backoff backoff; !try_first(cell); backoff.wait()) {
-      if (deadline != nullptr && deadline->has_passed()) return Entry::kTimedOut;
+      if (deadline != nullptr && deadline->has_passed()) {
+        // POSIX: no timeout of a lock that is free, whoever should have come first.
+        if (!PlainWait<Lock>::try_first(cell)) return Entry::kTimedOut;
+        break;
+      }
       if (warm(cell) < caller.parameters().most_warm) {
         if (speculate<Htm>(recorder)) return Entry::kSpeculating;
         outcome = acquire_warm(cell, deadline);

@@ -15,7 +15,8 @@
 // Invariants (checked as a model, which also says why: tests/models/rwlock.pml):
 //  - kWriter and readers exclude each other: both are entered by compare-and-swap of the whole word only.
 //  - The releasing step is the last touch of the lock; a wake-up uses its address alone. A writer wakes all
-//    sleepers, the last reader one: only the head can sleep then.
+//    sleepers, the last reader one, which is for the head: should a reader take it that a writer has freed
+//    and not yet woken, that writer's wake-up for all is still to come.
 //  - Without writers_first a reader waits for a writer inside and for nothing else: a thread that holds the
 //    reader's side may take it again whoever waits (POSIX; glibc's default kind).
 //  - kSleeps goes with its reason: whoever ends that takes it away and wakes.
@@ -179,8 +180,6 @@ struct RwSide {
 
   // ---- After a fork.
 
-  static constexpr std::uint32_t kAdopting = ~0u;
-
   static bool is_of_another_process(Cell cell) {
     return cell.generation->load(std::memory_order_acquire) != fork_generation;
   }
@@ -192,14 +191,14 @@ struct RwSide {
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(Cell cell) {
     std::uint32_t seen = cell.generation->load(std::memory_order_relaxed);
-    if (seen != kAdopting &&
-        cell.generation->compare_exchange_strong(seen, kAdopting, std::memory_order_acquire)) {
+    if (seen != adopting() &&
+        cell.generation->compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       Gate::forget(cell);
       cell.word->fetch_and(static_cast<int>(~(kSleeps | kWriterFirst)), std::memory_order_relaxed);
       cell.generation->store(fork_generation, std::memory_order_release);
       return;
     }
-    while (cell.generation->load(std::memory_order_acquire) == kAdopting) pause_units(1);
+    while (cell.generation->load(std::memory_order_acquire) == adopting()) pause_units(1);
   }
 };
 

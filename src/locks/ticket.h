@@ -212,8 +212,6 @@ class Ticket {
   }
 
  private:
-  static constexpr std::uint32_t kAdopting = ~0u;
-
   static std::uint32_t serving(const TicketState& state) {
     return static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
   }
@@ -244,8 +242,8 @@ class Ticket {
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(TicketState& state) {
     std::uint32_t seen = state.generation.load(std::memory_order_relaxed);
-    if (seen != kAdopting &&
-        state.generation.compare_exchange_strong(seen, kAdopting, std::memory_order_acquire)) {
+    if (seen != adopting() &&
+        state.generation.compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       const std::uint32_t now = serving(state);
       if (state.next.load(std::memory_order_relaxed) != now)
         state.next.store(now + 1, std::memory_order_relaxed);
@@ -253,7 +251,7 @@ class Ticket {
       state.generation.store(fork_generation, std::memory_order_release);
       return;
     }
-    while (state.generation.load(std::memory_order_acquire) == kAdopting) pause_units(1);
+    while (state.generation.load(std::memory_order_acquire) == adopting()) pause_units(1);
   }
 };
 

@@ -3,6 +3,8 @@
 // tatas-pri-aahtm speculate and what they leave behind; who has hle-scm's auxiliary lock, and when.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "locks/designs_for_test.h"
 
 namespace elision::locks::test {
@@ -133,10 +135,25 @@ TEST(TatasPriAahtmLock, AColdThreadLeavesAFreeLockToTheWarmOnes) {
   PriorityState state;
   state.warm = 1;  // as many as may be
   Thread me;
-  EXPECT_EQ(Priority::enter(state.cell(), me, &kPassed), Entry::kTimedOut);
-  EXPECT_EQ(state.word, kFree);
+  std::thread warm_one([&] {
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    EXPECT_EQ(state.word, kFree) << "a cold thread came first";
+    state.warm = 0;
+  });
+  EXPECT_EQ(Priority::enter(state.cell(), me, nullptr), Entry::kHolding);
+  warm_one.join();
   EXPECT_EQ(Scripted::script.begun, 0u) << "nor does it speculate";
-  EXPECT_EQ(Priority::try_enter(state.cell(), me), Entry::kHolding) << "trylock says what it finds";
+}
+
+TEST(TatasPriAahtmLock, WhatCannotWaitTakesAFreeLockAsItFindsIt) {
+  Scripted::reset();
+  for (const bool timed : {false, true}) {
+    PriorityState state;
+    state.warm = 1;
+    Thread me;
+    EXPECT_EQ(timed ? Priority::enter(state.cell(), me, &kPassed) : Priority::try_enter(state.cell(), me),
+              Entry::kHolding);
+  }
 }
 
 TEST(TatasPriAahtmLock, WithRoomForMoreWarmThreadsAColdOneSpeculates) {

@@ -238,6 +238,7 @@ TEST_F(Counted, WithoutTransactionsTheFallbackServes) {
         0);
     EXPECT_EQ(totals().sections(), 2000u);
     EXPECT_EQ(totals().commits + totals().speculations + totals().aborts_total(), 0u);
+    EXPECT_TRUE(totals().used_fallback);
   }
 }
 

@@ -98,11 +98,11 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
       return lock_speculating<Htm>(
           caller, [raw] { return glibc.rwlock_trywrlock(raw); }, [raw] { return glibc.rwlock_wrlock(raw); });
     }
-    static int tryrdlock(pthread_rwlock_t* raw, const void*) {
-      return How::speculating() ? 0 : glibc.rwlock_tryrdlock(raw);
+    static int tryrdlock(pthread_rwlock_t* raw, const void* site) {
+      return How::speculating() ? 0 : counted(glibc.rwlock_tryrdlock(raw), raw, site);
     }
-    static int trywrlock(pthread_rwlock_t* raw, const void*) {
-      return How::speculating() ? 0 : glibc.rwlock_trywrlock(raw);
+    static int trywrlock(pthread_rwlock_t* raw, const void* site) {
+      return How::speculating() ? 0 : counted(glibc.rwlock_trywrlock(raw), raw, site);
     }
     static int clockrdlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
       if (How::speculating()) return 0;
@@ -130,6 +130,10 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
    private:
+    static int counted(int result, pthread_rwlock_t* raw, const void* site) {
+      if (result == 0) CallerAt(raw, site).count_uncontended();
+      return result;
+    }
     static bool is_mine(pthread_rwlock_t* raw, const CallerAt& caller) {
       return overlay_of(raw).writer.load(std::memory_order_relaxed) == caller.thread_id();
     }

@@ -81,7 +81,10 @@ class Mutex {
     const Cell cell = cell_of(mutex);
     if (Design::pretends(cell, this_thread.transaction) == nullptr) {
       if (kind.is_recursive() || kind.is_error_checking()) {
-        if (!is_mine(mutex)) return refuse(Misuse::kUnlockOfFree, raw, site, EPERM);
+        if (!is_mine(mutex)) {
+          Design::require_real_locks(this_thread.transaction);  // what is noted must stay noted
+          return refuse(Misuse::kUnlockOfFree, raw, site, EPERM);
+        }
         if (kind.is_recursive() && --mutex.count != 0) return 0;
       }
       // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
@@ -95,8 +98,10 @@ class Mutex {
 
   static int destroy(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
-    if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex)))
+    if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex))) {
+      Design::require_real_locks(this_thread.transaction);
       return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
+    }
     return glibc.mutex_destroy(raw);
   }
 

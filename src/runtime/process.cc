@@ -48,7 +48,8 @@ void choose_htm() {
     process.always_abort = abi::AlwaysAbortKind::kNestedRtm;
     htm::nested_rtm_depth = htm::measure_nesting_depth();
   }
-  process.used_fallback = !process.elides && process.always_abort == abi::AlwaysAbortKind::kNone;
+  process.used_fallback =
+      !configuration.transactions || (!process.elides && process.always_abort == abi::AlwaysAbortKind::kNone);
 }
 
 void fill_header() {
@@ -128,6 +129,7 @@ SetUp ensure_set_up() {
 void after_fork_in_child() {
   ++locks::fork_generation;
   this_thread.slot = nullptr;
+  this_thread.transaction.auxiliary = nullptr;  // a signal handler may fork between two attempts
   fast_slot = nullptr;
   process.region.reopen_in_child(process.configuration.counters_directory);
   fill_header();

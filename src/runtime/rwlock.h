@@ -2,8 +2,9 @@
 // pthread reader-writer locks over a lock design: readers share (locks/rwlock.h) or, with ELISION_RWLOCK=
 // exclusive, all go through the mutex design, as in the AAHTM paper's runs of Kyoto Cabinet.
 //
-// Error codes as glibc has them: EDEADLK for a thread that already writes, EINVAL for a bad deadline also
-// where there is nothing to wait for. Process-shared ones are glibc's.
+// Error codes as glibc has them: EDEADLK for a thread that already writes (exclusive: for one that wants to
+// write and is inside already; to read, it comes in again, since it is not kept how it came in), EINVAL for a
+// bad deadline also where there is nothing to wait for. Process-shared ones are glibc's.
 //
 // pthread_rwlock_unlock does not say which side it leaves: the transaction knows it if there is one, else
 // the state does, since a writer is alone.
@@ -77,8 +78,8 @@ class Rwlock {
 
   static int destroy(pthread_rwlock_t* raw, const void* site) {
     RwlockOverlay& lock = overlay_of(raw);
-    if (lock.is_ours() && is_inside(lock)) return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
-    return glibc.rwlock_destroy(raw);
+    if (lock.is_ours() && is_inside(lock)) report_misuse(Misuse::kDestroyOfHeld, raw, site);
+    return glibc.rwlock_destroy(raw);  // which never refuses
   }
 
  private:
