@@ -15,13 +15,8 @@
 namespace elision::vm {
 namespace {
 
-/// INT1, INT3 and INT 4 (INTO's vector) are traps: RIP is behind them.
+/// INT1, INT3 and INT 4 are traps: RIP is behind them.
 bool is_trap(const Trap& trap) { return trap.number == 1 || trap.number == 3 || trap.number == 4; }
-
-std::uint64_t length_of_trap(std::uint64_t pc) {
-  constexpr std::uint8_t kIntWithVector = 0xcd;
-  return *reinterpret_cast<const std::uint8_t*>(pc) == kIntWithVector ? 2 : 1;
-}
 
 /// What the hardware would report of a fault that the engine finds: an undefined instruction, a general
 /// protection, or the fetch of an instruction where there is none.
@@ -267,7 +262,7 @@ void Engine::host_fault(Core& core) {
   core.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
-  if (is_trap(trap)) core.state.rip += length_of_trap(core.state.rip);
+  if (is_trap(trap)) core.state.rip = guest_code_.block(core.state.rip, 1).instructions.front().next();
   if (range.spilled == kRcx) {
     core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
   } else if (range.spilled >= 0) {

@@ -28,7 +28,6 @@ namespace elision::vm {
 /// What the kernel keeps for one thread; defined in kernel/.
 struct KernelThread;
 
-/// A guest thread. `state` is exact whenever the kernel sees the thread.
 /// A fault as the hardware reports it: vector, error code, and CR2 of the last page fault.
 struct Trap {
   std::uint64_t number = 0;
@@ -39,6 +38,7 @@ struct Trap {
   static constexpr std::uint64_t kPresent = 1, kUser = 4, kFetch = 16;  // bits of a page fault's error code
 };
 
+/// A guest thread. `state` is exact whenever the kernel sees the thread.
 struct Thread {
   GuestState state;
   Trap trap;                                   // the last one, which every signal frame shows

@@ -211,7 +211,10 @@ AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) 
 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready, std::uint64_t instruction) {
-  if (settled(core, line, kind)) return AccessStep::kDone;
+  if (settled(core, line, kind)) {
+    core.asked_ticks = 0;
+    return AccessStep::kDone;
+  }
   if (core.in_transaction && light_context.shared_memory->contains(start_of(line).value)) {
     core.account_for_sibling();
     const Cycles clock = light_context.model->abort(core.id, core.clock(), machine::AbortCause::kFault);
@@ -231,6 +234,7 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
     core.advance_to(reply.clock);
     arrival = reply.data_ready;
   }
+  core.asked_ticks = 0;
   if (arrival > ready) ready = arrival;
   return AccessStep::kDone;
 }

@@ -2,10 +2,10 @@
 // Which core runs next: what other cores can see happens in the order of virtual time.
 //
 // The running core is not in the heap. An ordered event may take place only if no core in the heap
-// is behind the running one (is_first); what concerns a core alone may run ahead up to the deadline. Of cores that
-// ask for a line at the same time those come first that have waited for it, in the order in which they began
-// to: all of them ask again when it arrives, and by number the last would never get it. Other ties go to the
-// lower CPU, so that the order is a function of the clocks alone.
+// is behind the running one (is_first); what concerns a core alone may run ahead up to the deadline. Of cores
+// whose turn is at the same time those come first that wait for a line, in the order in which they asked for
+// it: all of them ask again when it arrives, and by number the last would never get it. Other ties go to the
+// lower CPU.
 //
 // Light path.
 #pragma once
