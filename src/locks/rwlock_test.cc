@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reader-writer lock step by step: whom writers_first keeps out, in what order writers come, and what
+// the child of a fork forgets. (locks_test.cc has what every design must do.)
+#include "locks/rwlock.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "locks/designs_for_test.h"
+
+namespace elision::locks::test {
+namespace {
+
+constexpr timespec kLongAgo{1, 0};
+const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
+
+std::uint32_t state_of(const Words& words) { return static_cast<std::uint32_t>(words.word.load()); }
+
+template <class Gate>
+class RwlockBy : public ::testing::Test {
+ protected:
+  using Reader = ReadSide<Gate>;
+  using Writer = WriteSide<Gate>;
+  Words words_;
+};
+using Gates = ::testing::Types<TatasGate<Park>, TicketGate<Park>>;
+TYPED_TEST_SUITE(RwlockBy, Gates);
+
+TYPED_TEST(RwlockBy, AWaitingWriterKeepsReadersOutOnlyWhereWritersGoFirst) {
+  for (const bool writers_first : {false, true}) {
+    this->words_.writers_first = writers_first;
+    const Cell cell = this->words_.cell();
+    ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
+    std::thread writer([&] { EXPECT_EQ(TestFixture::Writer::acquire(cell, nullptr), Outcome::kAcquired); });
+    // It waits as soon as it marks the word, asleep or for its priority.
+    while ((state_of(this->words_) & (kWriterFirst | kSleeps)) == 0) std::this_thread::yield();
+    EXPECT_EQ(TestFixture::Reader::try_acquire(cell), !writers_first);
+    if (!writers_first) {
+      EXPECT_TRUE(TestFixture::Reader::release(cell));
+    }
+    EXPECT_TRUE(TestFixture::Reader::release(cell));
+    writer.join();
+    EXPECT_EQ(state_of(this->words_), kWriter);
+    EXPECT_TRUE(TestFixture::Writer::release(cell));
+    EXPECT_TRUE(this->words_.all_free());
+  }
+}
+
+TYPED_TEST(RwlockBy, AWriterThatGivesUpKeepsNobodyOut) {
+  this->words_.writers_first = true;
+  const Cell cell = this->words_.cell();
+  ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
+  EXPECT_EQ(TestFixture::Writer::acquire(cell, &kPassed), Outcome::kTimedOut);
+  EXPECT_TRUE(TestFixture::Reader::try_acquire(cell));
+  EXPECT_TRUE(TestFixture::Reader::release(cell));
+  EXPECT_TRUE(TestFixture::Reader::release(cell));
+  EXPECT_TRUE(this->words_.all_free());
+}
+
+/// What a thread of another process left: the gate, its marks, perhaps in the middle of forgetting others.
+TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
+  for (const bool amid_adoption : {false, true}) {
+    for (const bool reads : {false, true}) {
+      Words words;
+      words.writers_first = true;
+      const Cell cell = words.cell();
+      ASSERT_EQ(TypeParam::acquire(cell, nullptr), Outcome::kAcquired);
+      words.word = static_cast<int>(kWriterFirst | kSleeps);
+      words.generation = amid_adoption ? adopting() : fork_generation;
+      ++fork_generation;
+      if (reads) {
+        EXPECT_EQ(TestFixture::Reader::acquire(cell, nullptr), Outcome::kAcquired);
+        EXPECT_EQ(state_of(words), 1u);
+        EXPECT_TRUE(TestFixture::Reader::release(cell));
+      } else {
+        EXPECT_FALSE(TestFixture::Writer::is_held(cell));
+        EXPECT_EQ(TestFixture::Writer::acquire(cell, nullptr), Outcome::kAcquired);
+        EXPECT_EQ(state_of(words), kWriter);
+        EXPECT_TRUE(TestFixture::Writer::release(cell));
+      }
+      EXPECT_TRUE(words.all_free());
+    }
+  }
+  fork_generation = 0;
+}
+
+TEST(FifoRwlock, WritersComeInTheOrderInWhichTheyQueued) {
+  using Writer = WriteSide<TicketGate<Park>>;
+  Words words;
+  const Cell cell = words.cell();
+  ASSERT_TRUE(Writer::try_acquire(cell));
+  std::vector<int> order;
+  std::vector<std::thread> writers;
+  for (int number = 0; number < 4; ++number) {
+    writers.emplace_back([&, number] {
+      EXPECT_EQ(Writer::acquire(cell, nullptr), Outcome::kAcquired);
+      order.push_back(number);
+      EXPECT_TRUE(Writer::release(cell));
+    });
+    while (words.ticket.next != static_cast<std::uint32_t>(number + 1)) std::this_thread::yield();
+  }
+  EXPECT_TRUE(Writer::release(cell));
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_TRUE(words.all_free());
+}
+
+}  // namespace
+}  // namespace elision::locks::test
