@@ -238,21 +238,29 @@ TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
   for (AuxiliaryPlace& place : auxiliary_places) EXPECT_EQ(place.users, std::uint64_t{1} << 48 | 64);
 }
 
+/// Time passes in the queue: what counts then is whether the lock itself is free.
 TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
-  Thread other;
-  Scripted::script.steps.push_back({kConflict});
-  ASSERT_EQ(Scm::enter(cell_, other, nullptr), Entry::kElided);  // has the auxiliary lock
-  AuxiliaryPlace* place = place_in_use();
-  timespec at{};
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  at.tv_sec += 1000;
-  Scripted::script.steps.push_back({kConflict, [&] { at = kLongAgo; }});
-  const Deadline deadline{CLOCK_MONOTONIC, &at};
-  EXPECT_EQ(Scm::enter(cell_, me_, &deadline), Entry::kTimedOut);
-  EXPECT_EQ(place->users >> 48, 1u);
-  EXPECT_TRUE(Scm::leave(cell_, other));
-  EXPECT_EQ(place_in_use(), nullptr);
-  EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
+  for (const bool held : {false, true}) {
+    Scripted::reset();
+    Thread other;
+    Scripted::script.steps.push_back({kConflict});
+    ASSERT_EQ(Scm::enter(cell_, other, nullptr), Entry::kElided);  // has the auxiliary lock
+    AuxiliaryPlace* place = place_in_use();
+    timespec at{};
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += 1000;
+    Scripted::script.steps.push_back({kConflict, [&] {
+                                        at = kLongAgo;
+                                        if (held) word_ = kHeld;
+                                      }});
+    const Deadline deadline{CLOCK_MONOTONIC, &at};
+    EXPECT_EQ(Scm::enter(cell_, me_, &deadline), held ? Entry::kTimedOut : Entry::kHolding);
+    EXPECT_EQ(place->users >> 48, 1u);
+    word_ = kFree;
+    EXPECT_TRUE(Scm::leave(cell_, other));
+    EXPECT_EQ(place_in_use(), nullptr);
+    EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
+  }
 }
 
 }  // namespace

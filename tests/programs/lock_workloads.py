@@ -24,8 +24,8 @@ def built_locks(elision):
     return re.search(r"--lock \S*\{([a-z,]+)\}", run([elision.workload("onelock"), "--help"]).stdout).group(1).split(",")
 
 
-def onelock(elision, structure, lock):
-    return [elision.workload("onelock"), "--structure", structure, "--lock", lock, "--threads", THREADS, "--sections", 400,
+def onelock(elision, structure, lock, sections=400):
+    return [elision.workload("onelock"), "--structure", structure, "--lock", lock, "--threads", THREADS, "--sections", sections,
             "--reads", 30, "--warmup", 5, "--size", 64]
 
 
@@ -103,7 +103,7 @@ def check_lockcost(elision):
 def check_loses(elision):
     options = ["--lock", "htm-10", "--no-conflict-detection"]
     good = True
-    for what, words in (("onelock, counters", onelock(elision, "counters", "pthread")),
+    for what, words in (("onelock, counters", onelock(elision, "counters", "pthread", sections=4000)),
                         ("lockcost", lockcost(elision, "contended"))):
         endings = [elision.vm(words, ["--cpus", THREADS if "onelock" in what else 2, *options, "--seed", seed])
                    for seed in range(1, 6)]
