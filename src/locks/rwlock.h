@@ -12,7 +12,8 @@
 // that waits on the word. Readers wait on the word, while a writer is inside; those of a lock with
 // writers_first queue at the gate before.
 //
-// Invariants (checked as a model, which also says why: tests/models/rwlock.pml):
+// Invariants (checked as a model, which also says why: tests/models/rwlock.pml; it has neither
+// wait_until_free nor release_quietly nor forks):
 //  - kWriter and readers exclude each other: both are entered by compare-and-swap of the whole word only.
 //  - The releasing step is the last touch of the lock; a wake-up uses its address alone. A writer wakes all
 //    sleepers, the last reader one, which is for the head: should a reader take it that a writer has freed

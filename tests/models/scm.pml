@@ -13,8 +13,10 @@
  *  1. It is released after the commit, when the mutex may be gone: it may not lie in the mutex (mutant aux_in_the_mutex).
  *  2. In a table outside, two mutexes may get the same one. A holder of the first mutex that waits for that aux, and the
  *     owner of the aux that waits for the first mutex, wait for ever (mutant shared_aux_waits_for_ever).
- * So: a table, and a bounded wait for aux, after which the thread goes on without it (SHARED, BOUNDED). An aux of each
- * lock's own that outlives the lock would do without the bound (the configurations without SHARED).
+ * So: a table, and either a bounded wait for aux, after which the thread goes on without it (SHARED, BOUNDED), or places
+ * that serve one lock at a time, so that nobody waits for another lock's aux: an aux of each lock's own that outlives the
+ * lock (the configurations without SHARED). src/locks/auxiliary_queue.h has the latter; going on without an aux while
+ * another lock has the place is not in this model.
  *
  * Checked: exclusion of holders, and no lost update of data by sections, elided or not. Nobody waits for ever, also
  * with two locks nested. Words and aux locks are free in the end. What a mutex holds is not touched after the release.
