@@ -5,7 +5,7 @@
 //
 // Every design answers the same questions:
 //   enter / try_enter(cell, caller, ...)  -> Entry
-//   leave(cell, caller)                   -> false: it was not held
+//   leave(cell, me)                       -> false: it was not held
 //   is_held(cell)
 //   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
 //   speculating()                         -> inside an always-abort transaction: every operation succeeds
@@ -94,10 +94,7 @@ struct WordDesign : How {
     return Wait::enter(cell, caller, clock, deadline);
   }
 
-  template <Caller C>
-  static bool leave(Cell cell, C&) {
-    return Lock::release(cell);
-  }
+  static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell); }
 
   static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
@@ -132,10 +129,7 @@ struct TicketDesign : How {
     return Entry::kHolding;
   }
 
-  template <Caller C>
-  static bool leave(Cell cell, C&) {
-    return Lock::release(*cell.ticket);
-  }
+  static bool leave(Cell cell, TransactionContext&) { return Lock::release(*cell.ticket); }
 
   static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
@@ -168,10 +162,7 @@ struct ElidedDesign : How {
       return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
     return Algorithm::try_enter(cell, caller, kWrites);
   }
-  template <Caller C>
-  static bool leave(Cell cell, C& caller) {
-    return Algorithm::leave(cell, caller.transaction());
-  }
+  static bool leave(Cell cell, TransactionContext& me) { return Algorithm::leave(cell, me); }
 
   static ElidedLock* pretends(Cell cell, TransactionContext& me) { return me.find(cell.word); }
   static void require_real_locks(const TransactionContext& me) {

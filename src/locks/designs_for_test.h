@@ -3,6 +3,8 @@
 // try_lock, unlock; for reader-writer locks with a mode. Tests only.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <type_traits>
 
 #include "htm/always_abort.h"
@@ -12,6 +14,16 @@
 #include "locks/designs.h"
 
 namespace elision::locks::test {
+
+inline constexpr timespec kLongAgo{1, 0};
+inline const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
+
+/// The next ticket.
+inline std::uint32_t join(TicketState& state) {
+  std::uint32_t ticket = 0;
+  EXPECT_TRUE(Ticket<Spin>::join(state, nullptr, ticket));
+  return ticket;
+}
 
 /// A thread with what it brings along.
 struct Thread {
@@ -58,7 +70,7 @@ struct Locked {
   bool try_lock(Thread& me) {
     return Design::speculating() || Design::try_enter(words.cell(), me) != Entry::kBusy;
   }
-  bool unlock(Thread& me) { return Design::speculating() || Design::leave(words.cell(), me); }
+  bool unlock(Thread& me) { return Design::speculating() || Design::leave(words.cell(), me.context); }
   bool is_free() const { return words.all_free(); }
 };
 
@@ -91,7 +103,7 @@ struct ReaderWriter {
   }
   bool unlock(Thread& me, bool writes = true) {
     if (Design::speculating()) return true;
-    return writes ? Writer::leave(words.cell(), me) : Reader::leave(words.cell(), me);
+    return writes ? Writer::leave(words.cell(), me.context) : Reader::leave(words.cell(), me.context);
   }
   bool is_free() const { return words.all_free(); }
 };

@@ -20,9 +20,6 @@
 namespace elision::locks::test {
 namespace {
 
-constexpr timespec kLongAgo{1, 0};
-const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
-
 /// A suite's row: an object with a lock in it, and what a thread does about a lock that is held.
 template <class Lock_, Busy kBusy_ = Busy::kOutside>
 struct Row : Lock_ {

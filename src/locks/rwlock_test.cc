@@ -13,9 +13,6 @@
 namespace elision::locks::test {
 namespace {
 
-constexpr timespec kLongAgo{1, 0};
-const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
-
 std::uint32_t state_of(const Words& words) { return static_cast<std::uint32_t>(words.word.load()); }
 
 template <class Gate>

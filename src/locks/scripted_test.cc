@@ -12,7 +12,6 @@ namespace {
 using htm::Scripted;
 using htm::Status;
 
-constexpr timespec kLongAgo{1, 0};
 constexpr Status kEnds[] = {Status{},
                             Status{Status::kConflictBit | Status::kRetryBit},
                             Status{Status::kCapacityBit},
@@ -43,14 +42,13 @@ class EverySequence : public ::testing::Test {
     if (other_holds_ || Other::is_held(words_.cell())) return;
     Thread other;
     other.take_really();
-    const Deadline passed{CLOCK_MONOTONIC, &kLongAgo};
-    other_holds_ = Other::enter(words_.cell(), other, &passed) == Entry::kHolding;
+    other_holds_ = Other::enter(words_.cell(), other, &kPassed) == Entry::kHolding;
     at_ = kLongAgo;  // whoever waits from now on gives up
   }
   void other_gives_back() {
     Thread other;
     if (!other_holds_) return;
-    EXPECT_TRUE(Other::leave(words_.cell(), other));
+    EXPECT_TRUE(Other::leave(words_.cell(), other.context));
     other_holds_ = false;
   }
 
@@ -89,12 +87,12 @@ class EverySequence : public ::testing::Test {
     switch (entry) {
       case Entry::kHolding:
         EXPECT_FALSE(other_holds_) << "two holders";
-        EXPECT_TRUE(Design::leave(words_.cell(), me));
+        EXPECT_TRUE(Design::leave(words_.cell(), me.context));
         break;
       case Entry::kElided:
         EXPECT_FALSE(other_holds_) << "elided beside a holder";
         EXPECT_FALSE(Scripted::in_always_abort());
-        EXPECT_TRUE(Design::leave(words_.cell(), me));
+        EXPECT_TRUE(Design::leave(words_.cell(), me.context));
         EXPECT_EQ(Scripted::script.committed, 1u);
         break;
       case Entry::kSpeculating:

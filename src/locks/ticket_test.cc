@@ -8,21 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "locks/designs_for_test.h"
 #include "locks/tatas.h"
 
 namespace elision::locks::test {
 namespace {
 
 using Queue = Ticket<Spin>;
-
-constexpr timespec kLongAgo{1, 0};
-const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
-
-std::uint32_t join(TicketState& state) {
-  std::uint32_t ticket = 0;
-  EXPECT_TRUE(Queue::join(state, nullptr, ticket));
-  return ticket;
-}
 
 class TicketAt : public ::testing::TestWithParam<std::uint32_t> {
  protected:

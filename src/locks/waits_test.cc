@@ -15,15 +15,6 @@ using htm::Status;
 using Queue = Ticket<Spin>;
 using Aahtm = TatasAahtm<Scripted, Spin>;
 
-constexpr timespec kLongAgo{1, 0};
-const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
-
-std::uint32_t join(TicketState& state) {
-  std::uint32_t ticket = 0;
-  EXPECT_TRUE(Queue::join(state, nullptr, ticket));
-  return ticket;
-}
-
 /// What ticket-aahtm does at each distance, as a table: speculations begun before the ticket is served.
 struct Row {
   std::uint32_t places;
@@ -209,7 +200,7 @@ TEST_F(Conflicts, TheAuxiliaryLockIsHeldFromTheFirstConflictToTheCommit) {
   ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
   ASSERT_NE(place_in_use(), nullptr);
   EXPECT_EQ(place_in_use()->users >> 48, 1u) << "taken once, however often it conflicts";
-  EXPECT_TRUE(Scm::leave(cell_, me_));
+  EXPECT_TRUE(Scm::leave(cell_, me_.context));
   EXPECT_EQ(place_in_use(), nullptr);
   EXPECT_EQ(me_.context.auxiliary, nullptr);
 }
@@ -219,14 +210,14 @@ TEST_F(Conflicts, OtherAbortsLeaveItAlone) {
     Scripted::script.steps.push_back({status});
   ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
   EXPECT_EQ(place_in_use(), nullptr);
-  Scm::leave(cell_, me_);
+  Scm::leave(cell_, me_.context);
 }
 
 TEST_F(Conflicts, ItGoesBackOnceTheRealLockIsTaken) {
   for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
   ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kHolding);
   EXPECT_EQ(place_in_use(), nullptr);
-  Scm::leave(cell_, me_);
+  Scm::leave(cell_, me_.context);
 }
 
 TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
@@ -234,7 +225,7 @@ TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
   Scripted::script.steps.push_back({kConflict});
   ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
   EXPECT_EQ(me_.context.auxiliary, nullptr);
-  Scm::leave(cell_, me_);
+  Scm::leave(cell_, me_.context);
   for (AuxiliaryPlace& place : auxiliary_places) EXPECT_EQ(place.users, std::uint64_t{1} << 48 | 64);
 }
 
@@ -257,7 +248,7 @@ TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
     EXPECT_EQ(Scm::enter(cell_, me_, &deadline), held ? Entry::kTimedOut : Entry::kHolding);
     EXPECT_EQ(place->users >> 48, 1u);
     word_ = kFree;
-    EXPECT_TRUE(Scm::leave(cell_, other));
+    EXPECT_TRUE(Scm::leave(cell_, other.context));
     EXPECT_EQ(place_in_use(), nullptr);
     EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
   }

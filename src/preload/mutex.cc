@@ -74,8 +74,6 @@ ELISION_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) {
   return entry_points.destroy(mutex, ELISION_CALL_SITE);
 }
 
-// glibc has these names too, for the libraries of long ago.
-#define ELISION_OLD_NAME_OF(function) __attribute__((nonnull, alias(#function)))
 ELISION_EXPORT int __pthread_mutex_lock(pthread_mutex_t*) noexcept ELISION_OLD_NAME_OF(pthread_mutex_lock);
 ELISION_EXPORT int __pthread_mutex_trylock(pthread_mutex_t*) noexcept
     ELISION_OLD_NAME_OF(pthread_mutex_trylock);

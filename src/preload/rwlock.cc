@@ -39,8 +39,6 @@ ELISION_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t* lock) {
   return entry_points.rwlock_destroy(lock, ELISION_CALL_SITE);
 }
 
-// glibc has these names too, for the libraries of long ago.
-#define ELISION_OLD_NAME_OF(function) __attribute__((nonnull, alias(#function)))
 ELISION_EXPORT int __pthread_rwlock_rdlock(pthread_rwlock_t*) noexcept
     ELISION_OLD_NAME_OF(pthread_rwlock_rdlock);
 ELISION_EXPORT int __pthread_rwlock_tryrdlock(pthread_rwlock_t*) noexcept

@@ -90,8 +90,7 @@ class Mutex {
       // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
       mutex.owner.store(0, std::memory_order_relaxed);
     }
-    CallerAt caller(&mutex, site);
-    if (!Design::leave(cell, caller)) [[unlikely]]
+    if (!Design::leave(cell, this_thread.transaction)) [[unlikely]]
       report_misuse(Misuse::kUnlockOfFree, raw, site);
     return 0;
   }

@@ -70,8 +70,7 @@ class Rwlock {
       end_speculation_at_unlock<Design>();
       return 0;
     }
-    CallerAt caller(&lock, site);
-    if (!leave(lock, caller)) [[unlikely]]
+    if (!leave(lock, this_thread.transaction)) [[unlikely]]
       report_misuse(Misuse::kUnlockOfFree, raw, site);
     return 0;
   }
@@ -94,16 +93,16 @@ class Rwlock {
     return (state_of(lock) & (locks::kReaders | locks::kWriter)) != 0;
   }
 
-  static bool leave(RwlockOverlay& lock, CallerAt& caller) {
+  static bool leave(RwlockOverlay& lock, locks::TransactionContext& me) {
     const Cell cell = cell_of(lock);
-    if (Writer::pretends(cell, caller.transaction()) != nullptr) return Writer::leave(cell, caller);
-    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(cell, caller);
+    if (Writer::pretends(cell, me) != nullptr) return Writer::leave(cell, me);
+    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(cell, me);
     if (kExclusive && lock.depth > 0) {
       --lock.depth;
       return true;
     }
     lock.writer.store(0, std::memory_order_relaxed);
-    return Writer::leave(cell, caller);
+    return Writer::leave(cell, me);
   }
 
   template <bool kToRead>

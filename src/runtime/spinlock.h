@@ -39,8 +39,7 @@ class Spinlock {
       end_speculation_at_unlock<Design>();
       return 0;
     }
-    CallerAt caller(const_cast<int*>(raw), site);
-    if (!Design::leave(cell_of(raw), caller)) [[unlikely]]
+    if (!Design::leave(cell_of(raw), this_thread.transaction)) [[unlikely]]
       report_misuse(Misuse::kUnlockOfFree, const_cast<int*>(raw), site);
     return 0;
   }
