@@ -13,26 +13,9 @@
 
 namespace elision::runtime {
 
-/// Waits for a lock of glibc's: `try_lock()` until it says something else than busy, speculating in between,
-/// then `lock(deadline)`. Both return error numbers, and so does this.
-template <htm::AlwaysAborting Htm, class TryLock, class Wait>
-int lock_speculating(CallerAt& caller, TryLock try_lock, Wait wait) {
-  int result = try_lock();
-  if (result != EBUSY) {
-    if (result == 0) caller.count_uncontended();
-    return result;
-  }
-  const locks::Recorder recorder = caller.recorder();
-  locks::WaitClock clock;
-  clock.start();
-  recorder.busy();
-  for (std::uint32_t tries = 0; tries < caller.parameters().speculation_tries && result == EBUSY; ++tries) {
-    if (locks::speculate<Htm>(recorder)) return 0;
-    result = try_lock();
-  }
-  if (result == EBUSY) result = wait();
-  if (result == 0) recorder.acquired(clock.started_at());
-  return result;
+/// A deadline of which glibc has nothing to say before it has come.
+inline bool lies_ahead(clockid_t clock, const timespec* at) {
+  return is_clock_to_wait_by(clock) && is_valid(at) && !Deadline{clock, at}.has_passed();
 }
 
 template <htm::AlwaysAborting Htm, class Waiting>
@@ -44,27 +27,18 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
 
   struct OnMutex {
     static int lock(pthread_mutex_t* raw, const void* site) {
-      if (How::speculating()) return 0;
-      if (!may_speculate(raw)) return glibc.mutex_lock(raw);
-      CallerAt caller(raw, site);
-      return lock_speculating<Htm>(
-          caller, [raw] { return glibc.mutex_trylock(raw); }, [raw] { return glibc.mutex_lock(raw); });
+      return enter(
+          raw, site, glibc.mutex_trylock, [raw] { return may_speculate(raw); },
+          [raw] { return glibc.mutex_lock(raw); });
     }
     static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
-      if (How::speculating()) return 0;
-      if (!may_speculate(raw) || !is_clock_to_wait_by(clock) || !is_valid(at) ||
-          Deadline{clock, at}.has_passed())
-        return glibc_clocklock(raw, clock, at);
-      CallerAt caller(raw, site);
-      return lock_speculating<Htm>(
-          caller, [raw] { return glibc.mutex_trylock(raw); },
+      return enter(
+          raw, site, glibc.mutex_trylock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
           [=] { return glibc_clocklock(raw, clock, at); });
     }
     static int trylock(pthread_mutex_t* raw, const void* site) {
       if (How::speculating()) return overlay_of(raw).word.load(std::memory_order_relaxed) != 0 ? EBUSY : 0;
-      const int result = glibc.mutex_trylock(raw);
-      if (result == 0) CallerAt(raw, site).count_uncontended();
-      return result;
+      return counted(glibc.mutex_trylock(raw), raw, site);
     }
     static int unlock(pthread_mutex_t* raw, const void*) {
       return ended_speculation() ? 0 : glibc.mutex_unlock(raw);
@@ -85,18 +59,24 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
 
   struct OnRwlock {
     static int rdlock(pthread_rwlock_t* raw, const void* site) {
-      if (How::speculating()) return 0;
-      CallerAt caller(raw, site);
-      if (is_mine(raw, caller)) return glibc.rwlock_rdlock(raw);
-      return lock_speculating<Htm>(
-          caller, [raw] { return glibc.rwlock_tryrdlock(raw); }, [raw] { return glibc.rwlock_rdlock(raw); });
+      return enter(
+          raw, site, glibc.rwlock_tryrdlock, [raw] { return may_speculate(raw); },
+          [raw] { return glibc.rwlock_rdlock(raw); });
     }
     static int wrlock(pthread_rwlock_t* raw, const void* site) {
-      if (How::speculating()) return 0;
-      CallerAt caller(raw, site);
-      if (is_mine(raw, caller)) return glibc.rwlock_wrlock(raw);
-      return lock_speculating<Htm>(
-          caller, [raw] { return glibc.rwlock_trywrlock(raw); }, [raw] { return glibc.rwlock_wrlock(raw); });
+      return enter(
+          raw, site, glibc.rwlock_trywrlock, [raw] { return may_speculate(raw); },
+          [raw] { return glibc.rwlock_wrlock(raw); });
+    }
+    static int clockrdlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
+      return enter(
+          raw, site, glibc.rwlock_tryrdlock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
+          [=] { return glibc_clockrdlock(raw, clock, at); });
+    }
+    static int clockwrlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
+      return enter(
+          raw, site, glibc.rwlock_trywrlock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
+          [=] { return glibc_clockwrlock(raw, clock, at); });
     }
     static int tryrdlock(pthread_rwlock_t* raw, const void* site) {
       return How::speculating() ? 0 : counted(glibc.rwlock_tryrdlock(raw), raw, site);
@@ -104,42 +84,49 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
     static int trywrlock(pthread_rwlock_t* raw, const void* site) {
       return How::speculating() ? 0 : counted(glibc.rwlock_trywrlock(raw), raw, site);
     }
-    static int clockrdlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
-      if (How::speculating()) return 0;
-      CallerAt caller(raw, site);
-      if (is_mine(raw, caller) || !is_clock_to_wait_by(clock) || !is_valid(at) ||
-          Deadline{clock, at}.has_passed())
-        return glibc_clockrdlock(raw, clock, at);
-      return lock_speculating<Htm>(
-          caller, [raw] { return glibc.rwlock_tryrdlock(raw); },
-          [=] { return glibc_clockrdlock(raw, clock, at); });
-    }
-    static int clockwrlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
-      if (How::speculating()) return 0;
-      CallerAt caller(raw, site);
-      if (is_mine(raw, caller) || !is_clock_to_wait_by(clock) || !is_valid(at) ||
-          Deadline{clock, at}.has_passed())
-        return glibc_clockwrlock(raw, clock, at);
-      return lock_speculating<Htm>(
-          caller, [raw] { return glibc.rwlock_trywrlock(raw); },
-          [=] { return glibc_clockwrlock(raw, clock, at); });
-    }
     static int unlock(pthread_rwlock_t* raw, const void*) {
       return ended_speculation() ? 0 : glibc.rwlock_unlock(raw);
     }
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
    private:
-    static int counted(int result, pthread_rwlock_t* raw, const void* site) {
-      if (result == 0) CallerAt(raw, site).count_uncontended();
-      return result;
-    }
-    static bool is_mine(pthread_rwlock_t* raw, const CallerAt& caller) {
-      return overlay_of(raw).writer.load(std::memory_order_relaxed) == caller.thread_id();
+    /// Not for one that the caller writes.
+    static bool may_speculate(pthread_rwlock_t* raw) {
+      return overlay_of(raw).writer.load(std::memory_order_relaxed) != known_thread().thread_id;
     }
   };
 
  private:
+  /// Takes a lock of glibc's: tries until it says something else than busy, speculating in between, then
+  /// `wait`s. All return error numbers.
+  template <class Object, class MaySpeculate, class Wait>
+  static int enter(Object* raw, const void* site, int (*try_lock)(Object*), MaySpeculate may_speculate,
+                   Wait wait) {
+    if (How::speculating()) return 0;
+    if (!may_speculate()) return wait();
+    int result = try_lock(raw);
+    if (result != EBUSY) return counted(result, raw, site);
+    CallerAt caller(raw, site);
+    const locks::Recorder recorder = caller.recorder();
+    locks::WaitClock clock;
+    clock.start();
+    recorder.busy();
+    for (std::uint32_t tries = 0; tries < caller.parameters().speculation_tries && result == EBUSY; ++tries) {
+      if (locks::speculate<Htm>(recorder)) return 0;
+      result = try_lock(raw);
+    }
+    if (result == EBUSY) result = wait();
+    if (result == 0) recorder.acquired(clock.started_at());
+    return result;
+  }
+
+  /// The result of a try that nobody waited for.
+  template <class Object>
+  static int counted(int result, Object* raw, const void* site) {
+    if (result == 0) CallerAt(raw, site).count_uncontended();
+    return result;
+  }
+
   /// True: the thread speculates, and unlock does nothing (unless it ends the speculation).
   static bool ended_speculation() {
     if (!How::speculating()) return false;
