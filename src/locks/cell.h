@@ -10,22 +10,46 @@
 //   reader-writer locks   | state (rwlock.h) | orders those who wait: one of the two
 //
 // `warm` may share its place with `ticket`: no design uses both.
+//
+// A cell is passed by value along the way of an uncontended lock, so it is two registers: where the word is,
+// and a constant table of where the others lie from there.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace elision::locks {
 
 struct TicketState;
 
+/// Bytes from the word, of those that the design in question uses.
+struct Places {
+  std::ptrdiff_t gate = 0;
+  std::ptrdiff_t ticket = 0;
+  std::ptrdiff_t warm = 0;
+  std::ptrdiff_t generation = 0;  // reader-writer locks: the fork since which threads wait
+  bool writers_first = false;     // reader-writer locks: readers let a waiting writer pass
+};
+
 struct Cell {
   std::atomic<int>* word = nullptr;
-  std::atomic<int>* gate = nullptr;
-  TicketState* ticket = nullptr;
-  std::atomic<std::uint32_t>* warm = nullptr;
-  std::atomic<std::uint32_t>* generation = nullptr;  // reader-writer locks: the fork since which threads wait
-  bool writers_first = false;                        // reader-writer locks: readers let a waiting writer pass
+  const Places* places = nullptr;
+
+  std::atomic<int>& gate() const { return at<std::atomic<int>>(places->gate); }
+  TicketState& ticket() const { return at<TicketState>(places->ticket); }
+  std::atomic<std::uint32_t>& warm() const { return at<std::atomic<std::uint32_t>>(places->warm); }
+  std::atomic<std::uint32_t>& generation() const {
+    return at<std::atomic<std::uint32_t>>(places->generation);
+  }
+  bool writers_first() const { return places->writers_first; }
+
+ private:
+  template <class T>
+  T& at(std::ptrdiff_t place) const {
+    return *reinterpret_cast<T*>(reinterpret_cast<std::byte*>(word) + place);
+  }
 };
+static_assert(sizeof(Cell) == 2 * sizeof(void*));
 
 }  // namespace elision::locks

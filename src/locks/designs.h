@@ -5,6 +5,9 @@
 //
 // Every design answers the same questions:
 //   enter / try_enter(cell, caller, ...)  -> Entry
+//   leave_only(cell, me)                  -> true: the calling thread's transaction elided this lock alone,
+//   and
+//                                            has committed. Else nothing was done; leave() does it
 //   leave(cell, me)                       -> false: it was not held
 //   is_held(cell)
 //   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
@@ -78,14 +81,14 @@ struct WordDesign : How {
   static bool is_held(Cell cell) { return Lock::is_held(cell); }
 
   template <Caller C>
-  static Entry try_enter(Cell cell, C& caller) {
+  static Entry try_enter(Cell cell, C caller) {
     if (!PlainWait<Lock>::try_first(cell)) return Entry::kBusy;
     caller.count_uncontended();
     return Entry::kHolding;
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, const Deadline* deadline) {
+  static Entry enter(Cell cell, C caller, const Deadline* deadline) {
     if (Wait::try_first(cell)) {
       caller.count_uncontended();
       return Entry::kHolding;
@@ -94,6 +97,7 @@ struct WordDesign : How {
     return Wait::enter(cell, caller, clock, deadline);
   }
 
+  static bool leave_only(Cell, TransactionContext&) { return false; }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell); }
 
   static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
@@ -110,26 +114,27 @@ struct TicketDesign : How {
   using WriterSide = WordDesign<WriteSide<TicketGate<Waiting>>, How>;
   static constexpr bool kGlibcMayLock = false;
 
-  static bool is_held(Cell cell) { return Lock::is_held(*cell.ticket); }
+  static bool is_held(Cell cell) { return Lock::is_held(cell.ticket()); }
 
   template <Caller C>
-  static Entry try_enter(Cell cell, C& caller) {
-    if (!Lock::try_acquire(*cell.ticket)) return Entry::kBusy;
+  static Entry try_enter(Cell cell, C caller) {
+    if (!Lock::try_acquire(cell.ticket())) return Entry::kBusy;
     caller.count_uncontended();
     return Entry::kHolding;
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, const Deadline* deadline) {
+  static Entry enter(Cell cell, C caller, const Deadline* deadline) {
     std::uint32_t ticket;
-    if (!Lock::join(*cell.ticket, deadline, ticket)) return Entry::kTimedOut;
-    if (Lock::distance(*cell.ticket, ticket) != 0)
-      return How::template TicketWait<Waiting>::enter(*cell.ticket, ticket, caller, deadline);
+    if (!Lock::join(cell.ticket(), deadline, ticket)) return Entry::kTimedOut;
+    if (Lock::distance(cell.ticket(), ticket) != 0)
+      return How::template TicketWait<Waiting>::enter(cell.ticket(), ticket, caller, deadline);
     caller.count_uncontended();
     return Entry::kHolding;
   }
 
-  static bool leave(Cell cell, TransactionContext&) { return Lock::release(*cell.ticket); }
+  static bool leave_only(Cell, TransactionContext&) { return false; }
+  static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell.ticket()); }
 
   static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
@@ -152,16 +157,18 @@ struct ElidedDesign : How {
   static bool is_held(Cell cell) { return Lock::is_held(cell); }
 
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, const Deadline* deadline) {
-    if (caller.transaction().inside()) return Algorithm::enter_further(cell, caller.transaction(), kWrites);
+  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline) {
+    if (caller.transaction().inside()) [[unlikely]]
+      return Algorithm::enter_further(cell, caller.transaction(), kWrites);
     return Algorithm::enter(cell, caller, deadline, kWrites);
   }
   template <Caller C>
-  static Entry try_enter(Cell cell, C& caller) {
+  static Entry try_enter(Cell cell, C caller) {
     if (caller.transaction().inside())
       return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
     return Algorithm::try_enter(cell, caller, kWrites);
   }
+  static bool leave_only(Cell cell, TransactionContext& me) { return Algorithm::leave_only(cell, me); }
   static bool leave(Cell cell, TransactionContext& me) { return Algorithm::leave(cell, me); }
 
   static ElidedLock* pretends(Cell cell, TransactionContext& me) { return me.find(cell.word); }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <type_traits>
 
 #include "htm/always_abort.h"
@@ -25,12 +26,25 @@ inline std::uint32_t join(TicketState& state) {
   return ticket;
 }
 
-/// A thread with what it brings along.
-struct Thread {
-  TransactionContext context;
-  abi::CounterEntry counters;
-  std::uint64_t uncontended = 0;
-  Parameters tuning{.elision_tries = 4, .min_distance = 1};
+/// A thread with what it brings along. A copy is the same thread, as callers are handles.
+class Thread {
+  struct State {
+    TransactionContext context;
+    abi::CounterEntry counters;
+    std::uint64_t uncontended = 0;
+    Parameters tuning{.elision_tries = 4, .min_distance = 1};
+  };
+  std::unique_ptr<State> own_;
+  State& state_;
+
+ public:
+  Thread() : own_(std::make_unique<State>()), state_(*own_) {}
+  Thread(const Thread& other) : state_(other.state_) {}
+
+  TransactionContext& context = state_.context;
+  abi::CounterEntry& counters = state_.counters;
+  std::uint64_t& uncontended = state_.uncontended;
+  Parameters& tuning = state_.tuning;
 
   TransactionContext& transaction() { return context; }
   const Parameters& parameters() const { return tuning; }
@@ -51,12 +65,21 @@ struct Words {
   std::atomic<std::uint32_t> generation{0};
   bool writers_first = false;
 
-  Cell cell() { return {&word, &gate, &ticket, &warm, &generation, writers_first}; }
+  inline static constexpr Places places(bool writers_first);
+  Cell cell();
   bool all_free() const {
     return word == 0 && gate == 0 && ticket.next == static_cast<std::uint32_t>(ticket.grant) &&
            ticket.grant >> 32 == 0 && warm == 0;
   }
 };
+constexpr Places Words::places(bool writers_first) {
+  return {offsetof(Words, gate), offsetof(Words, ticket), offsetof(Words, warm), offsetof(Words, generation),
+          writers_first};
+}
+inline Cell Words::cell() {
+  static constexpr Places kDefault = places(false), kWritersFirst = places(true);
+  return {&word, writers_first ? &kWritersFirst : &kDefault};
+}
 
 template <class Design_>
 struct Locked {

@@ -47,49 +47,26 @@ template <htm::Transactional Htm, class Lock, class Fallback, class Contention =
 class Elided {
  public:
   /// Outside of transactions of ours. Enters the section: as transaction if one begins within N tries, else
-  /// as the fallback does. `writes`: see ElidedLock.
+  /// as the fallback does. `writes`: see ElidedLock. What follows the first abort is kept out of line.
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, const Deadline* deadline, bool writes = true) {
-    const Parameters& parameters = caller.parameters();
-    TransactionContext& me = caller.transaction();
-    const Recorder recorder = caller.recorder();
-    WaitClock clock;
-    Backoff backoff;
-    for (std::uint32_t left = tries(parameters); left > 0;) {
-      const bool held = Lock::is_held(cell);
-      if (held) {
-        recorder.busy();
-        clock.start();
-        if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
-        if (parameters.busy == Busy::kFallBack) break;
-        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(cell, deadline))
-          return finish(me, Entry::kTimedOut);
-      }
-      const htm::Status status =
-          begin(cell, me, recorder, clock, held && parameters.busy == Busy::kInside, writes);
-      if (status.started()) return Entry::kElided;
-      clock.start();
-      recorder.abort(status.cause());
-      if (status.has_code(htm::kCodeGiveUp)) break;
-      if (was_waiting(status, held, parameters)) continue;
-      // Whose time passes in the queue of those that conflict looks at the lock itself once more.
-      if (status.cause() == abi::AbortCause::kConflict && !Contention::after_conflict(cell, me, deadline))
-        break;
-      if (--left > 0) backoff.wait();
-    }
-    const Entry entry = fall_back(cell, caller, clock, deadline);
-    return finish(me, entry);
+  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline,
+                                            bool writes = true) {
+    if (tries(caller.parameters()) == 0 || Lock::is_held(cell)) [[unlikely]]
+      return go_on(cell, caller, deadline, writes);
+    const htm::Status status = begin(cell, caller.transaction(), caller.recorder(), 0, false, writes);
+    if (status.started()) [[likely]]
+      return Entry::kElided;
+    return go_on_after(status, cell, caller, deadline, writes);
   }
 
   /// trylock: as enter(), but never waits for a holder.
   template <Caller C>
-  static Entry try_enter(Cell cell, C& caller, bool writes = true) {
+  static Entry try_enter(Cell cell, C caller, bool writes = true) {
     TransactionContext& me = caller.transaction();
     const Recorder recorder = caller.recorder();
-    const WaitClock clock;
     for (std::uint32_t left = tries(caller.parameters()); left > 0; --left) {
       if (Lock::is_held(cell)) break;
-      const htm::Status status = begin(cell, me, recorder, clock, false, writes);
+      const htm::Status status = begin(cell, me, recorder, 0, false, writes);
       if (status.started()) return Entry::kElided;
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
@@ -120,6 +97,14 @@ class Elided {
     return Entry::kElided;
   }
 
+  /// Leaves the section if it is elided and no other lock is: the way out that nearly all take.
+  [[gnu::always_inline]] static bool leave_only(Cell cell, TransactionContext& me) {
+    if (!me.has_only(cell.word)) return false;
+    me.count = 0;
+    commit(me);
+    return true;
+  }
+
   /// Leaves the section, elided or not. False: the lock was not held.
   static bool leave(Cell cell, TransactionContext& me) {
     if (!me.inside()) return Lock::release(cell);
@@ -127,10 +112,7 @@ class Elided {
     if (mine == nullptr) return release_inside(cell);
     if (--mine->depth > 0) return true;
     me.remove(mine);
-    if (me.inside()) return true;
-    Htm::commit();
-    Contention::finished(me);
-    Recorder(*me.entry, me.entry_is_shared).committed(me.waited_ticks);
+    if (!me.inside()) commit(me);
     return true;
   }
 
@@ -140,20 +122,23 @@ class Elided {
   }
 
  private:
+  static void commit(TransactionContext& me) {
+    Htm::commit();
+    Contention::finished(me);
+    Recorder(*me.entry, me.entry_is_shared).committed(me.waited_ticks);
+  }
+
   static std::uint32_t tries(const Parameters& parameters) {
     return __atomic_load_n(&elision_transactions, __ATOMIC_RELAXED) != 0 ? parameters.elision_tries : 0;
   }
 
-  static Entry finish(TransactionContext& me, Entry entry) {
-    Contention::finished(me);
-    return entry;
-  }
-
-  /// Begins a transaction subscribed to the lock. The result is "started" or why it ended.
+  /// Begins a transaction subscribed to the lock. The result is "started" or why it ended. `waited_ticks`:
+  /// how long the thread waited before.
   [[gnu::always_inline]] static htm::Status begin(Cell cell, TransactionContext& me, const Recorder& recorder,
-                                                  const WaitClock& clock, bool loop_while_held, bool writes) {
+                                                  std::uint64_t waited_ticks, bool loop_while_held,
+                                                  bool writes) {
     recorder.prepare_commit(me.entry, me.entry_is_shared);
-    me.waited_ticks = clock.started_at() == 0 ? 0 : ticks() - clock.started_at();
+    me.waited_ticks = waited_ticks;
     htm::Status status = Htm::begin();
     if (!status.started()) return status;
     if constexpr (kSubscription == Subscription::kEarly) {
@@ -167,24 +152,102 @@ class Elided {
     return status;
   }
 
-  /// Whether an abort came from waiting for the holder, and so does not use up a try.
-  static bool was_waiting(htm::Status status, bool held, const Parameters& parameters) {
-    if (parameters.busy == Busy::kFallBack) return false;
-    if (status.has_code(htm::kCodeLockBusy)) return true;
-    return held && parameters.busy == Busy::kInside && !parameters.busy_counts;
+  // Out of line, with a name of their own so that their state is not made before it is needed.
+  template <Caller C>
+  [[gnu::noinline, gnu::cold]] static Entry go_on(Cell cell, C caller, const Deadline* deadline,
+                                                  bool writes) {
+    return Attempts<C>(cell, caller, deadline, writes).run();
+  }
+  template <Caller C>
+  [[gnu::noinline, gnu::cold]] static Entry go_on_after(htm::Status first, Cell cell, C caller,
+                                                        const Deadline* deadline, bool writes) {
+    return Attempts<C>(cell, caller, deadline, writes).run_after(first);
   }
 
+  /// The tries of one section, once the first has failed or the lock was found held.
   template <Caller C>
-  static Entry fall_back(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
-    Entry entry = Entry::kHolding;
-    if (Fallback::try_first(cell)) {
-      caller.recorder().acquired(clock.started_at());
-    } else {
-      entry = Fallback::enter(cell, caller, clock, deadline);
+  class Attempts {
+   public:
+    Attempts(Cell cell, C caller, const Deadline* deadline, bool writes)
+        : cell_(cell),
+          caller_(caller),
+          deadline_(deadline),
+          writes_(writes),
+          parameters_(caller.parameters()),
+          me_(caller.transaction()),
+          recorder_(caller.recorder()),
+          left_(tries(parameters_)) {}
+
+    Entry run_after(htm::Status first) { return goes_on_after(first, false) ? run() : finish(fall_back()); }
+
+    Entry run() {
+      while (left_ > 0) {
+        const bool held = Lock::is_held(cell_);
+        if (held) {
+          recorder_.busy();
+          clock_.start();
+          if (deadline_ != nullptr && deadline_->has_passed()) return finish(Entry::kTimedOut);
+          if (parameters_.busy == Busy::kFallBack) break;
+          if (parameters_.busy == Busy::kOutside && !Lock::wait_until_free(cell_, deadline_))
+            return finish(Entry::kTimedOut);
+        }
+        const std::uint64_t waited = clock_.started_at() == 0 ? 0 : ticks() - clock_.started_at();
+        const htm::Status status =
+            begin(cell_, me_, recorder_, waited, held && parameters_.busy == Busy::kInside, writes_);
+        if (status.started()) return Entry::kElided;
+        if (!goes_on_after(status, held)) break;
+      }
+      return finish(fall_back());
     }
-    if (entry == Entry::kHolding) caller.recorder().fell_back();
-    return entry;
-  }
+
+   private:
+    /// Takes note of an abort. False: no further try.
+    bool goes_on_after(htm::Status status, bool held) {
+      clock_.start();
+      recorder_.abort(status.cause());
+      if (status.has_code(htm::kCodeGiveUp)) return false;
+      if (was_waiting(status, held)) return true;
+      // Whose time passes in the queue of those that conflict looks at the lock itself once more.
+      if (status.cause() == abi::AbortCause::kConflict && !Contention::after_conflict(cell_, me_, deadline_))
+        return false;
+      if (--left_ > 0) backoff_.wait();
+      return true;
+    }
+
+    /// Whether an abort came from waiting for the holder, and so does not use up a try.
+    bool was_waiting(htm::Status status, bool held) const {
+      if (parameters_.busy == Busy::kFallBack) return false;
+      if (status.has_code(htm::kCodeLockBusy)) return true;
+      return held && parameters_.busy == Busy::kInside && !parameters_.busy_counts;
+    }
+
+    Entry fall_back() {
+      Entry entry = Entry::kHolding;
+      if (Fallback::try_first(cell_)) {
+        recorder_.acquired(clock_.started_at());
+      } else {
+        entry = Fallback::enter(cell_, caller_, clock_, deadline_);
+      }
+      if (entry == Entry::kHolding) recorder_.fell_back();
+      return entry;
+    }
+
+    Entry finish(Entry entry) {
+      Contention::finished(me_);
+      return entry;
+    }
+
+    const Cell cell_;
+    C caller_;
+    const Deadline* const deadline_;
+    const bool writes_;
+    const Parameters& parameters_;
+    TransactionContext& me_;
+    const Recorder recorder_;
+    std::uint32_t left_;
+    WaitClock clock_;
+    Backoff backoff_;
+  };
 
   /// Releases, inside a transaction, a lock that was taken before it began: the store becomes visible
   /// with the commit. A wake-up is a system call, and an unlock of a free lock is worth a report:

@@ -18,7 +18,7 @@ struct PlainWait {
 
   /// `clock`: the wait began when it was started, or begins now.
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
+  static Entry enter(Cell cell, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
     clock.start();
     recorder.busy();

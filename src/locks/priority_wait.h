@@ -33,7 +33,7 @@ struct PriorityWait {
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
+  static Entry enter(Cell cell, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
     clock.start();
     recorder.busy();
@@ -64,15 +64,15 @@ struct PriorityWait {
 
   static std::uint32_t generation() { return fork_generation << 16; }
   static std::uint32_t warm(Cell cell) {
-    const std::uint32_t word = cell.warm->load(std::memory_order_relaxed);
+    const std::uint32_t word = cell.warm().load(std::memory_order_relaxed);
     return (word & ~kCount) == generation() ? word & kCount : 0;
   }
   static void add_warm(Cell cell) {
-    std::uint32_t word = cell.warm->load(std::memory_order_relaxed);
+    std::uint32_t word = cell.warm().load(std::memory_order_relaxed);
     std::uint32_t more;
     do {
       more = ((word & ~kCount) == generation() ? word : generation()) + 1;
-    } while (!cell.warm->compare_exchange_weak(word, more, std::memory_order_relaxed));
+    } while (!cell.warm().compare_exchange_weak(word, more, std::memory_order_relaxed));
   }
 
   static Outcome acquire_warm(Cell cell, const Deadline* deadline) {
@@ -83,7 +83,7 @@ struct PriorityWait {
       if (acquired) break;
       in_time = deadline == nullptr || !deadline->has_passed();
     }
-    cell.warm->fetch_sub(1, std::memory_order_relaxed);
+    cell.warm().fetch_sub(1, std::memory_order_relaxed);
     if (acquired) return Outcome::kAcquired;
     return in_time ? Lock::acquire(cell, deadline) : Outcome::kTimedOut;
   }

@@ -21,7 +21,7 @@ class Recorder {
   /// The lock was taken; the wait began at `start` (0: there was none).
   void acquired(std::uint64_t start) const {
     add(entry_->acquisitions, 1);
-    waited(start == 0 ? 0 : ticks() - start);
+    if (start != 0) waited(ticks() - start);
   }
   /// Leaves in `entry` and `shared` what a commit needs to report to the same place.
   void prepare_commit(abi::CounterEntry*& entry, bool& shared) const {
@@ -30,25 +30,29 @@ class Recorder {
   }
   void fell_back() const { add(entry_->fallbacks, 1); }
   /// A section committed that had waited for `waited_ticks`.
-  void committed(std::uint64_t waited_ticks) const {
+  [[gnu::always_inline]] void committed(std::uint64_t waited_ticks) const {
     add(entry_->commits, 1);
-    waited(waited_ticks);
+    if (waited_ticks != 0) [[unlikely]]
+      waited(waited_ticks);
   }
 
  private:
-  void add(std::uint64_t& counter, std::uint64_t amount) const {
-    if (shared_) [[unlikely]] {
+  [[gnu::always_inline]] void add(std::uint64_t& counter, std::uint64_t amount) const {
+    add(counter, amount, shared_);
+  }
+  [[gnu::always_inline]] static void add(std::uint64_t& counter, std::uint64_t amount, bool shared) {
+    if (shared) [[unlikely]] {
       __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
     } else {
       __atomic_store_n(&counter, counter + amount, __ATOMIC_RELAXED);
     }
   }
-  void waited(std::uint64_t amount) const {
-    if (amount == 0) return;
-    add(entry_->wait_ticks, amount);
+  void waited(std::uint64_t amount) const { waited(*entry_, shared_, amount); }
+  [[gnu::noinline]] static void waited(abi::CounterEntry& entry, bool shared, std::uint64_t amount) {
+    add(entry.wait_ticks, amount, shared);
     // Two threads that share an entry may lose the smaller of two maxima: harmless.
-    if (amount > entry_->longest_wait_ticks) {
-      __atomic_store_n(&entry_->longest_wait_ticks, amount, __ATOMIC_RELAXED);
+    if (amount > entry.longest_wait_ticks) {
+      __atomic_store_n(&entry.longest_wait_ticks, amount, __ATOMIC_RELAXED);
     }
   }
 

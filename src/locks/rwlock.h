@@ -50,11 +50,11 @@ struct TatasGate {
   using Waiting = Waiting_;
   static constexpr bool kFifo = false;
   static Outcome acquire(Cell cell, const Deadline* deadline) {
-    return Tatas<Waiting>::acquire(*cell.gate, deadline);
+    return Tatas<Waiting>::acquire(cell.gate(), deadline);
   }
-  static void release(Cell cell) { Tatas<Waiting>::release(*cell.gate); }
-  static bool is_held(Cell cell) { return Tatas<Waiting>::is_held(*cell.gate); }
-  static void forget(Cell cell) { cell.gate->store(kFree, std::memory_order_relaxed); }
+  static void release(Cell cell) { Tatas<Waiting>::release(cell.gate()); }
+  static bool is_held(Cell cell) { return Tatas<Waiting>::is_held(cell.gate()); }
+  static void forget(Cell cell) { cell.gate().store(kFree, std::memory_order_relaxed); }
 };
 
 template <class Waiting_>
@@ -62,11 +62,11 @@ struct TicketGate {
   using Waiting = Waiting_;
   static constexpr bool kFifo = true;
   static Outcome acquire(Cell cell, const Deadline* deadline) {
-    return Ticket<Waiting>::acquire(*cell.ticket, deadline);
+    return Ticket<Waiting>::acquire(cell.ticket(), deadline);
   }
-  static void release(Cell cell) { Ticket<Waiting>::release(*cell.ticket); }
-  static bool is_held(Cell cell) { return Ticket<Waiting>::is_held(*cell.ticket); }
-  static void forget(Cell cell) { Ticket<Waiting>::forget(*cell.ticket); }
+  static void release(Cell cell) { Ticket<Waiting>::release(cell.ticket()); }
+  static bool is_held(Cell cell) { return Ticket<Waiting>::is_held(cell.ticket()); }
+  static void forget(Cell cell) { Ticket<Waiting>::forget(cell.ticket()); }
 };
 
 /// What both sides share. `Side` says what blocks it, what entering and leaving do to the state, whether it
@@ -182,7 +182,7 @@ struct RwSide {
   // ---- After a fork.
 
   static bool is_of_another_process(Cell cell) {
-    return cell.generation->load(std::memory_order_acquire) != fork_generation;
+    return cell.generation().load(std::memory_order_acquire) != fork_generation;
   }
 
   static void adopt(Cell cell) {
@@ -191,15 +191,15 @@ struct RwSide {
   }
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(Cell cell) {
-    std::uint32_t seen = cell.generation->load(std::memory_order_relaxed);
+    std::uint32_t seen = cell.generation().load(std::memory_order_relaxed);
     if (seen != adopting() &&
-        cell.generation->compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
+        cell.generation().compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       Gate::forget(cell);
       cell.word->fetch_and(static_cast<int>(~(kSleeps | kWriterFirst)), std::memory_order_relaxed);
-      cell.generation->store(fork_generation, std::memory_order_release);
+      cell.generation().store(fork_generation, std::memory_order_release);
       return;
     }
-    while (cell.generation->load(std::memory_order_acquire) == adopting()) pause_units(1);
+    while (cell.generation().load(std::memory_order_acquire) == adopting()) pause_units(1);
   }
 };
 
@@ -211,7 +211,7 @@ struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
   // kWriterFirst is set only where writers_first is; behind the gate, never.
   static bool blocks_arrival(Cell, std::uint32_t state) { return (state & (kWriter | kWriterFirst)) != 0; }
   static bool blocks_entry(std::uint32_t state) { return (state & kWriter) != 0; }
-  static bool queues(Cell cell) { return cell.writers_first; }
+  static bool queues(Cell cell) { return cell.writers_first(); }
   static constexpr std::uint32_t mark(Cell) { return 0; }
   static bool is_inside(std::uint32_t state) { return (state & kReaders) != 0; }
   static std::uint32_t with_one(std::uint32_t state) { return state + 1; }
@@ -229,7 +229,7 @@ struct WriteSide : RwSide<Gate, WriteSide<Gate>> {
   }
   static bool blocks_entry(std::uint32_t state) { return (state & (kWriter | kReaders)) != 0; }
   static constexpr bool queues(Cell) { return true; }
-  static std::uint32_t mark(Cell cell) { return cell.writers_first ? kWriterFirst : 0; }
+  static std::uint32_t mark(Cell cell) { return cell.writers_first() ? kWriterFirst : 0; }
   static bool is_inside(std::uint32_t state) { return (state & kWriter) != 0; }
   static std::uint32_t with_one(std::uint32_t) { return kWriter; }
   static std::uint32_t without_one(std::uint32_t state) { return state & ~(kWriter | kSleeps); }

@@ -29,7 +29,7 @@ struct SpeculatingWait {
   [[gnu::always_inline]] static bool try_first(Cell cell) { return PlainWait<Lock>::try_first(cell); }
 
   template <Caller C>
-  static Entry enter(Cell cell, C& caller, WaitClock& clock, const Deadline* deadline) {
+  static Entry enter(Cell cell, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
     clock.start();
     recorder.busy();

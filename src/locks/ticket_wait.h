@@ -15,7 +15,7 @@ namespace elision::locks {
 template <class Waiting>
 struct PlainTicketWait {
   template <Caller C>
-  static Entry enter(TicketState& state, std::uint32_t ticket, C& caller, const Deadline* deadline) {
+  static Entry enter(TicketState& state, std::uint32_t ticket, C caller, const Deadline* deadline) {
     WaitClock clock;
     clock.start();
     const Recorder recorder = caller.recorder();
@@ -31,7 +31,7 @@ struct SpeculatingTicketWait {
   using Plain = Ticket<Waiting>;
 
   template <Caller C>
-  static Entry enter(TicketState& state, std::uint32_t ticket, C& caller, const Deadline* deadline) {
+  static Entry enter(TicketState& state, std::uint32_t ticket, C caller, const Deadline* deadline) {
     WaitClock clock;
     clock.start();
     const Recorder recorder = caller.recorder();

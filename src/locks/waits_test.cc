@@ -99,11 +99,7 @@ TEST(TatasAahtmLock, AfterItsTriesItOnlyWaits) {
   EXPECT_EQ(me.counters.speculations, 4u);
 }
 
-struct PriorityState {
-  std::atomic<int> word{kFree};
-  std::atomic<std::uint32_t> warm{0};
-  Cell cell() { return {.word = &word, .warm = &warm}; }
-};
+using PriorityState = Words;
 using Priority = TatasPriAahtm<Scripted, Spin>;
 
 TEST(TatasPriAahtmLock, AWarmThreadTakesTheLockAndIsCountedWhileItWaits) {

@@ -11,16 +11,16 @@ namespace elision::runtime {
 
 class CallerAt {
  public:
-  CallerAt(const void* lock, const void* site) : thread_(known_thread()), lock_(lock), site_(site) {}
+  /// Outside of transactions if this is the thread's first lock operation.
+  CallerAt(const void* lock, const void* site) : lock_(lock), site_(site) { (void)known_thread(); }
 
-  locks::TransactionContext& transaction() { return thread_.transaction; }
+  locks::TransactionContext& transaction() const { return this_thread.transaction; }
   const locks::Parameters& parameters() const { return process.configuration.parameters; }
-  locks::Recorder recorder() { return recorder_for(thread_, lock_, site_); }
-  void count_uncontended() { runtime::count_uncontended(thread_); }
-  int thread_id() const { return thread_.thread_id; }
+  locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
+  void count_uncontended() const { runtime::count_uncontended(this_thread); }
+  int thread_id() const { return this_thread.thread_id; }
 
  private:
-  ThreadState& thread_;
   const void* lock_;
   const void* site_;
 };

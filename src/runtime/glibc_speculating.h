@@ -106,7 +106,7 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
     if (!may_speculate()) return wait();
     int result = try_lock(raw);
     if (result != EBUSY) return counted(result, raw, site);
-    CallerAt caller(raw, site);
+    const CallerAt caller(raw, site);
     const locks::Recorder recorder = caller.recorder();
     locks::WaitClock clock;
     clock.start();

@@ -29,6 +29,8 @@ class Mutex {
   static int lock(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
     const MutexKind kind(mutex.kind);
+    if (kind.is_plain()) [[likely]]
+      return enter(mutex, kind, site, nullptr);
     if (!kind.is_ours()) return glibc.mutex_lock(raw);
     return lock_until(mutex, kind, site, nullptr);
   }
@@ -54,7 +56,7 @@ class Mutex {
     const Cell cell = cell_of(mutex);
     if (Design::speculating()) return Design::is_held(cell) ? EBUSY : 0;
     if (kind.is_recursive() && is_mine(mutex)) return lock_again(mutex);
-    CallerAt caller(&mutex, site);
+    const CallerAt caller(&mutex, site);
     switch (Design::try_enter(cell, caller)) {
       case Entry::kHolding:
         become_owner(mutex, kind, caller);
@@ -73,7 +75,59 @@ class Mutex {
   static int unlock(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
     const MutexKind kind(mutex.kind);
-    if (!kind.is_ours()) return glibc.mutex_unlock(raw);
+    if (!kind.is_ours()) [[unlikely]]
+      return glibc.mutex_unlock(raw);
+    if (Design::leave_only(cell_of(mutex), this_thread.transaction)) [[likely]]
+      return 0;
+    return leave(mutex, kind, raw, site);
+  }
+
+  static int destroy(pthread_mutex_t* raw, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex))) {
+      Design::require_real_locks(this_thread.transaction);
+      return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
+    }
+    return glibc.mutex_destroy(raw);
+  }
+
+ private:
+  [[gnu::noinline]] static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site,
+                                          const Deadline* deadline) {
+    if (!Design::speculating() && !kind.is_plain() && is_mine(mutex)) {
+      if (kind.is_recursive()) return lock_again(mutex);
+      if (kind.is_error_checking()) return EDEADLK;
+    }
+    return enter(mutex, kind, site, deadline);
+  }
+
+  [[gnu::always_inline]] static int enter(MutexOverlay& mutex, MutexKind kind, const void* site,
+                                          const Deadline* deadline) {
+    if (Design::speculating()) [[unlikely]]
+      return 0;
+    const CallerAt caller(&mutex, site);
+    const Entry entry = Design::enter(cell_of(mutex), caller, deadline);
+    if (entry == Entry::kElided || (entry == Entry::kHolding && kind.is_plain())) [[likely]]
+      return 0;
+    return conclude(entry, mutex, kind, caller);
+  }
+
+  [[gnu::noinline]] static int conclude(Entry entry, MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
+    switch (entry) {
+      case Entry::kHolding:
+        become_owner(mutex, kind, caller);
+        return 0;
+      case Entry::kTimedOut:
+        return ETIMEDOUT;
+      case Entry::kOwn:
+        return lock_own_elided(mutex, kind, caller);
+      default:
+        return 0;
+    }
+  }
+
+  [[gnu::noinline]] static int leave(MutexOverlay& mutex, MutexKind kind, pthread_mutex_t* raw,
+                                     const void* site) {
     if (Design::speculating()) [[unlikely]] {
       end_speculation_at_unlock<Design>();
       return 0;
@@ -95,39 +149,8 @@ class Mutex {
     return 0;
   }
 
-  static int destroy(pthread_mutex_t* raw, const void* site) {
-    MutexOverlay& mutex = overlay_of(raw);
-    if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex))) {
-      Design::require_real_locks(this_thread.transaction);
-      return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
-    }
-    return glibc.mutex_destroy(raw);
-  }
-
- private:
-  static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site, const Deadline* deadline) {
-    if (Design::speculating()) [[unlikely]]
-      return 0;
-    if (!kind.is_plain() && is_mine(mutex)) {
-      if (kind.is_recursive()) return lock_again(mutex);
-      if (kind.is_error_checking()) return EDEADLK;
-    }
-    CallerAt caller(&mutex, site);
-    switch (Design::enter(cell_of(mutex), caller, deadline)) {
-      case Entry::kHolding:
-        become_owner(mutex, kind, caller);
-        return 0;
-      case Entry::kTimedOut:
-        return ETIMEDOUT;
-      case Entry::kOwn:
-        return lock_own_elided(mutex, kind, caller);
-      default:
-        return 0;
-    }
-  }
-
   /// The transaction under way elides this very mutex.
-  static int lock_own_elided(MutexOverlay& mutex, MutexKind kind, CallerAt& caller) {
+  static int lock_own_elided(MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
     if (kind.is_error_checking()) return EDEADLK;
     if (!kind.is_recursive()) Design::require_real_locks(caller.transaction());  // and deadlock for real
     ++Design::pretends(cell_of(mutex), caller.transaction())->depth;
@@ -144,7 +167,7 @@ class Mutex {
     return 0;
   }
 
-  static void become_owner(MutexOverlay& mutex, MutexKind kind, const CallerAt& caller) {
+  static void become_owner(MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
     if (!kind.is_recursive() && !kind.is_error_checking()) return;
     mutex.owner.store(caller.thread_id(), std::memory_order_relaxed);
     mutex.count = 1;

@@ -60,9 +60,10 @@ static_assert(offsetof(MutexOverlay, kind) == offsetof(pthread_mutex_t, __data._
 static_assert(offsetof(MutexOverlay, ticket) == offsetof(pthread_mutex_t, __data.__list));
 
 inline MutexOverlay& overlay_of(pthread_mutex_t* mutex) { return *reinterpret_cast<MutexOverlay*>(mutex); }
-inline locks::Cell cell_of(MutexOverlay& mutex) {
-  return {.word = &mutex.word, .ticket = &mutex.ticket, .warm = &mutex.warm};
-}
+inline constexpr locks::Places kMutexPlaces{.ticket = offsetof(MutexOverlay, ticket),
+                                            .warm = offsetof(MutexOverlay, warm)};
+static_assert(offsetof(MutexOverlay, word) == 0);
+inline locks::Cell cell_of(MutexOverlay& mutex) { return {&mutex.word, &kMutexPlaces}; }
 
 /// The kind word (glibc nptl/pthreadP.h): type in bits 0-1, then robust, priority inheritance,
 /// priority protection, process-shared, and two flags of glibc's own elision, which mean nothing to us.
@@ -108,13 +109,19 @@ static_assert(offsetof(RwlockOverlay, ticket) == offsetof(pthread_rwlock_t, __da
 static_assert(offsetof(RwlockOverlay, flags) == offsetof(pthread_rwlock_t, __data.__flags));
 
 inline RwlockOverlay& overlay_of(pthread_rwlock_t* lock) { return *reinterpret_cast<RwlockOverlay*>(lock); }
+inline constexpr locks::Places rwlock_places(bool writers_first) {
+  return {.gate = offsetof(RwlockOverlay, gate),
+          .ticket = offsetof(RwlockOverlay, ticket),
+          .warm = offsetof(RwlockOverlay, warm),
+          .generation = offsetof(RwlockOverlay, generation),
+          .writers_first = writers_first};
+}
+inline constexpr locks::Places kRwlockPlaces = rwlock_places(false);
+inline constexpr locks::Places kWritersFirstPlaces = rwlock_places(true);
+static_assert(offsetof(RwlockOverlay, state) == 0);
 inline locks::Cell cell_of(RwlockOverlay& lock) {
-  return {.word = &lock.state,
-          .gate = &lock.gate,
-          .ticket = &lock.ticket,
-          .warm = &lock.warm,
-          .generation = &lock.generation,
-          .writers_first = lock.flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
+  const bool writers_first = lock.flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+  return {&lock.state, writers_first ? &kWritersFirstPlaces : &kRwlockPlaces};
 }
 
 /// glibc's spin lock is an int of which nothing but the value is known.

@@ -116,7 +116,7 @@ class Rwlock {
   static int enter(RwlockOverlay& lock, const void* site, const Deadline* deadline) {
     if (Design::speculating()) [[unlikely]]
       return 0;
-    CallerAt caller(&lock, site);
+    const CallerAt caller(&lock, site);
     if (const int result = enter_again<kToRead>(lock, caller); result != kNotInside) return result;
     switch (Side<kToRead>::enter(cell_of(lock), caller, deadline)) {
       case Entry::kHolding:
@@ -135,7 +135,7 @@ class Rwlock {
   static int try_enter(RwlockOverlay& lock, const void* site) {
     if (Design::speculating()) [[unlikely]]
       return Side<kToRead>::is_held(cell_of(lock)) ? EBUSY : 0;
-    CallerAt caller(&lock, site);
+    const CallerAt caller(&lock, site);
     if (const int result = enter_again<kToRead>(lock, caller); result != kNotInside)
       return result == EDEADLK ? EBUSY : result;
     switch (Side<kToRead>::try_enter(cell_of(lock), caller)) {
@@ -154,7 +154,7 @@ class Rwlock {
   /// What a thread gets that is inside already as writer, or when no reader more can be counted. Where all
   /// are exclusive, a reader that comes in again is counted.
   template <bool kToRead>
-  static int enter_again(RwlockOverlay& lock, const CallerAt& caller) {
+  static int enter_again(RwlockOverlay& lock, CallerAt caller) {
     if (lock.writer.load(std::memory_order_relaxed) == caller.thread_id()) {
       if (!kExclusive || !kToRead) return EDEADLK;
       ++lock.depth;
@@ -167,7 +167,7 @@ class Rwlock {
   /// The transaction under way elides this very lock. A reader may come in again; one that wants to write
   /// too would wait for itself: it does, outside the transaction.
   template <bool kToRead>
-  static int enter_own_elided(RwlockOverlay& lock, CallerAt& caller) {
+  static int enter_own_elided(RwlockOverlay& lock, CallerAt caller) {
     locks::ElidedLock* mine = Writer::pretends(cell_of(lock), caller.transaction());
     if (mine->writes && !(kExclusive && kToRead)) return EDEADLK;
     if (!kToRead) Design::require_real_locks(caller.transaction());
@@ -176,7 +176,7 @@ class Rwlock {
   }
 
   template <bool kToRead>
-  static void become_writer(RwlockOverlay& lock, const CallerAt& caller) {
+  static void become_writer(RwlockOverlay& lock, CallerAt caller) {
     if constexpr (kExclusive || !kToRead) lock.writer.store(caller.thread_id(), std::memory_order_relaxed);
   }
 };

@@ -19,7 +19,7 @@ class Spinlock {
   static int lock(pthread_spinlock_t* raw, const void* site) {
     if (Design::speculating()) [[unlikely]]
       return 0;
-    CallerAt caller(const_cast<int*>(raw), site);
+    const CallerAt caller(const_cast<int*>(raw), site);
     // One taken twice is a deadlock, which then happens outside of the transaction.
     if (Design::enter(cell_of(raw), caller, nullptr) == locks::Entry::kOwn)
       Design::require_real_locks(caller.transaction());
@@ -29,7 +29,7 @@ class Spinlock {
   static int trylock(pthread_spinlock_t* raw, const void* site) {
     if (Design::speculating()) [[unlikely]]
       return Design::is_held(cell_of(raw)) ? EBUSY : 0;
-    CallerAt caller(const_cast<int*>(raw), site);
+    const CallerAt caller(const_cast<int*>(raw), site);
     const locks::Entry entry = Design::try_enter(cell_of(raw), caller);
     return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
   }
