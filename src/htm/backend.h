@@ -38,6 +38,9 @@ struct Status {
   constexpr bool started() const { return raw == kStarted; }
   constexpr bool has_code(std::uint8_t code) const { return (raw & kExplicitBit) != 0 && raw >> 24 == code; }
 
+  /// cause() == kConflict.
+  constexpr bool is_conflict() const { return (raw & (kExplicitBit | kConflictBit)) == kConflictBit; }
+
   constexpr abi::AbortCause cause() const {
     if (has_code(kCodeLockBusy) || has_code(kCodeNestedBusy)) return abi::AbortCause::kLockBusy;
     if ((raw & kExplicitBit) != 0) return abi::AbortCause::kExplicit;

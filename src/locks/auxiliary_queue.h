@@ -28,6 +28,8 @@ inline constinit AuxiliaryPlace auxiliary_places[kAuxiliaryPlaces]{};
 
 template <class Waiting>
 struct AuxiliaryQueue {
+  static constexpr bool kWaits = true;
+
   /// False: the deadline passed first.
   static bool after_conflict(Cell cell, TransactionContext& me, const Deadline* deadline) {
     if (me.auxiliary != nullptr) return true;

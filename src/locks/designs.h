@@ -97,6 +97,7 @@ struct WordDesign : How {
     return Wait::enter(cell, caller, clock, deadline);
   }
 
+  static constexpr bool kElides = false;
   static bool leave_only(Cell, TransactionContext&) { return false; }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell); }
 
@@ -133,6 +134,7 @@ struct TicketDesign : How {
     return Entry::kHolding;
   }
 
+  static constexpr bool kElides = false;
   static bool leave_only(Cell, TransactionContext&) { return false; }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell.ticket()); }
 
@@ -168,6 +170,7 @@ struct ElidedDesign : How {
       return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
     return Algorithm::try_enter(cell, caller, kWrites);
   }
+  static constexpr bool kElides = true;
   static bool leave_only(Cell cell, TransactionContext& me) { return Algorithm::leave_only(cell, me); }
   static bool leave(Cell cell, TransactionContext& me) { return Algorithm::leave(cell, me); }
 

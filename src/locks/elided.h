@@ -22,6 +22,7 @@
 #pragma once
 
 #include "htm/backend.h"
+#include "locks/alone.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
 
@@ -38,6 +39,7 @@ enum class Subscription { kEarly, kRemoved };
 
 /// Conflicts are left to back-off.
 struct NoContentionControl {
+  static constexpr bool kWaits = false;
   static bool after_conflict(Cell, TransactionContext&, const Deadline*) { return true; }
   static void finished(TransactionContext&) {}
 };
@@ -46,17 +48,87 @@ template <htm::Transactional Htm, class Lock, class Fallback, class Contention =
           Subscription kSubscription = Subscription::kEarly>
 class Elided {
  public:
+  /// How the first tries of a section went: the last one's status, and how many there were.
+  struct Tried {
+    htm::Status status;  // started: if none was made, the lock was found held or elision is off
+    std::uint32_t tries;
+  };
+
   /// Outside of transactions of ours. Enters the section: as transaction if one begins within N tries, else
-  /// as the fallback does. `writes`: see ElidedLock. What follows the first abort is kept out of line.
+  /// as the fallback does. `writes`: see ElidedLock.
   template <Caller C>
   [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline,
                                             bool writes = true) {
-    if (tries(caller.parameters()) == 0 || Lock::is_held(cell)) [[unlikely]]
-      return go_on(cell, caller, deadline, writes);
-    const htm::Status status = begin(cell, caller.transaction(), caller.recorder(), 0, false, writes);
-    if (status.started()) [[likely]]
+    const Parameters& parameters = caller.parameters();
+    if (tries(parameters) == 0 || Lock::is_held(cell)) [[unlikely]]
+      return go_on({{}, 0}, cell, caller, deadline, writes);
+    TransactionContext& me = caller.transaction();
+    caller.recorder().prepare_commit(me.entry, me.entry_is_shared);
+    const Tried tried = try_at_once(cell, me, parameters, writes);
+    if (tried.status.started()) [[likely]]
       return Entry::kElided;
-    return go_on_after(status, cell, caller, deadline, writes);
+    return go_on(tried, cell, caller, deadline, writes);
+  }
+
+  /// Whether try_at_once() may be called: elision is on, and the lock looks free.
+  static bool may_try(Cell cell) { return transactions_are_on() && !Lock::is_held(cell); }
+
+  /// The first tries, as long as conflicts end them: at once, since the other thread's transaction has won
+  /// and will soon be over, and without a frame, a clock or a look-up. `me` names the counters. What else can
+  /// happen is go_on()'s.
+  [[gnu::always_inline]] static Tried try_at_once(Cell cell, TransactionContext& me,
+                                                  const Parameters& parameters, bool writes = true) {
+    for (Tried tried{{}, 1};; ++tried.tries) {
+      tried.status = begin(cell, me, 0, false, writes);
+      if (tried.status.started()) [[likely]]
+        return tried;
+      if (Contention::kWaits || !tried.status.is_conflict() || tried.tries >= kTriesAtOnce ||
+          tried.tries >= parameters.elision_tries || Lock::is_held(cell))
+        return tried;
+      Recorder(*me.entry, me.entry_is_shared).abort(abi::AbortCause::kConflict);
+    }
+  }
+
+  /// The way of a section whose lock was found held, or whose first tries failed. Out of line, but not cold:
+  /// under contention many come here.
+  template <Caller C>
+  [[gnu::noinline]] static Entry go_on(Tried tried, Cell cell, C caller, const Deadline* deadline,
+                                       bool writes = true) {
+    const Parameters& parameters = caller.parameters();
+    TransactionContext& me = caller.transaction();
+    const Recorder recorder = caller.recorder();
+    recorder.prepare_commit(me.entry, me.entry_is_shared);
+    WaitClock clock;
+    bool held = false;
+    std::uint32_t left = tries(parameters);
+    if (tried.tries > 1 && left > 0) left -= tried.tries - 1;  // the last is still to be judged
+    for (htm::Status status = tried.status; left > 0;) {
+      if (!status.started()) {
+        const abi::AbortCause cause = status.cause();
+        recorder.abort(cause);
+        if (status.has_code(htm::kCodeGiveUp)) break;
+        if (!was_waiting(status, held, parameters)) {
+          if (cause == abi::AbortCause::kConflict) {
+            if constexpr (Contention::kWaits) clock.start();
+            // Whose time passes in the queue of those that conflict looks at the lock itself once more.
+            if (!Contention::after_conflict(cell, me, deadline)) break;
+          }
+          if (--left == 0) break;
+        }
+      }
+      held = Lock::is_held(cell);
+      if (held) {
+        recorder.busy();
+        clock.start();
+        if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
+        if (parameters.busy == Busy::kFallBack) break;
+        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(cell, deadline))
+          return finish(me, Entry::kTimedOut);
+      }
+      status = begin(cell, me, clock.waited(), held && parameters.busy == Busy::kInside, writes);
+      if (status.started()) return Entry::kElided;
+    }
+    return finish(me, fall_back(cell, caller, recorder, clock, deadline));
   }
 
   /// trylock: as enter(), but never waits for a holder.
@@ -66,7 +138,8 @@ class Elided {
     const Recorder recorder = caller.recorder();
     for (std::uint32_t left = tries(caller.parameters()); left > 0; --left) {
       if (Lock::is_held(cell)) break;
-      const htm::Status status = begin(cell, me, recorder, 0, false, writes);
+      recorder.prepare_commit(me.entry, me.entry_is_shared);
+      const htm::Status status = begin(cell, me, 0, false, writes);
       if (status.started()) return Entry::kElided;
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
@@ -128,16 +201,16 @@ class Elided {
     Recorder(*me.entry, me.entry_is_shared).committed(me.waited_ticks);
   }
 
+  static bool transactions_are_on() { return __atomic_load_n(&elision_transactions, __ATOMIC_RELAXED) != 0; }
   static std::uint32_t tries(const Parameters& parameters) {
-    return __atomic_load_n(&elision_transactions, __ATOMIC_RELAXED) != 0 ? parameters.elision_tries : 0;
+    return transactions_are_on() && !is_single_threaded() ? parameters.elision_tries : 0;
   }
 
   /// Begins a transaction subscribed to the lock. The result is "started" or why it ended. `waited_ticks`:
   /// how long the thread waited before.
-  [[gnu::always_inline]] static htm::Status begin(Cell cell, TransactionContext& me, const Recorder& recorder,
+  [[gnu::always_inline]] static htm::Status begin(Cell cell, TransactionContext& me,
                                                   std::uint64_t waited_ticks, bool loop_while_held,
                                                   bool writes) {
-    recorder.prepare_commit(me.entry, me.entry_is_shared);
     me.waited_ticks = waited_ticks;
     htm::Status status = Htm::begin();
     if (!status.started()) return status;
@@ -148,106 +221,38 @@ class Elided {
         }  // the holder's release aborts us; there is no other way out on a CPU
       }
     }
-    me.add(cell.word, writes);
+    me.add_first(cell.word, writes);
     return status;
   }
 
-  // Out of line, with a name of their own so that their state is not made before it is needed.
-  template <Caller C>
-  [[gnu::noinline, gnu::cold]] static Entry go_on(Cell cell, C caller, const Deadline* deadline,
-                                                  bool writes) {
-    return Attempts<C>(cell, caller, deadline, writes).run();
-  }
-  template <Caller C>
-  [[gnu::noinline, gnu::cold]] static Entry go_on_after(htm::Status first, Cell cell, C caller,
-                                                        const Deadline* deadline, bool writes) {
-    return Attempts<C>(cell, caller, deadline, writes).run_after(first);
+  // A look at the clock takes a tenth of a short section: a wait begins when the lock is found held, or after
+  // these.
+  static constexpr std::uint32_t kTriesAtOnce = 16;
+
+  static Entry finish(TransactionContext& me, Entry entry) {
+    Contention::finished(me);
+    return entry;
   }
 
-  /// The tries of one section, once the first has failed or the lock was found held.
+  /// Whether an abort came from waiting for the holder, and so does not use up a try.
+  static bool was_waiting(htm::Status status, bool held, const Parameters& parameters) {
+    if (parameters.busy == Busy::kFallBack) return false;
+    if (status.has_code(htm::kCodeLockBusy)) return true;
+    return held && parameters.busy == Busy::kInside && !parameters.busy_counts;
+  }
+
   template <Caller C>
-  class Attempts {
-   public:
-    Attempts(Cell cell, C caller, const Deadline* deadline, bool writes)
-        : cell_(cell),
-          caller_(caller),
-          deadline_(deadline),
-          writes_(writes),
-          parameters_(caller.parameters()),
-          me_(caller.transaction()),
-          recorder_(caller.recorder()),
-          left_(tries(parameters_)) {}
-
-    Entry run_after(htm::Status first) { return goes_on_after(first, false) ? run() : finish(fall_back()); }
-
-    Entry run() {
-      while (left_ > 0) {
-        const bool held = Lock::is_held(cell_);
-        if (held) {
-          recorder_.busy();
-          clock_.start();
-          if (deadline_ != nullptr && deadline_->has_passed()) return finish(Entry::kTimedOut);
-          if (parameters_.busy == Busy::kFallBack) break;
-          if (parameters_.busy == Busy::kOutside && !Lock::wait_until_free(cell_, deadline_))
-            return finish(Entry::kTimedOut);
-        }
-        const std::uint64_t waited = clock_.started_at() == 0 ? 0 : ticks() - clock_.started_at();
-        const htm::Status status =
-            begin(cell_, me_, recorder_, waited, held && parameters_.busy == Busy::kInside, writes_);
-        if (status.started()) return Entry::kElided;
-        if (!goes_on_after(status, held)) break;
-      }
-      return finish(fall_back());
+  static Entry fall_back(Cell cell, C caller, const Recorder& recorder, WaitClock& clock,
+                         const Deadline* deadline) {
+    Entry entry = Entry::kHolding;
+    if (Fallback::try_first(cell)) {
+      recorder.acquired(clock.started_at());
+    } else {
+      entry = Fallback::enter(cell, caller, clock, deadline);
     }
-
-   private:
-    /// Takes note of an abort. False: no further try.
-    bool goes_on_after(htm::Status status, bool held) {
-      clock_.start();
-      recorder_.abort(status.cause());
-      if (status.has_code(htm::kCodeGiveUp)) return false;
-      if (was_waiting(status, held)) return true;
-      // Whose time passes in the queue of those that conflict looks at the lock itself once more.
-      if (status.cause() == abi::AbortCause::kConflict && !Contention::after_conflict(cell_, me_, deadline_))
-        return false;
-      if (--left_ > 0) backoff_.wait();
-      return true;
-    }
-
-    /// Whether an abort came from waiting for the holder, and so does not use up a try.
-    bool was_waiting(htm::Status status, bool held) const {
-      if (parameters_.busy == Busy::kFallBack) return false;
-      if (status.has_code(htm::kCodeLockBusy)) return true;
-      return held && parameters_.busy == Busy::kInside && !parameters_.busy_counts;
-    }
-
-    Entry fall_back() {
-      Entry entry = Entry::kHolding;
-      if (Fallback::try_first(cell_)) {
-        recorder_.acquired(clock_.started_at());
-      } else {
-        entry = Fallback::enter(cell_, caller_, clock_, deadline_);
-      }
-      if (entry == Entry::kHolding) recorder_.fell_back();
-      return entry;
-    }
-
-    Entry finish(Entry entry) {
-      Contention::finished(me_);
-      return entry;
-    }
-
-    const Cell cell_;
-    C caller_;
-    const Deadline* const deadline_;
-    const bool writes_;
-    const Parameters& parameters_;
-    TransactionContext& me_;
-    const Recorder recorder_;
-    std::uint32_t left_;
-    WaitClock clock_;
-    Backoff backoff_;
-  };
+    if (entry == Entry::kHolding) recorder.fell_back();
+    return entry;
+  }
 
   /// Releases, inside a transaction, a lock that was taken before it began: the store becomes visible
   /// with the commit. A wake-up is a system call, and an unlock of a free lock is worth a report:

@@ -60,13 +60,20 @@ class Recorder {
   bool shared_;
 };
 
-/// The start of a wait, taken when the wait is first noticed: an uncontended lock never reads the clock.
+/// How long a wait lasts, from when it is first noticed: an uncontended lock never reads the clock.
 class WaitClock {
  public:
   void start() {
     if (start_ == 0) start_ = ticks();
   }
+  /// 0: not yet.
   std::uint64_t started_at() const { return start_; }
+  /// Ticks since the start, which is now if there was none.
+  std::uint64_t waited() {
+    const std::uint64_t now = ticks();
+    if (start_ == 0) start_ = now;
+    return now - start_;
+  }
 
  private:
   std::uint64_t start_ = 0;

@@ -29,6 +29,7 @@
 // there forgets them: all who wait carry the fork's generation, so none of them can be alive.
 #pragma once
 
+#include "locks/alone.h"
 #include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/fork_generation.h"
@@ -147,6 +148,10 @@ struct RwSide {
   }
   [[gnu::always_inline]] static bool exchange(Cell cell, std::uint32_t& expected, std::uint32_t desired,
                                               std::memory_order order) {
+    if (is_single_threaded() && load(cell) == expected) {
+      cell.word->store(static_cast<int>(desired), std::memory_order_relaxed);
+      return true;
+    }
     int seen = static_cast<int>(expected);
     const bool done =
         cell.word->compare_exchange_weak(seen, static_cast<int>(desired), order, std::memory_order_relaxed);

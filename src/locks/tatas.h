@@ -15,6 +15,7 @@
 
 #include <atomic>
 
+#include "locks/alone.h"
 #include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
@@ -36,6 +37,11 @@ struct Tatas {
   using Word = std::atomic<int>;
 
   [[gnu::always_inline]] static bool try_acquire(Word& word) {
+    if (is_single_threaded()) {
+      if (is_held(word)) return false;
+      word.store(kHeld, std::memory_order_relaxed);
+      return true;
+    }
     int expected = kFree;
     return word.compare_exchange_strong(expected, kHeld, std::memory_order_acquire,
                                         std::memory_order_relaxed);
@@ -74,6 +80,10 @@ struct Tatas {
 
   /// Gives the lock back. False: it was not held.
   [[gnu::always_inline]] static bool release(Word& word) {
+    if (is_single_threaded() && word.load(std::memory_order_relaxed) == kHeld) {
+      word.store(kFree, std::memory_order_relaxed);
+      return true;
+    }
     const int previous = word.exchange(kFree, std::memory_order_release);
     // Nothing of the word may be read from here on: whoever got the lock may have destroyed it.
     if (previous == kHeldWithSleepers) [[unlikely]]

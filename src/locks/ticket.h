@@ -25,6 +25,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "locks/alone.h"
 #include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/fork_generation.h"
@@ -97,6 +98,11 @@ class Ticket {
   /// Joins the queue. `ticket` is drawn; false: the deadline passed before there was a place.
   static bool join(TicketState& state, const Deadline* deadline, std::uint32_t& ticket) {
     adopt(state);
+    if (is_single_threaded()) {
+      ticket = state.next.load(std::memory_order_relaxed);
+      state.next.store(ticket + 1, std::memory_order_relaxed);
+      return true;
+    }
     if (deadline == nullptr) {
       ticket = state.next.fetch_add(1, std::memory_order_relaxed);
       return true;
@@ -187,6 +193,10 @@ class Ticket {
     if (static_cast<std::uint32_t>(word) == state.next.load(std::memory_order_relaxed)) return false;
     // Nobody sleeps and nobody gave up: the next ticket is served, without taking the word apart.
     const bool alone = word >> 32 == 0;
+    if (alone && is_single_threaded()) {
+      state.grant.store(static_cast<std::uint32_t>(word + 1), std::memory_order_relaxed);
+      return true;
+    }
     if (alone && state.grant.compare_exchange_strong(word, static_cast<std::uint32_t>(word + 1),
                                                      std::memory_order_release, std::memory_order_relaxed))
         [[likely]]

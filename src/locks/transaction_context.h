@@ -45,6 +45,11 @@ struct alignas(64) TransactionContext {
   bool has_only(const void* word) const {
     return count == 1 && elided[0].word == word && elided[0].depth == 1;
   }
+  /// The lock with which a transaction begins.
+  void add_first(const void* word, bool writes) {
+    count = 1;
+    elided[0] = {word, 1, writes};
+  }
   void add(const void* word, bool writes) { elided[count++] = {word, 1, writes}; }
   /// The last takes the place of another. Itself it is not copied: to load what was just stored in pieces
   /// makes the CPU wait for those stores (a fifth of an empty section, Sapphire Rapids).

@@ -188,13 +188,25 @@ TEST_F(Counted, AnUnknownDesignBehavesAsPthreadAndIsRecorded) {
 }
 
 TEST_F(Counted, AForkedChildHasAFileOfItsOwn) {
-  ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"fork", "100", "1000"}), 0);
-  ASSERT_EQ(files().size(), 2u);
-  EXPECT_EQ(files()[0].filename(), "0000.counters");
-  EXPECT_EQ(files()[1].filename(), "0001.counters");
-  EXPECT_EQ(totals(0).sections(), 100u);
-  EXPECT_EQ(totals(1).sections(), 1000u);
-  EXPECT_EQ(totals(1).parent_id, totals(0).process_id);
+  for (const char* design : {"ELISION_LOCK=tatas", "ELISION_LOCK=ticket", "ELISION_LOCK=htm-10"}) {
+    SCOPED_TRACE(design);
+    TearDown();
+    SetUp();
+    ASSERT_EQ(run({design}, {"fork", "100", "1000"}), 0);
+    ASSERT_EQ(files().size(), 2u);
+    EXPECT_EQ(files()[0].filename(), "0000.counters");
+    EXPECT_EQ(files()[1].filename(), "0001.counters");
+    EXPECT_EQ(totals(0).sections(), 100u);
+    EXPECT_EQ(totals(1).sections(), 1000u);
+    EXPECT_EQ(totals(1).parent_id, totals(0).process_id);
+    EXPECT_EQ(totals(0).threads, 1u);
+    EXPECT_EQ(totals(1).threads, 1u) << "who counts has a slot of its own";
+  }
+}
+
+TEST_F(Counted, CodeThatRunsInTransactionsIsMapped) {
+  if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
+  EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"code-is-mapped"}), 0);
 }
 
 TEST_F(Counted, ACrashLeavesTheNumbers) {

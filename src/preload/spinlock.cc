@@ -1,19 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_spin_*. pthread_spin_init stays glibc's: it writes the word that we keep (locks/spin_word.h).
+// pthread_spin_*. pthread_spin_init stays glibc's: it writes the word that we keep (locks/spin_word.h). The
+// short path is for the same designs as that of mutexes (mutex.cc).
 #include <pthread.h>
 
+#include "locks/spin_word.h"
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
+#include "runtime/overlay.h"
+#include "runtime/thread_state.h"
 
+namespace {
+
+using elision::runtime::cell_of;
 using elision::runtime::entry_points;
+using elision::runtime::fast_slot;
+using FastLock = elision::locks::SpinWord<elision::locks::Park>;  // the parts used here do not wait
+
+[[gnu::always_inline]] inline bool lock_fast(pthread_spinlock_t* lock) {
+  elision::abi::CounterSlot* slot = fast_slot;
+  if (slot == nullptr || !FastLock::try_acquire(cell_of(lock))) return false;
+  ++slot->uncontended;
+  return true;
+}
+
+}  // namespace
 
 ELISION_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) {
+  if (lock_fast(lock)) [[likely]]
+    return 0;
   return entry_points.spin_lock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
+  if (lock_fast(lock)) [[likely]]
+    return 0;
   return entry_points.spin_trylock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
+  if (fast_slot != nullptr && FastLock::release(cell_of(lock))) [[likely]]
+    return 0;
   return entry_points.spin_unlock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_destroy(pthread_spinlock_t* lock) {

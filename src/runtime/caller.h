@@ -18,6 +18,14 @@ class CallerAt {
   const locks::Parameters& parameters() const { return process.configuration.parameters; }
   locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
   void count_uncontended() const { runtime::count_uncontended(this_thread); }
+  /// In a transaction that elides this lock: it may begin the same way next time, if it is the only one.
+  void open_short_way() const {
+    if (this_thread.transaction.count != 1 ||
+        (this_thread.short_lock == lock_ && this_thread.short_site == site_))
+      return;
+    this_thread.short_lock = lock_;
+    this_thread.short_site = site_;
+  }
   int thread_id() const { return this_thread.thread_id; }
 
  private:

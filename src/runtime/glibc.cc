@@ -76,6 +76,11 @@ void find_glibc() {
   find(glibc.barrier_wait, "pthread_barrier_wait");
 }
 
+const char* find_single_threaded() {
+  // Not RTLD_NEXT: a program may have its own copy of the variable, and then that is the one in use.
+  return static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
+}
+
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at) {
   return wait_by_clock(mutex, clock, at, glibc.mutex_clocklock, glibc.mutex_timedlock);
 }

@@ -45,6 +45,9 @@ extern constinit Glibc glibc;
 /// Looks the functions up. A missing one is a broken installation: says so and aborts.
 void find_glibc();
 
+/// Where glibc says that there is one thread only; null before 2.32.
+const char* find_single_threaded();
+
 /// The clock forms, also where glibc has none yet: then by the realtime clock only.
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);

@@ -27,12 +27,18 @@ template <class Design>
 class Mutex {
  public:
   static int lock(pthread_mutex_t* raw, const void* site) {
-    MutexOverlay& mutex = overlay_of(raw);
-    const MutexKind kind(mutex.kind);
-    if (kind.is_plain()) [[likely]]
-      return enter(mutex, kind, site, nullptr);
-    if (!kind.is_ours()) return glibc.mutex_lock(raw);
-    return lock_until(mutex, kind, site, nullptr);
+    if constexpr (!Design::kElides) {
+      return lock_any(raw, site);
+    } else {
+      MutexOverlay& mutex = overlay_of(raw);
+      ThreadState& thread = this_thread;
+      if (!MutexKind(mutex.kind).is_plain() || thread.short_lock != raw || thread.short_site != site ||
+          thread.transaction.inside() || Design::speculating() || !Design::Algorithm::may_try(cell_of(mutex)))
+        return lock_out_of_line(raw, site);
+      const auto tried = Design::Algorithm::try_at_once(cell_of(mutex), thread.transaction,
+                                                        process.configuration.parameters);
+      return tried.status.started() ? 0 : go_on(tried, mutex, site);
+    }
   }
 
   static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
@@ -77,9 +83,13 @@ class Mutex {
     const MutexKind kind(mutex.kind);
     if (!kind.is_ours()) [[unlikely]]
       return glibc.mutex_unlock(raw);
-    if (Design::leave_only(cell_of(mutex), this_thread.transaction)) [[likely]]
-      return 0;
-    return leave(mutex, kind, raw, site);
+    if constexpr (!Design::kElides) {
+      return leave(mutex, kind, raw, site);
+    } else {
+      if (Design::leave_only(cell_of(mutex), this_thread.transaction)) [[likely]]
+        return 0;
+      return leave_out_of_line(mutex, kind, raw, site);
+    }
   }
 
   static int destroy(pthread_mutex_t* raw, const void* site) {
@@ -92,8 +102,33 @@ class Mutex {
   }
 
  private:
-  [[gnu::noinline]] static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site,
-                                          const Deadline* deadline) {
+  [[gnu::always_inline]] static int lock_any(pthread_mutex_t* raw, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    const MutexKind kind(mutex.kind);
+    if (!kind.is_ours()) [[unlikely]]
+      return glibc.mutex_lock(raw);
+    return lock_until(mutex, kind, site, nullptr);
+  }
+
+  // What the short way of an elided mutex leaves out of line needs a stack frame, and so would it.
+  [[gnu::noinline]] static int lock_out_of_line(pthread_mutex_t* raw, const void* site) {
+    return lock_any(raw, site);
+  }
+  [[gnu::noinline]] static int leave_out_of_line(MutexOverlay& mutex, MutexKind kind, pthread_mutex_t* raw,
+                                                 const void* site) {
+    return leave(mutex, kind, raw, site);
+  }
+
+  /// The short way's tries failed.
+  template <class Tried>
+  [[gnu::noinline]] static int go_on(Tried tried, MutexOverlay& mutex, const void* site) {
+    const CallerAt caller(&mutex, site);
+    const Entry entry = Design::Algorithm::go_on(tried, cell_of(mutex), caller, nullptr);
+    return entry == Entry::kElided ? 0 : conclude(entry, mutex, MutexKind(mutex.kind), caller);
+  }
+
+  [[gnu::always_inline]] static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site,
+                                               const Deadline* deadline) {
     if (!Design::speculating() && !kind.is_plain() && is_mine(mutex)) {
       if (kind.is_recursive()) return lock_again(mutex);
       if (kind.is_error_checking()) return EDEADLK;
@@ -107,8 +142,10 @@ class Mutex {
       return 0;
     const CallerAt caller(&mutex, site);
     const Entry entry = Design::enter(cell_of(mutex), caller, deadline);
-    if (entry == Entry::kElided || (entry == Entry::kHolding && kind.is_plain())) [[likely]]
+    if (entry == Entry::kHolding) [[likely]] {
+      become_owner(mutex, kind, caller);
       return 0;
+    }
     return conclude(entry, mutex, kind, caller);
   }
 
@@ -121,13 +158,16 @@ class Mutex {
         return ETIMEDOUT;
       case Entry::kOwn:
         return lock_own_elided(mutex, kind, caller);
+      case Entry::kElided:
+        if (kind.is_plain()) caller.open_short_way();
+        return 0;
       default:
         return 0;
     }
   }
 
-  [[gnu::noinline]] static int leave(MutexOverlay& mutex, MutexKind kind, pthread_mutex_t* raw,
-                                     const void* site) {
+  [[gnu::always_inline]] static int leave(MutexOverlay& mutex, MutexKind kind, pthread_mutex_t* raw,
+                                          const void* site) {
     if (Design::speculating()) [[unlikely]] {
       end_speculation_at_unlock<Design>();
       return 0;

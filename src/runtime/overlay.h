@@ -74,8 +74,11 @@ class MutexKind {
   /// Whether we may lock it ourselves: no robust, priority or process-shared mutex, and not a destroyed
   /// one (kind -1), which glibc answers with EINVAL.
   bool is_ours() const { return (raw_ & ~(kTypeBits | kGlibcElisionBits)) == 0; }
-  /// Ours, and with no type to look after.
-  bool is_plain() const { return (raw_ & ~kGlibcElisionBits) == 0; }
+  /// Ours, and with no type to look after: adaptive ones differ in how glibc would wait for them.
+  bool is_plain() const {
+    const unsigned kind = raw_ & ~kGlibcElisionBits;
+    return kind == PTHREAD_MUTEX_NORMAL || kind == PTHREAD_MUTEX_ADAPTIVE_NP;
+  }
   bool is_recursive() const { return (raw_ & kTypeBits) == PTHREAD_MUTEX_RECURSIVE; }
   bool is_error_checking() const { return (raw_ & kTypeBits) == PTHREAD_MUTEX_ERRORCHECK; }
 

@@ -28,6 +28,7 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site) {
   thread.last_entry = thread.slot_is_shared ? &thread.slot->entries[0] : &entry_of(*thread.slot, lock, site);
   thread.last_lock = lock;
   thread.last_site = site;
+  thread.short_lock = nullptr;
 }
 
 void report_misuse(Misuse misuse, const void* lock, const void* site) {

@@ -19,6 +19,10 @@ struct ThreadState {
   const void* last_lock = nullptr;
   const void* last_site = nullptr;
   abi::CounterEntry* last_entry = nullptr;
+  // The plain mutex that was elided last, and where: `transaction` still names its counters
+  // (runtime/mutex.h).
+  const void* short_lock = nullptr;
+  const void* short_site = nullptr;
   locks::TransactionContext transaction;
 };
 

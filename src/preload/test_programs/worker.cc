@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counters_test runs under the preload library; the first argument says what to do. It takes no
 // mutex but the ones it says.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -76,10 +79,22 @@ int many_short_threads(std::uint64_t count) {
   return shared.counter == count ? 0 : 1;
 }
 
+void* stay(void*) {
+  while (true) pause();
+}
+
+/// A process with one thread elides nothing: this makes it two.
+void have_company() {
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, stay, nullptr) != 0) abort();
+}
+
 int fork_and_count(std::uint64_t mine, std::uint64_t childs) {
+  have_company();
   for (std::uint64_t i = 0; i < mine; ++i) section(false);
   const pid_t child = fork();
   if (child == 0) {
+    have_company();
     for (std::uint64_t i = 0; i < childs; ++i) section(false);
     _exit(0);
   }
@@ -120,6 +135,29 @@ int speculate() {
   return shared.counter == 20 && speculated == 0 && !elision_speculating() ? 0 : 1;
 }
 
+/// 1 if a page of the library's code is not mapped into this process.
+int code_is_mapped() {
+  have_company();
+  section(false);
+  std::FILE* const maps = std::fopen("/proc/self/maps", "r");
+  const int pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (maps == nullptr || pages < 0) return 2;
+  int found = 0, missing = 0;
+  for (char line[512]; std::fgets(line, sizeof line, maps) != nullptr;) {
+    std::uint64_t from, to;
+    if (std::strstr(line, "r-xp") == nullptr || std::strstr(line, "/libelision.so") == nullptr ||
+        std::sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) != 2)
+      continue;
+    for (std::uint64_t page = from / 4096; page < to / 4096; ++page, ++found) {
+      std::uint64_t entry = 0;
+      if (pread(pages, &entry, sizeof entry, static_cast<off_t>(page * sizeof entry)) != sizeof entry)
+        return 2;
+      missing += (entry >> 63) == 0;
+    }
+  }
+  return found == 0 ? 2 : missing != 0;
+}
+
 int limited() {
   // Counted as any program, then once more as one that may not write large files.
   const rlimit limit{1 << 20, 1 << 20};
@@ -144,6 +182,7 @@ int main(int argc, char** argv) {
   if (is("fork")) return fork_and_count(number(2), number(3));
   ends_speculation = is("speculate-told");
   if (is("speculate") || ends_speculation) return speculate();
+  if (is("code-is-mapped")) return code_is_mapped();
   if (is("limited")) return limited();
   if (is("bad-unlock"))
     return pthread_mutex_lock(&shared.mutex) | pthread_mutex_unlock(&shared.mutex) |
