@@ -110,6 +110,19 @@ TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
   EXPECT_EQ(lock_variables("htm-1", options), expected);
 }
 
+TEST(LockOptions, WhatChangesNothingIsSaid) {
+  LockOptions options;
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), "");
+  options.rwlock = "shared";
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), "");
+  options.rwlock = "exclusive";
+  EXPECT_EQ(without_effect(options, {"tatas", "htm-10", "ticket-aahtm"}), "");
+  EXPECT_EQ(
+      without_effect(options, {"pthread", "tatas", "pthread-aahtm"}),
+      "--rwlock exclusive changes nothing for pthread, pthread-aahtm, whose reader-writer locks are the C "
+      "library's");
+}
+
 TEST(LockOptions, WordsParseBackToTheSameOptions) {
   LockOptions options;
   options.wait = "spin";

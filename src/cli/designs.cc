@@ -58,6 +58,8 @@ std::string missing_in_glibc(std::string_view design) {
   return fmt::format("glibc {} has no elision of its own that can be switched on", version);
 }
 
+bool leaves_rwlocks(std::string_view design) { return design_of(design).base == abi::LockBase::kPthread; }
+
 bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
 void require_design(std::string_view name) {

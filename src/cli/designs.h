@@ -25,6 +25,9 @@ bool is_elided_by_glibc(std::string_view design);
 /// Why the design cannot be had with this C library; empty: it can.
 std::string missing_in_glibc(std::string_view design);
 
+/// True if reader-writer locks stay the C library's under this design.
+bool leaves_rwlocks(std::string_view design);
+
 /// True if the design waits by always-abort speculation.
 bool speculates(std::string_view design);
 

@@ -2,9 +2,11 @@
 #include "cli/lock_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "abi/lock_variables.h"
 #include "cli/designs.h"
@@ -87,6 +89,16 @@ void add_lock_options(CLI::App& app, LockOptions& options) {
 
 void check_lock_options(const LockOptions& options) {
   for (const TextOption& option : text_options()) check(option, options.*option.member);
+}
+
+std::string without_effect(const LockOptions& options, const std::vector<std::string>& designs) {
+  if (options.rwlock != "exclusive") return {};
+  std::vector<std::string> concerned;
+  std::copy_if(designs.begin(), designs.end(), std::back_inserter(concerned), leaves_rwlocks);
+  if (concerned.empty()) return {};
+  return fmt::format(
+      "--rwlock exclusive changes nothing for {}, whose reader-writer locks are the C library's",
+      fmt::join(concerned, ", "));
 }
 
 Variables lock_variables(const std::string& design, const LockOptions& options) {

@@ -26,7 +26,9 @@ struct RunRequest {
 };
 
 // Said here, once, because the library itself prints nothing.
-void tell_about_missing_htm(const std::string& design, const LockOptions& lock) {
+void tell_what_is_missing(const std::string& design, const LockOptions& lock) {
+  if (const std::string note = without_effect(lock, {design}); !note.empty())
+    fmt::print(stderr, "elision run: {}\n", note);
   if (const std::string reason = missing_in_glibc(design); !reason.empty())
     fmt::print(stderr, "elision run: {}; {} is pthread here\n", reason, design);
   if (!elides(design) && !speculates(design)) return;
@@ -66,7 +68,7 @@ int run_verb(const Words& words) {
   check_program(file);
   set_lock_variables(environment, request.design, request.lock);
   prepend_preload(environment, preload_library());
-  tell_about_missing_htm(request.design, request.lock);
+  tell_what_is_missing(request.design, request.lock);
   become(file, program, environment);
 }
 
