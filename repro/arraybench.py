@@ -19,16 +19,16 @@ MOST_THREADS = THREADS[-1]
 VARIATIONS = 8  # of the machine, at the number of threads by which claims are judged; elsewhere the best guesses
 
 # The forms of the locks. The first is the paper's, by which claims are judged: htm-N waits inside the
-# transaction and does not count that as a try, speculation runs on past unlock.
+# transaction, does not count that as a try and backs off between tries; speculation runs on past unlock.
 PAPER = "paper"
 ABORT_AT_UNLOCK = "abort at unlock"
 BUSY_COUNTS = "loop aborts count as tries"
 LINES_LOST = "lines of an aborted transaction lost"
 FORMS = {
-    PAPER: ("--busy", "inside", "--speculation", "run-on"),
-    ABORT_AT_UNLOCK: ("--busy", "inside", "--speculation", "abort-at-unlock"),
-    BUSY_COUNTS: ("--busy", "inside", "--busy-counts", "--speculation", "run-on"),
-    LINES_LOST: ("--busy", "inside", "--speculation", "run-on"),
+    PAPER: ("--busy", "inside", "--retry", "back-off", "--speculation", "run-on"),
+    ABORT_AT_UNLOCK: ("--busy", "inside", "--retry", "back-off", "--speculation", "abort-at-unlock"),
+    BUSY_COUNTS: ("--busy", "inside", "--busy-counts", "--retry", "back-off", "--speculation", "run-on"),
+    LINES_LOST: ("--busy", "inside", "--retry", "back-off", "--speculation", "run-on"),
 }
 # Which designs a form changes; the others are the paper form's.
 CHANGED_BY = {ABORT_AT_UNLOCK: AAHTM, BUSY_COUNTS: ELIDED, LINES_LOST: ELIDED + AAHTM}

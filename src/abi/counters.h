@@ -74,9 +74,9 @@ struct CounterSlot {
   std::uint32_t thread_id = 0;  // Linux thread id of the owner; 0: never claimed
   std::uint32_t entries_used = 0;
   std::uint64_t uncontended = 0;  // acquisitions that found the lock free: counted here, not by lock and site
-  MisuseCounter bad_unlocks;   // unlocks of a lock that was not held
-  MisuseCounter bad_destroys;  // destroys of one that was
-  std::uint64_t merged = 0;  // times that a lock and site found no place and entry 0 was used instead
+  MisuseCounter bad_unlocks;      // unlocks of a lock that was not held
+  MisuseCounter bad_destroys;     // destroys of one that was
+  std::uint64_t merged = 0;       // times that a lock and site found no place and entry 0 was used instead
   std::uint64_t reserved[7] = {};
   CounterEntry entries[kCounterEntries];  // [0]: everything that found no place; the others in no order
 };

@@ -34,6 +34,7 @@ const std::vector<TextOption>& text_options() {
   static const std::vector<TextOption> kOptions = {
       {"--wait", LockVariable::kWait, &LockOptions::wait, {"park", "spin"}},
       {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside"}},
+      {"--retry", LockVariable::kRetry, &LockOptions::retry, {"at-once", "back-off"}},
       {"--speculation", LockVariable::kSpeculation, &LockOptions::speculation, {"run-on", "abort-at-unlock"}},
       {"--tries", LockVariable::kTries, &LockOptions::tries, {}},
       {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}},

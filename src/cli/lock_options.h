@@ -14,6 +14,7 @@ namespace elision::cli {
 struct LockOptions {
   std::string wait;         // park or spin; empty: the library's default
   std::string busy;         // inside or outside
+  std::string retry;        // at-once or back-off
   std::string speculation;  // run-on or abort-at-unlock
   std::string tries;        // numbers stay text: they are checked here and passed on as they are
   std::string max_dist;

@@ -82,8 +82,8 @@ class Elided {
       tried.status = begin(cell, me, 0, false, writes);
       if (tried.status.started()) [[likely]]
         return tried;
-      if (Contention::kWaits || !tried.status.is_conflict() || tried.tries >= kTriesAtOnce ||
-          tried.tries >= parameters.elision_tries || Lock::is_held(cell))
+      if (Contention::kWaits || parameters.backs_off || !tried.status.is_conflict() ||
+          tried.tries >= kTriesAtOnce || tried.tries >= parameters.elision_tries || Lock::is_held(cell))
         return tried;
       Recorder(*me.entry, me.entry_is_shared).abort(abi::AbortCause::kConflict);
     }
@@ -99,6 +99,7 @@ class Elided {
     const Recorder recorder = caller.recorder();
     recorder.prepare_commit(me.entry, me.entry_is_shared);
     WaitClock clock;
+    Backoff backoff;
     bool held = false;
     std::uint32_t left = tries(parameters);
     if (tried.tries > 1 && left > 0) left -= tried.tries - 1;  // the last is still to be judged
@@ -114,6 +115,10 @@ class Elided {
             if (!Contention::after_conflict(cell, me, deadline)) break;
           }
           if (--left == 0) break;
+          if (parameters.backs_off) {
+            clock.start();
+            backoff.wait();
+          }
         }
       }
       held = Lock::is_held(cell);

@@ -77,6 +77,7 @@ Configuration parse_configuration(Lookup lookup) {
   parameters.most_warm = reader.number(LockVariable::kMaxSpecs);
   parameters.busy = busy_of(reader, result.design);
   parameters.busy_counts = reader.is(LockVariable::kBusyCounts, "1");
+  parameters.backs_off = reader.is(LockVariable::kRetry, "back-off");
   parameters.abort_at_unlock = reader.is(LockVariable::kSpeculation, "abort-at-unlock");
   result.wait_spins = reader.is(LockVariable::kWait, "spin");
   result.exclusive_rwlocks = reader.is(LockVariable::kRwlock, "exclusive");

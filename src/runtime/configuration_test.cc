@@ -33,8 +33,8 @@ TEST(Configuration, DefaultsAreThePapers) {
   EXPECT_EQ(nothing.parameters.min_distance, 2u);
   EXPECT_EQ(nothing.parameters.most_warm, 1u);
   EXPECT_EQ(nothing.parameters.busy, locks::Busy::kOutside);
-  EXPECT_FALSE(nothing.parameters.busy_counts || nothing.parameters.abort_at_unlock || nothing.off ||
-               nothing.exclusive_rwlocks);
+  EXPECT_FALSE(nothing.parameters.backs_off || nothing.parameters.busy_counts ||
+               nothing.parameters.abort_at_unlock || nothing.off || nothing.exclusive_rwlocks);
   EXPECT_TRUE(nothing.transactions);
 }
 
@@ -100,6 +100,7 @@ TEST(Configuration, EveryVariable) {
   const Configuration parsed = parse({{"ELISION_WAIT", "spin"},
                                       {"ELISION_BUSY", "inside"},
                                       {"ELISION_BUSY_COUNTS", "1"},
+                                      {"ELISION_RETRY", "back-off"},
                                       {"ELISION_SPECULATION", "abort-at-unlock"},
                                       {"ELISION_TRIES", "7"},
                                       {"ELISION_MAX_DIST", "9"},
@@ -113,6 +114,7 @@ TEST(Configuration, EveryVariable) {
                                       {"ELISION_LOCK", "ticket-aahtm"}});
   EXPECT_TRUE(parsed.wait_spins && parsed.rtm_always_abort && parsed.verbose);
   EXPECT_TRUE(parsed.parameters.busy_counts && parsed.parameters.abort_at_unlock && parsed.exclusive_rwlocks);
+  EXPECT_TRUE(parsed.parameters.backs_off);
   EXPECT_FALSE(parsed.transactions);
   EXPECT_EQ(parsed.parameters.busy, locks::Busy::kInside);
   EXPECT_EQ(parsed.parameters.most_warm, 3u);

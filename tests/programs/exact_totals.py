@@ -49,7 +49,7 @@ def report(words, options, what):
 def forms(design):
     """Every form of a design that decides how it may go wrong."""
     if design in ELIDED:
-        return [["--busy", "inside"], ["--busy", "outside", "--wait", "spin"]]
+        return [["--busy", "inside", "--retry", "back-off"], ["--busy", "outside", "--wait", "spin"]]
     if design in SPECULATING:
         return [["--speculation", "run-on"], ["--speculation", "abort-at-unlock", "--wait", "spin"]]
     return [[], ["--wait", "spin"]]
