@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread_cond_*, at the symbol version of today's condition variables (versions.map): a program built
-// against the layout before it keeps glibc's functions. init and destroy need no replacement: the object
-// is glibc's under every design.
+// against the layout before it keeps glibc's functions. init needs no replacement: what it writes is kept.
 #include <pthread.h>
 
 #include "preload/exported.h"
@@ -26,3 +25,5 @@ ELISION_EXPORT int pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t*
 ELISION_EXPORT int pthread_cond_signal(pthread_cond_t* cond) { return entry_points.cond_signal(cond); }
 
 ELISION_EXPORT int pthread_cond_broadcast(pthread_cond_t* cond) { return entry_points.cond_broadcast(cond); }
+
+ELISION_EXPORT int pthread_cond_destroy(pthread_cond_t* cond) { return entry_points.cond_destroy(cond); }

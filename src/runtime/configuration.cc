@@ -81,6 +81,9 @@ Configuration parse_configuration(Lookup lookup) {
   parameters.abort_at_unlock = reader.is(LockVariable::kSpeculation, "abort-at-unlock");
   result.wait_spins = reader.is(LockVariable::kWait, "spin");
   result.exclusive_rwlocks = reader.is(LockVariable::kRwlock, "exclusive");
+  result.condition = reader.is(LockVariable::kCondition, "aware")  ? ConditionKind::kAware
+                     : reader.is(LockVariable::kCondition, "busy") ? ConditionKind::kBusy
+                                                                   : ConditionKind::kGlibc;
   result.rtm_always_abort = reader.is(LockVariable::kRtmAlwaysAbort, "1");
   result.transactions = !reader.is(LockVariable::kTransactions, "0");
   result.verbose = reader.is(LockVariable::kVerbose, "1");

@@ -13,6 +13,9 @@
 
 namespace elision::runtime {
 
+/// How condition variables wait (runtime/condition.h).
+enum class ConditionKind { kGlibc, kAware, kBusy };
+
 struct Configuration {
   const char* asked_design = nullptr;  // as given
   bool unknown_design = false;
@@ -21,6 +24,7 @@ struct Configuration {
   abi::LockDesign design;
   bool wait_spins = false;
   bool exclusive_rwlocks = false;
+  ConditionKind condition = ConditionKind::kGlibc;
   bool rtm_always_abort = false;
   bool verbose = false;
   const char* counters_directory = nullptr;  // null: none

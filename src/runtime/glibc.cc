@@ -59,6 +59,7 @@ void find_glibc() {
   find_later(glibc.cond_clockwait, "pthread_cond_clockwait");
   find(glibc.cond_signal, "pthread_cond_signal", kCondVersion);
   find(glibc.cond_broadcast, "pthread_cond_broadcast", kCondVersion);
+  find(glibc.cond_destroy, "pthread_cond_destroy", kCondVersion);
   find(glibc.rwlock_rdlock, "pthread_rwlock_rdlock");
   find(glibc.rwlock_tryrdlock, "pthread_rwlock_tryrdlock");
   find(glibc.rwlock_timedrdlock, "pthread_rwlock_timedrdlock");
