@@ -4,9 +4,10 @@
 
     under_designs.py BUILD NAME...              these programs of locked_programs.toml, natively
     under_designs.py --virtual BUILD NAME...    on the virtual machine
-    under_designs.py --size N ...               with another $SIZE than that of `make test`; --soak takes that of `make soak`
+    under_designs.py --soak ...                 as `make soak`: its $SIZE, and all forms
+    under_designs.py --size N ...               another $SIZE
     under_designs.py --designs htm-10,tts ...   not all designs
-    under_designs.py --form '--wait spin' ...   only this of the forms that locked_programs.toml asks for
+    under_designs.py --form '--wait spin' ...   with these options of `elision run` alone
     under_designs.py --list quick|soak          NAME/native and NAME/virtual of those in `make test`, or in `make soak`
     under_designs.py --packages quick|all       the Debian packages they need
 
@@ -189,14 +190,14 @@ def main():
     good = []
     for name in arguments.name:
         program = programs[name]
-        sizes = program["soak" if arguments.soak or "quick" not in program else "quick"]
-        size = arguments.size or sizes.get(bench.place) or program["soak"].get(bench.place)
+        size = arguments.size or program.get("soak" if arguments.soak else "quick", {}).get(bench.place)
         if size is None:
-            parser.error(f"locked_programs.toml gives no size for {name}, {bench.place}: --size")
-        # Among the forms the plain one, which has no options, comes first.
-        forms = {"": "*"} | program.get("forms", {}).get(bench.place, {})
+            parser.error(f"locked_programs.toml gives {name} no such size here: --soak or --size")
+        asked = program.get("forms", {}).get(bench.place, {})
         if arguments.form is not None:
-            forms = {arguments.form: forms.get(arguments.form, "*")}
+            forms = {arguments.form: asked.get(arguments.form, "*")}
+        else:
+            forms = {"": "*"} | (asked if arguments.soak else {})
         runs = [(design, form.split()) for form, pattern in forms.items() for design in fnmatch.filter(designs, pattern)]
         good.append(bench.all_right(name, program, runs, size))
     return 0 if all(good) else 1
