@@ -77,7 +77,7 @@ def ending(words, folder, port_matters=False, more=None, seconds=LIMIT_SECONDS):
                           stderr=subprocess.PIPE, start_new_session=True) as process:
         try:
             out, error = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
+        except BaseException:  # Ctrl-C and SIGTERM too: nothing is left running
             kill_group(process.pid)
             process.communicate()
             raise
@@ -170,7 +170,13 @@ def selected(programs, which):
     return [name for name, program in programs.items() if which == "all" or program.get("quick", False) == (which == "quick")]
 
 
+def end_on_sigterm():
+    """SIGTERM ends this script by way of its exceptions, which kill what it started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 def main():
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description="Compares programs natively and on the virtual machine.")
     parser.add_argument("--list", choices=["quick", "long", "all"])
     parser.add_argument("--packages", choices=["quick", "long", "all"])

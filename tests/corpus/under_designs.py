@@ -159,6 +159,7 @@ def packages(programs, which):
 
 
 def main():
+    corpus.end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", choices=["quick", "soak"])
     parser.add_argument("--packages", choices=["quick", "all"])
