@@ -54,6 +54,7 @@ fidelity:
 test:
 	@tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/install-packages "make test" $$(python3 -B tests/corpus/corpus.py --packages quick)
+	@tools/install-packages "make test" $$(python3 -B tests/corpus/under_designs.py --packages quick)
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-exclude soak
 
@@ -67,6 +68,7 @@ mutants:
 soak:
 	@tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/install-packages "make soak" $$(python3 -B tests/corpus/corpus.py --packages all)
+	@tools/install-packages "make soak" $$(python3 -B tests/corpus/under_designs.py --packages all)
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
 
