@@ -45,9 +45,10 @@ extern constinit Glibc glibc;
 /// Looks the functions up. A missing one is a broken installation: says so and aborts.
 void find_glibc();
 
-/// The clock forms, also where glibc has none yet: then by the realtime clock only.
+/// The clock forms, also where glibc has none yet.
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
 int glibc_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
+int glibc_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 
 }  // namespace elision::runtime
