@@ -17,6 +17,9 @@ constinit Glibc glibc{};
 
 namespace {
 
+// The condition variables of today; the older version of the same names has another layout.
+constexpr char kCondVersion[] = "GLIBC_2.3.2";
+
 enum class Presence { kAlways, kSinceLater };
 
 template <class Function>
@@ -53,6 +56,16 @@ void find_in_libpthread(Function*& function, const char* name, const char* secon
     function = reinterpret_cast<Function*>(in_libpthread);
 }
 
+/// A condition variable's function: of today's layout, but another library's if that comes first, which has
+/// no version.
+template <class Function>
+void find_of_condition(Function*& function, const char* name) {
+  find(function, name, kCondVersion);
+  void* first = dlsym(RTLD_NEXT, name);
+  if (!are_in_one_file(first, reinterpret_cast<const void*>(function)))
+    function = reinterpret_cast<Function*>(first);
+}
+
 /// The moment `at` of `clock` on another clock, as they stand now.
 timespec moved_to(clockid_t other, clockid_t clock, const timespec* at) {
   timespec here{}, there{};
@@ -87,9 +100,6 @@ int wait_by_clock(Object* object, clockid_t clock, const timespec* at,
                              [=](const timespec* until) { return timed(object, until); });
 }
 
-// The condition variables of today; the older version of the same names has another layout.
-constexpr char kCondVersion[] = "GLIBC_2.3.2";
-
 }  // namespace
 
 void find_glibc() {
@@ -100,11 +110,11 @@ void find_glibc() {
   find_in_libpthread(glibc.mutex_unlock, "pthread_mutex_unlock", "__pthread_mutex_unlock");
   find_in_libpthread(glibc.mutex_init, "pthread_mutex_init", "__pthread_mutex_init");
   find_in_libpthread(glibc.mutex_destroy, "pthread_mutex_destroy", "__pthread_mutex_destroy");
-  find(glibc.cond_wait, "pthread_cond_wait", kCondVersion);
-  find(glibc.cond_timedwait, "pthread_cond_timedwait", kCondVersion);
+  find_of_condition(glibc.cond_wait, "pthread_cond_wait");
+  find_of_condition(glibc.cond_timedwait, "pthread_cond_timedwait");
   find_later(glibc.cond_clockwait, "pthread_cond_clockwait");
-  find(glibc.cond_signal, "pthread_cond_signal", kCondVersion);
-  find(glibc.cond_broadcast, "pthread_cond_broadcast", kCondVersion);
+  find_of_condition(glibc.cond_signal, "pthread_cond_signal");
+  find_of_condition(glibc.cond_broadcast, "pthread_cond_broadcast");
   find(glibc.rwlock_rdlock, "pthread_rwlock_rdlock");
   find(glibc.rwlock_tryrdlock, "pthread_rwlock_tryrdlock");
   find(glibc.rwlock_timedrdlock, "pthread_rwlock_timedrdlock");

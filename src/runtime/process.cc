@@ -14,6 +14,7 @@
 #include "locks/waiting.h"
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
+#include "runtime/race_detector.h"
 #include "runtime/raw_output.h"
 #include "runtime/thread_state.h"
 
@@ -101,6 +102,7 @@ void describe() {
 void set_up() {
   find_glibc();
   process.configuration = read_configuration();
+  if (race_detector_follows()) switch_off(process.configuration);
   process.cpu = htm::detect_cpu();
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();

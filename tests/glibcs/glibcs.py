@@ -47,10 +47,12 @@ def apt(place, suite):
     (place / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (place / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     (place / "status").touch()
-    (place / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {suite} main\n")
+    # Experimental holds only what is newer than in sid.
+    suites = [suite, "sid"] if suite == "experimental" else [suite]
+    (place / "sources.list").write_text("".join(f"deb [signed-by={KEYRING}] {MIRROR} {name} main\n" for name in suites))
     settings = {"Dir::State": place, "Dir::State::status": place / "status", "Dir::State::lists": place / "lists",
                 "Dir::Cache": place, "Dir::Etc::sourcelist": place / "sources.list", "Dir::Etc::sourceparts": "/dev/null",
-                "Acquire::Languages": "none", "APT::Sandbox::User": "root"}
+                "Acquire::Languages": "none", "APT::Default-Release": suite, "APT::Sandbox::User": "root"}
     return [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
 
 
