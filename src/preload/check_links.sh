@@ -10,9 +10,9 @@ fail() {
   exit 1
 }
 
-# libpthread and libdl are the C library's, empty since 2.34 (src/runtime/old_versions.h).
+# libpthread is the C library's, empty since 2.34 (src/runtime/old_versions.h).
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort | tr '\n' ' ')
-[ "$needed" = 'libc.so.6 libdl.so.2 libpthread.so.0 ' ] || fail "needs: $needed"
+[ "$needed" = 'libc.so.6 libpthread.so.0 ' ] || fail "needs: $needed"
 
 versions=$(readelf --version-info --wide "$library" | sed -n '/needs section/,$ s/.*Name: \([^ ]*\)  *Flags.*/\1/p')
 [ -n "$versions" ] || fail "asks for no versions at all: is this a library for glibc?"

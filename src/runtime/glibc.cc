@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/glibc.h"
 
-#include <dlfcn.h>
 #include <gnu/libc-version.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <type_traits>
 
 #include "runtime/deadline.h"
-#include "runtime/old_versions.h"
+#include "runtime/loaded_files.h"
 #include "runtime/raw_output.h"
 
 namespace elision::runtime {
@@ -22,48 +25,55 @@ constexpr char kCondVersion[] = "GLIBC_2.3.2";
 
 enum class Presence { kAlways, kSinceLater };
 
-template <class Function>
-void find(Function*& function, const char* name, const char* version = nullptr,
-          Presence presence = Presence::kAlways) {
-  void* found = version == nullptr ? dlsym(RTLD_NEXT, name) : dlvsym(RTLD_NEXT, name, version);
-  if (found == nullptr && presence == Presence::kAlways) {
-    Line().text("elision: the C library has no ").text(name).write_to(STDERR_FILENO);
-    std::abort();
+/// One member of `glibc`, to be found.
+struct Wanted {
+  const char* name;
+  const char* version;  // null: today's
+  Presence presence;
+  void (*set)(void* function);
+  bool found;
+};
+
+template <auto kMember>
+constexpr Wanted want(const char* name, const char* version = nullptr,
+                      Presence presence = Presence::kAlways) {
+  const auto set = [](void* function) {
+    glibc.*kMember = reinterpret_cast<std::remove_reference_t<decltype(glibc.*kMember)>>(function);
+  };
+  return {name, version, presence, set, false};
+}
+
+template <auto kMember>
+constexpr Wanted want_if_there(const char* name) {
+  return want<kMember>(name, nullptr, Presence::kSinceLater);
+}
+
+void find_in(const LoadedFile& file, std::span<Wanted> all) {
+  for (Wanted& wanted : all) {
+    if (wanted.found) continue;
+    void* function = file.find(wanted.name, wanted.version);
+    if (function == nullptr) continue;
+    wanted.set(function);
+    wanted.found = true;
   }
-  function = reinterpret_cast<Function*>(found);
 }
 
-template <class Function>
-void find_later(Function*& function, const char* name) {
-  find(function, name, nullptr, Presence::kSinceLater);
-}
-
-bool are_in_one_file(const void* one, const void* other) {
-  Dl_info of_one{}, of_other{};
-  return dladdr(one, &of_one) != 0 && dladdr(other, &of_other) != 0 && of_one.dli_fbase == of_other.dli_fbase;
-}
-
-/// Before 2.34 libc has mutex functions too, for programs without libpthread. Until libpthread is initialised
-/// they do nothing at all: a mutex that was to be initialised keeps what was in its memory. If such a
-/// one comes first, takes libpthread's, of which only that has the second name. Another library's that comes
-/// first (a race detector's) stays.
-template <class Function>
-void find_in_libpthread(Function*& function, const char* name, const char* second_name) {
-  find(function, name);
-  void* in_libpthread = dlsym(RTLD_NEXT, second_name);
-  const void* in_libc = reinterpret_cast<const void*>(&gnu_get_libc_version);
-  if (in_libpthread != nullptr && are_in_one_file(reinterpret_cast<const void*>(function), in_libc))
-    function = reinterpret_cast<Function*>(in_libpthread);
-}
-
-/// A condition variable's function: of today's layout, but another library's if that comes first, which has
-/// no version.
-template <class Function>
-void find_of_condition(Function*& function, const char* name) {
-  find(function, name, kCondVersion);
-  void* first = dlsym(RTLD_NEXT, name);
-  if (!are_in_one_file(first, reinterpret_cast<const void*>(function)))
-    function = reinterpret_cast<Function*>(first);
+/// Whoever comes first behind us has a say, as with RTLD_NEXT: other preloaded libraries and race detectors
+/// do. But libc comes last: before 2.34 it too has some of these functions, for programs without libpthread,
+/// and until libpthread is initialised they do nothing at all (a mutex that they initialise keeps what was in
+/// its memory).
+void find_all(std::span<Wanted> all) {
+  std::optional<LoadedFile> libc;
+  visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
+    if (file.contains(reinterpret_cast<const void*>(&gnu_get_libc_version))) {
+      libc = file;
+    } else {
+      find_in(file, all);
+    }
+  });
+  if (libc) find_in(*libc, all);
+  // A program that loads us itself has the C library in front of us.
+  visit_files(Files::kAllButOurs, [&](const LoadedFile& file) { find_in(file, all); });
 }
 
 /// The moment `at` of `clock` on another clock, as they stand now.
@@ -103,33 +113,50 @@ int wait_by_clock(Object* object, clockid_t clock, const timespec* at,
 }  // namespace
 
 void find_glibc() {
-  find_in_libpthread(glibc.mutex_lock, "pthread_mutex_lock", "__pthread_mutex_lock");
-  find(glibc.mutex_trylock, "pthread_mutex_trylock");
-  find(glibc.mutex_timedlock, "pthread_mutex_timedlock");
-  find_later(glibc.mutex_clocklock, "pthread_mutex_clocklock");
-  find_in_libpthread(glibc.mutex_unlock, "pthread_mutex_unlock", "__pthread_mutex_unlock");
-  find_in_libpthread(glibc.mutex_init, "pthread_mutex_init", "__pthread_mutex_init");
-  find_in_libpthread(glibc.mutex_destroy, "pthread_mutex_destroy", "__pthread_mutex_destroy");
-  find_of_condition(glibc.cond_wait, "pthread_cond_wait");
-  find_of_condition(glibc.cond_timedwait, "pthread_cond_timedwait");
-  find_later(glibc.cond_clockwait, "pthread_cond_clockwait");
-  find_of_condition(glibc.cond_signal, "pthread_cond_signal");
-  find_of_condition(glibc.cond_broadcast, "pthread_cond_broadcast");
-  find(glibc.rwlock_rdlock, "pthread_rwlock_rdlock");
-  find(glibc.rwlock_tryrdlock, "pthread_rwlock_tryrdlock");
-  find(glibc.rwlock_timedrdlock, "pthread_rwlock_timedrdlock");
-  find_later(glibc.rwlock_clockrdlock, "pthread_rwlock_clockrdlock");
-  find(glibc.rwlock_wrlock, "pthread_rwlock_wrlock");
-  find(glibc.rwlock_trywrlock, "pthread_rwlock_trywrlock");
-  find(glibc.rwlock_timedwrlock, "pthread_rwlock_timedwrlock");
-  find_later(glibc.rwlock_clockwrlock, "pthread_rwlock_clockwrlock");
-  find(glibc.rwlock_unlock, "pthread_rwlock_unlock");
-  find(glibc.rwlock_destroy, "pthread_rwlock_destroy");
-  find(glibc.spin_lock, "pthread_spin_lock");
-  find(glibc.spin_trylock, "pthread_spin_trylock");
-  find(glibc.spin_unlock, "pthread_spin_unlock");
-  find(glibc.spin_destroy, "pthread_spin_destroy");
-  find(glibc.barrier_wait, "pthread_barrier_wait");
+  Wanted all[] = {
+      want<&Glibc::mutex_lock>("pthread_mutex_lock"),
+      want<&Glibc::mutex_trylock>("pthread_mutex_trylock"),
+      want<&Glibc::mutex_timedlock>("pthread_mutex_timedlock"),
+      want_if_there<&Glibc::mutex_clocklock>("pthread_mutex_clocklock"),
+      want<&Glibc::mutex_unlock>("pthread_mutex_unlock"),
+      want<&Glibc::mutex_init>("pthread_mutex_init"),
+      want<&Glibc::mutex_destroy>("pthread_mutex_destroy"),
+      want<&Glibc::cond_wait>("pthread_cond_wait", kCondVersion),
+      want<&Glibc::cond_timedwait>("pthread_cond_timedwait", kCondVersion),
+      want_if_there<&Glibc::cond_clockwait>("pthread_cond_clockwait"),
+      want<&Glibc::cond_signal>("pthread_cond_signal", kCondVersion),
+      want<&Glibc::cond_broadcast>("pthread_cond_broadcast", kCondVersion),
+      want<&Glibc::rwlock_rdlock>("pthread_rwlock_rdlock"),
+      want<&Glibc::rwlock_tryrdlock>("pthread_rwlock_tryrdlock"),
+      want<&Glibc::rwlock_timedrdlock>("pthread_rwlock_timedrdlock"),
+      want_if_there<&Glibc::rwlock_clockrdlock>("pthread_rwlock_clockrdlock"),
+      want<&Glibc::rwlock_wrlock>("pthread_rwlock_wrlock"),
+      want<&Glibc::rwlock_trywrlock>("pthread_rwlock_trywrlock"),
+      want<&Glibc::rwlock_timedwrlock>("pthread_rwlock_timedwrlock"),
+      want_if_there<&Glibc::rwlock_clockwrlock>("pthread_rwlock_clockwrlock"),
+      want<&Glibc::rwlock_unlock>("pthread_rwlock_unlock"),
+      want<&Glibc::rwlock_destroy>("pthread_rwlock_destroy"),
+      want<&Glibc::spin_lock>("pthread_spin_lock"),
+      want<&Glibc::spin_trylock>("pthread_spin_trylock"),
+      want<&Glibc::spin_unlock>("pthread_spin_unlock"),
+      want<&Glibc::spin_destroy>("pthread_spin_destroy"),
+      want<&Glibc::barrier_wait>("pthread_barrier_wait"),
+  };
+  find_all(all);
+  for (const Wanted& wanted : all) {
+    if (wanted.found || wanted.presence == Presence::kSinceLater) continue;
+    Line().text("elision: the C library has no ").text(wanted.name).write_to(STDERR_FILENO);
+    std::abort();
+  }
+}
+
+bool race_detector_follows() {
+  bool follows = false;
+  visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
+    follows = follows || std::strstr(file.path(), "/libtsan.so") != nullptr ||
+              std::strstr(file.path(), "/libclang_rt.tsan") != nullptr;
+  });
+  return follows;
 }
 
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at) {

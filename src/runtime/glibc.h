@@ -45,6 +45,11 @@ extern constinit Glibc glibc;
 /// Looks the functions up. A missing one is a broken installation: says so and aborts.
 void find_glibc();
 
+/// Whether ThreadSanitizer's library comes behind ours. It sees locks by functions of the same names, so a
+/// lock of ours would be hidden from it, and every section a race: then all locks stay what it puts in their
+/// place. Where it comes first (preloaded so, or linked into the program) it calls us, and sees them.
+bool race_detector_follows();
+
 /// The clock forms, also where glibc has none yet.
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets one build of the library load with any glibc from 2.28 on.
 //
-// glibc 2.34 moved these functions into libc and gave them that version, which the linker of a newer system
-// would ask for. Before, they were in libdl and libpthread; every glibc since keeps the old versions for
-// programs built then. So ask for those, and name both libraries as needed (src/preload/CMakeLists.txt):
-// since 2.34 they are empty.
+// glibc 2.34 moved these functions from libpthread into libc and gave them that version, which the linker of a newer
+// system would ask for. Every glibc since keeps the old version for programs built then. So ask for that, and name
+// libpthread as needed (src/preload/CMakeLists.txt): since 2.34 it is empty.
 //
 // Asked of the assembler and not of the linker, so that it holds with every linker. To be included by each
 // file that calls one of them. src/preload/check_links.sh fails if something newer slips in.
 #pragma once
 
-asm(".symver dlsym, dlsym@GLIBC_2.2.5");
-asm(".symver dlvsym, dlvsym@GLIBC_2.2.5");
-asm(".symver dladdr, dladdr@GLIBC_2.2.5");
 // What pthread_cleanup_push is made of. Its other form needs exceptions, and with them the C++ library.
 asm(".symver __pthread_register_cancel, __pthread_register_cancel@GLIBC_2.3.3");
 asm(".symver __pthread_unregister_cancel, __pthread_unregister_cancel@GLIBC_2.3.3");

@@ -14,7 +14,6 @@
 #include "locks/waiting.h"
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
-#include "runtime/race_detector.h"
 #include "runtime/raw_output.h"
 #include "runtime/thread_state.h"
 
