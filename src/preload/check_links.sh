@@ -27,6 +27,11 @@ done
 
 readelf -d "$library" | grep -q 'FLAGS.*NOW\|BIND_NOW' || fail 'binds lazily'
 unexpected=$(nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | sort -u |
-  grep -vE '^(__)?pthread_(mutex|rwlock)_|^pthread_(spin|cond|barrier)_|^mtx_|^cnd_|^elision_(speculating|transactions)$|^GLIBC_2\.3\.2$' || true)
+  grep -vE '^(__)?pthread_(mutex|rwlock)_|^pthread_(spin|cond|barrier)_|^mtx_|^cnd_|^elision_(speculating|transactions)$|^GLIBC_2\.(2\.5|3\.2)$' || true)
 [ -z "$unexpected" ] || fail "exports: $unexpected"
-nm -D --defined-only "$library" | grep -q 'pthread_cond_wait@@GLIBC_2.3.2' || fail 'exports pthread_cond_wait without a version'
+for symbol in pthread_cond_wait@@GLIBC_2.3.2 pthread_cond_wait@GLIBC_2.2.5; do
+  nm -D --defined-only "$library" | grep -q " $symbol\$" || fail "has no $symbol"
+done
+# References without a version take the first (src/preload/condition.cc).
+first=$(readelf --version-info --wide "$library" | sed -n 's/.*Flags: none.*Index: 2 .*Name: \(.*\)/\1/p')
+[ "$first" = GLIBC_2.2.5 ] || fail "has $first as its first version"

@@ -4,10 +4,14 @@ find_package(Threads REQUIRED)
 
 add_library(early_locker SHARED test_programs/early_locker.cc)
 set_target_properties(early_locker PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+# Linked without naming the C library, whose symbols it then asks for without versions.
+add_library(unversioned SHARED test_programs/unversioned.cc)
+target_link_options(unversioned PRIVATE -nostdlib)
+set_target_properties(unversioned PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_executable(preload_semantics_test semantics_test.cc rwlock_semantics_test.cc interruption_semantics_test.cc)
 target_include_directories(preload_semantics_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
 # The last one linked is initialised first.
-target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads early_locker)
+target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads unversioned early_locker)
 set_target_properties(preload_semantics_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 # Every design, for the tests here and in tests/programs.

@@ -22,8 +22,9 @@ namespace {
 
 // The condition variables of today; the older version of the same names has another layout.
 constexpr char kCondVersion[] = "GLIBC_2.3.2";
+constexpr char kOldCondVersion[] = "GLIBC_2.2.5";
 
-enum class Presence { kAlways, kSinceLater };
+enum class Presence { kAlways, kSinceLater, kInLibcAlone };
 
 /// One member of `glibc`, to be found.
 struct Wanted {
@@ -48,9 +49,13 @@ constexpr Wanted want_if_there(const char* name) {
   return want<kMember>(name, nullptr, Presence::kSinceLater);
 }
 
+bool is_libc(const LoadedFile& file) {
+  return file.contains(reinterpret_cast<const void*>(&gnu_get_libc_version));
+}
+
 void find_in(const LoadedFile& file, std::span<Wanted> all) {
   for (Wanted& wanted : all) {
-    if (wanted.found) continue;
+    if (wanted.found || (wanted.presence == Presence::kInLibcAlone && !is_libc(file))) continue;
     void* function = file.find(wanted.name, wanted.version);
     if (function == nullptr) continue;
     wanted.set(function);
@@ -65,7 +70,7 @@ void find_in(const LoadedFile& file, std::span<Wanted> all) {
 void find_all(std::span<Wanted> all) {
   std::optional<LoadedFile> libc;
   visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
-    if (file.contains(reinterpret_cast<const void*>(&gnu_get_libc_version))) {
+    if (is_libc(file)) {
       libc = file;
     } else {
       find_in(file, all);
@@ -124,6 +129,7 @@ void find_glibc() {
       want<&Glibc::cond_wait>("pthread_cond_wait", kCondVersion),
       want<&Glibc::cond_timedwait>("pthread_cond_timedwait", kCondVersion),
       want_if_there<&Glibc::cond_clockwait>("pthread_cond_clockwait"),
+      want<&Glibc::old_cond_signal>("pthread_cond_signal", kOldCondVersion, Presence::kInLibcAlone),
       want<&Glibc::cond_signal>("pthread_cond_signal", kCondVersion),
       want<&Glibc::cond_broadcast>("pthread_cond_broadcast", kCondVersion),
       want<&Glibc::rwlock_rdlock>("pthread_rwlock_rdlock"),
@@ -144,7 +150,7 @@ void find_glibc() {
   };
   find_all(all);
   for (const Wanted& wanted : all) {
-    if (wanted.found || wanted.presence == Presence::kSinceLater) continue;
+    if (wanted.found || wanted.presence != Presence::kAlways) continue;
     Line().text("elision: the C library has no ").text(wanted.name).write_to(STDERR_FILENO);
     std::abort();
   }

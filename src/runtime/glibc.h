@@ -22,6 +22,7 @@ struct Glibc {
   int (*cond_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
   int (*cond_signal)(pthread_cond_t*);
   int (*cond_broadcast)(pthread_cond_t*);
+  int (*old_cond_signal)(void*);  // of the layout before GLIBC_2.3.2
   int (*rwlock_rdlock)(pthread_rwlock_t*);
   int (*rwlock_tryrdlock)(pthread_rwlock_t*);
   int (*rwlock_timedrdlock)(pthread_rwlock_t*, const timespec*);

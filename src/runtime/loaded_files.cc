@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loaded_files.h"
 
+#include <sys/auxv.h>
+
 #include <cstring>
 
 namespace elision::runtime {
@@ -64,6 +66,11 @@ bool LoadedFile::contains(const void* address) const {
     if (parts_[i].p_type == PT_LOAD && offset - parts_[i].p_vaddr < parts_[i].p_memsz) return true;
   }
   return false;
+}
+
+bool LoadedFile::is_the_kernels() const {
+  const unsigned long kernels = getauxval(AT_SYSINFO_EHDR);
+  return kernels != 0 && contains(reinterpret_cast<const void*>(kernels));
 }
 
 void* LoadedFile::find(const char* name, const char* version) const {

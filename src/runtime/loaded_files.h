@@ -20,6 +20,8 @@ class LoadedFile {
 
   const char* path() const { return path_; }
   bool contains(const void* address) const;
+  /// Whether it is the one that the kernel brings (vdso(7)), in which no names are looked up.
+  bool is_the_kernels() const;
   /// The function `name` of the given version, or without any; if `version` is null, of the version that
   /// programs are linked with today. Null: there is none.
   void* find(const char* name, const char* version) const;
@@ -58,7 +60,7 @@ void visit_files(Files which, Visit visit) {
         const LoadedFile file(*info);
         if (file.contains(&in_our_library)) {
           s.past_ours = true;
-        } else if (s.past_ours) {
+        } else if (s.past_ours && !file.is_the_kernels()) {
           s.visit(file);
         }
         return 0;

@@ -120,9 +120,10 @@ def build_programs(root, place):
            f"-L{root / 'usr/lib/gcc/x86_64-linux-gnu/10'}"]
     threads = "-l:libpthread.so.0"
     run([*cxx, "-shared", "-fPIC", preload / "test_programs/early_locker.cc", "-o", place / "libearly_locker.so"])
+    run([*cxx, "-shared", "-fPIC", "-nostdlib", preload / "test_programs/unversioned.cc", "-o", place / "libunversioned.so"])
     # The last one linked is initialised first.
     run([*cxx, *sorted(preload.glob("*semantics_test.cc")), "-lgtest", "-lgtest_main", threads,
-         "-Wl,--no-as-needed", "-learly_locker", f"-L{place}", "-Wl,-rpath,$ORIGIN", "-o", place / "semantics"])
+         "-Wl,--no-as-needed", "-lunversioned", "-learly_locker", f"-L{place}", "-Wl,-rpath,$ORIGIN", "-o", place / "semantics"])
     run([*cxx, preload / "test_programs/worker.cc", threads, "-o", place / "worker"])
     run(["gcc", "-O1", *of_root, ROOT / "tests/glibcs/single_threaded.c", "-o", place / "single_threaded"])
 
