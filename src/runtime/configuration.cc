@@ -3,8 +3,9 @@
 
 #include <sys/auxv.h>
 
-#include <cstdlib>
 #include <cstring>
+
+#include "runtime/start.h"
 
 namespace elision::runtime {
 namespace {
@@ -53,7 +54,6 @@ locks::Busy busy_of(const Reader& reader, const abi::LockDesign& design) {
 }
 
 const char* nothing_set(const char*) { return nullptr; }
-const char* from_environment(const char* name) { return std::getenv(name); }
 
 /// Tools that watch programs, as they show themselves in the environment.
 bool tool_would_be_misled(Lookup lookup) {
@@ -103,7 +103,7 @@ Configuration parse_configuration(Lookup lookup) {
 }
 
 Configuration read_configuration() {
-  return parse_configuration(getauxval(AT_SECURE) != 0 ? nothing_set : from_environment);
+  return parse_configuration(getauxval(AT_SECURE) != 0 ? nothing_set : environment_variable);
 }
 
 const char* design_name(const Configuration& configuration) {

@@ -22,7 +22,7 @@ class LoadedFile {
   bool contains(const void* address) const;
   /// Whether it is the one that the kernel brings (vdso(7)), in which no names are looked up.
   bool is_the_kernels() const;
-  /// The function `name` of the given version, or without any; if `version` is null, of the version that
+  /// The function or variable `name` of the given version, or without any; if `version` is null, of the version that
   /// programs are linked with today. Null: there is none.
   void* find(const char* name, const char* version) const;
 

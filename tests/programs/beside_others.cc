@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is run beside other preloaded libraries and under tools that watch programs (beside_others.py): three
-// threads under every kind of lock, allocating all the time. Ends with 1 if an update is lost. With the
-// argument "racy" one counter is left without its lock: race detectors must say so.
+// threads under every kind of lock, ROUNDS times each, allocating all the time. Ends with 1 if an update is
+// lost. With "racy" behind it one counter is left without its lock: race detectors must say so.
 #include <pthread.h>
 
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -13,7 +14,8 @@
 
 namespace {
 
-constexpr int kThreads = 3, kRounds = 2000;
+constexpr int kThreads = 3;
+int rounds = 0;
 std::mutex mutex;
 std::shared_mutex shared_mutex;
 std::condition_variable may_start;
@@ -26,7 +28,7 @@ void work(bool racy) {
     std::unique_lock lock(mutex);
     may_start.wait(lock, [] { return started; });
   }
-  for (int i = 0; i < kRounds; ++i) {
+  for (int i = 0; i < rounds; ++i) {
     delete[] new char[static_cast<std::size_t>(16 + i % 500)];
     {
       std::lock_guard lock(mutex);
@@ -39,7 +41,7 @@ void work(bool racy) {
     }
     {
       std::shared_lock lock(shared_mutex);
-      if (written > kThreads * kRounds) std::abort();
+      if (written > kThreads * rounds) std::abort();
     }
     pthread_spin_lock(&spin_lock);
     ++spun;
@@ -49,10 +51,12 @@ void work(bool racy) {
 
 }  // namespace
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  rounds = std::atoi(argv[1]);
   pthread_spin_init(&spin_lock, PTHREAD_PROCESS_PRIVATE);
   std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, argc > 1);
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, argc > 2);
   {
     std::lock_guard lock(mutex);
     started = true;
@@ -60,5 +64,5 @@ int main(int argc, char**) {
   }
   for (std::thread& thread : threads) thread.join();
   std::printf("%d %d %d\n", locked, written, spun);
-  return locked == kThreads * kRounds && written == locked && spun == locked ? 0 : 1;
+  return locked == kThreads * rounds && written == locked && spun == locked ? 0 : 1;
 }
