@@ -60,11 +60,12 @@ class Interrupted : public ::testing::Test {
     }
     for (unsigned shot = 0; running > 0; ++shot) {
       const int signal = shot % 3 == 0 ? kInterrupting : kRestarting;
-      EXPECT_EQ(pthread_kill(threads[shot % kCount].native_handle(), signal), 0);
       const int before = handled;
-      // The next only when this one arrived, and now and then at once: signals meet in any state, and never
-      // queue up.
-      while (shot % 8 != 0 && handled == before && running > 0) sched_yield();
+      const int sent = pthread_kill(threads[shot % kCount].native_handle(), signal);
+      EXPECT_TRUE(sent == 0 || sent == ESRCH) << sent;  // before glibc 2.34 an ended thread cannot be found
+      // The next when this one arrived, and now and then at once: signals meet in any state, and never queue
+      // up. One for a thread that has ended arrives nowhere.
+      for (int i = 0; i < 1000 && shot % 8 != 0 && handled == before && running > 0; ++i) sched_yield();
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_GT(handled, 0);
@@ -164,7 +165,7 @@ TEST_F(Interrupted, DeadlinesStay) {
   pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
   ASSERT_EQ(pthread_mutex_lock(&mutex) + pthread_rwlock_wrlock(&rwlock), 0);
   const auto expect_late = [](clockid_t clock, const std::function<int(const timespec*)>& wait) {
-    const timespec at = in_milliseconds(clock, 15);
+    const timespec at = in_milliseconds(clock, 30);
     EXPECT_EQ(wait(&at), ETIMEDOUT);
     EXPECT_TRUE(has_come(clock, at));
   };

@@ -128,6 +128,13 @@ def build_programs(root, place):
     run(["gcc", "-O1", *of_root, ROOT / "tests/glibcs/single_threaded.c", "-o", place / "single_threaded"])
 
 
+def failures_in(text):
+    """What a test program says of its failures, or the last it says at all."""
+    lines = text.splitlines()
+    at = [index for index, line in enumerate(lines) if "Failure" in line]
+    return "\n".join(line for index in at[:5] for line in lines[index:index + 5]) or "\n".join(lines[-10:])
+
+
 class Under:
     """Runs programs under one glibc, with the library preloaded."""
 
@@ -148,7 +155,7 @@ class Under:
                                   timeout=300)
             if done.returncode == 0 and not done.stderr:
                 return
-            print(done.stdout[-3000:], done.stderr[-2000:], f"exit code {done.returncode}")
+            print(failures_in(done.stdout), done.stderr[-2000:], f"exit code {done.returncode}")
         except subprocess.TimeoutExpired:
             print("did not end within 300 s")
         self.failures += 1

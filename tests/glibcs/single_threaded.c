@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without libpthread, which glibc before 2.34 gives mutex functions that do nothing. With the library preloaded
-// they are real from the first constructor on: a mutex is initialised whatever was in its memory, and excludes.
+// A program without libpthread, which glibc before 2.34 gives mutex functions that do nothing. With the
+// library preloaded they are real from the start: a mutex is initialised whatever was in its memory, and
+// excludes.
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -16,8 +17,13 @@ static int use(void) {
   return pthread_mutex_unlock(&mutex) != 0 || pthread_mutex_destroy(&mutex) != 0 ? 3 : 0;
 }
 
-static void before_constructors(void) { early = use(); }
-__attribute__((section(".preinit_array"), used)) static void (*const preinit)(void) = before_constructors;
+// The first of all: while the program is being linked, before libpthread is initialised.
+static int nothing(void) { return 0; }
+static int (*resolve_nothing(void))(void) {
+  early = use();
+  return nothing;
+}
+__attribute__((ifunc("resolve_nothing"))) int resolved_nothing(void);
 
 __attribute__((destructor)) static void at_end(void) {
   const int late = use();
@@ -25,7 +31,7 @@ __attribute__((destructor)) static void at_end(void) {
 }
 
 int main(void) {
-  if (early != 0) return 10 + early;
+  if (resolved_nothing() != 0 || early != 0) return 10 + early;
   const int now = use();
   return now != 0 ? 20 + now : 0;
 }
