@@ -227,9 +227,9 @@ TEST(Cancellation, WaitingForALockIsNoCancellationPoint) {
     };
     ASSERT_EQ(pthread_create(&thread, nullptr, body, &state), 0);
     while (!state.asks) sched_yield();
-    for (int i = 0; i < 300; ++i) sched_yield();  // likely it waits by now; if not, the test is only easier
+    for (int i = 0; i < 30; ++i) sched_yield();  // likely it waits by now; if not, the test is only easier
     EXPECT_EQ(pthread_cancel(thread), 0);
-    for (int i = 0; i < 300; ++i) sched_yield();
+    for (int i = 0; i < 30; ++i) sched_yield();
     EXPECT_FALSE(state.has_it);
     EXPECT_EQ(pthread_mutex_unlock(&mutex) + pthread_rwlock_unlock(&rwlock), 0);
     void* result = nullptr;
