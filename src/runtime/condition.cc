@@ -7,6 +7,8 @@
 
 #include "locks/waiting.h"
 #include "runtime/deadline.h"
+#include "runtime/old_versions.h"
+#include "runtime/overlay.h"
 #include "runtime/thread_state.h"
 
 namespace elision::runtime {
@@ -71,7 +73,7 @@ int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout time
     case CondTimeout::Form::kOwnClock:
       return glibc.cond_timedwait(cond, mutex, timeout.at);
     case CondTimeout::Form::kClock:
-      return glibc.cond_clockwait(cond, mutex, timeout.clock, timeout.at);
+      return glibc_cond_clockwait(cond, mutex, timeout.clock, timeout.at);
     case CondTimeout::Form::kNone:
       break;
   }
