@@ -22,7 +22,7 @@ struct LockOptions {
   std::string max_specs;
   std::string scm_tries;
   std::string rwlock;     // shared or exclusive
-  std::string condition;  // glibc, aware or busy
+  std::string condition;  // auto, glibc, aware or busy
   bool busy_counts = false;
   bool rtm_always_abort = false;
 };

@@ -28,10 +28,16 @@ foreach(design IN LISTS ELISION_TESTED_DESIGNS)
         ELISION_RTM_ALWAYS_ABORT=1)
       if(variant STREQUAL paper)
         list(APPEND environment ELISION_BUSY=inside ELISION_MIN_DIST=1 ELISION_SPECULATION=abort-at-unlock
-          ELISION_RWLOCK=exclusive)
+          ELISION_RWLOCK=exclusive ELISION_CONDITION=aware)
       endif()
       set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 300)
     endforeach()
+  endforeach()
+  foreach(condition glibc busy)
+    set(name preload_semantics/${design}-${condition}-conditions)
+    add_test(NAME ${name} COMMAND preload_semantics_test)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
+      "LD_PRELOAD=$<TARGET_FILE:elision_preload>;ELISION_LOCK=${design};ELISION_CONDITION=${condition}")
   endforeach()
 endforeach()
 

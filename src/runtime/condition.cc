@@ -94,6 +94,9 @@ int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout
   Cancelled wait{state, mutex, operations, site};
   const bool in_time = sleep_cancellably(wait, seen, timed ? &deadline : nullptr);
   ConditionQueue::withdraw(state);
+  // Whoever signals with the mutex held gives it up next, but perhaps on this very CPU: a thread that spins
+  // for it would only be in the way (six times the time of a round trip).
+  if (operations.is_held != nullptr && operations.is_held(mutex)) sched_yield();
   const int error = operations.lock(mutex, site);
   return error != 0 ? error : in_time ? 0 : ETIMEDOUT;
 }

@@ -24,10 +24,11 @@ namespace elision::runtime {
 /// glibc's wait that fits `timeout`.
 int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout);
 
-/// The two operations on the program's mutex around a wait.
+/// What a wait does with the program's mutex.
 struct MutexOperations {
   int (*lock)(pthread_mutex_t*, const void* site);
   int (*unlock)(pthread_mutex_t*, const void* site);
+  bool (*is_held)(pthread_mutex_t*);  // null: not known
 };
 
 /// `aware`: cancellation points, as the original. Inside of a transaction only with a mutex that is its one

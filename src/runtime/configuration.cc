@@ -67,6 +67,13 @@ bool tool_would_be_misled(Lookup lookup) {
                                   std::strstr(preloaded, "vgpreload_drd") != nullptr);
 }
 
+ConditionKind condition_of(const Reader& reader) {
+  if (reader.is(LockVariable::kCondition, "glibc")) return ConditionKind::kGlibc;
+  if (reader.is(LockVariable::kCondition, "aware")) return ConditionKind::kAware;
+  if (reader.is(LockVariable::kCondition, "busy")) return ConditionKind::kBusy;
+  return ConditionKind::kAuto;
+}
+
 }  // namespace
 
 void switch_off(Configuration& configuration) {
@@ -95,9 +102,7 @@ Configuration parse_configuration(Lookup lookup) {
   parameters.abort_at_unlock = reader.is(LockVariable::kSpeculation, "abort-at-unlock");
   result.wait_spins = reader.is(LockVariable::kWait, "spin");
   result.exclusive_rwlocks = reader.is(LockVariable::kRwlock, "exclusive");
-  result.condition = reader.is(LockVariable::kCondition, "aware")  ? ConditionKind::kAware
-                     : reader.is(LockVariable::kCondition, "busy") ? ConditionKind::kBusy
-                                                                   : ConditionKind::kGlibc;
+  result.condition = condition_of(reader);
   result.rtm_always_abort = reader.is(LockVariable::kRtmAlwaysAbort, "1");
   result.transactions = !reader.is(LockVariable::kTransactions, "0");
   result.verbose = reader.is(LockVariable::kVerbose, "1");

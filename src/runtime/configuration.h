@@ -14,7 +14,7 @@
 namespace elision::runtime {
 
 /// How condition variables wait (runtime/condition.h).
-enum class ConditionKind { kGlibc, kAware, kBusy };
+enum class ConditionKind { kAuto, kGlibc, kAware, kBusy };
 
 struct Configuration {
   const char* asked_design = nullptr;  // as given
@@ -24,7 +24,7 @@ struct Configuration {
   abi::LockDesign design;
   bool wait_spins = false;
   bool exclusive_rwlocks = false;
-  ConditionKind condition = ConditionKind::kGlibc;
+  ConditionKind condition = ConditionKind::kAuto;
   bool rtm_always_abort = false;
   bool verbose = false;
   const char* counters_directory = nullptr;  // null: none

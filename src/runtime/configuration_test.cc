@@ -112,6 +112,7 @@ TEST(Configuration, EveryVariable) {
                                       {"ELISION_MIN_DIST", "0"},
                                       {"ELISION_MAX_SPECS", "3"},
                                       {"ELISION_RWLOCK", "exclusive"},
+                                      {"ELISION_CONDITION", "aware"},
                                       {"ELISION_TRANSACTIONS", "0"},
                                       {"ELISION_RTM_ALWAYS_ABORT", "1"},
                                       {"ELISION_COUNTERS_DIR", "/tmp/x"},
@@ -120,6 +121,7 @@ TEST(Configuration, EveryVariable) {
   EXPECT_TRUE(parsed.wait_spins && parsed.rtm_always_abort && parsed.verbose);
   EXPECT_TRUE(parsed.parameters.busy_counts && parsed.parameters.abort_at_unlock && parsed.exclusive_rwlocks);
   EXPECT_TRUE(parsed.parameters.backs_off);
+  EXPECT_EQ(parsed.condition, ConditionKind::kAware);
   EXPECT_FALSE(parsed.transactions);
   EXPECT_EQ(parsed.parameters.busy, locks::Busy::kInside);
   EXPECT_EQ(parsed.parameters.most_warm, 3u);

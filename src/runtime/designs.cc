@@ -55,7 +55,7 @@ int forward_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout 
 int forward_busy_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
   return wait_busily(cond, mutex, timeout,
                      {with_call_site_ignored<MutexFunction>(glibc.mutex_lock),
-                      with_call_site_ignored<MutexFunction>(glibc.mutex_unlock)},
+                      with_call_site_ignored<MutexFunction>(glibc.mutex_unlock), nullptr},
                      site);
 }
 int never_speculating() { return 0; }
@@ -108,7 +108,7 @@ void install_pthread() {
 /// runtime/condition.h.
 template <class Design, class OnMutex>
 struct Conditions {
-  static constexpr MutexOperations kMutex{&OnMutex::lock, &OnMutex::unlock};
+  static constexpr MutexOperations kMutex{&OnMutex::lock, &OnMutex::unlock, &OnMutex::is_held};
 
   static int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
     Design::require_real_locks(this_thread.transaction);
@@ -149,9 +149,9 @@ struct Conditions {
   }
 
   static void install() {
-    ConditionKind kind = process.configuration.condition;
-    if (kind == ConditionKind::kGlibc && !Design::kGlibcMayLock) kind = ConditionKind::kAware;
-    const bool aware = kind == ConditionKind::kAware;
+    const ConditionKind kind = process.configuration.condition;
+    const bool aware = kind == ConditionKind::kAware || (kind == ConditionKind::kAuto && process.elides) ||
+                       (kind != ConditionKind::kBusy && !Design::kGlibcMayLock);
     entry_points.cond_wait.set(aware                          ? wait_aware
                                : kind == ConditionKind::kBusy ? wait_busily
                                                               : wait_in_glibc);

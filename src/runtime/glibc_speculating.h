@@ -36,8 +36,11 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
           raw, site, glibc.mutex_trylock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
           [=] { return glibc_clocklock(raw, clock, at); });
     }
+    static bool is_held(pthread_mutex_t* raw) {
+      return overlay_of(raw).word.load(std::memory_order_relaxed) != 0;
+    }
     static int trylock(pthread_mutex_t* raw, const void* site) {
-      if (How::speculating()) return overlay_of(raw).word.load(std::memory_order_relaxed) != 0 ? EBUSY : 0;
+      if (How::speculating()) return is_held(raw) ? EBUSY : 0;
       return counted(glibc.mutex_trylock(raw), raw, site);
     }
     static int unlock(pthread_mutex_t* raw, const void*) {

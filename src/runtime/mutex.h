@@ -92,6 +92,11 @@ class Mutex {
     }
   }
 
+  static bool is_held(pthread_mutex_t* raw) {
+    MutexOverlay& mutex = overlay_of(raw);
+    return MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex));
+  }
+
   static int destroy(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
     if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex))) {

@@ -13,3 +13,5 @@
 asm(".symver __pthread_register_cancel, __pthread_register_cancel@GLIBC_2.3.3");
 asm(".symver __pthread_unregister_cancel, __pthread_unregister_cancel@GLIBC_2.3.3");
 asm(".symver __pthread_unwind_next, __pthread_unwind_next@GLIBC_2.3.3");
+asm(".symver pthread_setcanceltype, pthread_setcanceltype@GLIBC_2.2.5");
+asm(".symver pthread_testcancel, pthread_testcancel@GLIBC_2.2.5");

@@ -1,158 +1,170 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gate of a condition variable (src/runtime/condition.cc): wait_at_gate() with leave_gate(), signal_at_gate(),
- * broadcast_at_gate(). The gate and the program's mutex are abstract mutexes. glibc's condition variable is a set of
- * registered waiters: pthread_cond_wait() registers, then releases the gate, then sleeps, then takes the gate again. A
- * wait may time out or be cancelled, which goes the same way, and end for no reason, SPURIOUS times.
+ * Condition variables that know of transactions (src/locks/condition.h): enrol(), sleep(), withdraw(), notify(),
+ * send_deferred(), wait_until_left(). The mutex is abstract. An elided section is one step, taken while the mutex is free:
+ * what it does becomes visible by its commit, at once, and what an aborted one did never does.
  *
- * Consumers wait for tokens that producers put under the mutex; each producer then signals, with the mutex held or not, or
- * broadcasts. There is a token for each consumer. Checked: every consumer without deadline gets its token, so no signal is
- * lost between the release of the mutex and the registration; nobody waits for ever; no thread holds a gate as it begins
- * to wait for a mutex or for a gate; gate and mutex are free in the end.
+ * Two consumers wait for tokens; two producers put them and signal after each, inside the section or after it, or
+ * broadcast. One of either kind has ROUNDS rounds, the other a single one, so there is a token for each. Sections are
+ * elided or not, as they like. Checked: every consumer without a deadline gets its tokens, so no wake-up is lost; a signal
+ * wakes nobody who came after it while somebody sleeps who came before; nobody is counted in the end; with DESTROYS
+ * nothing is touched once the last broadcaster has seen everybody leave.
  *
- * Configurations: CONDITIONS 1: two consumers, two producers. 2: a consumer and a producer for each of two condition
- * variables with a mutex each, which share one gate. TIMED: the waits of consumer 1 have a deadline.
+ * Four bits of a futex take the place of 32, kAhead is 2. Configurations: ROUNDS, TIMED (the waits of consumer 1 have a
+ * deadline), DESTROYS.
  */
 #define THREADS 4
 #define kNobody 255
+#define kAll 15
+#define bit_of(number) (1 << ((number) % 4))
+#define bits_before(number) (kAll & ~(bit_of(number) | bit_of((number) + 1)))
 
-byte gate = kNobody;
-byte mutex[CONDITIONS] = kNobody;
-byte tokens[CONDITIONS];
-byte waits_for[THREADS];           /* the condition variable plus one; 0: not registered, or signalled */
-byte spurious_left = SPURIOUS;
+#include "futex.h.pml"
+
+#define SEQUENCE 1         /* the number of the futex */
+
+byte mutex = kNobody;
+byte tokens;
+byte sequence, waiters;
+byte seen_by[THREADS];     /* the sequence with which a thread sleeps */
+byte broadcasts_left = 2;  /* producers that have yet to come to their end */
 byte finished;
+bool destroyed;
 
+#define alive (!destroyed)
 #define timed (TIMED && me == 1)
-#define condition_of(thread) ((thread) % CONDITIONS)
+#define rounds (me == 1 || me == 2 -> ROUNDS : 1)
 
-inline lock_mutex(which) {
-  assert(gate != me);
-  atomic { mutex[which] == kNobody -> mutex[which] = me }
+inline unlock() {
+  d_step { assert(mutex == me); mutex = kNobody }
 }
 
-inline unlock_mutex(which) {
-  d_step { assert(mutex[which] == me); mutex[which] = kNobody }
+/* Belongs to a step of a section. */
+inline enrol() {
+  assert(alive); seen = sequence; seen_by[me] = seen; waiters++
 }
 
-inline lock_gate() {
-  assert(gate != me);
-  atomic { gate == kNobody -> gate = me }
-}
-
-inline unlock_gate() {
-  d_step { assert(gate == me); gate = kNobody }
-}
-
-/* glibc's pthread_cond_wait(cond, gate) and its timed and cancelled ends. */
-inline wait_in_glibc(which) {
-  d_step { assert(gate == me); waits_for[me] = which + 1 };
-  unlock_gate();
-  atomic {
-    if
-    :: waits_for[me] == 0
-    :: waits_for[me] != 0 && timed -> waits_for[me] = 0; in_time = false
-    :: waits_for[me] != 0 && spurious_left > 0 -> spurious_left--; waits_for[me] = 0
-    fi
-  };
-  lock_gate()
-}
-
-/* `owns`: without the mutex its unlock fails (EPERM), and the wait with it. */
-inline wait_at_gate(which) {
-  lock_gate();
+inline sleep() {
   if
-  :: owns ->
-     unlock_mutex(which);
-     wait_in_glibc(which);
-     unlock_gate();                /* leave_gate() */
-     lock_mutex(which)
-  :: else -> unlock_gate()
+  :: sequence != seen
+  :: else -> FUTEX_WAIT(SEQUENCE, sequence == seen, bit_of(seen), timed, in_time)
   fi
 }
 
-inline cond_signal(which) {
+inline withdraw() {
+  d_step { assert(alive); waiters--; seen = 0; seen_by[me] = 0 }
+}
+
+#define is_one(thread, mask) (IS_ASLEEP(thread, SEQUENCE, mask))
+#define came_before(thread) (asleep_on[thread] == SEQUENCE && seen_by[thread] < raised)
+#define somebody_came_before (came_before(0) || came_before(1))
+
+/* A wake of one: whom it takes slept before the signal, unless nobody did. */
+inline wake_one(mask) {
   atomic {
     if
-    :: waits_for[0] == which + 1 -> waits_for[0] = 0
-    :: waits_for[1] == which + 1 -> waits_for[1] = 0
-    :: else
+    :: is_one(0, mask) -> assert(came_before(0) || !somebody_came_before); asleep_on[0] = 0; woken = true
+    :: is_one(1, mask) -> assert(came_before(1) || !somebody_came_before); asleep_on[1] = 0; woken = true
+    :: else -> woken = false
     fi
   }
 }
 
-inline cond_broadcast(which) {
-  d_step {
-    if
-    :: waits_for[0] == which + 1 -> waits_for[0] = 0
-    :: else
-    fi;
-    if
-    :: waits_for[1] == which + 1 -> waits_for[1] = 0
-    :: else
-    fi
-  }
-}
-
-/* signal_at_gate() and broadcast_at_gate(). */
-inline wake_at_gate(which) {
-  lock_gate();
+/* notify() of one, and of all. */
+inline notify_one() {
+  assert(alive);
   if
-  :: cond_broadcast(which)
-  :: cond_signal(which)
-  fi;
-  unlock_gate()
+  :: waiters == 0
+  :: else ->
+     d_step { sequence++; raised = sequence };
+     wake_one(bits_before(raised));
+     if
+     :: !woken -> futex_wake_all(SEQUENCE, kAll)
+     :: else
+     fi;
+     d_step { raised = 0; woken = false }
+  fi
+}
+
+inline notify_all() {
+  assert(alive);
+  if
+  :: waiters == 0
+  :: else ->
+     sequence++;
+     futex_wake_all(SEQUENCE, kAll)
+  fi
 }
 
 inline finishes() {
-  finished++;
-  if
-  :: finished == THREADS -> assert(gate == kNobody && mutex[0] == kNobody && mutex[CONDITIONS - 1] == kNobody)
-  :: else
-  fi
+  d_step {
+    finished++;
+    assert(finished < THREADS || (waiters == 0 && mutex == kNobody))
+  }
 }
 
 active [2] proctype consumer() {
-  bool owns, got;
-  bool in_time = true;
   byte me = _pid;
+  byte seen, taken;
+  bool in_time = true;
 
-  if
-  :: owns = true
-  :: me == 0 -> owns = false       /* a mistake of the program, before it does it right */
-  fi;
-  if
-  :: owns -> lock_mutex(condition_of(me))
-  :: else
-  fi;
   do
-  :: owns && tokens[condition_of(me)] > 0 -> tokens[condition_of(me)]--; got = true; break
-  :: owns && !in_time && tokens[condition_of(me)] == 0 -> break
-  :: !owns || (in_time && tokens[condition_of(me)] == 0) ->
-     wait_at_gate(condition_of(me));
+  :: taken == rounds -> break
+  :: !in_time && tokens == 0 -> break
+  :: else ->
      if
-     :: owns
-     :: else -> owns = true; lock_mutex(condition_of(me))
+     :: atomic { mutex == kNobody -> mutex = me };
+        if
+        :: d_step { tokens > 0 -> tokens--; taken++ }; unlock()
+        :: d_step { tokens == 0 -> enrol() };
+           unlock();
+           sleep();
+           withdraw()
+        fi
+     :: atomic { mutex == kNobody && tokens > 0 -> tokens--; taken++ }
+     :: atomic { mutex == kNobody && tokens == 0 -> enrol() };  /* the commit of a wait */
+        sleep();
+        withdraw()
      fi
   od;
-  unlock_mutex(condition_of(me));
-  assert(got || timed);
+  assert(taken == rounds || timed);
   finishes()
 }
 
 active [2] proctype producer() {
-  bool inside;
   byte me = _pid;
+  byte raised, put;
+  bool woken, is_last;
 
-  lock_mutex(condition_of(me));
-  tokens[condition_of(me)]++;
+  do
+  :: put == rounds -> break
+  :: else ->
+     put++;
+     if
+     :: atomic { mutex == kNobody -> mutex = me };
+        tokens++;
+        if
+        :: notify_one(); unlock()
+        :: unlock(); notify_one()
+        :: notify_all(); unlock()
+        fi
+     :: atomic { mutex == kNobody -> tokens++ };   /* the commit; what it noted is sent now */
+        if
+        :: notify_one()
+        :: notify_all()
+        fi
+     fi
+  od;
+#ifdef DESTROYS
+  atomic { broadcasts_left--; is_last = (broadcasts_left == 0) };
   if
-  :: inside = true
-  :: unlock_mutex(condition_of(me))
-  fi;
-  wake_at_gate(condition_of(me));
-  if
-  :: inside -> inside = false; unlock_mutex(condition_of(me))
+  :: is_last ->
+     atomic { mutex == kNobody -> mutex = me };
+     notify_all();
+     unlock();
+     waiters == 0;                                 /* wait_until_left() */
+     destroyed = true
   :: else
   fi;
+#endif
   finishes()
 }
