@@ -9,7 +9,13 @@
 //    for it. Either the thread waits until the lock is free before it begins, or, as in the paper, it begins
 //    and loops inside the transaction, without PAUSE (which aborts), until the holder's release aborts it.
 //  - Locks met inside the transaction are subscribed to as well; the transaction commits when the last
-//    of them is released, in whatever order they are.
+//    of them is released, in whatever order they are. What must wait for the commit is done then
+//    (condition.h).
+//  - A process with one thread elides nothing (alone.h).
+//
+// Tries follow each other at once, unless Parameters::backs_off asks for the paper's back-off: on the virtual
+// Broadwell that takes up to a fifth of the throughput of a map or a hash table (docs/elision-compared.md has
+// what remains between us and locks that do the same).
 //
 // What ends a transaction can be told only from the status, and an abort out of the inside loop has that
 // of any conflict. So a thread loops inside only if it saw the lock held just before it began, and takes
@@ -38,7 +44,7 @@ extern "C" {
 /// kRemoved exists for tests that must fail: without subscription updates are lost.
 enum class Subscription { kEarly, kRemoved };
 
-/// Conflicts are left to back-off.
+/// Whoever conflicts tries again.
 struct NoContentionControl {
   static constexpr bool kWaits = false;
   static bool after_conflict(Cell, TransactionContext&, const Deadline*) { return true; }
