@@ -175,8 +175,13 @@ class Comparison:
         return counts
 
     def behind(self, structure, threads, design=OURS):
-        """Whom our design is behind by more than the range: on every variation of the machine."""
+        """Whom our design is behind on every variation of the machine, by however little."""
         return [other for other in self.others if self.ratio(structure, threads, design, other).high < 1]
+
+    def beyond_range(self, structure, threads, design=OURS):
+        """Whom our design is behind by more than the variations move it: their median is above our highest."""
+        highest = self.throughput(structure, threads, design).high
+        return [other for other in self.others if self.throughput(structure, threads, other).median > highest]
 
 
 # --- tables ---
@@ -222,16 +227,24 @@ def contended_cells(comparison):
     return cells
 
 
+def said_of(cells):
+    said = "; ".join(f"{structure} at {threads} threads: {', '.join(names)}" for (structure, threads), names in cells.items())
+    return f" ({said})" if said else ""
+
+
 def verdict(comparison):
     contended = comparison.contended()
     if not contended:
         return "No cell is contended."
+    beyond = {cell: names for cell in contended if (names := comparison.beyond_range(*cell))}
     behind = {cell: names for cell in contended if (names := comparison.behind(*cell))}
+    text = (f"In {len(beyond) or 'none'} of the {len(contended)} contended cells {OURS} is behind by more than the variations of the "
+            f"machine move its throughput{said_of(beyond)}. Pair by pair, on every variation, it is behind in "
+            f"{len(behind) or 'none'}{said_of(behind)}")
     if not behind:
-        return f"In none of the {len(contended)} contended cells {OURS} is behind."
-    said = "; ".join(f"{structure} at {threads} threads: {', '.join(names)}"
-                     for (structure, threads), names in behind.items())
-    return f"In {len(behind)} of {len(contended)} contended cells {OURS} is behind: {said}."
+        return text + "."
+    least = min(comparison.ratio(*cell, OURS, name).median for cell, names in behind.items() for name in names)
+    return f"{text}; at most by {percent(1 - least)} (median)."
 
 
 def starvation(comparison):
@@ -283,7 +296,7 @@ def document(setting, comparison):
             "Both of a ratio ran on the same variation with the same seed. A cell is contended if over "
             f"{percent(CONTENDED_ABOVE)} of the transactions of glibc's elided run aborted, or as many of its sections took "
             "the lock."),
-        *paragraph(f"{verdict(comparison)} Behind means: on every variation."),
+        *paragraph(verdict(comparison)),
     ]
     if not comparison.elides():
         lines += paragraph("This glibc began no transaction: it has no lock elision. All its sections took the lock, so that every "
