@@ -4,8 +4,8 @@
 //
 //   wait    inside the section: register; leave it, which commits what an elided section has done so far;
 //           sleep; withdraw; enter the section again, elided if it can be
-//   signal  inside a transaction: only noted (TransactionContext::deferred), and sent once it has committed;
-//           elsewhere: raise the sequence, wake
+//   signal  raise the sequence, wake; inside a transaction the wake waits for the commit
+//           (TransactionContext::deferred)
 //
 // Invariants:
 //  - A waiter reads the sequence and is counted before its section ends. Whoever enters the section later
@@ -16,9 +16,12 @@
 //    its stead, so waiters sleep with a bit that follows from the sequence they read, and a signal leaves out
 //    the bits of the sequences from its own on, kAhead of them. If that finds no sleeper (none is asleep yet,
 //    or all have bits left out: old ones, a round of the bits behind), all are woken: too many is the price
-//    of never one too few.
-//  - An aborted transaction has signalled nobody and waits nowhere: what it noted, and its registration, are
-//  undone.
+//    of never one too few. (A signaller that is held up between the two steps while kAhead others pass may
+//    wake a newcomer.)
+//  - An aborted transaction has signalled nobody and waits nowhere: what it raised and noted is undone. After
+//  the
+//    commit, which publishes what it signals for, the state is no longer touched, since whoever sees that may
+//    destroy it: a wake needs the address alone.
 //  - After withdraw() a waiter does not touch the state: wait_until_left() returns when none has yet to.
 //
 // All zero is a condition variable. 2^32 signals between a waiter's registration and its sleep would go
@@ -76,48 +79,72 @@ class ConditionQueue {
   }
 
   /// The calling thread waits no longer. The state may be gone afterwards.
-  static void withdraw(ConditionState& state) { state.waiters.fetch_sub(1, std::memory_order_release); }
+  static void withdraw(ConditionState& state) {
+    const std::uint32_t word = state.waiters.fetch_sub(1, std::memory_order_release);
+    if ((word & (kDestroyerWaits | kCount)) == (kDestroyerWaits | 1)) [[unlikely]]
+      futex_wake(&state.waiters, 1, kAnyBit);
+  }
 
   /// `all`: a broadcast. False: the transaction has noted as many as it can.
   static bool notify_or_defer(ConditionState& state, TransactionContext& me, bool all) {
-    if (me.inside()) return me.defer(state, all);
-    notify(state, all);
-    return true;
+    if (!me.inside()) {
+      notify(state, all);
+      return true;
+    }
+    if (!has_waiters(state)) return true;  // which now holds until the commit
+    const std::uint32_t raised = state.sequence.load(std::memory_order_relaxed) + 1;
+    state.sequence.store(raised, std::memory_order_relaxed);
+    return me.defer({&state.sequence, raised, all});
   }
 
   /// Outside of transactions.
   static void notify(ConditionState& state, bool all) {
     // The signaller's section, or what else ordered it behind the waiter's, has ended: its count is there.
     if (!has_waiters(state)) return;
-    const std::uint32_t raised = state.sequence.fetch_add(1, std::memory_order_release) + 1;
-    if (all || futex_wake(&state.sequence, 1, bits_before(raised)) == 0)
-      futex_wake(&state.sequence, kAllSleepers, kAnyBit);
+    wake({&state.sequence, state.sequence.fetch_add(1, std::memory_order_release) + 1, all});
   }
 
-  /// After the commit: sends what the transaction noted.
+  /// After the commit: wakes whom the transaction signalled.
   static void send_deferred(TransactionContext& me) {
+    // A signal handler may come in between, and use the list itself.
+    DeferredSignal noted[TransactionContext::kMostDeferred];
     const std::uint32_t count = me.deferred_count;
+    for (std::uint32_t i = 0; i < count; ++i) noted[i] = me.deferred[i];
     me.deferred_count = 0;
-    for (std::uint32_t i = 0; i < count; ++i) notify(*me.deferred[i].condition, me.deferred[i].all);
+    for (std::uint32_t i = 0; i < count; ++i) wake(noted[i]);
   }
 
   static bool has_waiters(const ConditionState& state) {
-    return current(state.waiters.load(std::memory_order_relaxed)) % kGenerationUnit != 0;
+    return (current(state.waiters.load(std::memory_order_relaxed)) & kCount) != 0;
   }
 
   /// Returns once nobody whom a signal has reached has yet to leave. With somebody asleep: never.
-  static void wait_until_left(const ConditionState& state) {
-    while (current(state.waiters.load(std::memory_order_acquire)) % kGenerationUnit != 0) sched_yield();
+  static void wait_until_left(ConditionState& state) {
+    std::uint32_t word = state.waiters.load(std::memory_order_acquire);
+    while ((current(word) & kCount) != 0) {
+      if ((word & kDestroyerWaits) != 0 ||
+          state.waiters.compare_exchange_weak(word, word | kDestroyerWaits, std::memory_order_relaxed))
+        futex_wait(&state.waiters, word | kDestroyerWaits, kAnyBit, nullptr);
+      word = state.waiters.load(std::memory_order_acquire);
+    }
   }
 
  private:
-  static constexpr std::uint32_t kGenerationUnit =
-      1u << 20;  // more waiters than threads that a process can have
+  // `waiters`: how many, whether somebody waits for them to leave, and above that the fork that they belong
+  // to.
+  static constexpr std::uint32_t kCount = (1u << 19) - 1;  // more than a process can have threads
+  static constexpr std::uint32_t kDestroyerWaits = kCount + 1;
+  static constexpr std::uint32_t kGenerationUnit = 2 * kDestroyerWaits;
 
   /// The word with those forgotten who waited in the parent of a fork.
   static std::uint32_t current(std::uint32_t word) {
     const std::uint32_t generation = fork_generation * kGenerationUnit;
     return (word ^ generation) < kGenerationUnit ? word : generation;
+  }
+
+  static void wake(const DeferredSignal& signal) {
+    if (signal.all || futex_wake(signal.futex, 1, bits_before(signal.sequence)) == 0)
+      futex_wake(signal.futex, kAllSleepers, kAnyBit);
   }
 };
 

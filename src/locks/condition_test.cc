@@ -4,6 +4,7 @@
 #include "locks/condition.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <thread>
 #include <vector>
@@ -30,13 +31,31 @@ class Deferred : public ::testing::Test {
   ConditionState state_{};
 };
 
-TEST_F(Deferred, ASignalInATransactionIsSentByItsCommit) {
+TEST_F(Deferred, ASignalInATransactionWakesAfterItsCommit) {
   state_.waiters = 1;
   Condition<ScriptedElided>::signal(state_, me_.context);
-  EXPECT_EQ(signals(), 0u);
-  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
   EXPECT_EQ(signals(), 1u);
+  EXPECT_EQ(me_.context.deferred_count, 1u);
+  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
   EXPECT_EQ(me_.context.deferred_count, 0u);
+}
+
+/// Whoever sees what the commit publishes may destroy the condition variable, and give its memory back.
+TEST_F(Deferred, AfterTheCommitTheStateIsNotTouched) {
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* const state = new (page) ConditionState{};
+  state->waiters = 1;
+  Condition<ScriptedElided>::signal(*state, me_.context);
+  Condition<ScriptedElided>::broadcast(*state, me_.context);
+  munmap(page, 4096);
+  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
+}
+
+TEST_F(Deferred, SignalsThatNobodyWaitsForTakeNoRoom) {
+  for (std::uint32_t i = 0; i <= TransactionContext::kMostDeferred; ++i)
+    Condition<ScriptedElided>::signal(state_, me_.context);
+  EXPECT_EQ(me_.context.deferred_count, 0u);
+  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
 }
 
 TEST_F(Deferred, WithNobodyWaitingNothingIsWritten) {
@@ -46,6 +65,7 @@ TEST_F(Deferred, WithNobodyWaitingNothingIsWritten) {
 }
 
 TEST_F(Deferred, MoreSignalsThanHaveRoomEndTheTransaction) {
+  state_.waiters = 1;
   for (std::uint32_t i = 0; i < TransactionContext::kMostDeferred; ++i)
     Condition<ScriptedElided>::signal(state_, me_.context);
   EXPECT_THROW(Condition<ScriptedElided>::signal(state_, me_.context), Scripted::AbortedByItself);
@@ -74,6 +94,23 @@ TEST(ConditionQueue, ASignalBeforeTheSleepKeepsAwake) {
   EXPECT_TRUE(ConditionQueue::sleep(state, seen, &kPassed));
   ConditionQueue::withdraw(state);
   EXPECT_FALSE(ConditionQueue::has_waiters(state));
+}
+
+TEST(ConditionQueue, WhoDestroysSleepsUntilAllHaveLeft) {
+  ConditionState state{};
+  Thread me;
+  (void)ConditionQueue::enrol(state, me.context);
+  (void)ConditionQueue::enrol(state, me.context);
+  std::atomic<bool> gone{false};
+  std::thread destroyer([&] {
+    ConditionQueue::wait_until_left(state);
+    gone = true;
+  });
+  ConditionQueue::withdraw(state);
+  EXPECT_FALSE(gone);
+  ConditionQueue::withdraw(state);
+  destroyer.join();
+  EXPECT_TRUE(gone);
 }
 
 TEST(ConditionQueue, WhoWaitedInTheParentOfAForkIsForgotten) {

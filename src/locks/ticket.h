@@ -98,7 +98,8 @@ class Ticket {
   /// Joins the queue. `ticket` is drawn; false: the deadline passed before there was a place.
   static bool join(TicketState& state, const Deadline* deadline, std::uint32_t& ticket) {
     adopt(state);
-    if (is_single_threaded()) {
+    // With a deadline the queue's window counts, also for tickets that nobody else has drawn.
+    if (deadline == nullptr && is_single_threaded()) {
       ticket = state.next.load(std::memory_order_relaxed);
       state.next.store(ticket + 1, std::memory_order_relaxed);
       return true;

@@ -19,12 +19,12 @@ struct ElidedLock {
 };
 
 struct AuxiliaryPlace;
-struct ConditionState;
 
-/// A signal (condition.h) that waits for the commit.
+/// The wake of a condition variable's signal (condition.h), which waits for the commit.
 struct DeferredSignal {
-  ConditionState* condition;
-  bool all;  // a broadcast
+  const void* futex;
+  std::uint32_t sequence;  // what the signal raised it to
+  bool all;                // a broadcast
 };
 
 struct alignas(64) TransactionContext {
@@ -58,9 +58,9 @@ struct alignas(64) TransactionContext {
     return count == 1 && elided[0].word == word && elided[0].depth == 1;
   }
   /// False: there is no room.
-  bool defer(ConditionState& condition, bool all) {
+  bool defer(const DeferredSignal& signal) {
     if (deferred_count == kMostDeferred) return false;
-    deferred[deferred_count++] = {&condition, all};
+    deferred[deferred_count++] = signal;
     return true;
   }
 

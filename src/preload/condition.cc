@@ -9,6 +9,8 @@
 // (glibc nptl/old_pthread_cond_wait.c).
 #include <pthread.h>
 
+#include <cerrno>
+
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
 #include "runtime/glibc.h"
@@ -23,6 +25,7 @@ struct OldCondition {
   pthread_cond_t* today;
 };
 
+/// Null: glibc had no memory for it.
 pthread_cond_t* today(OldCondition* cond) {
   // glibc's own function allocates it when there is none yet; a signal more is harmless.
   if (__atomic_load_n(&cond->today, __ATOMIC_ACQUIRE) == nullptr) {
@@ -60,17 +63,26 @@ asm(".symver old_cond_broadcast, pthread_cond_broadcast@GLIBC_2.2.5, remove");
 asm(".symver old_cond_destroy, pthread_cond_destroy@GLIBC_2.2.5, remove");
 
 ELISION_EXPORT int old_cond_wait(OldCondition* cond, pthread_mutex_t* mutex) {
-  return entry_points.cond_wait(today(cond), mutex, {CondTimeout::Form::kNone, 0, nullptr},
-                                ELISION_CALL_SITE);
+  pthread_cond_t* const found = today(cond);
+  if (found == nullptr) return ENOMEM;
+  return entry_points.cond_wait(found, mutex, {CondTimeout::Form::kNone, 0, nullptr}, ELISION_CALL_SITE);
 }
 
 ELISION_EXPORT int old_cond_timedwait(OldCondition* cond, pthread_mutex_t* mutex, const timespec* at) {
-  return entry_points.cond_wait(today(cond), mutex, {CondTimeout::Form::kOwnClock, 0, at}, ELISION_CALL_SITE);
+  pthread_cond_t* const found = today(cond);
+  if (found == nullptr) return ENOMEM;
+  return entry_points.cond_wait(found, mutex, {CondTimeout::Form::kOwnClock, 0, at}, ELISION_CALL_SITE);
 }
 
-ELISION_EXPORT int old_cond_signal(OldCondition* cond) { return entry_points.cond_signal(today(cond)); }
+ELISION_EXPORT int old_cond_signal(OldCondition* cond) {
+  pthread_cond_t* const found = today(cond);
+  return found == nullptr ? ENOMEM : entry_points.cond_signal(found);
+}
 
-ELISION_EXPORT int old_cond_broadcast(OldCondition* cond) { return entry_points.cond_broadcast(today(cond)); }
+ELISION_EXPORT int old_cond_broadcast(OldCondition* cond) {
+  pthread_cond_t* const found = today(cond);
+  return found == nullptr ? ENOMEM : entry_points.cond_broadcast(found);
+}
 
 ELISION_EXPORT int old_cond_destroy(OldCondition* cond) {
   // glibc's gives the memory back: whoever is on the way out of a wait must have left.

@@ -350,6 +350,50 @@ void hand_over(int type, Wait wait) {
   EXPECT_EQ(pthread_cond_destroy(&filled) + pthread_cond_destroy(&emptied), 0);
 }
 
+/// Its clock is kept where glibc keeps it, which is not the same in every version.
+TEST(ConditionClock, AWaitByTheMonotonicClockIsNotOverEarly) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_t cond;
+  pthread_cond_init(&cond, &attributes);
+  TypedMutex mutex(PTHREAD_MUTEX_NORMAL);
+  timespec at{}, now{};
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  at.tv_nsec += 20000000;
+  if (at.tv_nsec >= 1000000000) {
+    at.tv_nsec -= 1000000000;
+    ++at.tv_sec;
+  }
+  pthread_mutex_lock(mutex);
+  int result;
+  while ((result = pthread_cond_timedwait(&cond, mutex, &at)) == 0) {
+  }
+  EXPECT_EQ(result, ETIMEDOUT);
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  EXPECT_TRUE(now.tv_sec > at.tv_sec || (now.tv_sec == at.tv_sec && now.tv_nsec >= at.tv_nsec));
+  pthread_mutex_unlock(mutex);
+  EXPECT_EQ(pthread_cond_destroy(&cond), 0);
+}
+
+/// More waiters that gave up than a FIFO lock has room to remember, in a process that has one thread.
+TEST(Timed, ManyPassedDeadlinesLeaveTheMutexUsable) {
+  TypedMutex mutex(PTHREAD_MUTEX_NORMAL);
+  ASSERT_EQ(pthread_mutex_lock(mutex), 0);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(pthread_mutex_timedlock(mutex, &kLongAgo), ETIMEDOUT);
+  EXPECT_EQ(pthread_mutex_unlock(mutex), 0);
+  EXPECT_EQ(pthread_mutex_lock(mutex), 0);
+  EXPECT_EQ(pthread_mutex_unlock(mutex), 0);
+}
+
+TEST(Timed, AnOwnErrorCheckingMutexIsADeadlockWhateverTheDeadline) {
+  TypedMutex mutex(PTHREAD_MUTEX_ERRORCHECK);
+  const timespec invalid{0, -1};
+  ASSERT_EQ(pthread_mutex_lock(mutex), 0);
+  EXPECT_EQ(pthread_mutex_timedlock(mutex, &invalid), EDEADLK);
+  EXPECT_EQ(pthread_mutex_unlock(mutex), 0);
+}
+
 TEST(Condition, NoWakeUpIsLost) {
   for (const int type : kAllTypes) {
     hand_over(type, [](pthread_cond_t* cond, pthread_mutex_t* mutex) { pthread_cond_wait(cond, mutex); });

@@ -17,9 +17,9 @@ namespace {
 using locks::ConditionQueue;
 using locks::ConditionState;
 
-// In the place of glibc's first words. Its initialisers make them zero, and its destroy looks at __wrefs
-// alone.
-static_assert(sizeof(ConditionState) <= offsetof(pthread_cond_t, __data.__wrefs));
+// In the place of glibc's first words, which its initialisers make zero in every version, and its destroy
+// does not look at.
+static_assert(sizeof(ConditionState) == 8);
 ConditionState& state_of(pthread_cond_t* cond) { return *reinterpret_cast<ConditionState*>(cond); }
 
 /// What a wait that is cancelled must still do.
@@ -32,9 +32,10 @@ struct Cancelled {
 
 void leave_cancelled(void* argument) {
   const auto* wait = static_cast<const Cancelled*>(argument);
-  ConditionQueue::withdraw(wait->state);
-  // A signal may have been for this thread, which will not use it.
+  // A signal may have been for this thread, which will not use it. Once it has withdrawn, the state may be
+  // gone.
   ConditionQueue::notify(wait->state, false);
+  ConditionQueue::withdraw(wait->state);
   wait->operations.lock(wait->mutex, wait->site);
 }
 

@@ -60,8 +60,7 @@ bool tool_would_be_misled(Lookup lookup) {
   // rr sets this in what it records: it cannot replay transactions, nor count what they undo.
   const char* recorded = lookup("RUNNING_UNDER_RR");
   if (recorded != nullptr && *recorded == '1') return true;
-  // valgrind's race detectors see the locks that glibc's functions take, and no others
-  // (runtime/race_detector.h).
+  // valgrind's race detectors see the locks that glibc's functions take, and no others.
   const char* preloaded = lookup("LD_PRELOAD");
   return preloaded != nullptr && (std::strstr(preloaded, "vgpreload_helgrind") != nullptr ||
                                   std::strstr(preloaded, "vgpreload_drd") != nullptr);

@@ -132,7 +132,7 @@ struct Conditions {
   static int notify_in_glibc(pthread_cond_t* cond) {
     if (Design::speculating()) return 0;
     // With nobody waiting a signal is a read, which a transaction may contain; a wake-up is not.
-    if (has_waiters_in_glibc(cond)) Design::require_real_locks(this_thread.transaction);
+    if (CondKind(cond).has_waiters()) Design::require_real_locks(this_thread.transaction);
     return kAll ? glibc.cond_broadcast(cond) : glibc.cond_signal(cond);
   }
   template <bool kAll>

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -134,6 +135,9 @@ void find_glibc() {
       want<&Glibc::cond_signal>("pthread_cond_signal", kCondVersion),
       want<&Glibc::cond_broadcast>("pthread_cond_broadcast", kCondVersion),
       want<&Glibc::cond_destroy>("pthread_cond_destroy", kCondVersion),
+      want<&Glibc::cond_init>("pthread_cond_init", kCondVersion),
+      want<&Glibc::condattr_init>("pthread_condattr_init"),
+      want<&Glibc::condattr_setclock>("pthread_condattr_setclock"),
       want<&Glibc::old_cond_destroy>("pthread_cond_destroy", kOldCondVersion, Presence::kInLibcAlone),
       want<&Glibc::rwlock_rdlock>("pthread_rwlock_rdlock"),
       want<&Glibc::rwlock_tryrdlock>("pthread_rwlock_tryrdlock"),
@@ -156,6 +160,17 @@ void find_glibc() {
     if (wanted.found || wanted.presence != Presence::kAlways) continue;
     Line().text("elision: the C library has no ").text(wanted.name).write_to(STDERR_FILENO);
     std::abort();
+  }
+}
+
+void find_condition_layout() {
+  pthread_condattr_t monotonic;
+  glibc.condattr_init(&monotonic);
+  glibc.condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  unsigned words[sizeof(pthread_cond_t) / sizeof(unsigned)] = {};
+  glibc.cond_init(reinterpret_cast<pthread_cond_t*>(words), &monotonic);
+  for (std::size_t i = 0; i < std::size(words); ++i) {
+    if (words[i] == CondKind::kMonotonic) condition_kind_at = i * sizeof(unsigned);
   }
 }
 

@@ -23,6 +23,9 @@ struct Glibc {
   int (*cond_signal)(pthread_cond_t*);
   int (*cond_broadcast)(pthread_cond_t*);
   int (*cond_destroy)(pthread_cond_t*);
+  int (*cond_init)(pthread_cond_t*, const pthread_condattr_t*);
+  int (*condattr_init)(pthread_condattr_t*);
+  int (*condattr_setclock)(pthread_condattr_t*, clockid_t);
   // Of the layout before GLIBC_2.3.2:
   int (*old_cond_signal)(void*);
   int (*old_cond_destroy)(void*);
@@ -51,6 +54,9 @@ void find_glibc();
 
 /// Where glibc says that there is one thread only; null before 2.32.
 const char* find_single_threaded();
+
+/// Finds where this glibc keeps the kind of a condition variable (overlay.h). After find_glibc().
+void find_condition_layout();
 
 /// Whether ThreadSanitizer's library comes behind ours. It sees locks by functions of the same names, so a
 /// lock of ours would be hidden from it, and every section a race: then all locks stay what it puts in their

@@ -49,7 +49,8 @@ class Mutex {
     if (!is_valid(at)) {
       // Invalid only matters to POSIX if the call would have to wait.
       const int result = trylock(raw, site);
-      return result == EBUSY ? EINVAL : result;
+      if (result != EBUSY) return result;
+      return kind.is_error_checking() && is_mine(mutex) ? EDEADLK : EINVAL;
     }
     const Deadline deadline{clock, at};
     return lock_until(mutex, kind, site, &deadline);

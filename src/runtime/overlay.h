@@ -133,21 +133,25 @@ inline locks::Cell cell_of(pthread_spinlock_t* lock) {
 }
 static_assert(sizeof(pthread_spinlock_t) == sizeof(std::atomic<int>));
 
-/// Where glibc keeps what was said of a condition variable when it was made (nptl/pthreadP.h, __wrefs).
+/// Where glibc keeps what was said of a condition variable when it was made, and in the bits above those its
+/// waiters (__wrefs; nptl/pthreadP.h, nptl/pthread_cond_common.c). The word moved in 2.42, which
+/// distributions brought to earlier versions too: so it is found by trying (find_condition_layout).
+inline constinit std::size_t condition_kind_at = offsetof(pthread_cond_t, __data.__wrefs);
+
 class CondKind {
  public:
-  explicit CondKind(const pthread_cond_t* cond) : raw_(cond->__data.__wrefs) {}
+  explicit CondKind(const pthread_cond_t* cond)
+      : raw_(__atomic_load_n(
+            reinterpret_cast<const unsigned*>(reinterpret_cast<const char*>(cond) + condition_kind_at),
+            __ATOMIC_RELAXED)) {}
   bool is_shared() const { return (raw_ & 1) != 0; }
-  clockid_t clock() const { return (raw_ & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME; }
+  clockid_t clock() const { return (raw_ & kMonotonic) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME; }
+  bool has_waiters() const { return raw_ >> 3 != 0; }
+
+  static constexpr unsigned kMonotonic = 2;
 
  private:
   unsigned raw_;
 };
-
-/// Whether `cond` has waiters in glibc, which counts them from bit 3 of __wrefs on
-/// (nptl/pthread_cond_common.c).
-inline bool has_waiters_in_glibc(const pthread_cond_t* cond) {
-  return __atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0;
-}
 
 }  // namespace elision::runtime

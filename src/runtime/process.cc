@@ -72,6 +72,10 @@ void touch_code() {
   }
 }
 
+void touch_code_of_transactions() {
+  if (process.elides || process.always_abort != abi::AlwaysAbortKind::kNone) touch_code();
+}
+
 void fill_header() {
   const Configuration& configuration = process.configuration;
   abi::CountersHeader& header = process.region.header();
@@ -120,13 +124,14 @@ void describe() {
 
 void set_up() {
   find_glibc();
+  find_condition_layout();
   if (const char* flag = find_single_threaded()) locks::single_threaded = flag;
   process.configuration = read_configuration();
   if (race_detector_follows()) switch_off(process.configuration);
   process.cpu = htm::detect_cpu();
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();
-  if (process.elides || process.always_abort != abi::AlwaysAbortKind::kNone) touch_code();
+  touch_code_of_transactions();
   process.region.open(process.configuration.counters_directory);
   fill_header();
   install_design();
@@ -157,6 +162,7 @@ void after_fork_in_child() {
   fast_slot = nullptr;
   process.region.reopen_in_child(process.configuration.counters_directory);
   fill_header();
+  touch_code_of_transactions();  // a fork leaves out what can be read from the file again
   restart_design_in_child();
 }
 
