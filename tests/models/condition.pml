@@ -69,6 +69,16 @@ inline wake_one(mask) {
   }
 }
 
+/* wake() of one. */
+inline wake_those_before() {
+  wake_one(bits_before(raised));
+  if
+  :: !woken -> futex_wake_all(SEQUENCE, kAll)
+  :: else
+  fi;
+  d_step { raised = 0; woken = false }
+}
+
 /* notify() of one, and of all. */
 inline notify_one() {
   assert(alive);
@@ -76,12 +86,7 @@ inline notify_one() {
   :: waiters == 0
   :: else ->
      d_step { sequence++; raised = sequence };
-     wake_one(bits_before(raised));
-     if
-     :: !woken -> futex_wake_all(SEQUENCE, kAll)
-     :: else
-     fi;
-     d_step { raised = 0; woken = false }
+     wake_those_before()
   fi
 }
 
@@ -147,10 +152,17 @@ active [2] proctype producer() {
         :: unlock(); notify_one()
         :: notify_all(); unlock()
         fi
-     :: atomic { mutex == kNobody -> tokens++ };   /* the commit; what it noted is sent now */
+     :: atomic {
+          mutex == kNobody -> tokens++;
+          if
+          :: waiters > 0 -> sequence++; raised = sequence
+          :: else
+          fi
+        };                                         /* the commit; what it noted is sent now, by address alone */
         if
-        :: notify_one()
-        :: notify_all()
+        :: raised == 0
+        :: raised != 0 -> wake_those_before()
+        :: raised != 0 -> futex_wake_all(SEQUENCE, kAll); raised = 0
         fi
      fi
   od;
