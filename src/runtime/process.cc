@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process.h"
 
-#include <link.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "htm/always_abort.h"
+#include "htm/own_code.h"
 #include "locks/alone.h"
 #include "locks/elided.h"
 #include "locks/ticket.h"
@@ -18,9 +18,6 @@
 #include "runtime/glibc.h"
 #include "runtime/raw_output.h"
 #include "runtime/thread_state.h"
-
-/// The ELF header of this library, in memory (a symbol of the linker's).
-extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
 
 namespace elision::runtime {
 
@@ -55,20 +52,6 @@ void choose_htm() {
   }
   process.used_fallback =
       !configuration.transactions || (!process.elides && process.always_abort == abi::AlwaysAbortKind::kNone);
-}
-
-/// Has every page of the library's code mapped. Some of it runs inside transactions only, where a page fault
-/// is an abort and not a page: sections that need it would never commit.
-void touch_code() {
-  const auto* base = reinterpret_cast<const char*>(&__ehdr_start);
-  const auto* segment = reinterpret_cast<const ElfW(Phdr)*>(base + __ehdr_start.e_phoff);
-  constexpr std::size_t kSmallestPage = 4096;
-  for (std::size_t i = 0; i < __ehdr_start.e_phnum; ++i, ++segment) {
-    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
-    const auto* code = reinterpret_cast<const volatile char*>(base + segment->p_vaddr);
-    for (std::size_t at = 0; at < segment->p_memsz; at += kSmallestPage) (void)code[at];
-    (void)code[segment->p_memsz - 1];
-  }
 }
 
 void fill_header() {
@@ -124,7 +107,7 @@ void set_up() {
   process.cpu = htm::detect_cpu();
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();
-  if (process.elides || process.always_abort != abi::AlwaysAbortKind::kNone) touch_code();
+  if (process.elides || process.always_abort != abi::AlwaysAbortKind::kNone) htm::touch_own_code();
   process.region.open(process.configuration.counters_directory);
   fill_header();
   install_design();
