@@ -114,8 +114,8 @@ int elision_lockset_unlock(elision_mutex* const* mutexes, size_t count);
 
 /*
  * Between begin and end, sections become one transaction, whatever locks of this header they take. Where that
- * transaction fails, they run one by one as if begin and end were not there: so what counts on the whole being
- * atomic is wrong. Regions may be nested. One per thread at a time.
+ * transaction fails, they run one by one as if begin and end were not there: so what counts on the whole
+ * being atomic is wrong. Regions may be nested. One per thread at a time.
  */
 typedef struct elision_region {
   elision_mutex own; /* nobody else's: a lock that is always free */
@@ -158,8 +158,8 @@ static inline void elision_coarsener_end(elision_coarsener* coarsener) {
     elision_coarsener_close(coarsener);
 }
 /*
- * After the last section, and before anything that waits for another thread. Whoever forgets it loses an abort and
- * nothing else: what no transaction survives ends the transaction, and the sections run again.
+ * After the last section, and before anything that waits for another thread. Whoever forgets it loses an
+ * abort and nothing else: what no transaction survives ends the transaction, and the sections run again.
  */
 static inline void elision_coarsener_flush(elision_coarsener* coarsener) {
   if (coarsener->open != 0) elision_coarsener_close(coarsener);

@@ -43,8 +43,8 @@ std::uint64_t aborts_by_size() {
   return count(AbortCause::kConflict) + count(AbortCause::kCapacity) + count(AbortCause::kOther);
 }
 
-/// Halves the granularity for each of `failures`. In the transaction that began after them: if that aborts too,
-/// this is undone, and there will be one more.
+/// Halves the granularity for each of `failures`. In the transaction that began after them: if that aborts
+/// too, this is undone, and there will be one more.
 void shrink(elision_coarsener* coarsener, std::uint64_t failures) {
   if (failures == 0 || coarsener->most == 0) return;
   coarsener->granularity = std::max(coarsener->granularity >> std::min<std::uint64_t>(failures, 31), 1u);

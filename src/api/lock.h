@@ -9,12 +9,19 @@
 
 namespace elision::api {
 
-template <class Eliding, class NotEliding>
+template <class Eliding, class NotEliding, bool kWrites = true>
 struct Lock {
-  /// False: the deadline passed.
+  /// False: the deadline passed. The first tries are made without a frame; what else can happen is out of
+  /// line.
   [[gnu::always_inline]] static bool enter(locks::Cell cell, const locks::Deadline* deadline) {
-    return is_inside(elides() ? Eliding::enter(cell, Self(), deadline)
-                              : NotEliding::enter(cell, Self(), deadline));
+    using Algorithm = typename Eliding::Algorithm;
+    locks::TransactionContext& me = this_thread.transaction;
+    if (!process.elides || me.inside() || locks::is_single_threaded() || !Algorithm::may_try(cell))
+        [[unlikely]]
+      return enter_out_of_line(cell, deadline);
+    Self().recorder().prepare_commit(me.entry, me.entry_is_shared);
+    const auto tried = Algorithm::try_at_once(cell, me, process.parameters, kWrites);
+    return tried.status.started() || go_on(tried, cell, deadline);
   }
 
   static int try_enter(locks::Cell cell) {
@@ -35,6 +42,19 @@ struct Lock {
   [[gnu::always_inline]] static int leave(locks::Cell cell) {
     if (Eliding::leave_only(cell, this_thread.transaction)) [[likely]]
       return 0;
+    return leave_out_of_line(cell);
+  }
+
+ private:
+  [[gnu::noinline]] static bool enter_out_of_line(locks::Cell cell, const locks::Deadline* deadline) {
+    return is_inside(elides() ? Eliding::enter(cell, Self(), deadline)
+                              : NotEliding::enter(cell, Self(), deadline));
+  }
+  template <class Tried>
+  [[gnu::noinline]] static bool go_on(Tried tried, locks::Cell cell, const locks::Deadline* deadline) {
+    return is_inside(Eliding::Algorithm::go_on(tried, cell, Self(), deadline, kWrites));
+  }
+  [[gnu::noinline]] static int leave_out_of_line(locks::Cell cell) {
     return Eliding::leave(cell, this_thread.transaction) ? 0 : EPERM;
   }
 };

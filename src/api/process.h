@@ -40,8 +40,8 @@ using Plain = locks::WordDesign<locks::Tatas<locks::Park>, locks::Plainly>;
   return process.elides;
 }
 
-/// What a lock function does about `entry`. The transaction under way elides this very lock: then it ends, and
-/// the thread waits for itself, as it would have without elision.
+/// What a lock function does about `entry`. The transaction under way elides this very lock: then it ends,
+/// and the thread waits for itself, as it would have without elision.
 [[gnu::always_inline]] inline bool is_inside(locks::Entry entry) {
   if (entry == locks::Entry::kOwn) [[unlikely]]
     Elided::require_real_locks(this_thread.transaction);

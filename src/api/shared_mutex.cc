@@ -12,7 +12,7 @@ using elision::api::elides;
 using elision::api::Plain;
 using elision::api::this_thread;
 using elision::locks::Cell;
-using Reader = elision::api::Lock<Elided::ReaderSide, Plain::ReaderSide>;
+using Reader = elision::api::Lock<Elided::ReaderSide, Plain::ReaderSide, false>;
 using Writer = elision::api::Lock<Elided::WriterSide, Plain::WriterSide>;
 
 Cell cell_of(elision_shared_mutex* mutex) {
@@ -48,7 +48,8 @@ int elision_shared_mutex_lock_shared_until(elision_shared_mutex* mutex, int cloc
 
 int elision_shared_mutex_unlock_shared(elision_shared_mutex* mutex) { return Reader::leave(cell_of(mutex)); }
 
-/// In a transaction nothing can have come in between; beside readers that are really inside it must not write.
+/// In a transaction nothing can have come in between; beside readers that are really inside it must not
+/// write.
 int elision_shared_mutex_try_upgrade(elision_shared_mutex* mutex) {
   const Cell cell = cell_of(mutex);
   elision::locks::ElidedLock* mine = Elided::WriterSide::pretends(cell, this_thread.transaction);

@@ -45,7 +45,8 @@ elision_abort_status elision_last_abort() {
   elision_abort_status result{this_thread.failed_attempts, this_thread.last_abort, ELISION_CAUSE_NONE, -1};
   if (result.number == 0) return result;
   const Status status{this_thread.last_abort};
-  result.cause = status.has_code(elision::api::kOwnLockBusy) ? ELISION_CAUSE_LOCK_BUSY : cause_of(status.cause());
+  result.cause =
+      status.has_code(elision::api::kOwnLockBusy) ? ELISION_CAUSE_LOCK_BUSY : cause_of(status.cause());
   const std::uint32_t code = status.raw >> 24;
   if ((status.raw & Status::kExplicitBit) != 0 && code <= elision::api::kLastUserCode)
     result.code = static_cast<int>(code);

@@ -5,7 +5,8 @@
 // Invariants:
 //  - Free means that all are free; the transaction reads every word of the set.
 //  - Really taken, they are taken in the order of their addresses: threads that take sets, and hold no other
-//    lock meanwhile, do not deadlock, whatever order each names its locks in. A lock named twice is taken once.
+//    lock meanwhile, do not deadlock, whatever order each names its locks in. A lock named twice is taken
+//    once.
 //  - Nothing is copied and no set is too large to take: the next lock is searched for each time. That is
 //    quadratic in the size of the set, which is small.
 //
@@ -36,8 +37,7 @@ struct LockSet {
     const auto address = [](const Member* member) { return reinterpret_cast<std::uintptr_t>(member); };
     Member* next = nullptr;
     for (std::size_t i = 0; i < count; ++i) {
-      if (address(members[i]) > address(previous) &&
-          (next == nullptr || address(members[i]) < address(next)))
+      if (address(members[i]) > address(previous) && (next == nullptr || address(members[i]) < address(next)))
         next = members[i];
     }
     return next;
@@ -60,8 +60,8 @@ struct LockSet {
   }
 };
 
-/// The protocol of `Lock` on all words of a set. The cell's word stands for the descriptor of the set, is never
-/// looked at as a word, and is of use while the call lasts that was given it.
+/// The protocol of `Lock` on all words of a set. The cell's word stands for the descriptor of the set, is
+/// never looked at as a word, and is of use while the call lasts that was given it.
 template <class Lock, class Member>
 struct OnLockSet {
   using Waiting = typename Lock::Waiting;
@@ -124,8 +124,8 @@ template <class Design, class Member>
 struct LockSetDesign {
   using Set = LockSet<Member>;
 
-  /// As Design::enter. kOwn: the calling thread's transaction elides one of them already, and some that follow
-  /// are entered or not: the transaction has to end.
+  /// As Design::enter. kOwn: the calling thread's transaction elides one of them already, and some that
+  /// follow are entered or not: the transaction has to end.
   template <Caller C>
   static Entry enter(const Set& set, C caller, const Deadline* deadline) {
     TransactionContext& me = caller.transaction();
