@@ -22,6 +22,7 @@ enum class LockVariable : std::size_t {
   kMaxSpecs,
   kScmTries,
   kRwlock,
+  kCondition,
   kRtmAlwaysAbort,
   kTransactions,
   kOff,
@@ -56,6 +57,8 @@ inline constexpr LockVariableRow kLockVariables[] = {
     {"ELISION_SCM_TRIES", "10", "a number", "hle-scm: transactions before the lock is taken"},
     {"ELISION_RWLOCK", "shared", "shared, exclusive",
      "reader-writer locks: readers share, or all go one by one through the mutex design"},
+    {"ELISION_CONDITION", "glibc", "glibc, aware, busy",
+     "condition variables: glibc's, aware of transactions, or waits that only look again"},
     {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1", "let AAHTM locks speculate by ordinary RTM on a real CPU"},
     {"ELISION_TRANSACTIONS", "1", "0, 1",
      "0: no transaction begins; also the variable elision_transactions of the running process, for "

@@ -42,6 +42,7 @@ const std::vector<TextOption>& text_options() {
       {"--max-specs", LockVariable::kMaxSpecs, &LockOptions::max_specs, {}},
       {"--scm-tries", LockVariable::kScmTries, &LockOptions::scm_tries, {}},
       {"--rwlock", LockVariable::kRwlock, &LockOptions::rwlock, {"shared", "exclusive"}},
+      {"--condition", LockVariable::kCondition, &LockOptions::condition, {"glibc", "aware", "busy"}},
   };
   return kOptions;
 }

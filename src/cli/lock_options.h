@@ -21,7 +21,8 @@ struct LockOptions {
   std::string min_dist;
   std::string max_specs;
   std::string scm_tries;
-  std::string rwlock;  // shared or exclusive
+  std::string rwlock;     // shared or exclusive
+  std::string condition;  // glibc, aware or busy
   bool busy_counts = false;
   bool rtm_always_abort = false;
 };

@@ -23,6 +23,7 @@
 
 #include "htm/backend.h"
 #include "locks/alone.h"
+#include "locks/condition.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
 
@@ -204,6 +205,8 @@ class Elided {
     Htm::commit();
     Contention::finished(me);
     Recorder(*me.entry, me.entry_is_shared).committed(me.waited_ticks);
+    if (me.deferred_count != 0) [[unlikely]]
+      ConditionQueue::send_deferred(me);
   }
 
   static bool transactions_are_on() { return __atomic_load_n(&elision_transactions, __ATOMIC_RELAXED) != 0; }

@@ -55,9 +55,12 @@ inline bool futex_wait(const void* word, std::uint32_t expected, std::uint32_t b
          -ETIMEDOUT;
 }
 
-/// Wakes up to `count` sleepers whose bits meet `bits`. The word may be gone by now: no matter.
-inline void futex_wake(const void* word, std::uint32_t count, std::uint32_t bits) {
-  raw_futex(word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, nullptr, bits);
+inline constexpr std::uint32_t kAllSleepers = ~0u >> 1;
+
+/// Wakes up to `count` sleepers whose bits meet `bits`; returns how many. The word may be gone by now: no
+/// matter.
+inline long futex_wake(const void* word, std::uint32_t count, std::uint32_t bits) {
+  return raw_futex(word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, nullptr, bits);
 }
 
 }  // namespace elision::locks

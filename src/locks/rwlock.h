@@ -209,8 +209,6 @@ struct RwSide {
   }
 };
 
-inline constexpr std::uint32_t kAllSleepers = ~0u >> 1;
-
 template <class Gate>
 struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
   static constexpr std::uint32_t kWakes = 1;

@@ -240,8 +240,7 @@ class Ticket {
   [[gnu::noinline]] static void wake_passed(TicketState& state, std::uint32_t before, std::uint32_t now) {
     std::uint32_t bits = 0;
     for (std::uint32_t ticket = before + 1; ticket != now + 1; ++ticket) bits |= sleep_bit(ticket);
-    constexpr std::uint32_t kAll = ~0u >> 1;
-    futex_wake(now_word(state), kAll, bits);
+    futex_wake(now_word(state), kAllSleepers, bits);
   }
 
   /// False if the field is full.

@@ -19,12 +19,24 @@ struct ElidedLock {
 };
 
 struct AuxiliaryPlace;
+struct ConditionState;
+
+/// A signal (condition.h) that waits for the commit.
+struct DeferredSignal {
+  ConditionState* condition;
+  bool all;  // a broadcast
+};
 
 struct alignas(64) TransactionContext {
   static constexpr std::uint32_t kMostLocks = 16;
+  static constexpr std::uint32_t kMostDeferred = 8;
 
   std::uint32_t count = 0;
   ElidedLock elided[kMostLocks] = {};
+
+  // Written inside, read after the commit.
+  std::uint32_t deferred_count = 0;
+  DeferredSignal deferred[kMostDeferred] = {};
 
   // For the commit: whom to tell, and how long the section had waited.
   abi::CounterEntry* entry = nullptr;
@@ -45,6 +57,13 @@ struct alignas(64) TransactionContext {
   bool has_only(const void* word) const {
     return count == 1 && elided[0].word == word && elided[0].depth == 1;
   }
+  /// False: there is no room.
+  bool defer(ConditionState& condition, bool all) {
+    if (deferred_count == kMostDeferred) return false;
+    deferred[deferred_count++] = {&condition, all};
+    return true;
+  }
+
   /// The lock with which a transaction begins.
   void add_first(const void* word, bool writes) {
     count = 1;

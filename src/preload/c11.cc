@@ -72,3 +72,5 @@ ELISION_EXPORT int cnd_timedwait(cnd_t* cond, mtx_t* mutex, const timespec* at) 
 ELISION_EXPORT int cnd_signal(cnd_t* cond) { return c11_code(entry_points.cond_signal(cond_of(cond))); }
 
 ELISION_EXPORT int cnd_broadcast(cnd_t* cond) { return c11_code(entry_points.cond_broadcast(cond_of(cond))); }
+
+ELISION_EXPORT void cnd_destroy(cnd_t* cond) { (void)entry_points.cond_destroy(cond_of(cond)); }

@@ -1,45 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/condition.h"
 
-#include <cstdint>
+#include <sched.h>
+
+#include <cerrno>
+
+#include "locks/waiting.h"
+#include "runtime/deadline.h"
+#include "runtime/old_versions.h"
+#include "runtime/overlay.h"
+#include "runtime/thread_state.h"
 
 namespace elision::runtime {
 namespace {
 
-constexpr std::size_t kGates = 64;
+using locks::ConditionQueue;
+using locks::ConditionState;
 
-struct alignas(64) Gate {
-  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-};
-constinit Gate gates[kGates];
+// In the place of glibc's first words. Its initialisers make them zero, and its destroy looks at __wrefs
+// alone.
+static_assert(sizeof(ConditionState) <= offsetof(pthread_cond_t, __data.__wrefs));
+ConditionState& state_of(pthread_cond_t* cond) { return *reinterpret_cast<ConditionState*>(cond); }
 
-pthread_mutex_t* gate_of(const pthread_cond_t* cond) {
-  const std::uint64_t hash = reinterpret_cast<std::uint64_t>(cond) * 0x9e3779b97f4a7c15ULL;
-  return &gates[hash >> 58].mutex;
-}
-static_assert(kGates == 1u << (64 - 58));
-
-/// What a wait that is cancelled must still do; glibc has taken the gate again by then.
-struct Relock {
-  pthread_mutex_t* gate;
+/// What a wait that is cancelled must still do.
+struct Cancelled {
+  ConditionState& state;
   pthread_mutex_t* mutex;
   MutexOperations operations;
   const void* site;
 };
 
-void leave_gate(void* argument) {
-  const auto* relock = static_cast<const Relock*>(argument);
-  glibc.mutex_unlock(relock->gate);
-  relock->operations.lock(relock->mutex, relock->site);
+void leave_cancelled(void* argument) {
+  const auto* wait = static_cast<const Cancelled*>(argument);
+  ConditionQueue::withdraw(wait->state);
+  // A signal may have been for this thread, which will not use it.
+  ConditionQueue::notify(wait->state, false);
+  wait->operations.lock(wait->mutex, wait->site);
 }
 
-int at_gate(pthread_cond_t* cond, int (*operation)(pthread_cond_t*)) {
-  pthread_mutex_t* gate = gate_of(cond);
-  glibc.mutex_lock(gate);
-  const int result = operation(cond);
-  glibc.mutex_unlock(gate);
-  return result;
+/// Sleeps at a cancellation point: asynchronously, since a cancellation must end the system call, and may
+/// then come anywhere up to the return of the type. False: the deadline passed first.
+bool sleep_cancellably(Cancelled& wait, std::uint32_t seen, const Deadline* deadline) {
+  volatile bool in_time = true;
+  pthread_cleanup_push(leave_cancelled, &wait);
+  int type;
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+  in_time = ConditionQueue::sleep(wait.state, seen, deadline);
+  pthread_setcanceltype(type, nullptr);
+  pthread_cleanup_pop(0);
+  return in_time;
 }
+
+/// The deadline that `timeout` means for `cond`. Its form is not kNone.
+Deadline deadline_of(const pthread_cond_t* cond, CondTimeout timeout) {
+  return {timeout.form == CondTimeout::Form::kClock ? timeout.clock : CondKind(cond).clock(), timeout.at};
+}
+
+/// Why `timeout` cannot be waited for; 0: it can.
+int error_of(CondTimeout timeout) {
+  if (timeout.form == CondTimeout::Form::kNone) return 0;
+  if (!is_valid(timeout.at)) return EINVAL;
+  return timeout.form == CondTimeout::Form::kClock && !is_clock_to_wait_by(timeout.clock) ? EINVAL : 0;
+}
+
+/// Whoever is to end the wait may need this CPU.
+constexpr std::uint32_t kBusyWaitsPerYield = 16;
 
 }  // namespace
 
@@ -48,33 +73,51 @@ int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout time
     case CondTimeout::Form::kOwnClock:
       return glibc.cond_timedwait(cond, mutex, timeout.at);
     case CondTimeout::Form::kClock:
-      return glibc.cond_clockwait(cond, mutex, timeout.clock, timeout.at);
+      return glibc_cond_clockwait(cond, mutex, timeout.clock, timeout.at);
     case CondTimeout::Form::kNone:
       break;
   }
   return glibc.cond_wait(cond, mutex);
 }
 
-int wait_at_gate(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
-                 MutexOperations operations, const void* site) {
-  Relock relock{gate_of(cond), mutex, operations, site};
-  glibc.mutex_lock(relock.gate);
+int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, MutexOperations operations,
+               const void* site) {
+  if (const int error = error_of(timeout); error != 0) return error;
+  const bool timed = timeout.form != CondTimeout::Form::kNone;
+  const Deadline deadline = timed ? deadline_of(cond, timeout) : Deadline{};
+  ConditionState& state = state_of(cond);
+  const std::uint32_t seen = ConditionQueue::enrol(state, this_thread.transaction);
   if (const int error = operations.unlock(mutex, site); error != 0) {
-    glibc.mutex_unlock(relock.gate);
+    ConditionQueue::withdraw(state);
     return error;
   }
-  volatile int result = 0;
-  pthread_cleanup_push(leave_gate, &relock);
-  result = wait_in_glibc(cond, relock.gate, timeout);
-  pthread_cleanup_pop(1);
-  return result;
+  Cancelled wait{state, mutex, operations, site};
+  const bool in_time = sleep_cancellably(wait, seen, timed ? &deadline : nullptr);
+  ConditionQueue::withdraw(state);
+  const int error = operations.lock(mutex, site);
+  return error != 0 ? error : in_time ? 0 : ETIMEDOUT;
 }
 
-int signal_at_gate(pthread_cond_t* cond) { return at_gate(cond, glibc.cond_signal); }
-int broadcast_at_gate(pthread_cond_t* cond) { return at_gate(cond, glibc.cond_broadcast); }
+bool notify_aware(pthread_cond_t* cond, bool all) {
+  return ConditionQueue::notify_or_defer(state_of(cond), this_thread.transaction, all);
+}
 
-void reset_gates() {
-  for (Gate& gate : gates) gate = Gate();
+int destroy_aware(pthread_cond_t* cond) {
+  if (!CondKind(cond).is_shared()) ConditionQueue::wait_until_left(state_of(cond));
+  return glibc.cond_destroy(cond);
+}
+
+int wait_busily(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, MutexOperations operations,
+                const void* site) {
+  if (const int error = error_of(timeout); error != 0) return error;
+  if (const int error = operations.unlock(mutex, site); error != 0) return error;
+  locks::pause_units(locks::Backoff::kFirst);
+  if (++this_thread.busy_waits % kBusyWaitsPerYield == 0) sched_yield();
+  const int error = operations.lock(mutex, site);
+  if (error != 0) return error;
+  pthread_testcancel();  // with the mutex, as POSIX has it
+  if (timeout.form == CondTimeout::Form::kNone || !deadline_of(cond, timeout).has_passed()) return 0;
+  return ETIMEDOUT;
 }
 
 }  // namespace elision::runtime

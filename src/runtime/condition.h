@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Condition variables: always glibc's own object, so that one condition variable may have waiters with
-// mutexes of both kinds, ours and glibc's, and a signal reaches them all.
+// Condition variables of pthreads, in one of three ways (ELISION_CONDITION; TSX paper, section 6):
 //
-// Where glibc may lock our mutex (its own protocol on the word), waiting is glibc's function as it is.
-// Where it may not (ticket designs), a waiter gives glibc another mutex to release: the gate of that
-// condition variable, one of a few in a table. Order: take the gate, release the program's mutex, wait
-// (which releases the gate once the waiter is registered), release the gate, take the program's mutex
-// again. Signals take the gate too, so none can fall between the release and the registration.
+//   glibc   glibc's functions. A transaction ends before a wait, and before a signal that has somebody to
+//   wake
+//           (the paper's tsx.abort)
+//   aware   a futex and a count in the place of glibc's words (locks/condition.h): a wait commits what the
+//           section has done, a signal in a transaction waits for its commit (tsx.cond)
+//   busy    a wait gives the mutex up and takes it again, for the program to look once more (busywait)
 //
-// No gate is held while waiting for a program's mutex, nor two gates at once.
+// `aware` keeps its state in the pthread_cond_t and takes waiters with mutexes of every kind, ours and
+// glibc's. Which clock a condition variable has, and whether processes share it, stays where glibc writes it.
+// One that processes share is glibc's; a wait on it with a mutex that glibc must not touch is a busy one.
 #pragma once
 
 #include <pthread.h>
 
+#include "locks/condition.h"
 #include "runtime/entry_points.h"
 #include "runtime/glibc.h"
 
@@ -27,18 +30,15 @@ struct MutexOperations {
   int (*unlock)(pthread_mutex_t*, const void* site);
 };
 
-/// Waits on `cond` with a mutex that glibc must not touch. A cancellation point, as the original.
-int wait_at_gate(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
-                 MutexOperations operations, const void* site);
-int signal_at_gate(pthread_cond_t* cond);
-int broadcast_at_gate(pthread_cond_t* cond);
+/// `aware`: cancellation points, as the original. Inside of a transaction only with a mutex that is its one
+/// lock.
+int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, MutexOperations operations,
+               const void* site);
+/// False: the transaction has noted as many signals as it can.
+bool notify_aware(pthread_cond_t* cond, bool all);
+int destroy_aware(pthread_cond_t* cond);
 
-/// In the child of a fork: a gate that another thread held stays closed for ever otherwise.
-void reset_gates();
-
-/// Whether `cond` has waiters (glibc nptl/pthread_cond_common.c: __wrefs counts them from bit 3 on).
-inline bool has_waiters(const pthread_cond_t* cond) {
-  return __atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0;
-}
+int wait_busily(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, MutexOperations operations,
+                const void* site);
 
 }  // namespace elision::runtime

@@ -13,19 +13,27 @@
 
 namespace elision::runtime {
 
+/// How condition variables wait (runtime/condition.h).
+enum class ConditionKind { kGlibc, kAware, kBusy };
+
 struct Configuration {
   const char* asked_design = nullptr;  // as given
   bool unknown_design = false;
-  bool off = false;  // the off switch, or a recorder that would lose track of transactions
+  bool off = false;  // see switch_off
   bool transactions = true;
   abi::LockDesign design;
   bool wait_spins = false;
   bool exclusive_rwlocks = false;
+  ConditionKind condition = ConditionKind::kGlibc;
   bool rtm_always_abort = false;
   bool verbose = false;
   const char* counters_directory = nullptr;  // null: none
   locks::Parameters parameters{};
 };
+
+/// Leaves all locks to glibc: the off switch, a recorder that would lose track of transactions, or a race
+/// detector that would lose sight of locks.
+void switch_off(Configuration& configuration);
 
 /// Looks a variable up; null if it is not set.
 using Lookup = const char* (*)(const char* name);

@@ -52,6 +52,12 @@ int forward_timed(Object* object, clockid_t clock, const timespec* at, const voi
 int forward_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
   return wait_in_glibc(cond, mutex, timeout);
 }
+int forward_busy_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
+  return wait_busily(cond, mutex, timeout,
+                     {with_call_site_ignored<MutexFunction>(glibc.mutex_lock),
+                      with_call_site_ignored<MutexFunction>(glibc.mutex_unlock)},
+                     site);
+}
 int never_speculating() { return 0; }
 
 void see_lock() {
@@ -76,9 +82,11 @@ void install_pthread() {
   entry_points.rwlock_destroy.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_destroy));
   entry_points.spin_unlock.set(with_call_site_ignored<SpinFunction>(glibc.spin_unlock));
   entry_points.spin_destroy.set(with_call_site_ignored<SpinFunction>(glibc.spin_destroy));
-  entry_points.cond_wait.set(forward_cond_wait);
+  const bool busy = process.configuration.condition == ConditionKind::kBusy;
+  entry_points.cond_wait.set(busy ? forward_busy_wait : forward_cond_wait);
   entry_points.cond_signal.set(glibc.cond_signal);
   entry_points.cond_broadcast.set(glibc.cond_broadcast);
+  entry_points.cond_destroy.set(glibc.cond_destroy);
   entry_points.barrier_wait.set(glibc.barrier_wait);
   entry_points.speculating.set(never_speculating);
   // Last: until here a call of these sets the library up, which includes waiting for whoever does.
@@ -90,40 +98,89 @@ void install_pthread() {
   entry_points.spin_trylock.set(first_call<&Glibc::spin_trylock, volatile int>);
   entry_points.trylock.set(first_call<&Glibc::mutex_trylock, pthread_mutex_t>);
   entry_points.lock.set(first_call<&Glibc::mutex_lock, pthread_mutex_t>);
+  // A race detector would see one thread call what another replaces.
+  if (process.configuration.off) see_lock();
 }
 
 // ---- Our designs.
 
-/// What no transaction survives, or must not undo: waiting for others, and waking them.
+/// Condition variables under `Design` with the mutexes of `OnMutex`, by the three ways of
+/// runtime/condition.h.
+template <class Design, class OnMutex>
+struct Conditions {
+  static constexpr MutexOperations kMutex{&OnMutex::lock, &OnMutex::unlock};
+
+  static int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
+    Design::require_real_locks(this_thread.transaction);
+    return runtime::wait_in_glibc(cond, mutex, timeout);
+  }
+  static int wait_busily(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
+                         const void* site) {
+    give_up_unless_alone(mutex);
+    return runtime::wait_busily(cond, mutex, timeout, kMutex, site);
+  }
+  static int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
+    if (CondKind(cond).is_shared()) [[unlikely]] {
+      const bool glibc_may = Design::kGlibcMayLock || !MutexKind(overlay_of(mutex).kind).is_ours();
+      return glibc_may ? wait_in_glibc(cond, mutex, timeout, site) : wait_busily(cond, mutex, timeout, site);
+    }
+    give_up_unless_alone(mutex);
+    return runtime::wait_aware(cond, mutex, timeout, kMutex, site);
+  }
+
+  template <bool kAll>
+  static int notify_in_glibc(pthread_cond_t* cond) {
+    if (Design::speculating()) return 0;
+    // With nobody waiting a signal is a read, which a transaction may contain; a wake-up is not.
+    if (has_waiters_in_glibc(cond)) Design::require_real_locks(this_thread.transaction);
+    return kAll ? glibc.cond_broadcast(cond) : glibc.cond_signal(cond);
+  }
+  template <bool kAll>
+  static int notify_aware(pthread_cond_t* cond) {
+    if (CondKind(cond).is_shared()) [[unlikely]]
+      return notify_in_glibc<kAll>(cond);
+    if (!Design::speculating() && !runtime::notify_aware(cond, kAll))
+      Design::require_real_locks(this_thread.transaction);
+    return 0;
+  }
+  static int destroy_aware(pthread_cond_t* cond) {
+    Design::require_real_locks(this_thread.transaction);
+    return runtime::destroy_aware(cond);
+  }
+
+  static void install() {
+    ConditionKind kind = process.configuration.condition;
+    if (kind == ConditionKind::kGlibc && !Design::kGlibcMayLock) kind = ConditionKind::kAware;
+    const bool aware = kind == ConditionKind::kAware;
+    entry_points.cond_wait.set(aware                          ? wait_aware
+                               : kind == ConditionKind::kBusy ? wait_busily
+                                                              : wait_in_glibc);
+    entry_points.cond_signal.set(aware ? notify_aware<false> : notify_in_glibc<false>);
+    entry_points.cond_broadcast.set(aware ? notify_aware<true> : notify_in_glibc<true>);
+    entry_points.cond_destroy.set(aware ? destroy_aware : glibc.cond_destroy);
+  }
+
+ private:
+  /// Speculation ends before a wait, and so does a transaction that elides other locks than `mutex`, which
+  /// the wait must not give up.
+  static void give_up_unless_alone(pthread_mutex_t* mutex) {
+    locks::TransactionContext& me = this_thread.transaction;
+    if (Design::speculating() || (me.inside() && !me.has_only(&overlay_of(mutex).word)))
+      Design::require_real_locks(me);
+  }
+};
+
+/// What else no transaction survives, or must not undo.
 template <class Design>
 struct Meeting {
-  static int cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
-    Design::require_real_locks(this_thread.transaction);
-    if constexpr (!Design::kGlibcMayLock) {
-      if (MutexKind(overlay_of(mutex).kind).is_ours())
-        return wait_at_gate(cond, mutex, timeout, {&Mutex<Design>::lock, &Mutex<Design>::unlock}, site);
-    }
-    return wait_in_glibc(cond, mutex, timeout);
-  }
-  static int signal(pthread_cond_t* cond) { return wake(cond, glibc.cond_signal, signal_at_gate); }
-  static int broadcast(pthread_cond_t* cond) { return wake(cond, glibc.cond_broadcast, broadcast_at_gate); }
   static int barrier_wait(pthread_barrier_t* barrier) {
     Design::require_real_locks(this_thread.transaction);
     return glibc.barrier_wait(barrier);
   }
   static int speculating() { return Design::speculating(); }
-
- private:
-  static int wake(pthread_cond_t* cond, int (*in_glibc)(pthread_cond_t*), int (*at_gate)(pthread_cond_t*)) {
-    if (Design::speculating()) return 0;
-    if (!Design::kGlibcMayLock) return at_gate(cond);
-    // With nobody waiting a signal is a read, which a transaction may contain; a wake-up is not.
-    if (has_waiters(cond)) Design::require_real_locks(this_thread.transaction);
-    return in_glibc(cond);
-  }
 };
 
-template <class OnMutex, class OnRwlock, class OnSpin, class Others>
+template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class Others>
 void install() {
   entry_points.unlock.set(OnMutex::unlock);
   entry_points.destroy.set(OnMutex::destroy);
@@ -134,9 +191,7 @@ void install() {
   entry_points.rwlock_destroy.set(OnRwlock::destroy);
   entry_points.spin_unlock.set(OnSpin::unlock);
   entry_points.spin_destroy.set(OnSpin::destroy);
-  entry_points.cond_wait.set(Others::cond_wait);
-  entry_points.cond_signal.set(Others::signal);
-  entry_points.cond_broadcast.set(Others::broadcast);
+  OnCondition::install();
   entry_points.barrier_wait.set(Others::barrier_wait);
   entry_points.speculating.set(Others::speculating);
   entry_points.rdlock.set(OnRwlock::rdlock);
@@ -152,9 +207,11 @@ void install() {
 template <class Design>
 void install_design_of_ours() {
   if (process.configuration.exclusive_rwlocks) {
-    install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>, Meeting<Design>>();
+    install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>,
+            Conditions<Design, Mutex<Design>>, Meeting<Design>>();
   } else {
-    install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>, Meeting<Design>>();
+    install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>,
+            Conditions<Design, Mutex<Design>>, Meeting<Design>>();
   }
 }
 
@@ -172,7 +229,8 @@ void install_speculating() {
   if (process.elides) return install_elided<Lock, Speculating<Htm>>();
   if (design.base == abi::LockBase::kPthread) {
     using Glibc = GlibcSpeculating<Htm, Waiting>;
-    return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>, Meeting<Glibc>>();
+    return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>,
+                   Conditions<Glibc, typename Glibc::OnMutex>, Meeting<Glibc>>();
   }
   if (design.base == abi::LockBase::kTicket)
     return install_design_of_ours<locks::TicketDesign<Waiting, Speculating<Htm>>>();
@@ -230,7 +288,8 @@ constinit EntryPoints entry_points{
     ELISION_BEFORE_SET_UP(spin_trylock),   ELISION_BEFORE_SET_UP(spin_unlock),
     ELISION_BEFORE_SET_UP(spin_destroy),   ELISION_BEFORE_SET_UP(cond_wait),
     ELISION_BEFORE_SET_UP(cond_signal),    ELISION_BEFORE_SET_UP(cond_broadcast),
-    ELISION_BEFORE_SET_UP(barrier_wait),   ELISION_BEFORE_SET_UP(speculating),
+    ELISION_BEFORE_SET_UP(cond_destroy),   ELISION_BEFORE_SET_UP(barrier_wait),
+    ELISION_BEFORE_SET_UP(speculating),
 };
 #undef ELISION_BEFORE_SET_UP
 
@@ -245,7 +304,6 @@ bool design_has_fast_path() {
 }
 
 void restart_design_in_child() {
-  reset_gates();
   locks::reset_auxiliary_places();
   if (process.configuration.design.base == abi::LockBase::kPthread &&
       process.always_abort == abi::AlwaysAbortKind::kNone)

@@ -66,6 +66,7 @@ struct EntryPoints {
   EntryPoint<int(pthread_cond_t*, pthread_mutex_t*, CondTimeout, const void* site)> cond_wait;
   EntryPoint<int(pthread_cond_t*)> cond_signal;
   EntryPoint<int(pthread_cond_t*)> cond_broadcast;
+  EntryPoint<int(pthread_cond_t*)> cond_destroy;
   EntryPoint<int(pthread_barrier_t*)> barrier_wait;
 
   EntryPoint<int()> speculating;

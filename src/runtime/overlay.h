@@ -133,4 +133,21 @@ inline locks::Cell cell_of(pthread_spinlock_t* lock) {
 }
 static_assert(sizeof(pthread_spinlock_t) == sizeof(std::atomic<int>));
 
+/// Where glibc keeps what was said of a condition variable when it was made (nptl/pthreadP.h, __wrefs).
+class CondKind {
+ public:
+  explicit CondKind(const pthread_cond_t* cond) : raw_(cond->__data.__wrefs) {}
+  bool is_shared() const { return (raw_ & 1) != 0; }
+  clockid_t clock() const { return (raw_ & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME; }
+
+ private:
+  unsigned raw_;
+};
+
+/// Whether `cond` has waiters in glibc, which counts them from bit 3 of __wrefs on
+/// (nptl/pthread_cond_common.c).
+inline bool has_waiters_in_glibc(const pthread_cond_t* cond) {
+  return __atomic_load_n(&cond->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0;
+}
+
 }  // namespace elision::runtime

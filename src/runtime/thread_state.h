@@ -23,6 +23,7 @@ struct ThreadState {
   // (runtime/mutex.h).
   const void* short_lock = nullptr;
   const void* short_site = nullptr;
+  std::uint32_t busy_waits = 0;  // runtime/condition.h
   locks::TransactionContext transaction;
 };
 

@@ -13,6 +13,7 @@ forms of instructions that the program executed virtually, each with the bytes o
 """
 
 import argparse
+import contextlib
 import difflib
 import json
 import os
@@ -56,22 +57,31 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def environment(folder):
+def environment(folder, more=None):
     return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": folder, "LC_ALL": "C.UTF-8", "TZ": "UTC", "TMPDIR": folder,
-            "INPUTS": str(HERE / "inputs"), "PORT": str(free_port())}
+            "INPUTS": str(HERE / "inputs"), "PORT": str(free_port()), **(more or {})}
 
 
-def ending(words, folder, port_matters=False, seconds=LIMIT_SECONDS):
-    """Output, error output and status; the folder does not count as a difference, nor the port of who has one."""
-    variables = environment(folder)
+def kill_group(number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(number, signal.SIGKILL)
+
+
+def ending(words, folder, port_matters=False, more=None, seconds=LIMIT_SECONDS):
+    """Output, error output and status; the folder does not count as a difference, nor the port of who has one.
+
+    `more` is added to the environment. Servers that the script left are killed.
+    """
+    variables = environment(folder, more)
     with subprocess.Popen(words, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, start_new_session=True) as process:
         try:
             out, error = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # servers too
+        except BaseException:  # Ctrl-C and SIGTERM too: nothing is left running
+            kill_group(process.pid)
             process.communicate()
             raise
+    kill_group(process.pid)
 
     def plain(data):
         text = data.decode(errors="replace").replace(folder, "FOLDER")
@@ -80,8 +90,8 @@ def ending(words, folder, port_matters=False, seconds=LIMIT_SECONDS):
     return plain(out), plain(error), process.returncode
 
 
-def behaviour(program, prefix):
-    """(filtered text with the status, status, seconds) of one run behind the words of `prefix`."""
+def behaviour(program, prefix, more=None, limit_seconds=LIMIT_SECONDS):
+    """(filtered text with the status, status, seconds) of one run behind the words of `prefix`; `more` is environment."""
     with tempfile.TemporaryDirectory() as folder:
         write_words(pathlib.Path(folder) / "words")
         if "prepare" in program:
@@ -89,7 +99,7 @@ def behaviour(program, prefix):
             if status != 0:
                 raise PrepareError(f"prepare ended with status {status}:\n{out}{error}")
         start = time.monotonic()
-        out, error, status = ending([*prefix, "bash", "-c", program["run"]], folder, "$PORT" in program["run"])
+        out, error, status = ending([*prefix, "bash", "-c", program["run"]], folder, "$PORT" in program["run"], more, limit_seconds)
         seconds = time.monotonic() - start
     patterns = program.get("mask", [])
     return masked(out, patterns) + "--- stderr\n" + masked(error, patterns) + f"--- status {status}\n", status, seconds
@@ -160,7 +170,13 @@ def selected(programs, which):
     return [name for name, program in programs.items() if which == "all" or program.get("quick", False) == (which == "quick")]
 
 
+def end_on_sigterm():
+    """SIGTERM ends this script by way of its exceptions, which kill what it started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 def main():
+    end_on_sigterm()
     parser = argparse.ArgumentParser(description="Compares programs natively and on the virtual machine.")
     parser.add_argument("--list", choices=["quick", "long", "all"])
     parser.add_argument("--packages", choices=["quick", "long", "all"])

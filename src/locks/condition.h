@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Condition variables that know of transactions (TSX paper, section 6.1, tsx.cond): a futex and a count of
+// waiters, in the place of an object that is tied to a held mutex.
+//
+//   wait    inside the section: register; leave it, which commits what an elided section has done so far;
+//           sleep; withdraw; enter the section again, elided if it can be
+//   signal  inside a transaction: only noted (TransactionContext::deferred), and sent once it has committed;
+//           elsewhere: raise the sequence, wake
+//
+// Invariants:
+//  - A waiter reads the sequence and is counted before its section ends. Whoever enters the section later
+//    therefore finds a count that is not zero, and raises a sequence that differs from the one the waiter
+//    read: a signal between the end of the section and the sleep keeps it from sleeping.
+//  - A signal is for a thread that waits already. One that comes after the sequence was raised could be woken
+//  in
+//    its stead, so waiters sleep with a bit that follows from the sequence they read, and a signal leaves out
+//    the bits of the sequences from its own on, kAhead of them. If that finds no sleeper (none is asleep yet,
+//    or all have bits left out: old ones, a round of the bits behind), all are woken: too many is the price
+//    of never one too few.
+//  - An aborted transaction has signalled nobody and waits nowhere: what it noted, and its registration, are
+//  undone.
+//  - After withdraw() a waiter does not touch the state: wait_until_left() returns when none has yet to.
+//
+// All zero is a condition variable. 2^32 signals between a waiter's registration and its sleep would go
+// unnoticed.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "locks/cell.h"
+#include "locks/fork_generation.h"
+#include "locks/futex.h"
+#include "locks/transaction_context.h"
+
+namespace elision::locks {
+
+struct ConditionState {
+  std::atomic<std::uint32_t> sequence;  // signals so far
+  std::atomic<std::uint32_t> waiters;   // how many, and since which fork
+};
+
+/// The bit that a waiter sleeps with who read `sequence`.
+constexpr std::uint32_t bit_of_sequence(std::uint32_t sequence) { return 1u << sequence % 32; }
+inline constexpr std::uint32_t kAhead = 8;
+/// All bits but those of the kAhead sequences from `sequence` on.
+constexpr std::uint32_t bits_before(std::uint32_t sequence) {
+  return ~std::rotl((1u << kAhead) - 1, static_cast<int>(sequence % 32));
+}
+static_assert((bits_before(31) & bit_of_sequence(31 + kAhead - 1)) == 0);
+static_assert((bits_before(31) & bit_of_sequence(30)) != 0);
+
+class ConditionQueue {
+ public:
+  /// Inside the section, elided or not: the calling thread is going to wait. The result is for sleep().
+  static std::uint32_t enrol(ConditionState& state, const TransactionContext& me) {
+    const std::uint32_t seen = state.sequence.load(std::memory_order_relaxed);
+    std::uint32_t word = state.waiters.load(std::memory_order_relaxed);
+    if (me.inside()) {
+      state.waiters.store(current(word) + 1, std::memory_order_relaxed);
+    } else {
+      while (!state.waiters.compare_exchange_weak(word, current(word) + 1, std::memory_order_relaxed)) {
+      }
+    }
+    return seen;
+  }
+
+  /// Outside: sleeps unless there was a signal since. False: the deadline passed first. May wake for no
+  /// reason.
+  static bool sleep(ConditionState& state, std::uint32_t seen, const Deadline* deadline) {
+    if (state.sequence.load(std::memory_order_relaxed) != seen) return true;
+    return futex_wait(&state.sequence, seen, bit_of_sequence(seen), deadline);
+  }
+
+  /// The calling thread waits no longer. The state may be gone afterwards.
+  static void withdraw(ConditionState& state) { state.waiters.fetch_sub(1, std::memory_order_release); }
+
+  /// `all`: a broadcast. False: the transaction has noted as many as it can.
+  static bool notify_or_defer(ConditionState& state, TransactionContext& me, bool all) {
+    if (me.inside()) return me.defer(state, all);
+    notify(state, all);
+    return true;
+  }
+
+  /// Outside of transactions.
+  static void notify(ConditionState& state, bool all) {
+    // The signaller's section, or what else ordered it behind the waiter's, has ended: its count is there.
+    if (!has_waiters(state)) return;
+    const std::uint32_t raised = state.sequence.fetch_add(1, std::memory_order_release) + 1;
+    if (all || futex_wake(&state.sequence, 1, bits_before(raised)) == 0)
+      futex_wake(&state.sequence, kAllSleepers, kAnyBit);
+  }
+
+  /// After the commit: sends what the transaction noted.
+  static void send_deferred(TransactionContext& me) {
+    const std::uint32_t count = me.deferred_count;
+    me.deferred_count = 0;
+    for (std::uint32_t i = 0; i < count; ++i) notify(*me.deferred[i].condition, me.deferred[i].all);
+  }
+
+  static bool has_waiters(const ConditionState& state) {
+    return current(state.waiters.load(std::memory_order_relaxed)) % kGenerationUnit != 0;
+  }
+
+  /// Returns once nobody whom a signal has reached has yet to leave. With somebody asleep: never.
+  static void wait_until_left(const ConditionState& state) {
+    while (current(state.waiters.load(std::memory_order_acquire)) % kGenerationUnit != 0) sched_yield();
+  }
+
+ private:
+  static constexpr std::uint32_t kGenerationUnit =
+      1u << 20;  // more waiters than threads that a process can have
+
+  /// The word with those forgotten who waited in the parent of a fork.
+  static std::uint32_t current(std::uint32_t word) {
+    const std::uint32_t generation = fork_generation * kGenerationUnit;
+    return (word ^ generation) < kGenerationUnit ? word : generation;
+  }
+};
+
+/// The condition variable of a lock under `Design` (designs.h).
+template <class Design>
+struct Condition {
+  /// The calling thread is in the section of `cell`, and is again at the end. False: the deadline passed
+  /// first; true may also be a wake-up for no reason.
+  template <class C>
+  static bool wait(ConditionState& state, Cell cell, C caller, const Deadline* deadline) {
+    TransactionContext& me = caller.transaction();
+    // Other locks that the transaction elides would be given up with this one.
+    if (me.inside() && !me.has_only(cell.word)) Design::require_real_locks(me);
+    const std::uint32_t seen = ConditionQueue::enrol(state, me);
+    Design::leave(cell, me);
+    const bool in_time = ConditionQueue::sleep(state, seen, deadline);
+    ConditionQueue::withdraw(state);
+    (void)Design::enter(cell, caller, nullptr);
+    return in_time;
+  }
+  static void signal(ConditionState& state, TransactionContext& me) { notify(state, me, false); }
+  static void broadcast(ConditionState& state, TransactionContext& me) { notify(state, me, true); }
+
+ private:
+  static void notify(ConditionState& state, TransactionContext& me, bool all) {
+    if (!ConditionQueue::notify_or_defer(state, me, all)) Design::require_real_locks(me);
+  }
+};
+
+}  // namespace elision::locks

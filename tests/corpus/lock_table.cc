@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What under_designs.py must know of the lock library, out of the library's own headers.
+//
+//   lock_table designs          every lock design by a name that can be asked for, one a line
+//   lock_table counters DIR     what each process counted that left a file in DIR, one JSON object a line
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "abi/lock_designs.h"
+#include "cli/compare/lock_counters.h"
+
+namespace abi = elision::abi;
+
+namespace {
+
+std::string with_number(const char* form, const char* number) {
+  std::string name = form;
+  if (const std::size_t at = name.find('N'); at != std::string::npos) name.replace(at, 1, number);
+  return name;
+}
+
+/// A number in a name is 10; plain retries also come as one transaction, which gives up at once.
+void print_designs() {
+  for (const abi::LockDesignRow& row : abi::kLockDesigns) {
+    if (row.design.elision == abi::LockElision::kRetries && !row.design.speculates()) {
+      fmt::print("{}\n", with_number(row.name, "1"));
+    }
+    fmt::print("{}\n", with_number(row.name, "10"));
+  }
+}
+
+/// `counts`: whether the design is one whose sections the library counts (glibc's own locks it only sees).
+nlohmann::json as_json(const abi::CounterTotals& totals) {
+  abi::LockDesign design;
+  abi::find_lock_design(totals.design.c_str(), design);
+  const bool counts = design.base != abi::LockBase::kPthread || design.speculates();
+  return {{"program", totals.program},
+          {"asked", totals.asked_design},
+          {"design", totals.design},
+          {"seen", totals.interposed_locks_seen},
+          {"counts", counts},
+          {"elides", counts && design.elides() && totals.has_rtm},
+          {"speculates", design.speculates() && totals.always_abort != abi::AlwaysAbortKind::kNone},
+          {"sections", totals.sections()},
+          {"commits", totals.commits},
+          {"fallbacks", totals.fallbacks},
+          {"speculations", totals.speculations},
+          {"busy", totals.busy},
+          {"bad_unlocks", totals.bad_unlocks},
+          {"bad_destroys", totals.bad_destroys}};
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::span arguments(words, static_cast<std::size_t>(count));
+  if (count == 2 && std::string_view(arguments[1]) == "designs") {
+    print_designs();
+    return 0;
+  }
+  if (count == 3 && std::string_view(arguments[1]) == "counters") {
+    for (const auto& totals : elision::cli::compare::read_counters(arguments[2])) {
+      fmt::print("{}\n", as_json(totals).dump());
+    }
+    return 0;
+  }
+  fmt::print(stderr, "lock_table: what to print: designs, or counters DIR\n");
+  return 2;
+}
