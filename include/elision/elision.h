@@ -9,8 +9,9 @@
  *
  * What every lock here promises: a section excludes what the lock would have excluded, and what it did is
  * visible to whoever is in afterwards, whether it ran as a transaction or with the lock really taken. An
- * object that is all zero is ready for use. Nothing is to be destroyed. Errors are numbers of errno.h, as
- * with pthreads; errno is left alone. Objects are for one process, and may not be copied while in use.
+ * object that is all zero is ready for use. Nothing but condition variables is to be destroyed. Errors are
+ * numbers of errno.h, as with pthreads; errno is left alone. Objects are for one process, and may not be
+ * copied while in use.
  */
 #ifndef ELISION_ELISION_H
 #define ELISION_ELISION_H
@@ -96,6 +97,31 @@ int elision_shared_mutex_unlock_shared(elision_shared_mutex* mutex);
  * that try cannot wait for each other; whoever fails leaves, locks, and reads again.
  */
 int elision_shared_mutex_try_upgrade(elision_shared_mutex* mutex);
+
+/* ---- Condition variable (TSX paper, 6.1). */
+
+typedef struct elision_condition {
+  uint32_t sequence;
+  uint32_t waiters;
+} elision_condition;
+#define ELISION_CONDITION_INIT {0, 0}
+
+/*
+ * In a section of `mutex`: waits for a signal and is in a section again, which may be another transaction
+ * than before. What the section did until then is committed first. May return without a signal. In a
+ * transaction that covers other locks too it ends that one, whose sections then run with their locks really
+ * taken.
+ */
+void elision_condition_wait(elision_condition* condition, elision_mutex* mutex);
+/* 0, or ETIMEDOUT: `until` came first, or EINVAL (elision_mutex_lock_until). In the section again all the
+ * same. */
+int elision_condition_wait_until(elision_condition* condition, elision_mutex* mutex, int clock,
+                                 const struct timespec* until);
+/* Wakes one that waits, all that wait; inside a transaction: once it has committed. */
+void elision_condition_signal(elision_condition* condition);
+void elision_condition_broadcast(elision_condition* condition);
+/* Returns when nobody that was woken uses it any more. Nobody may wait. */
+void elision_condition_destroy(elision_condition* condition);
 
 /* ---- Lock sets: one section under several mutexes (TSX paper, 5.2.1). */
 

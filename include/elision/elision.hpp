@@ -9,10 +9,13 @@
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <mutex>
 #include <span>
+#include <type_traits>
 
 #include "elision/elision.h"
 
@@ -123,6 +126,56 @@ class shared_mutex {
 
  private:
   elision_shared_mutex mutex_ = ELISION_SHARED_MUTEX_INIT;
+};
+
+/// As std::condition_variable, with std::unique_lock<elision::mutex>.
+class condition_variable {
+ public:
+  constexpr condition_variable() noexcept = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+  ~condition_variable() { elision_condition_destroy(&condition_); }
+
+  void notify_one() noexcept { elision_condition_signal(&condition_); }
+  void notify_all() noexcept { elision_condition_broadcast(&condition_); }
+
+  void wait(std::unique_lock<mutex>& lock) noexcept {
+    elision_condition_wait(&condition_, lock.mutex()->native_handle());
+  }
+  template <class Predicate>
+  void wait(std::unique_lock<mutex>& lock, Predicate is_over) {
+    while (!is_over()) wait(lock);
+  }
+
+  template <class Clock, class Duration>
+  std::cv_status wait_until(std::unique_lock<mutex>& lock,
+                            const std::chrono::time_point<Clock, Duration>& until) noexcept {
+    const bool in_time = detail::try_until(until, [this, &lock](int clock, const timespec* at) {
+      return elision_condition_wait_until(&condition_, lock.mutex()->native_handle(), clock, at);
+    });
+    return in_time ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Clock, class Duration, class Predicate>
+  bool wait_until(std::unique_lock<mutex>& lock, const std::chrono::time_point<Clock, Duration>& until,
+                  Predicate is_over) {
+    while (!is_over()) {
+      if (wait_until(lock, until) == std::cv_status::timeout) return is_over();
+    }
+    return true;
+  }
+  template <class Rep, class Period>
+  std::cv_status wait_for(std::unique_lock<mutex>& lock,
+                          const std::chrono::duration<Rep, Period>& time) noexcept {
+    return wait_until(lock, std::chrono::steady_clock::now() + time);
+  }
+  template <class Rep, class Period, class Predicate>
+  bool wait_for(std::unique_lock<mutex>& lock, const std::chrono::duration<Rep, Period>& time,
+                Predicate is_over) {
+    return wait_until(lock, std::chrono::steady_clock::now() + time, is_over);
+  }
+
+ private:
+  elision_condition condition_ = ELISION_CONDITION_INIT;
 };
 
 /// Several mutexes for the length of a scope, as std::scoped_lock, by one transaction:

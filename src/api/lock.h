@@ -9,6 +9,11 @@
 
 namespace elision::api {
 
+inline bool is_valid_deadline(int clock, const timespec* until) {
+  return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
+         until->tv_nsec < 1000000000;
+}
+
 template <class Eliding, class NotEliding, bool kWrites = true>
 struct Lock {
   /// False: the deadline passed. The first tries are made without a frame; what else can happen is out of
@@ -31,9 +36,7 @@ struct Lock {
   }
 
   static int enter_until(locks::Cell cell, int clock, const timespec* until) {
-    if ((clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) || until->tv_nsec < 0 ||
-        until->tv_nsec >= 1000000000)
-      return EINVAL;
+    if (!is_valid_deadline(clock, until)) return EINVAL;
     const locks::Deadline deadline{clock, until};
     return enter(cell, &deadline) ? 0 : ETIMEDOUT;
   }
