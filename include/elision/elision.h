@@ -153,12 +153,13 @@ void elision_region_end(elision_region* region);
 
 /*
  * The same for the sections of a loop: the transaction stays open across them until their number is the
- * granularity. Owned by one thread. A transaction that fails is tried again; then one section runs by itself,
- * and the next opens a transaction again. Code between the sections runs in the transaction too.
+ * granularity. Owned by one thread. A transaction that fails is tried again; then as many sections run one by
+ * one, and the next opens a transaction again. Code between the sections runs in the transaction too.
  */
 typedef struct elision_coarsener {
   elision_region region;
-  uint32_t open; /* sections that the transaction may still take; 0: none is open */
+  uint32_t open;       /* sections that the transaction may still take; 0: none is open */
+  uint32_t one_by_one; /* sections to run by themselves before the next transaction */
   uint32_t granularity;
   uint32_t most; /* to which the granularity may grow; 0: it is fixed */
   uint32_t commits_in_a_row;

@@ -65,18 +65,28 @@ void elision_region_end(elision_region* region) { leave(region); }
 
 void elision_coarsener_init(elision_coarsener* coarsener, std::uint32_t granularity) {
   const bool adapts = granularity == ELISION_COARSENER_ADAPTS;
-  *coarsener = {ELISION_REGION_INIT, 0, adapts ? kFirstGranularity : granularity,
+  *coarsener = {ELISION_REGION_INIT,           0, 0, adapts ? kFirstGranularity : granularity,
                 adapts ? kMostGranularity : 0, 0};
 }
 
 void elision_coarsener_open(elision_coarsener* coarsener) {
+  if (coarsener->one_by_one > 0) {
+    --coarsener->one_by_one;
+    return;
+  }
   const std::uint64_t before = aborts_by_size();
   const bool in_transaction = enter(&coarsener->region);
   shrink(coarsener, aborts_by_size() - before);
-  if (in_transaction) coarsener->open = coarsener->granularity;
+  if (in_transaction) {
+    coarsener->open = coarsener->granularity;
+  } else {
+    leave(&coarsener->region);
+    coarsener->one_by_one = coarsener->granularity - 1;  // this section is the first
+  }
 }
 
 void elision_coarsener_close(elision_coarsener* coarsener) {
+  if (coarsener->open == 0) return;
   const bool is_full = coarsener->open == 1;
   coarsener->open = 0;
   leave(&coarsener->region);
