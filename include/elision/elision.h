@@ -9,9 +9,9 @@
  *
  * What every lock here promises: a section excludes what the lock would have excluded, and what it did is
  * visible to whoever is in afterwards, whether it ran as a transaction or with the lock really taken. An
- * object that is all zero is ready for use. Nothing but condition variables is to be destroyed. Errors are
- * numbers of errno.h, as with pthreads; errno is left alone. Objects are for one process, and may not be
- * copied while in use.
+ * object that is all zero is ready for use, but for barriers and coarseners, which have a number. Only
+ * condition variables and barriers are to be destroyed. Errors are numbers of errno.h, as with pthreads;
+ * errno is left alone. Objects are for one process, and may not be copied while in use.
  */
 #ifndef ELISION_ELISION_H
 #define ELISION_ELISION_H
@@ -122,6 +122,25 @@ void elision_condition_signal(elision_condition* condition);
 void elision_condition_broadcast(elision_condition* condition);
 /* Returns when nobody that was woken uses it any more. Nobody may wait. */
 void elision_condition_destroy(elision_condition* condition);
+
+/* ---- Barrier (AAHTM paper, III-D). */
+
+typedef struct elision_barrier {
+  uint64_t state[16];
+  unsigned threads;
+} __attribute__((aligned(64))) elision_barrier;
+#define ELISION_BARRIER_INIT(threads) {{0}, threads}
+
+/* `threads`: at least 1, of a round. */
+void elision_barrier_init(elision_barrier* barrier, unsigned threads);
+/*
+ * Returns when as many have called: 1 to one of them, 0 to the others. On a CPU with transactions that never
+ * commit a waiting thread runs ahead in one (elision_speculating()). Ends a transaction that the thread is
+ * in.
+ */
+int elision_barrier_wait(elision_barrier* barrier);
+/* 0, when the threads of the last round have left it; EBUSY: some wait. */
+int elision_barrier_destroy(elision_barrier* barrier);
 
 /* ---- Lock sets: one section under several mutexes (TSX paper, 5.2.1). */
 
@@ -266,9 +285,9 @@ elision_counts elision_thread_counts(void);
  * what would only end it early (input and output, writes to contended data). In a transaction that may
  * commit (an elided lock) the answer is zero: there every write counts.
  *
- * The preload library answers if it is there, and without it the answer is always no. Its function is found
- * through the global offset table: an ordinary weak reference would be settled as "not there" when a
- * position-dependent program is linked.
+ * The preload library answers if it is there, else libelision-api for its barriers, and without either the
+ * answer is always no. The function is found through the global offset table: an ordinary weak reference
+ * would be settled as "not there" when a position-dependent program is linked.
  */
 static inline int elision_speculating(void) __asm__("elision_speculating_in_program");
 static inline int elision_speculating(void) {

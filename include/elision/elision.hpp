@@ -178,6 +178,18 @@ class condition_variable {
   elision_condition condition_ = ELISION_CONDITION_INIT;
 };
 
+class barrier : detail::pinned {
+ public:
+  explicit barrier(unsigned threads) noexcept { elision_barrier_init(&barrier_, threads); }
+  ~barrier() { (void)elision_barrier_destroy(&barrier_); }
+
+  /// True for one thread of each round.
+  bool arrive_and_wait() noexcept { return elision_barrier_wait(&barrier_) != 0; }
+
+ private:
+  elision_barrier barrier_;
+};
+
 /// Several mutexes for the length of a scope, as std::scoped_lock, by one transaction:
 ///     elision::lockset both(first, second);
 template <std::size_t kCount>

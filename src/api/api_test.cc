@@ -30,7 +30,9 @@ int rounds() {
 }
 
 bool transactions_commit() {
-  static const bool result = elision::htm::detect_cpu().has_rtm;
+  static const char* const given = std::getenv("ELISION_TRANSACTIONS");
+  static const bool are_wanted = given == nullptr || given[0] != '0';
+  static const bool result = are_wanted && elision::htm::detect_cpu().has_rtm;
   return result;
 }
 
@@ -598,6 +600,50 @@ TEST(ConditionVariable, TimesOutInTheSection) {
   EXPECT_FALSE(never.wait_until(lock, std::chrono::system_clock::now() + 1ms, [] { return false; }));
   elision_abort();
   elsewhere([&] { EXPECT_FALSE(mutex.try_lock()); });
+}
+
+// ---- Barriers.
+
+/// Each phase adds what the phase before left, at a place of another thread: who is a phase ahead shows.
+TEST(Barrier, SeparatesPhases) {
+  struct alignas(64) Cell {
+    volatile std::uint64_t value = 0;
+  };
+  Cell cells[2][kThreads];
+  elision::barrier barrier(kThreads);
+  elision::mutex mutex;
+  std::atomic<int> firsts{0};
+  volatile std::uint64_t under_lock = 0;
+  const int phases = rounds() / 4 + 1;
+  on_threads([&](int thread) {
+    for (int phase = 0; phase < phases; ++phase) {
+      cells[(phase + 1) % 2][thread].value = cells[phase % 2][(thread + 1) % kThreads].value + 1;
+      mutex.lock();
+      increment_slowly(under_lock);
+      mutex.unlock();
+      if (barrier.arrive_and_wait()) ++firsts;
+    }
+  });
+  EXPECT_EQ(firsts, phases);
+  EXPECT_EQ(under_lock, std::uint64_t{kThreads} * static_cast<unsigned>(phases));
+  for (const Cell& cell : cells[phases % 2]) EXPECT_EQ(cell.value, static_cast<std::uint64_t>(phases));
+}
+
+TEST(Barrier, EndsAnOpenTransaction) {
+  elision::barrier barrier(kThreads);
+  elision::mutex mutex;
+  volatile std::uint64_t counter = 0;
+  on_threads([&](int) {
+    elision::coarsener coarsener(50);
+    for (int phase = 0; phase < rounds() / 10 + 1; ++phase) {
+      for (int i = 0; i < 10; ++i) {
+        const elision::coarsener::lock_guard lock(coarsener, mutex);
+        increment_slowly(counter);
+      }
+      barrier.arrive_and_wait();
+    }
+  });
+  EXPECT_EQ(counter, std::uint64_t{kThreads} * 10 * static_cast<unsigned>(rounds() / 10 + 1));
 }
 
 TEST(Version, OfHeaderAndLibraryAreOne) {

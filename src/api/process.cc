@@ -37,9 +37,13 @@ bool transactions_are_wanted() {
 void set_up() {
   if (&__libc_single_threaded != nullptr) locks::single_threaded = &__libc_single_threaded;
   locks::pause_ticks = htm::measure_pause_ticks();
-  if (!transactions_are_wanted()) locks::elision_transactions = 0;
-  if (!htm::detect_cpu().has_rtm) return;
+  const htm::CpuFeatures cpu = htm::detect_cpu();
+  if (!cpu.has_rtm) return;
   htm::touch_own_code();
+  const bool wanted = transactions_are_wanted();
+  if (!wanted) locks::elision_transactions = 0;
+  process.speculates =
+      wanted && cpu.virtual_always_abort;  // speculation has no switch while the program runs
   process.elides = true;
 }
 

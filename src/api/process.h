@@ -9,7 +9,8 @@
 namespace elision::api {
 
 struct Process {
-  bool elides = false;  // transactions commit here
+  bool elides = false;      // transactions commit here
+  bool speculates = false;  // the CPU has transactions that never commit
   // htm-10 (AAHTM paper, IV-A).
   locks::Parameters parameters{.elision_tries = 10};
 };
