@@ -131,7 +131,7 @@ typedef struct elision_barrier {
 } __attribute__((aligned(64))) elision_barrier;
 #define ELISION_BARRIER_INIT(threads) {{0}, threads}
 
-/* `threads`: at least 1, of a round. */
+/* `threads`: of a round; 0 is taken as 1. */
 void elision_barrier_init(elision_barrier* barrier, unsigned threads);
 /*
  * Returns when as many have called: 1 to one of them, 0 to the others. On a CPU with transactions that never
@@ -193,7 +193,7 @@ void elision_coarsener_init(elision_coarsener* coarsener, uint32_t granularity);
 void elision_coarsener_open(elision_coarsener* coarsener);
 void elision_coarsener_close(elision_coarsener* coarsener);
 
-/* Around each section, outside of its locks. */
+/* Around each section, outside of its locks. Sections of one coarsener are not nested. */
 static inline void elision_coarsener_begin(elision_coarsener* coarsener) {
   if (coarsener->open == 0) elision_coarsener_open(coarsener);
 }
@@ -214,7 +214,10 @@ static inline void elision_coarsener_flush(elision_coarsener* coarsener) {
 /* Of a lock that a transaction found held: ends it. Outside of transactions nothing. */
 void elision_give_way(void);
 
-/* A section of a coarsener under one mutex: begin and lock, unlock and end, for less. */
+/*
+ * A section of a coarsener under one mutex: begin and lock, unlock and end, for less. Nothing remembers that
+ * the thread is in it, so a try to lock the mutex again inside may say that it is free.
+ */
 static inline void elision_coarsener_lock(elision_coarsener* coarsener, elision_mutex* mutex) {
   elision_coarsener_begin(coarsener);
   if (coarsener->open == 0)

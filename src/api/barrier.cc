@@ -34,6 +34,11 @@ class PlainSelf : public Self {
 
 BarrierState& state_of(elision_barrier* barrier) { return *reinterpret_cast<BarrierState*>(barrier->state); }
 
+/// A round of none is one of one.
+std::uint32_t total_of(const elision_barrier* barrier) {
+  return barrier->threads != 0 ? barrier->threads : 1;
+}
+
 bool speculating() { return process.speculates && VirtualAlwaysAbort::in_always_abort(); }
 
 }  // namespace
@@ -46,8 +51,8 @@ int elision_barrier_wait(elision_barrier* barrier) {
   elision::api::ensure_set_up();
   if (speculating()) return 0;
   Elided::require_real_locks(this_thread.transaction);
-  const Passage passage = process.speculates ? Speculating::wait(state_of(barrier), barrier->threads, Self())
-                                             : Plain::wait(state_of(barrier), barrier->threads, PlainSelf());
+  const Passage passage = process.speculates ? Speculating::wait(state_of(barrier), total_of(barrier), Self())
+                                             : Plain::wait(state_of(barrier), total_of(barrier), PlainSelf());
   if (passage == Passage::kSpeculating) return 0;
   Plain::depart(state_of(barrier));
   return passage == Passage::kLast;
@@ -56,7 +61,7 @@ int elision_barrier_wait(elision_barrier* barrier) {
 int elision_barrier_destroy(elision_barrier* barrier) {
   if (speculating()) return 0;
   Elided::require_real_locks(this_thread.transaction);
-  return Plain::await_departures(state_of(barrier), barrier->threads) ? 0 : EBUSY;
+  return Plain::await_departures(state_of(barrier), total_of(barrier)) ? 0 : EBUSY;
 }
 
 /// Where the preload library is, its function comes first.

@@ -130,7 +130,7 @@ struct LockSetDesign {
   static Entry enter(const Set& set, C caller, const Deadline* deadline) {
     TransactionContext& me = caller.transaction();
     if (me.inside()) return enter_further(set, me);
-    if (set.count > TransactionContext::kMostLocks) return take_really(set, caller, deadline);
+    if (!fits(set)) return take_really(set, caller, deadline);
     const Entry entry = Together::enter(OnSet::cell_of(set), caller, deadline);
     if (entry == Entry::kElided) name_each(set, me);
     return entry;
@@ -140,7 +140,7 @@ struct LockSetDesign {
   static Entry try_enter(const Set& set, C caller) {
     TransactionContext& me = caller.transaction();
     if (me.inside()) return try_enter_further(set, me);
-    if (set.count > TransactionContext::kMostLocks) return try_take_really(set, caller);
+    if (!fits(set)) return try_take_really(set, caller);
     const Entry entry = Together::try_enter(OnSet::cell_of(set), caller);
     if (entry == Entry::kElided) name_each(set, me);
     return entry;
@@ -176,6 +176,9 @@ struct LockSetDesign {
   using OnSet = OnLockSet<typename Design::Lock, Member>;
   using Wait = PlainWait<OnSet>;
   using Together = typename Design::template On<OnSet, true>::Algorithm;
+
+  /// Whether a transaction can stand for it. One for no lock at all nobody would end.
+  static bool fits(const Set& set) { return set.count > 0 && set.count <= TransactionContext::kMostLocks; }
 
   /// In the transaction that was begun with the set as its only lock.
   static void name_each(const Set& set, TransactionContext& me) {
