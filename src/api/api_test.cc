@@ -546,23 +546,28 @@ TEST(Abort, ASystemCallIsAnotherCause) {
   }).join();
 }
 
+/// One thread stores all the time to what sections of another look at.
 TEST(Abort, ConflictsAreTold) {
   if (!transactions_commit()) GTEST_SKIP() << "no live RTM on this CPU";
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two CPUs";
   elision::mutex mutex;
-  std::atomic<std::uint64_t> conflicts{0};
-  volatile std::uint64_t counter = 0;
-  for (int attempt = 0; attempt < 200 && conflicts == 0; ++attempt) {
-    on_threads(
-        [&](int) {
-          for (int i = 0; i < 500; ++i) {
-            const std::lock_guard lock(mutex);
-            for (int j = 0; j < 20; ++j) increment_slowly(counter);
-          }
-          conflicts += elision::thread_counts().aborts[ELISION_CAUSE_CONFLICT];
-        },
-        2);
-  }
-  EXPECT_GT(conflicts, 0u);
+  std::atomic<int> contended{0};
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    while (!is_over) ++contended;
+  });
+  std::thread([&] {
+    elision_abort_status last = elision::last_abort();
+    for (int i = 0; i < 1000000 && last.cause != ELISION_CAUSE_CONFLICT; ++i) {
+      const std::lock_guard lock(mutex);
+      for (int look = 0; look < 100; ++look) (void)contended.load();
+      last = elision::last_abort();
+    }
+    EXPECT_EQ(last.cause, ELISION_CAUSE_CONFLICT);
+    EXPECT_GT(elision::thread_counts().aborts[ELISION_CAUSE_CONFLICT], 0u);
+  }).join();
+  is_over = true;
+  writer.join();
 }
 
 // ---- Condition variables.
