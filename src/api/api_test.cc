@@ -16,6 +16,7 @@
 
 #include "elision/elision.hpp"
 #include "htm/cpu.h"
+#include "htm/rtm.h"
 
 namespace {
 
@@ -476,6 +477,21 @@ TEST(Region, SectionsOfSeveralLocksAreOneTransaction) {
   EXPECT_EQ(two, std::uint64_t{kThreads} * static_cast<unsigned>(rounds()));
 }
 
+TEST(Region, MakesOneTransactionOfItsSections) {
+  if (!transactions_commit()) GTEST_SKIP() << "no live RTM on this CPU";
+  elision::mutex mutex;
+  std::thread([&] {
+    std::thread other([] {});
+    for (int i = 0; i < 100; ++i) {
+      const elision::region region;
+      for (int j = 0; j < 8; ++j) const std::lock_guard lock(mutex);
+    }
+    EXPECT_GE(elision::thread_counts().commits, 100u);
+    EXPECT_LE(elision::thread_counts().commits, 300u);
+    other.join();
+  }).join();
+}
+
 TEST(Region, GivenUpItsSectionsAreEnteredOneByOne) {
   elision::mutex mutex;
   volatile bool is_held_inside = false;
@@ -512,6 +528,7 @@ TEST(Abort, GivesUpTheSectionAndTellsWhy) {
     const elision_abort_status after = elision::last_abort();
     if (transactions_commit()) {
       EXPECT_GT(after.number, before.number);
+      EXPECT_LT(after.number, before.number + 5) << "what the program aborts is not tried again";
       EXPECT_EQ(after.cause, ELISION_CAUSE_EXPLICIT);
       EXPECT_EQ(after.code, 42);
       EXPECT_EQ(after.raw >> 24, 42u);
@@ -519,6 +536,20 @@ TEST(Abort, GivesUpTheSectionAndTellsWhy) {
     } else {
       EXPECT_EQ(after.number, 0u);
     }
+    other.join();
+  }).join();
+}
+
+/// A further lock of the preload library that is taken as its transaction begins: we cannot wait for that one, and must
+/// not try for ever.
+TEST(Abort, ABusyLockOfThePreloadLibraryUsesUpTries) {
+  elision::mutex mutex;
+  std::thread([&] {
+    std::thread other([] {});
+    mutex.lock();
+    if (elision::in_transaction()) (void)elision::htm::Rtm::abort<elision::htm::kCodeLockBusy>();
+    EXPECT_FALSE(elision::in_transaction());
+    mutex.unlock();
     other.join();
   }).join();
 }
@@ -648,6 +679,24 @@ TEST(Barrier, EndsAnOpenTransaction) {
     }
   });
   EXPECT_EQ(counter, std::uint64_t{kThreads} * 10 * static_cast<unsigned>(rounds() / 10 + 1));
+}
+
+TEST(Barrier, IsLeftOutsideOfTheTransaction) {
+  elision::barrier barrier(1);
+  elision::mutex mutex;
+  volatile bool was_inside = true;
+  std::thread([&] {
+    std::thread other([] {});
+    elision::coarsener coarsener(50);
+    {
+      const elision::coarsener::lock_guard lock(coarsener, mutex);
+    }
+    (void)barrier.arrive_and_wait();
+    was_inside = elision::in_transaction();
+    coarsener.flush();  // or an expectation that fails would undo itself
+    other.join();
+  }).join();
+  EXPECT_FALSE(was_inside);
 }
 
 TEST(Version, OfHeaderAndLibraryAreOne) {

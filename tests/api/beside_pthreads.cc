@@ -6,7 +6,7 @@
 //   beside_pthreads THREADS ROUNDS
 //
 // Prints one line; exit code 1 and "LOST ..." if a total or a mutex's word is wrong.
-#include <pthread.h>
+#include <sched.h>
 
 #include <condition_variable>
 #include <cstdint>
@@ -115,6 +115,20 @@ bool tried(int round) {
   return both;
 }
 
+/// A pthread mutex is held by a thread that waits until the section which wants it, inside of one of ours,
+/// has given up its transaction: it must not try for ever.
+void gives_up_beside_a_holder() {
+  inner_pthread.lock();
+  sched_yield();  // so it is really taken
+  std::thread waiter([] {
+    const std::lock_guard outer(outer_ours);
+    const std::lock_guard inner(inner_pthread);
+  });
+  while (__atomic_load_n(&outer_ours.native_handle()->word, __ATOMIC_RELAXED) == 0) sched_yield();
+  inner_pthread.unlock();
+  waiter.join();
+}
+
 void work(int rounds, Expected& mine) {
   for (int i = 0; i < rounds; ++i) {
     ours_outside(i);
@@ -152,6 +166,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: beside_pthreads THREADS ROUNDS\n");
     return 2;
   }
+  gives_up_beside_a_holder();
   std::vector<Expected> expected(static_cast<std::size_t>(count));
   std::vector<std::uint64_t> commits(expected.size());
   std::vector<std::thread> threads;
