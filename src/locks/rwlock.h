@@ -142,7 +142,7 @@ struct RwSide {
     return true;
   }
 
- private:
+ protected:
   static std::uint32_t load(Cell cell) {
     return static_cast<std::uint32_t>(cell.word->load(std::memory_order_relaxed));
   }
@@ -159,6 +159,7 @@ struct RwSide {
     return done;
   }
 
+ private:
   /// Waits until nothing inside blocks this side. `state` is what was seen last. False: the deadline passed
   /// first, and the word says nothing of this thread any more.
   static bool await(Cell cell, std::uint32_t& state, const Deadline* deadline) {
@@ -236,6 +237,17 @@ struct WriteSide : RwSide<Gate, WriteSide<Gate>> {
   static bool is_inside(std::uint32_t state) { return (state & kWriter) != 0; }
   static std::uint32_t with_one(std::uint32_t) { return kWriter; }
   static std::uint32_t without_one(std::uint32_t state) { return state & ~(kWriter | kSleeps); }
+
+  /// The calling thread's reader's side becomes this one, unless another reader is inside. The marks of who
+  /// waits stay, above all kSleeps: the reason to sleep changes, and this writer's release wakes all.
+  static bool try_upgrade(Cell cell) {
+    std::uint32_t state = RwSide<Gate, WriteSide>::load(cell);
+    do {
+      if ((state & kReaders) != 1) return false;
+    } while (!RwSide<Gate, WriteSide>::exchange(cell, state, (state & ~kReaders) | kWriter,
+                                                std::memory_order_acquire));
+    return true;
+  }
 };
 
 }  // namespace elision::locks

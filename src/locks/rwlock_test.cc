@@ -83,6 +83,28 @@ TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
   fork_generation = 0;
 }
 
+TYPED_TEST(RwlockBy, AReaderIsUpgradedIfItIsAloneAndWhoeverSleepsIsWokenLater) {
+  for (const bool writers_first : {false, true}) {
+    this->words_.writers_first = writers_first;
+    const Cell cell = this->words_.cell();
+    EXPECT_FALSE(TestFixture::Writer::try_upgrade(cell)) << "nobody reads";
+    ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
+    ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
+    EXPECT_FALSE(TestFixture::Writer::try_upgrade(cell));
+    EXPECT_TRUE(TestFixture::Reader::release(cell));
+    std::thread writer([&] {
+      EXPECT_EQ(TestFixture::Writer::acquire(cell, nullptr), Outcome::kAcquired);
+      EXPECT_TRUE(TestFixture::Writer::release(cell));
+    });
+    while ((state_of(this->words_) & kSleeps) == 0) std::this_thread::yield();
+    EXPECT_TRUE(TestFixture::Writer::try_upgrade(cell));
+    EXPECT_EQ(state_of(this->words_) & ~kWriterFirst, kWriter | kSleeps);
+    EXPECT_TRUE(TestFixture::Writer::release(cell));
+    writer.join();
+    EXPECT_TRUE(this->words_.all_free());
+  }
+}
+
 TEST(FifoRwlock, WritersComeInTheOrderInWhichTheyQueued) {
   using Writer = WriteSide<TicketGate<Park>>;
   Words words;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process.h"
 
-#include <link.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "htm/always_abort.h"
+#include "htm/own_code.h"
 #include "locks/alone.h"
 #include "locks/elided.h"
 #include "locks/ticket.h"
@@ -19,9 +19,6 @@
 #include "runtime/raw_output.h"
 #include "runtime/start.h"
 #include "runtime/thread_state.h"
-
-/// The ELF header of this library, in memory (a symbol of the linker's).
-extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
 
 namespace elision::runtime {
 
@@ -58,22 +55,8 @@ void choose_htm() {
       !configuration.transactions || (!process.elides && process.always_abort == abi::AlwaysAbortKind::kNone);
 }
 
-/// Has every page of the library's code mapped. Some of it runs inside transactions only, where a page fault
-/// is an abort and not a page: sections that need it would never commit.
-void touch_code() {
-  const auto* base = reinterpret_cast<const char*>(&__ehdr_start);
-  const auto* segment = reinterpret_cast<const ElfW(Phdr)*>(base + __ehdr_start.e_phoff);
-  constexpr std::size_t kSmallestPage = 4096;
-  for (std::size_t i = 0; i < __ehdr_start.e_phnum; ++i, ++segment) {
-    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
-    const auto* code = reinterpret_cast<const volatile char*>(base + segment->p_vaddr);
-    for (std::size_t at = 0; at < segment->p_memsz; at += kSmallestPage) (void)code[at];
-    (void)code[segment->p_memsz - 1];
-  }
-}
-
 void touch_code_of_transactions() {
-  if (process.elides || process.always_abort != abi::AlwaysAbortKind::kNone) touch_code();
+  if (process.elides || process.always_abort != abi::AlwaysAbortKind::kNone) htm::touch_own_code();
 }
 
 void fill_header() {

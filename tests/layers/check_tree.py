@@ -19,6 +19,7 @@ LAYERS = {
     "abi": {"base"},
     "htm": {"base", "abi"},
     "locks": {"base", "abi", "htm"},
+    "api": {"base", "abi", "htm", "locks"},
     "runtime": {"base", "abi", "htm", "locks"},
     "preload": {"base", "abi", "htm", "locks", "runtime"},
     "tm": {"base", "abi", "htm", "locks", "runtime"},

@@ -26,6 +26,8 @@
  *   give up       a writer that set kWriterFirst: state &= ~kWriterFirst. It wakes nobody: those whom the flag keeps out
  *                 are at the gate. Whoever has the gate: gate.release. kSleeps stays; it goes with its reason.
  *   read_unlock   CAS(s -> s - 1), at count 1 without kSleeps; if that dropped kSleeps: wake one
+ *   try_upgrade   s = state; while count in s is 1: CAS(s -> s - 1 | kWriter), done: kSleeps and kWriterFirst stay. Else
+ *                 another reader is inside, and this one stays a reader
  *   write_unlock  s = fetch_and(~(kWriter | kSleeps)); if s had kSleeps: wake all
  *   try           the first line of read_lock and of write_lock
  *
@@ -40,7 +42,7 @@
  *
  * Configurations: PREFER_WRITER. ROUNDS operations a thread, each of any sort, with or without deadline; the last without,
  * after which thread 0 destroys the lock. DEPENDENT: two writers, a reader, and a reader that may stay inside until the
- * other one has been. SPURIOUS: futex.h.pml.
+ * other one has been. UPGRADE: readers may try to become writers. SPURIOUS: futex.h.pml.
  */
 #ifdef DEPENDENT
 #define THREADS 4
@@ -225,6 +227,25 @@ inline read_unlock() {
   fi
 }
 
+#ifdef UPGRADE
+inline try_upgrade() {
+  atomic { load(); swapped = false };
+  do
+  :: swapped || (s & kCount) != 1 -> break
+  :: else ->
+     atomic {
+       cas((s & ~kCount) | kWriter);
+       if
+       :: swapped ->
+          writes = true; readers_inside--; writers_inside++;
+          assert(writers_inside == 1 && readers_inside == 0)
+       :: else
+       fi
+     }
+  od
+}
+#endif
+
 inline write_unlock() {
   d_step {
     assert(alive);
@@ -302,6 +323,12 @@ active [THREADS] proctype thread() {
      fi;
      if
      :: got ->
+#ifdef UPGRADE
+        if
+        :: !writes && depth == 0 -> try_upgrade()
+        :: skip
+        fi;
+#endif
         section();
         if
         :: writes -> write_unlock()

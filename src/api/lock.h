@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations that every lock of this library has, over an elided design and the same words without
+// transactions, with the codes of elision.h.
+#pragma once
+
+#include <cerrno>
+
+#include "api/process.h"
+
+namespace elision::api {
+
+inline bool is_valid_deadline(int clock, const timespec* until) {
+  return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && until->tv_nsec >= 0 &&
+         until->tv_nsec < 1000000000;
+}
+
+template <class Eliding, class NotEliding, bool kWrites = true>
+struct Lock {
+  /// False: the deadline passed. The first tries are made without a frame; what else can happen is out of
+  /// line.
+  [[gnu::always_inline]] static bool enter(locks::Cell cell, const locks::Deadline* deadline) {
+    using Algorithm = typename Eliding::Algorithm;
+    locks::TransactionContext& me = this_thread.transaction;
+    if (!process.elides || me.inside() || locks::is_single_threaded() || !Algorithm::may_try(cell))
+        [[unlikely]]
+      return enter_out_of_line(cell, deadline);
+    Self().recorder().prepare_commit(me.entry, me.entry_is_shared);
+    const auto tried = Algorithm::try_at_once(cell, me, process.parameters, kWrites);
+    return tried.status.started() || go_on(tried, cell, deadline);
+  }
+
+  static int try_enter(locks::Cell cell) {
+    const locks::Entry entry =
+        elides() ? Eliding::try_enter(cell, Self()) : NotEliding::try_enter(cell, Self());
+    return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
+  }
+
+  static int enter_until(locks::Cell cell, int clock, const timespec* until) {
+    if (!is_valid_deadline(clock, until)) return EINVAL;
+    const locks::Deadline deadline{clock, until};
+    return enter(cell, &deadline) ? 0 : ETIMEDOUT;
+  }
+
+  /// Also what was really taken, with or without transactions: then no transaction runs, or it began later.
+  [[gnu::always_inline]] static int leave(locks::Cell cell) {
+    if (Eliding::leave_only(cell, this_thread.transaction)) [[likely]]
+      return 0;
+    return leave_out_of_line(cell);
+  }
+
+ private:
+  [[gnu::noinline]] static bool enter_out_of_line(locks::Cell cell, const locks::Deadline* deadline) {
+    return is_inside(elides() ? Eliding::enter(cell, Self(), deadline)
+                              : NotEliding::enter(cell, Self(), deadline));
+  }
+  template <class Tried>
+  [[gnu::noinline]] static bool go_on(Tried tried, locks::Cell cell, const locks::Deadline* deadline) {
+    return is_inside(Eliding::Algorithm::go_on(tried, cell, Self(), deadline, kWrites));
+  }
+  [[gnu::noinline]] static int leave_out_of_line(locks::Cell cell) {
+    return Eliding::leave(cell, this_thread.transaction) ? 0 : EPERM;
+  }
+};
+
+inline std::atomic<int>* word_at(int* word) { return reinterpret_cast<std::atomic<int>*>(word); }
+static_assert(sizeof(std::atomic<int>) == sizeof(int) && std::atomic<int>::is_always_lock_free);
+
+using MutexLock = Lock<Elided, Plain>;
+
+}  // namespace elision::api

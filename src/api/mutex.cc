@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// elision_mutex: htm-10 on one word.
+#include "api/lock.h"
+#include "elision/elision.h"
+
+namespace {
+
+using elision::api::MutexLock;
+
+elision::locks::Cell cell_of(elision_mutex* mutex) { return {elision::api::word_at(&mutex->word)}; }
+
+}  // namespace
+
+void elision_mutex_lock(elision_mutex* mutex) { (void)MutexLock::enter(cell_of(mutex), nullptr); }
+
+int elision_mutex_try_lock(elision_mutex* mutex) { return MutexLock::try_enter(cell_of(mutex)); }
+
+int elision_mutex_lock_until(elision_mutex* mutex, int clock, const timespec* until) {
+  return MutexLock::enter_until(cell_of(mutex), clock, until);
+}
+
+int elision_mutex_unlock(elision_mutex* mutex) { return MutexLock::leave(cell_of(mutex)); }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of this library in the process: set up once, at load or by the first operation, whichever comes
+// first, and read only from then on.
+#pragma once
+
+#include "api/rtm.h"
+#include "locks/designs.h"
+
+namespace elision::api {
+
+struct Process {
+  bool elides = false;      // transactions commit here
+  bool speculates = false;  // the CPU has transactions that never commit
+  // htm-10 (AAHTM paper, IV-A).
+  locks::Parameters parameters{.elision_tries = 10};
+};
+
+extern constinit Process process;
+
+void ensure_set_up();
+
+/// The calling thread at any lock: counters are not kept by lock.
+class Self {
+ public:
+  locks::TransactionContext& transaction() const { return this_thread.transaction; }
+  const locks::Parameters& parameters() const { return process.parameters; }
+  locks::Recorder recorder() const { return locks::Recorder(this_thread.counters, false); }
+  void count_uncontended() const {}
+};
+static_assert(locks::Caller<Self>);
+
+/// A lock of this library, elided, and the same words without transactions.
+using Elided = locks::ElidedDesign<NotedRtm, locks::Tatas<locks::Park>, locks::Plainly>;
+using Plain = locks::WordDesign<locks::Tatas<locks::Park>, locks::Plainly>;
+
+/// Whether sections are elided; sets the library up.
+[[gnu::always_inline]] inline bool elides() {
+  if (process.elides) [[likely]]
+    return true;
+  ensure_set_up();
+  return process.elides;
+}
+
+/// What a lock function does about `entry`. The transaction under way elides this very lock: then it ends,
+/// and the thread waits for itself, as it would have without elision.
+[[gnu::always_inline]] inline bool is_inside(locks::Entry entry) {
+  if (entry == locks::Entry::kOwn) [[unlikely]]
+    Elided::require_real_locks(this_thread.transaction);
+  return entry != locks::Entry::kTimedOut;
+}
+
+}  // namespace elision::api

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code of the library or program that this is compiled into.
+#pragma once
+
+#include <link.h>
+
+#include <cstddef>
+
+/// Its ELF header, in memory (a symbol of the linker's).
+extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
+
+namespace elision::htm {
+
+/// Has every page of it mapped. Some of it runs inside transactions only, where a page fault is an abort and
+/// not a page: sections that need it would never commit.
+inline void touch_own_code() {
+  const auto* base = reinterpret_cast<const char*>(&__ehdr_start);
+  const auto* segment = reinterpret_cast<const ElfW(Phdr)*>(base + __ehdr_start.e_phoff);
+  constexpr std::size_t kSmallestPage = 4096;
+  for (std::size_t i = 0; i < __ehdr_start.e_phnum; ++i, ++segment) {
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
+    const auto* code = reinterpret_cast<const volatile char*>(base + segment->p_vaddr);
+    for (std::size_t at = 0; at < segment->p_memsz; at += kSmallestPage) (void)code[at];
+    (void)code[segment->p_memsz - 1];
+  }
+}
+
+}  // namespace elision::htm

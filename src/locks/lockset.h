@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// A set of locks as one lock, so that elided.h makes one transaction in place of taking them one by one
+// (lockset elision: TSX paper, 5.2.1).
+//
+// Invariants:
+//  - Free means that all are free; the transaction reads every word of the set.
+//  - Really taken, they are taken in the order of their addresses: threads that take sets, and hold no other
+//    lock meanwhile, do not deadlock, whatever order each names its locks in. A lock named twice is taken
+//    once.
+//  - Nothing is copied and no set is too large to take: the next lock is searched for each time. That is
+//    quadratic in the size of the set, which is small.
+//
+// `Member` is what has a lock's word: `int word`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "locks/cell.h"
+#include "locks/entry.h"
+#include "locks/plain_wait.h"
+
+namespace elision::locks {
+
+template <class Member>
+struct LockSet {
+  Member* const* members;
+  std::size_t count;
+
+  static Cell cell_of(Member* member) {
+    static_assert(sizeof member->word == sizeof(std::atomic<int>) && alignof(Member) >= 4);
+    return {reinterpret_cast<std::atomic<int>*>(&member->word)};
+  }
+
+  /// The member with the next address; null: there is none.
+  Member* next_after(const Member* previous) const {
+    const auto address = [](const Member* member) { return reinterpret_cast<std::uintptr_t>(member); };
+    Member* next = nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (address(members[i]) > address(previous) && (next == nullptr || address(members[i]) < address(next)))
+        next = members[i];
+    }
+    return next;
+  }
+
+  /// Calls `use(member)` for each member once, the one named last first.
+  template <class Use>
+  void for_each_backwards(Use use) const {
+    for (std::size_t i = count; i-- > 0;) {
+      if (!is_named_before(i)) use(members[i]);
+    }
+  }
+
+ private:
+  bool is_named_before(std::size_t i) const {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (members[j] == members[i]) return true;
+    }
+    return false;
+  }
+};
+
+/// The protocol of `Lock` on all words of a set. The cell's word stands for the descriptor of the set, is
+/// never looked at as a word, and is of use while the call lasts that was given it.
+template <class Lock, class Member>
+struct OnLockSet {
+  using Waiting = typename Lock::Waiting;
+  using Set = LockSet<Member>;
+
+  static Cell cell_of(const Set& set) {
+    return {reinterpret_cast<std::atomic<int>*>(const_cast<Set*>(&set))};
+  }
+
+  static bool is_held(Cell cell) {
+    const Set& set = set_of(cell);
+    for (std::size_t i = 0; i < set.count; ++i) {
+      if (Lock::is_held(Set::cell_of(set.members[i]))) return true;
+    }
+    return false;
+  }
+
+  /// All of them or none.
+  static bool try_acquire(Cell cell) {
+    const Set& set = set_of(cell);
+    for (Member* next = set.next_after(nullptr); next != nullptr; next = set.next_after(next)) {
+      if (!Lock::try_acquire(Set::cell_of(next))) return release_before(set, next);
+    }
+    return true;
+  }
+
+  [[gnu::noinline]] static Outcome acquire(Cell cell, const Deadline* deadline) {
+    const Set& set = set_of(cell);
+    for (Member* next = set.next_after(nullptr); next != nullptr; next = set.next_after(next)) {
+      if (Lock::acquire(Set::cell_of(next), deadline) == Outcome::kTimedOut) {
+        release_before(set, next);
+        return Outcome::kTimedOut;
+      }
+    }
+    return Outcome::kAcquired;
+  }
+
+  /// Each was free at some time: not all at once.
+  static bool wait_until_free(Cell cell, const Deadline* deadline) {
+    const Set& set = set_of(cell);
+    for (std::size_t i = 0; i < set.count; ++i) {
+      if (!Lock::wait_until_free(Set::cell_of(set.members[i]), deadline)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static const Set& set_of(Cell cell) { return *reinterpret_cast<const Set*>(cell.word); }
+
+  /// Undoes what was taken before `end`, in the order of addresses.
+  static bool release_before(const Set& set, const Member* end) {
+    for (Member* next = set.next_after(nullptr); next != end; next = set.next_after(next))
+      (void)Lock::release(Set::cell_of(next));
+    return false;
+  }
+};
+
+/// Sections under several locks of `Design`, elided (designs.h).
+template <class Design, class Member>
+struct LockSetDesign {
+  using Set = LockSet<Member>;
+
+  /// As Design::enter. kOwn: the calling thread's transaction elides one of them already, and some that
+  /// follow are entered or not: the transaction has to end.
+  template <Caller C>
+  static Entry enter(const Set& set, C caller, const Deadline* deadline) {
+    TransactionContext& me = caller.transaction();
+    if (me.inside()) return enter_further(set, me);
+    if (!fits(set)) return take_really(set, caller, deadline);
+    const Entry entry = Together::enter(OnSet::cell_of(set), caller, deadline);
+    if (entry == Entry::kElided) name_each(set, me);
+    return entry;
+  }
+
+  template <Caller C>
+  static Entry try_enter(const Set& set, C caller) {
+    TransactionContext& me = caller.transaction();
+    if (me.inside()) return try_enter_further(set, me);
+    if (!fits(set)) return try_take_really(set, caller);
+    const Entry entry = Together::try_enter(OnSet::cell_of(set), caller);
+    if (entry == Entry::kElided) name_each(set, me);
+    return entry;
+  }
+
+  /// The same without transactions.
+  template <Caller C>
+  static Entry take_really(const Set& set, C caller, const Deadline* deadline) {
+    const Cell cell = OnSet::cell_of(set);
+    if (Wait::try_first(cell)) {
+      caller.count_uncontended();
+      return Entry::kHolding;
+    }
+    WaitClock clock;
+    return Wait::enter(cell, caller, clock, deadline);
+  }
+
+  template <Caller C>
+  static Entry try_take_really(const Set& set, C caller) {
+    if (!OnSet::try_acquire(OnSet::cell_of(set))) return Entry::kBusy;
+    caller.count_uncontended();
+    return Entry::kHolding;
+  }
+
+  /// False: one of them was not held. Each may as well have been left alone.
+  static bool leave(const Set& set, TransactionContext& me) {
+    bool held = true;
+    set.for_each_backwards([&](Member* member) { held &= Design::leave(Set::cell_of(member), me); });
+    return held;
+  }
+
+ private:
+  using OnSet = OnLockSet<typename Design::Lock, Member>;
+  using Wait = PlainWait<OnSet>;
+  using Together = typename Design::template On<OnSet, true>::Algorithm;
+
+  /// Whether a transaction can stand for it. One for no lock at all nobody would end.
+  static bool fits(const Set& set) { return set.count > 0 && set.count <= TransactionContext::kMostLocks; }
+
+  /// In the transaction that was begun with the set as its only lock.
+  static void name_each(const Set& set, TransactionContext& me) {
+    me.count = 0;
+    for (std::size_t i = 0; i < set.count; ++i) {
+      const Cell cell = Set::cell_of(set.members[i]);
+      if (me.find(cell.word) == nullptr) me.add(cell.word, true);
+    }
+  }
+
+  static Entry enter_further(const Set& set, TransactionContext& me) {
+    Entry entry = Entry::kElided;
+    set.for_each_backwards([&](Member* member) {
+      if (Design::Algorithm::enter_further(Set::cell_of(member), me) == Entry::kOwn) entry = Entry::kOwn;
+    });
+    return entry;
+  }
+
+  static Entry try_enter_further(const Set& set, TransactionContext& me) {
+    const std::uint32_t before = me.count;
+    Entry entry = Entry::kElided;
+    set.for_each_backwards([&](Member* member) {
+      if (entry == Entry::kElided) entry = Design::Algorithm::try_enter_further(Set::cell_of(member), me);
+    });
+    if (entry != Entry::kElided) me.count = before;  // records are added at the end
+    return entry;
+  }
+};
+
+}  // namespace elision::locks

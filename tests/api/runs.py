@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs over libelision-api on the virtual machine, over seeds. A failure prints the command that repeats it.
+
+    runs.py BUILD MODE SEEDS
+
+Modes:
+
+  suite        api_test, all that the library promises, with transactions and with every lock really taken
+  exact        the micro-programs keep every update under every variant, and what elides commits
+  loses        without synchronisation, and with conflict detection off, they lose updates: the check can fail
+  beside       sections of ours and of pthreads in each other, under every design of the preload library and without it
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+sys.dont_write_bytecode = True
+
+from whole_programs import Elision  # noqa: E402
+
+KERNELS = ("histogram", "physics")
+LOCKS = ("lock", "atomic", "privatised")
+GRANULARITIES = (1, 2, 4, 8, 16, 32, 64, 0)
+ELIDED = ("scoped", "elided", "lockset", "trylock", "region",
+          *(f"{kind}-{granularity}" for kind in ("coarse", "coarse1") for granularity in GRANULARITIES))
+THREADS = (3, 8)
+ITEMS = 48
+DESIGNS = ("tts", "tatas", "ticket", "ttstle", "htm-10", "htm-10-fb-aahtm", "hle-scm", "tatas-aahtm", "tatas-pri-aahtm",
+           "ticket-aahtm", "pthread-aahtm")
+SUITE_ROUNDS = 60
+
+
+def report(words, options, what):
+    line = ["build/bin/elision", "vm", *options, "--", *words]
+    print(f"{what}\nrepeat with:", " ".join(str(word) for word in line))
+    return 1
+
+
+def suite(elision, seeds):
+    words = [elision.build / "tests" / "api_test"]
+    for seed in range(1, seeds + 1):
+        for transactions in "10":
+            settings = {"ELISION_TEST_ROUNDS": str(SUITE_ROUNDS), "ELISION_TRANSACTIONS": transactions}
+            ending = elision.vm(words, ["--seed", seed], environment=settings)
+            if ending.status != 0 or "[  PASSED  ]" not in ending.stdout:
+                return report(words, ["--seed", seed], f"{settings}: {ending}")
+    return 0
+
+
+def program(elision, kernel, variant, seed):
+    return [elision.build / "tests" / "micro_programs", kernel, variant, THREADS[seed % 2], ITEMS, seed]
+
+
+def exact(elision, seeds):
+    for seed in range(1, seeds + 1):
+        for kernel in KERNELS:
+            for variant in LOCKS + ELIDED:
+                words, options = program(elision, kernel, variant, seed), ["--seed", seed]
+                ending = elision.vm(words, options)
+                if ending.status != 0:
+                    return report(words, options, ending)
+                if (variant in ELIDED) == ("commits 0," in ending.stdout):
+                    return report(words, options, f"{variant}: {ending.stdout}")
+    return 0
+
+
+def loses(elision, seeds):
+    broken = [("none", []), *((variant, ["--no-conflict-detection"]) for variant in ("lockset", "trylock", "region", "coarse-8", "coarse1-0"))]
+    for kernel in KERNELS:
+        for variant, more in broken:
+            lost = 0
+            for seed in range(1, seeds + 1):
+                words, options = program(elision, kernel, variant, seed), ["--seed", seed, *more]
+                ending = elision.vm(words, options)
+                if ending.status not in (0, 1):
+                    return report(words, options, ending)
+                lost += "LOST" in ending.stdout
+            print(f"{kernel} {variant} {' '.join(more)}: updates were lost with {lost} of {seeds} seeds")
+            if lost == 0:
+                return 1
+    return 0
+
+
+def beside(elision, seeds):
+    words = [elision.build / "tests" / "beside_pthreads", 3, 24]
+    for seed in range(1, seeds + 1):
+        for number, design in enumerate((None, *DESIGNS)):
+            wait = ["park", "spin"][(seed + number) % 2]
+            options = ["--seed", seed, *(["--lock", design, "--wait", wait] if design else [])]
+            ending = elision.vm(words, options)
+            if ending.status != 0 or "commits 0\n" in ending.stdout:
+                return report(words, options, ending)
+    return 0
+
+
+MODES = {"suite": suite, "exact": exact, "loses": loses, "beside": beside}
+
+
+def main():
+    build, mode, seeds = sys.argv[1:]
+    return MODES[mode](Elision(build), int(seeds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
