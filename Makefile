@@ -10,11 +10,11 @@ BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-d
 DEMO_PACKAGES := python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
-TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils spin
+TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils spin valgrind libjemalloc2 libtcmalloc-minimal4 libgoogle-perftools4 libheaptrack
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full fidelity test mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build demo demo-full fidelity test test-glibcs mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -61,6 +61,13 @@ test:
 mutants:
 	@tools/install-packages "make mutants" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/mutants --build $(BUILD)
+
+# The preload library under the C libraries of other Debian releases, which it downloads; some minutes.
+test-glibcs:
+	@tools/install-packages "make test-glibcs" $(BUILD_PACKAGES) $(TEST_PACKAGES) debian-archive-keyring
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision_preload
+	@python3 -B tests/glibcs/glibcs.py $(BUILD) pthread tatas ticket htm-10 hle-scm tatas-pri-aahtm pthread-aahtm
 
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, and some eighty programs. Among the
 # packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.

@@ -3,6 +3,7 @@
 anything. `values` is {name: numbers} of one run of lockcost, `measured` is {design: values}."""
 
 import dataclasses
+import statistics
 
 import performance
 from performance import paragraph
@@ -138,7 +139,17 @@ def sections(measured):
     ]
 
 
-def document(origin, measured, notes):
+def loading_cells(loading):
+    """What loading the library adds to a program. `loading`: pairs of microseconds, without it and with it."""
+    added = sorted(beside - without for without, beside in loading)
+    quarter = len(added) // 4
+    spread = (added[-1 - quarter] - added[quarter]) / 2
+    return [["", "time"],
+            ["a program that ends at once", duration(statistics.median(without for without, _ in loading))],
+            ["added by loading the library", f"{statistics.median(added):.0f} ±{spread:.0f} us"]]
+
+
+def document(origin, measured, notes, loading):
     """The text of docs/lock-costs.md. `notes`: {design: what the launcher said}."""
     size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
     lines = [
@@ -165,6 +176,9 @@ def document(origin, measured, notes):
         lines += paragraph(f"{design}: {note}")
     for title, what, cells in sections(measured):
         lines += [f"## {title}", "", *paragraph(what), *performance.markdown(cells), ""]
+    lines += ["## Loading", "", *paragraph(
+        f"{len(loading)} pairs of runs, one without the library and one with it: medians, ± half the distance of the quartiles."),
+        *performance.markdown(loading_cells(loading)), ""]
     return "\n".join([*lines,
                       "## Again",
                       "",

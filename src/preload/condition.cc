@@ -1,14 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_cond_*, at the symbol version of today's condition variables (versions.map): a program built
-// against the layout before it keeps glibc's functions. init and destroy need no replacement: the object
-// is glibc's under every design.
+// pthread_cond_*, at the symbol version of today's condition variables, and at that of the layout before
+// (versions.map). init and destroy need no replacement: the object is glibc's under every design.
+//
+// A reference without a version means the layout before. Old programs have those, and so has whatever was
+// linked without naming the C library (valgrind's drd). Were only some of the functions of today's layout for
+// them, they would fall on each other's data. That layout is a pointer to a condition variable of today's
+// (glibc nptl/old_pthread_cond_wait.c).
 #include <pthread.h>
 
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
+#include "runtime/glibc.h"
+#include "runtime/process.h"
 
 using elision::runtime::CondTimeout;
 using elision::runtime::entry_points;
+
+namespace {
+
+struct OldCondition {
+  pthread_cond_t* today;
+};
+
+pthread_cond_t* today(OldCondition* cond) {
+  // glibc's own function allocates it when there is none yet; a signal more is harmless.
+  if (__atomic_load_n(&cond->today, __ATOMIC_ACQUIRE) == nullptr) {
+    elision::runtime::ensure_set_up();
+    elision::runtime::glibc.old_cond_signal(cond);
+  }
+  return __atomic_load_n(&cond->today, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace
 
 ELISION_EXPORT int pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex) {
   return entry_points.cond_wait(cond, mutex, {CondTimeout::Form::kNone, 0, nullptr}, ELISION_CALL_SITE);
@@ -26,3 +49,21 @@ ELISION_EXPORT int pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t*
 ELISION_EXPORT int pthread_cond_signal(pthread_cond_t* cond) { return entry_points.cond_signal(cond); }
 
 ELISION_EXPORT int pthread_cond_broadcast(pthread_cond_t* cond) { return entry_points.cond_broadcast(cond); }
+
+asm(".symver old_cond_wait, pthread_cond_wait@GLIBC_2.2.5, remove");
+asm(".symver old_cond_timedwait, pthread_cond_timedwait@GLIBC_2.2.5, remove");
+asm(".symver old_cond_signal, pthread_cond_signal@GLIBC_2.2.5, remove");
+asm(".symver old_cond_broadcast, pthread_cond_broadcast@GLIBC_2.2.5, remove");
+
+ELISION_EXPORT int old_cond_wait(OldCondition* cond, pthread_mutex_t* mutex) {
+  return entry_points.cond_wait(today(cond), mutex, {CondTimeout::Form::kNone, 0, nullptr},
+                                ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int old_cond_timedwait(OldCondition* cond, pthread_mutex_t* mutex, const timespec* at) {
+  return entry_points.cond_wait(today(cond), mutex, {CondTimeout::Form::kOwnClock, 0, at}, ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int old_cond_signal(OldCondition* cond) { return entry_points.cond_signal(today(cond)); }
+
+ELISION_EXPORT int old_cond_broadcast(OldCondition* cond) { return entry_points.cond_broadcast(today(cond)); }

@@ -585,4 +585,8 @@ TEST(Fork, ConditionVariablesWorkInTheChild) {
 
 // test_programs/early_locker.cc: a library whose constructor ran before any preloaded one.
 extern "C" int early_locker_result();
+// test_programs/unversioned.cc: condition variables of the layout that references without a version mean.
+extern "C" int unversioned_turns(int turns);
+TEST(Condition, ReferencesWithoutAVersionMeanTheOldLayout) { EXPECT_EQ(unversioned_turns(500), 0); }
+
 TEST(Start, MutexesWorkBeforeThePreloadedLibrarysConstructor) { EXPECT_EQ(early_locker_result(), 0); }

@@ -4,10 +4,14 @@ find_package(Threads REQUIRED)
 
 add_library(early_locker SHARED test_programs/early_locker.cc)
 set_target_properties(early_locker PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-add_executable(preload_semantics_test semantics_test.cc rwlock_semantics_test.cc)
+# Linked without naming the C library, whose symbols it then asks for without versions.
+add_library(unversioned SHARED test_programs/unversioned.cc)
+target_link_options(unversioned PRIVATE -nostdlib)
+set_target_properties(unversioned PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_executable(preload_semantics_test semantics_test.cc rwlock_semantics_test.cc interruption_semantics_test.cc)
 target_include_directories(preload_semantics_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
 # The last one linked is initialised first.
-target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads early_locker)
+target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads unversioned early_locker)
 set_target_properties(preload_semantics_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 # Every design, for the tests here and in tests/programs.
@@ -34,11 +38,40 @@ endforeach()
 add_executable(preload_worker test_programs/worker.cc)
 target_link_libraries(preload_worker PRIVATE Threads::Threads)
 set_target_properties(preload_worker PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+# The same program with the library linked into it, from its place in the build.
+add_executable(preload_linked_worker test_programs/worker.cc)
+target_link_libraries(preload_linked_worker PRIVATE elision_preload Threads::Threads)
+add_executable(preload_both_ends test_programs/both_ends.cc)
+target_link_libraries(preload_both_ends PRIVATE Threads::Threads)
+add_library(locking_malloc SHARED test_programs/locking_malloc.cc)
+add_executable(preload_no_allocation test_programs/no_allocation.cc)
+target_link_libraries(preload_no_allocation PRIVATE Threads::Threads)
+set_target_properties(preload_linked_worker preload_both_ends locking_malloc preload_no_allocation PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 elision_test(preload_counters_test SOURCES counters_test.cc LIBRARIES elision_htm)
 target_compile_definitions(preload_counters_test PRIVATE
   ELISION_TEST_LIBRARY="$<TARGET_FILE:elision_preload>"
   ELISION_TEST_LIBRARY_NOSUBSCRIPTION="$<TARGET_FILE:elision_preload_nosubscription>"
+  ELISION_TEST_BOTH_ENDS="$<TARGET_FILE:preload_both_ends>"
+  ELISION_TEST_LINKED_WORKER="$<TARGET_FILE:preload_linked_worker>"
+  ELISION_TEST_LOCKING_MALLOC="$<TARGET_FILE:locking_malloc>"
   ELISION_TEST_WORKER="$<TARGET_FILE:preload_worker>")
-add_dependencies(preload_counters_test elision_preload elision_preload_nosubscription preload_worker)
+add_dependencies(preload_counters_test elision_preload elision_preload_nosubscription preload_worker
+  preload_linked_worker preload_both_ends locking_malloc)
+
+foreach(design IN LISTS ELISION_TESTED_DESIGNS)
+  foreach(wait park spin)
+    add_test(NAME preload_no_allocation/${design}-${wait} COMMAND preload_no_allocation)
+    set_tests_properties(preload_no_allocation/${design}-${wait} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+      "LD_PRELOAD=$<TARGET_FILE:elision_preload>;ELISION_LOCK=${design};ELISION_WAIT=${wait};ELISION_RTM_ALWAYS_ABORT=1")
+  endforeach()
+endforeach()
+# The test of the test: what it must notice.
+foreach(way malloc mmap)
+  add_test(NAME preload_no_allocation/notices-${way} COMMAND preload_no_allocation ${way})
+  set_tests_properties(preload_no_allocation/notices-${way} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
+set_tests_properties(preload_no_allocation/notices-malloc PROPERTIES PASS_REGULAR_EXPRESSION "^malloc")
+set_tests_properties(preload_no_allocation/notices-mmap PROPERTIES PASS_REGULAR_EXPRESSION "^system call 9")
 
 add_test(NAME preload_links COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_links.sh $<TARGET_FILE:elision_preload>)

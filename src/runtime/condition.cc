@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "runtime/old_versions.h"
+
 namespace elision::runtime {
 namespace {
 
@@ -48,7 +50,7 @@ int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout time
     case CondTimeout::Form::kOwnClock:
       return glibc.cond_timedwait(cond, mutex, timeout.at);
     case CondTimeout::Form::kClock:
-      return glibc.cond_clockwait(cond, mutex, timeout.clock, timeout.at);
+      return glibc_cond_clockwait(cond, mutex, timeout.clock, timeout.at);
     case CondTimeout::Form::kNone:
       break;
   }

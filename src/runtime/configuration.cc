@@ -3,8 +3,9 @@
 
 #include <sys/auxv.h>
 
-#include <cstdlib>
 #include <cstring>
+
+#include "runtime/start.h"
 
 namespace elision::runtime {
 namespace {
@@ -53,19 +54,32 @@ locks::Busy busy_of(const Reader& reader, const abi::LockDesign& design) {
 }
 
 const char* nothing_set(const char*) { return nullptr; }
-const char* from_environment(const char* name) { return std::getenv(name); }
+
+/// Tools that watch programs, as they show themselves in the environment.
+bool tool_would_be_misled(Lookup lookup) {
+  // rr sets this in what it records: it cannot replay transactions, nor count what they undo.
+  const char* recorded = lookup("RUNNING_UNDER_RR");
+  if (recorded != nullptr && *recorded == '1') return true;
+  // valgrind's race detectors see the locks that glibc's functions take, and no others
+  // (runtime/race_detector.h).
+  const char* preloaded = lookup("LD_PRELOAD");
+  return preloaded != nullptr && (std::strstr(preloaded, "vgpreload_helgrind") != nullptr ||
+                                  std::strstr(preloaded, "vgpreload_drd") != nullptr);
+}
 
 }  // namespace
+
+void switch_off(Configuration& configuration) {
+  configuration.off = true;
+  configuration.design = {};
+}
 
 Configuration parse_configuration(Lookup lookup) {
   const Reader reader(lookup);
   Configuration result;
   result.asked_design = reader.text(LockVariable::kLock);
   result.unknown_design = !abi::find_lock_design(result.asked_design, result.design);
-  // rr sets this in what it records: it cannot replay transactions, nor count what they undo.
-  const char* recorded = lookup("RUNNING_UNDER_RR");
-  result.off = reader.is(LockVariable::kOff, "1") || (recorded != nullptr && *recorded == '1');
-  if (result.off) result.design = {};
+  if (reader.is(LockVariable::kOff, "1") || tool_would_be_misled(lookup)) switch_off(result);
 
   locks::Parameters& parameters = result.parameters;
   parameters.elision_tries = result.design.elision == abi::LockElision::kConflictsQueue
@@ -90,7 +104,7 @@ Configuration parse_configuration(Lookup lookup) {
 }
 
 Configuration read_configuration() {
-  return parse_configuration(getauxval(AT_SECURE) != 0 ? nothing_set : from_environment);
+  return parse_configuration(getauxval(AT_SECURE) != 0 ? nothing_set : environment_variable);
 }
 
 const char* design_name(const Configuration& configuration) {

@@ -16,7 +16,7 @@ namespace elision::runtime {
 struct Configuration {
   const char* asked_design = nullptr;  // as given
   bool unknown_design = false;
-  bool off = false;  // the off switch, or a recorder that would lose track of transactions
+  bool off = false;  // see switch_off
   bool transactions = true;
   abi::LockDesign design;
   bool wait_spins = false;
@@ -26,6 +26,10 @@ struct Configuration {
   const char* counters_directory = nullptr;  // null: none
   locks::Parameters parameters{};
 };
+
+/// Leaves all locks to glibc: the off switch, a recorder that would lose track of transactions, or a race
+/// detector that would lose sight of locks.
+void switch_off(Configuration& configuration);
 
 /// Looks a variable up; null if it is not set.
 using Lookup = const char* (*)(const char* name);

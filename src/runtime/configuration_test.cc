@@ -74,7 +74,10 @@ TEST(Configuration, EveryDesignByName) {
 }
 
 TEST(Configuration, OffAndRecordedMeanPthread) {
-  for (const auto& [name, value] : {std::pair{"ELISION_OFF", "1"}, std::pair{"RUNNING_UNDER_RR", "1"}}) {
+  for (const auto& [name, value] :
+       {std::pair{"ELISION_OFF", "1"}, std::pair{"RUNNING_UNDER_RR", "1"},
+        std::pair{"LD_PRELOAD", "/v/vgpreload_core.so:/v/vgpreload_helgrind-amd64-linux.so"},
+        std::pair{"LD_PRELOAD", "/v/vgpreload_drd-amd64-linux.so:/e/libelision.so"}}) {
     const Configuration parsed = parse({{"ELISION_LOCK", "htm-10"}, {name, value}});
     EXPECT_TRUE(parsed.off);
     EXPECT_FALSE(parsed.unknown_design);
@@ -82,7 +85,9 @@ TEST(Configuration, OffAndRecordedMeanPthread) {
     EXPECT_FALSE(parsed.design.elides());
     EXPECT_STREQ(design_name(parsed), "pthread");
   }
-  EXPECT_FALSE(parse({{"ELISION_OFF", "0"}, {"RUNNING_UNDER_RR", "0"}}).off);
+  EXPECT_FALSE(
+      parse({{"ELISION_OFF", "0"}, {"RUNNING_UNDER_RR", "0"}, {"LD_PRELOAD", "/v/vgpreload_memcheck.so"}})
+          .off);
 }
 
 TEST(Configuration, WhatIsNoDesignBehavesAsPthread) {

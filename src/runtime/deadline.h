@@ -15,6 +15,8 @@ inline bool is_clock_to_wait_by(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
 }
 
-inline bool is_valid(const timespec* at) { return at->tv_nsec >= 0 && at->tv_nsec < 1000000000; }
+inline constexpr long kNanoseconds = 1000000000;  // of a second
+
+inline bool is_valid(const timespec* at) { return at->tv_nsec >= 0 && at->tv_nsec < kNanoseconds; }
 
 }  // namespace elision::runtime

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/glibc.h"
 
-#include <dlfcn.h>
+#include <gnu/libc-version.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <type_traits>
 
+#include "runtime/deadline.h"
+#include "runtime/loaded_files.h"
 #include "runtime/raw_output.h"
 
 namespace elision::runtime {
@@ -14,22 +20,89 @@ constinit Glibc glibc{};
 
 namespace {
 
-enum class Presence { kAlways, kSinceLater };
+// The condition variables of today; the older version of the same names has another layout.
+constexpr char kCondVersion[] = "GLIBC_2.3.2";
+constexpr char kOldCondVersion[] = "GLIBC_2.2.5";
 
-template <class Function>
-void find(Function*& function, const char* name, const char* version = nullptr,
-          Presence presence = Presence::kAlways) {
-  void* found = version == nullptr ? dlsym(RTLD_NEXT, name) : dlvsym(RTLD_NEXT, name, version);
-  if (found == nullptr && presence == Presence::kAlways) {
-    Line().text("elision: the C library has no ").text(name).write_to(STDERR_FILENO);
-    std::abort();
-  }
-  function = reinterpret_cast<Function*>(found);
+enum class Presence { kAlways, kSinceLater, kInLibcAlone };
+
+/// One member of `glibc`, to be found.
+struct Wanted {
+  const char* name;
+  const char* version;  // null: today's
+  Presence presence;
+  void (*set)(void* function);
+  bool found;
+};
+
+template <auto kMember>
+constexpr Wanted want(const char* name, const char* version = nullptr,
+                      Presence presence = Presence::kAlways) {
+  const auto set = [](void* function) {
+    glibc.*kMember = reinterpret_cast<std::remove_reference_t<decltype(glibc.*kMember)>>(function);
+  };
+  return {name, version, presence, set, false};
 }
 
-template <class Function>
-void find_later(Function*& function, const char* name) {
-  find(function, name, nullptr, Presence::kSinceLater);
+template <auto kMember>
+constexpr Wanted want_if_there(const char* name) {
+  return want<kMember>(name, nullptr, Presence::kSinceLater);
+}
+
+bool is_libc(const LoadedFile& file) {
+  return file.contains(reinterpret_cast<const void*>(&gnu_get_libc_version));
+}
+
+void find_in(const LoadedFile& file, std::span<Wanted> all) {
+  for (Wanted& wanted : all) {
+    if (wanted.found || (wanted.presence == Presence::kInLibcAlone && !is_libc(file))) continue;
+    void* function = file.find(wanted.name, wanted.version);
+    if (function == nullptr) continue;
+    wanted.set(function);
+    wanted.found = true;
+  }
+}
+
+/// Whoever comes first behind us has a say, as with RTLD_NEXT: other preloaded libraries and race detectors
+/// do. But libc comes last: before 2.34 it too has some of these functions, for programs without libpthread,
+/// and until libpthread is initialised they do nothing at all (a mutex that they initialise keeps what was in
+/// its memory).
+void find_all(std::span<Wanted> all) {
+  std::optional<LoadedFile> libc;
+  visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
+    if (is_libc(file)) {
+      libc = file;
+    } else {
+      find_in(file, all);
+    }
+  });
+  if (libc) find_in(*libc, all);
+  // A program that loads us itself has the C library in front of us.
+  visit_files(Files::kAllButOurs, [&](const LoadedFile& file) { find_in(file, all); });
+}
+
+/// The moment `at` of `clock` on another clock, as they stand now.
+timespec moved_to(clockid_t other, clockid_t clock, const timespec* at) {
+  timespec here{}, there{};
+  clock_gettime(clock, &here);
+  clock_gettime(other, &there);
+  timespec moved{at->tv_sec - here.tv_sec + there.tv_sec, at->tv_nsec - here.tv_nsec + there.tv_nsec};
+  for (; moved.tv_nsec < 0; moved.tv_nsec += kNanoseconds) --moved.tv_sec;
+  for (; moved.tv_nsec >= kNanoseconds; moved.tv_nsec -= kNanoseconds) ++moved.tv_sec;
+  return moved;
+}
+
+/// `wait` knows deadlines of `own` alone, glibc before 2.30: lets it wait until `at` of any clock. Whoever
+/// sets the realtime clock meanwhile may make it late, never early.
+template <class Wait>
+int wait_by_other_clock(clockid_t own, clockid_t clock, const timespec* at, Wait wait) {
+  if (!is_clock_to_wait_by(clock)) return EINVAL;
+  if (clock == own || !is_valid(at)) return wait(at);
+  while (true) {
+    const timespec moved = moved_to(own, clock, at);
+    const int result = wait(&moved);
+    if (result != ETIMEDOUT || Deadline{clock, at}.has_passed()) return result;
+  }
 }
 
 /// `by_clock` if glibc has it.
@@ -38,47 +111,67 @@ int wait_by_clock(Object* object, clockid_t clock, const timespec* at,
                   int (*by_clock)(Object*, clockid_t, const timespec*),
                   int (*timed)(Object*, const timespec*)) {
   if (by_clock != nullptr) return by_clock(object, clock, at);
-  return clock == CLOCK_REALTIME ? timed(object, at) : EINVAL;
+  return wait_by_other_clock(CLOCK_REALTIME, clock, at,
+                             [=](const timespec* until) { return timed(object, until); });
 }
-
-// The condition variables of today; the older version of the same names has another layout.
-constexpr char kCondVersion[] = "GLIBC_2.3.2";
 
 }  // namespace
 
 void find_glibc() {
-  find(glibc.mutex_lock, "pthread_mutex_lock");
-  find(glibc.mutex_trylock, "pthread_mutex_trylock");
-  find(glibc.mutex_timedlock, "pthread_mutex_timedlock");
-  find_later(glibc.mutex_clocklock, "pthread_mutex_clocklock");
-  find(glibc.mutex_unlock, "pthread_mutex_unlock");
-  find(glibc.mutex_init, "pthread_mutex_init");
-  find(glibc.mutex_destroy, "pthread_mutex_destroy");
-  find(glibc.cond_wait, "pthread_cond_wait", kCondVersion);
-  find(glibc.cond_timedwait, "pthread_cond_timedwait", kCondVersion);
-  find_later(glibc.cond_clockwait, "pthread_cond_clockwait");
-  find(glibc.cond_signal, "pthread_cond_signal", kCondVersion);
-  find(glibc.cond_broadcast, "pthread_cond_broadcast", kCondVersion);
-  find(glibc.rwlock_rdlock, "pthread_rwlock_rdlock");
-  find(glibc.rwlock_tryrdlock, "pthread_rwlock_tryrdlock");
-  find(glibc.rwlock_timedrdlock, "pthread_rwlock_timedrdlock");
-  find_later(glibc.rwlock_clockrdlock, "pthread_rwlock_clockrdlock");
-  find(glibc.rwlock_wrlock, "pthread_rwlock_wrlock");
-  find(glibc.rwlock_trywrlock, "pthread_rwlock_trywrlock");
-  find(glibc.rwlock_timedwrlock, "pthread_rwlock_timedwrlock");
-  find_later(glibc.rwlock_clockwrlock, "pthread_rwlock_clockwrlock");
-  find(glibc.rwlock_unlock, "pthread_rwlock_unlock");
-  find(glibc.rwlock_destroy, "pthread_rwlock_destroy");
-  find(glibc.spin_lock, "pthread_spin_lock");
-  find(glibc.spin_trylock, "pthread_spin_trylock");
-  find(glibc.spin_unlock, "pthread_spin_unlock");
-  find(glibc.spin_destroy, "pthread_spin_destroy");
-  find(glibc.barrier_wait, "pthread_barrier_wait");
+  Wanted all[] = {
+      want<&Glibc::mutex_lock>("pthread_mutex_lock"),
+      want<&Glibc::mutex_trylock>("pthread_mutex_trylock"),
+      want<&Glibc::mutex_timedlock>("pthread_mutex_timedlock"),
+      want_if_there<&Glibc::mutex_clocklock>("pthread_mutex_clocklock"),
+      want<&Glibc::mutex_unlock>("pthread_mutex_unlock"),
+      want<&Glibc::mutex_init>("pthread_mutex_init"),
+      want<&Glibc::mutex_destroy>("pthread_mutex_destroy"),
+      want<&Glibc::cond_wait>("pthread_cond_wait", kCondVersion),
+      want<&Glibc::cond_timedwait>("pthread_cond_timedwait", kCondVersion),
+      want_if_there<&Glibc::cond_clockwait>("pthread_cond_clockwait"),
+      want<&Glibc::old_cond_signal>("pthread_cond_signal", kOldCondVersion, Presence::kInLibcAlone),
+      want<&Glibc::cond_signal>("pthread_cond_signal", kCondVersion),
+      want<&Glibc::cond_broadcast>("pthread_cond_broadcast", kCondVersion),
+      want<&Glibc::rwlock_rdlock>("pthread_rwlock_rdlock"),
+      want<&Glibc::rwlock_tryrdlock>("pthread_rwlock_tryrdlock"),
+      want<&Glibc::rwlock_timedrdlock>("pthread_rwlock_timedrdlock"),
+      want_if_there<&Glibc::rwlock_clockrdlock>("pthread_rwlock_clockrdlock"),
+      want<&Glibc::rwlock_wrlock>("pthread_rwlock_wrlock"),
+      want<&Glibc::rwlock_trywrlock>("pthread_rwlock_trywrlock"),
+      want<&Glibc::rwlock_timedwrlock>("pthread_rwlock_timedwrlock"),
+      want_if_there<&Glibc::rwlock_clockwrlock>("pthread_rwlock_clockwrlock"),
+      want<&Glibc::rwlock_unlock>("pthread_rwlock_unlock"),
+      want<&Glibc::rwlock_destroy>("pthread_rwlock_destroy"),
+      want<&Glibc::spin_lock>("pthread_spin_lock"),
+      want<&Glibc::spin_trylock>("pthread_spin_trylock"),
+      want<&Glibc::spin_unlock>("pthread_spin_unlock"),
+      want<&Glibc::spin_destroy>("pthread_spin_destroy"),
+      want<&Glibc::barrier_wait>("pthread_barrier_wait"),
+  };
+  find_all(all);
+  for (const Wanted& wanted : all) {
+    if (wanted.found || wanted.presence != Presence::kAlways) continue;
+    Line().text("elision: the C library has no ").text(wanted.name).write_to(STDERR_FILENO);
+    std::abort();
+  }
+}
+
+bool race_detector_follows() {
+  bool follows = false;
+  visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
+    follows = follows || std::strstr(file.path(), "/libtsan.so") != nullptr ||
+              std::strstr(file.path(), "/libclang_rt.tsan") != nullptr;
+  });
+  return follows;
 }
 
 const char* find_single_threaded() {
-  // Not RTLD_NEXT: a program may have its own copy of the variable, and then that is the one in use.
-  return static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));
+  // Of all files: a program may have its own copy of the variable, and then that is the one in use.
+  void* flag = nullptr;
+  visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
+    if (flag == nullptr) flag = file.find("__libc_single_threaded", nullptr);
+  });
+  return static_cast<const char*>(flag);
 }
 
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at) {
@@ -89,6 +182,15 @@ int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* a
 }
 int glibc_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at) {
   return wait_by_clock(lock, clock, at, glibc.rwlock_clockwrlock, glibc.rwlock_timedwrlock);
+}
+
+int glibc_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* at) {
+  if (glibc.cond_clockwait != nullptr) return glibc.cond_clockwait(cond, mutex, clock, at);
+  // glibc nptl/pthread_cond_common.c: bit 1 of __wrefs says that the condition variable's own clock is
+  // monotonic.
+  const clockid_t own = (cond->__data.__wrefs & 2) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+  return wait_by_other_clock(own, clock, at,
+                             [=](const timespec* until) { return glibc.cond_timedwait(cond, mutex, until); });
 }
 
 }  // namespace elision::runtime

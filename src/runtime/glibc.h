@@ -22,6 +22,7 @@ struct Glibc {
   int (*cond_clockwait)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
   int (*cond_signal)(pthread_cond_t*);
   int (*cond_broadcast)(pthread_cond_t*);
+  int (*old_cond_signal)(void*);  // of the layout before GLIBC_2.3.2
   int (*rwlock_rdlock)(pthread_rwlock_t*);
   int (*rwlock_tryrdlock)(pthread_rwlock_t*);
   int (*rwlock_timedrdlock)(pthread_rwlock_t*, const timespec*);
@@ -48,9 +49,15 @@ void find_glibc();
 /// Where glibc says that there is one thread only; null before 2.32.
 const char* find_single_threaded();
 
-/// The clock forms, also where glibc has none yet: then by the realtime clock only.
+/// Whether ThreadSanitizer's library comes behind ours. It sees locks by functions of the same names, so a
+/// lock of ours would be hidden from it, and every section a race: then all locks stay what it puts in their
+/// place. Where it comes first (preloaded so, or linked into the program) it calls us, and sees them.
+bool race_detector_follows();
+
+/// The clock forms, also where glibc has none yet.
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
 int glibc_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
+int glibc_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 
 }  // namespace elision::runtime

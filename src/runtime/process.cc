@@ -17,6 +17,7 @@
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
 #include "runtime/raw_output.h"
+#include "runtime/start.h"
 #include "runtime/thread_state.h"
 
 /// The ELF header of this library, in memory (a symbol of the linker's).
@@ -79,7 +80,7 @@ void fill_header() {
   header.parent_id = static_cast<std::uint32_t>(getppid());
   copy_text(header.asked_design, configuration.asked_design);
   copy_text(header.design, design_name(configuration));
-  copy_text(header.program, program_invocation_short_name);
+  copy_text(header.program, program_name());
   header.unknown_design = configuration.unknown_design;
   header.has_rtm = process.cpu.has_rtm;
   header.rtm_always_aborts = process.cpu.rtm_always_aborts;
@@ -121,6 +122,7 @@ void set_up() {
   find_glibc();
   if (const char* flag = find_single_threaded()) locks::single_threaded = flag;
   process.configuration = read_configuration();
+  if (race_detector_follows()) switch_off(process.configuration);
   process.cpu = htm::detect_cpu();
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();

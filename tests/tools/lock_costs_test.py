@@ -27,6 +27,9 @@ MEASURED = {
 }
 
 
+LOADING = [(400, 440), (410, 460), (390, 420), (500, 2000), (400, 450)]
+
+
 class Verdicts(unittest.TestCase):
     def test_time_must_not_be_longer(self):
         for numbers, noise, expected in (([1.0, 0.9, 1.3], 0, KEPT), ([1.01, 0.99, 1.02], 0, UNSETTLED),
@@ -61,6 +64,10 @@ class Tables(unittest.TestCase):
         self.assertEqual(lock_costs.waits_text([0, 0, 0, 1500, 2e6]), "1.5 ms (2 s)")
         self.assertEqual(lock_costs.duration(12.34), "12.3 us")
 
+    def test_loading_is_what_neighbours_differ_by(self):
+        self.assertEqual(lock_costs.loading_cells(LOADING)[1:], [
+            ["a program that ends at once", "400 us"], ["added by loading the library", "50 ±5 us"]])
+
     def test_what_nobody_replaces_is_named(self):
         left = lock_costs.not_replaced(MEASURED)
         self.assertIn("spin", left)
@@ -69,9 +76,9 @@ class Tables(unittest.TestCase):
 
 class Page(unittest.TestCase):
     def test_says_where_the_numbers_come_from_and_how_to_get_them(self):
-        text = lock_costs.document(ORIGIN, MEASURED, {"tatas": "what the launcher said"})
+        text = lock_costs.document(ORIGIN, MEASURED, {"tatas": "what the launcher said"}, LOADING)
         for part in ("abc of 2020-01-01", "A CPU", "make bench-locks", "| tatas | 4.00 ±0.15 |", "tatas: what the launcher said",
-                     "No design replaces: recursive", "0.80 ±0.08!"):
+                     "No design replaces: recursive", "0.80 ±0.08!", "| added by loading the library | 50 ±5 us |"):
             self.assertIn(part, text)
         self.assertNotIn("of the full size", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 200)

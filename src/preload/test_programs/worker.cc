@@ -3,6 +3,7 @@
 // mutex but the ones it says.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,6 +88,34 @@ void* stay(void*) {
 void have_company() {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, stay, nullptr) != 0) abort();
+}
+
+pthread_cond_t never_signalled = PTHREAD_COND_INITIALIZER;
+
+/// One section, then the end that `way` says: by return, by pthread_exit, or cancelled in a wait that holds
+/// the mutex again when its cleanup runs. The wait's own two sections count as well.
+void* end_somehow(void* way) {
+  section(false);
+  const auto which = reinterpret_cast<std::uintptr_t>(way) % 3;
+  if (which == 1) pthread_exit(nullptr);
+  if (which == 2) {
+    pthread_mutex_lock(&shared.mutex);
+    pthread_cleanup_push([](void*) { pthread_mutex_unlock(&shared.mutex); }, nullptr);
+    while (true) pthread_cond_wait(&never_signalled, &shared.mutex);
+    pthread_cleanup_pop(0);
+  }
+  return nullptr;
+}
+
+/// Threads one after the other, of which each ends differently.
+int many_ends(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, end_somehow, reinterpret_cast<void*>(i)) != 0) return 2;
+    if (i % 3 == 2) pthread_cancel(thread);
+    pthread_join(thread, nullptr);
+  }
+  return shared.counter == count ? 0 : 1;
 }
 
 int fork_and_count(std::uint64_t mine, std::uint64_t childs) {
@@ -178,6 +207,8 @@ int main(int argc, char** argv) {
   if (is("nothing")) return 0;
   if (is("count")) return run_threads(number(2), number(3));
   if (is("mixed")) return run_mixed(number(2));
+  if (is("ends")) return many_ends(number(2));
+  if (is("privileged")) return getauxval(AT_SECURE) != 0 ? run_threads(2, 100) : 77;
   if (is("threads")) return many_short_threads(number(2));
   if (is("fork")) return fork_and_count(number(2), number(3));
   ends_speculation = is("speculate-told");

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that the dynamic linker has loaded, and the symbols in them: dlsym(RTLD_NEXT) without its side
+// effects.
+//
+// The first lock operation may come out of the allocator's own initialisation, so nothing here allocates.
+// dlsym does when it does not find a symbol, and keeps an error for dlerror; it is also in another library
+// before glibc 2.34. Works on the tables that the System V ABI for x86-64 and "GNU hash ELF sections"
+// describe. Files that only have the older hash table are passed over: no glibc supported here is one.
+#pragma once
+
+#include <link.h>
+
+#include <cstdint>
+
+namespace elision::runtime {
+
+class LoadedFile {
+ public:
+  explicit LoadedFile(const dl_phdr_info& info);
+
+  const char* path() const { return path_; }
+  bool contains(const void* address) const;
+  /// Whether it is the one that the kernel brings (vdso(7)), in which no names are looked up.
+  bool is_the_kernels() const;
+  /// The function or variable `name` of the given version, or without any; if `version` is null, of the version that
+  /// programs are linked with today. Null: there is none.
+  void* find(const char* name, const char* version) const;
+
+ private:
+  const ElfW(Sym) * find_symbol(const char* name, const char* version) const;
+  bool has_version(std::size_t symbol, const char* version) const;
+  const char* version_name(unsigned index) const;
+
+  ElfW(Addr) base_;
+  const char* path_;
+  const ElfW(Phdr) * parts_;
+  unsigned part_count_;
+  const ElfW(Sym) * symbols_ = nullptr;
+  const char* strings_ = nullptr;
+  const std::uint32_t* gnu_hash_ = nullptr;
+  const ElfW(Versym) * versions_ = nullptr;
+  const ElfW(Verdef) * version_definitions_ = nullptr;
+  std::size_t version_definition_count_ = 0;
+};
+
+enum class Files { kBehindOurs, kAllButOurs };
+
+/// Calls `visit(file)` for files in the order in which names are looked up.
+template <class Visit>
+void visit_files(Files which, Visit visit) {
+  struct State {
+    Files which;
+    Visit& visit;
+    bool past_ours;
+  } state{which, visit, which == Files::kAllButOurs};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* argument) {
+        static constexpr char in_our_library = 0;
+        State& s = *static_cast<State*>(argument);
+        const LoadedFile file(*info);
+        if (file.contains(&in_our_library)) {
+          s.past_ours = true;
+        } else if (s.past_ours && !file.is_the_kernels()) {
+          s.visit(file);
+        }
+        return 0;
+      },
+      &state);
+}
+
+}  // namespace elision::runtime
