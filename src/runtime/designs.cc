@@ -3,6 +3,7 @@
 
 #include "htm/always_abort.h"
 #include "htm/rtm.h"
+#include "runtime/barrier.h"
 #include "runtime/condition.h"
 #include "runtime/glibc_speculating.h"
 #include "runtime/mutex.h"
@@ -53,6 +54,8 @@ int forward_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout 
   return wait_in_glibc(cond, mutex, timeout);
 }
 int never_speculating() { return 0; }
+int have_no_team(locks::BarrierState*, unsigned, const void*) { return 0; }
+int have_no_team_to_move(locks::BarrierState*) { return 0; }
 
 void see_lock() {
   __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
@@ -79,8 +82,13 @@ void install_pthread() {
   entry_points.cond_wait.set(forward_cond_wait);
   entry_points.cond_signal.set(glibc.cond_signal);
   entry_points.cond_broadcast.set(glibc.cond_broadcast);
-  entry_points.barrier_wait.set(glibc.barrier_wait);
+  entry_points.barrier_wait.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_wait));
+  entry_points.barrier_destroy.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_destroy));
+  entry_points.team_wait.set(have_no_team);
+  entry_points.team_moves.set(have_no_team_to_move);
+  entry_points.meet_others.set(never_speculating);
   entry_points.speculating.set(never_speculating);
+  process.locks = process.barriers = Owner::kOriginal;
   // Last: until here a call of these sets the library up, which includes waiting for whoever does.
   entry_points.rdlock.set(first_call<&Glibc::rwlock_rdlock, pthread_rwlock_t>);
   entry_points.tryrdlock.set(first_call<&Glibc::rwlock_tryrdlock, pthread_rwlock_t>);
@@ -109,9 +117,9 @@ struct Meeting {
   }
   static int signal(pthread_cond_t* cond) { return wake(cond, glibc.cond_signal, signal_at_gate); }
   static int broadcast(pthread_cond_t* cond) { return wake(cond, glibc.cond_broadcast, broadcast_at_gate); }
-  static int barrier_wait(pthread_barrier_t* barrier) {
+  static int meet_others() {
     Design::require_real_locks(this_thread.transaction);
-    return glibc.barrier_wait(barrier);
+    return 0;
   }
   static int speculating() { return Design::speculating(); }
 
@@ -125,7 +133,7 @@ struct Meeting {
   }
 };
 
-template <class OnMutex, class OnRwlock, class OnSpin, class Others>
+template <class OnMutex, class OnRwlock, class OnSpin, class Others, class OnBarrier>
 void install() {
   entry_points.unlock.set(OnMutex::unlock);
   entry_points.destroy.set(OnMutex::destroy);
@@ -139,8 +147,14 @@ void install() {
   entry_points.cond_wait.set(Others::cond_wait);
   entry_points.cond_signal.set(Others::signal);
   entry_points.cond_broadcast.set(Others::broadcast);
-  entry_points.barrier_wait.set(Others::barrier_wait);
+  entry_points.barrier_wait.set(OnBarrier::wait);
+  entry_points.barrier_destroy.set(OnBarrier::destroy);
+  entry_points.team_wait.set(OnBarrier::team_wait);
+  entry_points.team_moves.set(OnBarrier::team_moves);
+  entry_points.meet_others.set(Others::meet_others);
   entry_points.speculating.set(Others::speculating);
+  process.locks = Owner::kUs;
+  process.barriers = OnBarrier::kOurs ? Owner::kUs : Owner::kOriginal;
   entry_points.rdlock.set(OnRwlock::rdlock);
   entry_points.tryrdlock.set(OnRwlock::tryrdlock);
   entry_points.wrlock.set(OnRwlock::wrlock);
@@ -154,9 +168,11 @@ void install() {
 template <class Design>
 void install_design_of_ours() {
   if (process.configuration.exclusive_rwlocks) {
-    install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>, Meeting<Design>>();
+    install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>, Meeting<Design>,
+            BarrierOf<Design>>();
   } else {
-    install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>, Meeting<Design>>();
+    install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>, Meeting<Design>,
+            BarrierOf<Design>>();
   }
 }
 
@@ -174,7 +190,8 @@ void install_speculating() {
   if (process.elides) return install_elided<Lock, Speculating<Htm>>();
   if (design.base == abi::LockBase::kPthread) {
     using Glibc = GlibcSpeculating<Htm, Waiting>;
-    return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>, Meeting<Glibc>>();
+    return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>, Meeting<Glibc>,
+                   BarrierOf<Glibc>>();
   }
   if (design.base == abi::LockBase::kTicket)
     return install_design_of_ours<locks::TicketDesign<Waiting, Speculating<Htm>>>();
@@ -232,7 +249,9 @@ constinit EntryPoints entry_points{
     ELISION_BEFORE_SET_UP(spin_trylock),   ELISION_BEFORE_SET_UP(spin_unlock),
     ELISION_BEFORE_SET_UP(spin_destroy),   ELISION_BEFORE_SET_UP(cond_wait),
     ELISION_BEFORE_SET_UP(cond_signal),    ELISION_BEFORE_SET_UP(cond_broadcast),
-    ELISION_BEFORE_SET_UP(barrier_wait),   ELISION_BEFORE_SET_UP(speculating),
+    ELISION_BEFORE_SET_UP(barrier_wait),   ELISION_BEFORE_SET_UP(barrier_destroy),
+    ELISION_BEFORE_SET_UP(team_wait),      ELISION_BEFORE_SET_UP(team_moves),
+    ELISION_BEFORE_SET_UP(meet_others),    ELISION_BEFORE_SET_UP(speculating),
 };
 #undef ELISION_BEFORE_SET_UP
 
