@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// BackwardSolver (Izraelevitz, Xiang, Scott: "Performance Improvement via Always-Abort HTM", IV-B, Fig. 14): a
-// sparse triangular system, solved level by level. The rows of a level depend on earlier levels alone, so
+// BackwardSolver (Izraelevitz, Xiang, Scott: "Performance Improvement via Always-Abort HTM", IV-B, Fig. 14):
+// a sparse triangular system, solved level by level. The rows of a level depend on earlier levels alone, so
 // threads share them out, and meet at an OpenMP barrier behind each level.
 //
 //   --levels      barriers a solve
-//   --rows        in a level, on average; like the number of nonzeros of a row it differs by up to a factor of
+//   --rows        in a level, on average; like the number of nonzeros of a row it differs by up to a factor
+//   of
 //                 three, so that threads arrive at different times
 //   --nonzeros    of a row, on average
 //   --evict       megabytes that are read before each solve, uncounted: the papers' matrices are larger than
 //                 the caches, and small ones behave so if something else has been there
 //
-// Rows are scattered over the vectors by a permutation, as an ordering by levels does. The result is compared with that of
-// a serial solve: every sum is added up in the same order, so not a bit may differ.
+// Rows are scattered over the vectors by a permutation, as an ordering by levels does. The result is compared
+// with that of a serial solve: every sum is added up in the same order, so not a bit may differ.
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +43,8 @@ struct Options {
   bool no_pin = false;
 };
 
-/// In compressed rows, in the order in which they are solved: row i of that order is row permutation[i] of the vectors.
+/// In compressed rows, in the order in which they are solved: row i of that order is row permutation[i] of
+/// the vectors.
 struct Matrix {
   std::vector<std::uint32_t> first_row_of_level;  // and behind the last level the number of rows
   std::vector<std::uint32_t> permutation;
@@ -90,12 +92,14 @@ Matrix make_matrix(const Options& options) {
   return m;
 }
 
-[[gnu::always_inline]] inline void solve_rows(const Matrix& m, const std::vector<double>& b, std::vector<double>& y,
-                                              std::uint32_t begin, std::uint32_t end) {
+[[gnu::always_inline]] inline void solve_rows(const Matrix& m, const std::vector<double>& b,
+                                              std::vector<double>& y, std::uint32_t begin,
+                                              std::uint32_t end) {
   for (std::uint32_t i = begin; i < end; ++i) {
     const std::uint32_t row = m.permutation[i];
     double sum = b[row];
-    for (std::uint32_t k = m.first_of_row[i + 1]; k-- > m.first_of_row[i];) sum -= m.value[k] * y[m.column[k]];
+    for (std::uint32_t k = m.first_of_row[i + 1]; k-- > m.first_of_row[i];)
+      sum -= m.value[k] * y[m.column[k]];
     y[row] = sum;
   }
 }
@@ -136,7 +140,8 @@ void parse(CLI::App& app, Options& options) {
   app.add_option("--nonzeros", options.nonzeros, "of a row, on average")->check(CLI::Range(1u, 4096u));
   app.add_option("--solves", options.solves)->check(CLI::Range(1u, 1u << 20));
   app.add_option("--warmup", options.warmup, "uncounted solves");
-  app.add_option("--evict", options.evict_megabytes, "megabytes to read before each solve")->check(CLI::Range(0u, 4096u));
+  app.add_option("--evict", options.evict_megabytes, "megabytes to read before each solve")
+      ->check(CLI::Range(0u, 4096u));
   app.add_option("--seed", options.seed);
   app.add_flag("--no-pin", options.no_pin, "do not bind threads to CPUs");
 }
@@ -172,7 +177,8 @@ int main(int argc, char** argv) {
       solve_with_others(matrix, b, y);
     }
     if (solve >= options.warmup) spent_ns += now_ns() - start_ns;
-    for (std::uint32_t i = 0; i < matrix.rows(); ++i) wrong += std::memcmp(&y[i], &expected[i], sizeof(double)) != 0;
+    for (std::uint32_t i = 0; i < matrix.rows(); ++i)
+      wrong += std::memcmp(&y[i], &expected[i], sizeof(double)) != 0;
   }
   asm volatile("" : : "r"(kept));
   const double seconds = static_cast<double>(spent_ns) / 1e9;

@@ -15,7 +15,8 @@
 //                                            and does nothing; a try may say that the lock is held
 //   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be back
 //   outside
-//   kSpeculates, Barrier<Waiting>         -> whether threads run ahead where they wait, and the barrier at which
+//   kSpeculates, Barrier<Waiting>         -> whether threads run ahead where they wait, and the barrier at
+//   which
 //                                            they do (barrier.h)
 // and names the designs for other words that go with it: OnSpinWord (pthread_spinlock_t), ReaderSide and
 // WriterSide (pthread_rwlock_t).

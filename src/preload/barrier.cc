@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread_barrier_*: ours where waiters speculate, else glibc's, outside of transactions.
+#include "runtime/barrier.h"
+
 #include <pthread.h>
 
 #include "preload/exported.h"
-#include "runtime/barrier.h"
 #include "runtime/entry_points.h"
 
 using elision::runtime::entry_points;

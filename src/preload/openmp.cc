@@ -40,8 +40,8 @@ void run_region(void* argument) {
   region.body(region.data);
 }
 
-// ---- Parallel regions of libomp: the body takes its arguments one by one. Their number is not known here, but
-// to a function of the System V ABI more arguments than it has do no harm.
+// ---- Parallel regions of libomp: the body takes its arguments one by one. Their number is not known here,
+// but to a function of the System V ABI more arguments than it has do no harm.
 
 using Microtask = void (*)(std::int32_t* thread, std::int32_t* thread_in_team, ...);
 constexpr int kMostArguments = 1024;
@@ -61,7 +61,8 @@ constexpr int arguments_passed(int count) {
 }
 
 template <std::size_t... kIndex>
-void call_with(const Fork& fork, std::int32_t* thread, std::int32_t* thread_in_team, std::index_sequence<kIndex...>) {
+void call_with(const Fork& fork, std::int32_t* thread, std::int32_t* thread_in_team,
+               std::index_sequence<kIndex...>) {
   fork.body(thread, thread_in_team, fork.arguments[kIndex]...);
 }
 
@@ -101,7 +102,8 @@ ELISION_EXPORT void __kmpc_fork_call(void* place, std::int32_t count, Microtask 
   for (int i = 0; i < passed; ++i) arguments[i] = i < count ? va_arg(rest, void*) : nullptr;
   va_end(rest);
   Fork fork{{}, ELISION_CALL_SITE, body, count, arguments};
-  original.at(ELISION_CALL_SITE)(place, 1, reinterpret_cast<Microtask>(reinterpret_cast<void*>(run_fork)), &fork);
+  original.at(ELISION_CALL_SITE)(place, 1, reinterpret_cast<Microtask>(reinterpret_cast<void*>(run_fork)),
+                                 &fork);
 }
 
 // ---- Barriers.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMP's critical sections, atomic regions and locks, as libgomp and libomp have them: through the design in
-// force as a pthread mutex goes, or the runtime's own under `pthread`. Programs link neither runtime to us.
+// OpenMP's critical sections, atomic regions and locks, as libgomp and libomp have them: through the design
+// in force as a pthread mutex goes, or the runtime's own under `pthread`. Programs link neither runtime to
+// us.
 //
-// Lock functions carry the versions that programs ask for today (versions.map). Those of OpenMP 2.5 (OMP_1.0) have other
-// objects, and stay libgomp's; so do nestable locks of Fortran, which are pointers to what libgomp allocates.
+// Lock functions carry the versions that programs ask for today (versions.map). Those of OpenMP 2.5 (OMP_1.0)
+// have other objects, and stay libgomp's; so do nestable locks of Fortran, which are pointers to what libgomp
+// allocates.
+#include "runtime/openmp_locks.h"
+
 #include <cstdint>
 
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
-#include "runtime/openmp_locks.h"
 #include "runtime/openmp_runtime.h"
 #include "runtime/process.h"
 
@@ -16,9 +19,9 @@ namespace {
 
 using elision::runtime::entry_points;
 using elision::runtime::mutex_of_openmp_lock;
+using elision::runtime::openmp_nesting;
 using elision::runtime::OpenMpFunction;
 using elision::runtime::OpenMpLock;
-using elision::runtime::openmp_nesting;
 using elision::runtime::process;
 using elision::runtime::Process;
 
@@ -110,7 +113,8 @@ ELISION_EXPORT void __kmpc_critical(void* place, std::int32_t thread, void* name
   set(name, kSimple, ELISION_CALL_SITE);
 }
 
-ELISION_EXPORT void __kmpc_critical_with_hint(void* place, std::int32_t thread, void* name, std::uint32_t hint) {
+ELISION_EXPORT void __kmpc_critical_with_hint(void* place, std::int32_t thread, void* name,
+                                              std::uint32_t hint) {
   static constinit KmpcWithHint original{"__kmpc_critical_with_hint"};
   if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, name, hint);
   set(name, kSimple, ELISION_CALL_SITE);
@@ -136,10 +140,11 @@ ELISION_EXPORT void __kmpc_atomic_end() {
 
 // ---- Locks, by the functions of OpenMP.
 
-/// openmp_OF as omp_OF of libgomp and of libomp, with a suffix for Fortran. Under its own name it is not exported:
-/// that is what the last `remove` says.
-#define ELISION_AS_OPENMP(of, suffix, also)                          \
-  asm(".symver openmp_" #of ", omp_" #of suffix "@@OMP_3.0\n"        \
+/// openmp_OF as omp_OF of libgomp and of libomp, with a suffix for Fortran. Under its own name it is not
+/// exported: that is what the last `remove` says.
+#define ELISION_AS_OPENMP(of, suffix, also)     \
+  asm(".symver openmp_" #of ", omp_" #of suffix \
+      "@@OMP_3.0\n"                             \
       ".symver openmp_" #of ", omp_" #of suffix "@VERSION" also)
 #define ELISION_AS_OPENMP_OF_C(of) ELISION_AS_OPENMP(of, "", ", remove")
 #define ELISION_AS_OPENMP_OF_C_AND_FORTRAN(of) \
@@ -217,8 +222,8 @@ ELISION_AS_OPENMP_OF_C(set_nest_lock);
 ELISION_AS_OPENMP_OF_C(unset_nest_lock);
 ELISION_AS_OPENMP_OF_C(test_nest_lock);
 
-// ---- Locks, by the functions that only libomp has: with a hint, which says nothing to us, and by its own names,
-// which its omp_ functions call.
+// ---- Locks, by the functions that only libomp has: with a hint, which says nothing to us, and by its own
+// names, which its omp_ functions call.
 
 ELISION_EXPORT void omp_init_lock_with_hint(void* lock, std::uintptr_t hint) {
   static constinit Original<void(void*, std::uintptr_t)> original{"omp_init_lock_with_hint"};
@@ -238,7 +243,8 @@ ELISION_EXPORT void __kmpc_init_lock(void* place, std::int32_t thread, void* loc
   elision::runtime::init_openmp_lock(lock, kSimple);
 }
 
-ELISION_EXPORT void __kmpc_init_lock_with_hint(void* place, std::int32_t thread, void* lock, std::uintptr_t hint) {
+ELISION_EXPORT void __kmpc_init_lock_with_hint(void* place, std::int32_t thread, void* lock,
+                                               std::uintptr_t hint) {
   static constinit KmpcWithHint original{"__kmpc_init_lock_with_hint"};
   if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock, hint);
   elision::runtime::init_openmp_lock(lock, kSimple);

@@ -404,7 +404,8 @@ TEST(Barrier, OneForOneThreadAndNoneForNobody) {
 
 /// Also where the memory looks as if a barrier had been there.
 TEST(Barrier, ProcessesMeetAtASharedOne) {
-  void* memory = mmap(nullptr, sizeof(pthread_barrier_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(pthread_barrier_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   auto* barrier = static_cast<pthread_barrier_t*>(memory);
   ASSERT_EQ(pthread_barrier_init(barrier, nullptr, 2), 0);

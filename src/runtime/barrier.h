@@ -2,10 +2,10 @@
 // pthread barriers and those of OpenMP teams, over a lock design. Where waiters speculate, process-private
 // barriers are ours (locks/barrier.h); all others stay glibc's.
 //
-// A barrier of ours is initialised by glibc too, which checks what it is given, and keeps the number of the cell that
-// glibc's fields leave room for (runtime/overlay.h): in the 32 bytes of a pthread_barrier_t the release word could not
-// have a line to itself. As with glibc's, pthread_barrier_destroy may be called as soon as one thread has come back:
-// it waits for the others to leave.
+// A barrier of ours is initialised by glibc too, which checks what it is given, and keeps the number of the
+// cell that glibc's fields leave room for (runtime/overlay.h): in the 32 bytes of a pthread_barrier_t the
+// release word could not have a line to itself. As with glibc's, pthread_barrier_destroy may be called as
+// soon as one thread has come back: it waits for the others to leave.
 #pragma once
 
 #include <cerrno>

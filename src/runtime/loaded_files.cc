@@ -69,7 +69,8 @@ LoadedFile::LoadedFile(const dl_phdr_info& info)
 bool LoadedFile::needs(const LoadedFile& other) const {
   if (dynamic_ == nullptr || strings_ == nullptr || other.own_name_ == nullptr) return false;
   for (const ElfW(Dyn)* entry = dynamic_; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_NEEDED && std::strcmp(strings_ + entry->d_un.d_val, other.own_name_) == 0) return true;
+    if (entry->d_tag == DT_NEEDED && std::strcmp(strings_ + entry->d_un.d_val, other.own_name_) == 0)
+      return true;
   }
   return false;
 }

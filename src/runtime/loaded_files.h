@@ -22,8 +22,8 @@ class LoadedFile {
   bool contains(const void* address) const;
   /// Whether it is the one that the kernel brings (vdso(7)), in which no names are looked up.
   bool is_the_kernels() const;
-  /// The function or variable `name` of the given version, or without any; if `version` is null, of the version that
-  /// programs are linked with today. Null: there is none.
+  /// The function or variable `name` of the given version, or without any; if `version` is null, of the
+  /// version that programs are linked with today. Null: there is none.
   void* find(const char* name, const char* version) const;
   /// Whether this file names the other one among those that it is linked with.
   bool needs(const LoadedFile& other) const;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that are known by a number of 32 bits: what the library keeps for locks and barriers of the program that
-// have no room for it themselves.
+// Objects that are known by a number of 32 bits: what the library keeps for locks and barriers of the program
+// that have no room for it themselves.
 //
 // A cell lies where it is for ever, so that whoever comes late reads an old cell and not a hole. Cells lie in
-// blocks of anonymous memory, each twice as long as the one before. Without locks: take() and give_back() may be called
-// anywhere, also in the child of a fork, and inside a transaction unless a new block is needed, for which the system
-// call ends it. Cells that were given back come with what was last in them.
+// blocks of anonymous memory, each twice as long as the one before. Without locks: take() and give_back() may
+// be called anywhere, also in the child of a fork, and inside a transaction unless a new block is needed, for
+// which the system call ends it. Cells that were given back come with what was last in them.
 #pragma once
 
 #include <sys/mman.h>
@@ -28,11 +28,13 @@ class NumberedCells {
   std::uint32_t take() {
     std::uint64_t top = free_.load(std::memory_order_acquire);
     while (number_of(top) != kNone) {
-      const std::uint64_t below = with_next_tag(top, (*this)[number_of(top)].next_free.load(std::memory_order_relaxed));
+      const std::uint64_t below =
+          with_next_tag(top, (*this)[number_of(top)].next_free.load(std::memory_order_relaxed));
       if (free_.compare_exchange_weak(top, below, std::memory_order_acquire)) return number_of(top);
     }
     const std::uint64_t number = 1 + used_.fetch_add(1, std::memory_order_relaxed);
-    return number <= kMostCells && block_is_there(block_of(number)) ? static_cast<std::uint32_t>(number) : kNone;
+    return number <= kMostCells && block_is_there(block_of(number)) ? static_cast<std::uint32_t>(number)
+                                                                    : kNone;
   }
 
   void give_back(std::uint32_t number) {
@@ -62,10 +64,11 @@ class NumberedCells {
     if (blocks_[block].load(std::memory_order_acquire) != nullptr) return true;
     const int saved_errno = errno;
     const std::size_t bytes = (kFirstCells << block) * sizeof(Cell);
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     Cell* nothing = nullptr;
-    if (memory != MAP_FAILED &&
-        !blocks_[block].compare_exchange_strong(nothing, static_cast<Cell*>(memory), std::memory_order_acq_rel))
+    if (memory != MAP_FAILED && !blocks_[block].compare_exchange_strong(nothing, static_cast<Cell*>(memory),
+                                                                        std::memory_order_acq_rel))
       munmap(memory, bytes);
     errno = saved_errno;
     return memory != MAP_FAILED;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands for OpenMP's critical sections and locks where they are ours: mutexes, which go through the design
-// in force like any other (runtime/entry_points.h).
+// What stands for OpenMP's critical sections and locks where they are ours: mutexes, which go through the
+// design in force like any other (runtime/entry_points.h).
 //
-// The objects of the program are too small to hold one (four bytes in libgomp), so their first four bytes hold the number
-// of a cell; 0, with which critical sections begin, means none yet. Nothing here waits.
+// The objects of the program are too small to hold one (four bytes in libgomp), so their first four bytes
+// hold the number of a cell; 0, with which critical sections begin, means none yet. Nothing here waits.
 //
 // Nestable locks are recursive mutexes: owned by threads as in libomp, not by tasks as in libgomp.
 #pragma once

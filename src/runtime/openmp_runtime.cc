@@ -18,7 +18,8 @@ namespace {
 constexpr char kInEveryRuntime[] = "omp_get_num_threads";
 constinit std::atomic<void*> runtimes[kMostOpenMpRuntimes]{};
 
-/// The runtime that a call site uses, of those asked for last: its address in the upper bits, the number below.
+/// The runtime that a call site uses, of those asked for last: its address in the upper bits, the number
+/// below.
 constexpr std::size_t kRememberedSites = 256;
 constexpr unsigned kNumberBits = 8;
 constinit std::atomic<std::uint64_t> remembered[kRememberedSites]{};
@@ -36,8 +37,8 @@ unsigned number_of(void* runtime) {
   fail("more OpenMP runtimes than ", "8");
 }
 
-/// As the dynamic linker would have it, but that a runtime of the caller's own goes first: the one that the caller is a
-/// part of, or names among those it is linked with; else the first of all.
+/// As the dynamic linker would have it, but that a runtime of the caller's own goes first: the one that the
+/// caller is a part of, or names among those it is linked with; else the first of all.
 unsigned look_for_runtime(const void* site) {
   std::optional<LoadedFile> caller;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {

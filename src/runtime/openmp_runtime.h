@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenMP runtimes of this process (GCC's libgomp, LLVM's libomp, copies of them that packages bring along),
-// and their functions behind those that the preload library replaces.
+// The OpenMP runtimes of this process (GCC's libgomp, LLVM's libomp, copies of them that packages bring
+// along), and their functions behind those that the preload library replaces.
 //
-// Nothing is looked for before a program calls a function of theirs; then the whole runtime that its caller is linked
-// with is meant, since what it kept in one call it needs in the next. A process may hold several, and they may come
-// by dlopen. May be called inside a transaction; allocates nothing.
+// Nothing is looked for before a program calls a function of theirs; then the whole runtime that its caller
+// is linked with is meant, since what it kept in one call it needs in the next. A process may hold several,
+// and they may come by dlopen. May be called inside a transaction; allocates nothing.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where our lock state lies inside pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t and pthread_barrier_t,
-// and what their kinds say.
+// Where our lock state lies inside pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t and
+// pthread_barrier_t, and what their kinds say.
 //
 //   mutex
 //   bytes  glibc       ours

@@ -16,11 +16,11 @@ struct Process {
   Configuration configuration;
   htm::CpuFeatures cpu;
   abi::AlwaysAbortKind always_abort = abi::AlwaysAbortKind::kNone;
-  bool elides = false;         // htm-N with live RTM
+  bool elides = false;                   // htm-N with live RTM
   Owner locks = Owner::kNotYetKnown;     // mutexes of any design but glibc's own
   Owner barriers = Owner::kNotYetKnown;  // in designs whose waiters speculate
-  bool used_fallback = false;  // a design that wants HTM, on a machine without it
-  alignas(64) Region region;   // written now and then; what is above is read inside transactions
+  bool used_fallback = false;            // a design that wants HTM, on a machine without it
+  alignas(64) Region region;             // written now and then; what is above is read inside transactions
 };
 
 extern constinit Process process;
@@ -32,7 +32,7 @@ enum class SetUp { kDone, kRunning };
 SetUp ensure_set_up();
 
 /// Whether locks, or barriers, that are not pthread mutexes are ours too.
-inline bool owns(Owner Process::*kind) {
+inline bool owns(Owner Process::* kind) {
   if (process.*kind == Owner::kNotYetKnown) [[unlikely]]
     ensure_set_up();
   return process.*kind == Owner::kUs;

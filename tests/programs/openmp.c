@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What OpenMP promises of critical sections, atomic regions, locks, barriers and tasks, asked of whatever runtime and
- * library it runs with:
+ * What OpenMP promises of critical sections, atomic regions, locks, barriers and tasks, asked of whatever
+ * runtime and library it runs with:
  *
- *   openmp [ROUNDS] [CASE...]     default: all cases; each prints its name and "ok", or what was found instead
+ *   openmp [ROUNDS] [CASE...]     default: all cases; each prints its name and "ok", or what was found
+ * instead
  *
- * Updates are loads and stores with something in between, so that a section that is not excluded loses some. Behind a
- * barrier every thread checks what all others did before it.
+ * Updates are loads and stores with something in between, so that a section that is not excluded loses some.
+ * Behind a barrier every thread checks what all others did before it.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -124,8 +125,8 @@ static void nest_locks(void) {
   omp_destroy_nest_lock(&lock);
 }
 
-/* Everyone writes what is theirs, passes a barrier, and reads everyone's. Passed `way`: explicit, or implied by a loop or
- * by a single construct. */
+/* Everyone writes what is theirs, passes a barrier, and reads everyone's. Passed `way`: explicit, or implied
+ * by a loop or by a single construct. */
 static void phases(int threads, int times, long* wrong_out) {
   static volatile long written[8][MOST_THREADS];
   const int slot = omp_get_level() == 2 ? omp_get_ancestor_thread_num(1) % 4 + 4 : 0;
@@ -222,8 +223,8 @@ static void tasks(void) {
 
 /* Regions that capture little and much. */
 static void captures(void) {
-  long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, k = 9, l = 10, m = 11, n = 12, o = 13, p = 14, q = 15, r = 16,
-       s = 17, t = 18, u = 19, v = 20;
+  long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, k = 9, l = 10, m = 11, n = 12, o = 13, p = 14,
+       q = 15, r = 16, s = 17, t = 18, u = 19, v = 20;
   long sum = 0;
 #pragma omp parallel num_threads(3)
   {
