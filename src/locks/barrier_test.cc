@@ -85,6 +85,12 @@ TEST_F(ScriptedBarrier, WhoSpeculatesMoves) {
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kMoved);
 }
 
+TEST_F(ScriptedBarrier, NobodyIsTheLastOfARoundThatMoved) {
+  Scripted::script.steps.push_back({kConflict, [&] { Tested::move_away(state_); }});
+  EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kMoved);
+  EXPECT_EQ(Tested::wait(state_, 2, Thread()), Passage::kMoved) << "the one that moved them";
+}
+
 TEST_F(ScriptedBarrier, MoreThreadsThanItsNumberFormRounds) {
   state_.arrivals = 2;  // of which nobody has released the others yet
   Scripted::script.steps.push_back({kConflict, [&] { state_.release += 2; }});

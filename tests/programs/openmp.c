@@ -28,7 +28,7 @@ static void expect(const char* what, long found, long expected) {
 
 static void add(volatile long* counter) {
   const long value = *counter;
-  for (int i = 0; i < 20; ++i) __asm__ volatile("");
+  for (int i = 0; i < 50; ++i) __asm__ volatile("");
   *counter = value + 1;
 }
 
@@ -69,7 +69,7 @@ static void atomics(void) {
 }
 
 static void locks(void) {
-  enum { kLocks = 5 };
+  enum { kLocks = 2 };
   omp_lock_t lock[kLocks];
   volatile long counter[kLocks] = {0}, tried = 0, got = 0;
   for (int i = 0; i < kLocks; ++i) omp_init_lock(&lock[i]);
