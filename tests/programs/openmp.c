@@ -169,9 +169,11 @@ static void nested(void) {
 #pragma omp parallel num_threads(2)
     phases(2, 3, &wrong);
 #pragma omp barrier
+    if (omp_get_thread_num() == 1) {
 #pragma omp parallel num_threads(3) if (0)
-    {
+      {
 #pragma omp barrier
+      }
     }
 #pragma omp parallel num_threads(1)
     {
