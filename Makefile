@@ -11,11 +11,11 @@ DEMO_PACKAGES := python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
-TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils clang pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack
+TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils clang libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full fidelity test test-glibcs mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build demo demo-full demo-barrier fidelity test test-glibcs mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -42,6 +42,13 @@ demo-full:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --full
+
+# The paper's claim on barriers, on small matrices; half a minute.
+demo-barrier:
+	@tools/install-packages "make demo-barrier" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@tools/demo-barrier --build $(BUILD)
 
 # Every probe on virtual machines beside figures of real ones; writes docs/fidelity.md. QUICK=1 takes a fraction of the time
 # and writes nothing.

@@ -4,18 +4,18 @@
 // of these it waits plainly.
 //
 //   release     bits 1-31: rounds that are over; bit 0: the threads have moved to another barrier (move_away)
-//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total, and ends it if it is the last of it
-//   departures  of those of the same threads that will not touch the barrier again
-//   sleepers    that the end of a round must wake
+//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total, and ends it if it is the last
+//   of it departures  of those of the same threads that will not touch the barrier again sleepers    that the
+//   end of a round must wake
 //
 // The paper's listing ends a round when fai(&awaited, -1) == 0. That means a fetch-and-add which yields the
-// new value. Were it the old one, as the name says, `total` threads would see total..1 and none 0: all wait for
-// ever; and with `awaited` begun at total - 1, to mend that, its listing still sets it to `total` at the end
-// of the first round, and the second hangs. (With the new value and total - 1 the round ends one thread early.)
-// The listing sets `awaited` anew before it releases; here arrivals are only counted on, so that more threads
-// than `total` may use a barrier, as POSIX lets them: one that arrives before the round before is released
-// already belongs to the next. The last ones of two rounds may release in either order: they add, and do not
-// store.
+// new value. Were it the old one, as the name says, `total` threads would see total..1 and none 0: all wait
+// for ever; and with `awaited` begun at total - 1, to mend that, its listing still sets it to `total` at the
+// end of the first round, and the second hangs. (With the new value and total - 1 the round ends one thread
+// early.) The listing sets `awaited` anew before it releases; here arrivals are only counted on, so that more
+// threads than `total` may use a barrier, as POSIX lets them: one that arrives before the round before is
+// released already belongs to the next. The last ones of two rounds may release in either order: they add,
+// and do not store.
 //
 // The release word has a line to itself, which arrivals do not touch (ibid.), and sleepers do not either: a
 // thread that goes to sleep ends no speculation.
@@ -140,7 +140,8 @@ class Barrier {
       }
       recorder.abort(status.cause());
     }
-    return is_over(state.release.load(std::memory_order_acquire), goal) ? Passage::kReleased : Passage::kMoved;
+    return is_over(state.release.load(std::memory_order_acquire), goal) ? Passage::kReleased
+                                                                        : Passage::kMoved;
   }
 
   [[gnu::noinline]] static void await_plainly(BarrierState& state, std::uint32_t goal) {

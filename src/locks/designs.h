@@ -15,11 +15,15 @@
 //                                            and does nothing; a try may say that the lock is held
 //   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be back
 //   outside
+//   kSpeculates, Barrier<Waiting>         -> whether threads run ahead where they wait, and the barrier at
+//   which
+//                                            they do (barrier.h)
 // and names the designs for other words that go with it: OnSpinWord (pthread_spinlock_t), ReaderSide and
 // WriterSide (pthread_rwlock_t).
 #pragma once
 
 #include "locks/auxiliary_queue.h"
+#include "locks/barrier.h"
 #include "locks/elided.h"
 #include "locks/priority_wait.h"
 #include "locks/rwlock.h"
@@ -39,6 +43,7 @@ struct Plainly {
   template <class Waiting>
   using TicketWait = PlainTicketWait<Waiting>;
   using WithoutPriority = Plainly;
+  static constexpr bool kSpeculates = false;
 
   static bool speculating() { return false; }
   static void end_speculation() {}
@@ -51,6 +56,9 @@ struct Speculating {
   template <class Waiting>
   using TicketWait = SpeculatingTicketWait<Htm, Waiting>;
   using WithoutPriority = Speculating;
+  static constexpr bool kSpeculates = true;
+  template <class Waiting>
+  using Barrier = locks::Barrier<Htm, Waiting>;
 
   static bool speculating() { return Htm::in_always_abort(); }
   static void end_speculation() {

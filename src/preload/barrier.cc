@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_barrier_wait: glibc's, outside of transactions.
+// pthread_barrier_*: ours where waiters speculate, else glibc's, outside of transactions.
+#include "runtime/barrier.h"
+
 #include <pthread.h>
 
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
 
+using elision::runtime::entry_points;
+
+ELISION_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes,
+                                        unsigned count) {
+  return elision::runtime::init_barrier(barrier, attributes, count);
+}
+
 ELISION_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
-  return elision::runtime::entry_points.barrier_wait(barrier);
+  return entry_points.barrier_wait(barrier, ELISION_CALL_SITE);
+}
+
+ELISION_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) {
+  return entry_points.barrier_destroy(barrier, ELISION_CALL_SITE);
 }

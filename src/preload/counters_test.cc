@@ -280,6 +280,25 @@ TEST_F(Counted, AProgramWithMoreRightsThanItsCallerIgnoresTheEnvironment) {
   EXPECT_EQ(totals(0).sections(), 200u);
 }
 
+#ifdef ELISION_TEST_OPENMP
+TEST_F(Counted, OpenMpSectionsCountAsThoseOfMutexes) {
+  for (const char* design : {"tatas", "ticket", "htm-10", "tatas-aahtm", "pthread-aahtm", "pthread"}) {
+    SCOPED_TRACE(design);
+    TearDown();
+    SetUp();
+    ASSERT_EQ(run_program(ELISION_TEST_OPENMP,
+                          {std::string("ELISION_LOCK=") + design, "ELISION_RTM_ALWAYS_ABORT=1"},
+                          {"10", "criticals"}),
+              0);
+    EXPECT_TRUE(totals().interposed_locks_seen);
+    // openmp.c: four sections, of which one lies within another; elided, those two are one.
+    const std::uint64_t all = std::string(design) == "pthread" ? 0 : 6 * 10 * 4;
+    EXPECT_LE(totals().sections(), all);
+    EXPECT_GE(totals().sections(), std::string(design) == "htm-10" ? all / 4 * 3 : all);
+  }
+}
+#endif
+
 TEST_F(Counted, ABadUnlockIsReported) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"bad-unlock"}), 0);
   EXPECT_EQ(totals().bad_unlocks, 1u);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <memory>
 #include <shared_mutex>
 #include <vector>
 
@@ -348,6 +349,84 @@ TEST(Barrier, AllMeetAndOneIsTold) {
   EXPECT_EQ(serial, kRounds);
   EXPECT_EQ(early, 0u);
   EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
+}
+
+TEST(Barrier, TheLastOneMayDestroyItAtOnce) {
+  const unsigned kRounds = rounds(300);
+  for (unsigned round = 0; round < kRounds; ++round) {
+    auto barrier = std::make_unique<pthread_barrier_t>();
+    ASSERT_EQ(pthread_barrier_init(barrier.get(), nullptr, 2), 0);
+    std::atomic<int> destroyed{0};
+    const auto meet = [&, at = barrier.get()] {
+      if (pthread_barrier_wait(at) != PTHREAD_BARRIER_SERIAL_THREAD) return;
+      destroyed += pthread_barrier_destroy(at) == 0;
+      std::memset(static_cast<void*>(at), 0x5a, sizeof *at);
+    };
+    std::thread other(meet);
+    meet();
+    other.join();
+    ASSERT_EQ(destroyed, 1);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(barrier.get());
+    for (std::size_t i = 0; i < sizeof *barrier; ++i) ASSERT_EQ(bytes[i], 0x5a) << "written to afterwards";
+  }
+}
+
+TEST(Barrier, MoreThreadsThanItsNumberMeetInTwos) {
+  constexpr unsigned kThreads = 6;
+  const unsigned kRounds = rounds(200);
+  pthread_barrier_t barrier;
+  ASSERT_EQ(pthread_barrier_init(&barrier, nullptr, 2), 0);
+  std::atomic<unsigned> serial{0}, passed{0};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      // Tickets are handed out one by one, so that an even number of threads meets: nobody is left over.
+      for (;;) {
+        if (passed.fetch_add(1) >= kThreads * kRounds) return;
+        if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) ++serial;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(serial, kThreads * kRounds / 2);
+  EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
+}
+
+TEST(Barrier, OneForOneThreadAndNoneForNobody) {
+  pthread_barrier_t barrier;
+  EXPECT_EQ(pthread_barrier_init(&barrier, nullptr, 0), EINVAL);
+  for (int again = 0; again < 3; ++again) {
+    ASSERT_EQ(pthread_barrier_init(&barrier, nullptr, 1), 0);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(pthread_barrier_wait(&barrier), PTHREAD_BARRIER_SERIAL_THREAD);
+    EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
+  }
+}
+
+/// Also where the memory looks as if a barrier had been there.
+TEST(Barrier, ProcessesMeetAtASharedOne) {
+  void* memory =
+      mmap(nullptr, sizeof(pthread_barrier_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* barrier = static_cast<pthread_barrier_t*>(memory);
+  ASSERT_EQ(pthread_barrier_init(barrier, nullptr, 2), 0);
+  ASSERT_EQ(pthread_barrier_destroy(barrier), 0);
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  ASSERT_EQ(pthread_barrier_init(barrier, &attributes, 2), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    int told = 0;
+    for (int i = 0; i < 50; ++i) told += pthread_barrier_wait(barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
+    _exit(told);
+  }
+  int told = 0;
+  for (int i = 0; i < 50; ++i) told += pthread_barrier_wait(barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(told + WEXITSTATUS(status), 50);
+  EXPECT_EQ(pthread_barrier_destroy(barrier), 0);
+  munmap(memory, sizeof(pthread_barrier_t));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "htm/always_abort.h"
 #include "htm/rtm.h"
+#include "runtime/barrier.h"
 #include "runtime/condition.h"
 #include "runtime/glibc_speculating.h"
 #include "runtime/mutex.h"
@@ -59,6 +60,8 @@ int forward_busy_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout 
                      site);
 }
 int never_speculating() { return 0; }
+int have_no_team(locks::BarrierState*, unsigned, const void*) { return 0; }
+int have_no_team_to_move(locks::BarrierState*) { return 0; }
 
 void see_lock() {
   __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
@@ -87,8 +90,13 @@ void install_pthread() {
   entry_points.cond_signal.set(glibc.cond_signal);
   entry_points.cond_broadcast.set(glibc.cond_broadcast);
   entry_points.cond_destroy.set(glibc.cond_destroy);
-  entry_points.barrier_wait.set(glibc.barrier_wait);
+  entry_points.barrier_wait.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_wait));
+  entry_points.barrier_destroy.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_destroy));
+  entry_points.team_wait.set(have_no_team);
+  entry_points.team_moves.set(have_no_team_to_move);
+  entry_points.meet_others.set(never_speculating);
   entry_points.speculating.set(never_speculating);
+  process.locks = process.barriers = Owner::kOriginal;
   // Last: until here a call of these sets the library up, which includes waiting for whoever does.
   entry_points.rdlock.set(first_call<&Glibc::rwlock_rdlock, pthread_rwlock_t>);
   entry_points.tryrdlock.set(first_call<&Glibc::rwlock_tryrdlock, pthread_rwlock_t>);
@@ -173,14 +181,14 @@ struct Conditions {
 /// What else no transaction survives, or must not undo.
 template <class Design>
 struct Meeting {
-  static int barrier_wait(pthread_barrier_t* barrier) {
+  static int meet_others() {
     Design::require_real_locks(this_thread.transaction);
-    return glibc.barrier_wait(barrier);
+    return 0;
   }
   static int speculating() { return Design::speculating(); }
 };
 
-template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class Others>
+template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class Others, class OnBarrier>
 void install() {
   entry_points.unlock.set(OnMutex::unlock);
   entry_points.destroy.set(OnMutex::destroy);
@@ -192,8 +200,14 @@ void install() {
   entry_points.spin_unlock.set(OnSpin::unlock);
   entry_points.spin_destroy.set(OnSpin::destroy);
   OnCondition::install();
-  entry_points.barrier_wait.set(Others::barrier_wait);
+  entry_points.barrier_wait.set(OnBarrier::wait);
+  entry_points.barrier_destroy.set(OnBarrier::destroy);
+  entry_points.team_wait.set(OnBarrier::team_wait);
+  entry_points.team_moves.set(OnBarrier::team_moves);
+  entry_points.meet_others.set(Others::meet_others);
   entry_points.speculating.set(Others::speculating);
+  process.locks = Owner::kUs;
+  process.barriers = OnBarrier::kOurs ? Owner::kUs : Owner::kOriginal;
   entry_points.rdlock.set(OnRwlock::rdlock);
   entry_points.tryrdlock.set(OnRwlock::tryrdlock);
   entry_points.wrlock.set(OnRwlock::wrlock);
@@ -208,10 +222,10 @@ template <class Design>
 void install_design_of_ours() {
   if (process.configuration.exclusive_rwlocks) {
     install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>,
-            Conditions<Design, Mutex<Design>>, Meeting<Design>>();
+            Conditions<Design, Mutex<Design>>, Meeting<Design>, BarrierOf<Design>>();
   } else {
     install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>,
-            Conditions<Design, Mutex<Design>>, Meeting<Design>>();
+            Conditions<Design, Mutex<Design>>, Meeting<Design>, BarrierOf<Design>>();
   }
 }
 
@@ -230,7 +244,7 @@ void install_speculating() {
   if (design.base == abi::LockBase::kPthread) {
     using Glibc = GlibcSpeculating<Htm, Waiting>;
     return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>,
-                   Conditions<Glibc, typename Glibc::OnMutex>, Meeting<Glibc>>();
+                   Conditions<Glibc, typename Glibc::OnMutex>, Meeting<Glibc>, BarrierOf<Glibc>>();
   }
   if (design.base == abi::LockBase::kTicket)
     return install_design_of_ours<locks::TicketDesign<Waiting, Speculating<Htm>>>();
@@ -278,17 +292,32 @@ void install_waiting() {
 
 #define ELISION_BEFORE_SET_UP(member) decltype(EntryPoints::member)(after_set_up<&EntryPoints::member>)
 constinit EntryPoints entry_points{
-    ELISION_BEFORE_SET_UP(lock),           ELISION_BEFORE_SET_UP(trylock),
-    ELISION_BEFORE_SET_UP(clocklock),      ELISION_BEFORE_SET_UP(unlock),
-    ELISION_BEFORE_SET_UP(destroy),        ELISION_BEFORE_SET_UP(rdlock),
-    ELISION_BEFORE_SET_UP(tryrdlock),      ELISION_BEFORE_SET_UP(clockrdlock),
-    ELISION_BEFORE_SET_UP(wrlock),         ELISION_BEFORE_SET_UP(trywrlock),
-    ELISION_BEFORE_SET_UP(clockwrlock),    ELISION_BEFORE_SET_UP(rwlock_unlock),
-    ELISION_BEFORE_SET_UP(rwlock_destroy), ELISION_BEFORE_SET_UP(spin_lock),
-    ELISION_BEFORE_SET_UP(spin_trylock),   ELISION_BEFORE_SET_UP(spin_unlock),
-    ELISION_BEFORE_SET_UP(spin_destroy),   ELISION_BEFORE_SET_UP(cond_wait),
-    ELISION_BEFORE_SET_UP(cond_signal),    ELISION_BEFORE_SET_UP(cond_broadcast),
-    ELISION_BEFORE_SET_UP(cond_destroy),   ELISION_BEFORE_SET_UP(barrier_wait),
+    ELISION_BEFORE_SET_UP(lock),
+    ELISION_BEFORE_SET_UP(trylock),
+    ELISION_BEFORE_SET_UP(clocklock),
+    ELISION_BEFORE_SET_UP(unlock),
+    ELISION_BEFORE_SET_UP(destroy),
+    ELISION_BEFORE_SET_UP(rdlock),
+    ELISION_BEFORE_SET_UP(tryrdlock),
+    ELISION_BEFORE_SET_UP(clockrdlock),
+    ELISION_BEFORE_SET_UP(wrlock),
+    ELISION_BEFORE_SET_UP(trywrlock),
+    ELISION_BEFORE_SET_UP(clockwrlock),
+    ELISION_BEFORE_SET_UP(rwlock_unlock),
+    ELISION_BEFORE_SET_UP(rwlock_destroy),
+    ELISION_BEFORE_SET_UP(spin_lock),
+    ELISION_BEFORE_SET_UP(spin_trylock),
+    ELISION_BEFORE_SET_UP(spin_unlock),
+    ELISION_BEFORE_SET_UP(spin_destroy),
+    ELISION_BEFORE_SET_UP(cond_wait),
+    ELISION_BEFORE_SET_UP(cond_signal),
+    ELISION_BEFORE_SET_UP(cond_broadcast),
+    ELISION_BEFORE_SET_UP(cond_destroy),
+    ELISION_BEFORE_SET_UP(barrier_wait),
+    ELISION_BEFORE_SET_UP(barrier_destroy),
+    ELISION_BEFORE_SET_UP(team_wait),
+    ELISION_BEFORE_SET_UP(team_moves),
+    ELISION_BEFORE_SET_UP(meet_others),
     ELISION_BEFORE_SET_UP(speculating),
 };
 #undef ELISION_BEFORE_SET_UP

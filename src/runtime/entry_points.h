@@ -11,6 +11,8 @@
 #include <atomic>
 #include <ctime>
 
+#include "locks/barrier.h"
+
 namespace elision::runtime {
 
 template <class Signature>
@@ -41,6 +43,7 @@ using MutexFunction = int(pthread_mutex_t*, const void* site);
 using RwlockFunction = int(pthread_rwlock_t*, const void* site);
 using TimedRwlockFunction = int(pthread_rwlock_t*, clockid_t, const timespec*, const void* site);
 using SpinFunction = int(pthread_spinlock_t*, const void* site);
+using BarrierFunction = int(pthread_barrier_t*, const void* site);
 
 struct EntryPoints {
   EntryPoint<MutexFunction> lock;
@@ -67,8 +70,15 @@ struct EntryPoints {
   EntryPoint<int(pthread_cond_t*)> cond_signal;
   EntryPoint<int(pthread_cond_t*)> cond_broadcast;
   EntryPoint<int(pthread_cond_t*)> cond_destroy;
-  EntryPoint<int(pthread_barrier_t*)> barrier_wait;
+  EntryPoint<BarrierFunction> barrier_wait;
+  EntryPoint<BarrierFunction> barrier_destroy;
 
+  // The barrier of an OpenMP team (runtime/openmp_team.h).
+  EntryPoint<int(locks::BarrierState*, unsigned total, const void* site)> team_wait;
+  EntryPoint<int(locks::BarrierState*)> team_moves;
+
+  /// What follows waits for other threads or wakes them: the caller is outside of transactions from here on.
+  EntryPoint<int()> meet_others;
   EntryPoint<int()> speculating;
 };
 

@@ -153,7 +153,9 @@ void find_glibc() {
       want<&Glibc::spin_trylock>("pthread_spin_trylock"),
       want<&Glibc::spin_unlock>("pthread_spin_unlock"),
       want<&Glibc::spin_destroy>("pthread_spin_destroy"),
+      want<&Glibc::barrier_init>("pthread_barrier_init"),
       want<&Glibc::barrier_wait>("pthread_barrier_wait"),
+      want<&Glibc::barrier_destroy>("pthread_barrier_destroy"),
   };
   find_all(all);
   for (const Wanted& wanted : all) {

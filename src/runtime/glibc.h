@@ -43,7 +43,9 @@ struct Glibc {
   int (*spin_trylock)(pthread_spinlock_t*);
   int (*spin_unlock)(pthread_spinlock_t*);
   int (*spin_destroy)(pthread_spinlock_t*);
+  int (*barrier_init)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned);
   int (*barrier_wait)(pthread_barrier_t*);
+  int (*barrier_destroy)(pthread_barrier_t*);
 };
 
 /// Filled by find_glibc(), before which nothing of it may be called.

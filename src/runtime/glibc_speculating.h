@@ -18,8 +18,9 @@ inline bool lies_ahead(clockid_t clock, const timespec* at) {
   return is_clock_to_wait_by(clock) && is_valid(at) && !Deadline{clock, at}.has_passed();
 }
 
-template <htm::AlwaysAborting Htm, class Waiting>
+template <htm::AlwaysAborting Htm, class Waiting_>
 struct GlibcSpeculating : locks::Speculating<Htm> {
+  using Waiting = Waiting_;
   using How = locks::Speculating<Htm>;
   using OnSpinWord = locks::WordDesign<locks::SpinWord<Waiting>, How>;
   static constexpr bool kGlibcMayLock = true;

@@ -32,6 +32,8 @@ LoadedFile::LoadedFile(const dl_phdr_info& info)
       dynamic = reinterpret_cast<const ElfW(Dyn)*>(base_ + parts_[i].p_vaddr);
   }
   if (dynamic == nullptr) return;
+  dynamic_ = dynamic;
+  std::size_t own_name = 0;
   const auto place = [this](const ElfW(Dyn) * entry) {
     // glibc relocates these where they lie, but not in a section that is read-only (the kernel's own file).
     return entry->d_un.d_ptr < base_ ? base_ + entry->d_un.d_ptr : entry->d_un.d_ptr;
@@ -56,8 +58,21 @@ LoadedFile::LoadedFile(const dl_phdr_info& info)
       case DT_VERDEFNUM:
         version_definition_count_ = dynamic->d_un.d_val;
         break;
+      case DT_SONAME:
+        own_name = dynamic->d_un.d_val;
+        break;
     }
   }
+  if (strings_ != nullptr && own_name != 0) own_name_ = strings_ + own_name;
+}
+
+bool LoadedFile::needs(const LoadedFile& other) const {
+  if (dynamic_ == nullptr || strings_ == nullptr || other.own_name_ == nullptr) return false;
+  for (const ElfW(Dyn)* entry = dynamic_; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_NEEDED && std::strcmp(strings_ + entry->d_un.d_val, other.own_name_) == 0)
+      return true;
+  }
+  return false;
 }
 
 bool LoadedFile::contains(const void* address) const {

@@ -25,6 +25,8 @@ class LoadedFile {
   /// The function or variable `name` of the given version, or without any; if `version` is null, of the
   /// version that programs are linked with today. Null: there is none.
   void* find(const char* name, const char* version) const;
+  /// Whether this file names the other one among those that it is linked with.
+  bool needs(const LoadedFile& other) const;
 
  private:
   const ElfW(Sym) * find_symbol(const char* name, const char* version) const;
@@ -35,6 +37,8 @@ class LoadedFile {
   const char* path_;
   const ElfW(Phdr) * parts_;
   unsigned part_count_;
+  const ElfW(Dyn) * dynamic_ = nullptr;
+  const char* own_name_ = nullptr;
   const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
   const std::uint32_t* gnu_hash_ = nullptr;

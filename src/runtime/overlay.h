@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where our lock state lies inside pthread_mutex_t, pthread_rwlock_t and pthread_spinlock_t, and what their
-// kinds say.
+// Where our lock state lies inside pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t and
+// pthread_barrier_t, and what their kinds say.
 //
 //   mutex
 //   bytes  glibc       ours
@@ -23,6 +23,11 @@
 //   28-31  __shared           glibc's, never written
 //   32-47  __rwelision, pads  the gate of FIFO designs; exclusive: what the mutex design keeps there
 //   48-51  __flags            the kind: glibc's, never written
+//
+//   barrier
+//    0-19  glibc's, which initialised it; __shared (12-15) says whether it is process-shared
+//   20-23  0, or the number of the cell where ours is kept (runtime/barrier.h)
+//   24-31  what tells ours from the rubbish that glibc's own initialisation leaves here
 //
 // All zero is a free lock: static initialisers need nothing from us. A spin lock is its one word, as glibc
 // has it (locks/spin_word.h).
@@ -153,5 +158,36 @@ class CondKind {
  private:
   unsigned raw_;
 };
+
+struct BarrierOverlay {
+  unsigned in, round, count;
+  int shared;
+  unsigned out;
+  std::uint32_t cell;
+  std::uint64_t mark;
+
+  bool is_ours() const { return cell != 0 && mark == mark_of(cell); }
+  void own(std::uint32_t number) {
+    cell = number;
+    mark = mark_of(number);
+  }
+  /// The number that it had.
+  std::uint32_t disown() {
+    const std::uint32_t number = cell;
+    mark = cell = 0;
+    return number;
+  }
+
+ private:
+  /// Another one for each barrier, so that a copy, or what is left of an old one, is none.
+  std::uint64_t mark_of(std::uint32_t number) const {
+    return (reinterpret_cast<std::uint64_t>(this) + number) * 0x9e3779b97f4a7c15ULL;
+  }
+};
+static_assert(sizeof(BarrierOverlay) == sizeof(pthread_barrier_t));
+
+inline BarrierOverlay& overlay_of(pthread_barrier_t* barrier) {
+  return *reinterpret_cast<BarrierOverlay*>(barrier);
+}
 
 }  // namespace elision::runtime

@@ -249,7 +249,9 @@ MemoryOperand memory_operand(const Instruction& out, const ZydisDecodedInstructi
   if (operand.mem.segment == ZYDIS_REGISTER_FS) m.segment = Segment::kFs;
   if (operand.mem.segment == ZYDIS_REGISTER_GS) m.segment = Segment::kGs;
   m.displacement = operand.mem.disp.value;
-  m.address_size_32 = d.address_width == 32;
+  // The stack that an instruction implies has addresses of 64 bits, whatever prefix there is: linkers put one
+  // in front of calls that they made shorter.
+  m.address_size_32 = d.address_width == 32 && operand.mem.base != ZYDIS_REGISTER_RSP;
   if (operand.mem.base == ZYDIS_REGISTER_RIP || operand.mem.base == ZYDIS_REGISTER_EIP) {
     m.rip_relative = true;
     m.displacement += static_cast<std::int64_t>(out.next());

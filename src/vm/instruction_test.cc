@@ -44,6 +44,16 @@ TEST(Instruction, CallWritesItsReturnAddress) {
   EXPECT_EQ(i.access[0].operand.displacement, -8);
 }
 
+TEST(Instruction, AnAddressSizePrefixIsNotAboutTheImpliedStack) {
+  for (const std::vector<std::uint8_t>& bytes :
+       {std::vector<std::uint8_t>{0x67, 0xe8, 0x10, 0, 0, 0}, {0x67, 0x50}, {0x67, 0xc3}}) {
+    const Instruction i = decoded(bytes);  // addr32 call, push rax, ret
+    ASSERT_EQ(i.accesses, 1);
+    EXPECT_FALSE(i.access[0].operand.address_size_32);
+  }
+  EXPECT_TRUE(decoded({0x67, 0x8b, 0x04, 0x24}).access[0].operand.address_size_32);  // mov eax, [esp]
+}
+
 TEST(Instruction, LeaAndPrefetchTouchNoMemory) {
   EXPECT_EQ(decoded({0x48, 0x8d, 0x00}).accesses, 0);
   EXPECT_EQ(decoded({0x0f, 0x18, 0x00}).accesses, 0);

@@ -4,7 +4,7 @@
 
     locks_on_seeds.py BUILD SEEDS DESIGN...
 
-The typed suite over the algorithms (src/locks/locks_test.cc), and what POSIX promises through the preload library under each
+The typed suites over the algorithms (src/locks/locks_test.cc, barrier_test.cc), and what POSIX promises through the preload library under each
 design (src/preload/semantics_test.cc), waiting both ways in turn. A failure prints the command that repeats it.
 """
 
@@ -36,9 +36,10 @@ def main():
     elision, tests = options.build / "bin" / "elision", options.build / "tests"
     runs = failures = 0
     for seed in range(1, options.seeds + 1):
-        failures += not run([elision, "vm", "--seed", str(seed), "--", tests / "locks_locks_test"],
-                            {"ELISION_TEST_ROUNDS": str(SUITE_ROUNDS)})
-        runs += 1
+        for suite in ("locks_locks_test", "locks_barrier_test"):
+            failures += not run([elision, "vm", "--seed", str(seed), "--", tests / suite],
+                                {"ELISION_TEST_ROUNDS": str(SUITE_ROUNDS)})
+            runs += 1
         for number, design in enumerate(options.designs):
             wait = ["park", "spin"][(seed + number) % 2]
             failures += not run([elision, "vm", "--seed", str(seed), "--lock", design, "--wait", wait, "--", tests /

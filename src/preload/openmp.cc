@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenMP's barriers where waiters speculate, as libgomp and libomp have them; what begins a parallel region,
+// by which its team is known; and what creates tasks, with which the team goes back to its runtime's barrier
+// (runtime/openmp_team.h has the rules).
+//
+// Under the other designs everything here is passed on.
+#include <cstdarg>
+#include <cstdint>
+#include <utility>
+
+#include "preload/exported.h"
+#include "runtime/entry_points.h"
+#include "runtime/openmp_runtime.h"
+#include "runtime/openmp_team.h"
+#include "runtime/process.h"
+
+namespace {
+
+using elision::runtime::entry_points;
+using elision::runtime::Membership;
+using elision::runtime::OpenMpFunction;
+using elision::runtime::pass_team_barrier;
+using elision::runtime::Process;
+using elision::runtime::Team;
+
+bool ours() { return elision::runtime::owns(&Process::barriers); }
+
+// ---- Parallel regions of libgomp.
+
+struct Region {
+  Team team;
+  const void* site;
+  void (*body)(void*);
+  void* data;
+};
+
+void run_region(void* argument) {
+  Region& region = *static_cast<Region*>(argument);
+  const Membership membership(region.team, region.site);
+  region.body(region.data);
+}
+
+// ---- Parallel regions of libomp: the body takes its arguments one by one. Their number is not known here,
+// but to a function of the System V ABI more arguments than it has do no harm.
+
+using Microtask = void (*)(std::int32_t* thread, std::int32_t* thread_in_team, ...);
+constexpr int kMostArguments = 1024;
+
+struct Fork {
+  Team team;
+  const void* site;
+  Microtask body;
+  int count;
+  void** arguments;  // as many as arguments_passed()
+};
+
+constexpr int arguments_passed(int count) {
+  int passed = 4;
+  while (passed < count) passed *= 4;
+  return passed;
+}
+
+template <std::size_t... kIndex>
+void call_with(const Fork& fork, std::int32_t* thread, std::int32_t* thread_in_team,
+               std::index_sequence<kIndex...>) {
+  fork.body(thread, thread_in_team, fork.arguments[kIndex]...);
+}
+
+template <int kPassed = arguments_passed(0)>
+void call_body(const Fork& fork, std::int32_t* thread, std::int32_t* thread_in_team) {
+  if constexpr (kPassed < kMostArguments) {
+    if (fork.count > kPassed) return call_body<kPassed * 4>(fork, thread, thread_in_team);
+  }
+  call_with(fork, thread, thread_in_team, std::make_index_sequence<kPassed>());
+}
+
+void run_fork(std::int32_t* thread, std::int32_t* thread_in_team, Fork* fork) {
+  if (!ours()) return call_body(*fork, thread, thread_in_team);
+  const Membership membership(fork->team, fork->site);
+  call_body(*fork, thread, thread_in_team);
+}
+
+}  // namespace
+
+ELISION_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags) {
+  static constinit OpenMpFunction<void(void (*)(void*), void*, unsigned, unsigned)> original{"GOMP_parallel"};
+  if (!ours()) return original.at(ELISION_CALL_SITE)(body, data, threads, flags);
+  entry_points.meet_others();
+  Region region{{}, ELISION_CALL_SITE, body, data};
+  original.at(ELISION_CALL_SITE)(run_region, &region, threads, flags);
+}
+
+ELISION_EXPORT void __kmpc_fork_call(void* place, std::int32_t count, Microtask body, ...) {
+  static constinit OpenMpFunction<void(void*, std::int32_t, Microtask, ...)> original{"__kmpc_fork_call"};
+  const bool may_be_ours = ours();
+  if (may_be_ours) entry_points.meet_others();
+  if (count > kMostArguments) __builtin_trap();
+  const int passed = arguments_passed(count);
+  auto** arguments = static_cast<void**>(__builtin_alloca(static_cast<std::size_t>(passed) * sizeof(void*)));
+  va_list rest;
+  va_start(rest, body);
+  for (int i = 0; i < passed; ++i) arguments[i] = i < count ? va_arg(rest, void*) : nullptr;
+  va_end(rest);
+  Fork fork{{}, ELISION_CALL_SITE, body, count, arguments};
+  original.at(ELISION_CALL_SITE)(place, 1, reinterpret_cast<Microtask>(reinterpret_cast<void*>(run_fork)),
+                                 &fork);
+}
+
+// ---- Barriers.
+
+ELISION_EXPORT void GOMP_barrier() {
+  static constinit OpenMpFunction<void()> original{"GOMP_barrier"};
+  if (ours() && pass_team_barrier(ELISION_CALL_SITE)) return;
+  entry_points.meet_others();
+  original.at(ELISION_CALL_SITE)();
+}
+
+ELISION_EXPORT void __kmpc_barrier(void* place, std::int32_t thread) {
+  static constinit OpenMpFunction<void(void*, std::int32_t)> original{"__kmpc_barrier"};
+  if (ours() && pass_team_barrier(ELISION_CALL_SITE)) return;
+  entry_points.meet_others();
+  original.at(ELISION_CALL_SITE)(place, thread);
+}

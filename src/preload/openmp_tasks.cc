@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever creates OpenMP tasks, noticed and passed on: a team with tasks uses its runtime's barrier
+// (runtime/openmp_team.h). Arguments go as words, as the System V ABI passes integers and pointers.
+#include <cstdint>
+
+#include "preload/exported.h"
+#include "runtime/openmp_runtime.h"
+#include "runtime/openmp_team.h"
+#include "runtime/process.h"
+
+namespace {
+
+using elision::runtime::OpenMpFunction;
+using elision::runtime::Process;
+using Word = std::uintptr_t;
+
+void notice() {
+  if (elision::runtime::owns(&Process::barriers)) elision::runtime::team_gets_tasks();
+}
+
+template <class Result, class... Words>
+Result notice_and_call(OpenMpFunction<Result(Words...)>& original, const void* site, Words... words) {
+  notice();
+  return original.at(site)(words...);
+}
+
+}  // namespace
+
+// ---- libgomp. An older program passes fewer words, of which the flags then say that nobody asks for the
+// others.
+
+ELISION_EXPORT void GOMP_task(Word body, Word data, Word copy, Word size, Word alignment, Word condition,
+                              Word flags, Word depend, Word priority, Word detach) {
+  static constinit OpenMpFunction<void(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word)> original{
+      "GOMP_task"};
+  notice_and_call(original, ELISION_CALL_SITE, body, data, copy, size, alignment, condition, flags, depend,
+                  priority, detach);
+}
+
+using Taskloop = OpenMpFunction<void(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word)>;
+
+ELISION_EXPORT void GOMP_taskloop(Word body, Word data, Word copy, Word size, Word alignment, Word flags,
+                                  Word tasks, Word priority, Word start, Word end, Word step) {
+  static constinit Taskloop original{"GOMP_taskloop"};
+  notice_and_call(original, ELISION_CALL_SITE, body, data, copy, size, alignment, flags, tasks, priority,
+                  start, end, step);
+}
+
+ELISION_EXPORT void GOMP_taskloop_ull(Word body, Word data, Word copy, Word size, Word alignment, Word flags,
+                                      Word tasks, Word priority, Word start, Word end, Word step) {
+  static constinit Taskloop original{"GOMP_taskloop_ull"};
+  notice_and_call(original, ELISION_CALL_SITE, body, data, copy, size, alignment, flags, tasks, priority,
+                  start, end, step);
+}
+
+ELISION_EXPORT void GOMP_target_ext(Word device, Word body, Word count, Word addresses, Word sizes,
+                                    Word kinds, Word flags, Word depend, Word arguments) {
+  static constinit OpenMpFunction<void(Word, Word, Word, Word, Word, Word, Word, Word, Word)> original{
+      "GOMP_target_ext"};
+  notice_and_call(original, ELISION_CALL_SITE, device, body, count, addresses, sizes, kinds, flags, depend,
+                  arguments);
+}
+
+using TargetData = OpenMpFunction<void(Word, Word, Word, Word, Word, Word, Word)>;
+
+ELISION_EXPORT void GOMP_target_update_ext(Word device, Word count, Word addresses, Word sizes, Word kinds,
+                                           Word flags, Word depend) {
+  static constinit TargetData original{"GOMP_target_update_ext"};
+  notice_and_call(original, ELISION_CALL_SITE, device, count, addresses, sizes, kinds, flags, depend);
+}
+
+ELISION_EXPORT void GOMP_target_enter_exit_data(Word device, Word count, Word addresses, Word sizes,
+                                                Word kinds, Word flags, Word depend) {
+  static constinit TargetData original{"GOMP_target_enter_exit_data"};
+  notice_and_call(original, ELISION_CALL_SITE, device, count, addresses, sizes, kinds, flags, depend);
+}
+
+// ---- libomp: every explicit task is allocated by one of these first.
+
+ELISION_EXPORT Word __kmpc_omp_task_alloc(Word place, Word thread, Word flags, Word size, Word shared_size,
+                                          Word body) {
+  static constinit OpenMpFunction<Word(Word, Word, Word, Word, Word, Word)> original{"__kmpc_omp_task_alloc"};
+  return notice_and_call(original, ELISION_CALL_SITE, place, thread, flags, size, shared_size, body);
+}
+
+ELISION_EXPORT Word __kmpc_omp_target_task_alloc(Word place, Word thread, Word flags, Word size,
+                                                 Word shared_size, Word body, Word device) {
+  static constinit OpenMpFunction<Word(Word, Word, Word, Word, Word, Word, Word)> original{
+      "__kmpc_omp_target_task_alloc"};
+  return notice_and_call(original, ELISION_CALL_SITE, place, thread, flags, size, shared_size, body, device);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// pthread barriers and those of OpenMP teams, over a lock design. Where waiters speculate, process-private
+// barriers are ours (locks/barrier.h); all others stay glibc's.
+//
+// A barrier of ours is initialised by glibc too, which checks what it is given, and keeps the number of the
+// cell that glibc's fields leave room for (runtime/overlay.h): in the 32 bytes of a pthread_barrier_t the
+// release word could not have a line to itself. As with glibc's, pthread_barrier_destroy may be called as
+// soon as one thread has come back: it waits for the others to leave.
+#pragma once
+
+#include <cerrno>
+
+#include "locks/designs.h"
+#include "runtime/caller.h"
+#include "runtime/glibc.h"
+#include "runtime/numbered_cells.h"
+#include "runtime/overlay.h"
+
+namespace elision::runtime {
+
+struct BarrierCell {
+  locks::BarrierState state;
+  unsigned total;
+  std::atomic<std::uint32_t> next_free;
+};
+extern constinit NumberedCells<BarrierCell> barrier_cells;
+
+/// pthread_barrier_init, under any design.
+int init_barrier(pthread_barrier_t* raw, const pthread_barrierattr_t* attributes, unsigned count);
+
+/// Designs that do not speculate: glibc's barriers, outside of transactions.
+template <class Design, bool kSpeculates = Design::kSpeculates>
+struct BarrierOf {
+  static constexpr bool kOurs = false;
+  static int wait(pthread_barrier_t* raw, const void*) {
+    Design::require_real_locks(this_thread.transaction);
+    return glibc.barrier_wait(raw);
+  }
+  static int destroy(pthread_barrier_t* raw, const void*) { return glibc.barrier_destroy(raw); }
+  static int team_wait(locks::BarrierState*, unsigned, const void*) { return 0; }
+  static int team_moves(locks::BarrierState*) { return 0; }
+};
+
+template <class Design>
+struct BarrierOf<Design, true> {
+  static constexpr bool kOurs = true;
+  using Algorithm = typename Design::template Barrier<typename Design::Waiting>;
+  using Passage = locks::Passage;
+
+  static int wait(pthread_barrier_t* raw, const void* site) {
+    if (Design::speculating()) return 0;
+    Design::require_real_locks(this_thread.transaction);
+    BarrierOverlay& overlay = overlay_of(raw);
+    if (!overlay.is_ours()) return glibc.barrier_wait(raw);
+    BarrierCell& cell = barrier_cells[overlay.cell];
+    const Passage passage = Algorithm::wait(cell.state, cell.total, CallerAt(raw, site));
+    if (passage == Passage::kSpeculating) return 0;
+    Algorithm::depart(cell.state);
+    return passage == Passage::kLast ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+  }
+
+  static int destroy(pthread_barrier_t* raw, const void* site) {
+    if (Design::speculating()) return 0;
+    Design::require_real_locks(this_thread.transaction);
+    BarrierOverlay& overlay = overlay_of(raw);
+    if (!overlay.is_ours()) return glibc.barrier_destroy(raw);
+    BarrierCell& cell = barrier_cells[overlay.cell];
+    if (!Algorithm::await_departures(cell.state, cell.total))
+      return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
+    barrier_cells.give_back(overlay.disown());
+    return glibc.barrier_destroy(raw);
+  }
+
+  /// EAGAIN: the team has moved to the barrier of its runtime.
+  static int team_wait(locks::BarrierState* state, unsigned total, const void* site) {
+    Design::require_real_locks(this_thread.transaction);
+    return Algorithm::wait(*state, total, CallerAt(state, site)) == Passage::kMoved ? EAGAIN : 0;
+  }
+
+  static int team_moves(locks::BarrierState* state) {
+    Design::require_real_locks(this_thread.transaction);
+    Algorithm::move_away(*state);
+    return 0;
+  }
+};
+
+}  // namespace elision::runtime

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/openmp_locks.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "runtime/entry_points.h"
+#include "runtime/numbered_cells.h"
+#include "runtime/overlay.h"
+#include "runtime/raw_output.h"
+#include "runtime/thread_state.h"
+
+namespace elision::runtime {
+namespace {
+
+/// A line each: neighbours would end each other's transactions.
+struct alignas(64) LockCell {
+  pthread_mutex_t mutex;
+  std::atomic<std::uint32_t> next_free;
+};
+constinit NumberedCells<LockCell> lock_cells;
+
+std::uint32_t new_lock(OpenMpLock kind) {
+  const std::uint32_t number = lock_cells.take();
+  if (number == lock_cells.kNone) {
+    Line().text("elision: no memory for an OpenMP lock").write_to(STDERR_FILENO);
+    std::abort();
+  }
+  pthread_mutex_t& mutex = lock_cells[number].mutex;
+  if (kind == OpenMpLock::kNestable) {
+    mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  } else {
+    mutex = PTHREAD_MUTEX_INITIALIZER;
+  }
+  return number;
+}
+
+std::atomic<std::uint32_t>& number_in(void* object) {
+  return *static_cast<std::atomic<std::uint32_t>*>(object);
+}
+
+}  // namespace
+
+void init_openmp_lock(void* object, OpenMpLock kind) {
+  number_in(object).store(new_lock(kind), std::memory_order_release);
+}
+
+void destroy_openmp_lock(void* object, const void* site) {
+  const std::uint32_t number = number_in(object).load(std::memory_order_acquire);
+  if (number == lock_cells.kNone || entry_points.speculating() != 0) return;
+  if (entry_points.destroy(&lock_cells[number].mutex, site) != 0) return;  // held: lost rather than shared
+  number_in(object).store(lock_cells.kNone, std::memory_order_relaxed);
+  lock_cells.give_back(number);
+}
+
+pthread_mutex_t* mutex_of_openmp_lock(void* object, OpenMpLock kind) {
+  std::atomic<std::uint32_t>& place = number_in(object);
+  std::uint32_t number = place.load(std::memory_order_acquire);
+  if (number == lock_cells.kNone) [[unlikely]] {
+    const std::uint32_t made = new_lock(kind);
+    if (place.compare_exchange_strong(number, made, std::memory_order_acq_rel)) {
+      number = made;
+    } else {
+      lock_cells.give_back(made);
+    }
+  }
+  return &lock_cells[number].mutex;
+}
+
+int openmp_nesting(pthread_mutex_t* mutex) {
+  if (entry_points.speculating() != 0) return 1;
+  const locks::ElidedLock* elided = this_thread.transaction.find(mutex);
+  return static_cast<int>(elided != nullptr ? elided->depth : overlay_of(mutex).count);
+}
+
+}  // namespace elision::runtime

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""OpenMP programs keep what OpenMP promises under every lock design, with libgomp and, where clang is there, with libomp.
+
+    openmp.py BUILD MODE SEEDS DESIGN...
+
+Modes:
+
+  native    openmp.c and BackwardSolver, natively
+  virtual   the same on the virtual E5-2697 v4, each seed with another: elided designs must commit, speculating
+            ones speculate at barriers
+  tasks     the case in which teams move to the runtime's barrier, speculating designs, many seeds
+  loses     with conflict detection off, openmp.c must fail under elision
+
+A failure prints the command that repeats it.
+"""
+
+import shlex
+import sys
+
+import whole_programs
+from whole_programs import Elision
+
+MACHINE = "xeon-e5-2697v4"
+SPECULATING = ("tatas-aahtm", "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm", "htm-10-fb-aahtm")
+ELIDED = ("htm-1", "htm-10", "hle-scm", "ttstle", "htm-10-fb-aahtm")
+CASES = ("criticals", "atomics", "locks", "nest-locks", "barriers", "nested", "tasks", "captures")
+
+
+def programs(elision):
+    return [file for runtime in ("libgomp", "libomp") if (file := elision.build / "tests" / f"openmp_{runtime}").exists()]
+
+
+def waits(design, seed):
+    return ["--wait", "park" if (seed + len(design)) % 2 else "spin"]
+
+
+def complain(words, ending, what):
+    print(f"{what}: {shlex.join(map(str, words))}\n{ending}")
+    return 1
+
+
+def is_good(ending, cases):
+    return ending.status == 0 and ending.stdout.split("\n")[:-1] == [f"{case} ok" for case in cases]
+
+
+def solver(elision, threads, seed):
+    return [elision.workload("backward_solver"), "--threads", threads, "--levels", 12, "--rows", 20, "--solves", 2, "--seed", seed]
+
+
+def native(elision, designs):
+    failures = 0
+    for design in designs:
+        for program in programs(elision):
+            # Threads that spin where there are few CPUs crawl.
+            words = [elision.binary, "run", "--lock", design, "--rtm-always-abort", "--", program, 60]
+            ending = whole_programs.run(words, environment={"OMP_WAIT_POLICY": "passive"})
+            if not is_good(ending, CASES):
+                failures += complain(words, ending, "wrong")
+        words = [elision.binary, "run", "--lock", design, "--rtm-always-abort", "--", *solver(elision, 2, 1)]
+        ending = whole_programs.run(words, environment={"OMP_WAIT_POLICY": "passive"})
+        if ending.status != 0:
+            failures += complain(words, ending, "wrong")
+    return failures
+
+
+def check_virtual(elision, words, options, good, needs):
+    ending, totals = elision.totals(words, ["--machine", MACHINE, *options])
+    command = ["build/bin/elision", "vm", "--machine", MACHINE, *options, "--", *words]
+    if not good(ending):
+        return complain(command, ending, "wrong")
+    for counter in needs:
+        if totals[counter] < 20:  # a start of the C library commits one
+            return complain(command, ending, f"{counter}: only {totals[counter]}")
+    return 0
+
+
+def virtual(elision, seeds, designs):
+    failures = 0
+    for seed in range(1, seeds + 1):
+        for design in designs:
+            options = ["--seed", str(seed), "--lock", design, *waits(design, seed)]
+            needs = (["commits"] if design in ELIDED else []) + (["always_abort_begins"] if design in SPECULATING else [])
+            for program in programs(elision):
+                failures += check_virtual(elision, [program, 8], options, lambda ending: is_good(ending, CASES), needs)
+            at_barriers = ["always_abort_begins"] if design in SPECULATING else []
+            failures += check_virtual(elision, solver(elision, 6, seed), options, lambda ending: ending.status == 0, at_barriers)
+    return failures
+
+
+def tasks(elision, seeds, designs):
+    failures = 0
+    for seed in range(1, seeds + 1):
+        for design in designs:
+            for program in programs(elision):
+                options = ["--seed", str(seed), "--lock", design, *waits(design, seed)]
+                failures += check_virtual(elision, [program, 14, "tasks"], options, lambda ending: is_good(ending, ["tasks"]),
+                                          ["always_abort_begins"])
+    return failures
+
+
+def loses(elision, seeds):
+    """Failures: none if every kind of section lost something with one seed or another."""
+    for case in ("criticals", "locks", "nest-locks"):
+        for program in programs(elision):
+            def lost(seed):
+                ending = elision.vm([program, 40, case], ["--machine", MACHINE, "--seed", str(seed), "--lock", "htm-10",
+                                                          "--no-conflict-detection"])
+                return " instead of " in ending.stdout
+
+            if not any(map(lost, range(1, seeds + 1))):
+                print(f"{program.name}: {case} lost nothing with {seeds} seeds")
+                return 1
+    return 0
+
+
+def main():
+    build, mode, seeds, *designs = sys.argv[1:]
+    elision = Elision(build)
+    speculating = [design for design in designs if design in SPECULATING]
+    modes = {"native": lambda: native(elision, designs), "virtual": lambda: virtual(elision, int(seeds), designs),
+             "tasks": lambda: tasks(elision, int(seeds), speculating), "loses": lambda: loses(elision, int(seeds))}
+    failures = modes[mode]()
+    print(f"{len(programs(elision))} programs, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

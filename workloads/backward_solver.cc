@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// BackwardSolver (Izraelevitz, Xiang, Scott: "Performance Improvement via Always-Abort HTM", IV-B, Fig. 14):
+// a sparse triangular system, solved level by level. The rows of a level depend on earlier levels alone, so
+// threads share them out, and meet at an OpenMP barrier behind each level.
+//
+//   --levels      barriers a solve
+//   --rows        in a level, on average; like the number of nonzeros of a row it differs by up to a factor
+//   of
+//                 three, so that threads arrive at different times
+//   --nonzeros    of a row, on average
+//   --evict       megabytes that are read before each solve, uncounted: the papers' matrices are larger than
+//                 the caches, and small ones behave so if something else has been there
+//
+// Rows are scattered over the vectors by a permutation, as an ordering by levels does. The result is compared
+// with that of a serial solve: every sum is added up in the same order, so not a bit may differ.
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "command_line.h"
+#include "support.h"
+
+namespace {
+
+using workloads::CheapRandom;
+using workloads::now_ns;
+
+struct Options {
+  unsigned threads = 1;
+  unsigned levels = 40;
+  unsigned rows = 100;
+  unsigned nonzeros = 16;
+  unsigned solves = 1;
+  unsigned warmup = 1;
+  unsigned evict_megabytes = 0;
+  std::uint64_t seed = 1;
+  bool no_pin = false;
+};
+
+/// In compressed rows, in the order in which they are solved: row i of that order is row permutation[i] of
+/// the vectors.
+struct Matrix {
+  std::vector<std::uint32_t> first_row_of_level;  // and behind the last level the number of rows
+  std::vector<std::uint32_t> permutation;
+  std::vector<std::uint32_t> first_of_row;  // of its nonzeros; and behind the last row their number
+  std::vector<std::uint32_t> column;
+  std::vector<double> value;
+
+  unsigned levels() const { return static_cast<unsigned>(first_row_of_level.size()) - 1; }
+  std::uint32_t rows() const { return static_cast<std::uint32_t>(permutation.size()); }
+  /// What a solve reads and writes at least.
+  double bytes() const {
+    constexpr double kOfRow = sizeof(std::uint32_t) * 2 + sizeof(double) * 2;
+    return static_cast<double>(value.size()) * (sizeof(double) + sizeof(std::uint32_t)) +
+           static_cast<double>(rows()) * kOfRow;
+  }
+};
+
+/// Between half and one and a half times `average`.
+std::uint32_t around(CheapRandom& random, std::uint32_t average) {
+  return std::max(1u, average / 2 + random.below(average + 1));
+}
+
+Matrix make_matrix(const Options& options) {
+  CheapRandom random(options.seed);
+  Matrix m;
+  m.first_row_of_level.push_back(0);
+  std::uint32_t rows = 0;
+  for (unsigned level = 0; level < options.levels; ++level)
+    m.first_row_of_level.push_back(rows += around(random, options.rows));
+  m.permutation.resize(rows);
+  for (std::uint32_t i = 0; i < rows; ++i) m.permutation[i] = i;
+  for (std::uint32_t i = rows; i-- > 1;) std::swap(m.permutation[i], m.permutation[random.below(i + 1)]);
+  m.first_of_row.push_back(0);
+  for (unsigned level = 0; level < options.levels; ++level) {
+    const std::uint32_t begin = m.first_row_of_level[level], end = m.first_row_of_level[level + 1];
+    for (std::uint32_t i = begin; i < end; ++i) {
+      const std::uint32_t count = level == 0 ? 0 : around(random, options.nonzeros);
+      for (std::uint32_t k = 0; k < count; ++k) {
+        m.column.push_back(m.permutation[random.below(begin)]);  // solved in an earlier level
+        m.value.push_back((1.0 + random.below(1000)) / 4096 / options.nonzeros);
+      }
+      m.first_of_row.push_back(static_cast<std::uint32_t>(m.column.size()));
+    }
+  }
+  return m;
+}
+
+[[gnu::always_inline]] inline void solve_rows(const Matrix& m, const std::vector<double>& b,
+                                              std::vector<double>& y, std::uint32_t begin,
+                                              std::uint32_t end) {
+  for (std::uint32_t i = begin; i < end; ++i) {
+    const std::uint32_t row = m.permutation[i];
+    double sum = b[row];
+    for (std::uint32_t k = m.first_of_row[i + 1]; k-- > m.first_of_row[i];)
+      sum -= m.value[k] * y[m.column[k]];
+    y[row] = sum;
+  }
+}
+
+void solve_serially(const Matrix& m, const std::vector<double>& b, std::vector<double>& y) {
+  solve_rows(m, b, y, 0, m.rows());
+}
+
+/// The part of one thread: in each level the rows from one share of them to the next.
+void solve_with_others(const Matrix& m, const std::vector<double>& b, std::vector<double>& y) {
+  const auto threads = static_cast<std::uint32_t>(omp_get_num_threads());
+  const auto me = static_cast<std::uint32_t>(omp_get_thread_num());
+  for (unsigned level = 0; level < m.levels(); ++level) {
+    const std::uint32_t first = m.first_row_of_level[level], rows = m.first_row_of_level[level + 1] - first;
+    solve_rows(m, b, y, first + rows * me / threads, first + rows * (me + 1) / threads);
+#pragma omp barrier
+  }
+}
+
+/// Reads what it has of other data.
+class Evictor {
+ public:
+  explicit Evictor(unsigned megabytes) : data_((std::size_t{megabytes} << 20) / sizeof(std::uint64_t), 1) {}
+  std::uint64_t run() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < data_.size(); i += 64 / sizeof(std::uint64_t)) sum += data_[i];
+    return sum;
+  }
+
+ private:
+  std::vector<std::uint64_t> data_;
+};
+
+void parse(CLI::App& app, Options& options) {
+  app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
+  app.add_option("--levels", options.levels)->check(CLI::Range(1u, 1u << 20));
+  app.add_option("--rows", options.rows, "in a level, on average")->check(CLI::Range(1u, 1u << 20));
+  app.add_option("--nonzeros", options.nonzeros, "of a row, on average")->check(CLI::Range(1u, 4096u));
+  app.add_option("--solves", options.solves)->check(CLI::Range(1u, 1u << 20));
+  app.add_option("--warmup", options.warmup, "uncounted solves");
+  app.add_option("--evict", options.evict_megabytes, "megabytes to read before each solve")
+      ->check(CLI::Range(0u, 4096u));
+  app.add_option("--seed", options.seed);
+  app.add_flag("--no-pin", options.no_pin, "do not bind threads to CPUs");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"A sparse triangular solve with a barrier behind each level"};
+  parse(app, options);
+  if (const auto code = workloads::parse_words(app, "backward_solver", argc, argv)) return *code;
+  const Matrix matrix = make_matrix(options);
+  CheapRandom random(options.seed + 1);
+  std::vector<double> b(matrix.rows()), expected(matrix.rows()), y(matrix.rows());
+  for (double& element : b) element = 1.0 + random.below(1000) / 1024.0;
+  solve_serially(matrix, b, expected);
+  const Evictor evictor(options.evict_megabytes);
+  omp_set_dynamic(0);
+  omp_set_num_threads(static_cast<int>(options.threads));
+#pragma omp parallel
+  if (!options.no_pin) workloads::pin_to(static_cast<unsigned>(omp_get_thread_num()));
+
+  std::uint64_t spent_ns = 0, wrong = 0, kept = 0;
+  for (unsigned solve = 0; solve < options.warmup + options.solves; ++solve) {
+    std::fill(y.begin(), y.end(), -1.0);
+    kept += evictor.run();
+    std::uint64_t start_ns = 0;
+#pragma omp parallel
+    {
+#pragma omp barrier
+#pragma omp master
+      start_ns = now_ns();
+      solve_with_others(matrix, b, y);
+    }
+    if (solve >= options.warmup) spent_ns += now_ns() - start_ns;
+    for (std::uint32_t i = 0; i < matrix.rows(); ++i)
+      wrong += std::memcmp(&y[i], &expected[i], sizeof(double)) != 0;
+  }
+  asm volatile("" : : "r"(kept));
+  const double seconds = static_cast<double>(spent_ns) / 1e9;
+  std::printf("levels: %u\n", matrix.levels());
+  std::printf("nonzeros: %zu\n", matrix.value.size());
+  std::printf("seconds: %.6f\n", seconds);
+  std::printf("throughput: %.4f GB/s\n", matrix.bytes() * options.solves / seconds / 1e9);
+  if (wrong == 0) return 0;
+  std::printf("WRONG: %" PRIu64 " elements differ from the serial solve\n", wrong);
+  return 1;
+}
