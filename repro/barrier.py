@@ -48,10 +48,9 @@ def command(build, cell):
     """The words of one run."""
     design, *options = BARRIERS[cell.barrier]
     matrix = cell.matrix
-    return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--lock", design, *options, "--wait",
-            "spin", "--", f"{build}/workloads/backward_solver", "--threads", str(cell.threads), "--rows", str(matrix.rows),
-            "--nonzeros", str(matrix.nonzeros), "--levels", str(matrix.levels), "--evict", "50", "--warmup", "0", "--seed",
-            str(cell.seed)]
+    return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--lock", design, *options, "--",
+            f"{build}/workloads/backward_solver", "--threads", str(cell.threads), "--rows", str(matrix.rows), "--nonzeros",
+            str(matrix.nonzeros), "--levels", str(matrix.levels), "--evict", "50", "--warmup", "0", "--seed", str(cell.seed)]
 
 
 class Measurement:

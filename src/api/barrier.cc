@@ -19,8 +19,8 @@ using elision::api::this_thread;
 using elision::htm::VirtualAlwaysAbort;
 using elision::locks::BarrierState;
 using elision::locks::Passage;
-using Speculating = elision::locks::Barrier<VirtualAlwaysAbort, elision::locks::Park>;
-using Plain = elision::locks::Barrier<elision::htm::None, elision::locks::Park>;
+using Speculating = elision::locks::Barrier<VirtualAlwaysAbort>;
+using Plain = elision::locks::Barrier<elision::htm::None>;
 
 static_assert(sizeof(elision_barrier::state) == sizeof(BarrierState) &&
               alignof(elision_barrier) == alignof(BarrierState));

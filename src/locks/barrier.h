@@ -3,10 +3,10 @@
 // transaction that never commits, having read the release word, so that the release ends it; after NUM_TRIES
 // of these it waits plainly.
 //
-//   release     bits 1-31: rounds that are over; bit 0: the threads have moved to another barrier (move_away)
-//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total, and ends it if it is the last
-//   of it departures  of those of the same threads that will not touch the barrier again sleepers    that the
-//   end of a round must wake
+//   release     bits 1-31: rounds that are over; bit 0: the threads have moved elsewhere (move_away)
+//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total; the last of it ends it
+//   departures  of those of the same threads that will not touch the barrier again
+//   sleepers    that the end of a round must wake
 //
 // The paper's listing ends a round when fai(&awaited, -1) == 0. That means a fetch-and-add which yields the
 // new value. Were it the old one, as the name says, `total` threads would see total..1 and none 0: all wait
@@ -18,7 +18,9 @@
 // and do not store.
 //
 // The release word has a line to itself, which arrivals do not touch (ibid.), and sleepers do not either: a
-// thread that goes to sleep ends no speculation.
+// thread that goes to sleep ends no speculation. Sleep they do, however the locks wait: a barrier may have
+// one thread more than there are CPUs, such as the one that started the others, and then whoever spins keeps
+// that thread from its CPU.
 //
 // Memory order: an arrival releases what its thread did before, to the last one, which releases it to all.
 #pragma once
@@ -49,7 +51,7 @@ enum class Passage {
   kMoved,        // not at all: it has to go to the barrier that was moved to
 };
 
-template <htm::AlwaysAborting Htm, class Waiting>
+template <htm::AlwaysAborting Htm>
 class Barrier {
  public:
   /// `total` threads a round. Whoever speculates must not call.
@@ -86,7 +88,7 @@ class Barrier {
     if (arrived % total != 0) return false;
     std::uint64_t departed;
     for (std::uint32_t spun = 0; (departed = load_departures(state)) != arrived;) {
-      if (!Waiting::spun_enough(spun)) {
+      if (!Park::spun_enough(spun)) {
         spun += pause_units(1);
         continue;
       }
@@ -145,7 +147,7 @@ class Barrier {
   }
 
   [[gnu::noinline]] static void await_plainly(BarrierState& state, std::uint32_t goal) {
-    for (std::uint32_t spun = 0; !Waiting::spun_enough(spun); spun += pause_units(1)) {
+    for (std::uint32_t spun = 0; !Park::spun_enough(spun); spun += pause_units(1)) {
       if (goes_on(state, goal)) return;
     }
     state.sleepers.fetch_add(1, std::memory_order_seq_cst);

@@ -17,7 +17,7 @@ namespace {
 
 using htm::Scripted;
 using htm::Status;
-using Tested = Barrier<Scripted, Spin>;
+using Tested = Barrier<Scripted>;
 
 constexpr Status kConflict{Status::kConflictBit};
 
@@ -114,7 +114,7 @@ TEST_F(ScriptedBarrier, DeparturesAreAwaitedAndAnUnfinishedRoundIsToldOf) {
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kReleased);
   Tested::depart(state_);
   std::thread late([&] { Tested::depart(state_); });
-  EXPECT_TRUE((Barrier<Scripted, Park>::await_departures(state_, 2)));
+  EXPECT_TRUE(Tested::await_departures(state_, 2));
   EXPECT_EQ(state_.departures & ~(std::uint64_t{1} << 63), 2u);
   late.join();
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kSpeculating);
@@ -123,17 +123,10 @@ TEST_F(ScriptedBarrier, DeparturesAreAwaitedAndAnUnfinishedRoundIsToldOf) {
 
 // ---- Threads.
 
-template <class Htm_, class Waiting_>
-struct Row {
-  using Htm = Htm_;
-  using Waiting = Waiting_;
-};
-
-template <class Row>
+template <class Htm>
 class EveryBarrier : public ::testing::Test {
  protected:
-  using Htm = typename Row::Htm;
-  using Waited = Barrier<Htm, typename Row::Waiting>;
+  using Waited = Barrier<Htm>;
 
   void SetUp() override {
     pause_ticks = htm::measure_pause_ticks();
@@ -157,10 +150,8 @@ class EveryBarrier : public ::testing::Test {
   }
 };
 
-using Rows = ::testing::Types<Row<htm::None, Spin>, Row<htm::None, Park>, Row<htm::NestedRtm, Spin>,
-                              Row<htm::NestedRtm, Park>, Row<htm::VirtualAlwaysAbort, Spin>,
-                              Row<htm::VirtualAlwaysAbort, Park>>;
-TYPED_TEST_SUITE(EveryBarrier, Rows);
+using Backends = ::testing::Types<htm::None, htm::NestedRtm, htm::VirtualAlwaysAbort>;
+TYPED_TEST_SUITE(EveryBarrier, Backends);
 
 unsigned rounds() {
   const char* given = std::getenv("ELISION_TEST_ROUNDS");

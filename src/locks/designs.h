@@ -5,19 +5,16 @@
 //
 // Every design answers the same questions:
 //   enter / try_enter(cell, caller, ...)  -> Entry
-//   leave_only(cell, me)                  -> true: the calling thread's transaction elided this lock alone,
-//   and
-//                                            has committed. Else nothing was done; leave() does it
+//   leave_only(cell, me)                  -> true: the calling thread's transaction elided this lock alone
+//                                            and has committed. Else nothing was done; leave() does it
 //   leave(cell, me)                       -> false: it was not held
 //   is_held(cell)
 //   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
 //   speculating()                         -> inside an always-abort transaction: every operation succeeds
 //                                            and does nothing; a try may say that the lock is held
-//   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be back
-//   outside
-//   kSpeculates, Barrier<Waiting>         -> whether threads run ahead where they wait, and the barrier at
-//   which
-//                                            they do (barrier.h)
+//   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be outside
+//   kSpeculates, Barrier                  -> whether threads run ahead where they wait, and the barrier at
+//                                            which they do (barrier.h)
 // and names the designs for other words that go with it: OnSpinWord (pthread_spinlock_t), ReaderSide and
 // WriterSide (pthread_rwlock_t).
 #pragma once
@@ -57,8 +54,7 @@ struct Speculating {
   using TicketWait = SpeculatingTicketWait<Htm, Waiting>;
   using WithoutPriority = Speculating;
   static constexpr bool kSpeculates = true;
-  template <class Waiting>
-  using Barrier = locks::Barrier<Htm, Waiting>;
+  using Barrier = locks::Barrier<Htm>;
 
   static bool speculating() { return Htm::in_always_abort(); }
   static void end_speculation() {

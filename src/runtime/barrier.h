@@ -44,7 +44,7 @@ struct BarrierOf {
 template <class Design>
 struct BarrierOf<Design, true> {
   static constexpr bool kOurs = true;
-  using Algorithm = typename Design::template Barrier<typename Design::Waiting>;
+  using Algorithm = typename Design::Barrier;
   using Passage = locks::Passage;
 
   static int wait(pthread_barrier_t* raw, const void* site) {
