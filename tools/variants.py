@@ -24,9 +24,12 @@ class Experiment:
     program: str
     variants: tuple  # the first is what the others are compared with
     forms: dict      # what the columns say -> words of the program
-    native: tuple    # words of the program, for its size
-    machine: str = ""  # of virtual runs; "": none
-    virtual: tuple = ()
+    native: tuple    # words of the program, for its size; None: no native runs
+    machine: str
+    virtual: tuple   # the same of virtual runs
+
+    def places(self):
+        return ("native", "virtual") if self.native is not None else ("virtual",)
 
 
 CONDITIONS = Experiment(
@@ -43,7 +46,38 @@ CONDITIONS = Experiment(
     {"one lock": ("--locks", "one"), "a lock a connection": ("--locks", "each")},
     ("--packets", "10000"), "xeon-e5-2697v4", ("--packets", "500"))
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (CONDITIONS,)}
+BARRIERS = Experiment(
+    "barriers", "OpenMP barriers",
+    "A sparse triangular solve with a barrier behind each level, on cold caches; two threads natively, 12 virtually. Reference: "
+    "libgomp's barrier. *waiting*: the library's without speculation; *speculating*: threads that wait run ahead (AAHTM paper, III-D).",
+    "backward_solver",
+    (Variant("libgomp"),
+     Variant("waiting", ("--lock", "tatas-aahtm", "--tries", "0")),
+     Variant("speculating", ("--lock", "tatas-aahtm", "--rtm-always-abort"))),
+    {f"{rows} rows a level": ("--rows", str(rows)) for rows in (75, 288, 991)},
+    ("--threads", "2", "--evict", "50", "--solves", "20"),
+    "xeon-e5-2697v4", ("--threads", "12", "--evict", "50", "--warmup", "0", "--levels", "20"))
+
+THREADS = {"1 thread": ("--threads", "1"), **{f"{count} threads": ("--threads", str(count)) for count in (2, 4, 8)}}
+COARSENED = tuple(Variant(f"tsx.gran{count or '*'}", words=("--variant", f"coarse1-{count}")) for count in (1, 4, 16, 64, 0))
+IN_CONFLICT_FREE = ("*tsx.granN*: N items a transaction under one mutex, *tsx.gran\\**: as many as adapts itself (TSX paper, 5.4 and "
+                    "Fig. 5).")
+
+HISTOGRAM = Experiment(
+    "histogram", "A histogram without conflicts, and with",
+    "Threads count 16,384 items into 65,536 bins. *privatised*: a copy for each thread, added up at the end; " + IN_CONFLICT_FREE,
+    "updates", (Variant("atomic", words=("--variant", "atomic")), Variant("privatised", words=("--variant", "privatised")), *COARSENED),
+    THREADS, None, "core-i7-4770", ("--kernel", "histogram", "--items", "16384", "--places", "65536"))
+
+PHYSICS = Experiment(
+    "physics", "Pairs of objects without conflicts, and with",
+    "Threads apply 8,192 forces to pairs of 1,024 objects; four objects are in half of the pairs. *mutex*: a lock for each object; "
+    "*lockset*: both in one transaction; *barrier*: groups of independent pairs one after the other; " + IN_CONFLICT_FREE,
+    "updates", (Variant("mutex", words=("--variant", "lock")), Variant("barrier", words=("--variant", "barrier")),
+                Variant("lockset", words=("--variant", "lockset")), *COARSENED),
+    THREADS, None, "core-i7-4770", ("--kernel", "physics", "--items", "8192", "--places", "1024"))
+
+EXPERIMENTS = {experiment.name: experiment for experiment in (CONDITIONS, BARRIERS, HISTOGRAM, PHYSICS)}
 
 
 def words_of(build, experiment, variant, form, virtual, variation=0):

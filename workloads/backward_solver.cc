@@ -5,8 +5,7 @@
 //
 //   --levels      barriers a solve
 //   --rows        in a level, on average; like the number of nonzeros of a row it differs by up to a factor
-//   of
-//                 three, so that threads arrive at different times
+//                 of three, so that threads arrive at different times
 //   --nonzeros    of a row, on average
 //   --evict       megabytes that are read before each solve, uncounted: the papers' matrices are larger than
 //                 the caches, and small ones behave so if something else has been there

@@ -5,8 +5,8 @@
 //   --structure  counters  an array of counters, each on a line of its own; a section increments one
 //                map       std::map; a section inserts a key, erases one or looks one up
 //                hash      std::unordered_map, the same
-//   --lock       pthread, tbb or ck (alternative_locks.h); tbb and ck as far as the libraries were there to
-//   build with
+//   --lock       pthread, tbb or ck (alternative_locks.h); tbb and ck as far as the libraries were there
+//                to build with
 //   --reads      percent of the sections that only read
 //
 // At the end everything is counted: the counters' sum, or the keys and their sum, must be what the sections

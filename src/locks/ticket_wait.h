@@ -41,10 +41,11 @@ struct SpeculatingTicketWait {
     for (std::uint32_t tries = 0, spun = 0; may_speculate && tries < parameters.speculation_tries;) {
       const std::uint32_t places = Plain::distance(state, ticket);
       if (places == 0 || places < parameters.min_distance) break;
-      if (deadline != nullptr && deadline->has_passed()) break;  // await() gives the ticket up
       if (places < parameters.max_distance) {
         if (speculate<Htm>(recorder)) return Entry::kSpeculating;
         ++tries;
+      } else if (deadline != nullptr && deadline->has_passed()) {
+        break;  // await() gives the ticket up
       } else if (!Waiting::spun_enough(spun)) {
         spun += Plain::pause_for(places);
       } else if (!Plain::sleep_until(state, ticket + 1 - parameters.max_distance, deadline)) {

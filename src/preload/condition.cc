@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread_cond_*, at the symbol version of today's condition variables, and at that of the layout before
-// (versions.map). init needs no
-// replacement: what it writes is kept.
+// (versions.map). init needs no replacement: what it writes is kept.
 //
 // A reference without a version means the layout before. Old programs have those, and so has whatever was
 // linked without naming the C library (valgrind's drd). Were only some of the functions of today's layout for

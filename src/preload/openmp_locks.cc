@@ -17,10 +17,11 @@
 
 namespace {
 
+using elision::runtime::destroy_openmp_lock;
 using elision::runtime::entry_points;
+using elision::runtime::init_openmp_lock;
 using elision::runtime::mutex_of_openmp_lock;
 using elision::runtime::openmp_nesting;
-using elision::runtime::OpenMpFunction;
 using elision::runtime::OpenMpLock;
 using elision::runtime::process;
 using elision::runtime::Process;
@@ -39,12 +40,10 @@ bool ours() {
   return false;
 }
 
-void set(void* lock, OpenMpLock kind, const void* site) {
-  entry_points.lock(mutex_of_openmp_lock(lock, kind), site);
-}
-void unset(void* lock, OpenMpLock kind, const void* site) {
-  entry_points.unlock(mutex_of_openmp_lock(lock, kind), site);
-}
+void take(pthread_mutex_t* mutex, const void* site) { entry_points.lock(mutex, site); }
+void give(pthread_mutex_t* mutex, const void* site) { entry_points.unlock(mutex, site); }
+void set(void* lock, OpenMpLock kind, const void* site) { take(mutex_of_openmp_lock(lock, kind), site); }
+void unset(void* lock, OpenMpLock kind, const void* site) { give(mutex_of_openmp_lock(lock, kind), site); }
 int test(void* lock, const void* site) {
   return entry_points.trylock(mutex_of_openmp_lock(lock, kSimple), site) == 0;
 }
@@ -54,89 +53,46 @@ int test_nestable(void* lock, const void* site) {
   return entry_points.trylock(mutex, site) == 0 ? openmp_nesting(mutex) : 0;
 }
 
-/// A function of the runtime that the code at `site` uses.
-template <class Signature>
-using Original = OpenMpFunction<Signature>;
-using OnNothing = Original<void()>;
-using OnLock = Original<void(void*)>;
-using TestLock = Original<int(void*)>;
-using KmpcOnLock = Original<void(void*, std::int32_t, void*)>;
-using KmpcTestLock = Original<int(void*, std::int32_t, void*)>;
-using KmpcWithHint = Original<void(void*, std::int32_t, void*, std::uintptr_t)>;
-using KmpcAtomic = Original<void()>;
-
 }  // namespace
+
+/// The function `name`: `own` (an expression, in which `site` is the caller), or that of the runtime which
+/// the caller uses.
+#define ELISION_OPENMP(result, name, runtime_name, parameters, arguments, own)                   \
+  ELISION_EXPORT result name parameters {                                                        \
+    static constinit elision::runtime::OpenMpFunction<result parameters> original{runtime_name}; \
+    const void* const site = ELISION_CALL_SITE;                                                  \
+    if (!ours()) return original.at(site) arguments;                                             \
+    return own;                                                                                  \
+  }
+#define ELISION_OPENMP_PLAIN(name, own) ELISION_OPENMP(void, name, #name, (), (), own)
+#define ELISION_OPENMP_NAMED(name, own) ELISION_OPENMP(void, name, #name, (void** lock), (lock), own)
+#define ELISION_OMP(result, of, own) \
+  ELISION_OPENMP(result, openmp_##of, "omp_" #of, (void* lock), (lock), own)
+#define ELISION_OMP_WITH_HINT(of, own) \
+  ELISION_OPENMP(void, omp_##of, "omp_" #of, (void* lock, std::uintptr_t hint), (lock, hint), own)
+#define ELISION_KMPC(result, name, own)                                                                      \
+  ELISION_OPENMP(result, name, #name, (void* place, std::int32_t thread, void* lock), (place, thread, lock), \
+                 own)
+#define ELISION_KMPC_WITH_HINT(name, Hint, own)                                                \
+  ELISION_OPENMP(void, name, #name, (void* place, std::int32_t thread, void* lock, Hint hint), \
+                 (place, thread, lock, hint), own)
 
 // ---- libgomp: critical sections and atomic regions.
 
-ELISION_EXPORT void GOMP_critical_start() {
-  static constinit OnNothing original{"GOMP_critical_start"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)();
-  entry_points.lock(&unnamed_critical, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void GOMP_critical_end() {
-  static constinit OnNothing original{"GOMP_critical_end"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)();
-  entry_points.unlock(&unnamed_critical, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void GOMP_critical_name_start(void** name) {
-  static constinit OnLock original{"GOMP_critical_name_start"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(name);
-  set(name, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void GOMP_critical_name_end(void** name) {
-  static constinit OnLock original{"GOMP_critical_name_end"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(name);
-  unset(name, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void GOMP_atomic_start() {
-  static constinit OnNothing original{"GOMP_atomic_start"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)();
-  entry_points.lock(&atomic_region, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void GOMP_atomic_end() {
-  static constinit OnNothing original{"GOMP_atomic_end"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)();
-  entry_points.unlock(&atomic_region, ELISION_CALL_SITE);
-}
+ELISION_OPENMP_PLAIN(GOMP_critical_start, take(&unnamed_critical, site))
+ELISION_OPENMP_PLAIN(GOMP_critical_end, give(&unnamed_critical, site))
+ELISION_OPENMP_NAMED(GOMP_critical_name_start, set(lock, kSimple, site))
+ELISION_OPENMP_NAMED(GOMP_critical_name_end, unset(lock, kSimple, site))
+ELISION_OPENMP_PLAIN(GOMP_atomic_start, take(&atomic_region, site))
+ELISION_OPENMP_PLAIN(GOMP_atomic_end, give(&atomic_region, site))
 
 // ---- libomp: the same.
 
-ELISION_EXPORT void __kmpc_critical(void* place, std::int32_t thread, void* name) {
-  static constinit KmpcOnLock original{"__kmpc_critical"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, name);
-  set(name, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_critical_with_hint(void* place, std::int32_t thread, void* name,
-                                              std::uint32_t hint) {
-  static constinit KmpcWithHint original{"__kmpc_critical_with_hint"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, name, hint);
-  set(name, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_end_critical(void* place, std::int32_t thread, void* name) {
-  static constinit KmpcOnLock original{"__kmpc_end_critical"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, name);
-  unset(name, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_atomic_start() {
-  static constinit KmpcAtomic original{"__kmpc_atomic_start"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)();
-  entry_points.lock(&atomic_region, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_atomic_end() {
-  static constinit KmpcAtomic original{"__kmpc_atomic_end"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)();
-  entry_points.unlock(&atomic_region, ELISION_CALL_SITE);
-}
+ELISION_KMPC(void, __kmpc_critical, set(lock, kSimple, site))
+ELISION_KMPC_WITH_HINT(__kmpc_critical_with_hint, std::uint32_t, set(lock, kSimple, site))
+ELISION_KMPC(void, __kmpc_end_critical, unset(lock, kSimple, site))
+ELISION_OPENMP_PLAIN(__kmpc_atomic_start, take(&atomic_region, site))
+ELISION_OPENMP_PLAIN(__kmpc_atomic_end, give(&atomic_region, site))
 
 // ---- Locks, by the functions of OpenMP.
 
@@ -151,65 +107,16 @@ ELISION_EXPORT void __kmpc_atomic_end() {
   ELISION_AS_OPENMP(of, "_", "");              \
   ELISION_AS_OPENMP_OF_C(of)
 
-ELISION_EXPORT void openmp_init_lock(void* lock) {
-  static constinit OnLock original{"omp_init_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  elision::runtime::init_openmp_lock(lock, kSimple);
-}
-
-ELISION_EXPORT void openmp_destroy_lock(void* lock) {
-  static constinit OnLock original{"omp_destroy_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  elision::runtime::destroy_openmp_lock(lock, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void openmp_set_lock(void* lock) {
-  static constinit OnLock original{"omp_set_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  set(lock, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void openmp_unset_lock(void* lock) {
-  static constinit OnLock original{"omp_unset_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  unset(lock, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT int openmp_test_lock(void* lock) {
-  static constinit TestLock original{"omp_test_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  return test(lock, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void openmp_init_nest_lock(void* lock) {
-  static constinit OnLock original{"omp_init_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  elision::runtime::init_openmp_lock(lock, kNestable);
-}
-
-ELISION_EXPORT void openmp_destroy_nest_lock(void* lock) {
-  static constinit OnLock original{"omp_destroy_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  elision::runtime::destroy_openmp_lock(lock, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void openmp_set_nest_lock(void* lock) {
-  static constinit OnLock original{"omp_set_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  set(lock, kNestable, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void openmp_unset_nest_lock(void* lock) {
-  static constinit OnLock original{"omp_unset_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  unset(lock, kNestable, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT int openmp_test_nest_lock(void* lock) {
-  static constinit TestLock original{"omp_test_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock);
-  return test_nestable(lock, ELISION_CALL_SITE);
-}
+ELISION_OMP(void, init_lock, init_openmp_lock(lock, kSimple))
+ELISION_OMP(void, destroy_lock, destroy_openmp_lock(lock, site))
+ELISION_OMP(void, set_lock, set(lock, kSimple, site))
+ELISION_OMP(void, unset_lock, unset(lock, kSimple, site))
+ELISION_OMP(int, test_lock, test(lock, site))
+ELISION_OMP(void, init_nest_lock, init_openmp_lock(lock, kNestable))
+ELISION_OMP(void, destroy_nest_lock, destroy_openmp_lock(lock, site))
+ELISION_OMP(void, set_nest_lock, set(lock, kNestable, site))
+ELISION_OMP(void, unset_nest_lock, unset(lock, kNestable, site))
+ELISION_OMP(int, test_nest_lock, test_nestable(lock, site))
 
 ELISION_AS_OPENMP_OF_C_AND_FORTRAN(init_lock);
 ELISION_AS_OPENMP_OF_C_AND_FORTRAN(destroy_lock);
@@ -225,88 +132,17 @@ ELISION_AS_OPENMP_OF_C(test_nest_lock);
 // ---- Locks, by the functions that only libomp has: with a hint, which says nothing to us, and by its own
 // names, which its omp_ functions call.
 
-ELISION_EXPORT void omp_init_lock_with_hint(void* lock, std::uintptr_t hint) {
-  static constinit Original<void(void*, std::uintptr_t)> original{"omp_init_lock_with_hint"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock, hint);
-  elision::runtime::init_openmp_lock(lock, kSimple);
-}
-
-ELISION_EXPORT void omp_init_nest_lock_with_hint(void* lock, std::uintptr_t hint) {
-  static constinit Original<void(void*, std::uintptr_t)> original{"omp_init_nest_lock_with_hint"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(lock, hint);
-  elision::runtime::init_openmp_lock(lock, kNestable);
-}
-
-ELISION_EXPORT void __kmpc_init_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_init_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  elision::runtime::init_openmp_lock(lock, kSimple);
-}
-
-ELISION_EXPORT void __kmpc_init_lock_with_hint(void* place, std::int32_t thread, void* lock,
-                                               std::uintptr_t hint) {
-  static constinit KmpcWithHint original{"__kmpc_init_lock_with_hint"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock, hint);
-  elision::runtime::init_openmp_lock(lock, kSimple);
-}
-
-ELISION_EXPORT void __kmpc_destroy_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_destroy_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  elision::runtime::destroy_openmp_lock(lock, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_set_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_set_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  set(lock, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_unset_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_unset_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  unset(lock, kSimple, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT int __kmpc_test_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcTestLock original{"__kmpc_test_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  return test(lock, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_init_nest_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_init_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  elision::runtime::init_openmp_lock(lock, kNestable);
-}
-
-ELISION_EXPORT void __kmpc_init_nest_lock_with_hint(void* place, std::int32_t thread, void* lock,
-                                                    std::uintptr_t hint) {
-  static constinit KmpcWithHint original{"__kmpc_init_nest_lock_with_hint"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock, hint);
-  elision::runtime::init_openmp_lock(lock, kNestable);
-}
-
-ELISION_EXPORT void __kmpc_destroy_nest_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_destroy_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  elision::runtime::destroy_openmp_lock(lock, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_set_nest_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_set_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  set(lock, kNestable, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT void __kmpc_unset_nest_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcOnLock original{"__kmpc_unset_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  unset(lock, kNestable, ELISION_CALL_SITE);
-}
-
-ELISION_EXPORT int __kmpc_test_nest_lock(void* place, std::int32_t thread, void* lock) {
-  static constinit KmpcTestLock original{"__kmpc_test_nest_lock"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(place, thread, lock);
-  return test_nestable(lock, ELISION_CALL_SITE);
-}
+ELISION_OMP_WITH_HINT(init_lock_with_hint, init_openmp_lock(lock, kSimple))
+ELISION_OMP_WITH_HINT(init_nest_lock_with_hint, init_openmp_lock(lock, kNestable))
+ELISION_KMPC(void, __kmpc_init_lock, init_openmp_lock(lock, kSimple))
+ELISION_KMPC_WITH_HINT(__kmpc_init_lock_with_hint, std::uintptr_t, init_openmp_lock(lock, kSimple))
+ELISION_KMPC(void, __kmpc_destroy_lock, destroy_openmp_lock(lock, site))
+ELISION_KMPC(void, __kmpc_set_lock, set(lock, kSimple, site))
+ELISION_KMPC(void, __kmpc_unset_lock, unset(lock, kSimple, site))
+ELISION_KMPC(int, __kmpc_test_lock, test(lock, site))
+ELISION_KMPC(void, __kmpc_init_nest_lock, init_openmp_lock(lock, kNestable))
+ELISION_KMPC_WITH_HINT(__kmpc_init_nest_lock_with_hint, std::uintptr_t, init_openmp_lock(lock, kNestable))
+ELISION_KMPC(void, __kmpc_destroy_nest_lock, destroy_openmp_lock(lock, site))
+ELISION_KMPC(void, __kmpc_set_nest_lock, set(lock, kNestable, site))
+ELISION_KMPC(void, __kmpc_unset_nest_lock, unset(lock, kNestable, site))
+ELISION_KMPC(int, __kmpc_test_nest_lock, test_nestable(lock, site))

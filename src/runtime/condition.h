@@ -2,8 +2,7 @@
 // Condition variables of pthreads, in one of three ways (ELISION_CONDITION; TSX paper, section 6):
 //
 //   glibc   glibc's functions. A transaction ends before a wait, and before a signal that has somebody to
-//   wake
-//           (the paper's tsx.abort)
+//           wake (the paper's tsx.abort)
 //   aware   a futex and a count in the place of glibc's words (locks/condition.h): a wait commits what the
 //           section has done, a signal in a transaction waits for its commit (tsx.cond)
 //   busy    a wait gives the mutex up and takes it again, for the program to look once more (busywait)

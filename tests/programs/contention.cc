@@ -4,13 +4,12 @@
 //   contention MODE THREADS SECTIONS     SECTIONS a thread
 //
 //   lock      one mutex; a section increments a counter and four words of a shared array
-//   large     the same, and between sections each thread stores to memory of its own that fills L2, here and
-//   there
-//             and in one go
+//   large     the same, and between sections each thread stores to memory of its own that fills L2, here
+//             and there and in one go
 //   private   as lock, with a mutex and an array for each thread
 //   rtm       raw transactions (no lock) increment four words of a shared array; tried up to 20 times
-//   aahtm     an always-abort transaction does what the section will do, then the section runs under a spin
-//   lock
+//   aahtm     an always-abort transaction does what the section will do, then the section runs under a
+//             spin lock
 //
 // Prints the cycles from when all threads began until the last ended, and the increments that are in memory.
 // Ends with 1 if increments are missing.

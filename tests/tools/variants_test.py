@@ -47,7 +47,7 @@ class Tables(unittest.TestCase):
         for experiment in variants.EXPERIMENTS.values():
             self.assertEqual(experiment.variants[0].lock, ())
             self.assertEqual(len({variant.name for variant in experiment.variants}), len(experiment.variants))
-            self.assertTrue(not experiment.machine or experiment.virtual)
+            self.assertEqual("native" in experiment.places(), experiment.native is not None)
 
 
 if __name__ == "__main__":
