@@ -18,9 +18,9 @@
 // and do not store.
 //
 // The release word has a line to itself, which arrivals do not touch (ibid.), and sleepers do not either: a
-// thread that goes to sleep ends no speculation. Sleep they do, however the locks wait: a barrier may have
-// one thread more than there are CPUs, such as the one that started the others, and then whoever spins keeps
-// that thread from its CPU.
+// thread that goes to sleep ends no speculation. Sleep they do in the end, however the locks wait: a barrier
+// may have one thread more than there are CPUs, such as the one that started the others, and then whoever
+// spins keeps that thread from its CPU.
 //
 // Memory order: an arrival releases what its thread did before, to the last one, which releases it to all.
 #pragma once
@@ -54,9 +54,11 @@ enum class Passage {
 template <htm::AlwaysAborting Htm>
 class Barrier {
  public:
-  /// `total` threads a round. Whoever speculates must not call.
+  /// `total` threads a round. After its speculations a thread looks for `spin_units` (waiting.h) before it
+  /// sleeps. Whoever speculates must not call.
   template <Caller C>
-  static Passage wait(BarrierState& state, std::uint32_t total, C caller) {
+  static Passage wait(BarrierState& state, std::uint32_t total, C caller,
+                      std::uint32_t spin_units = Park::kSpinUnits) {
     if ((state.release.load(std::memory_order_acquire) & kMoved) != 0) return Passage::kMoved;
     const std::uint64_t number = state.arrivals.fetch_add(1, std::memory_order_acq_rel);
     const auto round = static_cast<std::uint32_t>(number / total);
@@ -64,7 +66,7 @@ class Barrier {
       end_round(state);
       return Passage::kLast;
     }
-    return await(state, 2 * (round + 1), caller);
+    return await(state, 2 * (round + 1), caller, spin_units);
   }
 
   /// Sends those who wait, and who come later, to another barrier. Called by a thread that has yet to arrive
@@ -126,10 +128,10 @@ class Barrier {
   }
 
   template <Caller C>
-  static Passage await(BarrierState& state, std::uint32_t goal, C caller) {
+  static Passage await(BarrierState& state, std::uint32_t goal, C caller, std::uint32_t spin_units) {
     for (std::uint32_t tries = 0; !goes_on(state, goal); ++tries) {
       if (tries == caller.parameters().speculation_tries) {
-        await_plainly(state, goal);
+        await_plainly(state, goal, spin_units);
         break;
       }
       const Recorder recorder = caller.recorder();
@@ -146,8 +148,9 @@ class Barrier {
                                                                         : Passage::kMoved;
   }
 
-  [[gnu::noinline]] static void await_plainly(BarrierState& state, std::uint32_t goal) {
-    for (std::uint32_t spun = 0; !Park::spun_enough(spun); spun += pause_units(1)) {
+  [[gnu::noinline]] static void await_plainly(BarrierState& state, std::uint32_t goal,
+                                              std::uint32_t spin_units) {
+    for (std::uint32_t spun = 0; spun < spin_units; spun += pause_units(1)) {
       if (goes_on(state, goal)) return;
     }
     state.sleepers.fetch_add(1, std::memory_order_seq_cst);

@@ -15,6 +15,7 @@
 #include "runtime/glibc.h"
 #include "runtime/numbered_cells.h"
 #include "runtime/overlay.h"
+#include "runtime/process.h"
 
 namespace elision::runtime {
 
@@ -74,7 +75,10 @@ struct BarrierOf<Design, true> {
   /// EAGAIN: the team has moved to the barrier of its runtime.
   static int team_wait(locks::BarrierState* state, unsigned total, const void* site) {
     Design::require_real_locks(this_thread.transaction);
-    return Algorithm::wait(*state, total, CallerAt(state, site)) == Passage::kMoved ? EAGAIN : 0;
+    // libgomp's threads look 300,000 times (GOMP_SPINCOUNT) unless there are more of them than CPUs.
+    constexpr std::uint32_t kPatience = 300000;
+    const std::uint32_t spin_units = total <= process.cpus ? kPatience : locks::Park::kSpinUnits;
+    return Algorithm::wait(*state, total, CallerAt(state, site), spin_units) == Passage::kMoved ? EAGAIN : 0;
   }
 
   static int team_moves(locks::BarrierState* state) {

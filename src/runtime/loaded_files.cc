@@ -75,12 +75,14 @@ bool LoadedFile::needs(const LoadedFile& other) const {
   return false;
 }
 
-bool LoadedFile::contains(const void* address) const {
-  const auto offset = reinterpret_cast<ElfW(Addr)>(address) - base_;
+AddressRange LoadedFile::segment_of(const void* address) const {
   for (unsigned i = 0; i < part_count_; ++i) {
-    if (parts_[i].p_type == PT_LOAD && offset - parts_[i].p_vaddr < parts_[i].p_memsz) return true;
+    if (parts_[i].p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = base_ + parts_[i].p_vaddr;
+    const AddressRange segment{begin, begin + parts_[i].p_memsz};
+    if (segment.contains(address)) return segment;
   }
-  return false;
+  return {};
 }
 
 bool LoadedFile::is_the_kernels() const {

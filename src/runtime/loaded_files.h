@@ -14,12 +14,23 @@
 
 namespace elision::runtime {
 
+/// Addresses from `begin` to before `end`.
+struct AddressRange {
+  std::uintptr_t begin = 0, end = 0;
+
+  bool contains(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - begin < end - begin;
+  }
+};
+
 class LoadedFile {
  public:
   explicit LoadedFile(const dl_phdr_info& info);
 
   const char* path() const { return path_; }
-  bool contains(const void* address) const;
+  /// The segment that an address is in; an empty range if it is in none of this file.
+  AddressRange segment_of(const void* address) const;
+  bool contains(const void* address) const { return segment_of(address).contains(address); }
   /// Whether it is the one that the kernel brings (vdso(7)), in which no names are looked up.
   bool is_the_kernels() const;
   /// The function or variable `name` of the given version, or without any; if `version` is null, of the

@@ -18,11 +18,26 @@ namespace {
 constexpr char kInEveryRuntime[] = "omp_get_num_threads";
 constinit std::atomic<void*> runtimes[kMostOpenMpRuntimes]{};
 
-/// The runtime that a call site uses, of those asked for last: its address in the upper bits, the number
-/// below.
-constexpr std::size_t kRememberedSites = 256;
-constexpr unsigned kNumberBits = 8;
-constinit std::atomic<std::uint64_t> remembered[kRememberedSites]{};
+/// Code that has called, a segment of a loaded file each, and the runtime that it uses. Entries are added and
+/// never changed; one that has no end yet is being written.
+struct KnownCaller {
+  std::uintptr_t begin;
+  unsigned runtime;
+  std::atomic<std::uintptr_t> end;
+};
+constexpr unsigned kMostKnownCallers = 256;
+constinit KnownCaller known_callers[kMostKnownCallers]{};
+constinit std::atomic<unsigned> known_caller_count{0};
+
+/// Null: the code at `site` has not called yet.
+const KnownCaller* find_known_caller(const void* site, unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    const KnownCaller& caller = known_callers[i];
+    const std::uintptr_t end = caller.end.load(std::memory_order_acquire);
+    if (end != 0 && AddressRange{caller.begin, end}.contains(site)) return &caller;
+  }
+  return nullptr;
+}
 
 [[noreturn]] void fail(const char* what, const char* name) {
   Line().text("elision: ").text(what).text(name).write_to(STDERR_FILENO);
@@ -38,12 +53,14 @@ unsigned number_of(void* runtime) {
 }
 
 /// As the dynamic linker would have it, but that a runtime of the caller's own goes first: the one that the
-/// caller is a part of, or names among those it is linked with; else the first of all.
-unsigned look_for_runtime(const void* site) {
+/// caller is a part of, or names among those it is linked with; else the first of all. `segment`: that of the
+/// caller.
+unsigned look_for_runtime(const void* site, AddressRange& segment) {
   std::optional<LoadedFile> caller;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
     if (file.contains(site)) caller = file;
   });
+  if (caller) segment = caller->segment_of(site);
   void *first = nullptr, *own = nullptr;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
     void* const found = file.find(kInEveryRuntime, nullptr);
@@ -55,18 +72,28 @@ unsigned look_for_runtime(const void* site) {
   return number_of(own != nullptr ? own : first);
 }
 
+/// Where there is no room it is looked for each time.
+void remember(AddressRange segment, unsigned runtime) {
+  unsigned count = known_caller_count.load(std::memory_order_acquire);
+  do {
+    if (count == kMostKnownCallers || find_known_caller(reinterpret_cast<const void*>(segment.begin), count))
+      return;
+  } while (!known_caller_count.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel));
+  known_callers[count].begin = segment.begin;
+  known_callers[count].runtime = runtime;
+  known_callers[count].end.store(segment.end, std::memory_order_release);
+}
+
 }  // namespace
 
 unsigned openmp_runtime_of(const void* site) {
-  const auto address = reinterpret_cast<std::uint64_t>(site);
-  std::atomic<std::uint64_t>& place = remembered[address * 0x9e3779b97f4a7c15ULL >> 56];
-  static_assert(kRememberedSites == 1u << (64 - 56));
-  const std::uint64_t known = place.load(std::memory_order_relaxed);
-  if (known >> kNumberBits == address) [[likely]]
-    return known % (1u << kNumberBits);
-  const unsigned number = look_for_runtime(site);
-  place.store(address << kNumberBits | number, std::memory_order_relaxed);
-  return number;
+  const unsigned count = known_caller_count.load(std::memory_order_acquire);
+  if (const KnownCaller* caller = find_known_caller(site, count)) [[likely]]
+    return caller->runtime;
+  AddressRange segment;
+  const unsigned runtime = look_for_runtime(site, segment);
+  if (segment.end != 0) remember(segment, runtime);
+  return runtime;
 }
 
 void* find_in_openmp_runtime(unsigned runtime, const char* name) {

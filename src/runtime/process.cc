@@ -105,6 +105,16 @@ void describe() {
   line.write_to(STDERR_FILENO);
 }
 
+unsigned count_cpus() {
+  std::uint64_t set[128] = {};  // 8,192 CPUs; a kernel with more refuses
+  const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
+  unsigned cpus = 0;
+  for (long i = 0; i * 8 < bytes; ++i) {
+    for (; set[i] != 0; set[i] &= set[i] - 1) ++cpus;
+  }
+  return cpus;
+}
+
 void set_up() {
   find_glibc();
   find_condition_layout();
@@ -112,6 +122,7 @@ void set_up() {
   process.configuration = read_configuration();
   if (race_detector_follows()) switch_off(process.configuration);
   process.cpu = htm::detect_cpu();
+  process.cpus = count_cpus();
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();
   touch_code_of_transactions();

@@ -15,6 +15,7 @@ enum class Owner { kNotYetKnown, kOriginal, kUs };
 struct Process {
   Configuration configuration;
   htm::CpuFeatures cpu;
+  unsigned cpus = 0;  // that it might use when the library was loaded; 0: not known
   abi::AlwaysAbortKind always_abort = abi::AlwaysAbortKind::kNone;
   bool elides = false;                   // htm-N with live RTM
   Owner locks = Owner::kNotYetKnown;     // mutexes of any design but glibc's own
