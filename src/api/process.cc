@@ -35,6 +35,7 @@ bool transactions_are_wanted() {
 }
 
 void set_up() {
+  locks::set_up_fork_generation();
   if (&__libc_single_threaded != nullptr) locks::single_threaded = &__libc_single_threaded;
   locks::pause_ticks = htm::measure_pause_ticks();
   const htm::CpuFeatures cpu = htm::detect_cpu();
@@ -47,11 +48,9 @@ void set_up() {
   process.elides = true;
 }
 
-void after_fork_in_child() { ++locks::fork_generation; }
-
 [[gnu::constructor]] void set_up_at_load() {
   ensure_set_up();
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, locks::fork_generation_in_child);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ class ConditionQueue {
 
   /// The word with those forgotten who waited in the parent of a fork.
   static std::uint32_t current(std::uint32_t word) {
-    const std::uint32_t generation = fork_generation * kGenerationUnit;
+    const std::uint32_t generation = fork_generation() * kGenerationUnit;
     return (word ^ generation) < kGenerationUnit ? word : generation;
   }
 

@@ -118,14 +118,14 @@ TEST(ConditionQueue, WhoWaitedInTheParentOfAForkIsForgotten) {
   Thread me;
   (void)ConditionQueue::enrol(state, me.context);
   EXPECT_TRUE(ConditionQueue::has_waiters(state));
-  ++fork_generation;
+  pretend_fork();
   EXPECT_FALSE(ConditionQueue::has_waiters(state));
   ConditionQueue::wait_until_left(state);
   (void)ConditionQueue::enrol(state, me.context);
   EXPECT_TRUE(ConditionQueue::has_waiters(state));
   ConditionQueue::withdraw(state);
   EXPECT_FALSE(ConditionQueue::has_waiters(state));
-  --fork_generation;
+  end_pretended_fork();
 }
 
 /// What one signal may wake: a thread that slept before it, whatever sequences the two had.

@@ -13,6 +13,7 @@
 #include "htm/rtm.h"
 #include "htm/scripted.h"
 #include "locks/designs.h"
+#include "locks/fork_generation.h"
 
 namespace elision::locks::test {
 
@@ -20,6 +21,10 @@ inline constexpr timespec kLongAgo{1, 0};
 inline const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
 
 /// The next ticket.
+/// What the child of a fork finds; and as it was before.
+inline void pretend_fork() { fork_page.generation_plus_one = 0; }
+inline void end_pretended_fork() { fork_page.generation_plus_one = 1; }
+
 inline std::uint32_t join(TicketState& state) {
   std::uint32_t ticket = 0;
   EXPECT_TRUE(Ticket<Spin>::join(state, nullptr, ticket));

@@ -62,7 +62,7 @@ struct PriorityWait {
  private:
   static constexpr std::uint32_t kCount = 0xffff;
 
-  static std::uint32_t generation() { return fork_generation << 16; }
+  static std::uint32_t generation() { return fork_generation() << 16; }
   static std::uint32_t warm(Cell cell) {
     const std::uint32_t word = cell.warm().load(std::memory_order_relaxed);
     return (word & ~kCount) == generation() ? word & kCount : 0;

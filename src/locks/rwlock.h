@@ -188,7 +188,7 @@ struct RwSide {
   // ---- After a fork.
 
   static bool is_of_another_process(Cell cell) {
-    return cell.generation().load(std::memory_order_acquire) != fork_generation;
+    return cell.generation().load(std::memory_order_acquire) != fork_generation();
   }
 
   static void adopt(Cell cell) {
@@ -202,7 +202,7 @@ struct RwSide {
         cell.generation().compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       Gate::forget(cell);
       cell.word->fetch_and(static_cast<int>(~(kSleeps | kWriterFirst)), std::memory_order_relaxed);
-      cell.generation().store(fork_generation, std::memory_order_release);
+      cell.generation().store(fork_generation(), std::memory_order_release);
       return;
     }
     while (cell.generation().load(std::memory_order_acquire) == adopting()) pause_units(1);

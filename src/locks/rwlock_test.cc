@@ -65,8 +65,8 @@ TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
       const Cell cell = words.cell();
       ASSERT_EQ(TypeParam::acquire(cell, nullptr), Outcome::kAcquired);
       words.word = static_cast<int>(kWriterFirst | kSleeps);
-      words.generation = amid_adoption ? adopting() : fork_generation;
-      ++fork_generation;
+      words.generation = amid_adoption ? adopting() : fork_generation();
+      pretend_fork();
       if (reads) {
         EXPECT_EQ(TestFixture::Reader::acquire(cell, nullptr), Outcome::kAcquired);
         EXPECT_EQ(state_of(words), 1u);
@@ -80,7 +80,7 @@ TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
       EXPECT_TRUE(words.all_free());
     }
   }
-  fork_generation = 0;
+  end_pretended_fork();
 }
 
 TYPED_TEST(RwlockBy, AReaderIsUpgradedIfItIsAloneAndWhoeverSleepsIsWokenLater) {

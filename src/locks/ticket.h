@@ -216,14 +216,14 @@ class Ticket {
   static void forget(TicketState& state) {
     state.next.store(serving(state), std::memory_order_relaxed);
     state.grant.store(Grant{serving(state), 0, 0}.pack(), std::memory_order_relaxed);
-    state.generation.store(fork_generation, std::memory_order_relaxed);
+    state.generation.store(fork_generation(), std::memory_order_relaxed);
   }
 
   /// In the child of a fork the other waiters are gone, but their tickets are still drawn: a release
   /// would serve nobody for ever. The first operation on a lock that carries another generation forgets
   /// them. Tickets that run ahead stay: what counts is that next is the holder's plus one.
   static void adopt(TicketState& state) {
-    if (state.generation.load(std::memory_order_acquire) == fork_generation) [[likely]]
+    if (state.generation.load(std::memory_order_acquire) == fork_generation()) [[likely]]
       return;
     adopt_slow(state);
   }
@@ -264,7 +264,7 @@ class Ticket {
       if (state.next.load(std::memory_order_relaxed) != now)
         state.next.store(now + 1, std::memory_order_relaxed);
       state.grant.store(Grant{now, 0, 0}.pack(), std::memory_order_relaxed);
-      state.generation.store(fork_generation, std::memory_order_release);
+      state.generation.store(fork_generation(), std::memory_order_release);
       return;
     }
     while (state.generation.load(std::memory_order_acquire) == adopting()) pause_units(1);

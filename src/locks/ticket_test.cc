@@ -74,14 +74,14 @@ TEST_P(TicketAt, TheChildOfAForkForgetsThoseWhoWaited) {
   const std::uint32_t second = join(state_);
   join(state_);
   Queue::give_up(state_, second);
-  ++fork_generation;
+  pretend_fork();
   EXPECT_TRUE(Queue::is_held(state_)) << "the holder still holds it";
   EXPECT_TRUE(Queue::release(state_));
   EXPECT_FALSE(Queue::is_held(state_));
   EXPECT_TRUE(Queue::try_acquire(state_));
   EXPECT_FALSE(Queue::try_acquire(state_));
   EXPECT_TRUE(Queue::release(state_));
-  fork_generation = 0;
+  end_pretended_fork();
 }
 
 INSTANTIATE_TEST_SUITE_P(Tickets, TicketAt, ::testing::Values(0u, 13u, ~0u, ~0u - 1, 0x7fffffffu));

@@ -633,4 +633,32 @@ extern "C" int early_locker_result();
 extern "C" int unversioned_turns(int turns);
 TEST(Condition, ReferencesWithoutAVersionMeanTheOldLayout) { EXPECT_EQ(unversioned_turns(500), 0); }
 
+extern "C" pthread_mutex_t* early_locker_mutex(void (*called)());
+
+TEST(Fork, AHandlerThatRunsBeforeOursReleasesAMutexWithWaiters) {
+  static std::atomic<int> started;
+  started = 0;
+  static std::atomic<bool> amid_fork;
+  amid_fork = false;
+  pthread_mutex_t* const mutex = early_locker_mutex([] {
+    amid_fork = true;
+    while (started != 3) sched_yield();
+    for (int i = 0; i < 1000; ++i) sched_yield();  // likely they wait by now; if not, the test is only easier
+  });
+  std::vector<std::thread> waiters;
+  for (int t = 0; t < 3; ++t) {
+    waiters.emplace_back([&] {
+      while (!amid_fork) sched_yield();
+      ++started;
+      pthread_mutex_lock(mutex);
+      pthread_mutex_unlock(mutex);
+    });
+  }
+  EXPECT_EQ(elision::preload::test::in_child(
+                [&] { return pthread_mutex_lock(mutex) || pthread_mutex_unlock(mutex); }),
+            0);
+  early_locker_mutex(nullptr);
+  for (std::thread& waiter : waiters) waiter.join();
+}
+
 TEST(Start, MutexesWorkBeforeThePreloadedLibrarysConstructor) { EXPECT_EQ(early_locker_result(), 0); }

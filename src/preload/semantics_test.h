@@ -27,8 +27,12 @@ inline int elsewhere(const std::function<int()>& call) {
 
 /// The exit status of a child process that runs `body`.
 inline int in_child(const std::function<int()>& body) {
+  constexpr unsigned kLongEnough = 100;
   const pid_t child = fork();
-  if (child == 0) _exit(body());
+  if (child == 0) {
+    alarm(kLongEnough);  // a child that hangs ends
+    _exit(body());
+  }
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);

@@ -12,6 +12,7 @@
 #include "htm/own_code.h"
 #include "locks/alone.h"
 #include "locks/elided.h"
+#include "locks/fork_generation.h"
 #include "locks/ticket.h"
 #include "locks/waiting.h"
 #include "runtime/designs.h"
@@ -116,6 +117,7 @@ unsigned count_cpus() {
 }
 
 void set_up() {
+  locks::set_up_fork_generation();
   find_glibc();
   find_condition_layout();
   if (const char* flag = find_single_threaded()) locks::single_threaded = flag;
@@ -149,7 +151,7 @@ SetUp ensure_set_up() {
 }
 
 void after_fork_in_child() {
-  ++locks::fork_generation;
+  locks::fork_generation_in_child();
   this_thread.slot = nullptr;
   this_thread.short_lock = nullptr;
   this_thread.transaction.auxiliary = nullptr;  // a signal handler may fork between two attempts
