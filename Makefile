@@ -94,12 +94,13 @@ bench:
 	@$(MAKE) --no-print-directory compile
 	@tools/bench --build $(BUILD)
 
-# What every lock design costs beside glibc's locks, natively; then programs with their synchronisation in several variants, also
-# virtually. Writes docs/lock-costs.md and docs/variants.md. QUICK=1 takes a minute and writes nothing.
+# What lock designs cost beside glibc's locks, natively; then what libelision-api costs, and programs with their synchronisation in
+# several variants, also virtually. Writes docs/lock-costs.md, docs/api-costs.md and docs/variants.md. QUICK=1 writes nothing.
 bench-locks:
 	@tools/install-packages "make bench-locks" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile
 	@tools/bench-locks --build $(BUILD) $(if $(QUICK),--quick)
+	@tools/bench-api --build $(BUILD) $(if $(QUICK),--quick)
 	@tools/bench-variants --build $(BUILD) $(if $(QUICK),--quick)
 
 # Elided locks of glibc, oneTBB and Concurrency Kit beside ours on the virtual machine; writes docs/elision-compared.md.

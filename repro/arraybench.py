@@ -6,7 +6,8 @@ Pure: nothing here starts a program or reads a file. A measurement is a mapping 
 
 import collections
 import dataclasses
-import statistics
+
+from ranges import Range
 
 MACHINE = "xeon-e5-2697v4"
 LOST_LINES = MACHINE + ",transactions.aborted_lines=lost"
@@ -103,20 +104,6 @@ def plan(variations, everything=False):
     return cells
 
 
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """Several variations' numbers."""
-
-    median: float
-    low: float
-    high: float
-
-
-def range_of(values):
-    values = list(values)
-    return Range(statistics.median(values), min(values), max(values))
-
-
 class Measurement:
     """Results by cell."""
 
@@ -142,7 +129,7 @@ class Measurement:
 
     def throughputs(self, writes, contention, threads, design, opt=False):
         """The range over the variations, in the paper's form."""
-        return range_of(self.throughput(writes, contention, threads, design, opt, variation=variation)
+        return Range.of(self.throughput(writes, contention, threads, design, opt, variation=variation)
                         for variation in self.variations(threads))
 
 
@@ -234,7 +221,7 @@ def describe(column):
     if len(column) == 1:
         return f"{'yes' if holds else 'no ':3}  {column[0].asserts}: {column[0].ratio:.2f}x" + \
             (f" ({column[0].between})" if column[0].between else "")
-    ratio = range_of(part.ratio for part in column)
+    ratio = Range.of(part.ratio for part in column)
     names = collections.Counter(part.between for part in column if part.between).most_common()
     between = "; ".join(f"{name}{'' if len(names) == 1 else f' in {count}'}" for name, count in names)
     return (f"{holds} of {len(column)}  {column[0].asserts}: {ratio.median:.2f}x [{ratio.low:.2f} - {ratio.high:.2f}]"
@@ -320,7 +307,7 @@ def forms_table(measurement):
             line = f"  {form}: {design}".ljust(60)
             for writes, contention in CONFIGURATIONS:
                 cell = (writes, contention, MOST_THREADS, design)
-                ratio = range_of(measurement.throughput(*cell, form=form, variation=variation)
+                ratio = Range.of(measurement.throughput(*cell, form=form, variation=variation)
                                  / measurement.throughput(*cell, variation=variation)
                                  for variation in measurement.variations(form=form))
                 line += f"{ratio.median:>10.2f}x "

@@ -36,25 +36,32 @@ class Cell:
     matrix: Matrix
     threads: int
     barrier: str
-    seed: int
+    variation: int = 0  # of the machine
+
+    @property
+    def seed(self):
+        """Of the run and of the matrix: all barriers meet a variation with the same."""
+        return self.variation + 1
 
 
-def plan(seeds):
-    return [Cell(matrix, threads, barrier, seed) for matrix in MATRICES for threads in THREADS for barrier in BARRIERS
-            for seed in range(1, seeds + 1)]
+def plan(variations):
+    """Every run, those that take long first."""
+    return [Cell(matrix, threads, barrier, variation) for matrix in reversed(MATRICES) for threads in reversed(THREADS)
+            for barrier in BARRIERS for variation in range(variations)]
 
 
 def command(build, cell):
     """The words of one run."""
     design, *options = BARRIERS[cell.barrier]
     matrix = cell.matrix
-    return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--lock", design, *options, "--",
+    return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--variation",
+            str(cell.variation), "--lock", design, *options, "--",
             f"{build}/workloads/backward_solver", "--threads", str(cell.threads), "--rows", str(matrix.rows), "--nonzeros",
             str(matrix.nonzeros), "--levels", str(matrix.levels), "--evict", "50", "--warmup", "0", "--seed", str(cell.seed)]
 
 
 class Measurement:
-    """Throughputs in GB/s by cell; medians over seeds."""
+    """Throughputs in GB/s by cell; medians over variations."""
 
     def __init__(self, results):
         self.results = results
@@ -88,5 +95,5 @@ def judge(measurement):
 
     return [("no matrix is slower at any number of threads", gains[slowest] >= ONE, f"the least is {found(slowest)}"),
             ("up to 15 % faster", LEAST_GAIN <= gains[best] <= MOST_GAIN + (1 - ONE), f"the most is {found(best)}"),
-            ("by speculation, not by another barrier", alone - 1 >= (gains[best] - 1) / 2,
-             f"{100 * alone - 100:+.1f} % of it over the same barrier without")]
+            ("by speculation, not by another barrier", gains[best] > 1 and alone - 1 >= (gains[best] - 1) / 2,
+             f"there {100 * alone - 100:+.1f} % over the same barrier without")]

@@ -35,12 +35,24 @@ def command(build, cell, statistics, seconds):
     return words + (["--opt"] if cell.opt else [])
 
 
-def run_words(words):
-    """The finished process; a run that hangs ends with its command instead of holding up the rest for ever."""
+def run_words(words, but=()):
+    """The finished process, with exit code 0 or one of `but`; a run that hangs ends with its command instead of holding up the
+    rest for ever."""
     try:
-        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired as late:
         raise CellFailed(f"did not end within {MOST_SECONDS} s: {' '.join(words)}") from late
+    if done.returncode != 0 and done.returncode not in but:
+        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def throughput_in(done):
+    """What a finished program says of itself."""
+    found = THROUGHPUT.search(done.stdout)
+    if not found:
+        raise CellFailed(f"tells no throughput: {' '.join(done.args)}\n{done.stdout}{done.stderr}")
+    return float(found.group(1))
 
 
 def run_cell(build, cell, seconds):
@@ -48,17 +60,14 @@ def run_cell(build, cell, seconds):
         statistics = pathlib.Path(folder) / "statistics.json"
         words = command(build, cell, statistics, seconds)
         done = run_words(words)
-        throughput = THROUGHPUT.search(done.stdout)
-        if done.returncode != 0 or not throughput:
-            raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
         totals = json.loads(statistics.read_text())["totals"]
-    return Result(float(throughput.group(1)), int(SECTIONS.search(done.stdout).group(1)), totals["commits"],
+    return Result(throughput_in(done), int(SECTIONS.search(done.stdout).group(1)), totals["commits"],
                   totals["always_abort_begins"], {cause: n for cause, n in totals["aborts"].items() if n})
 
 
-def run_all(run_one, cells, results, progress):
-    """Adds run_one(cell) of each cell to `results`; `progress(done)` is called after each."""
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+def run_all(run_one, cells, results, progress, at_once=None):
+    """Adds run_one(cell) of each cell to `results`; `progress(done)` is called after each. At once: as many as there are CPUs."""
+    with concurrent.futures.ThreadPoolExecutor(at_once or len(os.sched_getaffinity(0))) as pool:
         running = {pool.submit(run_one, cell): cell for cell in cells}
         try:
             for done in concurrent.futures.as_completed(running):
@@ -67,6 +76,11 @@ def run_all(run_one, cells, results, progress):
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def announce(seconds):
+    print(f"This will take about {seconds:.0f} s." if seconds < 120 else f"This will take about {seconds / 60:.0f} minutes.",
+          flush=True)
 
 
 def sample_of(cells):
@@ -105,11 +119,7 @@ def probe_command(build, run):
 
 def run_probe(build, run):
     """What a probe prints on the virtual machine, by name."""
-    words = probe_command(build, run)
-    done = run_words(words)
-    if done.returncode != 0:
-        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
-    return probes.parse(done.stdout)
+    return probes.parse(run_words(probe_command(build, run)).stdout)
 
 
 def run_probes(build, plan, progress):
@@ -132,6 +142,6 @@ def megahertz_of(build, machine):
     words = [f"{build}/bin/elision", "machines", machine]
     done = run_words(words)
     found = re.search(r"^clock\.frequency_mhz +([0-9]+)", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or not found:
-        raise CellFailed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stderr}")
+    if not found:
+        raise CellFailed(f"tells no frequency: {' '.join(words)}")
     return int(found.group(1))

@@ -41,7 +41,7 @@ def document(origin, native, virtual):
     lines = [
         "# What libelision-api costs",
         "",
-        "Written by `make bench-locks`, natively on the machine named here and on a virtual one.",
+        f"Written by `tools/bench-api`{performance.of_full_size(origin)}, natively on the machine named here and on a virtual one.",
         "",
         *performance.markdown(performance.origin_cells(origin)),
         "",
@@ -52,5 +52,5 @@ def document(origin, native, virtual):
     ]
     for title, what, cells in sections(native, virtual):
         lines += [f"## {title}", "", *paragraph(what), *performance.markdown(cells), ""]
-    return "\n".join([*lines, "## Again", "", "    make bench-locks          all of it; writes this page",
-                      "    build/workloads/apicost  natively, as it is", ""])
+    return "\n".join([*lines, "## Again", "", "    tools/bench-api            all of it, writes this page; also a part of make bench-locks",
+                      "    build/workloads/apicost    natively, as it is", ""])

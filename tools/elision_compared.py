@@ -8,6 +8,7 @@ import statistics
 
 import performance
 from performance import paragraph
+from ranges import Range
 
 MACHINE = "xeon-e5-2697v4"
 THREADS = (1, 2, 4, 8, 12, 18)
@@ -56,17 +57,6 @@ class Result:
     begins: int = 0
     commits: int = 0
     aborts: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values):
-        return cls(statistics.median(values), min(values), max(values))
 
 
 def plan(structures, threads, contenders, variations):

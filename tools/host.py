@@ -7,10 +7,12 @@ import pathlib
 import platform
 import re
 import subprocess
+import sys
 
 import performance
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUSY = 0.5  # load a CPU
 
 
 class Failed(Exception):
@@ -25,6 +27,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         self.exit(2, f"{self.prog}: {message}\n")
+
+    def check_page(self, page):
+        """Refuses a page (None: none) that cannot be written, before there is something to write."""
+        if page is None:
+            return
+        try:
+            unfinished(page).touch()
+            unfinished(page).unlink()
+        except OSError as error:
+            self.error(f"cannot write {page}: {error.strerror}")
 
     def require(self, build, *names):
         """The absolute path of a build that has these files."""
@@ -50,21 +62,40 @@ def first_line(words):
     return (text.splitlines() or [""])[0] if code == 0 else ""
 
 
-def commit(page):
-    """The commit and its date; says if the tree differs from it (but for the page that is to be written)."""
+# What the benchmarks write.
+PAGES = ("api-costs", "elision-compared", "fidelity", "lock-costs", "performance", "variants")
+
+
+def commit():
+    """The commit and its date; says if the tree differs from it in more than what was measured."""
     named = first_line(["git", "log", "-1", "--format=%h of %cs"])
     if not named:
         return "unknown"
-    but_for = [f":!{page.relative_to(ROOT)}"] if page.is_relative_to(ROOT) else []
-    changed = first_line(["git", "status", "--porcelain", "--", ".", *but_for])
+    changed = first_line(["git", "status", "--porcelain", "--", ".", *(f":!docs/{name}.md" for name in PAGES)])
     return named + (", with changes" if changed else "")
 
 
-def origin(build, page, load, scale):
+def run(words, most_seconds=1200):
+    """The finished process, if its exit code is 0."""
+    words = [str(word) for word in words]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=most_seconds)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"did not end within {most_seconds} s: {' '.join(words)}") from late
+    if done.returncode != 0:
+        raise Failed(f"exit code {done.returncode}: {' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def origin(build, scale):
+    """Asked before the measuring, which is load itself."""
+    load = os.getloadavg()[0]
+    if load > BUSY * os.cpu_count():
+        print(f"The machine is busy (load {load:.1f}): what is measured natively now says little.", file=sys.stderr, flush=True)
     cache = (build / "CMakeCache.txt").read_text()
     compiler = first_line([performance.cached("CMAKE_CXX_COMPILER", cache), "--version"]) or "unknown"
     return performance.Origin(
-        commit(page), performance.cpu_model(pathlib.Path("/proc/cpuinfo").read_text()), os.cpu_count(),
+        commit(), performance.cpu_model(pathlib.Path("/proc/cpuinfo").read_text()), os.cpu_count(),
         f"{platform.system()} {platform.release()}",
         f"{compiler}, {performance.cached('CMAKE_BUILD_TYPE', cache)}", load, scale)
 
@@ -76,7 +107,7 @@ def designs_in(help_text):
 
 
 def designs_of(build):
-    """Our lock designs: the command line's own list, so that a new one is measured without being named here."""
+    """The designs that `elision compare` takes unless told otherwise."""
     designs = designs_in(output_of([build / "bin" / "elision", "compare", "--help"])[1])
     if not designs:
         raise Failed("elision compare --help names no lock designs")
@@ -91,9 +122,13 @@ def check_designs(parser, build, names):
             parser.error(f"--locks: {(text.splitlines() or ['failed'])[0]}")
 
 
+def unfinished(page):
+    return page.with_name(page.name + ".unfinished")
+
+
 def write_page(page, text):
     """Whole or not at all."""
-    temporary = page.with_name(page.name + ".unfinished")
+    temporary = unfinished(page)
     try:
         temporary.write_text(text)
         temporary.replace(page)

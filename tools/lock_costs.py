@@ -151,11 +151,10 @@ def loading_cells(loading):
 
 def document(origin, measured, notes, loading):
     """The text of docs/lock-costs.md. `notes`: {design: what the launcher said}."""
-    size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
     lines = [
         "# What the locks cost beside glibc's",
         "",
-        f"Written by `make bench-locks`{size}, natively on the machine named here.",
+        f"Written by `make bench-locks`{performance.of_full_size(origin)}, natively on the machine named here.",
         "",
         *performance.markdown(performance.origin_cells(origin)),
         "",

@@ -164,6 +164,10 @@ class Origin:
     scale: float
 
 
+def of_full_size(origin):
+    return "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
+
+
 def origin_cells(origin):
     return [["measured on", ""], ["elision", origin.commit], ["CPU", origin.cpu], ["CPUs", str(origin.cpus)],
             ["kernel", origin.kernel], ["compiler", origin.compiler], ["load before", f"{origin.load:.1f}"]]
@@ -171,11 +175,10 @@ def origin_cells(origin):
 
 def document(origin, rows, costs, found):
     """The text of docs/performance.md."""
-    size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
     return "\n".join([
         "# How fast the virtual machine is",
         "",
-        f"Written by `make bench`{size}. Times are the host's CPU time.",
+        f"Written by `make bench`{of_full_size(origin)}. Times are the host's CPU time.",
         "",
         *markdown(origin_cells(origin)),
         "",

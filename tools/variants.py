@@ -7,6 +7,7 @@ import statistics
 
 import performance
 from performance import paragraph
+from ranges import Range
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Experiment:
     native: tuple    # words of the program, for its size; None: no native runs
     machine: str
     virtual: tuple   # the same of virtual runs
+    unit: str        # of a throughput
 
     def places(self):
         return ("native", "virtual") if self.native is not None else ("virtual",)
@@ -44,7 +46,7 @@ CONDITIONS = Experiment(
      Variant("mutex.busywait", ("--lock", "pthread", "--condition", "busy")),
      Variant("tsx.busywait", ("--lock", "htm-10", "--condition", "busy"))),
     {"one lock": ("--locks", "one"), "a lock a connection": ("--locks", "each")},
-    ("--packets", "10000"), "xeon-e5-2697v4", ("--packets", "500"))
+    ("--packets", "10000"), "xeon-e5-2697v4", ("--packets", "500"), "packets/s")
 
 BARRIERS = Experiment(
     "barriers", "OpenMP barriers",
@@ -56,26 +58,27 @@ BARRIERS = Experiment(
      Variant("speculating", ("--lock", "tatas-aahtm", "--rtm-always-abort"))),
     {f"{rows} rows a level": ("--rows", str(rows)) for rows in (75, 288, 991)},
     ("--threads", "2", "--evict", "50", "--solves", "20"),
-    "xeon-e5-2697v4", ("--threads", "12", "--evict", "50", "--warmup", "0", "--levels", "20"))
+    "xeon-e5-2697v4", ("--threads", "12", "--evict", "50", "--warmup", "0", "--levels", "20"), "GB/s")
 
 THREADS = {"1 thread": ("--threads", "1"), **{f"{count} threads": ("--threads", str(count)) for count in (2, 4, 8)}}
 COARSENED = tuple(Variant(f"tsx.gran{count or '*'}", words=("--variant", f"coarse1-{count}")) for count in (1, 4, 16, 64, 0))
-IN_CONFLICT_FREE = ("*tsx.granN*: N items a transaction under one mutex, *tsx.gran\\**: as many as adapts itself (TSX paper, 5.4 and "
-                    "Fig. 5).")
+GRANULARITIES = ("*tsx.granN*: N items a transaction under one mutex, *tsx.gran\\**: a number that adapts itself (TSX paper, 5.4 and "
+                 "Fig. 5).")
 
 HISTOGRAM = Experiment(
     "histogram", "A histogram without conflicts, and with",
-    "Threads count 16,384 items into 65,536 bins. *privatised*: a copy for each thread, added up at the end; " + IN_CONFLICT_FREE,
+    "Threads count 16,384 items into 65,536 bins. *privatised*: a copy for each thread, added up at the end; " + GRANULARITIES,
     "updates", (Variant("atomic", words=("--variant", "atomic")), Variant("privatised", words=("--variant", "privatised")), *COARSENED),
-    THREADS, None, "core-i7-4770", ("--kernel", "histogram", "--items", "16384", "--places", "65536"))
+    THREADS, None, "core-i7-4770", ("--kernel", "histogram", "--items", "16384", "--places", "65536"),
+    "items/s")
 
 PHYSICS = Experiment(
     "physics", "Pairs of objects without conflicts, and with",
     "Threads apply 8,192 forces to pairs of 1,024 objects; four objects are in half of the pairs. *mutex*: a lock for each object; "
-    "*lockset*: both in one transaction; *barrier*: groups of independent pairs one after the other; " + IN_CONFLICT_FREE,
+    "*lockset*: both in one transaction; *barrier*: groups of independent pairs one after the other; " + GRANULARITIES,
     "updates", (Variant("mutex", words=("--variant", "lock")), Variant("barrier", words=("--variant", "barrier")),
                 Variant("lockset", words=("--variant", "lockset")), *COARSENED),
-    THREADS, None, "core-i7-4770", ("--kernel", "physics", "--items", "8192", "--places", "1024"))
+    THREADS, None, "core-i7-4770", ("--kernel", "physics", "--items", "8192", "--places", "1024"), "items/s")
 
 EXPERIMENTS = {experiment.name: experiment for experiment in (CONDITIONS, BARRIERS, HISTOGRAM, PHYSICS)}
 
@@ -90,45 +93,34 @@ def words_of(build, experiment, variant, form, virtual, variation=0):
     return [f"{build}/bin/elision", "run", *variant.lock, "--", *program] if variant.lock else program
 
 
-@dataclasses.dataclass(frozen=True)
-class Ratios:
+def ratio_text(values, reference):
     """Of the throughputs of a variant to those of the reference, run beside it."""
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values, reference):
-        found = [value / other for value, other in zip(values, reference, strict=True)]
-        return cls(statistics.median(found), min(found), max(found))
-
-    def __str__(self):
-        return f"{self.median:.2f} [{self.low:.2f} - {self.high:.2f}]"
+    found = Range.of(value / other for value, other in zip(values, reference, strict=True))
+    return f"{found.median:.2f} [{found.low:.2f} - {found.high:.2f}]"
 
 
 def cells(experiment, measured):
     """The table. `measured`: {(variant's name, form): [throughput of each round]}."""
     reference, *others = experiment.variants
     rows = [["", *experiment.forms]]
-    rows.append([f"{reference.name}, a second",
+    rows.append([f"{reference.name}, {experiment.unit}",
                  *(f"{statistics.median(measured[reference.name, form]):.3g}" for form in experiment.forms)])
     for variant in others:
-        rows.append([variant.name, *(str(Ratios.of(measured[variant.name, form], measured[reference.name, form]))
+        rows.append([variant.name, *(ratio_text(measured[variant.name, form], measured[reference.name, form])
                                      for form in experiment.forms)])
     return rows
 
 
-def document(origin, found):
-    """The text of docs/variants.md. `found`: [(experiment, "natively" or the machine, rounds, measured)]."""
-    size = "" if origin.scale == 1 else f" at {origin.scale:g} of the full size"
-    lines = ["# The same program, synchronised in several ways", "", f"Written by `make bench-locks`{size}.", "",
+def document(origin, found, command):
+    """The text of docs/variants.md. `found`: [(experiment, "natively" or the machine, rounds, measured)]; `command` wrote it."""
+    lines = ["# The same program, synchronised in several ways", "", f"Written by `{command}`.", "",
              *performance.markdown(performance.origin_cells(origin)), "",
              *paragraph("Numbers are throughputs as multiples of the first variant's in the same round, the median of the rounds and "
                         "the lowest and highest. Natively all variants take turns; on a virtual machine a round is a variation of "
                         "it, which all variants meet with the same seed.")]
     for experiment, where, rounds, measured in found:
-        lines += [f"## {experiment.title}, {where}", "", *paragraph(f"{experiment.what} {rounds} rounds."),
+        lines += [f"## {experiment.title}, {where}", "", *paragraph(f"{experiment.what} Rounds: {rounds}."),
                   *performance.markdown(cells(experiment, measured)), ""]
     return "\n".join([*lines, "## Again", "",
-                      "    make bench-locks                            all of it, after docs/lock-costs.md; writes this page",
-                      "    tools/bench-variants --quick conditions     few rounds of one; writes nothing", ""])
+                      "    tools/bench-variants                       all of it, writes this page; also a part of make bench-locks",
+                      "    tools/bench-variants --quick conditions    few rounds of one; writes nothing", ""])

@@ -190,6 +190,46 @@ class Measurements(unittest.TestCase):
         self.assertEqual(marked, ["htm-10"])
 
 
+class Barriers(unittest.TestCase):
+    def judge(self, changes=(), gain=1.0, most=1.10):
+        """Of a measurement in which speculation gains nothing but in one cell, and there as much as `most`; `changes`: other
+        throughputs, {(threads, barrier): GB/s} of the first matrix."""
+        best = (barrier.MATRICES[0], barrier.THREADS[-1], barrier.SPECULATING)
+        results = {}
+        for cell in barrier.plan(3):
+            results[cell] = most if (cell.matrix, cell.threads, cell.barrier) == best else 1.0
+            if cell.matrix == barrier.MATRICES[0]:
+                results[cell] = dict(changes).get((cell.threads, cell.barrier), results[cell])
+        measurement = barrier.Measurement(results)
+        for matrix in barrier.MATRICES:
+            self.assertEqual(len(barrier.table(measurement, matrix)), 2 + len(barrier.THREADS))
+        return [holds for _, holds, _ in barrier.judge(measurement)]
+
+    def test_all_of_it_holds_where_speculation_alone_gains(self):
+        self.assertEqual(self.judge(), [True, True, True])
+
+    def test_one_slower_cell_is_enough(self):
+        self.assertEqual(self.judge({(2, barrier.SPECULATING): 0.97}), [False, True, True])
+
+    def test_a_gain_too_small_or_too_large_is_not_the_papers(self):
+        self.assertEqual(self.judge(most=1.02), [True, False, True])
+        self.assertEqual(self.judge(most=1.30), [True, False, True])
+
+    def test_no_gain_is_none_by_speculation(self):
+        self.assertEqual(self.judge(most=1.0), [True, False, False])
+
+    def test_a_better_barrier_is_not_speculation(self):
+        self.assertEqual(self.judge({(16, barrier.CONTROL): 1.08}), [True, True, False])
+
+    def test_barriers_of_a_variation_meet_the_same(self):
+        cells = [cell for cell in barrier.plan(2) if cell.threads == 8 and cell.matrix == barrier.MATRICES[1]]
+        self.assertEqual({(cell.barrier, cell.variation, cell.seed) for cell in cells},
+                         {(name, variation, variation + 1) for name in barrier.BARRIERS for variation in (0, 1)})
+        words = barrier.command("/b", cells[1])
+        self.assertEqual(words[words.index("--variation") + 1], "1")
+        self.assertEqual(words[-1], "2")
+
+
 class Claims(unittest.TestCase):
     def test_every_claim_has_a_judge_and_the_other_way_round(self):
         claims = tomllib.loads((REPRO / "claims.toml").read_text())["claim"]

@@ -6,7 +6,8 @@ import pathlib
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "repro")]
 sys.dont_write_bytecode = True
 
 import elision_compared as compared  # noqa: E402

@@ -7,14 +7,14 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "repro")]
 sys.dont_write_bytecode = True
 
 import variants  # noqa: E402
 from variants import Experiment, Variant  # noqa: E402
 
 BOTH = Experiment("both", "Both", "What.", "program", (Variant("plain"), Variant("fast", ("--lock", "tatas"), ("--fast",))),
-                  {"few": ("-n", "1"), "many": ("-n", "9")}, ("--long",), "a-machine", ("--short",))
+                  {"few": ("-n", "1"), "many": ("-n", "9")}, ("--long",), "a-machine", ("--short",), "turns/s")
 
 
 class Commands(unittest.TestCase):
@@ -36,12 +36,12 @@ class Tables(unittest.TestCase):
                     ("plain", "many"): [10.0, 10.0, 10.0], ("fast", "many"): [5.0, 6.0, 7.0]}
         self.assertEqual(variants.cells(BOTH, measured), [
             ["", "few", "many"],
-            ["plain, a second", "200", "10"],
+            ["plain, turns/s", "200", "10"],
             ["fast", "2.00 [1.00 - 4.00]", "0.60 [0.50 - 0.70]"]])
 
     def test_rounds_that_do_not_match_are_refused(self):
         with self.assertRaises(ValueError):
-            variants.Ratios.of([1.0], [1.0, 2.0])
+            variants.ratio_text([1.0], [1.0, 2.0])
 
     def test_all_experiments_have_what_they_need(self):
         for experiment in variants.EXPERIMENTS.values():
