@@ -111,16 +111,30 @@ TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
 }
 
 TEST(LockOptions, WhatChangesNothingIsSaid) {
+  using Notes = std::vector<std::string>;
   LockOptions options;
-  EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), "");
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), Notes{});
   options.rwlock = "shared";
-  EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), "");
+  options.condition = "busy";
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas", "ticket"}), Notes{});
   options.rwlock = "exclusive";
-  EXPECT_EQ(without_effect(options, {"tatas", "htm-10", "ticket-aahtm"}), "");
+  EXPECT_EQ(without_effect(options, {"tatas", "htm-10", "ticket-aahtm"}), Notes{});
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas", "pthread-aahtm"}),
+            Notes{"--rwlock exclusive changes nothing for pthread, pthread-aahtm, whose reader-writer locks "
+                  "are the C "
+                  "library's"});
+  options.rwlock = "";
+  options.condition = "aware";
+  EXPECT_EQ(without_effect(options, {"ticket", "pthread-aahtm"}), Notes{});
   EXPECT_EQ(
-      without_effect(options, {"pthread", "tatas", "pthread-aahtm"}),
-      "--rwlock exclusive changes nothing for pthread, pthread-aahtm, whose reader-writer locks are the C "
-      "library's");
+      without_effect(options, {"pthread", "htm-10", "glibc-elision"}),
+      Notes{
+          "--condition aware changes nothing for pthread, glibc-elision, whose mutexes are the C library's"});
+  options.condition = "glibc";
+  EXPECT_EQ(
+      without_effect(options, {"pthread", "htm-10", "ticket-aahtm"}),
+      Notes{"--condition glibc changes nothing for ticket-aahtm, whose mutexes the C library's condition "
+            "variables cannot take"});
 }
 
 TEST(LockOptions, WordsParseBackToTheSameOptions) {

@@ -196,7 +196,7 @@ int compare_verb(const Words& words) {
   check_lock_options(request.lock);
   const unsigned cpus = choose_place(request);
   choose_designs(request);
-  if (const std::string note = without_effect(request.lock, request.plan.designs); !note.empty())
+  for (const std::string& note : without_effect(request.lock, request.plan.designs))
     fmt::print(stderr, "elision compare: {}\n", note);
   if (request.plan.uses_metric()) compare::Metric{request.plan.metric};
   request.plan.compare_output = !request.ignore_output;

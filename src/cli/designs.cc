@@ -60,6 +60,10 @@ std::string missing_in_glibc(std::string_view design) {
 
 bool leaves_rwlocks(std::string_view design) { return design_of(design).base == abi::LockBase::kPthread; }
 
+bool leaves_mutexes(std::string_view design) { return leaves_rwlocks(design) && !speculates(design); }
+
+bool is_fifo(std::string_view design) { return design_of(design).base == abi::LockBase::kTicket; }
+
 bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
 void require_design(std::string_view name) {

@@ -28,6 +28,12 @@ std::string missing_in_glibc(std::string_view design);
 /// True if reader-writer locks stay the C library's under this design.
 bool leaves_rwlocks(std::string_view design);
 
+/// True if the C library's functions answer for mutexes.
+bool leaves_mutexes(std::string_view design);
+
+/// True if mutexes are handed over in the order in which threads came.
+bool is_fifo(std::string_view design);
+
 /// True if the design waits by always-abort speculation.
 bool speculates(std::string_view design);
 

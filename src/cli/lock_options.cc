@@ -93,14 +93,31 @@ void check_lock_options(const LockOptions& options) {
   for (const TextOption& option : text_options()) check(option, options.*option.member);
 }
 
-std::string without_effect(const LockOptions& options, const std::vector<std::string>& designs) {
-  if (options.rwlock != "exclusive") return {};
-  std::vector<std::string> concerned;
-  std::copy_if(designs.begin(), designs.end(), std::back_inserter(concerned), leaves_rwlocks);
-  if (concerned.empty()) return {};
-  return fmt::format(
-      "--rwlock exclusive changes nothing for {}, whose reader-writer locks are the C library's",
-      fmt::join(concerned, ", "));
+std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs) {
+  struct Rule {
+    bool is_asked;
+    bool (*concerns)(std::string_view design);
+    const char* option;
+    const char* why;
+  };
+  const Rule rules[] = {
+      {options.rwlock == "exclusive", leaves_rwlocks, "--rwlock exclusive",
+       "whose reader-writer locks are the C library's"},
+      {options.condition == "aware", leaves_mutexes, "--condition aware",
+       "whose mutexes are the C library's"},
+      {options.condition == "glibc", is_fifo, "--condition glibc",
+       "whose mutexes the C library's condition variables cannot take"},
+  };
+  std::vector<std::string> notes;
+  for (const Rule& rule : rules) {
+    std::vector<std::string> concerned;
+    if (rule.is_asked)
+      std::copy_if(designs.begin(), designs.end(), std::back_inserter(concerned), rule.concerns);
+    if (!concerned.empty())
+      notes.push_back(
+          fmt::format("{} changes nothing for {}, {}", rule.option, fmt::join(concerned, ", "), rule.why));
+  }
+  return notes;
 }
 
 Variables lock_variables(const std::string& design, const LockOptions& options) {

@@ -33,8 +33,8 @@ void add_lock_options(CLI::App& app, LockOptions& options);
 /// Checks the values; throws UsageError with the nearest valid one.
 void check_lock_options(const LockOptions& options);
 
-/// What of `options` changes nothing for some of `designs`, as a line for people; empty: all has a meaning.
-std::string without_effect(const LockOptions& options, const std::vector<std::string>& designs);
+/// What of `options` changes nothing for some of `designs`, in lines for people.
+std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs);
 
 /// What to set in the program's environment for `design`.
 Variables lock_variables(const std::string& design, const LockOptions& options);

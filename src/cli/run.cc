@@ -27,7 +27,7 @@ struct RunRequest {
 
 // Said here, once, because the library itself prints nothing.
 void tell_what_is_missing(const std::string& design, const LockOptions& lock) {
-  if (const std::string note = without_effect(lock, {design}); !note.empty())
+  for (const std::string& note : without_effect(lock, {design}))
     fmt::print(stderr, "elision run: {}\n", note);
   if (const std::string reason = missing_in_glibc(design); !reason.empty())
     fmt::print(stderr, "elision run: {}; {} is pthread here\n", reason, design);

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs over libelision-api on the virtual machine, over seeds. A failure prints the command that repeats it.
 
-    runs.py BUILD MODE SEEDS
+    runs.py BUILD MODE SEEDS [DESIGN...]
 
 Modes:
 
   suite        api_test, all that the library promises, with transactions and with every lock really taken
   exact        the workload `updates` keeps every update under every variant, and what elides commits
   loses        without synchronisation, and with conflict detection off, they lose updates: the check can fail
-  beside       sections of ours and of pthreads in each other, under every design of the preload library and without it
+  beside       sections of ours and of pthreads in each other, under every DESIGN of the preload library and without it
 """
 
 import pathlib
@@ -26,13 +26,11 @@ GRANULARITIES = (1, 2, 4, 8, 16, 32, 64, 0)
 ELIDED = ("scoped", "elided", "lockset", "trylock", "region",
           *(f"{kind}-{granularity}" for kind in ("coarse", "coarse1") for granularity in GRANULARITIES))
 THREADS = (3, 8)
-DESIGNS = ("tts", "tatas", "ticket", "ttstle", "htm-10", "htm-10-fb-aahtm", "hle-scm", "tatas-aahtm", "tatas-pri-aahtm",
-           "ticket-aahtm", "pthread-aahtm")
 SUITE_ROUNDS = 60
 
 
-def report(words, options, what):
-    line = ["build/bin/elision", "vm", *options, "--", *words]
+def report(words, options, what, environment=None):
+    line = [*(f"{name}={value}" for name, value in (environment or {}).items()), "build/bin/elision", "vm", *options, "--", *words]
     print(f"{what}\nrepeat with:", " ".join(str(word) for word in line))
     return 1
 
@@ -44,7 +42,7 @@ def suite(elision, seeds):
             settings = {"ELISION_TEST_ROUNDS": str(SUITE_ROUNDS), "ELISION_TRANSACTIONS": transactions}
             ending = elision.vm(words, ["--seed", seed], environment=settings)
             if ending.status != 0 or "[  PASSED  ]" not in ending.stdout:
-                return report(words, ["--seed", seed], f"{settings}: {ending}")
+                return report(words, ["--seed", seed], ending, settings)
     return 0
 
 
@@ -83,10 +81,10 @@ def loses(elision, seeds):
     return 0
 
 
-def beside(elision, seeds):
+def beside(elision, seeds, designs):
     words = [elision.build / "tests" / "beside_pthreads", 3, 24]
     for seed in range(1, seeds + 1):
-        for number, design in enumerate((None, *DESIGNS)):
+        for number, design in enumerate((None, *designs)):
             wait = ["park", "spin"][(seed + number) % 2]
             options = ["--seed", seed, *(["--lock", design, "--wait", wait] if design else [])]
             ending = elision.vm(words, options)
@@ -99,8 +97,8 @@ MODES = {"suite": suite, "exact": exact, "loses": loses, "beside": beside}
 
 
 def main():
-    build, mode, seeds = sys.argv[1:]
-    return MODES[mode](Elision(build), int(seeds))
+    build, mode, seeds, *designs = sys.argv[1:]
+    return MODES[mode](Elision(build), int(seeds), *([designs] if designs else []))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
   onelock   every structure under every lock that the program was built with, and under glibc's elision and htm-10, keeps
             its totals on the virtual machine, and all of those commit transactions; the same for arraybench's forms
+  packets   arrive as they were sent under every kind of condition variables, one lock or many; those with elision commit
   lockcost  every group prints its ratios, natively and on the virtual machine
   loses     with conflict detection off both lose something and say so (not the containers: they would rather crash or hang)
   words     bad input gets one line and exit code 2; a limit ends what would not
@@ -65,6 +66,19 @@ def check_onelock(elision):
     return good
 
 
+def check_packets(elision):
+    good = True
+    for locks in ("one", "each"):
+        words = [elision.workload("packets"), "--threads", 4, "--packets", 150, "--ring", 4, "--locks", locks]
+        for design in ("pthread", "tatas", "ticket", "htm-10"):
+            for condition in ("glibc", "aware", "busy"):
+                ending, totals = elision.totals(words, ["--lock", design, "--condition", condition])
+                good &= expect(ending.status == 0 and ending.stdout.startswith("packets: 300\n")
+                               and (totals["commits"] >= 20) == (design == "htm-10"),  # the C library's start commits one
+                               f"{design}, {condition}, {locks}", ending)
+    return good
+
+
 def lockcost(elision, *groups):
     return [elision.workload("lockcost"), "--pairs", 1, "--milliseconds", 1, *groups]
 
@@ -117,6 +131,9 @@ def check_words(elision):
     good = expect(ending.status == 124 and ending.stdout == "did not end within its limit\n", "a limit is kept", ending)
     for words, named in ((["onelock", "--structure", "tree"], "tree"), (["onelock", "--lock", "none"], "none"),
                          (["onelock", "--seconds", "1", "--sections", "1"], "--sections"), (["onelock", "--threads", "0"], "0"),
+                         (["packets", "--threads", "3"], "3"), (["packets", "--locks", "two"], "two"),
+                         (["backward_solver", "--rows", "0"], "0"), (["updates", "--variant", "magic"], "magic"),
+                         (["updates", "--variant", "coarse-x"], "coarse-x"), (["updates", "--kernel", "sort"], "sort"),
                          (["lockcost", "everything"], "everything"), (["lockcost", "--pairs", "x"], "x")):
         ending = run([elision.workload(words[0]), *words[1:]])
         good &= expect(ending.status == 2 and ending.stdout == "" and len(ending.stderr.splitlines()) == 1
@@ -124,7 +141,7 @@ def check_words(elision):
     return good
 
 
-MODES = {"onelock": check_onelock, "lockcost": check_lockcost, "loses": check_loses, "words": check_words}
+MODES = {"onelock": check_onelock, "packets": check_packets, "lockcost": check_lockcost, "loses": check_loses, "words": check_words}
 
 
 def main():

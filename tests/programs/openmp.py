@@ -10,7 +10,7 @@ Modes:
   virtual   the same on the virtual E5-2697 v4, each seed with another: elided designs must commit, speculating
             ones speculate at barriers
   tasks     the case in which teams move to the runtime's barrier, speculating designs, many seeds
-  loses     with conflict detection off, openmp.c must fail under elision
+  loses     with conflict detection off, and with barriers that let everybody pass, openmp.c must fail
   first     the first solve with our barriers takes little longer than with libgomp's: who is new is not looked
             for at length
 
@@ -114,6 +114,12 @@ def loses(elision, seeds):
             if not any(map(lost, range(1, seeds + 1))):
                 print(f"{program.name}: {case} lost nothing with {seeds} seeds")
                 return 1
+    environment = {"LD_PRELOAD": str(elision.build / "tests" / "libno_barriers.so")}
+    for case in ("barriers", "nested", "tasks", "captures"):
+        for program in programs(elision):
+            ending = elision.vm([program, 20, case], ["--machine", MACHINE], environment=environment)
+            if " instead of " not in ending.stdout:
+                return complain([program, 20, case], ending, "missed no barrier")
     return 0
 
 
@@ -121,7 +127,10 @@ def first(elision):
     """Virtual time: the same each time."""
     def seconds(*options):
         words = [elision.workload("backward_solver"), "--threads", 12, "--levels", 20, "--rows", 75, "--warmup", 0]
-        found = re.search(r"^seconds: (.*)$", elision.vm(words, ["--machine", MACHINE, *options]).stdout, re.MULTILINE)
+        ending = elision.vm(words, ["--machine", MACHINE, *options])
+        found = re.search(r"^seconds: (.*)$", ending.stdout, re.MULTILINE)
+        if not found:
+            sys.exit(f"backward_solver: {ending}")
         return float(found.group(1))
 
     libgomp, ours = seconds(), seconds("--lock", "tatas-aahtm", "--tries", "0")
