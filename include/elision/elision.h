@@ -45,7 +45,8 @@ void elision_require_version(int header_version);
 /* Through the global offset table, as elision_speculating() below: a program without the library goes on. */
 __attribute__((constructor)) static void elision_check_header(void) {
   void (*library)(int);
-  __asm__(".weak elision_require_version\n\tmovq elision_require_version@GOTPCREL(%%rip), %0"
+  __asm__(".weak elision_require_version\n\t"
+          "{movq elision_require_version@GOTPCREL(%%rip), %0|mov %0, elision_require_version@GOTPCREL[rip]}"
           : "=r"(library));
   if (library != 0) library(ELISION_VERSION);
 }
@@ -269,17 +270,18 @@ typedef struct elision_abort_status {
   int code;                 /* what ELISION_ABORT_IF gave; else -1 */
 } elision_abort_status;
 
-/* How the calling thread's last attempt failed that this library began, at whatever lock. */
+/* How the calling thread's last attempt failed that this library began, at whatever lock. (Speculation at a
+ * barrier is no attempt.) */
 elision_abort_status elision_last_abort(void);
 
 typedef struct elision_counts {
   uint64_t commits;   /* transactions */
-  uint64_t fallbacks; /* sections whose lock was really taken because transactions failed */
+  uint64_t fallbacks; /* sections whose lock was really taken: transactions failed or are off, or no other thread lives */
   uint64_t busy;      /* times that a lock was found held */
   uint64_t aborts[8]; /* by enum elision_cause */
 } elision_counts;
 
-/* Of the calling thread, since it began. All zero where no transaction commits. */
+/* Of the calling thread, since it began. On a CPU without transactions only `busy` counts. */
 elision_counts elision_thread_counts(void);
 
 /*
@@ -289,13 +291,16 @@ elision_counts elision_thread_counts(void);
  * commit (an elided lock) the answer is zero: there every write counts.
  *
  * The preload library answers if it is there, else libelision-api for its barriers, and without either the
- * answer is always no. The function is found through the global offset table: an ordinary weak reference
+ * answer is always no. (Linked statically, libelision-api answers first, and does not know of speculation that
+ * the preload library imitates by ordinary RTM.) The function is found through the global offset table: an ordinary weak reference
  * would be settled as "not there" when a position-dependent program is linked.
  */
 static inline int elision_speculating(void) __asm__("elision_speculating_in_program");
 static inline int elision_speculating(void) {
   int (*library)(void);
-  __asm__(".weak elision_speculating\n\tmovq elision_speculating@GOTPCREL(%%rip), %0" : "=r"(library));
+  __asm__(".weak elision_speculating\n\t"
+          "{movq elision_speculating@GOTPCREL(%%rip), %0|mov %0, elision_speculating@GOTPCREL[rip]}"
+          : "=r"(library));
   return library != 0 && library();
 }
 

@@ -30,19 +30,26 @@ timespec to_timespec(Duration since_epoch) {
   return {static_cast<std::time_t>(seconds.count()), static_cast<long>(rest.count())};
 }
 
-/// Calls `attempt(clock, timespec*)` until `until`, also for clocks of which the kernel knows nothing.
+/// Calls `attempt(clock, timespec*)` once, with a deadline that is `until` or, for a clock of which the
+/// kernel knows nothing, may come out earlier.
 template <class Clock, class Duration, class Attempt>
-bool try_until(const std::chrono::time_point<Clock, Duration>& until, Attempt attempt) {
+bool try_once(const std::chrono::time_point<Clock, Duration>& until, Attempt attempt) {
   using std::chrono::steady_clock;
   if constexpr (std::is_same_v<Clock, steady_clock> || std::is_same_v<Clock, std::chrono::system_clock>) {
     const timespec at = to_timespec(until.time_since_epoch());
     return attempt(std::is_same_v<Clock, steady_clock> ? CLOCK_MONOTONIC : CLOCK_REALTIME, &at) == 0;
   } else {
-    do {
-      if (try_until(steady_clock::now() + (until - Clock::now()), attempt)) return true;
-    } while (Clock::now() < until);
-    return false;
+    return try_once(steady_clock::now() + (until - Clock::now()), attempt);
   }
+}
+
+/// The same again until `until`, by whatever clock.
+template <class Clock, class Duration, class Attempt>
+bool try_until(const std::chrono::time_point<Clock, Duration>& until, Attempt attempt) {
+  do {
+    if (try_once(until, attempt)) return true;
+  } while (Clock::now() < until);
+  return false;
 }
 
 struct pinned {
@@ -150,10 +157,12 @@ class condition_variable {
   template <class Clock, class Duration>
   std::cv_status wait_until(std::unique_lock<mutex>& lock,
                             const std::chrono::time_point<Clock, Duration>& until) noexcept {
-    const bool in_time = detail::try_until(until, [this, &lock](int clock, const timespec* at) {
+    const bool in_time = detail::try_once(until, [this, &lock](int clock, const timespec* at) {
       return elision_condition_wait_until(&condition_, lock.mutex()->native_handle(), clock, at);
     });
-    return in_time ? std::cv_status::no_timeout : std::cv_status::timeout;
+    // Not again: a signal may have come before this thread has the mutex, and the caller looks for what it
+    // meant.
+    return in_time || Clock::now() < until ? std::cv_status::no_timeout : std::cv_status::timeout;
   }
   template <class Clock, class Duration, class Predicate>
   bool wait_until(std::unique_lock<mutex>& lock, const std::chrono::time_point<Clock, Duration>& until,

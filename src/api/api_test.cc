@@ -627,6 +627,26 @@ TEST(ConditionVariable, PassesEveryItemOn) {
   EXPECT_EQ(taken, std::uint64_t{kThreads / 2} * static_cast<unsigned>(each));
 }
 
+/// Its time stands still, so no deadline in its future ever comes.
+struct StoppedClock {
+  using duration = std::chrono::nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<StoppedClock>;
+  static constexpr bool is_steady = false;
+  static time_point now() { return time_point(); }
+};
+
+TEST(ConditionVariable, AWaitByAnotherClockThatEndsEarlyIsNotATimeout) {
+  elision::mutex mutex;
+  elision::condition_variable never;
+  std::unique_lock lock(mutex);
+  EXPECT_EQ(never.wait_until(lock, StoppedClock::now() + 1ms), std::cv_status::no_timeout);
+  EXPECT_EQ(never.wait_until(lock, StoppedClock::now()), std::cv_status::timeout);
+  int looks = 0;
+  EXPECT_TRUE(never.wait_until(lock, StoppedClock::now() + 1ms, [&] { return ++looks == 3; }));
+}
+
 TEST(ConditionVariable, TimesOutInTheSection) {
   elision::mutex mutex;
   elision::condition_variable never;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "abi/lock_variables.h"
+#include "elision/elision.h"
 #include "htm/cpu.h"
 #include "htm/own_code.h"
 #include "locks/alone.h"
@@ -28,6 +29,10 @@ namespace {
 
 enum class State { kNot, kRunning, kDone };
 constinit std::atomic<State> state{State::kNot};
+
+// A program that is linked statically gets the objects that it refers to, and its header refers to this one
+// weakly.
+[[gnu::used]] void (*const version_check)(int) = elision_require_version;
 
 bool transactions_are_wanted() {
   const char* given = secure_getenv(abi::row_of(abi::LockVariable::kTransactions).name);

@@ -17,6 +17,7 @@
 namespace {
 
 using elision::runtime::entry_points;
+using elision::runtime::InRegionOf;
 using elision::runtime::Membership;
 using elision::runtime::OpenMpFunction;
 using elision::runtime::pass_team_barrier;
@@ -29,14 +30,15 @@ bool ours() { return elision::runtime::owns(&Process::barriers); }
 
 struct Region {
   Team team;
-  const void* site;
+  unsigned runtime;
   void (*body)(void*);
   void* data;
 };
 
 void run_region(void* argument) {
   Region& region = *static_cast<Region*>(argument);
-  const Membership membership(region.team, region.site);
+  const InRegionOf in_region(region.runtime);
+  const Membership membership(region.team, region.runtime);
   region.body(region.data);
 }
 
@@ -48,7 +50,7 @@ constexpr int kMostArguments = 1024;
 
 struct Fork {
   Team team;
-  const void* site;
+  unsigned runtime;
   Microtask body;
   int count;
   void** arguments;  // as many as arguments_passed()
@@ -75,8 +77,9 @@ void call_body(const Fork& fork, std::int32_t* thread, std::int32_t* thread_in_t
 }
 
 void run_fork(std::int32_t* thread, std::int32_t* thread_in_team, Fork* fork) {
+  const InRegionOf in_region(fork->runtime);
   if (!ours()) return call_body(*fork, thread, thread_in_team);
-  const Membership membership(fork->team, fork->site);
+  const Membership membership(fork->team, fork->runtime);
   call_body(*fork, thread, thread_in_team);
 }
 
@@ -84,10 +87,11 @@ void run_fork(std::int32_t* thread, std::int32_t* thread_in_team, Fork* fork) {
 
 ELISION_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags) {
   static constinit OpenMpFunction<void(void (*)(void*), void*, unsigned, unsigned)> original{"GOMP_parallel"};
-  if (!ours()) return original.at(ELISION_CALL_SITE)(body, data, threads, flags);
+  const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
+  if (!ours()) return original.in(runtime)(body, data, threads, flags);
   entry_points.meet_others();
-  Region region{{}, ELISION_CALL_SITE, body, data};
-  original.at(ELISION_CALL_SITE)(run_region, &region, threads, flags);
+  Region region{{}, runtime, body, data};
+  original.in(runtime)(run_region, &region, threads, flags);
 }
 
 ELISION_EXPORT void __kmpc_fork_call(void* place, std::int32_t count, Microtask body, ...) {
@@ -101,23 +105,25 @@ ELISION_EXPORT void __kmpc_fork_call(void* place, std::int32_t count, Microtask 
   va_start(rest, body);
   for (int i = 0; i < passed; ++i) arguments[i] = i < count ? va_arg(rest, void*) : nullptr;
   va_end(rest);
-  Fork fork{{}, ELISION_CALL_SITE, body, count, arguments};
-  original.at(ELISION_CALL_SITE)(place, 1, reinterpret_cast<Microtask>(reinterpret_cast<void*>(run_fork)),
-                                 &fork);
+  const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
+  Fork fork{{}, runtime, body, count, arguments};
+  original.in(runtime)(place, 1, reinterpret_cast<Microtask>(reinterpret_cast<void*>(run_fork)), &fork);
 }
 
 // ---- Barriers.
 
 ELISION_EXPORT void GOMP_barrier() {
   static constinit OpenMpFunction<void()> original{"GOMP_barrier"};
-  if (ours() && pass_team_barrier(ELISION_CALL_SITE)) return;
+  const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
+  if (ours() && pass_team_barrier(runtime, ELISION_CALL_SITE)) return;
   entry_points.meet_others();
-  original.at(ELISION_CALL_SITE)();
+  original.in(runtime)();
 }
 
 ELISION_EXPORT void __kmpc_barrier(void* place, std::int32_t thread) {
   static constinit OpenMpFunction<void(void*, std::int32_t)> original{"__kmpc_barrier"};
-  if (ours() && pass_team_barrier(ELISION_CALL_SITE)) return;
+  const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
+  if (ours() && pass_team_barrier(runtime, ELISION_CALL_SITE)) return;
   entry_points.meet_others();
-  original.at(ELISION_CALL_SITE)(place, thread);
+  original.in(runtime)(place, thread);
 }

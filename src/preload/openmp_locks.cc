@@ -30,7 +30,8 @@ constexpr auto kSimple = OpenMpLock::kSimple;
 constexpr auto kNestable = OpenMpLock::kNestable;
 
 /// What all unnamed critical sections of libgomp share, and all its atomic regions without an instruction.
-pthread_mutex_t unnamed_critical = PTHREAD_MUTEX_INITIALIZER, atomic_region = PTHREAD_MUTEX_INITIALIZER;
+alignas(64) pthread_mutex_t unnamed_critical = PTHREAD_MUTEX_INITIALIZER;
+alignas(64) pthread_mutex_t atomic_region = PTHREAD_MUTEX_INITIALIZER;
 
 bool ours() {
   if (elision::runtime::owns(&Process::locks)) [[likely]]
@@ -134,6 +135,8 @@ ELISION_AS_OPENMP_OF_C(test_nest_lock);
 
 ELISION_OMP_WITH_HINT(init_lock_with_hint, init_openmp_lock(lock, kSimple))
 ELISION_OMP_WITH_HINT(init_nest_lock_with_hint, init_openmp_lock(lock, kNestable))
+ELISION_OPENMP(void, omp_init_lock_with_hint_, "omp_init_lock_with_hint_", (void* lock, void* hint),
+               (lock, hint), init_openmp_lock(lock, kSimple))
 ELISION_KMPC(void, __kmpc_init_lock, init_openmp_lock(lock, kSimple))
 ELISION_KMPC_WITH_HINT(__kmpc_init_lock_with_hint, std::uintptr_t, init_openmp_lock(lock, kSimple))
 ELISION_KMPC(void, __kmpc_destroy_lock, destroy_openmp_lock(lock, site))

@@ -75,6 +75,27 @@ ELISION_EXPORT void GOMP_target_enter_exit_data(Word device, Word count, Word ad
   notice_and_call(original, ELISION_CALL_SITE, device, count, addresses, sizes, kinds, flags, depend);
 }
 
+// These two (from gcc 13 on) create their task behind GOMP_task's back.
+
+ELISION_EXPORT int omp_target_memcpy_async(Word to, Word from, Word length, Word to_offset, Word from_offset,
+                                           Word to_device, Word from_device, Word count, Word depend) {
+  static constinit OpenMpFunction<int(Word, Word, Word, Word, Word, Word, Word, Word, Word)> original{
+      "omp_target_memcpy_async"};
+  return notice_and_call(original, ELISION_CALL_SITE, to, from, length, to_offset, from_offset, to_device,
+                         from_device, count, depend);
+}
+
+ELISION_EXPORT int omp_target_memcpy_rect_async(Word to, Word from, Word size, Word dimensions, Word volume,
+                                                Word to_offsets, Word from_offsets, Word to_dimensions,
+                                                Word from_dimensions, Word to_device, Word from_device,
+                                                Word count, Word depend) {
+  static constinit OpenMpFunction<int(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word,
+                                      Word)>
+      original{"omp_target_memcpy_rect_async"};
+  return notice_and_call(original, ELISION_CALL_SITE, to, from, size, dimensions, volume, to_offsets,
+                         from_offsets, to_dimensions, from_dimensions, to_device, from_device, count, depend);
+}
+
 // ---- libomp: every explicit task is allocated by one of these first.
 
 ELISION_EXPORT Word __kmpc_omp_task_alloc(Word place, Word thread, Word flags, Word size, Word shared_size,

@@ -29,6 +29,10 @@ extern constinit NumberedCells<BarrierCell> barrier_cells;
 /// pthread_barrier_init, under any design.
 int init_barrier(pthread_barrier_t* raw, const pthread_barrierattr_t* attributes, unsigned count);
 
+/// Where barriers are not ours teams use their runtime's.
+inline int have_no_team_barrier(locks::BarrierState*, unsigned, const void*) { return EAGAIN; }
+inline int have_no_team_to_move(locks::BarrierState*) { return 0; }
+
 /// Designs that do not speculate: glibc's barriers, outside of transactions.
 template <class Design, bool kSpeculates = Design::kSpeculates>
 struct BarrierOf {
@@ -38,8 +42,8 @@ struct BarrierOf {
     return glibc.barrier_wait(raw);
   }
   static int destroy(pthread_barrier_t* raw, const void*) { return glibc.barrier_destroy(raw); }
-  static int team_wait(locks::BarrierState*, unsigned, const void*) { return 0; }
-  static int team_moves(locks::BarrierState*) { return 0; }
+  static constexpr auto team_wait = have_no_team_barrier;
+  static constexpr auto team_moves = have_no_team_to_move;
 };
 
 template <class Design>
@@ -75,7 +79,8 @@ struct BarrierOf<Design, true> {
   /// EAGAIN: the team has moved to the barrier of its runtime.
   static int team_wait(locks::BarrierState* state, unsigned total, const void* site) {
     Design::require_real_locks(this_thread.transaction);
-    // libgomp's threads look 300,000 times (GOMP_SPINCOUNT) unless there are more of them than CPUs.
+    // About a millisecond. libgomp's threads look 300,000 times (GOMP_SPINCOUNT), which is that long or up to
+    // some 15 times as long, as PAUSE is, and hardly look where there are more of them than CPUs.
     constexpr std::uint32_t kPatience = 300000;
     const std::uint32_t spin_units = total <= process.cpus ? kPatience : locks::Park::kSpinUnits;
     return Algorithm::wait(*state, total, CallerAt(state, site), spin_units) == Passage::kMoved ? EAGAIN : 0;

@@ -60,8 +60,6 @@ int forward_busy_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout 
                      site);
 }
 int never_speculating() { return 0; }
-int have_no_team(locks::BarrierState*, unsigned, const void*) { return 0; }
-int have_no_team_to_move(locks::BarrierState*) { return 0; }
 
 void see_lock() {
   __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
@@ -92,7 +90,7 @@ void install_pthread() {
   entry_points.cond_destroy.set(glibc.cond_destroy);
   entry_points.barrier_wait.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_wait));
   entry_points.barrier_destroy.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_destroy));
-  entry_points.team_wait.set(have_no_team);
+  entry_points.team_wait.set(have_no_team_barrier);
   entry_points.team_moves.set(have_no_team_to_move);
   entry_points.meet_others.set(never_speculating);
   entry_points.speculating.set(never_speculating);

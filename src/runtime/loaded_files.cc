@@ -75,6 +75,13 @@ bool LoadedFile::needs(const LoadedFile& other) const {
   return false;
 }
 
+std::uintptr_t LoadedFile::begin() const {
+  for (unsigned i = 0; i < part_count_; ++i) {
+    if (parts_[i].p_type == PT_LOAD) return base_ + parts_[i].p_vaddr;
+  }
+  return base_;
+}
+
 AddressRange LoadedFile::segment_of(const void* address) const {
   for (unsigned i = 0; i < part_count_; ++i) {
     if (parts_[i].p_type != PT_LOAD) continue;

@@ -28,6 +28,8 @@ class LoadedFile {
   explicit LoadedFile(const dl_phdr_info& info);
 
   const char* path() const { return path_; }
+  /// Where it lies: differs from file to file.
+  std::uintptr_t begin() const;
   /// The segment that an address is in; an empty range if it is in none of this file.
   AddressRange segment_of(const void* address) const;
   bool contains(const void* address) const { return segment_of(address).contains(address); }
@@ -58,7 +60,7 @@ class LoadedFile {
   std::size_t version_definition_count_ = 0;
 };
 
-enum class Files { kBehindOurs, kAllButOurs };
+enum class Files { kBehindOurs, kAllButOurs, kAll };
 
 /// Calls `visit(file)` for files in the order in which names are looked up.
 template <class Visit>
@@ -67,17 +69,15 @@ void visit_files(Files which, Visit visit) {
     Files which;
     Visit& visit;
     bool past_ours;
-  } state{which, visit, which == Files::kAllButOurs};
+  } state{which, visit, which != Files::kBehindOurs};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* argument) {
         static constexpr char in_our_library = 0;
         State& s = *static_cast<State*>(argument);
         const LoadedFile file(*info);
-        if (file.contains(&in_our_library)) {
-          s.past_ours = true;
-        } else if (s.past_ours && !file.is_the_kernels()) {
-          s.visit(file);
-        }
+        const bool is_ours = file.contains(&in_our_library);
+        s.past_ours = s.past_ours || is_ours;
+        if (s.past_ours && (!is_ours || s.which == Files::kAll) && !file.is_the_kernels()) s.visit(file);
         return 0;
       },
       &state);

@@ -44,6 +44,12 @@ class NumberedCells {
     } while (!free_.compare_exchange_weak(top, with_next_tag(top, number), std::memory_order_release));
   }
 
+  /// Null: such a number was never given out, though not each that was not is noticed.
+  Cell* find(std::uint32_t number) const {
+    const unsigned block = block_of(number);
+    Cell* const cells = block < kBlocks ? blocks_[block].load(std::memory_order_acquire) : nullptr;
+    return cells != nullptr ? cells + (number - first_of(block)) : nullptr;
+  }
   Cell& operator[](std::uint32_t number) const {
     const unsigned block = block_of(number);
     return blocks_[block].load(std::memory_order_acquire)[number - first_of(block)];

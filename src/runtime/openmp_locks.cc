@@ -21,12 +21,14 @@ struct alignas(64) LockCell {
 };
 constinit NumberedCells<LockCell> lock_cells;
 
+[[noreturn, gnu::cold]] void fail(const char* why) {
+  Line().text("elision: ").text(why).write_to(STDERR_FILENO);
+  std::abort();
+}
+
 std::uint32_t new_lock(OpenMpLock kind) {
   const std::uint32_t number = lock_cells.take();
-  if (number == lock_cells.kNone) {
-    Line().text("elision: no memory for an OpenMP lock").write_to(STDERR_FILENO);
-    std::abort();
-  }
+  if (number == lock_cells.kNone) fail("no memory for an OpenMP lock");
   pthread_mutex_t& mutex = lock_cells[number].mutex;
   if (kind == OpenMpLock::kNestable) {
     mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -65,7 +67,10 @@ pthread_mutex_t* mutex_of_openmp_lock(void* object, OpenMpLock kind) {
       lock_cells.give_back(made);
     }
   }
-  return &lock_cells[number].mutex;
+  LockCell* const cell = lock_cells.find(number);
+  if (cell == nullptr) [[unlikely]]
+    fail("an OpenMP lock that was not initialised");
+  return &cell->mutex;
 }
 
 int openmp_nesting(pthread_mutex_t* mutex) {

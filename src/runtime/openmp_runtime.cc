@@ -9,17 +9,20 @@
 #include <optional>
 
 #include "runtime/loaded_files.h"
+#include "runtime/process.h"
 #include "runtime/raw_output.h"
 
 namespace elision::runtime {
 namespace {
 
-/// What every runtime has, and whose address stands for it.
+/// What every runtime has.
 constexpr char kInEveryRuntime[] = "omp_get_num_threads";
-constinit std::atomic<void*> runtimes[kMostOpenMpRuntimes]{};
 
-/// Code that has called, a segment of a loaded file each, and the runtime that it uses. Entries are added and
-/// never changed; one that has no end yet is being written.
+/// By number: where the file begins.
+constinit std::atomic<std::uintptr_t> runtimes[kMostOpenMpRuntimes]{};
+
+/// Code that has called, a segment of a loaded file each, and the runtime that it means. Entries are added
+/// and never changed; one that has no end yet is being written.
 struct KnownCaller {
   std::uintptr_t begin;
   unsigned runtime;
@@ -28,6 +31,10 @@ struct KnownCaller {
 constexpr unsigned kMostKnownCallers = 256;
 constinit KnownCaller known_callers[kMostKnownCallers]{};
 constinit std::atomic<unsigned> known_caller_count{0};
+
+/// In the place of a runtime's number: that of the region which the thread is in.
+constexpr unsigned kOfRegion = kByCaller;
+constinit thread_local unsigned region_runtime = kOfRegion;  // kOfRegion: it is in none
 
 /// Null: the code at `site` has not called yet.
 const KnownCaller* find_known_caller(const void* site, unsigned count) {
@@ -44,32 +51,25 @@ const KnownCaller* find_known_caller(const void* site, unsigned count) {
   std::abort();
 }
 
-unsigned number_of(void* runtime) {
+unsigned number_of(const LoadedFile& runtime) {
+  const std::uintptr_t begin = runtime.begin();
   for (unsigned i = 0; i < kMostOpenMpRuntimes; ++i) {
-    void* known = nullptr;
-    if (runtimes[i].compare_exchange_strong(known, runtime) || known == runtime) return i;
+    std::uintptr_t known = 0;
+    if (runtimes[i].compare_exchange_strong(known, begin) || known == begin) return i;
   }
   fail("more OpenMP runtimes than ", "8");
 }
 
-/// As the dynamic linker would have it, but that a runtime of the caller's own goes first: the one that the
-/// caller is a part of, or names among those it is linked with; else the first of all. `segment`: that of the
-/// caller.
-unsigned look_for_runtime(const void* site, AddressRange& segment) {
-  std::optional<LoadedFile> caller;
+/// `caller`: if it is known.
+unsigned look_for_runtime(const std::optional<LoadedFile>& caller, const void* site) {
+  std::optional<LoadedFile> first, own;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
-    if (file.contains(site)) caller = file;
+    if (file.find(kInEveryRuntime, nullptr) == nullptr) return;
+    if (!first) first = file;
+    if (caller && (file.contains(site) || (!own && caller->needs(file)))) own = file;
   });
-  if (caller) segment = caller->segment_of(site);
-  void *first = nullptr, *own = nullptr;
-  visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
-    void* const found = file.find(kInEveryRuntime, nullptr);
-    if (found == nullptr) return;
-    if (first == nullptr) first = found;
-    if (caller && (file.contains(site) || (own == nullptr && caller->needs(file)))) own = found;
-  });
-  if (first == nullptr) fail("there is no OpenMP runtime with ", kInEveryRuntime);
-  return number_of(own != nullptr ? own : first);
+  if (!first) fail("there is no OpenMP runtime with ", kInEveryRuntime);
+  return number_of(own ? *own : *first);
 }
 
 /// Where there is no room it is looked for each time.
@@ -84,24 +84,52 @@ void remember(AddressRange segment, unsigned runtime) {
   known_callers[count].end.store(segment.end, std::memory_order_release);
 }
 
-}  // namespace
-
-unsigned openmp_runtime_of(const void* site) {
-  const unsigned count = known_caller_count.load(std::memory_order_acquire);
-  if (const KnownCaller* caller = find_known_caller(site, count)) [[likely]]
-    return caller->runtime;
-  AddressRange segment;
-  const unsigned runtime = look_for_runtime(site, segment);
-  if (segment.end != 0) remember(segment, runtime);
+unsigned look_for_caller(const void* site) {
+  std::optional<LoadedFile> caller;
+  bool is_ours = false;
+  visit_files(Files::kAll, [&](const LoadedFile& file) {
+    if (!file.contains(site)) return;
+    caller = file;
+    is_ours = file.contains(&known_callers);
+  });
+  const unsigned runtime = is_ours ? kOfRegion : look_for_runtime(caller, site);
+  if (caller) remember(caller->segment_of(site), runtime);
   return runtime;
 }
 
-void* find_in_openmp_runtime(unsigned runtime, const char* name) {
-  void* found = nullptr;
+}  // namespace
+
+InRegionOf::InRegionOf(unsigned runtime) : before_(region_runtime) { region_runtime = runtime; }
+InRegionOf::~InRegionOf() { region_runtime = before_; }
+
+unsigned find_openmp_runtime_for_all(const char* name) {
+  ensure_set_up();
+  unsigned position = 0, runtime = kByCaller;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
-    if (file.contains(runtimes[runtime].load(std::memory_order_relaxed))) found = file.find(name, nullptr);
+    if (position++ < process.files_at_start && runtime == kByCaller && file.find(name, nullptr) != nullptr)
+      runtime = number_of(file);
   });
-  if (found == nullptr) fail("the OpenMP runtime has no ", name);
+  return runtime;
+}
+
+unsigned openmp_runtime_of_caller(const void* site) {
+  const KnownCaller* caller = find_known_caller(site, known_caller_count.load(std::memory_order_acquire));
+  const unsigned runtime = caller != nullptr ? caller->runtime : look_for_caller(site);
+  if (runtime != kOfRegion) [[likely]]
+    return runtime;
+  return region_runtime != kOfRegion ? region_runtime : look_for_runtime(std::nullopt, site);
+}
+
+void* find_in_openmp_runtime(unsigned runtime, const char* name) {
+  const std::uintptr_t begin = runtimes[runtime].load(std::memory_order_relaxed);
+  void *found = nullptr, *first = nullptr;
+  visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
+    void* const here = file.find(name, nullptr);
+    if (first == nullptr) first = here;
+    if (file.begin() == begin) found = here;
+  });
+  if (found == nullptr) found = first;
+  if (found == nullptr) fail("no OpenMP runtime has ", name);
   return found;
 }
 

@@ -13,8 +13,9 @@ constinit OpenMpFunction<int()> omp_get_level{"omp_get_level"};
 
 }  // namespace
 
-Membership::Membership(Team& team, const void* site) : before_(this_member) {
-  this_member = {&team, static_cast<unsigned>(omp_get_num_threads.at(site)()), omp_get_level.at(site)()};
+Membership::Membership(Team& team, unsigned runtime) : before_(this_member) {
+  this_member = {&team, runtime, static_cast<unsigned>(omp_get_num_threads.in(runtime)()),
+                 omp_get_level.in(runtime)()};
 }
 
 Membership::~Membership() {
@@ -22,15 +23,16 @@ Membership::~Membership() {
   this_member = before_;
 }
 
-bool pass_team_barrier(const void* site) {
+bool pass_team_barrier(unsigned runtime, const void* site) {
   if (entry_points.speculating() != 0) return true;
   const Member& member = this_member;
-  if (member.team == nullptr || member.size < 2 || omp_get_level.at(site)() != member.level) return false;
+  if (member.team == nullptr || member.size < 2 || runtime != member.runtime ||
+      omp_get_level.in(runtime)() != member.level)
+    return false;
   return entry_points.team_wait(&member.team->barrier, member.size, site) == 0;
 }
 
 void team_gets_tasks() {
-  if (entry_points.speculating() != 0) entry_points.meet_others();
   if (this_member.team != nullptr) entry_points.team_moves(&this_member.team->barrier);
 }
 

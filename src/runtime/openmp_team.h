@@ -10,8 +10,8 @@
 // Invariants:
 //  1. All threads of a team pass by the same barrier, ours or the runtime's, each time. They decide by what
 //     is the same for all: whether there is a Team, its size, and the moved bit of its barrier.
-//  2. Member is about the innermost parallel region, or the thread uses the runtime's barrier: the nesting
-//     level, as the runtime counts it, has to be that at which the member began. So what begins a region in
+//  2. Member is about the innermost parallel region, or the thread uses the runtime's barrier: that has to be
+//     the member's runtime, and its nesting level that at which the member began. So what begins a region in
 //     its own way (combined loops, sections, a region with a false `if`, another runtime) does no harm.
 //  3. A barrier of the runtime's also runs tasks. When a thread of a team creates the first, the team moves
 //     to the runtime's barrier, for good. The creator has yet to arrive at the barrier that the others wait at
@@ -32,14 +32,15 @@ struct Team {
 
 struct Member {
   Team* team = nullptr;
+  unsigned runtime = 0;
   unsigned size = 0;
   int level = 0;
 };
 
-/// Makes the calling thread a member for as long as this lives. `site` says which runtime it belongs to.
+/// Makes the calling thread a member for as long as this lives. `runtime`: whose team it is.
 class Membership {
  public:
-  Membership(Team& team, const void* site);
+  Membership(Team& team, unsigned runtime);
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -48,8 +49,8 @@ class Membership {
   Member before_;
 };
 
-/// False: the barrier is the runtime's affair.
-bool pass_team_barrier(const void* site);
+/// A barrier of `runtime`. False: it is that one's affair.
+bool pass_team_barrier(unsigned runtime, const void* site);
 
 /// The calling thread is about to create a task.
 void team_gets_tasks();

@@ -17,6 +17,7 @@
 #include "locks/waiting.h"
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
+#include "runtime/loaded_files.h"
 #include "runtime/raw_output.h"
 #include "runtime/start.h"
 #include "runtime/thread_state.h"
@@ -125,6 +126,7 @@ void set_up() {
   if (race_detector_follows()) switch_off(process.configuration);
   process.cpu = htm::detect_cpu();
   process.cpus = count_cpus();
+  visit_files(Files::kAllButOurs, [](const LoadedFile&) { ++process.files_at_start; });
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();
   touch_code_of_transactions();

@@ -79,13 +79,15 @@ def check_versions(prefix, libraries):
 def check_refusal(folder, prefix, libraries, compiler):
     """A header of the next minor version, with this library."""
     text = (prefix / "include/elision/elision.h").read_text()
+    locker = folder / "locker.c"
+    locker.write_text("#include <elision/elision.h>\nint main(void) { elision_mutex m = ELISION_MUTEX_INIT; elision_mutex_lock(&m); return 0; }\n")
     other = folder / "other/elision"
     other.mkdir(parents=True)
     minor = int(re.search(r"VERSION_MINOR (\d+)", text).group(1)) + 1
     (other / "elision.h").write_text(re.sub(r"VERSION_MINOR \d+", f"VERSION_MINOR {minor}", text))
     for number, linkage in enumerate(([libraries / "libelision-api.so", f"-Wl,-rpath,{libraries}"], [libraries / "libelision-api.a"])):
         program = folder / f"refused{number}"
-        run([compiler, "-std=c11", f"-I{other.parent}", EXAMPLE / "bank.c", "-o", program, *linkage, "-pthread"])
+        run([compiler, "-std=c11", f"-I{other.parent}", locker, "-o", program, *linkage, "-pthread"])
         done = run([program], status=2)
         if not re.fullmatch(rf"elision: the program was compiled with elision\.h 0\.{minor}\.\d+, the library is .*\n", done.stderr) or done.stdout:
             raise Failed(f"a mismatch is refused with: {done.stdout}{done.stderr}")
@@ -95,7 +97,7 @@ def check_speculating_alone(folder, prefix, compiler):
     """elision_speculating() needs no library."""
     source, program = folder / "alone.c", folder / "alone"
     source.write_text("#include <elision/elision.h>\nint main(void) { return elision_speculating(); }\n")
-    for more in ([], ["-no-pie"], ["-static"]):
+    for more in ([], ["-no-pie"], ["-static"], ["-masm=intel"]):
         run([compiler, "-std=c11", *WARNINGS, f"-I{prefix / 'include'}", source, "-o", program, *more])
         run([program])
 

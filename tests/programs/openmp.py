@@ -11,6 +11,7 @@ Modes:
             ones speculate at barriers
   tasks     the case in which teams move to the runtime's barrier, speculating designs, many seeds
   loses     with conflict detection off, and with barriers that let everybody pass, openmp.c must fail
+  mixed     processes with both runtimes, from the start or by dlopen, natively: each part means its own
   first     the first solve with our barriers takes little longer than with libgomp's: who is new is not looked
             for at length
 
@@ -123,6 +124,20 @@ def loses(elision, seeds):
     return 0
 
 
+def mixed(elision, designs):
+    tests = elision.build / "tests"
+    parts = [tests / f"libopenmp_part_{runtime}.so" for runtime in ("libgomp", "libomp")]
+    failures = 0
+    for program in ([tests / "openmp_mixed_by_gcc"], [tests / "openmp_mixed_by_clang"], [tests / "openmp_mixed", *parts],
+                    [tests / "openmp_mixed", *reversed(parts)]):
+        for design in designs:
+            words = [elision.binary, "run", "--lock", design, "--rtm-always-abort", "--", *program]
+            ending = whole_programs.run(words, environment={"OMP_WAIT_POLICY": "passive"})
+            if ending.status != 0 or ending.stdout != "ok\n":
+                failures += complain(words, ending, "wrong")
+    return failures
+
+
 def first(elision):
     """Virtual time: the same each time."""
     def seconds(*options):
@@ -143,7 +158,8 @@ def main():
     elision = Elision(build)
     speculating = [design for design in designs if design in SPECULATING]
     modes = {"native": lambda: native(elision, designs), "virtual": lambda: virtual(elision, int(seeds), designs),
-             "tasks": lambda: tasks(elision, int(seeds), speculating), "loses": lambda: loses(elision, int(seeds)), "first": lambda: first(elision)}
+             "tasks": lambda: tasks(elision, int(seeds), speculating), "loses": lambda: loses(elision, int(seeds)), "first": lambda: first(elision),
+             "mixed": lambda: mixed(elision, designs)}
     failures = modes[mode]()
     print(f"{len(programs(elision))} programs, {failures} failures")
     return 1 if failures else 0
