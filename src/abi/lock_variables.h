@@ -46,7 +46,7 @@ inline constexpr LockVariableRow kLockVariables[] = {
      "htm-N: wait for a held lock before the transaction or, as the AAHTM paper, in a loop inside it"},
     {"ELISION_BUSY_COUNTS", "0", "0, 1", "htm-N, busy inside: an abort out of that loop uses up a try"},
     {"ELISION_RETRY", "at-once", "at-once, back-off",
-     "elided designs: try again at once or, as the AAHTM paper, after exponential back-off"},
+     "elided designs: back-off after four conflicts in a row or, as the AAHTM paper, after any abort"},
     {"ELISION_SPECULATION", "run-on", "run-on, abort-at-unlock",
      "AAHTM locks: what unlock does while speculating"},
     {"ELISION_TRIES", "4", "a number", "AAHTM locks: speculations per acquisition (NUM_TRIES)"},

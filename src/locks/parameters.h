@@ -22,7 +22,7 @@ struct Parameters {
   std::uint32_t most_warm = 1;  // tatas-pri-aahtm: MAX_SPECS, threads that have speculated and wait (Fig. 4)
   Busy busy = Busy::kOutside;
   bool busy_counts = false;      // Busy::kInside: an abort out of the loop uses up a try
-  bool backs_off = false;        // elision: exponential back-off between tries, instead of none
+  bool backs_off = false;        // elision: back-off after any abort, not from the fourth conflict on
   bool abort_at_unlock = false;  // AAHTM locks: speculation ends at unlock instead of running on
 };
 
