@@ -170,9 +170,31 @@ def selected(programs, which):
     return [name for name, program in programs.items() if which == "all" or program.get("quick", False) == (which == "quick")]
 
 
+def packages_of(programs, which):
+    return sorted({package for name in selected(programs, which) for package in programs[name]["packages"]})
+
+
 def end_on_sigterm():
     """SIGTERM ends this script by way of its exceptions, which kill what it started."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
+def is_answered(parser, arguments, programs, listed, packages):
+    """Answers --list and --packages by what the functions say of their words, and then is true; else checks BUILD and the names."""
+    if arguments.list:
+        print(";".join(listed(programs, arguments.list)), end="")
+        return True
+    if arguments.packages:
+        print(" ".join(packages(programs, arguments.packages)))
+        return True
+    if arguments.build is None or not arguments.name:
+        parser.error("needs BUILD and at least one NAME")
+    if not (arguments.build / "bin" / "elision").exists():
+        parser.error(f"{arguments.build} has no bin/elision: run make build")
+    if unknown := [name for name in arguments.name if name not in programs]:
+        parser.error(f"there is no program {', '.join(unknown)}")
+    arguments.build = arguments.build.resolve()
+    return False
 
 
 def main():
@@ -186,19 +208,10 @@ def main():
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     programs = read_programs()
-    if arguments.list:
-        print(";".join(selected(programs, arguments.list)), end="")
+    if is_answered(parser, arguments, programs, selected, packages_of):
         return 0
-    if arguments.packages:
-        print(" ".join(sorted({p for name in selected(programs, arguments.packages) for p in programs[name]["packages"]})))
-        return 0
-    if arguments.build is None or not arguments.name:
-        parser.error("needs BUILD and at least one NAME")
-    if unknown := [name for name in arguments.name if name not in programs]:
-        parser.error(f"programs.toml has no {', '.join(unknown)}")
     options = [] if arguments.seed == "1" else ["--seed", arguments.seed]
-    build = arguments.build.resolve()
-    good = [compare(name, programs[name], build, options, arguments.forms) for name in arguments.name]
+    good = [compare(name, programs[name], arguments.build, options, arguments.forms) for name in arguments.name]
     return 0 if all(good) else 1
 
 

@@ -90,7 +90,7 @@ class Bench:
     """One place (natively or virtually) with its launcher, and what is common to all runs there."""
 
     def __init__(self, build, virtual, seed):
-        self.virtual = virtual
+        self.build, self.virtual = build, virtual
         self.elision, self.table = build / "bin" / "elision", build / "tests" / "lock_table"
         self.place = "virtual" if virtual else "native"
         self.vm = ["vm", "--crash-reports", "none", "--seed", seed]
@@ -103,7 +103,7 @@ class Bench:
         """Runs and prints the line; the run, or None if it was wrong."""
         title = " ".join([name, self.place, design, *form])
         repeat = ["tests/corpus/under_designs.py", *(["--virtual", *self.vm[3:]] if self.virtual else []), "--size", size,
-                  "--designs", design, "--form", f"'{' '.join(form)}'", "BUILD", name]
+                  "--designs", design, "--form", f"'{' '.join(form)}'", self.build, name]
         start = time.monotonic()
         try:
             run = Run(program, self.prefix(design, form, program.get("options", [])), size, self.table)
@@ -112,6 +112,8 @@ class Bench:
                 wrong.append("it behaves otherwise:\n" + corpus.difference(reference, run.text, "glibc", design))
         except subprocess.TimeoutExpired:
             wrong = [f"no end within {LIMIT_SECONDS} s"]
+        except corpus.PrepareError as error:
+            wrong = [str(error)]
         if wrong:
             print(f"{title}: WRONG after {time.monotonic() - start:.1f} s: " + "; ".join(wrong))
             print("repeat with: " + " ".join(str(word) for word in repeat), flush=True)
@@ -173,17 +175,9 @@ def main():
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     programs = read_programs()
-    if arguments.list:
-        print(";".join(listed(programs, arguments.list)), end="")
+    if corpus.is_answered(parser, arguments, programs, listed, packages):
         return 0
-    if arguments.packages:
-        print(" ".join(packages(programs, arguments.packages)))
-        return 0
-    if arguments.build is None or not arguments.name:
-        parser.error("needs BUILD and at least one NAME")
-    if unknown := [name for name in arguments.name if name not in programs]:
-        parser.error(f"locked_programs.toml has no {', '.join(unknown)}")
-    bench = Bench(arguments.build.resolve(), arguments.virtual, arguments.seed)
+    bench = Bench(arguments.build, arguments.virtual, arguments.seed)
     known = output_of([bench.table, "designs"]).split()
     designs = arguments.designs.split(",") if arguments.designs else known
     if unknown := [design for design in designs if design not in known]:
