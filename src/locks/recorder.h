@@ -5,7 +5,10 @@
 // transaction's write set.
 #pragma once
 
+#include <atomic>
+
 #include "abi/counters.h"
+#include "htm/own_code.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {
@@ -17,7 +20,12 @@ class Recorder {
 
   void busy() const { add(entry_->busy, 1); }
   void speculation() const { add(entry_->speculations, 1); }
-  void abort(abi::AbortCause cause) const { add(entry_->aborts[static_cast<std::size_t>(cause)], 1); }
+  /// A transaction was aborted; called before it is tried again.
+  void abort(abi::AbortCause cause) const {
+    add(entry_->aborts[static_cast<std::size_t>(cause)], 1);
+    if (cause == abi::AbortCause::kOther) [[unlikely]]
+      keep_code_in_use();
+  }
   /// The lock was taken; the wait began at `start` (0: there was none).
   void acquired(std::uint64_t start) const {
     add(entry_->acquisitions, 1);
@@ -47,6 +55,18 @@ class Recorder {
       __atomic_store_n(&counter, counter + amount, __ATOMIC_RELAXED);
     }
   }
+  /// Kernels clear the accessed bits of page tables to see what is in use (reclaim, DAMON). Setting one again
+  /// is more than a transaction survives, on any try: what runs inside alone would never run again. Of such
+  /// an abort the CPU tells no cause, as of interrupts and system calls, which may be frequent.
+  [[gnu::noinline, gnu::cold]] static void keep_code_in_use() {
+    constexpr std::uint64_t kTicksBetween = 1 << 20;
+    const std::uint64_t now = ticks();
+    if (now - code_used_at.load(std::memory_order_relaxed) < kTicksBetween) return;
+    code_used_at.store(now, std::memory_order_relaxed);
+    htm::touch_own_code();
+  }
+  static inline constinit std::atomic<std::uint64_t> code_used_at{0};
+
   void waited(std::uint64_t amount) const { waited(*entry_, shared_, amount); }
   [[gnu::noinline]] static void waited(abi::CounterEntry& entry, bool shared, std::uint64_t amount) {
     add(entry.wait_ticks, amount, shared);

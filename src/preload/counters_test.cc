@@ -214,6 +214,19 @@ TEST_F(Counted, CodeThatRunsInTransactionsIsMapped) {
   EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"code-is-mapped"}), 0);
 }
 
+/// Setting such a mark ends a transaction: the same pages would end each of them.
+TEST_F(Counted, SectionsCommitAgainAfterTheKernelTookTheMarksOfAccess) {
+  if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
+  for (const char* design : {"htm-10", "htm-1", "ttstle", "hle-scm"}) {
+    TearDown();
+    SetUp();
+    const int status = run({std::string("ELISION_LOCK=") + design}, {"age", "10", "100000"});
+    if (status == 77) GTEST_SKIP() << "the kernel keeps its marks";
+    ASSERT_EQ(status, 0);
+    EXPECT_GT(totals().commits, 900000u) << design;
+  }
+}
+
 TEST_F(Counted, ACrashLeavesTheNumbers) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"crash", "123"}), 1000 + SIGKILL);
   EXPECT_EQ(totals().sections(), 123u);

@@ -187,6 +187,19 @@ int code_is_mapped() {
   return found == 0 ? 2 : missing != 0;
 }
 
+/// Sections, all of whose pages lose their mark of having been accessed now and then, as when a kernel looks
+/// for memory to take back.
+int age(std::uint64_t rounds, std::uint64_t sections) {
+  have_company();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const int marks = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (marks < 0 || write(marks, "1", 1) != 1) return 77;
+    close(marks);
+    for (std::uint64_t i = 0; i < sections; ++i) section(false);
+  }
+  return 0;
+}
+
 int limited() {
   // Counted as any program, then once more as one that may not write large files.
   const rlimit limit{1 << 20, 1 << 20};
@@ -214,6 +227,7 @@ int main(int argc, char** argv) {
   ends_speculation = is("speculate-told");
   if (is("speculate") || ends_speculation) return speculate();
   if (is("code-is-mapped")) return code_is_mapped();
+  if (is("age")) return age(number(2), number(3));
   if (is("limited")) return limited();
   if (is("bad-unlock"))
     return pthread_mutex_lock(&shared.mutex) | pthread_mutex_unlock(&shared.mutex) |
