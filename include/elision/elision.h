@@ -276,7 +276,7 @@ elision_abort_status elision_last_abort(void);
 
 typedef struct elision_counts {
   uint64_t commits;   /* transactions */
-  uint64_t fallbacks; /* sections whose lock was really taken: transactions failed or are off, or no other thread lives */
+  uint64_t fallbacks; /* locks really taken: transactions failed or are off, or no other thread lives */
   uint64_t busy;      /* times that a lock was found held */
   uint64_t aborts[8]; /* by enum elision_cause */
 } elision_counts;
@@ -291,9 +291,9 @@ elision_counts elision_thread_counts(void);
  * commit (an elided lock) the answer is zero: there every write counts.
  *
  * The preload library answers if it is there, else libelision-api for its barriers, and without either the
- * answer is always no. (Linked statically, libelision-api answers first, and does not know of speculation that
- * the preload library imitates by ordinary RTM.) The function is found through the global offset table: an ordinary weak reference
- * would be settled as "not there" when a position-dependent program is linked.
+ * answer is always no. (Linked statically, libelision-api answers first, and does not know of speculation
+ * that the preload library imitates by ordinary RTM.) The function is found through the global offset table:
+ * an ordinary weak reference would be settled as "not there" when a position-dependent program is linked.
  */
 static inline int elision_speculating(void) __asm__("elision_speculating_in_program");
 static inline int elision_speculating(void) {

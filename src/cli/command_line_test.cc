@@ -121,8 +121,7 @@ TEST(LockOptions, WhatChangesNothingIsSaid) {
   EXPECT_EQ(without_effect(options, {"tatas", "htm-10", "ticket-aahtm"}), Notes{});
   EXPECT_EQ(without_effect(options, {"pthread", "tatas", "pthread-aahtm"}),
             Notes{"--rwlock exclusive changes nothing for pthread, pthread-aahtm, whose reader-writer locks "
-                  "are the C "
-                  "library's"});
+                  "are the C library's"});
   options.rwlock = "";
   options.condition = "aware";
   EXPECT_EQ(without_effect(options, {"ticket", "pthread-aahtm"}), Notes{});

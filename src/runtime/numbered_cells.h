@@ -50,6 +50,7 @@ class NumberedCells {
     Cell* const cells = block < kBlocks ? blocks_[block].load(std::memory_order_acquire) : nullptr;
     return cells != nullptr ? cells + (number - first_of(block)) : nullptr;
   }
+  /// Of a number that was given out.
   Cell& operator[](std::uint32_t number) const {
     const unsigned block = block_of(number);
     return blocks_[block].load(std::memory_order_acquire)[number - first_of(block)];

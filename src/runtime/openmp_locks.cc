@@ -38,6 +38,13 @@ std::uint32_t new_lock(OpenMpLock kind) {
   return number;
 }
 
+pthread_mutex_t* mutex_of(std::uint32_t number) {
+  LockCell* const cell = lock_cells.find(number);
+  if (cell == nullptr) [[unlikely]]
+    fail("an OpenMP lock that was not initialised");
+  return &cell->mutex;
+}
+
 std::atomic<std::uint32_t>& number_in(void* object) {
   return *static_cast<std::atomic<std::uint32_t>*>(object);
 }
@@ -51,7 +58,7 @@ void init_openmp_lock(void* object, OpenMpLock kind) {
 void destroy_openmp_lock(void* object, const void* site) {
   const std::uint32_t number = number_in(object).load(std::memory_order_acquire);
   if (number == lock_cells.kNone || entry_points.speculating() != 0) return;
-  if (entry_points.destroy(&lock_cells[number].mutex, site) != 0) return;  // held: lost rather than shared
+  if (entry_points.destroy(mutex_of(number), site) != 0) return;  // held: lost rather than shared
   number_in(object).store(lock_cells.kNone, std::memory_order_relaxed);
   lock_cells.give_back(number);
 }
@@ -67,10 +74,7 @@ pthread_mutex_t* mutex_of_openmp_lock(void* object, OpenMpLock kind) {
       lock_cells.give_back(made);
     }
   }
-  LockCell* const cell = lock_cells.find(number);
-  if (cell == nullptr) [[unlikely]]
-    fail("an OpenMP lock that was not initialised");
-  return &cell->mutex;
+  return mutex_of(number);
 }
 
 int openmp_nesting(pthread_mutex_t* mutex) {

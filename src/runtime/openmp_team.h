@@ -13,10 +13,10 @@
 //  2. Member is about the innermost parallel region, or the thread uses the runtime's barrier: that has to be
 //     the member's runtime, and its nesting level that at which the member began. So what begins a region in
 //     its own way (combined loops, sections, a region with a false `if`, another runtime) does no harm.
-//  3. A barrier of the runtime's also runs tasks. When a thread of a team creates the first, the team moves
-//     to the runtime's barrier, for good. The creator has yet to arrive at the barrier that the others wait at
-//     now (there are no barriers within tasks), so nobody has passed that one: they leave ours and go to the
-//     runtime's, and those who come later never see ours.
+//  3. A barrier of the runtime's also runs tasks. When a thread of a team creates the first, the team
+//     moves to the runtime's barrier, for good. The creator has yet to arrive at the barrier that the
+//     others wait at now (there are no barriers within tasks), so nobody has passed that one: they leave
+//     ours and go to the runtime's, and those who come later never see ours.
 //  4. A Team outlives its members: the thread that met the region comes back once all others are done
 //     with it.
 //  5. Speculation ends with the region at the latest.
