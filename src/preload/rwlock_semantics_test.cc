@@ -229,7 +229,7 @@ TEST(RwlockSemantics, TheChildOfAForkGoesOn) {
     });
   }
   while (started != 3) sched_yield();
-  for (int i = 0; i < 1000; ++i) sched_yield();  // likely they wait by now; if not, the test is only easier
+  let_them_wait();
   // Those that wait are counted in glibc's lock, in which nobody else may be inside once it has forked.
   if (ours()) {
     EXPECT_EQ(in_child([&] {

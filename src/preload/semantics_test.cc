@@ -602,7 +602,7 @@ TEST(Fork, TheChildGoesOnWithAMutexThatItsParentHeldWithWaiters) {
     });
   }
   while (started != 3) sched_yield();
-  for (int i = 0; i < 1000; ++i) sched_yield();  // likely they wait by now; if not, the test is only easier
+  let_them_wait();
   EXPECT_EQ(in_child([&] {
               if (pthread_mutex_unlock(mutex) != 0) return 1;
               if (pthread_mutex_lock(mutex) != 0) return 2;
@@ -643,7 +643,7 @@ TEST(Fork, AHandlerThatRunsBeforeOursReleasesAMutexWithWaiters) {
   pthread_mutex_t* const mutex = early_locker_mutex([] {
     amid_fork = true;
     while (started != 3) sched_yield();
-    for (int i = 0; i < 1000; ++i) sched_yield();  // likely they wait by now; if not, the test is only easier
+    elision::preload::test::let_them_wait();
   });
   std::vector<std::thread> waiters;
   for (int t = 0; t < 3; ++t) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,12 @@ inline bool variable_is(const char* name, const char* value) {
 
 /// `many`, or a tenth where waiting is spinning: queues of spinning threads crawl when CPUs are few.
 inline unsigned rounds(unsigned many) { return variable_is("ELISION_WAIT", "spin") ? many / 10 : many; }
+
+/// Gives threads that are about to wait the time to: likely they do afterwards; if not, the test is only
+/// easier.
+inline void let_them_wait() {
+  for (unsigned i = 0; i < rounds(1000); ++i) sched_yield();
+}
 
 /// Whether a design of ours is in force: glibc's answers to what POSIX leaves open differ here and there.
 inline bool ours() {
