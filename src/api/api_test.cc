@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/usable_cpus.h"
 #include "elision/elision.hpp"
 #include "htm/cpu.h"
+#include "htm/own_code.h"
 #include "htm/rtm.h"
 
 namespace {
@@ -517,6 +519,7 @@ TEST(Abort, GivesUpTheSectionAndTellsWhy) {
   elision::mutex mutex;
   std::thread([&] {
     std::thread other([] {});
+    elision::htm::touch_own_code();  // what runs in the section may not have run before
     const elision_abort_status before = elision::last_abort();
     EXPECT_EQ(before.cause, ELISION_CAUSE_NONE);
     volatile int entered_really = 0;
@@ -540,8 +543,8 @@ TEST(Abort, GivesUpTheSectionAndTellsWhy) {
   }).join();
 }
 
-/// A further lock of the preload library that is taken as its transaction begins: we cannot wait for that one, and must
-/// not try for ever.
+/// A further lock of the preload library that is taken as its transaction begins: we cannot wait for that
+/// one, and must not try for ever.
 TEST(Abort, ABusyLockOfThePreloadLibraryUsesUpTries) {
   elision::mutex mutex;
   std::thread([&] {
@@ -580,7 +583,7 @@ TEST(Abort, ASystemCallIsAnotherCause) {
 /// One thread stores all the time to what sections of another look at, until both really run at a time.
 TEST(Abort, ConflictsAreTold) {
   if (!transactions_commit()) GTEST_SKIP() << "no live RTM on this CPU";
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two CPUs";
+  if (elision::usable_cpus() < 2) GTEST_SKIP() << "needs two CPUs";
   elision::mutex mutex;
   std::atomic<int> contended{0};
   std::atomic<bool> is_over{false};

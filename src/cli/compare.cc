@@ -3,13 +3,13 @@
 // line mean; planning, running, analysis and rendering are in compare/.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <csignal>
 
+#include "base/usable_cpus.h"
 #include "cli/arguments.h"
 #include "cli/atomic_file.h"
 #include "cli/compare/execute.h"
@@ -96,12 +96,6 @@ std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
   }
 }
 
-unsigned native_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
-}
-
 bool takes_threads(const std::vector<std::string>& words) { return compare::with_threads(words, 1) != words; }
 
 void choose_threads(CompareRequest& request, const std::vector<std::string>& words, unsigned cpus) {
@@ -129,7 +123,7 @@ unsigned choose_place(CompareRequest& request) {
   plan.model = plan.where != kNative;
   if (!plan.model && request.variations != 0)
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
-  if (!plan.model) return native_cpus();
+  if (!plan.model) return usable_cpus();
   const machine::Machine machine = load_machine_or_throw(plan.where);
   choose_variations(request, machine);
   return machine.description.cpus();

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "cli/environment.h"
+#include "cli/program_file.h"
 #include "cli/usage_error.h"
 
 namespace elision::cli {
@@ -19,6 +21,12 @@ std::string preload_library() {
         fmt::format("the lock library is missing: {} (build it with 'make build')", library.string()));
   }
   return library.string();
+}
+
+void preload_into(const std::string& file, std::vector<std::string>& environment) {
+  prepend_preload(environment, preload_library());
+  if (const std::string sanitizer = address_sanitizer_of(file); !sanitizer.empty())
+    prepend_preload(environment, sanitizer);
 }
 
 }  // namespace elision::cli

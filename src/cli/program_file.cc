@@ -2,13 +2,16 @@
 #include "cli/program_file.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <gelf.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -109,6 +112,30 @@ void check_program(const std::string& file) {
   if (head.rfind(ELFMAG, 0) == 0) return check_elf(file, stream, fs::file_size(file));
   if (head.empty()) reject(file, "the file is empty");
   reject(file, "it is neither an ELF program nor a script whose first line names an interpreter ('#!')");
+}
+
+std::string address_sanitizer_of(const std::string& file) {
+  constexpr std::string_view kSoname = "libasan.so";
+  std::string found;
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return found;
+  elf_version(EV_CURRENT);
+  {
+    const std::unique_ptr<Elf, decltype(&elf_end)> elf(elf_begin(descriptor, ELF_C_READ, nullptr), elf_end);
+    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
+      GElf_Shdr header;
+      if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_DYNAMIC) continue;
+      Elf_Data* const entries = elf_getdata(section, nullptr);
+      GElf_Dyn entry;
+      for (int i = 0; gelf_getdyn(entries, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
+        if (entry.d_tag != DT_NEEDED) continue;
+        const char* const name = elf_strptr(elf.get(), header.sh_link, entry.d_un.d_val);
+        if (name != nullptr && std::string_view(name).starts_with(kSoname)) found = name;
+      }
+    }
+  }
+  close(descriptor);
+  return found;
 }
 
 }  // namespace elision::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the program that the user named and says in one line why it cannot run, before anything
-// (a temporary directory, a child process, a statistics file) exists that would have to be undone.
+// Finds the program that the user named, knows what its start asks for, and says in one line why it cannot
+// run, before anything (a temporary directory, a child process, a statistics file) exists that would have to
+// be undone.
 #pragma once
 
 #include <string>
@@ -15,5 +16,9 @@ std::string find_program(const std::string& name, std::string_view path);
 /// Throws UsageError unless `file` is a complete 64-bit x86-64 ELF program or a script whose
 /// interpreter exists.
 void check_program(const std::string& file);
+
+/// The AddressSanitizer that `file` was linked with, as its dynamic section names it ("libasan.so.8"), or an
+/// empty string: linked into the program itself, it needs no care.
+std::string address_sanitizer_of(const std::string& file);
 
 }  // namespace elision::cli

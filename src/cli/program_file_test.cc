@@ -105,5 +105,14 @@ TEST_F(ProgramFile, NamesAreLookedUpAsAShellDoes) {
   EXPECT_NE(complaint([&] { find_program(plain, ""); }).find("not executable"), std::string::npos);
 }
 
+/// One that a program has is asked for in tests/programs/beside_others.py.
+TEST_F(ProgramFile, WhatIsNoProgramHasNoSanitizer) {
+  const std::string whole = elf([](auto&, auto&) {});
+  for (const std::string& content : {std::string(), std::string("#!/bin/sh\n"), whole, whole.substr(0, 40)})
+    EXPECT_EQ(address_sanitizer_of(make(content)), "");
+  EXPECT_EQ(address_sanitizer_of("/proc/self/exe"), "");
+  EXPECT_EQ(address_sanitizer_of("/no/such"), "");
+}
+
 }  // namespace
 }  // namespace elision::cli

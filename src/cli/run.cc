@@ -67,7 +67,7 @@ int run_verb(const Words& words) {
   const std::string file = find_program(program.front(), variable(environment, "PATH"));
   check_program(file);
   set_lock_variables(environment, request.design, request.lock);
-  prepend_preload(environment, preload_library());
+  preload_into(file, environment);
   tell_what_is_missing(request.design, request.lock);
   become(file, program, environment);
 }

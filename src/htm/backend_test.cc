@@ -9,6 +9,7 @@
 #include "htm/always_abort.h"
 #include "htm/cpu.h"
 #include "htm/none.h"
+#include "htm/own_code.h"
 #include "htm/rtm.h"
 #include "htm/scripted.h"
 
@@ -84,6 +85,7 @@ class LiveRtm : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!detect_cpu().has_rtm) GTEST_SKIP() << "no live RTM on this CPU";
+    touch_own_code();
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -61,9 +62,11 @@ TEST_F(ScriptedBarrier, ARoundThatEndsAsTheTransactionBeginsIsNoticedInIt) {
 }
 
 TEST_F(ScriptedBarrier, AfterItsTriesItWaitsPlainly) {
-  for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
+  std::atomic<bool> has_tried{false};
+  for (int i = 0; i < 3; ++i) Scripted::script.steps.push_back({kConflict});
+  Scripted::script.steps.push_back({kConflict, [&] { has_tried = true; }});
   std::thread other([&] {
-    while (state_.arrivals == 0) std::this_thread::yield();
+    while (!has_tried) std::this_thread::yield();
     other_arrives();
   });
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kReleased);

@@ -20,11 +20,11 @@ namespace elision::locks::test {
 inline constexpr timespec kLongAgo{1, 0};
 inline const Deadline kPassed{CLOCK_MONOTONIC, &kLongAgo};
 
-/// The next ticket.
 /// What the child of a fork finds; and as it was before.
 inline void pretend_fork() { fork_page.generation_plus_one = 0; }
 inline void end_pretended_fork() { fork_page.generation_plus_one = 1; }
 
+/// The next ticket.
 inline std::uint32_t join(TicketState& state) {
   std::uint32_t ticket = 0;
   EXPECT_TRUE(Ticket<Spin>::join(state, nullptr, ticket));
@@ -60,6 +60,12 @@ class Thread {
   void take_really() { tuning.elision_tries = tuning.speculation_tries = tuning.most_warm = 0; }
 };
 static_assert(Caller<Thread>);
+
+/// Whether `me` has not yet found, in a transaction, that its lock is held.
+inline bool is_unseen(const Thread& me) {
+  const auto& found = me.counters.aborts[static_cast<std::size_t>(abi::AbortCause::kLockBusy)];
+  return __atomic_load_n(&found, __ATOMIC_RELAXED) == 0;
+}
 
 /// Words for any design.
 struct Words {

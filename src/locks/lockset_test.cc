@@ -98,9 +98,8 @@ TEST_F(LocksetTest, AMemberThatIsTakenAsTheTransactionBeginsIsSeen) {
   me_.tuning.elision_tries = 1;
   Scripted::script.steps.push_back({Status{}, [&] { members_[2].word = kHeld; }});
   std::thread holder([&] {
-    std::atomic_ref<int> word(members_[2].word);
-    while (word != kHeld) std::this_thread::yield();
-    word = kFree;
+    while (is_unseen(me_)) std::this_thread::yield();
+    std::atomic_ref(members_[2].word) = kFree;
   });
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
   holder.join();

@@ -16,6 +16,7 @@
 
 #include "abi/counters_reader.h"
 #include "abi/lock_variables.h"
+#include "base/usable_cpus.h"
 #include "htm/cpu.h"
 
 namespace {
@@ -211,7 +212,12 @@ TEST_F(Counted, AForkedChildHasAFileOfItsOwn) {
 
 TEST_F(Counted, CodeThatRunsInTransactionsIsMapped) {
   if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
-  EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"code-is-mapped"}), 0);
+  // A kernel that looks for memory may take a page away in between: not three times in a row.
+  int status = 1;
+  for (int attempt = 0; attempt < 3 && status == 1; ++attempt)
+    status = run({"ELISION_LOCK=htm-10"}, {"code-is-mapped"});
+  if (status == 77) GTEST_SKIP() << "this kernel does not say what is mapped";
+  EXPECT_EQ(status, 0);
 }
 
 /// Setting such a mark ends a transaction: the same pages would end each of them.
@@ -354,11 +360,14 @@ TEST_F(Counted, ADirectoryThatIsNotThereOrAFileLimitIsNoObstacle) {
 
 TEST_F(Counted, WithoutSubscriptionUpdatesGetLost) {
   if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
-  if (sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "needs two CPUs";
-  EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"mixed", "5000"}), 0);
+  if (elision::usable_cpus() < 2) GTEST_SKIP() << "needs two CPUs";
+  // Transactions that begin while the lock is held: nothing but subscription keeps them apart from its
+  // holder.
+  const std::string design = "ELISION_LOCK=htm-10", busy = "ELISION_BUSY=inside";
+  EXPECT_EQ(run({design, busy}, {"mixed", "5000"}), 0);
   int status = 0;
   for (int attempt = 0; attempt < 200 && status == 0; ++attempt) {
-    status = run({"ELISION_LOCK=htm-10", std::string("LD_PRELOAD=") + ELISION_TEST_LIBRARY_NOSUBSCRIPTION},
+    status = run({design, busy, std::string("LD_PRELOAD=") + ELISION_TEST_LIBRARY_NOSUBSCRIPTION},
                  {"mixed", "5000"});
   }
   EXPECT_EQ(status, 1) << "a library without subscription kept every update: this test cannot fail";

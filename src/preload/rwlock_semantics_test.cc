@@ -152,8 +152,7 @@ TEST(RwlockSemantics, WhatPosixLeavesUndefinedDoesNoHarm) {
 
 /// Two cells that writers change one after the other, in every way of taking the lock.
 TEST(RwlockSemantics, NoReaderSeesAWriterHalfWay) {
-  const unsigned kThreads =
-      variable_is("ELISION_WAIT", "spin") ? 2 : 3;  // spinning FIFO locks need a CPU each
+  const unsigned kThreads = waits_spin() ? 2 : 3;  // spinning FIFO locks need a CPU each
   for (const int kind : kKinds) {
     Rwlock lock(kind);
     volatile std::uint64_t one = 0, two = 0;

@@ -30,13 +30,13 @@ foreach(design IN LISTS ELISION_TESTED_DESIGNS)
         list(APPEND environment ELISION_BUSY=inside ELISION_MIN_DIST=1 ELISION_SPECULATION=abort-at-unlock
           ELISION_RWLOCK=exclusive ELISION_CONDITION=aware)
       endif()
-      set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 300)
+      set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 1200)
     endforeach()
   endforeach()
   foreach(condition glibc busy)
     set(name preload_semantics/${design}-${condition}-conditions)
     add_test(NAME ${name} COMMAND preload_semantics_test)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT
       "LD_PRELOAD=$<TARGET_FILE:elision_preload>;ELISION_LOCK=${design};ELISION_CONDITION=${condition}")
   endforeach()
 endforeach()
@@ -68,7 +68,7 @@ add_dependencies(preload_counters_test elision_preload elision_preload_nosubscri
 foreach(design IN LISTS ELISION_TESTED_DESIGNS)
   foreach(wait park spin)
     add_test(NAME preload_no_allocation/${design}-${wait} COMMAND preload_no_allocation)
-    set_tests_properties(preload_no_allocation/${design}-${wait} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT
+    set_tests_properties(preload_no_allocation/${design}-${wait} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT
       "LD_PRELOAD=$<TARGET_FILE:elision_preload>;ELISION_LOCK=${design};ELISION_WAIT=${wait};ELISION_RTM_ALWAYS_ABORT=1")
   endforeach()
 endforeach()

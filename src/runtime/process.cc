@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/usable_cpus.h"
 #include "htm/always_abort.h"
 #include "htm/own_code.h"
 #include "locks/alone.h"
@@ -107,16 +108,6 @@ void describe() {
   line.write_to(STDERR_FILENO);
 }
 
-unsigned count_cpus() {
-  std::uint64_t set[128] = {};  // 8,192 CPUs; a kernel with more refuses
-  const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
-  unsigned cpus = 0;
-  for (long i = 0; i * 8 < bytes; ++i) {
-    for (; set[i] != 0; set[i] &= set[i] - 1) ++cpus;
-  }
-  return cpus;
-}
-
 void set_up() {
   locks::set_up_fork_generation();
   find_glibc();
@@ -125,7 +116,7 @@ void set_up() {
   process.configuration = read_configuration();
   if (race_detector_follows()) switch_off(process.configuration);
   process.cpu = htm::detect_cpu();
-  process.cpus = count_cpus();
+  process.cpus = usable_cpus();
   visit_files(Files::kAllButOurs, [](const LoadedFile&) { ++process.files_at_start; });
   locks::pause_ticks = htm::measure_pause_ticks();
   choose_htm();

@@ -3,6 +3,7 @@
 #include "vm/failure.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -67,7 +68,7 @@ TEST_F(FailureDeathTest, AFailureInTheMessageEnds) {
 }
 
 TEST_F(FailureDeathTest, TheClaimedStatisticsFileGoes) {
-  static const std::string file = testing::TempDir() + "claimed.json";
+  static const std::string file = testing::TempDir() + "claimed-" + std::to_string(getpid()) + ".json";
   std::ofstream(file).flush();
   failure_context.statistics_file = file.c_str();
   EXPECT_EXIT(fail_check("x", 0), testing::KilledBySignal(SIGABRT), "");

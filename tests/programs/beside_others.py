@@ -61,6 +61,7 @@ def of_compiler(name):
 class Case:
     def __init__(self, build):
         self.library = build / "lib" / "libelision.so"
+        self.elision = build / "bin" / "elision"
         self.tests = build / "tests"
 
     def program(self, name):
@@ -136,6 +137,10 @@ class Case:
             # It wants to be first, and says so, unless told otherwise.
             self.expect([program, ROUNDS], 1, (self.library,), "ASan runtime does not come first", design)
             self.expect([program, ROUNDS], 0, (self.library,), self.done(ROUNDS), design, ASAN_OPTIONS="verify_asan_link_order=0")
+            # The launcher puts it there, in front of whatever else is preloaded.
+            launched = [self.elision, "run", "--rtm-always-abort", "--lock", design, "--", program, ROUNDS]
+            self.expect(launched, 0, (), self.done(ROUNDS))
+            self.expect(launched, 0, (), f"elision: lock design {design},", ELISION_VERBOSE="1")
 
     def memcheck(self):
         words = [tool("valgrind"), "--error-exitcode=9", self.program("beside_others"), ROUNDS_ON_VALGRIND]

@@ -2,12 +2,12 @@
 #include "cli/compare/program_runners.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "abi/lock_variables.h"
+#include "base/usable_cpus.h"
 #include "cli/compare/lock_counters.h"
 #include "cli/environment.h"
 #include "cli/install.h"
@@ -19,12 +19,6 @@ namespace elision::cli::compare {
 namespace {
 
 constexpr std::string_view kThreads = "{threads}";
-
-unsigned usable_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 1;
-}
 
 /// What the two runners share: directories, counters, being stopped.
 class ProgramRunner : public Runner {
@@ -67,7 +61,7 @@ class NativeRunner final : public ProgramRunner {
     request.words = with_threads(launch_.words, cell.threads);
     request.environment = copy_environment(environ);
     set_lock_variables(request.environment, cell.design, launch_.lock);
-    prepend_preload(request.environment, preload_library());
+    preload_into(request.file, request.environment);
     return request;
   }
 

@@ -164,13 +164,14 @@ int speculate() {
   return shared.counter == 20 && speculated == 0 && !elision_speculating() ? 0 : 1;
 }
 
-/// 1 if a page of the library's code is not mapped into this process.
+/// 1 if a page of the library's code is not mapped into this process, 77 if there is no telling.
 int code_is_mapped() {
   have_company();
   section(false);
   std::FILE* const maps = std::fopen("/proc/self/maps", "r");
   const int pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  if (maps == nullptr || pages < 0) return 2;
+  if (maps == nullptr) return 2;
+  if (pages < 0) return 77;
   int found = 0, missing = 0;
   for (char line[512]; std::fgets(line, sizeof line, maps) != nullptr;) {
     std::uint64_t from, to;
