@@ -18,6 +18,7 @@ import difflib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -85,7 +86,7 @@ def ending(words, folder, port_matters=False, more=None, seconds=LIMIT_SECONDS):
 
     def plain(data):
         text = data.decode(errors="replace").replace(folder, "FOLDER")
-        return text.replace(variables["PORT"], "PORT") if port_matters else text
+        return re.sub(rf"\b{variables['PORT']}\b", "PORT", text) if port_matters else text
 
     return plain(out), plain(error), process.returncode
 

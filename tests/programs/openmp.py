@@ -23,7 +23,7 @@ import shlex
 import sys
 
 import whole_programs
-from whole_programs import Elision
+from whole_programs import Elision, waits
 
 MACHINE = "xeon-e5-2697v4"
 SPECULATING = ("tatas-aahtm", "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm", "htm-10-fb-aahtm")
@@ -33,10 +33,6 @@ CASES = ("criticals", "atomics", "locks", "nest-locks", "barriers", "nested", "t
 
 def programs(elision):
     return [file for runtime in ("libgomp", "libomp") if (file := elision.build / "tests" / f"openmp_{runtime}").exists()]
-
-
-def waits(design, seed):
-    return ["--wait", "park" if (seed + len(design)) % 2 else "spin"]
 
 
 def complain(words, ending, what):

@@ -235,7 +235,7 @@ bool measure(const Sides& sides, const char* group, const Kind& kind, unsigned t
     preloaded_wait = std::max(preloaded_wait, contest.longest_wait(contest.preloaded(), wait_milliseconds));
     glibc_wait = std::max(glibc_wait, contest.longest_wait(contest.glibc(), wait_milliseconds));
   }
-  std::printf("%s %s: %.4f %.4f %.4f %.1f %.1f\n", group, name_of(kind).c_str(), ratio.median,
+  std::printf("%s %s: %.6g %.6g %.6g %.1f %.1f\n", group, name_of(kind).c_str(), ratio.median,
               ratio.lower_quartile, ratio.upper_quartile, preloaded_wait, glibc_wait);
   std::fflush(stdout);
   if (!contest.excluded()) std::printf("%s %s: LOST exclusion\n", group, name_of(kind).c_str());

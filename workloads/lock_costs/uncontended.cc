@@ -130,7 +130,7 @@ int count_of_round(const Operation& operation, Locks& locks) {
 }
 
 void print(const char* threads, const char* name, const Ratio& ratio) {
-  std::printf("%s %s: %.4f %.4f %.4f\n", threads, name, ratio.median, ratio.lower_quartile,
+  std::printf("%s %s: %.6g %.6g %.6g\n", threads, name, ratio.median, ratio.lower_quartile,
               ratio.upper_quartile);
   std::fflush(stdout);
 }

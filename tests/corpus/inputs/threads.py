@@ -31,7 +31,7 @@ def main():
     total = collections.Counter()
     while not results.empty():
         total.update(results.get())
-    print(json.dumps(total.most_common(5)))
+    print(json.dumps(sorted(total.items(), key=lambda item: (-item[1], item[0]))[:5]))
     print(hashlib.sha256(repr(sorted(total.items())).encode()).hexdigest())
     print(pow(3, 5000) % (10**40), sum(1 / n for n in range(1, 2000)))
     try:
