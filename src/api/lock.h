@@ -43,7 +43,7 @@ struct Lock {
 
   /// Also what was really taken, with or without transactions: then no transaction runs, or it began later.
   [[gnu::always_inline]] static int leave(locks::Cell cell) {
-    if (Eliding::leave_only(cell, this_thread.transaction)) [[likely]]
+    if (Eliding::leave_quickly(cell, this_thread.transaction)) [[likely]]
       return 0;
     return leave_out_of_line(cell);
   }

@@ -10,6 +10,8 @@ inline constexpr char kManyThreads = 0;
 /// glibc's __libc_single_threaded (2.32) if there is one. Written once, before locks are in use.
 inline constinit const char* single_threaded = &kManyThreads;
 
-inline bool is_single_threaded() { return __atomic_load_n(single_threaded, __ATOMIC_RELAXED) != 0; }
+[[gnu::always_inline]] inline bool is_single_threaded() {
+  return __atomic_load_n(single_threaded, __ATOMIC_RELAXED) != 0;
+}
 
 }  // namespace elision::locks

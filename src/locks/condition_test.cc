@@ -60,7 +60,7 @@ TEST_F(Deferred, SignalsThatNobodyWaitsForTakeNoRoom) {
 
 TEST_F(Deferred, WithNobodyWaitingNothingIsWritten) {
   Condition<ScriptedElided>::broadcast(state_, me_.context);
-  EXPECT_TRUE(ScriptedElided::leave_only(words_.cell(), me_.context));
+  EXPECT_TRUE(ScriptedElided::leave_quickly(words_.cell(), me_.context));
   EXPECT_EQ(signals(), 0u);
 }
 

@@ -5,8 +5,13 @@
 //
 // Every design answers the same questions:
 //   enter / try_enter(cell, caller, ...)  -> Entry
-//   leave_only(cell, me)                  -> true: the calling thread's transaction elided this lock alone
-//                                            and has committed. Else nothing was done; leave() does it
+//   may_arrive(cell), arrive(cell, arrival), go_on(arrival, cell, caller, deadline)
+//                                         -> enter() in two steps for those that elide nothing: what needs no
+//                                            stack frame, which may be left out; an attempt (true: holding),
+//                                            and what follows if it failed
+//   leave_quickly(cell, me)               -> true: the lock is left in the way that nearly all take: the
+//                                            thread's transaction elided it alone, or nobody waits for it.
+//                                            Else nothing was done; leave() does it
 //   leave(cell, me)                       -> false: it was not held
 //   is_held(cell)
 //   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
@@ -91,18 +96,25 @@ struct WordDesign : How {
     return Entry::kHolding;
   }
 
+  struct Arrival {};
+  static bool may_arrive(Cell) { return true; }
+  [[gnu::always_inline]] static bool arrive(Cell cell, Arrival&) { return Wait::try_first(cell); }
   template <Caller C>
-  static Entry enter(Cell cell, C caller, const Deadline* deadline) {
-    if (Wait::try_first(cell)) {
-      caller.count_uncontended();
-      return Entry::kHolding;
-    }
+  static Entry go_on(Arrival, Cell cell, C caller, const Deadline* deadline) {
     WaitClock clock;
     return Wait::enter(cell, caller, clock, deadline);
   }
 
+  template <Caller C>
+  static Entry enter(Cell cell, C caller, const Deadline* deadline) {
+    Arrival arrival;
+    if (!arrive(cell, arrival)) return go_on(arrival, cell, caller, deadline);
+    caller.count_uncontended();
+    return Entry::kHolding;
+  }
+
   static constexpr bool kElides = false;
-  static bool leave_only(Cell, TransactionContext&) { return false; }
+  static bool leave_quickly(Cell, TransactionContext&) { return false; }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell); }
 
   static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
@@ -128,18 +140,32 @@ struct TicketDesign : How {
     return Entry::kHolding;
   }
 
+  struct Arrival {
+    std::uint32_t ticket;
+  };
+  static bool may_arrive(Cell cell) { return Lock::is_adopted(cell.ticket()); }
+  [[gnu::always_inline]] static bool arrive(Cell cell, Arrival& arrival) {
+    arrival.ticket = Lock::draw(cell.ticket());
+    return Lock::distance(cell.ticket(), arrival.ticket) == 0;
+  }
+  template <Caller C>
+  static Entry go_on(Arrival arrival, Cell cell, C caller, const Deadline* deadline) {
+    return How::template TicketWait<Waiting>::enter(cell.ticket(), arrival.ticket, caller, deadline);
+  }
+
   template <Caller C>
   static Entry enter(Cell cell, C caller, const Deadline* deadline) {
-    std::uint32_t ticket;
-    if (!Lock::join(cell.ticket(), deadline, ticket)) return Entry::kTimedOut;
-    if (Lock::distance(cell.ticket(), ticket) != 0)
-      return How::template TicketWait<Waiting>::enter(cell.ticket(), ticket, caller, deadline);
+    Arrival arrival;
+    if (!Lock::join(cell.ticket(), deadline, arrival.ticket)) return Entry::kTimedOut;
+    if (Lock::distance(cell.ticket(), arrival.ticket) != 0) return go_on(arrival, cell, caller, deadline);
     caller.count_uncontended();
     return Entry::kHolding;
   }
 
   static constexpr bool kElides = false;
-  static bool leave_only(Cell, TransactionContext&) { return false; }
+  [[gnu::always_inline]] static bool leave_quickly(Cell cell, TransactionContext&) {
+    return Lock::is_adopted(cell.ticket()) && Lock::release_alone(cell.ticket());
+  }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell.ticket()); }
 
   static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
@@ -175,7 +201,7 @@ struct ElidedDesign : How {
     return Algorithm::try_enter(cell, caller, kWrites);
   }
   static constexpr bool kElides = true;
-  static bool leave_only(Cell cell, TransactionContext& me) { return Algorithm::leave_only(cell, me); }
+  static bool leave_quickly(Cell cell, TransactionContext& me) { return Algorithm::leave_quickly(cell, me); }
   static bool leave(Cell cell, TransactionContext& me) { return Algorithm::leave(cell, me); }
 
   static ElidedLock* pretends(Cell cell, TransactionContext& me) { return me.find(cell.word); }

@@ -185,7 +185,7 @@ class Elided {
   }
 
   /// Leaves the section if it is elided and no other lock is: the way out that nearly all take.
-  [[gnu::always_inline]] static bool leave_only(Cell cell, TransactionContext& me) {
+  [[gnu::always_inline]] static bool leave_quickly(Cell cell, TransactionContext& me) {
     if (!me.has_only(cell.word)) return false;
     me.count = 0;
     commit(me);

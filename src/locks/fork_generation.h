@@ -39,6 +39,12 @@ inline std::uint32_t fork_generation() {
   return plus_one - 1;
 }
 
+/// Whether that is this process's, which has one already.
+inline bool is_fork_generation(std::uint32_t generation) {
+  const std::uint32_t plus_one = fork_page.generation_plus_one.load(std::memory_order_relaxed);
+  return plus_one != 0 && plus_one - 1 == generation;
+}
+
 /// What a lock carries while somebody in this process forgets what it inherited. It differs from process to
 /// process: a fork may come in the middle of that.
 inline std::uint32_t adopting() { return ~fork_generation(); }

@@ -95,19 +95,23 @@ class Ticket {
     return serving(state) != state.next.load(std::memory_order_relaxed);
   }
 
+  /// The next ticket of a lock that is adopted.
+  [[gnu::always_inline]] static std::uint32_t draw(TicketState& state) {
+    if (!is_single_threaded()) [[likely]]
+      return state.next.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t ticket = state.next.load(std::memory_order_relaxed);
+    state.next.store(ticket + 1, std::memory_order_relaxed);
+    return ticket;
+  }
+
   /// Joins the queue. `ticket` is drawn; false: the deadline passed before there was a place.
   static bool join(TicketState& state, const Deadline* deadline, std::uint32_t& ticket) {
     adopt(state);
-    // With a deadline the queue's window counts, also for tickets that nobody else has drawn.
-    if (deadline == nullptr && is_single_threaded()) {
-      ticket = state.next.load(std::memory_order_relaxed);
-      state.next.store(ticket + 1, std::memory_order_relaxed);
-      return true;
-    }
     if (deadline == nullptr) {
-      ticket = state.next.fetch_add(1, std::memory_order_relaxed);
+      ticket = draw(state);
       return true;
     }
+    // With a deadline the queue's window counts, also for tickets that nobody else has drawn.
     while (true) {
       std::uint32_t next = state.next.load(std::memory_order_relaxed);
       if (next - serving(state) < Grant::kWindow - 1 &&
@@ -187,21 +191,25 @@ class Ticket {
     return units;
   }
 
+  /// Serves the next ticket of a lock that is adopted, if nobody sleeps and nobody gave up: without taking
+  /// the word apart. False: nothing was done.
+  [[gnu::always_inline]] static bool release_alone(TicketState& state) {
+    std::uint64_t word = state.grant.load(std::memory_order_relaxed);
+    if (word >> 32 != 0 || word == state.next.load(std::memory_order_relaxed)) return false;
+    const std::uint64_t next = static_cast<std::uint32_t>(word + 1);
+    if (!is_single_threaded()) [[likely]]
+      return state.grant.compare_exchange_strong(word, next, std::memory_order_release,
+                                                 std::memory_order_relaxed);
+    state.grant.store(next, std::memory_order_relaxed);
+    return true;
+  }
+
   /// Serves the next ticket. False: the lock was not held.
   static bool release(TicketState& state) {
     adopt(state);
+    if (release_alone(state)) return true;
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     if (static_cast<std::uint32_t>(word) == state.next.load(std::memory_order_relaxed)) return false;
-    // Nobody sleeps and nobody gave up: the next ticket is served, without taking the word apart.
-    const bool alone = word >> 32 == 0;
-    if (alone && is_single_threaded()) {
-      state.grant.store(static_cast<std::uint32_t>(word + 1), std::memory_order_relaxed);
-      return true;
-    }
-    if (alone && state.grant.compare_exchange_strong(word, static_cast<std::uint32_t>(word + 1),
-                                                     std::memory_order_release, std::memory_order_relaxed))
-        [[likely]]
-      return true;
     Grant before, after;
     do {
       before = Grant::unpack(word);
@@ -223,9 +231,12 @@ class Ticket {
   /// would serve nobody for ever. The first operation on a lock that carries another generation forgets
   /// them. Tickets that run ahead stay: what counts is that next is the holder's plus one.
   static void adopt(TicketState& state) {
-    if (state.generation.load(std::memory_order_acquire) == fork_generation()) [[likely]]
-      return;
-    adopt_slow(state);
+    if (!is_adopted(state)) [[unlikely]]
+      adopt_slow(state);
+  }
+  /// Whether it carries this process's generation.
+  [[gnu::always_inline]] static bool is_adopted(const TicketState& state) {
+    return is_fork_generation(state.generation.load(std::memory_order_acquire));
   }
 
  private:
@@ -257,7 +268,8 @@ class Ticket {
   }
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(TicketState& state) {
-    std::uint32_t seen = state.generation.load(std::memory_order_relaxed);
+    std::uint32_t seen = state.generation.load(std::memory_order_acquire);
+    if (seen == fork_generation()) return;  // the process had no number yet
     if (seen != adopting() &&
         state.generation.compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       const std::uint32_t now = serving(state);

@@ -27,11 +27,20 @@ template <class Design>
 class Mutex {
  public:
   static int lock(pthread_mutex_t* raw, const void* site) {
+    MutexOverlay& mutex = overlay_of(raw);
+    ThreadState& thread = this_thread;
     if constexpr (!Design::kElides) {
-      return lock_any(raw, site);
+      const MutexKind kind(mutex.kind);
+      if (thread.slot == nullptr || Design::speculating() || !Design::may_arrive(cell_of(mutex)) ||
+          (!kind.is_plain() &&
+           (!kind.is_ours() || mutex.owner.load(std::memory_order_relaxed) == thread.thread_id)))
+        return lock_out_of_line(raw, site);
+      typename Design::Arrival arrival;
+      if (!Design::arrive(cell_of(mutex), arrival)) return go_on(arrival, mutex, site);
+      count_uncontended(thread);
+      if (!kind.is_plain()) become_owner(mutex, kind, thread.thread_id);
+      return 0;
     } else {
-      MutexOverlay& mutex = overlay_of(raw);
-      ThreadState& thread = this_thread;
       if (!MutexKind(mutex.kind).is_plain() || thread.short_lock != raw || thread.short_site != site ||
           thread.transaction.inside() || Design::speculating() || !Design::Algorithm::may_try(cell_of(mutex)))
         return lock_out_of_line(raw, site);
@@ -66,7 +75,7 @@ class Mutex {
     const CallerAt caller(&mutex, site);
     switch (Design::try_enter(cell, caller)) {
       case Entry::kHolding:
-        become_owner(mutex, kind, caller);
+        become_owner(mutex, kind, caller.thread_id());
         return 0;
       case Entry::kElided:
         return 0;
@@ -84,13 +93,16 @@ class Mutex {
     const MutexKind kind(mutex.kind);
     if (!kind.is_ours()) [[unlikely]]
       return glibc.mutex_unlock(raw);
-    if constexpr (!Design::kElides) {
-      return leave(mutex, kind, raw, site);
-    } else {
-      if (Design::leave_only(cell_of(mutex), this_thread.transaction)) [[likely]]
+    ThreadState& thread = this_thread;
+    if constexpr (Design::kElides) {
+      if (Design::leave_quickly(cell_of(mutex), thread.transaction)) [[likely]]
         return 0;
-      return leave_out_of_line(mutex, kind, raw, site);
+    } else if (!Design::speculating()) {
+      if (kind.is_plain()) return release(mutex, raw, site);
+      if (thread.slot != nullptr && mutex.owner.load(std::memory_order_relaxed) == thread.thread_id)
+        return kind.is_recursive() && --mutex.count != 0 ? 0 : release(mutex, raw, site);
     }
+    return leave_out_of_line(mutex, kind, raw, site);
   }
 
   static bool is_held(pthread_mutex_t* raw) {
@@ -116,7 +128,7 @@ class Mutex {
     return lock_until(mutex, kind, site, nullptr);
   }
 
-  // What the short way of an elided mutex leaves out of line needs a stack frame, and so would it.
+  // What the short ways leave out of line needs a stack frame, and so would they.
   [[gnu::noinline]] static int lock_out_of_line(pthread_mutex_t* raw, const void* site) {
     return lock_any(raw, site);
   }
@@ -125,11 +137,16 @@ class Mutex {
     return leave(mutex, kind, raw, site);
   }
 
-  /// The short way's tries failed.
+  /// The short way's tries, or its arrival, failed.
   template <class Tried>
   [[gnu::noinline]] static int go_on(Tried tried, MutexOverlay& mutex, const void* site) {
     const CallerAt caller(&mutex, site);
-    const Entry entry = Design::Algorithm::go_on(tried, cell_of(mutex), caller, nullptr);
+    Entry entry;
+    if constexpr (Design::kElides) {
+      entry = Design::Algorithm::go_on(tried, cell_of(mutex), caller, nullptr);
+    } else {
+      entry = Design::go_on(tried, cell_of(mutex), caller, nullptr);
+    }
     return entry == Entry::kElided ? 0 : conclude(entry, mutex, MutexKind(mutex.kind), caller);
   }
 
@@ -149,7 +166,7 @@ class Mutex {
     const CallerAt caller(&mutex, site);
     const Entry entry = Design::enter(cell_of(mutex), caller, deadline);
     if (entry == Entry::kHolding) [[likely]] {
-      become_owner(mutex, kind, caller);
+      become_owner(mutex, kind, caller.thread_id());
       return 0;
     }
     return conclude(entry, mutex, kind, caller);
@@ -158,7 +175,7 @@ class Mutex {
   [[gnu::noinline]] static int conclude(Entry entry, MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
     switch (entry) {
       case Entry::kHolding:
-        become_owner(mutex, kind, caller);
+        become_owner(mutex, kind, caller.thread_id());
         return 0;
       case Entry::kTimedOut:
         return ETIMEDOUT;
@@ -187,10 +204,19 @@ class Mutex {
         }
         if (kind.is_recursive() && --mutex.count != 0) return 0;
       }
-      // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
-      mutex.owner.store(0, std::memory_order_relaxed);
+      return release(mutex, raw, site);
     }
-    if (!Design::leave(cell, this_thread.transaction)) [[unlikely]]
+    return leave_any(mutex, raw, site);
+  }
+
+  /// Leaves a mutex that is not elided, and held once, or plain.
+  [[gnu::always_inline]] static int release(MutexOverlay& mutex, pthread_mutex_t* raw, const void* site) {
+    // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
+    mutex.owner.store(0, std::memory_order_relaxed);
+    return Design::leave_quickly(cell_of(mutex), this_thread.transaction) ? 0 : leave_any(mutex, raw, site);
+  }
+  [[gnu::noinline]] static int leave_any(MutexOverlay& mutex, pthread_mutex_t* raw, const void* site) {
+    if (!Design::leave(cell_of(mutex), this_thread.transaction)) [[unlikely]]
       report_misuse(Misuse::kUnlockOfFree, raw, site);
     return 0;
   }
@@ -213,9 +239,9 @@ class Mutex {
     return 0;
   }
 
-  static void become_owner(MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
+  static void become_owner(MutexOverlay& mutex, MutexKind kind, int thread_id) {
     if (!kind.is_recursive() && !kind.is_error_checking()) return;
-    mutex.owner.store(caller.thread_id(), std::memory_order_relaxed);
+    mutex.owner.store(thread_id, std::memory_order_relaxed);
     mutex.count = 1;
   }
 };

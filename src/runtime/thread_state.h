@@ -54,7 +54,7 @@ inline locks::Recorder recorder_for(ThreadState& thread, const void* lock, const
 }
 
 /// An acquisition that found the lock free.
-inline void count_uncontended(ThreadState& thread) {
+[[gnu::always_inline]] inline void count_uncontended(ThreadState& thread) {
   std::uint64_t& counter = thread.slot->uncontended;
   if (thread.slot_is_shared) [[unlikely]] {
     __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
