@@ -68,13 +68,14 @@ static void test_semaphore(void) {
   printf("semaphore: %d %d %d\n", first, second, errno == ETIMEDOUT);
 }
 
-/// Wakes those that wait with one of `bits`; again until there is one, however late it comes.
+/// Wakes those that wait with one of `bits`; again until there is one, however late it comes, or both are
+/// awake.
 static long wake_bits(int bits) {
   long woken;
   do {
     usleep(1000);
     woken = futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 10, NULL, NULL, bits);
-  } while (woken == 0);
+  } while (woken == 0 && __atomic_load_n(&awake, __ATOMIC_SEQ_CST) < 2);
   return woken;
 }
 
