@@ -43,7 +43,7 @@ static void* run_waiter(void* action) {
   return (void*)((Action)action)();
 }
 
-/// Until the thread probably sleeps in its call. If it does not yet, the result is the same.
+/// Until the thread probably sleeps in its call. If it does not yet, the result is the same, or `end` waits.
 static void until_it_waits(void) {
   while (!runs) sched_yield();
   usleep(5000);
@@ -95,7 +95,11 @@ static long give(void) {
   struct sembuf give = {0, 1, 0};
   return result_of(semop(semaphores, &give, 1));
 }
-static long drop_semaphores(void) { return result_of(semctl(semaphores, 0, IPC_RMID)); }
+/// Once somebody waits: who comes to what is gone is told something else.
+static long drop_semaphores(void) {
+  while (semctl(semaphores, 0, GETNCNT) == 0) usleep(1000);
+  return result_of(semctl(semaphores, 0, IPC_RMID));
+}
 
 struct Message {
   long type;
@@ -326,9 +330,12 @@ int main(void) {
   msgctl(messages, IPC_RMID, NULL);
 
   char name[64];
-  snprintf(name, sizeof name, "/blocking%d", (int)getpid());
   struct mq_attr attributes = {.mq_maxmsg = 2, .mq_msgsize = 64};
-  queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+  int number = 0;  // the process's is not enough: a virtual machine's is always the same
+  do {
+    snprintf(name, sizeof name, "/blocking%d-%d", (int)getpid(), number++);
+    queue = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+  } while (queue == (mqd_t)-1 && errno == EEXIST);
   if (queue == (mqd_t)-1) perror("mq_open");
   mq_unlink(name);
   with("mq_receive", queue_receive, queue_send);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int word, other, awake;
+static int word, other, gate, awake;
 
 static long futex(int* address, int operation, int value, void* timeout, int* second, int third) {
   return syscall(SYS_futex, address, operation, value, timeout, second, third);
@@ -23,15 +23,14 @@ static long elapsed_ms(const struct timespec* from) {
 }
 
 static void* sleeper(void* bits) {
-  while (__atomic_load_n(&word, __ATOMIC_SEQ_CST) == 0)
-    futex(&word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, (int)(long)bits);
-  __atomic_fetch_add(&awake, 1, __ATOMIC_SEQ_CST);
+  if (futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, (int)(long)bits) == 0)
+    __atomic_fetch_add(&awake, 1, __ATOMIC_SEQ_CST);
   return NULL;
 }
 
 static void* requeued(void* unused) {
-  futex(&word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 5, NULL, NULL, 0);
-  __atomic_fetch_add(&awake, 1, __ATOMIC_SEQ_CST);
+  if (futex(&gate, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) == 0)
+    __atomic_fetch_add(&awake, 1, __ATOMIC_SEQ_CST);
   return unused;
 }
 
@@ -44,10 +43,10 @@ static void test_timeouts(void) {
   at.tv_sec -= 1;
   result = futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &at, NULL, -1);
   printf("past: %ld %d\n", result, errno == ETIMEDOUT);
+  clock_gettime(CLOCK_MONOTONIC, &start);
   clock_gettime(CLOCK_REALTIME, &at);
   at.tv_nsec += 30000000;
   if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
-  clock_gettime(CLOCK_MONOTONIC, &start);
   result = futex(&word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME, 0, &at, NULL, -1);
   printf("realtime: %ld %d, late enough %d\n", result, errno == ETIMEDOUT, elapsed_ms(&start) >= 25);
   result = futex(&word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
@@ -69,17 +68,38 @@ static void test_semaphore(void) {
   printf("semaphore: %d %d %d\n", first, second, errno == ETIMEDOUT);
 }
 
+/// Wakes those that wait with one of `bits`; again until there is one, however late it comes, or both are
+/// awake.
+static long wake_bits(int bits) {
+  long woken;
+  do {
+    usleep(1000);
+    woken = futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 10, NULL, NULL, bits);
+  } while (woken == 0 && __atomic_load_n(&awake, __ATOMIC_SEQ_CST) < 2);
+  return woken;
+}
+
 static void test_bits(void) {
   pthread_t a, b;
   pthread_create(&a, NULL, sleeper, (void*)1);
   pthread_create(&b, NULL, sleeper, (void*)2);
-  usleep(10000);
-  __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
-  printf("woken by bit 2: %ld\n", futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 10, NULL, NULL, 2));
-  printf("woken by bit 1: %ld\n", futex(&word, FUTEX_WAKE_BITSET_PRIVATE, 10, NULL, NULL, 1));
+  printf("woken by bit 2: %ld\n", wake_bits(2));
+  printf("woken by bit 1: %ld\n", wake_bits(1));
   pthread_join(a, NULL);
   pthread_join(b, NULL);
   printf("awake %d\n", awake);
+}
+
+/// Moves `count` threads from the gate to the word, each once it has come; none is woken.
+static void gather(long count) {
+  long moved = 0;
+  while (moved < count) {
+    usleep(1000);
+    const long more = futex(&gate, FUTEX_CMP_REQUEUE_PRIVATE, 0, (void*)9, &word, 0);
+    if (more < 0) perror("gather");
+    moved += more;
+  }
+  printf("gathered %ld, awake %d\n", moved, __atomic_load_n(&awake, __ATOMIC_SEQ_CST));
 }
 
 static void test_requeue(void) {
@@ -87,10 +107,10 @@ static void test_requeue(void) {
   awake = 0;
   word = 5;
   for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, requeued, NULL);
-  usleep(10000);
+  gather(4);
   printf("mismatch: %ld\n", futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void*)9, &other, 4));
   printf("requeue: %ld\n", futex(&word, FUTEX_CMP_REQUEUE_PRIVATE, 1, (void*)9, &other, 5));
-  usleep(10000);
+  while (__atomic_load_n(&awake, __ATOMIC_SEQ_CST) == 0) usleep(1000);
   printf("awake %d, left on the first word %ld\n", awake, futex(&word, FUTEX_WAKE_PRIVATE, 9, NULL, NULL, 0));
   const long woken =
       futex(&word, FUTEX_WAKE_OP_PRIVATE, 1, (void*)9, &other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0));

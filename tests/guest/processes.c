@@ -179,8 +179,11 @@ static void test_sharing(void) {
   const size_t size = sizeof(struct Shared);
   share("anonymous", mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   char name[64];
-  snprintf(name, sizeof name, "/processes%d", getpid());
-  const int object = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+  int number = 0, object;  // the process's number is not enough: a virtual machine's is always the same
+  do {
+    snprintf(name, sizeof name, "/processes%d-%d", getpid(), number++);
+    object = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+  } while (object < 0 && errno == EEXIST);
   (void)!ftruncate(object, (off_t)size);
   share("shm_open", mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, object, 0));
   shm_unlink(name);

@@ -12,9 +12,10 @@ unsigned char* page(int protection) {
   return static_cast<unsigned char*>(mmap(nullptr, 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
-constexpr unsigned kRounds = 50;
+constexpr int kRounds = 50;
 
-/// `text` raises `signal` outside, and inside only ends the transaction, with `status`.
+/// `text` raises `signal` outside, and inside only ends the transaction, with `status`; with 0 where an
+/// interrupt was first, so that more rounds follow until the last gives `status`.
 #define FAULT(signal, status, memory_expression, text)                                             \
   [] {                                                                                             \
     void* const where = (memory_expression);                                                       \
@@ -25,7 +26,7 @@ constexpr unsigned kRounds = 50;
     if (outside != (signal)) return seen("outside: signal %d", outside);                           \
     std::uint32_t last = 0, others = 0;                                                            \
     const int inside = signals::raised_by([where, &last, &others] {                                \
-      for (unsigned i = 0; i < kRounds; ++i) {                                                     \
+      for (int i = 0; i < kRounds || (last != (status) && i < kTries); ++i) {                      \
         RULES_TRANSACTION(last, where, text);                                                      \
         if (last != (status) && last != 0) others = last;                                          \
       }                                                                                            \
@@ -38,7 +39,7 @@ constexpr unsigned kRounds = 50;
 /// What ran ahead of the fault has not happened.
 const char* nothing_remains() {
   static volatile std::uint64_t word;
-  for (unsigned i = 0; i < kRounds; ++i) {
+  for (int i = 0; i < kRounds; ++i) {
     word = 1;
     if (Rtm::begin().started()) {
       word = 2;

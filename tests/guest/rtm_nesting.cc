@@ -34,7 +34,8 @@ Status nested(unsigned depth) {
 const char* limit() {
   const unsigned most = expected_limit();
   if (const Status status = nested(most); !status.started()) return seen("%u deep: %#x", most, status.raw);
-  const Status beyond = nested(most + 1);
+  Status beyond = nested(most + 1);
+  for (int i = 0; i < 10 && beyond.raw == 0; ++i) beyond = nested(most + 1);  // an interrupt came last
   return beyond.raw == Status::kNestedBit ? nullptr : seen("%u deep: %#x", most + 1, beyond.raw);
 }
 
@@ -108,7 +109,9 @@ const char* nested_bit_of_other_causes() {
     RULES_TRANSACTION(status, nullptr, "xbegin 1f\nxend\nxabort $3");
     if (status != 0x03000001 && status != 0) return seen("XABORT behind the inner XEND: %#x", status);
   }
-  RULES_TRANSACTION(status, nullptr, "xbegin 1f\nud2\nxend");
+  status = 0;
+  for (int i = 0; i < kTries && status == 0; ++i)  // which an interrupt gives too
+    RULES_TRANSACTION(status, nullptr, "xbegin 1f\nud2\nxend");
   return status == Status::kNestedBit ? nullptr : seen("a fault: %#x", status);
 }
 

@@ -240,13 +240,14 @@ static void test_interrupt(int flags) {
   sigaction(SIGALRM, &action, NULL);
   pthread_sigmask(SIG_UNBLOCK, &alarm_alone, NULL);
   handled = 0;
-  const struct itimerspec once = {{0, 0}, {0, 3000000}}, later = {{0, 0}, {0, 6000000}};
+  // An alarm that comes before the read ends nothing: again and again.
+  const struct itimerspec every = {{0, 3000000}, {0, 3000000}}, later = {{0, 0}, {0, 6000000}};
   struct sigevent notify = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
   timer_t first, second;
   timer_create(CLOCK_MONOTONIC, &notify, &first);
   notify.sigev_signo = SIGUSR1;
   timer_create(CLOCK_MONOTONIC, &notify, &second);
-  timer_settime(first, 0, &once, NULL);
+  timer_settime(first, 0, &every, NULL);
   if (flags != 0) timer_settime(second, 0, &later, NULL);
   show(d);
   printf("handled %d\n", handled);

@@ -157,12 +157,15 @@ static void test_timers(void) {
   memset(&setting, 0, sizeof setting);
   unsigned long long expiries = 0;
   clock_gettime(CLOCK_MONOTONIC, &setting.it_value);
+  setting.it_value.tv_sec += 1000;
+  timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL);
+  const ssize_t early = read(timer, &expiries, 8);
+  printf("early: %zd %d\n", early, errno == EAGAIN);
+  clock_gettime(CLOCK_MONOTONIC, &setting.it_value);
   setting.it_value.tv_nsec += 5000000;
   if (setting.it_value.tv_nsec >= 1000000000)
     setting.it_value.tv_sec++, setting.it_value.tv_nsec -= 1000000000;
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL);
-  const ssize_t early = read(timer, &expiries, 8);
-  printf("early: %zd %d\n", early, errno == EAGAIN);
   struct pollfd one = {timer, POLLIN, 0};
   const int ready = poll(&one, 1, -1);
   const ssize_t got = read(timer, &expiries, 8);
@@ -206,6 +209,7 @@ static void* wait_word(void* unused) {
 static void* hold(void* gate) {
   futex(&locked, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0);
   pthread_barrier_wait(gate);
+  pthread_barrier_wait(gate);  // the other has tried
   usleep(3000);
   const long result = futex(&locked, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
   return (void*)result;
@@ -228,6 +232,7 @@ static void test_futexes(void) {
   pthread_barrier_wait(&gate);
   printf("try: %ld\n", futex(&locked, FUTEX_TRYLOCK_PI_PRIVATE, 0, NULL, NULL, 0));
   printf("not the owner: %ld\n", futex(&locked, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0));
+  pthread_barrier_wait(&gate);
   printf("locked: %ld\n", futex(&locked, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0));
   printf("owner: %d\n", (locked & FUTEX_TID_MASK) == syscall(SYS_gettid));
   printf("again: %ld\n", futex(&locked, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0));
