@@ -6,7 +6,7 @@ BUILD := build
 JOBS := $(shell nproc)
 
 BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
-  libzydis-dev libgtest-dev libdw-dev
+  libzydis-dev libgtest-dev libdw-dev libelf-dev
 DEMO_PACKAGES := python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils

@@ -115,7 +115,7 @@ void check_program(const std::string& file) {
 }
 
 std::string address_sanitizer_of(const std::string& file) {
-  constexpr std::string_view kSoname = "libasan.so";
+  constexpr std::string_view kOfGcc = "libasan.so", kOfClang = "libclang_rt.asan";
   std::string found;
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return found;
@@ -130,7 +130,8 @@ std::string address_sanitizer_of(const std::string& file) {
       for (int i = 0; gelf_getdyn(entries, i, &entry) != nullptr && entry.d_tag != DT_NULL; ++i) {
         if (entry.d_tag != DT_NEEDED) continue;
         const char* const name = elf_strptr(elf.get(), header.sh_link, entry.d_un.d_val);
-        if (name != nullptr && std::string_view(name).starts_with(kSoname)) found = name;
+        const std::string_view soname = name == nullptr ? "" : name;
+        if (soname.starts_with(kOfGcc) || soname.starts_with(kOfClang)) found = soname;
       }
     }
   }

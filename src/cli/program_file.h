@@ -18,7 +18,8 @@ std::string find_program(const std::string& name, std::string_view path);
 void check_program(const std::string& file);
 
 /// The AddressSanitizer that `file` was linked with, as its dynamic section names it ("libasan.so.8"), or an
-/// empty string: linked into the program itself, it needs no care.
+/// empty string: linked into the program itself, as clang does unless told otherwise, it needs no care. A
+/// program without section headers is not looked into.
 std::string address_sanitizer_of(const std::string& file);
 
 }  // namespace elision::cli

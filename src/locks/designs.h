@@ -5,12 +5,15 @@
 //
 // Every design answers the same questions:
 //   enter / try_enter(cell, caller, ...)  -> Entry
-//   may_arrive(cell), arrive(cell, arrival), go_on(arrival, cell, caller, deadline)
-//                                         -> enter() in two steps for those that elide nothing: what needs no
-//                                            stack frame, which may be left out; an attempt (true: holding),
-//                                            and what follows if it failed
-//   leave_quickly(cell, me)               -> true: the lock is left in the way that nearly all take: the
-//                                            thread's transaction elided it alone, or nobody waits for it.
+//   may_arrive(cell)                      -> whether arrive() may be called, else enter(); not while
+//   speculating arrive(cell, arrival)                 -> enter() without a deadline, as far as no stack frame
+//   is needed, of
+//                                            those that elide nothing. true: holding; else go_on() must
+//                                            follow
+//   go_on(arrival or tries, cell, caller, deadline)
+//                                         -> what follows the first attempt
+//   leave_quickly(cell, me)               -> true: left in the way that nearly all take: the thread's
+//                                            transaction elided this lock alone, or nobody sleeps for it.
 //                                            Else nothing was done; leave() does it
 //   leave(cell, me)                       -> false: it was not held
 //   is_held(cell)
@@ -164,7 +167,7 @@ struct TicketDesign : How {
 
   static constexpr bool kElides = false;
   [[gnu::always_inline]] static bool leave_quickly(Cell cell, TransactionContext&) {
-    return Lock::is_adopted(cell.ticket()) && Lock::release_alone(cell.ticket());
+    return Lock::is_adopted(cell.ticket()) && Lock::release_plainly(cell.ticket());
   }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell.ticket()); }
 
@@ -199,6 +202,10 @@ struct ElidedDesign : How {
     if (caller.transaction().inside())
       return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
     return Algorithm::try_enter(cell, caller, kWrites);
+  }
+  template <Caller C>
+  static Entry go_on(typename Algorithm::Tried tried, Cell cell, C caller, const Deadline* deadline) {
+    return Algorithm::go_on(tried, cell, caller, deadline, kWrites);
   }
   static constexpr bool kElides = true;
   static bool leave_quickly(Cell cell, TransactionContext& me) { return Algorithm::leave_quickly(cell, me); }

@@ -99,12 +99,22 @@ struct Locked {
 
   bool lock_until(Thread& me, const Deadline* deadline) {
     if (Design::speculating()) return true;
+    if constexpr (!Design::kElides) {  // as mutexes do
+      if (deadline == nullptr && Design::may_arrive(words.cell())) {
+        typename Design::Arrival arrival;
+        return Design::arrive(words.cell(), arrival) ||
+               Design::go_on(arrival, words.cell(), me, deadline) != Entry::kTimedOut;
+      }
+    }
     return Design::enter(words.cell(), me, deadline) != Entry::kTimedOut;
   }
   bool try_lock(Thread& me) {
     return Design::speculating() || Design::try_enter(words.cell(), me) != Entry::kBusy;
   }
-  bool unlock(Thread& me) { return Design::speculating() || Design::leave(words.cell(), me.context); }
+  bool unlock(Thread& me) {
+    return Design::speculating() || Design::leave_quickly(words.cell(), me.context) ||
+           Design::leave(words.cell(), me.context);
+  }
   bool is_free() const { return words.all_free(); }
 };
 

@@ -197,7 +197,8 @@ struct RwSide {
   }
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(Cell cell) {
-    std::uint32_t seen = cell.generation().load(std::memory_order_relaxed);
+    std::uint32_t seen = cell.generation().load(std::memory_order_acquire);
+    if (seen == fork_generation()) return;  // another thread has adopted it meanwhile
     if (seen != adopting() &&
         cell.generation().compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       Gate::forget(cell);

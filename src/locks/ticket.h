@@ -193,7 +193,7 @@ class Ticket {
 
   /// Serves the next ticket of a lock that is adopted, if nobody sleeps and nobody gave up: without taking
   /// the word apart. False: nothing was done.
-  [[gnu::always_inline]] static bool release_alone(TicketState& state) {
+  [[gnu::always_inline]] static bool release_plainly(TicketState& state) {
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     if (word >> 32 != 0 || word == state.next.load(std::memory_order_relaxed)) return false;
     const std::uint64_t next = static_cast<std::uint32_t>(word + 1);
@@ -207,7 +207,7 @@ class Ticket {
   /// Serves the next ticket. False: the lock was not held.
   static bool release(TicketState& state) {
     adopt(state);
-    if (release_alone(state)) return true;
+    if (release_plainly(state)) return true;
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     if (static_cast<std::uint32_t>(word) == state.next.load(std::memory_order_relaxed)) return false;
     Grant before, after;
@@ -269,7 +269,8 @@ class Ticket {
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(TicketState& state) {
     std::uint32_t seen = state.generation.load(std::memory_order_acquire);
-    if (seen == fork_generation()) return;  // the process had no number yet
+    if (seen == fork_generation())
+      return;  // another thread has adopted it meanwhile, or this process had no number
     if (seen != adopting() &&
         state.generation.compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       const std::uint32_t now = serving(state);

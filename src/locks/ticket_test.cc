@@ -74,9 +74,12 @@ TEST_P(TicketAt, TheChildOfAForkForgetsThoseWhoWaited) {
   const std::uint32_t second = join(state_);
   join(state_);
   Queue::give_up(state_, second);
+  EXPECT_TRUE(Queue::is_adopted(state_));
   pretend_fork();
+  EXPECT_FALSE(Queue::is_adopted(state_));
   EXPECT_TRUE(Queue::is_held(state_)) << "the holder still holds it";
   EXPECT_TRUE(Queue::release(state_));
+  EXPECT_TRUE(Queue::is_adopted(state_));
   EXPECT_FALSE(Queue::is_held(state_));
   EXPECT_TRUE(Queue::try_acquire(state_));
   EXPECT_FALSE(Queue::try_acquire(state_));

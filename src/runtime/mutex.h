@@ -31,9 +31,8 @@ class Mutex {
     ThreadState& thread = this_thread;
     if constexpr (!Design::kElides) {
       const MutexKind kind(mutex.kind);
-      if (thread.slot == nullptr || Design::speculating() || !Design::may_arrive(cell_of(mutex)) ||
-          (!kind.is_plain() &&
-           (!kind.is_ours() || mutex.owner.load(std::memory_order_relaxed) == thread.thread_id)))
+      if (thread.slot == nullptr || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread))) ||
+          Design::speculating() || !Design::may_arrive(cell_of(mutex)))
         return lock_out_of_line(raw, site);
       typename Design::Arrival arrival;
       if (!Design::arrive(cell_of(mutex), arrival)) return go_on(arrival, mutex, site);
@@ -99,7 +98,7 @@ class Mutex {
         return 0;
     } else if (!Design::speculating()) {
       if (kind.is_plain()) return release(mutex, raw, site);
-      if (thread.slot != nullptr && mutex.owner.load(std::memory_order_relaxed) == thread.thread_id)
+      if (thread.slot != nullptr && is_of(mutex, thread))
         return kind.is_recursive() && --mutex.count != 0 ? 0 : release(mutex, raw, site);
     }
     return leave_out_of_line(mutex, kind, raw, site);
@@ -141,12 +140,7 @@ class Mutex {
   template <class Tried>
   [[gnu::noinline]] static int go_on(Tried tried, MutexOverlay& mutex, const void* site) {
     const CallerAt caller(&mutex, site);
-    Entry entry;
-    if constexpr (Design::kElides) {
-      entry = Design::Algorithm::go_on(tried, cell_of(mutex), caller, nullptr);
-    } else {
-      entry = Design::go_on(tried, cell_of(mutex), caller, nullptr);
-    }
+    const Entry entry = Design::go_on(tried, cell_of(mutex), caller, nullptr);
     return entry == Entry::kElided ? 0 : conclude(entry, mutex, MutexKind(mutex.kind), caller);
   }
 
@@ -204,15 +198,17 @@ class Mutex {
         }
         if (kind.is_recursive() && --mutex.count != 0) return 0;
       }
-      return release(mutex, raw, site);
+      give_up_ownership(mutex);
     }
     return leave_any(mutex, raw, site);
   }
 
-  /// Leaves a mutex that is not elided, and held once, or plain.
+  /// Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
+  static void give_up_ownership(MutexOverlay& mutex) { mutex.owner.store(0, std::memory_order_relaxed); }
+
+  /// The short way of designs that elide nothing, out of a mutex that is held once, or plain.
   [[gnu::always_inline]] static int release(MutexOverlay& mutex, pthread_mutex_t* raw, const void* site) {
-    // Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
-    mutex.owner.store(0, std::memory_order_relaxed);
+    give_up_ownership(mutex);
     return Design::leave_quickly(cell_of(mutex), this_thread.transaction) ? 0 : leave_any(mutex, raw, site);
   }
   [[gnu::noinline]] static int leave_any(MutexOverlay& mutex, pthread_mutex_t* raw, const void* site) {
@@ -229,9 +225,10 @@ class Mutex {
     return 0;
   }
 
-  static bool is_mine(const MutexOverlay& mutex) {
-    return mutex.owner.load(std::memory_order_relaxed) == known_thread().thread_id;
+  static bool is_of(const MutexOverlay& mutex, const ThreadState& thread) {
+    return mutex.owner.load(std::memory_order_relaxed) == thread.thread_id;
   }
+  static bool is_mine(const MutexOverlay& mutex) { return is_of(mutex, known_thread()); }
 
   static int lock_again(MutexOverlay& mutex) {
     if (mutex.count == UINT_MAX) return EAGAIN;

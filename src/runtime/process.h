@@ -16,7 +16,7 @@ struct Process {
   Configuration configuration;
   htm::CpuFeatures cpu;
   unsigned files_at_start = 0;  // loaded with the program, ours not counted (loaded_files.h)
-  unsigned cpus = 0;  // that it might use when the library was loaded; 0: not known
+  unsigned cpus = 0;            // that it might use when the library was loaded; 1 if not known
   abi::AlwaysAbortKind always_abort = abi::AlwaysAbortKind::kNone;
   bool elides = false;                   // htm-N with live RTM
   Owner locks = Owner::kNotYetKnown;     // mutexes of any design but glibc's own

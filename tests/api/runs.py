@@ -13,6 +13,7 @@ Modes:
 """
 
 import pathlib
+import shlex
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
@@ -29,9 +30,8 @@ THREADS = (3, 8)
 SUITE_ROUNDS = 60
 
 
-def report(words, options, what, environment=None):
-    line = [*(f"{name}={value}" for name, value in (environment or {}).items()), "build/bin/elision", "vm", *options, "--", *words]
-    print(f"{what}\nrepeat with:", " ".join(str(word) for word in line))
+def report(elision, words, options, what, environment=None):
+    print(f"{what}\nrepeat with: {shlex.join(map(str, elision.vm_command(words, options, environment)))}")
     return 1
 
 
@@ -42,7 +42,7 @@ def suite(elision, seeds):
             settings = {"ELISION_TEST_ROUNDS": str(SUITE_ROUNDS), "ELISION_TRANSACTIONS": transactions}
             ending = elision.vm(words, ["--seed", seed], environment=settings)
             if ending.status != 0 or "[  PASSED  ]" not in ending.stdout:
-                return report(words, ["--seed", seed], ending, settings)
+                return report(elision, words, ["--seed", seed], ending, settings)
     return 0
 
 
@@ -58,9 +58,9 @@ def exact(elision, seeds):
                 words, options = program(elision, kernel, variant, seed), ["--seed", seed]
                 ending = elision.vm(words, options)
                 if ending.status != 0:
-                    return report(words, options, ending)
+                    return report(elision, words, options, ending)
                 if (variant in ELIDED) == ("commits: 0\n" in ending.stdout):
-                    return report(words, options, f"{variant}: {ending.stdout}")
+                    return report(elision, words, options, f"{variant}: {ending.stdout}")
     return 0
 
 
@@ -73,7 +73,7 @@ def loses(elision, seeds):
                 words, options = program(elision, kernel, variant, seed), ["--seed", seed, *more]
                 ending = elision.vm(words, options)
                 if ending.status not in (0, 1):
-                    return report(words, options, ending)
+                    return report(elision, words, options, ending)
                 lost += "LOST" in ending.stdout
             print(f"{kernel} {variant} {' '.join(more)}: updates were lost with {lost} of {seeds} seeds")
             if lost == 0:
@@ -89,7 +89,7 @@ def beside(elision, seeds, designs):
             options = ["--seed", seed, *(["--lock", design, "--wait", wait] if design else [])]
             ending = elision.vm(words, options)
             if ending.status != 0 or "commits 0\n" in ending.stdout:
-                return report(words, options, ending)
+                return report(elision, words, options, ending)
     return 0
 
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int word, other, gate, awake;
+static int word, other, gate, awake, woken_bits;
 
 static long futex(int* address, int operation, int value, void* timeout, int* second, int third) {
   return syscall(SYS_futex, address, operation, value, timeout, second, third);
@@ -23,8 +23,10 @@ static long elapsed_ms(const struct timespec* from) {
 }
 
 static void* sleeper(void* bits) {
-  if (futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, (int)(long)bits) == 0)
+  if (futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, (int)(long)bits) == 0) {
+    __atomic_fetch_or(&woken_bits, (int)(long)bits, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&awake, 1, __ATOMIC_SEQ_CST);
+  }
   return NULL;
 }
 
@@ -83,7 +85,9 @@ static void test_bits(void) {
   pthread_t a, b;
   pthread_create(&a, NULL, sleeper, (void*)1);
   pthread_create(&b, NULL, sleeper, (void*)2);
-  printf("woken by bit 2: %ld\n", wake_bits(2));
+  const long woken = wake_bits(2);
+  while (__atomic_load_n(&awake, __ATOMIC_SEQ_CST) == 0) usleep(1000);
+  printf("woken by bit 2: %ld, those with %d\n", woken, __atomic_load_n(&woken_bits, __ATOMIC_SEQ_CST));
   printf("woken by bit 1: %ld\n", wake_bits(1));
   pthread_join(a, NULL);
   pthread_join(b, NULL);
@@ -96,7 +100,10 @@ static void gather(long count) {
   while (moved < count) {
     usleep(1000);
     const long more = futex(&gate, FUTEX_CMP_REQUEUE_PRIVATE, 0, (void*)9, &word, 0);
-    if (more < 0) perror("gather");
+    if (more < 0) {
+      perror("gather");
+      return;
+    }
     moved += more;
   }
   printf("gathered %ld, awake %d\n", moved, __atomic_load_n(&awake, __ATOMIC_SEQ_CST));

@@ -148,7 +148,7 @@ const char* siblings_share() {
   return status == Status::kCapacityBit ? nullptr : seen("status %#x", status);
 }
 const char* cores_do_not_share() {
-  if (usable_cpus() < 2) return nullptr;
+  if (elision::usable_cpus() < 2) return nullptr;
   const std::uint32_t status = beside_a_writer_on(1);
   return status == 0 ? nullptr : seen("status %#x", status);
 }

@@ -29,6 +29,7 @@
 #include <thread>
 
 #include "abi/virtual_cpu.h"
+#include "base/usable_cpus.h"
 #include "htm/cpu.h"
 #include "htm/rtm.h"
 
@@ -77,11 +78,6 @@ inline bool on_virtual_cpu() {
 }
 
 inline bool cpuid_has_rtm() { return cpuid(0).eax >= 7 && (cpuid(7).ebx >> 11 & 1) != 0; }
-
-inline int usable_cpus() {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-}
 
 inline bool pin_to(unsigned cpu) {
   cpu_set_t one;
@@ -197,7 +193,7 @@ inline bool applies(const Case& one, bool has_rtm, bool is_virtual) {
     case Where::kEverywhere:
       return has_rtm;
     case Where::kTwoCpus:
-      return has_rtm && usable_cpus() >= 2;
+      return has_rtm && elision::usable_cpus() >= 2;
     case Where::kVirtual:
       return has_rtm && is_virtual;
     case Where::kWithoutRtm:

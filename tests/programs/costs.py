@@ -7,8 +7,9 @@
 Runs costs.cc on a machine whose misses and mispredictions are dear, so that one that is left out shows.
 """
 
-import subprocess
 import sys
+
+from whole_programs import Elision
 
 MEMORY, MISPREDICTION = 1000, 300
 MACHINE = (f"xeon-e5-2697v4,memory.latency_cycles={MEMORY},core.branch_misprediction_cycles={MISPREDICTION},"
@@ -16,8 +17,8 @@ MACHINE = (f"xeon-e5-2697v4,memory.latency_cycles={MEMORY},core.branch_mispredic
 
 
 def main():
-    words = [f"{sys.argv[1]}/bin/elision", "vm", "--machine", MACHINE, "--", f"{sys.argv[1]}/tests/costs"]
-    printed = subprocess.run(words, check=True, capture_output=True, text=True, timeout=300).stdout
+    elision = Elision(sys.argv[1])
+    printed = elision.vm([elision.build / "tests" / "costs"], ["--machine", MACHINE]).stdout
     cost = {name: float(value) for name, value in (line.split(": ") for line in printed.splitlines())}
     print(printed, end="")
     by_chance = cost["branch_by_chance"] - cost["draw"]

@@ -16,6 +16,7 @@ it. Modes:
   no-conflicts     with conflict detection off, the ledger loses updates
 """
 
+import shlex
 import sys
 
 from whole_programs import Elision
@@ -40,9 +41,8 @@ def options_of(seed, design, *more):
     return ["--seed", seed, "--lock", design, *more]
 
 
-def report(words, options, what):
-    line = ["build/bin/elision", "vm", *options, "--", *words]
-    print(f"{what}\nrepeat with:", " ".join(str(word) for word in line))
+def report(elision, words, options, what):
+    print(f"{what}\nrepeat with: {shlex.join(map(str, elision.vm_command(words, options)))}")
     return 1
 
 
@@ -58,11 +58,11 @@ def forms(design):
 def check_one(elision, words, options, design):
     ending, totals = elision.totals(words, options)
     if ending.status != 0:
-        return report(words, options, f"ended with {ending}")
+        return report(elision, words, options, f"ended with {ending}")
     if design in ELIDED and totals["commits"] == 0:
-        return report(words, options, "no transaction committed")
+        return report(elision, words, options, "no transaction committed")
     if design in SPECULATING and totals["always_abort_begins"] == 0:
-        return report(words, options, "nobody speculated")
+        return report(elision, words, options, "nobody speculated")
     return 0
 
 

@@ -44,9 +44,8 @@ def main():
                 passed += 1
                 continue
             failed += 1
-            settings = " ".join(f"{name}={value}" for name, value in environment.items())
-            words = [elision.binary, "vm", "--seed", seed, *more, "--", program]
-            print(f"{settings} {shlex.join(map(str, words))}\nstatus {ending.status}\n{ending.stdout[-3000:]}{ending.stderr[-2000:]}")
+            command = elision.vm_command([program], ["--seed", seed, *more], environment)
+            print(f"{shlex.join(map(str, command))}\nstatus {ending.status}\n{ending.stdout[-3000:]}{ending.stderr[-2000:]}")
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

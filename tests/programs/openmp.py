@@ -66,7 +66,7 @@ def native(elision, designs):
 
 def check_virtual(elision, words, options, good, needs):
     ending, totals = elision.totals(words, ["--machine", MACHINE, *options])
-    command = ["build/bin/elision", "vm", "--machine", MACHINE, *options, "--", *words]
+    command = elision.vm_command(words, ["--machine", MACHINE, *options])
     if not good(ending):
         return complain(command, ending, "wrong")
     for counter in needs:

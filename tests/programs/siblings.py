@@ -7,16 +7,17 @@
 On a machine with two threads a core, whose CPUs 0 and 8 are siblings.
 """
 
-import subprocess
 import sys
+
+from whole_programs import Elision
 
 SHARE = 60  # per cent of the issue width that a thread has beside its sibling
 
 
 def ticks(build, first, second, kind, *options):
-    words = [f"{build}/bin/elision", "vm", "--machine", f"core-i7-5960x,core.sibling_issue_percent={SHARE}", *options,
-             "--", f"{build}/tests/siblings", str(first), str(second), kind]
-    return int(subprocess.run(words, check=True, capture_output=True, text=True, timeout=300).stdout)
+    elision = Elision(build)
+    machine = f"core-i7-5960x,core.sibling_issue_percent={SHARE}"
+    return int(elision.vm([elision.build / "tests" / "siblings", first, second, kind], ["--machine", machine, *options]).stdout)
 
 
 def expect(what, measured, expected, tolerance):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the tests in this folder start programs, natively and on the virtual machine."""
 
+import ctypes
 import json
 import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import tempfile
 
@@ -27,11 +29,30 @@ class Ending:
 GUEST_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 
 
-def run(words, cwd=None, environment=None, base=os.environ):
-    """Runs `words` to the end; `environment` is added to `base`."""
-    done = subprocess.run(
-        [str(word) for word in words], cwd=cwd, env={**base, **(environment or {})}, stdin=subprocess.DEVNULL,
-        capture_output=True, timeout=LIMIT_SECONDS, check=False)
+def fix_addresses():
+    """In a child before it executes a program: the kernel draws no addresses."""
+    personality = ctypes.CDLL(None, use_errno=True).personality
+    personality.argtypes = [ctypes.c_ulong]
+    if personality(0x0040000) == -1:  # ADDR_NO_RANDOMIZE, personality(2)
+        raise OSError(ctypes.get_errno(), "personality")
+
+
+def can_fix_addresses():
+    """Containers may forbid it."""
+    try:
+        return run(["true"], fixed_addresses=True).status == 0
+    except subprocess.SubprocessError:
+        return False
+
+
+def run(words, cwd=None, environment=None, base=os.environ, fixed_addresses=False):
+    """Runs `words` to the end; `environment` is added to `base`. What reaches the limit was killed, and says so."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in words], cwd=cwd, env={**base, **(environment or {})}, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=LIMIT_SECONDS, check=False, preexec_fn=fix_addresses if fixed_addresses else None)
+    except subprocess.TimeoutExpired as ended:
+        return Ending((ended.stdout or b"").decode(errors="replace"), f"killed after {LIMIT_SECONDS} s", -signal.SIGKILL)
     return Ending(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), done.returncode)
 
 
@@ -44,6 +65,11 @@ class Elision:
 
     def workload(self, name):
         return self.build / "workloads" / name
+
+    def vm_command(self, words, options=(), environment=None):
+        """The words of a shell command that repeats vm(), in any environment."""
+        settings = [f"{name}={value}" for name, value in {**GUEST_ENVIRONMENT, **(environment or {})}.items()]
+        return ["env", "-i", *settings, self.binary, "vm", *options, "--", *words]
 
     def vm(self, words, options=(), **how):
         return run([self.binary, "vm", *options, "--", *words], base=GUEST_ENVIRONMENT, **how)

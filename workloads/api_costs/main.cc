@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/usable_cpus.h"
 #include "command_line.h"
 #include "elision/elision.hpp"
 #include "lock_costs/ratios.h"
@@ -270,11 +271,6 @@ bool measure(const Item& item, const Settings& settings) {
   return false;
 }
 
-unsigned count_cpus() {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? static_cast<unsigned>(CPU_COUNT(&allowed)) : 1;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -289,7 +285,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1024));
   app.add_option("GROUP", groups, "default: all")->check(CLI::IsMember({"lock", "lockset", "coarsening"}));
   if (const auto code = workloads::parse_words(app, "apicost", argc, argv)) return *code;
-  if (settings.threads == 0) settings.threads = count_cpus();
+  if (settings.threads == 0) settings.threads = elision::usable_cpus();
 
   bool kept = true;
   for (const Item& item : kItems) {

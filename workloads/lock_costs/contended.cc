@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/usable_cpus.h"
 #include "lock_costs/groups.h"
 #include "lock_costs/ratios.h"
 #include "support.h"
@@ -216,11 +217,6 @@ class Contest {
   alignas(128) std::atomic<bool> stop_{false};
 };
 
-unsigned count_cpus() {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? static_cast<unsigned>(CPU_COUNT(&allowed)) : 1;
-}
-
 /// Prints one kind's line.
 bool measure(const Sides& sides, const char* group, const Kind& kind, unsigned threads, int pairs,
              int milliseconds, int wait_milliseconds) {
@@ -255,8 +251,8 @@ bool measure_contended(const Sides& sides, const Settings& settings) {
   bool excluded = true;
   for (const Kind& kind : kKinds) {
     if (!is_replaced(sides, kind) && !sides.nothing_preloaded()) continue;
-    excluded &= measure(sides, "contended", kind, count_cpus(), settings.pairs, settings.milliseconds,
-                        kWaitRoundLength * settings.milliseconds);
+    excluded &= measure(sides, "contended", kind, elision::usable_cpus(), settings.pairs,
+                        settings.milliseconds, kWaitRoundLength * settings.milliseconds);
   }
   return excluded;
 }
@@ -266,9 +262,9 @@ bool measure_oversubscribed(const Sides& sides, const Settings& settings) {
   bool excluded = true;
   for (const Kind& kind : kKinds) {
     if (!is_replaced(sides, kind) && !sides.nothing_preloaded()) continue;
-    excluded &=
-        measure(sides, "oversubscribed", kind, kThreadsPerCpu * count_cpus(), std::max(3, settings.pairs / 3),
-                kOversubscribedRoundLength * settings.milliseconds, kWaitRoundLength * settings.milliseconds);
+    excluded &= measure(sides, "oversubscribed", kind, kThreadsPerCpu * elision::usable_cpus(),
+                        std::max(3, settings.pairs / 3), kOversubscribedRoundLength * settings.milliseconds,
+                        kWaitRoundLength * settings.milliseconds);
   }
   return excluded;
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/usable_cpus.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+namespace elision {
+namespace {
+
+TEST(UsableCpus, AreThoseThatTheThreadMayRunOn) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  EXPECT_EQ(usable_cpus(), static_cast<unsigned>(CPU_COUNT(&all)));
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(usable_cpus(), 1u);
+  EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
+}  // namespace
+}  // namespace elision
