@@ -29,23 +29,23 @@ class Mutex {
   static int lock(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
     ThreadState& thread = this_thread;
+    const MutexKind kind(mutex.kind);
     if constexpr (!Design::kElides) {
-      const MutexKind kind(mutex.kind);
       if (thread.slot == nullptr || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread))) ||
           Design::speculating() || !Design::may_arrive(cell_of(mutex)))
         return lock_out_of_line(raw, site);
       typename Design::Arrival arrival;
-      if (!Design::arrive(cell_of(mutex), arrival)) return go_on(arrival, mutex, site);
+      if (!Design::arrive(cell_of(mutex), arrival)) return go_on(arrival, mutex, kind, site);
       count_uncontended(thread);
       if (!kind.is_plain()) become_owner(mutex, kind, thread.thread_id);
       return 0;
     } else {
-      if (!MutexKind(mutex.kind).is_plain() || thread.short_lock != raw || thread.short_site != site ||
+      if (!kind.is_plain() || thread.short_lock != raw || thread.short_site != site ||
           thread.transaction.inside() || Design::speculating() || !Design::Algorithm::may_try(cell_of(mutex)))
         return lock_out_of_line(raw, site);
       const auto tried = Design::Algorithm::try_at_once(cell_of(mutex), thread.transaction,
                                                         process.configuration.parameters);
-      return tried.status.started() ? 0 : go_on(tried, mutex, site);
+      return tried.status.started() ? 0 : go_on(tried, mutex, kind, site);
     }
   }
 
@@ -136,12 +136,13 @@ class Mutex {
     return leave(mutex, kind, raw, site);
   }
 
-  /// The short way's tries, or its arrival, failed.
+  /// The short way's tries, or its arrival, failed. `kind` comes from before: a speculation that begins here
+  /// must not read the mutex, or every step of the lock would end it.
   template <class Tried>
-  [[gnu::noinline]] static int go_on(Tried tried, MutexOverlay& mutex, const void* site) {
+  [[gnu::noinline]] static int go_on(Tried tried, MutexOverlay& mutex, MutexKind kind, const void* site) {
     const CallerAt caller(&mutex, site);
     const Entry entry = Design::go_on(tried, cell_of(mutex), caller, nullptr);
-    return entry == Entry::kElided ? 0 : conclude(entry, mutex, MutexKind(mutex.kind), caller);
+    return entry == Entry::kElided ? 0 : conclude(entry, mutex, kind, caller);
   }
 
   [[gnu::always_inline]] static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site,
