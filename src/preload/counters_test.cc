@@ -158,6 +158,23 @@ TEST_F(Counted, AProgramThatSpeculatesIsToldSo) {
   EXPECT_EQ(totals().speculations, 0u);
 }
 
+/// It would be over with every step of the lock: what it is for is to run ahead of them.
+TEST_F(Counted, ASpeculationDoesNotReadItsMutexAsItBegins) {
+  if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
+  if (elision::usable_cpus() < 2) GTEST_SKIP() << "needs two CPUs";
+  for (const char* design : {"tatas-aahtm", "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm"}) {
+    SCOPED_TRACE(design);
+    TearDown();
+    SetUp();
+    ASSERT_EQ(run({std::string("ELISION_LOCK=") + design, "ELISION_RTM_ALWAYS_ABORT=1", "ELISION_MIN_DIST=1"},
+                  {"speculate-beside-stores"}),
+              0);
+    const auto& aborts = totals().aborts;
+    EXPECT_GT(aborts[static_cast<std::size_t>(AbortCause::kExplicit)],
+              2 * aborts[static_cast<std::size_t>(AbortCause::kConflict)]);
+  }
+}
+
 TEST_F(Counted, OnRealRtmSpeculationMustBeAskedFor) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas-aahtm"}, {"count", "2", "1000"}), 0);
   const CounterTotals sums = totals();

@@ -164,6 +164,36 @@ int speculate() {
   return shared.counter == 20 && speculated == 0 && !elision_speculating() ? 0 : 1;
 }
 
+void* ask_at_length(void*) {
+  pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;  // a thread's first lock goes a way of its own
+  pthread_mutex_lock(&first);
+  pthread_mutex_unlock(&first);
+  asks = true;
+  pthread_mutex_lock(&shared.mutex);
+  if (elision_speculating()) {
+    for (int i = 0; i < 20000; ++i) asm volatile("");
+    asm volatile("xabort $7");
+  }
+  pthread_mutex_unlock(&shared.mutex);
+  return nullptr;
+}
+
+/// While another thread speculates, stores beside the lock's word, as a release would to it.
+int speculate_beside_stores() {
+  for (int round = 0; round < 20; ++round) {
+    asks = false;
+    pthread_mutex_lock(&shared.mutex);
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, ask_at_length, nullptr) != 0) return 2;
+    while (!asks) sched_yield();
+    auto* const beside = &reinterpret_cast<volatile char*>(&shared.mutex)[sizeof shared.mutex + 8];
+    for (int i = 0; i < 200000; ++i) *beside = static_cast<char>(i);
+    pthread_mutex_unlock(&shared.mutex);
+    pthread_join(thread, nullptr);
+  }
+  return 0;
+}
+
 /// 1 if a page of the library's code is not mapped into this process, 77 if there is no telling.
 int code_is_mapped() {
   have_company();
@@ -227,6 +257,7 @@ int main(int argc, char** argv) {
   if (is("fork")) return fork_and_count(number(2), number(3));
   ends_speculation = is("speculate-told");
   if (is("speculate") || ends_speculation) return speculate();
+  if (is("speculate-beside-stores")) return speculate_beside_stores();
   if (is("code-is-mapped")) return code_is_mapped();
   if (is("age")) return age(number(2), number(3));
   if (is("limited")) return limited();
