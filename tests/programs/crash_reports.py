@@ -20,7 +20,7 @@ import sys
 import tempfile
 import unittest
 
-from whole_programs import LIMIT_SECONDS, Elision, run
+from whole_programs import GUEST_ENVIRONMENT, LIMIT_SECONDS, Elision, run
 
 BUILD = None
 KINDS = ["crashing", "crashing_static", "crashing_by_frame_pointer", "crashing_stripped"]
@@ -151,7 +151,7 @@ class CrashReports(unittest.TestCase):
         ending = self.elision.vm([self.programs / "crashing", "fault", "it's \"two\" words"], ["--seed", "5", "--cpus", "2"])
         command = re.search(r"^elision vm: repeat with: (.*)$", ending.stderr, re.MULTILINE)[1]
         self.assertIn("--seed 5 --cpus 2 --machine xeon-e5-2697v4 --variation 0 -- ", command)
-        again = run(shlex.split(command))
+        again = run(shlex.split(command), base=GUEST_ENVIRONMENT)
         self.assertEqual((again.stderr, again.status), (ending.stderr, ending.status))
         self.assertNotEqual(self.crash("fault").stderr, ending.stderr, "another seed moves the program")
 
