@@ -5,11 +5,10 @@
 //
 // Every design answers the same questions:
 //   enter / try_enter(cell, caller, ...)  -> Entry
-//   may_arrive(cell)                      -> whether arrive() may be called, else enter(); not while
-//   speculating arrive(cell, arrival)                 -> enter() without a deadline, as far as no stack frame
-//   is needed, of
-//                                            those that elide nothing. true: holding; else go_on() must
-//                                            follow
+//   may_arrive(cell)                      -> whether arrive() may be called, else enter()
+//   arrive(cell, arrival)                 -> enter() as far as no stack frame is needed: no deadline, not
+//                                            speculating, designs that elide nothing. true: holding;
+//                                            false: go_on() must follow
 //   go_on(arrival or tries, cell, caller, deadline)
 //                                         -> what follows the first attempt
 //   leave_quickly(cell, me)               -> true: left in the way that nearly all take: the thread's

@@ -18,7 +18,7 @@ MACHINE = (f"xeon-e5-2697v4,memory.latency_cycles={MEMORY},core.branch_mispredic
 
 def main():
     elision = Elision(sys.argv[1])
-    printed = elision.vm([elision.build / "tests" / "costs"], ["--machine", MACHINE]).stdout
+    printed = elision.printed([elision.build / "tests" / "costs"], ["--machine", MACHINE])
     cost = {name: float(value) for name, value in (line.split(": ") for line in printed.splitlines())}
     print(printed, end="")
     by_chance = cost["branch_by_chance"] - cost["draw"]

@@ -17,7 +17,7 @@ SHARE = 60  # per cent of the issue width that a thread has beside its sibling
 def ticks(build, first, second, kind, *options):
     elision = Elision(build)
     machine = f"core-i7-5960x,core.sibling_issue_percent={SHARE}"
-    return int(elision.vm([elision.build / "tests" / "siblings", first, second, kind], ["--machine", machine, *options]).stdout)
+    return int(elision.printed([elision.build / "tests" / "siblings", first, second, kind], ["--machine", machine, *options]))
 
 
 def expect(what, measured, expected, tolerance):

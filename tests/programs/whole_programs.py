@@ -74,6 +74,13 @@ class Elision:
     def vm(self, words, options=(), **how):
         return run([self.binary, "vm", *options, "--", *words], base=GUEST_ENVIRONMENT, **how)
 
+    def printed(self, words, options=()):
+        """What a program prints that has to succeed."""
+        ending = self.vm(words, options)
+        if ending.status != 0:
+            raise SystemExit(f"{words}: {ending!r}")
+        return ending.stdout
+
     def vm_with_statistics(self, words, options=(), **how):
         """The ending and the text of the statistics file (None if there is none)."""
         with tempfile.TemporaryDirectory() as folder:

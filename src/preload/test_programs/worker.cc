@@ -150,17 +150,27 @@ void* ask(void*) {
   return nullptr;
 }
 
-int speculate() {
+/// Twenty times: holds the mutex while another thread runs `asker`, and does `meanwhile` once that asks for
+/// it.
+bool hold_while_asked(void* (*asker)(void*), void (*meanwhile)()) {
   for (int round = 0; round < 20; ++round) {
     asks = false;
     pthread_mutex_lock(&shared.mutex);
     pthread_t thread;
-    if (pthread_create(&thread, nullptr, ask, nullptr) != 0) return 2;
+    if (pthread_create(&thread, nullptr, asker, nullptr) != 0) return false;
     while (!asks) sched_yield();
-    for (int i = 0; i < 100; ++i) sched_yield();
+    meanwhile();
     pthread_mutex_unlock(&shared.mutex);
     pthread_join(thread, nullptr);
   }
+  return true;
+}
+
+int speculate() {
+  const bool done = hold_while_asked(ask, [] {
+    for (int i = 0; i < 100; ++i) sched_yield();
+  });
+  if (!done) return 2;
   return shared.counter == 20 && speculated == 0 && !elision_speculating() ? 0 : 1;
 }
 
@@ -180,18 +190,11 @@ void* ask_at_length(void*) {
 
 /// While another thread speculates, stores beside the lock's word, as a release would to it.
 int speculate_beside_stores() {
-  for (int round = 0; round < 20; ++round) {
-    asks = false;
-    pthread_mutex_lock(&shared.mutex);
-    pthread_t thread;
-    if (pthread_create(&thread, nullptr, ask_at_length, nullptr) != 0) return 2;
-    while (!asks) sched_yield();
+  const bool done = hold_while_asked(ask_at_length, [] {
     auto* const beside = &reinterpret_cast<volatile char*>(&shared.mutex)[sizeof shared.mutex + 8];
     for (int i = 0; i < 200000; ++i) *beside = static_cast<char>(i);
-    pthread_mutex_unlock(&shared.mutex);
-    pthread_join(thread, nullptr);
-  }
-  return 0;
+  });
+  return done ? 0 : 2;
 }
 
 /// 1 if a page of the library's code is not mapped into this process, 77 if there is no telling.
