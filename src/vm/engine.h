@@ -160,7 +160,10 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void make_runnable(EngineThread& thread, Cycles at);
   Core* idle_core_for(const EngineThread& thread);
   void fill(Core& core, Cycles at);
+  bool is_wanted(const Core& core) const;
   void preempt(Core& core);
+  void give_up(Core& core, Cycles delay);
+  void interrupt_soon(Core& core);
   void deliver_signals(Core& core);
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;

@@ -205,7 +205,7 @@ void Engine::interrupt(Core& core) {
   kernel_->poll_events();
   if (core.thread == nullptr) return;
   deliver_signals(core);
-  if (core.thread != nullptr && core.clock() >= core.slice_end) preempt(core);
+  if (core.thread != nullptr) preempt(core);
 }
 
 void Engine::unsupported(Core& core, Exit& exit) {

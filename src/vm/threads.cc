@@ -3,6 +3,9 @@
 //
 // A woken thread goes to the CPU it last ran on if that is idle, else to the lowest idle CPU it may
 // use, else it queues. A thread that waits in the queue takes over at the end of a time slice.
+//
+// Invariant: no core is idle while a thread waits in the queue that may run there. What can break it (a core
+// that becomes idle, a thread that becomes runnable, a mask that changes) restores it at once.
 #include <algorithm>
 #include <cstring>
 
@@ -81,6 +84,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
   core.asked_ticks = 0;
   thread.on_core_since = core.clock();
   thread.instructions_at_start = core.instructions();
+  if (thread.wants_signals) core.next_interrupt = core.clock();
   resume_from_thread(core);
   share_core(core, true);
   ordering_.add(core);
@@ -140,21 +144,41 @@ void Engine::fill(Core& core, Cycles at) {
   attach(thread, core, std::max(at, thread.available) + Cycles(machine_.system.context_switch_cycles));
 }
 
-/// The thread's slice is over: the longest waiting one that may run here takes the core.
+/// True if a thread waits in the queue that may run there.
+bool Engine::is_wanted(const Core& core) const {
+  return std::any_of(queue_.begin(), queue_.end(),
+                     [&](const EngineThread* waiting) { return may_use(waiting->thread, core.id.value); });
+}
+
+/// Between two instructions: the thread leaves a core that it may no longer use, or, when its slice is over,
+/// leaves it to the longest waiting one that may run here.
 void Engine::preempt(Core& core) {
-  const bool wanted = std::any_of(queue_.begin(), queue_.end(), [&](const EngineThread* waiting) {
-    return may_use(waiting->thread, core.id.value);
-  });
-  if (!wanted) {
+  EngineThread& thread = of(*core.thread);
+  const bool allowed = may_use(thread.thread, core.id.value);
+  if (allowed && core.clock() < core.slice_end) return;
+  if (allowed && !is_wanted(core)) {
     core.slice_end =
         core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
     return;
   }
-  EngineThread& thread = of(*core.thread);
   capture(core);
+  give_up(core, Cycles(allowed ? 0 : machine_.system.context_switch_cycles));
+}
+
+/// The core goes to the longest waiting thread that may run there; its own, whose state is captured, looks
+/// for another after `delay`.
+void Engine::give_up(Core& core, Cycles delay) {
+  EngineThread& thread = of(*core.thread);
+  const Cycles now = core.clock();
   detach(core);
-  fill(core, core.clock());
-  make_runnable(thread, core.clock());
+  fill(core, now);
+  make_runnable(thread, now + delay);
+}
+
+/// The core leaves translated code for interrupt() before its next block.
+void Engine::interrupt_soon(Core& core) {
+  core.next_interrupt = core.clock();
+  if (!core.in_heap) core.set_deadline(core.clock_ticks());
 }
 
 void Engine::deliver_signals(Core& core) {
@@ -237,22 +261,25 @@ bool Engine::is_parked(const Thread& thread) const {
 }
 
 void Engine::yield(Thread& thread) {
-  EngineThread& yielding = of(thread);
-  Core* core = yielding.core;
-  if (core == nullptr || queue_.empty()) return;
-  detach(*core);
-  fill(*core, core->clock());
-  make_runnable(yielding, core->clock());
+  Core* core = of(thread).core;
+  if (core != nullptr && is_wanted(*core)) give_up(*core, Cycles(0));
 }
 
+/// A thread that is parked, and one that may stay where it is, notice nothing. One that runs on another core
+/// stands anywhere in its code: it leaves when that core is next between two instructions, before anything
+/// that its own core does at a later time than this call.
 void Engine::affinity_changed(Thread& thread) {
   EngineThread& moved = of(thread);
-  Core* core = moved.core;
+  if (vfork_child_) return;  // its cores are the parent's; the mask counts from execve on
+  if (moved.state == EngineThread::State::kQueued && idle_core_for(moved) != nullptr) {
+    const Core* const caller = ordering_.running();
+    std::erase(queue_, &moved);
+    make_runnable(moved, std::max(moved.available, caller != nullptr ? caller->clock() : engine_time_));
+  }
+  Core* const core = moved.core;
   if (core == nullptr || may_use(thread, core->id.value)) return;
-  const Cycles now = core->clock();
-  detach(*core);
-  make_runnable(moved, now + Cycles(machine_.system.context_switch_cycles));
-  fill(*core, now);
+  if (core == ordering_.running()) return give_up(*core, Cycles(machine_.system.context_switch_cycles));
+  interrupt_soon(*core);
 }
 
 std::vector<Thread*> Engine::threads() {
@@ -264,9 +291,7 @@ std::vector<Thread*> Engine::threads() {
 void Engine::request_signal_delivery(Thread& thread) {
   EngineThread& wanted = of(thread);
   wanted.wants_signals = true;
-  if (wanted.core == nullptr) return;
-  wanted.core->next_interrupt = wanted.core->clock();
-  if (!wanted.core->in_heap) wanted.core->set_deadline(wanted.core->clock_ticks());
+  if (wanted.core != nullptr) interrupt_soon(*wanted.core);
 }
 
 void Engine::host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) {

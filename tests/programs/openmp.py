@@ -12,12 +12,14 @@ Modes:
   tasks     the case in which teams move to the runtime's barrier, speculating designs, many seeds
   loses     with conflict detection off, and with barriers that let everybody pass, openmp.c must fail
   mixed     processes with both runtimes, from the start or by dlopen, natively: each part means its own
+  bound     with threads bound to CPUs in every way that the runtimes know, more threads than CPUs among them
   first     the first solve with our barriers takes little longer than with libgomp's: who is new is not looked
             for at length
 
 A failure prints the command that repeats it.
 """
 
+import os
 import re
 import shlex
 import sys
@@ -120,6 +122,27 @@ def loses(elision, seeds):
     return 0
 
 
+BINDINGS = [{"OMP_PROC_BIND": binding} for binding in ("true", "master", "close", "spread")] + [
+    {"OMP_PROC_BIND": "spread", "OMP_PLACES": "cores"}, {"OMP_PROC_BIND": "close", "OMP_PLACES": "{0},{1}"},
+    {"GOMP_CPU_AFFINITY": "0-1"}, {"GOMP_CPU_AFFINITY": "1 0"}, {"KMP_AFFINITY": "scatter"}]
+
+
+def bound(elision):
+    """Virtually with as many CPUs as the machine has, and with two; natively where there are two."""
+    failures = 0
+    for program in programs(elision):
+        for binding in BINDINGS:
+            for cpus in (18, 2):
+                ending = elision.vm([program, 4], ["--machine", MACHINE, "--cpus", str(cpus)], environment=binding)
+                if not is_good(ending, CASES):
+                    failures += complain([binding, program, 4], ending, f"wrong with {cpus} CPUs")
+            if len(os.sched_getaffinity(0) & {0, 1}) == 2:
+                ending = whole_programs.run([program, 4], environment={"OMP_WAIT_POLICY": "passive", **binding})
+                if not is_good(ending, CASES):
+                    failures += complain([binding, program, 4], ending, "wrong natively")
+    return failures
+
+
 def mixed(elision, designs):
     tests = elision.build / "tests"
     parts = [tests / f"libopenmp_part_{runtime}.so" for runtime in ("libgomp", "libomp")]
@@ -155,7 +178,7 @@ def main():
     speculating = [design for design in designs if design in SPECULATING]
     modes = {"native": lambda: native(elision, designs), "virtual": lambda: virtual(elision, int(seeds), designs),
              "tasks": lambda: tasks(elision, int(seeds), speculating), "loses": lambda: loses(elision, int(seeds)), "first": lambda: first(elision),
-             "mixed": lambda: mixed(elision, designs)}
+             "bound": lambda: bound(elision), "mixed": lambda: mixed(elision, designs)}
     failures = modes[mode]()
     print(f"{len(programs(elision))} programs, {failures} failures")
     return 1 if failures else 0

@@ -40,13 +40,14 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.origin.root_host_pid);
   visit(h.origin.start_time);
   visit(h.origin.blocked_signals);
+  for (auto& word : h.origin.affinity) visit(word);
 }
 
 struct Writer {
   std::string bytes;
 
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   void operator()(const T& value) {
     const auto word = static_cast<std::uint64_t>(value);
     bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
@@ -74,10 +75,8 @@ struct Reader {
     return value;
   }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void operator()(T& value) {
-    value = static_cast<T>(word());
-  }
+  requires std::is_arithmetic_v<T>
+  void operator()(T& value) { value = static_cast<T>(word()); }
   void operator()(std::string& text) {
     const std::uint64_t size = word();
     if (size > bytes.size() - at) return void(good = false);

@@ -2,6 +2,7 @@
 // The engine's view of the kernel: each call of the seam goes to the part that knows.
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <set>
@@ -66,6 +67,7 @@ class LinuxKernel final : public GuestKernel {
     auto kernel = std::make_unique<KernelThread>(thread);
     thread.kernel = kernel.get();
     thread.tid = process_.leader_tid = process_.ids.next_tid();
+    std::copy(std::begin(origin_.affinity), std::end(origin_.affinity), thread.affinity);
     kernel->name = initial_name();
     process_.threads.push_back(std::move(kernel));
     inherit_signals(*process_.threads.front());

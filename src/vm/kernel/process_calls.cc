@@ -127,6 +127,7 @@ struct Remembered {
         descriptors(own_descriptors()),
         ids(call.process.ids) {
     std::copy(std::begin(call.process.actions), std::end(call.process.actions), actions);
+    std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), affinity);
   }
   void put_back(const Call& call) const {
     call.thread().state = state;
@@ -147,6 +148,7 @@ struct Remembered {
     call.process.ids = ids;
     call.process.inside_vfork = nullptr;
     std::copy(std::begin(actions), std::end(actions), call.process.actions);
+    std::copy(std::begin(affinity), std::end(affinity), call.thread().affinity);
   }
 
   GuestState state;
@@ -163,6 +165,7 @@ struct Remembered {
   std::set<int> descriptors;  // the engine's; the child closes copies
   ProcessIds ids;
   SignalAction actions[kSignalCount + 1];
+  std::uint64_t affinity[2];
 };
 
 struct VforkStart {
@@ -214,9 +217,9 @@ void requeue_pending(const PendingSignals& pending, int host_pid) {
 SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   if (const auto checked = check_program(request); !checked) return call.finish(-checked.failure().error);
   Process& process = call.process;
-  const ProcessOrigin origin{process.ids.root_host_pid(),
-                             process.start_time + process.services.now(call.thread()),
-                             call.self.blocked.bits};
+  ProcessOrigin origin{process.ids.root_host_pid(), process.start_time + process.services.now(call.thread()),
+                       call.self.blocked.bits};
+  std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), origin.affinity);
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   release_shared_futexes(process);

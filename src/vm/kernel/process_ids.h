@@ -18,6 +18,7 @@ struct ProcessOrigin {
   /// Signals that the program before this one blocked. The host's mask does not tell: it is full across
   /// execve.
   std::uint64_t blocked_signals = 0;
+  std::uint64_t affinity[2] = {~0ull, ~0ull};  // as Thread::affinity
 };
 
 class ProcessIds {
