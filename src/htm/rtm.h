@@ -24,7 +24,7 @@ struct Rtm {
   /// Ends the transaction; outside one it does nothing and returns.
   template <std::uint8_t kCode>
   [[gnu::always_inline]] static Status abort() {
-    asm volatile("xabort %0" : : "i"(kCode) : "memory");
+    asm volatile("xabort %0" : : "i"(unsigned{kCode}) : "memory");
     return Status::explicit_abort(kCode);
   }
 
