@@ -86,7 +86,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   model_ = std::make_unique<machine::Model>(machine_, cpus, options.seed, filters.data(), *this);
   light_context.model = model_.get();
   light_context.ordering = &ordering_;
-  light_context.shared_memory = &shared_memory_;
+  light_context.shared_memory = &shared_memory_.ranges();
   light_context.fast_path = options.fast_path;
   if (options.profile) {
     profile_ = std::make_unique<EngineProfile>(*model_, *cores_.front(), profile_start(0));

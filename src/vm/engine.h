@@ -25,6 +25,7 @@
 #include "vm/options.h"
 #include "vm/ordering.h"
 #include "vm/profile.h"
+#include "vm/shared_memory.h"
 #include "vm/translator.h"
 
 namespace elision::vm {

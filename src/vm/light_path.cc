@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/light_path.h"
 
-#include "vm/code_cache.h"
 #include "vm/stubs.h"
 
 namespace elision::vm {

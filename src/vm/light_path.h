@@ -10,7 +10,7 @@
 #include "machine/model.h"
 #include "vm/core.h"
 #include "vm/ordering.h"
-#include "vm/shared_memory.h"
+#include "vm/shared_ranges.h"
 
 namespace elision::vm {
 
@@ -22,7 +22,7 @@ Exit* interrupt_exit();
 struct LightContext {
   machine::Model* model = nullptr;
   Ordering* ordering = nullptr;
-  const SharedMemory* shared_memory = nullptr;
+  const SharedRanges* shared_memory = nullptr;
   bool fast_path = true;
   std::uint64_t yields = 0;  // a core had to let others run first
   std::uint64_t waits = 0;   // a line was busy

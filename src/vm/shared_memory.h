@@ -2,39 +2,31 @@
 // Where the guest has writable memory that other processes may see (MAP_SHARED). Each process is a machine of
 // its own, so that no conflict over such memory could be found: a transaction must not touch it.
 //
-// The light path asks contains(); set() belongs to the engine.
+// The light path asks ranges(); set() belongs to the engine.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "vm/shared_ranges.h"
 
 namespace elision::vm {
 
 class SharedMemory {
  public:
+  SharedMemory() = default;
+  SharedMemory(const SharedMemory&) = delete;  // ranges() points into this object
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
   /// [begin, end) is such memory from now on, or no longer.
   void set(std::uint64_t begin, std::uint64_t end, bool shared);
 
-  bool contains(std::uint64_t address) const {
-    const Range* const ranges = ranges_.data();
-    std::size_t low = 0, high = ranges_.size();
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (ranges[middle].end <= address) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low < ranges_.size() && ranges[low].begin <= address;
-  }
+  /// What is such memory now; the reference stays valid, and follows later calls of set().
+  const SharedRanges& ranges() const { return view_; }
 
  private:
-  struct Range {
-    std::uint64_t begin, end;
-  };
-  std::vector<Range> ranges_;  // disjoint, ascending
+  std::vector<SharedRanges::Range> ranges_;
+  SharedRanges view_;  // of ranges_
 };
 
 }  // namespace elision::vm

@@ -19,7 +19,7 @@ TEST(SharedMemory, AgreesWithOneBitAPage) {
     memory.set(begin, end, shared);
     for (std::uint64_t page = begin; page < end; ++page) expected[page] = shared;
     for (std::uint64_t page = 0; page < kPages; ++page)
-      ASSERT_EQ(memory.contains(page), expected[page]) << "step " << step << ", page " << page;
+      ASSERT_EQ(memory.ranges().contains(page), expected[page]) << "step " << step << ", page " << page;
   }
 }
 

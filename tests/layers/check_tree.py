@@ -36,6 +36,12 @@ FORBIDDEN_HEADERS = {
     "profile/analysis": ("fstream", "cstdio", "stdio.h", "fcntl.h", "filesystem"),
 }
 
+# The libraries that run with the guest's registers live, by the folder whose CMakeLists.txt lists their units; and the headers
+# that they may reach. Every libstdc++ allows these with -ffreestanding; containers and strings it refuses from version 13 on.
+FREESTANDING_LIBRARIES = {"src/machine": "elision_machine_model", "src/vm": "elision_vm_light"}
+FREESTANDING_HEADERS = {"algorithm", "array", "atomic", "bit", "climits", "compare", "concepts", "cstddef", "cstdint", "initializer_list",
+                        "iterator", "limits", "new", "span", "tuple", "type_traits", "utility"}
+
 CODE = {".h", ".cc", ".c", ".cpp", ".S", ".inc"}
 LICENSED = CODE | {".py", ".sh", ".cmake", ".toml", ".txt", ".map", ".pml"}
 LICENSED_NAMES = {"Makefile", "CMakeLists.txt", "run"}
@@ -126,6 +132,36 @@ def check_words(path, lines):
             yield number, "says that it is unfinished"
 
 
+def reached_headers(root, units):
+    """(file, line, header) of every <header> that the units include, directly or through the project's own files."""
+    files, seen = list(units), set()
+    while files:
+        file = files.pop()
+        if file in seen or not (root / file).is_file():
+            continue
+        seen.add(file)
+        for number, line in enumerate((root / file).read_text(encoding="utf-8").splitlines(), 1):
+            if match := INCLUDE.match(line):
+                if match.group(1) == "<":
+                    yield file, number, match.group(2)
+                else:
+                    files.append(pathlib.Path("src") / match.group(2))
+
+
+def check_freestanding(root):
+    for folder, library in FREESTANDING_LIBRARIES.items():
+        lists = pathlib.Path(folder) / "CMakeLists.txt"
+        if not (root / lists).is_file():
+            continue
+        units = re.search(rf"add_library\({library} STATIC\s([^)]*)\)", (root / lists).read_text(encoding="utf-8"))
+        if not units:
+            yield lists, 1, f"does not list the units of {library}"
+            continue
+        for file, number, header in reached_headers(root, [pathlib.Path(folder) / unit for unit in units.group(1).split()]):
+            if header not in FREESTANDING_HEADERS:
+                yield file, number, f"{library} is freestanding and must not reach <{header}>"
+
+
 def check_readmes(root):
     folders = [root / "src"] + [p for p in sorted((root / "src").rglob("*")) if p.is_dir()]
     folders += [root / name for name in ("workloads", "machines", "tests", "tools", "repro")]
@@ -141,6 +177,7 @@ def violations(root):
         for check in (check_includes, check_public_headers, check_license, check_words):
             for number, what in check(path, lines):
                 yield path, number, what
+    yield from check_freestanding(root)
     yield from check_readmes(root)
 
 

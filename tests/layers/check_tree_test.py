@@ -70,6 +70,19 @@ class CheckTree(unittest.TestCase):
         self.write("src/machine/a.cc", LICENSE + "#include <Zydis/Zydis.h>\n")
         self.assert_found("src/machine/a.cc:2: machine must not include")
 
+    def test_freestanding_library_reaches_no_container(self):
+        self.write("src/vm/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(elision_vm_light STATIC light_path.cc\n  ordering.cc)\n")
+        self.write("src/vm/light_path.cc", LICENSE + "#include <cstdint>\n")
+        self.write("src/vm/ordering.cc", LICENSE + '#include "vm/ordering.h"\n')
+        self.write("src/vm/ordering.h", LICENSE + "#include <bit>\n")
+        self.assertEqual(self.found(), [])
+        self.write("src/vm/ordering.h", LICENSE + "#include <bit>\n#include <vector>\n")
+        self.assert_found("src/vm/ordering.h:3: elision_vm_light is freestanding and must not reach <vector>")
+
+    def test_freestanding_library_without_units(self):
+        self.write("src/vm/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(other STATIC light_path.cc)\n")
+        self.assert_found("src/vm/CMakeLists.txt:1: does not list the units of elision_vm_light")
+
     def test_public_header_knows_no_source(self):
         self.write("include/elision/elision.h", LICENSE + '#include "abi/counters.h"\n')
         self.assert_found("include/elision/elision.h:2: a public header")
