@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The two commands of a fresh Debian 12 or 13 machine are `make demo` and `make test`. Every target says
-# which Debian packages it needs and installs those that are missing.
+# The two commands of a fresh Debian 12 or 13 machine are `make demo` and `make test`. Every target first says in one round
+# which Debian packages are missing, how much there is to download and how much room it takes, and installs them.
 
 BUILD := build
 JOBS := $(shell nproc)
 
 BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
-  libzydis-dev libgtest-dev libdw-dev libelf-dev
-DEMO_PACKAGES := python3
+  libzydis-dev libgtest-dev libdw-dev libelf-dev python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
-PROGRAM_PACKAGES := python3 xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
+PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
 TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils clang libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
@@ -30,14 +29,14 @@ compile:
 # The main job on the built-in virtual machine, and the paper's claims beside what was measured. What claims are
 # judged by runs on several variations of the machine; with demo-full everything does.
 demo:
-	@tools/install-packages "make demo" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@tools/install-packages "make demo" $(BUILD_PACKAGES)
 	@echo "make demo: builds (about two minutes on two CPUs), then runs for about five."
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD)
 
 demo-full:
-	@tools/install-packages "make demo-full" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@tools/install-packages "make demo-full" $(BUILD_PACKAGES)
 	@echo "make demo-full: builds (about two minutes on two CPUs), then says how long the runs will take."
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
@@ -45,7 +44,7 @@ demo-full:
 
 # The paper's claim on barriers, on small matrices; half a minute.
 demo-barrier:
-	@tools/install-packages "make demo-barrier" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@tools/install-packages "make demo-barrier" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo-barrier --build $(BUILD)
@@ -53,16 +52,14 @@ demo-barrier:
 # Every probe on virtual machines beside figures of real ones; writes docs/fidelity.md. QUICK=1 takes a fraction of the time
 # and writes nothing.
 fidelity:
-	@tools/install-packages "make fidelity" $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	@tools/install-packages "make fidelity" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision workloads/all
 	@tools/fidelity --build $(BUILD) $(if $(QUICK),--quick)
 
 # All tests. The last lines are ctest's summary.
 test:
-	@tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES)
-	@tools/install-packages "make test" $$(python3 -B tests/corpus/corpus.py --packages quick)
-	@tools/install-packages "make test" $$(python3 -B tests/corpus/under_designs.py --packages quick)
+	@programs=$$(tests/corpus/packages quick) && tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-exclude soak
 
@@ -81,9 +78,7 @@ test-glibcs:
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, and some eighty programs. Among the
 # packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.
 soak:
-	@tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES)
-	@tools/install-packages "make soak" $$(python3 -B tests/corpus/corpus.py --packages all)
-	@tools/install-packages "make soak" $$(python3 -B tests/corpus/under_designs.py --packages all)
+	@programs=$$(tests/corpus/packages all) && tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
 	@$(MAKE) --no-print-directory compile
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
 

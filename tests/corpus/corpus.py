@@ -4,7 +4,6 @@
 
     corpus.py BUILD NAME...             these programs of programs.toml
     corpus.py --list quick|long         names of those in `make test`, or of the others
-    corpus.py --packages quick|all      the Debian packages they need
 
 Compared are standard output (after the program's filter), standard error unless the script sends it elsewhere, exit code and
 fatal signal. The filter is tested by the same comparison between two native runs. Each run has a fresh folder, an
@@ -171,22 +170,15 @@ def selected(programs, which):
     return [name for name, program in programs.items() if which == "all" or program.get("quick", False) == (which == "quick")]
 
 
-def packages_of(programs, which):
-    return sorted({package for name in selected(programs, which) for package in programs[name]["packages"]})
-
-
 def end_on_sigterm():
     """SIGTERM ends this script by way of its exceptions, which kill what it started."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
-def is_answered(parser, arguments, programs, listed, packages):
-    """Answers --list and --packages by what the functions say of their words, and then is true; else checks BUILD and the names."""
+def is_answered(parser, arguments, programs, listed):
+    """Answers --list by what `listed` says of its word, and then is true; else checks BUILD and the names."""
     if arguments.list:
         print(";".join(listed(programs, arguments.list)), end="")
-        return True
-    if arguments.packages:
-        print(" ".join(packages(programs, arguments.packages)))
         return True
     if arguments.build is None or not arguments.name:
         parser.error("needs BUILD and at least one NAME")
@@ -202,14 +194,13 @@ def main():
     end_on_sigterm()
     parser = argparse.ArgumentParser(description="Compares programs natively and on the virtual machine.")
     parser.add_argument("--list", choices=["quick", "long", "all"])
-    parser.add_argument("--packages", choices=["quick", "long", "all"])
     parser.add_argument("--seed", default="1")
     parser.add_argument("--forms", type=pathlib.Path)
     parser.add_argument("build", nargs="?", type=pathlib.Path)
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     programs = read_programs()
-    if is_answered(parser, arguments, programs, selected, packages_of):
+    if is_answered(parser, arguments, programs, selected):
         return 0
     options = [] if arguments.seed == "1" else ["--seed", arguments.seed]
     good = [compare(name, programs[name], arguments.build, options, arguments.forms) for name in arguments.name]

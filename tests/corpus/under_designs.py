@@ -9,7 +9,6 @@
     under_designs.py --designs htm-10,tts ...   not all designs
     under_designs.py --form '--wait spin' ...   with these options of `elision run` alone
     under_designs.py --list quick|soak          NAME/native and NAME/virtual of those in `make test`, or in `make soak`
-    under_designs.py --packages quick|all       the Debian packages they need
 
 Which designs there are lock_table.cc says, from the library's own table. Every program runs under glibc's locks without the
 library first. Under a design it must print the same and end the same way; its locks must have gone through the library, as
@@ -157,16 +156,10 @@ def listed(programs, when):
     return [f"{name}/{place}" for name, program in programs.items() for place in PLACES if place in program.get(when, {})]
 
 
-def packages(programs, which):
-    chosen = [program for program in programs.values() if which == "all" or "quick" in program]
-    return sorted({package for program in chosen for package in program["packages"]})
-
-
 def main():
     corpus.end_on_sigterm()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", choices=["quick", "soak"])
-    parser.add_argument("--packages", choices=["quick", "all"])
     parser.add_argument("--virtual", action="store_true")
     parser.add_argument("--soak", action="store_true")
     parser.add_argument("--size", type=int)
@@ -177,7 +170,7 @@ def main():
     parser.add_argument("name", nargs="*")
     arguments = parser.parse_args()
     programs = read_programs()
-    if corpus.is_answered(parser, arguments, programs, listed, packages):
+    if corpus.is_answered(parser, arguments, programs, listed):
         return 0
     bench = Bench(arguments.build, arguments.virtual, arguments.seed)
     known = output_of([bench.table, "designs"]).split()
