@@ -38,8 +38,9 @@ struct PriorityWait {
     clock.start();
     recorder.busy();
     Outcome outcome = Outcome::kAcquired;
+    SpinDeadline until(deadline);
     for (Backoff backoff; !try_first(cell); backoff.wait()) {
-      if (deadline != nullptr && deadline->has_passed()) {
+      if (until.has_passed(backoff.spent())) {
         // POSIX: no timeout of a lock that is free, whoever should have come first.
         if (!PlainWait<Lock>::try_first(cell)) return Entry::kTimedOut;
         break;
@@ -78,10 +79,11 @@ struct PriorityWait {
   static Outcome acquire_warm(Cell cell, const Deadline* deadline) {
     add_warm(cell);
     bool acquired = false, in_time = true;
+    SpinDeadline until(deadline);
     for (std::uint32_t spun = 0; in_time && !Waiting::spun_enough(spun); spun += pause_units(1)) {
       acquired = PlainWait<Lock>::try_first(cell);
       if (acquired) break;
-      in_time = deadline == nullptr || !deadline->has_passed();
+      in_time = !until.has_passed(spun);
     }
     cell.warm().fetch_sub(1, std::memory_order_relaxed);
     if (acquired) return Outcome::kAcquired;

@@ -99,7 +99,7 @@ struct RwSide {
     std::uint32_t state = load(cell);
     bool entered = false, in_time = true;
     while (in_time && !entered) {
-      in_time = await(cell, state, deadline);
+      in_time = await(cell, state, deadline, 0);
       if (in_time) entered = exchange(cell, state, Side::with_one(state), std::memory_order_acquire);
     }
     if (Side::queues(cell)) Gate::release(cell);
@@ -108,14 +108,15 @@ struct RwSide {
 
   /// Waits until the side is free and does not enter. False: the deadline passed first.
   [[gnu::noinline]] static bool wait_until_free(Cell cell, const Deadline* deadline) {
-    for (std::uint32_t spun = 0; !Waiting::spun_enough(spun); spun += pause_units(1)) {
+    std::uint32_t spun = 0;
+    for (SpinDeadline until(deadline); !Waiting::spun_enough(spun); spun += pause_units(1)) {
       if (!is_held(cell)) return true;
-      if (deadline != nullptr && deadline->has_passed()) return false;
+      if (until.has_passed(spun)) return false;
     }
     adopt(cell);
     if (Side::queues(cell) && Gate::acquire(cell, deadline) == Outcome::kTimedOut) return false;
     std::uint32_t state = load(cell);
-    const bool in_time = await(cell, state, deadline);
+    const bool in_time = await(cell, state, deadline, spun);
     if (in_time) withdraw(cell);
     if (Side::queues(cell)) Gate::release(cell);
     return in_time;
@@ -160,11 +161,12 @@ struct RwSide {
   }
 
  private:
-  /// Waits until nothing inside blocks this side. `state` is what was seen last. False: the deadline passed
-  /// first, and the word says nothing of this thread any more.
-  static bool await(Cell cell, std::uint32_t& state, const Deadline* deadline) {
-    for (std::uint32_t spun = 0; Side::blocks_entry(state); state = load(cell)) {
-      if (deadline != nullptr && deadline->has_passed()) {
+  /// Waits until nothing inside blocks this side. `state` is what was seen last, `spun` how long this thread
+  /// has looked before. False: the deadline passed first, and the word says nothing of this thread any more.
+  static bool await(Cell cell, std::uint32_t& state, const Deadline* deadline, std::uint32_t spun) {
+    bool in_time = true;
+    for (SpinDeadline until(deadline); Side::blocks_entry(state); state = load(cell)) {
+      if (!in_time || until.has_passed(spun)) {
         withdraw(cell);
         return false;
       }
@@ -173,7 +175,7 @@ struct RwSide {
         if (marked != state) (void)exchange(cell, state, marked, std::memory_order_relaxed);
         spun += pause_units(1);
       } else if (exchange(cell, state, marked | kSleeps, std::memory_order_relaxed)) {
-        futex_wait(cell.word, marked | kSleeps, kAnyBit, deadline);
+        in_time = futex_wait(cell.word, marked | kSleeps, kAnyBit, deadline);
       }
     }
     return true;

@@ -52,9 +52,10 @@ struct Tatas {
   /// Takes the lock, however long it takes; until `deadline` if that is not null.
   [[gnu::noinline]] static Outcome acquire(Word& word, const Deadline* deadline) {
     Pace pace;
+    SpinDeadline until(deadline);
     while (is_held(word) || !try_acquire(word)) {
       if (Waiting::spun_enough(pace.spent())) return acquire_sleeping(word, deadline);
-      if (deadline != nullptr && deadline->has_passed()) return Outcome::kTimedOut;
+      if (until.has_passed(pace.spent())) return Outcome::kTimedOut;
       pace.wait();
     }
     return Outcome::kAcquired;
@@ -63,9 +64,10 @@ struct Tatas {
   /// Waits until the lock looks free, without taking it. False: the deadline passed first.
   [[gnu::noinline]] static bool wait_until_free(Word& word, const Deadline* deadline) {
     std::uint32_t spun = 0;
-    bool slept = false;
+    bool slept = false, in_time = true;
+    SpinDeadline until(deadline);
     for (int seen; (seen = word.load(std::memory_order_relaxed)) != kFree;) {
-      if (deadline != nullptr && deadline->has_passed()) return pass_on(word, slept, false);
+      if (!in_time || until.has_passed(spun)) return pass_on(word, slept, false);
       if (!Waiting::spun_enough(spun)) {
         spun += pause_units(1);
         continue;
@@ -73,7 +75,7 @@ struct Tatas {
       if (seen == kHeld && !word.compare_exchange_weak(seen, kHeldWithSleepers, std::memory_order_relaxed))
         continue;
       slept = true;
-      futex_wait(&word, kHeldWithSleepers, kAnyBit, deadline);
+      in_time = futex_wait(&word, kHeldWithSleepers, kAnyBit, deadline);
     }
     return pass_on(word, slept, true);
   }

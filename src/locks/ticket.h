@@ -19,7 +19,8 @@
 // of the lock: it may be destroyed.
 //
 // A waiter with a deadline draws a ticket only within 15 of the holder (the bits must tell tickets
-// apart); until then it stands outside the queue.
+// apart); until then it stands outside the queue, and sleeps until the ticket is served from which on there
+// is room.
 #pragma once
 
 #include <atomic>
@@ -112,16 +113,16 @@ class Ticket {
       return true;
     }
     // With a deadline the queue's window counts, also for tickets that nobody else has drawn.
-    while (true) {
-      std::uint32_t next = state.next.load(std::memory_order_relaxed);
-      if (next - serving(state) < Grant::kWindow - 1 &&
-          state.next.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) {
-        ticket = next;
-        return true;
+    SpinDeadline until(deadline);
+    for (std::uint32_t spun = 0; !draw_within_window(state, ticket);) {
+      if (until.has_passed(spun)) return false;
+      if (!Waiting::spun_enough(spun)) {
+        spun += pause_units(kUnitsPerPlace);
+      } else if (!sleep_until(state, opens_window(ticket), deadline)) {
+        return false;
       }
-      if (deadline->has_passed()) return false;
-      pause_units(kUnitsPerPlace);
     }
+    return true;
   }
 
   /// Places between `ticket` and the holder; 0: it is served.
@@ -132,12 +133,13 @@ class Ticket {
   /// Waits until `ticket` is served. On a passed deadline the ticket is given up.
   static Outcome await(TicketState& state, std::uint32_t ticket, const Deadline* deadline) {
     std::uint32_t spun = 0;
+    SpinDeadline until(deadline);
     for (std::uint32_t places; (places = distance(state, ticket)) != 0;) {
       if (Waiting::spun_enough(spun)) {
         if (!sleep_until(state, ticket, deadline)) return give_up(state, ticket);
         continue;
       }
-      if (deadline != nullptr && deadline->has_passed()) return give_up(state, ticket);
+      if (until.has_passed(spun)) return give_up(state, ticket);
       spun += pause_for(places);
     }
     return Outcome::kAcquired;
@@ -240,6 +242,17 @@ class Ticket {
   }
 
  private:
+  /// Draws a ticket if the window has room for it; else `ticket` is the one that it has no room for.
+  static bool draw_within_window(TicketState& state, std::uint32_t& ticket) {
+    ticket = state.next.load(std::memory_order_relaxed);
+    while (static_cast<std::int32_t>(serving(state) - opens_window(ticket)) >= 0) {
+      if (state.next.compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+  /// The ticket from whose turn on the window has room for `ticket`.
+  static constexpr std::uint32_t opens_window(std::uint32_t ticket) { return ticket + 2 - Grant::kWindow; }
+
   static std::uint32_t serving(const TicketState& state) {
     return static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
   }

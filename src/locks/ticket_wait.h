@@ -37,6 +37,7 @@ struct SpeculatingTicketWait {
     const Recorder recorder = caller.recorder();
     const Parameters& parameters = caller.parameters();
     recorder.busy();
+    SpinDeadline until(deadline);
     const bool may_speculate = parameters.min_distance < parameters.max_distance;
     for (std::uint32_t tries = 0, spun = 0; may_speculate && tries < parameters.speculation_tries;) {
       const std::uint32_t places = Plain::distance(state, ticket);
@@ -44,7 +45,7 @@ struct SpeculatingTicketWait {
       if (places < parameters.max_distance) {
         if (speculate<Htm>(recorder)) return Entry::kSpeculating;
         ++tries;
-      } else if (deadline != nullptr && deadline->has_passed()) {
+      } else if (until.has_passed(spun)) {
         break;  // await() gives the ticket up
       } else if (!Waiting::spun_enough(spun)) {
         spun += Plain::pause_for(places);

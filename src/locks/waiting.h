@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "locks/futex.h"
+
 namespace elision::locks {
 
 /// The time-stamp counter.
@@ -61,6 +63,28 @@ class OnePause {
 
  private:
   std::uint32_t pauses_ = 0;
+};
+
+/// A deadline, for a thread that spins. A look at the clock takes as long as several looks at a lock, and on
+/// a virtual machine as a system call: so the thread takes one when its wait begins, and one in every
+/// kUnitsPerLook units from then on.
+class SpinDeadline {
+ public:
+  static constexpr std::uint32_t kUnitsPerLook = 64;
+
+  /// `deadline` may be null: it never passes.
+  explicit SpinDeadline(const Deadline* deadline) : deadline_(deadline) {}
+
+  /// `spun`: units waited so far. They may wrap around.
+  bool has_passed(std::uint32_t spun) {
+    if (deadline_ == nullptr || spun - looked_at_ < kUnitsPerLook) return false;
+    looked_at_ = spun;
+    return deadline_->has_passed();
+  }
+
+ private:
+  const Deadline* deadline_;
+  std::uint32_t looked_at_ = 0 - kUnitsPerLook;
 };
 
 /// Looks for ever.

@@ -59,36 +59,6 @@ inline try_acquire() {
   }
 }
 
-/* join(). A thread with a deadline stands outside until there is a place. */
-inline join() {
-  if
-  :: !timed -> atomic { assert(alive); ticket = next; next++; queued[me] = ticket + 1 }
-  :: else ->
-     do
-     :: queued[me] != 0 || !in_time -> break
-     :: else ->
-        atomic { assert(alive); ticket = next };
-        atomic { load_grant() };
-        if
-        :: ticket - n < kWindow - 1 ->
-           atomic {
-             assert(alive);
-             if
-             :: next == ticket -> next++; queued[me] = ticket + 1
-             :: else
-             fi
-           }
-        :: else
-        fi;
-        if
-        :: queued[me] != 0
-        :: queued[me] == 0                           /* pause_units(): another look */
-        :: queued[me] == 0 -> in_time = false
-        fi
-     od
-  fi
-}
-
 inline enrol_sleeper() {
   atomic { load_grant() };
   do
@@ -123,6 +93,37 @@ inline sleep_until(target) {
   if
   :: enrolled -> atomic { assert(alive); assert(sleepers > 0); sleepers--; enrolled = false }
   :: else
+  fi
+}
+
+/* join(). A thread with a deadline stands outside until there is a place, and may sleep there. */
+inline join() {
+  if
+  :: !timed -> atomic { assert(alive); ticket = next; next++; queued[me] = ticket + 1 }
+  :: else ->
+     do
+     :: queued[me] != 0 || !in_time -> break
+     :: else ->
+        atomic { assert(alive); ticket = next };
+        atomic { load_grant() };
+        if
+        :: ticket - n < kWindow - 1 ->
+           atomic {
+             assert(alive);
+             if
+             :: next == ticket -> next++; queued[me] = ticket + 1
+             :: else
+             fi
+           }
+        :: else
+        fi;
+        if
+        :: queued[me] != 0
+        :: queued[me] == 0                           /* pause_units(): another look */
+        :: queued[me] == 0 && ticket + 2 >= kWindow -> sleep_until(ticket + 2 - kWindow)
+        :: queued[me] == 0 -> in_time = false
+        fi
+     od
   fi
 }
 
