@@ -160,7 +160,6 @@ void Engine::run() noexcept {
       enter_(core);
       core = current_core();
       handle_exit(*core);
-      if (vfork_saved_ != nullptr) after_vfork();
       if (core->thread == nullptr || core->in_heap) break;
       if (core->access_made) {  // the instruction itself must follow before anybody else runs
         core->access_made = false;
@@ -313,9 +312,7 @@ void Engine::memory_changes() {
   }
 }
 
-void Engine::forget_code(std::uint64_t begin, std::uint64_t end) {
-  invalidate(cache_.pages(begin, end));
-}
+void Engine::forget_code(std::uint64_t begin, std::uint64_t end) { invalidate(cache_.pages(begin, end)); }
 
 void Engine::set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) {
   model_->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
@@ -407,34 +404,57 @@ void Engine::handle_exit(Core& core) {
   }
 }
 
-/// The vfork child ran on this process's memory; its parent's cores go on where they were.
-void Engine::after_vfork() {
-  ordering_ = *vfork_saved_;
-  vfork_saved_.reset();
-  queue_.swap(vfork_queue_);
-  vfork_queue_.clear();
-  timers_.swap(vfork_timers_);
-  vfork_timers_.clear();
+void Engine::begin_vfork(Thread& thread) {
+  EngineThread& parent = of(thread);
+  Core& core = *parent.core;
+  memory_changes();  // no transaction of the parent's may be aborted while its cores are put aside
+  if (core.sharing.active) share_core(core, false);  // the parent's cores stand still
+  vforks_.push_back({&parent,
+                     &core,
+                     ordering_,
+                     {},
+                     {},
+                     parent.wants_signals,
+                     parent.on_core_since,
+                     parent.instructions_at_start,
+                     parent.busy_cycles,
+                     parent.instructions});
+  vforks_.back().queue.swap(queue_);
+  vforks_.back().timers.swap(timers_);
   refresh_timer();
-  vfork_child_ = false;
-  if (statistics_number_ >= 0) failure_context.statistics_file = statistics_file_.c_str();
-  vfork_core_->in_heap = false;
-  share_core(*vfork_core_, true);
+  ordering_.clear();
 }
 
-void Engine::run_vfork_child(Thread& child_thread) {
-  vfork_core_ = of(child_thread).core;
-  memory_changes();  // no transaction of the parent's may be aborted while its cores are put aside
-  if (vfork_core_->sharing.active) share_core(*vfork_core_, false);  // the parent's cores stand still
-  vfork_child_ = true;
-  failure_context.statistics_file = "";  // the parent's
-  vfork_queue_.swap(queue_);
-  vfork_timers_.swap(timers_);
+/// Whatever happened to the child, in the middle of a sleep for instance, its thread is the parent's again
+/// and on the core where it called.
+void Engine::end_vfork() {
+  VforkParent saved = std::move(vforks_.back());
+  vforks_.pop_back();
+  ordering_ = saved.ordering;
+  queue_.swap(saved.queue);
+  timers_.swap(saved.timers);
   refresh_timer();
-  vfork_saved_ = std::make_unique<Ordering>(ordering_);
-  ordering_.clear();
-  restore(*vfork_core_);
-  ordering_.add(*vfork_core_);
+  EngineThread& parent = *saved.thread;
+  parent.state = EngineThread::State::kOnCore;
+  parent.core = saved.core;
+  parent.wants_signals = saved.wants_signals;
+  parent.on_timeout = nullptr;
+  parent.deadline_number = 0;
+  parent.on_core_since = saved.on_core_since;
+  parent.instructions_at_start = saved.instructions_at_start;
+  parent.busy_cycles = saved.busy_cycles;
+  parent.instructions = saved.instructions;
+  saved.core->thread = &parent.thread;
+  saved.core->in_heap = false;
+  if (statistics_number_ >= 0 && !in_vfork()) failure_context.statistics_file = statistics_file_.c_str();
+  share_core(*saved.core, true);
+}
+
+void Engine::run_vfork_child() {
+  Core& first = *vforks_.back().core;
+  failure_context.statistics_file = "";  // the parent's
+  restore(first);
+  ordering_.add(first);
   for (;;) {
     Core* core = ordering_.start_first();
     if (core == nullptr) {
@@ -463,6 +483,7 @@ void Engine::keep_only(Thread& survivor) {
     core->thread = nullptr;
     core->in_heap = false;
   }
+  vforks_.clear();
   ordering_.clear();
   queue_.clear();
   timers_.clear();

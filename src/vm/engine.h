@@ -61,6 +61,18 @@ struct TimerKey {
   friend auto operator<=>(const TimerKey&, const TimerKey&) = default;
 };
 
+/// What a process that waits for its vfork child goes on with: the child uses its memory, and one core.
+struct VforkParent {
+  EngineThread* thread;
+  Core* core;
+  Ordering ordering;
+  std::vector<EngineThread*> queue;
+  std::map<TimerKey, std::function<void()>> timers;
+  bool wants_signals;
+  Cycles on_core_since;
+  std::uint64_t instructions_at_start, busy_cycles, instructions;
+};
+
 class Engine final : public EngineServices, public machine::AbortSink {
  public:
   Engine(const Options& options, const machine::Description& machine, std::string machine_name);
@@ -92,7 +104,9 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override;
   void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
-  [[noreturn]] void run_vfork_child(Thread& child_thread) override;
+  void begin_vfork(Thread& parent) override;
+  void end_vfork() override;
+  [[noreturn]] void run_vfork_child() override;
   void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) override;
   void write_statistics(int exit_status) override;
 
@@ -124,7 +138,6 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void install_stubs();
   std::uint64_t instructions() const;
   nlohmann::ordered_json report_profile();
-  void after_vfork();
 
   // reports.cc
   void prepare_for_failure();
@@ -159,6 +172,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void attach(EngineThread& thread, Core& core, Cycles at);
   void detach(Core& core);
   void make_runnable(EngineThread& thread, Cycles at);
+  bool in_vfork() const { return !vforks_.empty(); }
+  bool may_use(const EngineThread& thread, const Core& core) const;
   Core* idle_core_for(const EngineThread& thread);
   void fill(Core& core, Cycles at);
   bool is_wanted(const Core& core) const;
@@ -198,11 +213,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   std::string statistics_file_;                                    // claimed
   std::uint64_t last_translated_ = 0;                              // for failures
   std::map<std::string, std::uint64_t> unsupported_instructions_;  // by kind
-  bool vfork_child_ = false;                                       // memory is the suspended parent's
-  std::unique_ptr<Ordering> vfork_saved_;                          // what the parent goes on with
-  std::vector<EngineThread*> vfork_queue_;
-  std::map<TimerKey, std::function<void()>> vfork_timers_;
-  Core* vfork_core_ = nullptr;
+  std::vector<VforkParent> vforks_;                                // those whose memory this process uses
 };
 
 /// The engine of this process (for the host signal handlers).

@@ -104,9 +104,13 @@ class EngineServices {
   /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now
   /// on.
   virtual void keep_only(Thread& survivor) = 0;
-  /// Runs `child_thread`'s guest code on this host thread until it execs or exits, in a process made by
-  /// vfork; never returns.
-  [[noreturn]] virtual void run_vfork_child(Thread& child_thread) = 0;
+  /// `parent` is about to make a process that shares this one's memory, and to wait for it: threads, timers
+  /// and CPUs are put aside.
+  virtual void begin_vfork(Thread& parent) = 0;
+  /// In the parent, before it takes notice of anything else: they are as they were.
+  virtual void end_vfork() = 0;
+  /// In the child, between the two: runs guest code on the parent's CPU until it execs or exits.
+  [[noreturn]] virtual void run_vfork_child() = 0;
   /// The guest is about to die of `info`, which `thread` caused itself: tells people where. `note` says more,
   /// or nothing.
   virtual void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) = 0;

@@ -136,7 +136,7 @@ ordered_json Engine::report_profile() {
 }
 
 void Engine::write_statistics(int exit_status) {
-  if (vfork_child_) return;
+  if (in_vfork()) return;
   ordered_json profile;
   if (profile_ != nullptr) profile = report_profile();
   if (statistics_number_ < 0) return;

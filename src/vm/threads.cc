@@ -26,8 +26,6 @@ std::uint64_t slot_from_flags(std::uint64_t flags) {
   return ((flags & 0xd7) << 8) | ((flags & kOverflowFlag) != 0 ? 1 : 0);
 }
 
-bool may_use(const Thread& thread, unsigned cpu) { return thread.affinity[cpu / 64] >> (cpu % 64) & 1; }
-
 void copy_registers(GuestState& to, const GuestState& from, bool x87) {
   std::memcpy(static_cast<void*>(&to), &from, offsetof(GuestState, fx));
   if (x87) std::memcpy(to.fx, from.fx, sizeof to.fx);
@@ -93,7 +91,7 @@ void Engine::attach(EngineThread& thread, Core& core, Cycles at) {
 /// `core` begins or ceases to run beside its sibling.
 void Engine::share_core(Core& core, bool runs) {
   Core* sibling = core.sharing.sibling;
-  if (sibling == nullptr || vfork_child_) return;
+  if (sibling == nullptr || in_vfork()) return;
   if (!runs) {
     core.account_for_sibling();
     sibling->account_for_sibling();
@@ -116,9 +114,16 @@ void Engine::detach(Core& core) {
   engine_time_ = std::max(engine_time_, core.clock());
 }
 
+/// A vfork child has one core, that on which its parent waits; its mask counts from execve on.
+bool Engine::may_use(const EngineThread& thread, const Core& core) const {
+  if (in_vfork()) return &core == vforks_.back().core;
+  const unsigned cpu = core.id.value;
+  return thread.thread.affinity[cpu / 64] >> (cpu % 64) & 1;
+}
+
 Core* Engine::idle_core_for(const EngineThread& thread) {
   const auto usable = [&](unsigned cpu) {
-    return cpu < cores_.size() && cores_[cpu]->thread == nullptr && may_use(thread.thread, cpu);
+    return cpu < cores_.size() && cores_[cpu]->thread == nullptr && may_use(thread, *cores_[cpu]);
   };
   if (usable(thread.last_cpu)) return cores_[thread.last_cpu];
   for (unsigned cpu = 0; cpu < cores_.size(); ++cpu)
@@ -135,9 +140,8 @@ void Engine::make_runnable(EngineThread& thread, Cycles at) {
 
 /// An idle core takes the first waiting thread that may run there.
 void Engine::fill(Core& core, Cycles at) {
-  const auto next = std::find_if(queue_.begin(), queue_.end(), [&](const EngineThread* waiting) {
-    return may_use(waiting->thread, core.id.value);
-  });
+  const auto next = std::find_if(queue_.begin(), queue_.end(),
+                                 [&](const EngineThread* waiting) { return may_use(*waiting, core); });
   if (next == queue_.end()) return;
   EngineThread& thread = **next;
   queue_.erase(next);
@@ -147,14 +151,14 @@ void Engine::fill(Core& core, Cycles at) {
 /// True if a thread waits in the queue that may run there.
 bool Engine::is_wanted(const Core& core) const {
   return std::any_of(queue_.begin(), queue_.end(),
-                     [&](const EngineThread* waiting) { return may_use(waiting->thread, core.id.value); });
+                     [&](const EngineThread* waiting) { return may_use(*waiting, core); });
 }
 
 /// Between two instructions: the thread leaves a core that it may no longer use, or, when its slice is over,
 /// leaves it to the longest waiting one that may run here.
 void Engine::preempt(Core& core) {
   EngineThread& thread = of(*core.thread);
-  const bool allowed = may_use(thread.thread, core.id.value);
+  const bool allowed = may_use(thread, core);
   if (allowed && core.clock() < core.slice_end) return;
   if (allowed && !is_wanted(core)) {
     core.slice_end =
@@ -270,14 +274,13 @@ void Engine::yield(Thread& thread) {
 /// that its own core does at a later time than this call.
 void Engine::affinity_changed(Thread& thread) {
   EngineThread& moved = of(thread);
-  if (vfork_child_) return;  // its cores are the parent's; the mask counts from execve on
   if (moved.state == EngineThread::State::kQueued && idle_core_for(moved) != nullptr) {
     const Core* const caller = ordering_.running();
     std::erase(queue_, &moved);
     make_runnable(moved, std::max(moved.available, caller != nullptr ? caller->clock() : engine_time_));
   }
   Core* const core = moved.core;
-  if (core == nullptr || may_use(thread, core->id.value)) return;
+  if (core == nullptr || may_use(moved, *core)) return;
   if (core == ordering_.running()) return give_up(*core, Cycles(machine_.system.context_switch_cycles));
   interrupt_soon(*core);
 }

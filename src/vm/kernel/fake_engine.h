@@ -52,7 +52,9 @@ class FakeEngine final : public EngineServices {
   }
   void host_access(Thread&, std::uint64_t, std::uint64_t, bool) override {}
   void keep_only(Thread&) override {}
-  void run_vfork_child(Thread&) override { std::abort(); }
+  void begin_vfork(Thread&) override { std::abort(); }
+  void end_vfork() override { std::abort(); }
+  void run_vfork_child() override { std::abort(); }
   void report_crash(Thread&, const siginfo_t&, const std::string&) override {}
   void write_statistics(int) override {}
 

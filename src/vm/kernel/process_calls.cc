@@ -53,6 +53,7 @@ GuestState child_state(const Call& call, std::uint64_t stack) {
 void become_child(Call& call) {
   Process& process = call.process;
   process.ids.start_child();
+  process.inside_vfork = nullptr;  // a copy of its parent's parent's memory is its own
   clear_host_signals();
   std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
   process.futexes.clear();
@@ -125,11 +126,15 @@ struct Remembered {
         descriptor_timers(call.process.descriptor_timers),
         signal_descriptors(call.process.signal_descriptors),
         descriptors(own_descriptors()),
-        ids(call.process.ids) {
+        ids(call.process.ids),
+        inside_vfork(call.process.inside_vfork),
+        child_event(call.process.child_event),
+        has_had_children(call.process.has_had_children) {
     std::copy(std::begin(call.process.actions), std::end(call.process.actions), actions);
     std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), affinity);
   }
   void put_back(const Call& call) const {
+    if (call.self.wait) (void)abandon_wait(call.self);  // the child was killed meanwhile
     call.thread().state = state;
     call.thread().tid = tid;
     call.self.blocked = blocked;
@@ -146,7 +151,9 @@ struct Remembered {
     call.process.signal_descriptors = signal_descriptors;
     set_own_descriptors(descriptors);
     call.process.ids = ids;
-    call.process.inside_vfork = nullptr;
+    call.process.inside_vfork = inside_vfork;
+    call.process.child_event = child_event;
+    call.process.has_had_children = has_had_children;
     std::copy(std::begin(actions), std::end(actions), call.process.actions);
     std::copy(std::begin(affinity), std::end(affinity), call.thread().affinity);
   }
@@ -164,6 +171,8 @@ struct Remembered {
   SignalDescriptors signal_descriptors;
   std::set<int> descriptors;  // the engine's; the child closes copies
   ProcessIds ids;
+  KernelThread* inside_vfork;
+  bool child_event, has_had_children;
   SignalAction actions[kSignalCount + 1];
   std::uint64_t affinity[2];
 };
@@ -180,12 +189,13 @@ int run_child(void* argument) {
   Process& process = call.process;
   process.inside_vfork = &call.self;
   process.ids.start_child();
+  process.child_event = process.has_had_children = false;
   call.self.pending.clear();
   process.pending.clear();
   call.thread().tid = process.ids.pid();
   call.thread().state = start->state;
   if (call.clears_handlers) clear_handlers(process);
-  process.services.run_vfork_child(call.thread());
+  process.services.run_vfork_child();
   __builtin_unreachable();
 }
 
@@ -193,15 +203,19 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   void* const host_stack =
       mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (host_stack == MAP_FAILED) return call.finish(-ENOMEM);
+  const SignalSet mask = get_host_mask();
+  // A signal recorded by the child would land in the memory it shares with us. Those that are recorded by now
+  // are for us.
+  set_host_mask(kAllSentSignals);
+  take_in_host_signals(call.process, nullptr);
   const Remembered remembered(call);
   VforkStart start{&call, child_state(call, stack)};
-  const SignalSet mask = get_host_mask();
-  // A signal recorded by the child would land in the memory it shares with us.
-  set_host_mask(kAllSentSignals);
+  call.services().begin_vfork(call.thread());
   const int pid = clone(run_child, static_cast<char*>(host_stack) + kChildStackBytes,
                         CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
   const int error = errno;
   remembered.put_back(call);
+  call.services().end_vfork();
   call.process.has_had_children = true;
   set_host_mask(mask);
   munmap(host_stack, kChildStackBytes);
