@@ -158,6 +158,7 @@ class Directory {
     return const_cast<Directory*>(this)->marks(slot);
   }
   TransactionMarks& marks_by_index(std::uint32_t index) { return marks_[index]; }
+  const TransactionMarks& marks_by_index(std::uint32_t index) const { return marks_[index]; }
   std::uint32_t marks_index(std::uint32_t slot) const { return entries_[slot].marks; }
 
   /// The marks of a slot, made if there are none.

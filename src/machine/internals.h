@@ -157,6 +157,8 @@ struct Model::Impl {
   void abort_own(Cpu& cpu, AbortCause cause);
   Reply aborted_for_room(const Request& request, Cpu& cpu);
   void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
+  void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
+  LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
   void end_transaction(Cpu& cpu, bool aborted);
   void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
   bool join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write);
@@ -207,6 +209,7 @@ struct Model::Impl {
 
   HugePages huge_pages;
   CpuMask read_filters_in_use;
+  unsigned active_transactions = 0;
 
   Description description;
   Arena arena;

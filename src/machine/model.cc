@@ -120,6 +120,10 @@ bool Model::spurious_abort_due(CpuId cpu, Cycles) {
 
 bool Model::in_transaction(CpuId cpu) const { return impl_->cpu[cpu.value].transaction.active; }
 
+void Model::end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now) {
+  impl_->end_conflicting(first, last, write, now);
+}
+
 bool Model::always_abort(CpuId cpu) const {
   const Transaction& transaction = impl_->cpu[cpu.value].transaction;
   return transaction.active && transaction.always_abort;

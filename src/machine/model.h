@@ -163,6 +163,10 @@ class Model {
   /// If the running transaction of `cpu` should end spuriously at `now`, true (drawn per transaction).
   bool spurious_abort_due(CpuId cpu, Cycles now);
   bool in_transaction(CpuId cpu) const;
+  /// Something that is no CPU (the operating system for a thread that is on none, a device) is about to read
+  /// or write the lines `first` to `last`: ends every transaction that conflicts. Moves no line, takes no
+  /// time.
+  void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
   bool always_abort(CpuId cpu) const;
 
   /// The clock of a victim after on_abort at `now`: now + the cost of an abort.

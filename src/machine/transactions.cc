@@ -13,6 +13,7 @@ namespace elision::machine {
 Cycles Model::Impl::begin(Cpu& one, Cycles now, bool always_abort) {
   Transaction& transaction = one.transaction;
   transaction.active = true;
+  ++active_transactions;
   transaction.always_abort = always_abort;
   transaction.stores = one.stores.mark();
   transaction.line_count = 0;
@@ -77,11 +78,43 @@ void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuI
   sink.on_abort(CpuId(victim.id), cause, line, requester, now);
 }
 
+namespace {
+
+constexpr LineAddr kNoLine{~std::uint64_t{0}};
+
+}  // namespace
+
+/// The first line of [first, last] whose access conflicts with the transaction of `one`, or kNoLine.
+LineAddr Model::Impl::conflicting_line(const Cpu& one, LineAddr first, LineAddr last, bool write) const {
+  const Transaction& transaction = one.transaction;
+  const bool reads_count = write && conflicts_end(one);
+  for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
+    const TransactionMarks& marks = directory.marks_by_index(transaction.lines[i]);
+    if (marks.writer != one.id && !reads_count) continue;
+    const LineAddr line = directory.line(marks.slot);
+    if (line.value >= first.value && line.value <= last.value) return line;
+  }
+  if (!reads_count || transaction.read_filter.empty()) return kNoLine;
+  for (std::uint64_t line = first.value; line <= last.value; ++line)
+    if (transaction.read_filter.may_have(LineAddr(line))) return LineAddr(line);
+  return kNoLine;
+}
+
+void Model::Impl::end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now) {
+  if (active_transactions == 0 || !description.conflict_detection) return;
+  for (unsigned i = 0; i < cpu_count; ++i) {
+    if (!cpu[i].transaction.active) continue;
+    const LineAddr line = conflicting_line(cpu[i], first, last, write);
+    if (line.value != kNoLine.value) abort_other(cpu[i], AbortCause::kConflict, line, CpuId(i), now);
+  }
+}
+
 /// Takes the transaction out of the directory and L1. Lines that an aborted one wrote go; all others
 /// become ordinary lines.
 void Model::Impl::end_transaction(Cpu& one, bool aborted) {
   Transaction& transaction = one.transaction;
   transaction.active = false;
+  --active_transactions;
   one.filter->epoch = 0;
   PrivateCache& l1 = one.home->l1;
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {

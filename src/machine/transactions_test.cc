@@ -33,6 +33,32 @@ class TransactionTest : public ::testing::Test {
   std::unique_ptr<TestMachine> machine_;
 };
 
+// --- what is no CPU ---
+
+TEST_F(TransactionTest, OutsideReadEndsWritersOfItsLinesAlone) {
+  begin(0, 1000);
+  machine().access(0, 10, kStore, 1100);
+  begin(1, 1000);
+  machine().access(1, 11, kLoad, 1100);
+  begin(2, 1000);
+  machine().access(2, 13, kStore, 1100);
+  machine().model().end_conflicting(LineAddr(9), LineAddr(12), false, Cycles(5000));
+  EXPECT_FALSE(running(0));
+  EXPECT_TRUE(running(1)) << "it has only read";
+  EXPECT_TRUE(running(2)) << "another line";
+}
+
+TEST_F(TransactionTest, OutsideWriteEndsReadersAndWriters) {
+  begin(0, 1000);
+  machine().access(0, 10, kStore, 1100);
+  begin(1, 1000);
+  machine().access(1, 11, kLoad, 1100);
+  machine().model().end_conflicting(LineAddr(10), LineAddr(11), true, Cycles(5000));
+  EXPECT_FALSE(running(0));
+  EXPECT_FALSE(running(1));
+  ASSERT_EQ(machine().aborts().size(), 2u);
+}
+
 // --- conflicts ---
 
 struct ConflictCase {

@@ -302,8 +302,7 @@ void Engine::flush_code() {
 }
 
 void Engine::memory_changes() {
-  const Core* caller = ordering_.running();
-  const Cycles now = caller != nullptr ? caller->clock() : engine_time_;
+  const Cycles now = kernel_time();
   for (Core* core : cores_) {
     if (!core->in_transaction) continue;
     model_->abort(core->id, now, machine::AbortCause::kInterrupt);

@@ -102,7 +102,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void forget_code(std::uint64_t begin, std::uint64_t end) override;
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override;
   void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override;
-  void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) override;
+  void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) override;
+  void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
   void begin_vfork(Thread& parent) override;
   void end_vfork() override;
@@ -181,6 +182,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void give_up(Core& core, Cycles delay);
   void interrupt_soon(Core& core);
   void deliver_signals(Core& core);
+  Cycles kernel_time() const;
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;
   void pair_siblings();

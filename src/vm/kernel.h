@@ -98,9 +98,12 @@ class EngineServices {
   /// Other processes may see what the guest writes in [begin, end), or no longer: transactions that touch
   /// such memory abort.
   virtual void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) = 0;
-  /// The host is about to read or write guest memory on `thread`'s behalf: aborts transactions of
-  /// others that conflict, moves the lines to its CPU and charges the time.
-  virtual void host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
+  /// The kernel or the host may read or write guest memory: ends the transactions that conflict (of any CPU: a
+  /// thread in a system call has none), and lifts what guards code from being written.
+  virtual void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) = 0;
+  /// The same for what surely is read or written on `thread`'s behalf: if it is on a CPU, the lines move there,
+  /// and it takes the time for that. Null: on nobody's behalf.
+  virtual void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
   /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now
   /// on.
   virtual void keep_only(Thread& survivor) = 0;

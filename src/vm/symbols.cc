@@ -88,8 +88,15 @@ bool is_behind_call(std::uint64_t address) {
   return false;
 }
 
+/// A word of guest memory, to look at: no transaction ends for it.
+std::optional<std::uint64_t> peek(std::uint64_t address) {
+  std::uint64_t word = 0;
+  if (!copy_guest_bytes(&word, reinterpret_cast<const void*>(address), sizeof word)) return std::nullopt;
+  return word;
+}
+
 bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void*) {
-  const auto word = load_guest<std::uint64_t>(address);
+  const auto word = peek(address);
   if (word) *result = *word;
   return word.has_value();
 }
@@ -210,13 +217,13 @@ struct Symbols::Impl {
   bool step_by_hand() {
     std::uint64_t& stack = registers[kDwarfStackPointer];
     std::uint64_t& frame = registers[kDwarfFramePointer];
-    const auto at_stack = load_guest<std::uint64_t>(stack);
+    const auto at_stack = peek(stack);
     if (at_stack && is_return_address(*at_stack) && !has_frame_pointer(registers[kDwarfPc])) {
       stack += 8;
       return return_to(*at_stack);
     }
-    const auto saved = load_guest<std::uint64_t>(frame);
-    const auto behind = load_guest<std::uint64_t>(frame + 8);
+    const auto saved = peek(frame);
+    const auto behind = peek(frame + 8);
     if (frame < stack || !saved || !behind || !is_return_address(*behind)) return false;
     stack = frame + 16;
     frame = *saved;

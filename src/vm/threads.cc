@@ -297,13 +297,27 @@ void Engine::request_signal_delivery(Thread& thread) {
   if (wanted.core != nullptr) interrupt_soon(*wanted.core);
 }
 
-void Engine::host_access(Thread& thread, std::uint64_t address, std::uint64_t size, bool write) {
-  Core* core = of(thread).core;
+/// The time at which the kernel acts.
+Cycles Engine::kernel_time() const {
+  const Core* core = ordering_.running();
+  return core != nullptr ? core->clock() : engine_time_;
+}
+
+void Engine::end_conflicting(std::uint64_t address, std::uint64_t size, bool write) {
   if (size == 0) return;
-  if (write) code_changes(address, address + size);
-  if (core == nullptr) return;
+  const std::uint64_t last = address + size - 1;
+  if (write) code_changes(address, last + 1);
+  model_->end_conflicting(LineAddr(address >> kLineShift), LineAddr(last >> kLineShift), write,
+                          kernel_time());
+}
+
+void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) {
+  end_conflicting(address, size, write);
+  Core* core = thread != nullptr ? of(*thread).core : nullptr;
+  if (size == 0 || core == nullptr || threads_.size() < 2) return;
+  constexpr std::uint64_t kMostTimed = 1u << 20;
   const auto kind = write ? machine::AccessKind::kStore : machine::AccessKind::kLoad;
-  const std::uint64_t last = (address + size - 1) >> kLineShift;
+  const std::uint64_t last = (address + std::min(size, kMostTimed) - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
     for (;;) {
       const machine::Reply reply =

@@ -12,9 +12,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/system_calls.h"
 #include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -36,8 +36,7 @@ std::optional<HelperCall> call_with_copy(const Call& call, int argument, std::ui
   HelperCall result = same_call(call);
   result.buffer_argument = argument;
   result.buffer.resize(size);
-  if (!copy_guest_bytes(result.buffer.data(), reinterpret_cast<const void*>(call.arguments[argument]), size))
-    return std::nullopt;
+  if (!copy_from_guest(result.buffer.data(), call.arguments[argument], size)) return std::nullopt;
   return result;
 }
 
@@ -58,7 +57,7 @@ SyscallOutcome wait_for_record_lock(Call& call) {
   const auto helper = call_with_copy(call, 2, sizeof(struct flock));
   if (!helper) return call.finish(-EFAULT);
   const int try_command = call.integer(1) == F_SETLKW ? F_SETLK : F_OFD_SETLK;
-  const long result = host_call(SYS_fcntl, call[0], try_command, call[2]);
+  const long result = guest_call(call, SYS_fcntl, call[0], try_command, call[2]);
   if (!would_wait(result)) return call.finish(result);
   return wait_on_helper(call, *helper, OnSignal::kRestart);
 }
@@ -92,7 +91,7 @@ SyscallOutcome sys_semop(Call& call) {
 SyscallOutcome sys_msgsnd(Call& call) {
   if ((call[3] & IPC_NOWAIT) != 0) return pass_through(call);
   if (call.process.alone()) return block_on_host(call, OnSignal::kInterrupt);
-  const long result = host_call(SYS_msgsnd, call[0], call[1], call[2], call[3] | IPC_NOWAIT);
+  const long result = guest_call(call, SYS_msgsnd, call[0], call[1], call[2], call[3] | IPC_NOWAIT);
   if (result != -EAGAIN) return call.finish(result);
   auto helper = call_with_copy(call, 1, sizeof(long) + std::min(call[2], kMostMessageBytes));
   if (!helper) return call.finish(-EFAULT);
@@ -102,18 +101,16 @@ SyscallOutcome sys_msgsnd(Call& call) {
 SyscallOutcome sys_msgrcv(Call& call) {
   if ((call[4] & IPC_NOWAIT) != 0) return pass_through(call);
   if (call.process.alone()) return block_on_host(call, OnSignal::kInterrupt);
-  const long result = host_call(SYS_msgrcv, call[0], call[1], call[2], call[3], call[4] | IPC_NOWAIT);
+  const long result = guest_call(call, SYS_msgrcv, call[0], call[1], call[2], call[3], call[4] | IPC_NOWAIT);
   if (result != -ENOMSG) return call.finish(result);
   HelperCall helper = same_call(call);
   helper.buffer_argument = 1;
   helper.arguments[2] = std::min(call[2], kMostMessageBytes);
   helper.buffer.resize(sizeof(long) + helper.arguments[2]);
-  const auto copy_out = [&process = call.process, &thread = call.thread(), address = call[1]](
-                            const std::vector<char>& buffer, long bytes) -> long {
+  const auto copy_out = [address = call[1]](const std::vector<char>& buffer, long bytes) -> long {
     if (bytes < 0) return bytes;
     const std::size_t size = sizeof(long) + static_cast<std::size_t>(bytes);
-    process.services.host_access(thread, address, size, true);
-    return copy_guest_bytes(reinterpret_cast<void*>(address), buffer.data(), size) ? bytes : -EFAULT;
+    return copy_to_guest(address, buffer.data(), size) ? bytes : -EFAULT;
   };
   return wait_on_helper(call, std::move(helper), OnSignal::kInterrupt, kNoDeadline, 0, copy_out);
 }
@@ -127,8 +124,8 @@ SyscallOutcome sys_mq_transfer(Call& call) {
     deadline = deadline_at(call.process, call.self, CLOCK_REALTIME, time.value);
   }
   const auto attempt = [call, over = timespec{}] {
-    return host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3],
-                     reinterpret_cast<std::uint64_t>(&over));
+    return guest_call(call, static_cast<long>(call.number), call[0], call[1], call[2], call[3],
+                      reinterpret_cast<std::uint64_t>(&over));
   };
   const long result = attempt();
   if (result != -ETIMEDOUT) return call.finish(result);
@@ -151,8 +148,8 @@ SyscallOutcome open_or_wait(Call& call, unsigned path_argument, int flags) {
   const std::uint64_t folder = path_argument == 0 ? static_cast<std::uint64_t>(AT_FDCWD) : call[0];
   struct stat status{};
   const long found =
-      host_call(SYS_newfstatat, folder, call[path_argument], reinterpret_cast<std::uint64_t>(&status),
-                (flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0);
+      guest_call(call, SYS_newfstatat, folder, call[path_argument], reinterpret_cast<std::uint64_t>(&status),
+                 (flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0);
   if (found != 0 || !S_ISFIFO(status.st_mode)) return pass_through(call);
   const auto path = load_guest_string(call[path_argument]);
   if (!path) return call.finish(-EFAULT);

@@ -50,7 +50,12 @@ class FakeEngine final : public EngineServices {
   void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override {
     shared_memory.push_back({begin, end, shared});
   }
-  void host_access(Thread&, std::uint64_t, std::uint64_t, bool) override {}
+  void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) override {
+    accesses.push_back({nullptr, address, size, write});
+  }
+  void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) override {
+    accesses.push_back({thread, address, size, write});
+  }
   void keep_only(Thread&) override {}
   void begin_vfork(Thread&) override { std::abort(); }
   void end_vfork() override { std::abort(); }
@@ -87,6 +92,12 @@ class FakeEngine final : public EngineServices {
     bool shared;
   };
   std::vector<Shared> shared_memory;
+  struct Access {
+    Thread* thread;
+    std::uint64_t address, size;
+    bool write;
+  };
+  std::vector<Access> accesses;
 };
 
 }  // namespace elision::vm

@@ -56,7 +56,6 @@ SyscallOutcome wait_on(Call& call, std::uint64_t address, std::uint32_t expected
                        const Deadline& deadline) {
   if (bits == 0 || address % 4 != 0) return call.finish(-EINVAL);
   if (deadline.error != 0) return call.finish(deadline.error);
-  call.services().host_access(call.thread(), address, 4, false);
   const auto value = load_guest<std::uint32_t>(address);
   if (!value) return call.finish(-EFAULT);
   if (*value != expected) return call.finish(-EAGAIN);
@@ -83,7 +82,6 @@ SyscallOutcome requeue(Call& call, std::uint64_t from, std::uint64_t to, unsigne
                        unsigned move_count, std::optional<std::uint32_t> expected) {
   if (static_cast<int>(wake_count) < 0 || static_cast<int>(move_count) < 0) return call.finish(-EINVAL);
   if (expected) {
-    call.services().host_access(call.thread(), from, 4, false);
     const auto value = load_guest<std::uint32_t>(from);
     if (!value) return call.finish(-EFAULT);
     if (*value != *expected) return call.finish(-EAGAIN);
@@ -130,7 +128,6 @@ bool holds(std::uint32_t code, std::uint32_t old) {
 
 SyscallOutcome wake_and_operate(Call& call, std::uint64_t first, std::uint64_t second, std::uint32_t code) {
   if ((code >> 28 & 7) > FUTEX_OP_XOR || (code >> 24 & 15) > FUTEX_OP_CMP_GE) return call.finish(-ENOSYS);
-  call.services().host_access(call.thread(), second, 4, true);
   auto old = load_guest<std::uint32_t>(second);
   for (;;) {
     if (!old) return call.finish(-EFAULT);
@@ -147,7 +144,6 @@ SyscallOutcome wake_and_operate(Call& call, std::uint64_t first, std::uint64_t s
 SyscallOutcome lock_pi(Call& call, std::uint64_t address, bool may_wait, const Deadline& deadline) {
   if (deadline.error != 0) return call.finish(deadline.error);
   const auto own_tid = static_cast<std::uint32_t>(call.thread().tid);
-  call.services().host_access(call.thread(), address, 4, true);
   auto value = load_guest<std::uint32_t>(address);
   for (;;) {
     if (!value) return call.finish(-EFAULT);
@@ -184,7 +180,6 @@ void pass_pi_lock(Process& process, const Thread* waker, std::uint64_t address, 
 }
 
 SyscallOutcome unlock_pi(Call& call, std::uint64_t address) {
-  call.services().host_access(call.thread(), address, 4, true);
   const auto value = load_guest<std::uint32_t>(address);
   if (!value) return call.finish(-EFAULT);
   if ((*value & FUTEX_TID_MASK) != static_cast<std::uint32_t>(call.thread().tid)) return call.finish(-EPERM);
@@ -196,7 +191,6 @@ SyscallOutcome unlock_pi(Call& call, std::uint64_t address) {
 void abandon_lock(Process& process, KernelThread& thread, std::uint64_t address, bool pi) {
   const auto value = load_guest<std::uint32_t>(address);
   if (!value || (*value & FUTEX_TID_MASK) != static_cast<std::uint32_t>(thread.thread.tid)) return;
-  process.services.host_access(thread.thread, address, 4, true);
   if (pi) return pass_pi_lock(process, &thread.thread, address, FUTEX_OWNER_DIED);
   if (!store_guest(address, (*value & FUTEX_WAITERS) | FUTEX_OWNER_DIED)) return;
   if ((*value & FUTEX_WAITERS) != 0) wake_futex(process, &thread.thread, address, 1, kAllBits);
@@ -286,7 +280,6 @@ SyscallOutcome sys_get_robust_list(Call& call) {
 void release_futexes_of(Process& process, KernelThread& thread) {
   if (thread.robust_list != 0) walk_robust_list(process, thread);
   if (thread.clear_child_tid == 0) return;
-  process.services.host_access(thread.thread, thread.clear_child_tid, 4, true);
   if (store_guest(thread.clear_child_tid, std::uint32_t{0}))
     wake_futex(process, &thread.thread, thread.clear_child_tid, 1, kAllBits);
 }

@@ -4,6 +4,9 @@
 // Guest addresses are host addresses, so a bad pointer faults in the host. The accesses below are
 // made by a few instructions whose addresses are known; the host's SIGSEGV and SIGBUS handler calls
 // recover_guest_access() first, which moves the program counter to the failure exit.
+//
+// Every access here but copy_guest_bytes() goes through the door, if one is set: it ends the transactions of
+// virtual CPUs that hold the memory before the access is made. So no handler of a system call can forget it.
 #pragma once
 
 #include <ucontext.h>
@@ -17,8 +20,26 @@
 
 namespace elision::vm {
 
-/// Copies `size` bytes; false if some byte of either side is not accessible (a part may be copied).
+/// What must happen before the kernel reads or writes guest memory.
+class GuestDoor {
+ public:
+  virtual void open(std::uint64_t address, std::uint64_t size, bool write) = 0;
+
+ protected:
+  ~GuestDoor() = default;
+};
+
+/// Null: no door, as in tests of parts.
+void set_guest_door(GuestDoor* door);
+
+/// Copies `size` bytes past the door; false if some byte of either side is not accessible (a part may be
+/// copied). For whoever only looks: the kernel uses what follows.
 bool copy_guest_bytes(void* to, const void* from, std::size_t size);
+
+/// Copies `size` bytes from, or to, guest memory; false if some byte is not accessible (a part may be
+/// copied).
+[[nodiscard]] bool copy_from_guest(void* to, std::uint64_t from, std::size_t size);
+[[nodiscard]] bool copy_to_guest(std::uint64_t to, const void* from, std::size_t size);
 
 /// Exchanges `*address` if it equals `expected`; returns the value seen, nothing on a bad address.
 /// Atomic against other processes that share the memory.
@@ -33,14 +54,14 @@ template <class T>
 std::optional<T> load_guest(std::uint64_t address) {
   static_assert(std::is_trivially_copyable_v<T>);
   T value;
-  if (!copy_guest_bytes(&value, reinterpret_cast<const void*>(address), sizeof value)) return std::nullopt;
+  if (!copy_from_guest(&value, address, sizeof value)) return std::nullopt;
   return value;
 }
 
 template <class T>
 [[nodiscard]] bool store_guest(std::uint64_t address, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
-  return copy_guest_bytes(reinterpret_cast<void*>(address), &value, sizeof value);
+  return copy_to_guest(address, &value, sizeof value);
 }
 
 /// A NUL-terminated string of at most `limit` bytes; nothing on a bad address or a longer string.

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/system_calls.h"
 #include "vm/kernel/thread_calls.h"
 
 namespace elision::vm {

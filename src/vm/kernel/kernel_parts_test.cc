@@ -15,7 +15,6 @@
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/signal_frame.h"
-#include "vm/kernel/system_call_names.h"
 #include "vm/kernel/virtual_timers.h"
 
 namespace elision::vm {
@@ -316,14 +315,6 @@ TEST_F(Frames, UsesTheAlternateStackOnce) {
   request.signal_stack.size = 1024;
   state.gpr[kRsp] = reinterpret_cast<std::uint64_t>(stack + sizeof stack);
   EXPECT_FALSE(enter_handler(state, request)) << "too small";
-}
-
-TEST(SystemCallNames, AreThoseOfTheHeaders) {
-  EXPECT_STREQ(system_call_name(0), "read");
-  EXPECT_STREQ(system_call_name(SYS_io_uring_setup), "io_uring_setup");
-  EXPECT_STREQ(system_call_name(SYS_clone3), "clone3");
-  EXPECT_EQ(system_call_name(400), nullptr) << "a gap in the numbers";
-  EXPECT_EQ(system_call_name(~0ull), nullptr);
 }
 
 }  // namespace

@@ -7,13 +7,12 @@
 #include <cstdio>
 #include <set>
 
-#include "vm/kernel/buffer_access.h"
 #include "vm/kernel/call.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/signal_delivery.h"
-#include "vm/kernel/system_call_names.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -43,7 +42,10 @@ class LinuxKernel final : public GuestKernel {
  public:
   LinuxKernel(EngineServices& services, const Options& options, const MachineIdentity& identity,
               const ProcessOrigin& origin)
-      : process_(services, options, identity, origin), origin_(origin) {}
+      : process_(services, options, identity, origin), origin_(origin), door_(process_) {
+    set_guest_door(&door_);
+  }
+  ~LinuxKernel() override { set_guest_door(nullptr); }
 
   Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
     auto loaded =
@@ -83,25 +85,31 @@ class LinuxKernel final : public GuestKernel {
         {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]}};
     note_running(self);
     self.call_number = call.number;
-    const CallHandler handler = find_call_handler(call.number);
-    announce_buffers(call);
+    const ActingThread acting(process_, thread);
+    const SystemCall* const row = find_system_call(call.number);
+    const unsigned readiness = row != nullptr ? row->readiness : 0;
     // Whoever waited before takes what has come since: this call must not find it still there.
-    if (asks_for_readiness(call.number) && process_.threads.size() > 1 && any_descriptor_waits(process_))
+    if ((readiness & SystemCall::kAsksForReadiness) != 0 && process_.threads.size() > 1 &&
+        any_descriptor_waits(process_))
       poll_waits(process_, false, 0, &thread);
-    const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
+    const SyscallOutcome outcome = row != nullptr ? row->handler(call) : unknown_call(call);
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
-    if (outcome != SyscallOutcome::kExited) wake_waiters(call);
+    if (outcome != SyscallOutcome::kExited)
+      wake_waiters(thread, (readiness & SystemCall::kMayMakeReady) != 0);
     if (outcome == SyscallOutcome::kReturn && registers[kRax] == static_cast<std::uint64_t>(-ENOSYS))
       ++process_.refused_calls[name_of(call.number)];
-    if (outcome == SyscallOutcome::kReturn) announce_result(call, static_cast<long>(registers[kRax]));
     if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
     return outcome;
   }
 
-  void deliver_signals(Thread& thread) override { deliver_pending(process_, *thread.kernel, std::nullopt); }
+  void deliver_signals(Thread& thread) override {
+    const ActingThread acting(process_, thread);
+    deliver_pending(process_, *thread.kernel, std::nullopt);
+  }
 
   void fault(Thread& thread, const siginfo_t& info) override {
+    const ActingThread acting(process_, thread);
     siginfo_t exact = info;
     // The engine finds code that it may not execute; only here is known whether anything is mapped there.
     const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
@@ -140,8 +148,8 @@ class LinuxKernel final : public GuestKernel {
 
  private:
   static std::string name_of(std::uint64_t number) {
-    const char* const name = system_call_name(number);
-    return name != nullptr ? name : "number " + std::to_string(number);
+    const SystemCall* const row = find_system_call(number);
+    return row != nullptr ? row->name : "number " + std::to_string(number);
   }
   /// What the first thread is called before it says otherwise.
   std::string initial_name() const {
@@ -157,12 +165,12 @@ class LinuxKernel final : public GuestKernel {
 
   /// Other threads that wait for what this call made ready go on at its time, not at the next timer tick.
   /// Threads that make calls without end must not keep those waiting who wait for other processes.
-  void wake_waiters(const Call& call) {
+  void wake_waiters(const Thread& caller, bool may_make_ready) {
     if (process_.threads.size() < 2) return;
     const bool due = ++calls_since_poll_ >= kCallsBetweenPolls;
-    if (!due && !may_make_ready(call.number)) return;
+    if (!due && !may_make_ready) return;
     if (due) calls_since_poll_ = 0;
-    if (due || any_descriptor_waits(process_)) poll_waits(process_, false, 0, &call.thread());
+    if (due || any_descriptor_waits(process_)) poll_waits(process_, false, 0, &caller);
   }
 
   /// After a call: signals for the caller are delivered at once; without any, a mask that was replaced
@@ -192,9 +200,8 @@ class LinuxKernel final : public GuestKernel {
   /// One line for each number.
   SyscallOutcome unknown_call(const Call& call) {
     if (process_.named_calls.insert(call.number).second) {
-      const char* const name = system_call_name(call.number);
-      std::fprintf(stderr, "elision vm: system call %llu (%s) at 0x%llx is not supported\n",
-                   static_cast<unsigned long long>(call.number), name != nullptr ? name : "unknown",
+      std::fprintf(stderr, "elision vm: system call %llu (unknown) at 0x%llx is not supported\n",
+                   static_cast<unsigned long long>(call.number),
                    static_cast<unsigned long long>(call.thread().state.rip - 2));
     }
     return call.finish(-ENOSYS);
@@ -204,6 +211,7 @@ class LinuxKernel final : public GuestKernel {
 
   Process process_;
   ProcessOrigin origin_;
+  ProcessDoor door_;
   unsigned calls_since_poll_ = 0;
 };
 

@@ -12,11 +12,11 @@
 #include <cstring>
 
 #include "vm/kernel/blocking_calls.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
-#include "vm/kernel/system_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -88,7 +88,7 @@ SyscallOutcome list_threads(Call& call) {
     all += entry;
   }
   if (all.size() > call[2]) return call.finish(-EINVAL);
-  const bool stored = copy_guest_bytes(reinterpret_cast<void*>(call[1]), all.data(), all.size());
+  const bool stored = copy_to_guest(call[1], all.data(), all.size());
   return call.finish(stored ? static_cast<long>(all.size()) : -EFAULT);
 }
 
@@ -142,7 +142,7 @@ SyscallOutcome sys_readlink(Call& call) {
   const auto room = static_cast<std::int64_t>(call[argument + 2]);
   if (room <= 0) return call.finish(-EINVAL);
   const std::size_t size = std::min<std::size_t>(translated.size(), static_cast<std::size_t>(room));
-  const bool stored = copy_guest_bytes(reinterpret_cast<void*>(call[argument + 1]), translated.data(), size);
+  const bool stored = copy_to_guest(call[argument + 1], translated.data(), size);
   return call.finish(stored ? static_cast<long>(size) : -EFAULT);
 }
 
@@ -163,7 +163,7 @@ SyscallOutcome sys_getdents64(Call& call) {
     if (size <= 0) return call.finish(size);
     kept = drop_own_descriptors(entries, static_cast<std::size_t>(size));
   } while (kept == 0);
-  const bool stored = copy_guest_bytes(reinterpret_cast<void*>(call[1]), entries.data(), kept);
+  const bool stored = copy_to_guest(call[1], entries.data(), kept);
   return call.finish(stored ? static_cast<long>(kept) : -EFAULT);
 }
 

@@ -13,10 +13,10 @@
 #include <cstring>
 
 #include "vm/kernel/blocking_calls.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_calls.h"
-#include "vm/kernel/system_calls.h"
 #include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -98,10 +98,9 @@ SyscallOutcome poll_until(Call& call, const Limit& limit) {
   const std::uint64_t address = call[0], count = call[1];
   if (count > 1u << 20) return call.finish(-EINVAL);
   std::vector<pollfd> descriptors(count);
-  if (!copy_guest_bytes(descriptors.data(), reinterpret_cast<const void*>(address), count * sizeof(pollfd)))
-    return call.finish(-EFAULT);
+  if (!copy_from_guest(descriptors.data(), address, count * sizeof(pollfd))) return call.finish(-EFAULT);
   return wait_for_any(call, limit, std::move(descriptors),
-                      [address, count] { return host_call(SYS_poll, address, count, 0); });
+                      [call, address, count] { return guest_call(call, SYS_poll, address, count, 0); });
 }
 
 /// The three sets of select, as the host's call changes them in place.
@@ -121,17 +120,14 @@ struct DescriptorSets {
 bool DescriptorSets::load() {
   for (unsigned i = 0; i < 3; ++i) {
     wanted[i] = {};
-    const auto* const from = reinterpret_cast<const void*>(addresses[i]);
-    if (addresses[i] != 0 && !copy_guest_bytes(wanted[i].data(), from, bytes())) return false;
+    if (addresses[i] != 0 && !copy_from_guest(wanted[i].data(), addresses[i], bytes())) return false;
   }
   return true;
 }
 
 bool DescriptorSets::store(const std::array<std::uint64_t, kWords> (&sets)[3]) const {
   for (unsigned i = 0; i < 3; ++i)
-    if (addresses[i] != 0 &&
-        !copy_guest_bytes(reinterpret_cast<void*>(addresses[i]), sets[i].data(), bytes()))
-      return false;
+    if (addresses[i] != 0 && !copy_to_guest(addresses[i], sets[i].data(), bytes())) return false;
   return true;
 }
 
@@ -172,7 +168,7 @@ SyscallOutcome epoll_until(Call& call, const Limit& limit) {
   const int descriptor = call.integer(0);
   const std::uint64_t events = call[1], count = call[2];
   return wait_for_any(call, limit, {{descriptor, POLLIN, 0}}, [=] {
-    return host_call(SYS_epoll_wait, static_cast<unsigned>(descriptor), events, count, 0);
+    return guest_call(call, SYS_epoll_wait, static_cast<unsigned>(descriptor), events, count, 0);
   });
 }
 
@@ -210,8 +206,7 @@ SyscallOutcome sys_pselect6(Call& call) {
   struct {
     std::uint64_t set, size;
   } mask{};
-  if (call[5] != 0 && !copy_guest_bytes(&mask, reinterpret_cast<const void*>(call[5]), sizeof mask))
-    return call.finish(-EFAULT);
+  if (call[5] != 0 && !copy_from_guest(&mask, call[5], sizeof mask)) return call.finish(-EFAULT);
   return with_mask(call, mask.set, mask.size, told_limit_of_timespec(call, call[4]), select_until);
 }
 

@@ -60,6 +60,7 @@ struct Process {
   SignalDescriptors signal_descriptors;
   std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
 
+  Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_call.h)
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   Nanoseconds ended_threads_cpu_time = 0;
   int leader_exit_code = 0;

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "vm/kernel/futex_calls.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
@@ -301,11 +302,9 @@ SyscallOutcome sys_clone3(Call& call) {
   if (size < CLONE_ARGS_SIZE_VER0) return call.finish(-EINVAL);
   if (size > kPageBytes) return call.finish(-E2BIG);
   const std::size_t known = std::min<std::uint64_t>(size, sizeof arguments);
-  if (!copy_guest_bytes(&arguments, reinterpret_cast<const void*>(call[0]), known))
-    return call.finish(-EFAULT);
+  if (!copy_from_guest(&arguments, call[0], known)) return call.finish(-EFAULT);
   std::vector<char> beyond(size - known);
-  if (!copy_guest_bytes(beyond.data(), reinterpret_cast<const void*>(call[0] + known), beyond.size()))
-    return call.finish(-EFAULT);
+  if (!copy_from_guest(beyond.data(), call[0] + known, beyond.size())) return call.finish(-EFAULT);
   if (std::any_of(beyond.begin(), beyond.end(), [](char byte) { return byte != 0; }))
     return call.finish(-E2BIG);
   const bool odd_stack = (arguments.stack == 0) != (arguments.stack_size == 0);
@@ -364,7 +363,7 @@ SyscallOutcome sys_wait4(Call& call) {
   call.arguments[0] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(0)));
   if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
   const auto attempt = [call]() -> std::optional<long> {
-    const long result = host_call(SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
+    const long result = guest_call(call, SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
     return result != 0 || (call[2] & WNOHANG) != 0 ? std::optional(result) : std::nullopt;
   };
   return wait_for_child(call, call[2], attempt);
@@ -376,8 +375,8 @@ SyscallOutcome sys_waitid(Call& call) {
   if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
   const auto attempt = [call]() -> std::optional<long> {
     siginfo_t info{};
-    const long result = host_call(SYS_waitid, call[0], call[1], reinterpret_cast<std::uint64_t>(&info),
-                                  call[3] | WNOHANG, call[4]);
+    const long result = guest_call(call, SYS_waitid, call[0], call[1], reinterpret_cast<std::uint64_t>(&info),
+                                   call[3] | WNOHANG, call[4]);
     if (result == 0 && info.si_pid == 0 && (call[3] & WNOHANG) == 0) return std::nullopt;
     if (result == 0 && call[2] != 0 && !store_guest(call[2], info)) return -EFAULT;
     return result;

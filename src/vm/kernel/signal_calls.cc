@@ -102,7 +102,7 @@ SyscallOutcome sys_rt_sigpending(Call& call) {
   if (call[1] > sizeof(SignalSet)) return call.finish(-EINVAL);
   const SignalSet set{(call.self.pending.set().bits | call.process.pending.set().bits) &
                       call.self.blocked.bits};
-  return call.finish(copy_guest_bytes(reinterpret_cast<void*>(call[0]), &set, call[1]) ? 0 : -EFAULT);
+  return call.finish(copy_to_guest(call[0], &set, call[1]) ? 0 : -EFAULT);
 }
 
 long replace_mask_for_call(Call& call, std::uint64_t address, std::uint64_t size) {

@@ -121,8 +121,6 @@ void call_handler(Process& process, KernelThread& thread, const siginfo_t& info)
   SignalAction& action = process.actions[info.si_signo];
   const FrameRequest request{info, action, thread.saved_blocked.value_or(thread.blocked), thread.signal_stack,
                              thread.thread.trap};
-  const FrameExtent extent = frame_extent(thread.thread.state, request);
-  process.services.host_access(thread.thread, extent.begin, extent.size, true);
   if (!enter_handler(thread.thread.state, request)) die_without_stack(process, thread, info);
   thread.saved_blocked.reset();
   if ((thread.signal_stack.flags & kAutodisarm) != 0) thread.signal_stack = {};

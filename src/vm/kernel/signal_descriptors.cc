@@ -123,18 +123,16 @@ std::optional<std::vector<iovec>> destinations(const Call& call) {
   if (call.number == SYS_read) return std::vector<iovec>{{reinterpret_cast<void*>(call[1]), call[2]}};
   if (call[2] > kMaxVectors) return std::nullopt;
   std::vector<iovec> pieces(call[2]);
-  if (!copy_guest_bytes(pieces.data(), reinterpret_cast<const void*>(call[1]), call[2] * sizeof(iovec)))
-    return std::nullopt;
+  if (!copy_from_guest(pieces.data(), call[1], call[2] * sizeof(iovec))) return std::nullopt;
   return pieces;
 }
 
-bool scatter(Call& call, const std::vector<iovec>& pieces, const std::vector<signalfd_siginfo>& signals) {
+bool scatter(const std::vector<iovec>& pieces, const std::vector<signalfd_siginfo>& signals) {
   const char* from = reinterpret_cast<const char*>(signals.data());
   std::size_t left = signals.size() * sizeof signals[0];
   for (const iovec& piece : pieces) {
     const std::size_t size = std::min(left, piece.iov_len);
-    call.services().host_access(call.thread(), reinterpret_cast<std::uint64_t>(piece.iov_base), size, true);
-    if (!copy_guest_bytes(piece.iov_base, from, size)) return false;
+    if (!copy_to_guest(reinterpret_cast<std::uint64_t>(piece.iov_base), from, size)) return false;
     from += size;
     left -= size;
   }
@@ -202,7 +200,7 @@ std::optional<SyscallOutcome> read_signals(Call& call) {
     }
     if (signals.empty()) return false;
     self.waited_for = {};
-    call.finish(scatter(call, pieces, signals) ? static_cast<long>(signals.size() * sizeof signals[0])
+    call.finish(scatter(pieces, signals) ? static_cast<long>(signals.size() * sizeof signals[0])
                                                : -EFAULT);
     return true;
   };

@@ -177,11 +177,6 @@ bool is_in_use(const SignalStack& stack, std::uint64_t stack_pointer) {
   return (stack.flags & (SS_DISABLE | kAutodisarm)) == 0 && is_on_stack(stack_pointer, stack);
 }
 
-FrameExtent frame_extent(const GuestState& state, const FrameRequest& request) {
-  const Place place = place_frame(state, request);
-  return {place.frame, place.xstate + sizeof(Xstate) - place.frame};
-}
-
 bool enter_handler(GuestState& state, const FrameRequest& request) {
   const Place place = place_frame(state, request);
   const SignalStack& stack = request.signal_stack;
@@ -210,9 +205,9 @@ bool leave_handler(GuestState& state, SignalSet& mask, SignalStack& signal_stack
   Xstate vectors{};
   if (context->machine.fpstate != 0) {
     constexpr std::size_t kLegacyBytes = offsetof(Xstate, header);
-    const auto* const from = reinterpret_cast<const std::uint8_t*>(context->machine.fpstate);
-    if (!copy_guest_bytes(&vectors, from, kLegacyBytes)) return false;
-    if (vectors.software.magic1 == kXstateMagic1 && !copy_guest_bytes(&vectors, from, sizeof vectors))
+    const std::uint64_t from = context->machine.fpstate;
+    if (!copy_from_guest(&vectors, from, kLegacyBytes)) return false;
+    if (vectors.software.magic1 == kXstateMagic1 && !copy_from_guest(&vectors, from, sizeof vectors))
       return false;
   } else {
     reset_x87(vectors.fx);

@@ -20,13 +20,6 @@ struct FrameRequest {
   Trap trap;                 // the thread's last
 };
 
-/// Lowest address that enter_handler would write, and how many bytes it may write from there on.
-struct FrameExtent {
-  std::uint64_t begin;
-  std::uint64_t size;
-};
-FrameExtent frame_extent(const GuestState& state, const FrameRequest& request);
-
 /// Writes the frame and edits `state` so that it is about to execute the handler. False, with `state`
 /// unchanged, if the stack cannot be written.
 bool enter_handler(GuestState& state, const FrameRequest& request);

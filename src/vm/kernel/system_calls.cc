@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers are those of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_* of the C library). Each that has a
-// name is in one list below; any other is answered with ENOSYS and one line on standard error.
+// The table of system calls: one row each, by number, with all that the kernel knows of the call.
+//
+// Numbers are those of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_* of the C library). A number
+// without a row is answered with ENOSYS and one line on standard error.
 #include "vm/kernel/system_calls.h"
 
 #include <sys/syscall.h>
 
 #include <array>
 #include <cerrno>
+#include <iterator>
 
 #include "vm/kernel/blocking_calls.h"
 #include "vm/kernel/futex_calls.h"
-#include "vm/kernel/host_call.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/id_calls.h"
 #include "vm/kernel/memory_calls.h"
 #include "vm/kernel/path_calls.h"
@@ -25,460 +28,420 @@
 namespace elision::vm {
 namespace {
 
+using namespace memory;
+
 constexpr std::size_t kTableSize = 512;
+constexpr unsigned kAsksForReadiness = SystemCall::kAsksForReadiness;
+constexpr unsigned kMayMakeReady = SystemCall::kMayMakeReady;
 
-// Newer than the oldest C library's header in use.
-constexpr unsigned kCachestat = 451, kFchmodat2 = 452, kMapShadowStack = 453, kFutexWake = 454,
-                   kFutexWait = 455, kFutexRequeue = 456, kStatmount = 457, kListmount = 458,
-                   kLsmGetSelfAttr = 459, kLsmSetSelfAttr = 460, kLsmListModules = 461, kMseal = 462;
-
-/// Known, and refused without a word: programs try them and fall back.
+/// Known, and refused without a word, since programs try them and fall back: what would bind or watch the
+/// engine (its process or address space), what completes behind the caller's back (io_*), futexes of newer
+/// kinds, and what Linux does not have any more either.
 SyscallOutcome not_implemented(Call& call) { return call.finish(-ENOSYS); }
 
+/// The machine's administration: as to somebody without the rights.
 SyscallOutcome not_permitted(Call& call) { return call.finish(-EPERM); }
 
 /// Nothing is ever left to be restarted by it: our restarts repeat the call itself.
 SyscallOutcome sys_restart_syscall(Call& call) { return call.finish(-EINTR); }
 
-struct Entry {
-  unsigned number;
-  CallHandler handler;
+// Passed through is what cannot block, acts on nothing that is virtual, and has arguments that the host can
+// take as they are.
+// clang-format off
+#define CALL(name) SYS_##name, #name
+constexpr SystemCall kRows[] = {
+    {CALL(read), sys_read, {filled(1, 2)}, kMayMakeReady},
+    {CALL(write), sys_write, {in_bytes(1, 2)}, kMayMakeReady},
+    {CALL(open), sys_open, {text(0)}},
+    {CALL(close), sys_close, {}, kMayMakeReady},
+    {CALL(stat), sys_with_path, {text(0), out(1, 144)}},
+    {CALL(fstat), pass_through, {out(1, 144)}},
+    {CALL(lstat), sys_with_path, {text(0), out(1, 144)}},
+    {CALL(poll), sys_poll, {out_each(0, 1, 8)}, kAsksForReadiness},
+    {CALL(lseek), pass_through, {}},
+    {CALL(mmap), sys_mmap, {}},
+    {CALL(mprotect), sys_mprotect, {}},
+    {CALL(munmap), sys_munmap, {}},
+    {CALL(brk), sys_brk, {}},
+    {CALL(rt_sigaction), sys_rt_sigaction, {by_handler(1), by_handler(2)}},
+    {CALL(rt_sigprocmask), sys_rt_sigprocmask, {by_handler(1), by_handler(2)}},
+    {CALL(rt_sigreturn), sys_rt_sigreturn, {}},
+    {CALL(ioctl), sys_ioctl, {described(2, of_ioctl)}},
+    {CALL(pread64), pass_through, {filled(1, 2)}},
+    {CALL(pwrite64), pass_through, {in_bytes(1, 2)}},
+    {CALL(readv), sys_read, {described(1, vectors_filled)}, kMayMakeReady},
+    {CALL(writev), sys_writev, {described(1, vectors_in)}, kMayMakeReady},
+    {CALL(access), sys_with_path, {text(0)}},
+    {CALL(pipe), pass_through, {out(0, 8)}},
+    {CALL(select), sys_select, {by_handler(1), by_handler(2), by_handler(3), by_handler(4)}, kAsksForReadiness},
+    {CALL(sched_yield), sys_sched_yield, {}},
+    {CALL(mremap), sys_mremap, {}},
+    {CALL(msync), pass_through, {}},
+    {CALL(mincore), pass_through, {out_pages(2, 1)}},
+    {CALL(madvise), sys_madvise, {}},
+    {CALL(shmget), pass_through, {}},
+    {CALL(shmat), sys_shmat, {not_reached(1)}},
+    {CALL(shmctl), pass_through, {perhaps_out(2, 112)}},
+    {CALL(dup), pass_through, {}},
+    {CALL(dup2), sys_dup2, {}, kMayMakeReady},
+    {CALL(pause), sys_pause, {}},
+    {CALL(nanosleep), sys_nanosleep, {by_handler(0), by_handler(1)}},
+    {CALL(getitimer), sys_getitimer, {by_handler(1)}},
+    {CALL(alarm), sys_alarm, {}},
+    {CALL(setitimer), sys_setitimer, {by_handler(1), by_handler(2)}},
+    {CALL(getpid), sys_getpid, {}},
+    {CALL(sendfile), sys_copy, {out(2, 8)}, kMayMakeReady},
+    {CALL(socket), pass_through, {}},
+    {CALL(connect), sys_connect, {in_bytes(1, 2)}, kMayMakeReady},
+    {CALL(accept), sys_accept, {told(1, 2)}, kMayMakeReady},
+    {CALL(sendto), sys_sendto, {in_bytes(1, 2), in_bytes(4, 5)}, kMayMakeReady},
+    {CALL(recvfrom), sys_recvfrom, {filled(1, 2), told(4, 5)}, kMayMakeReady},
+    {CALL(sendmsg), sys_sendmsg, {described(1, message_sent)}, kMayMakeReady},
+    {CALL(recvmsg), sys_recvmsg, {described(1, message_received)}, kMayMakeReady},
+    {CALL(shutdown), pass_through, {}, kMayMakeReady},
+    {CALL(bind), pass_through, {in_bytes(1, 2)}},
+    {CALL(listen), pass_through, {}},
+    {CALL(getsockname), pass_through, {told(1, 2)}},
+    {CALL(getpeername), pass_through, {told(1, 2)}},
+    {CALL(socketpair), pass_through, {out(3, 8)}},
+    {CALL(setsockopt), pass_through, {in_bytes(3, 4)}},
+    {CALL(getsockopt), pass_through, {told(3, 4)}},
+    {CALL(clone), sys_clone, {by_handler(2), by_handler(3), not_reached(4)}},
+    {CALL(fork), sys_fork, {}},
+    {CALL(vfork), sys_vfork, {}},
+    {CALL(execve), sys_execve, {by_handler(0), by_handler(1), by_handler(2)}},
+    {CALL(exit), sys_exit, {}},
+    {CALL(wait4), sys_wait4, {out(1, 4), out(3, 144)}},
+    {CALL(kill), sys_kill, {}, kMayMakeReady},
+    {CALL(uname), pass_through, {out(0, 390)}},
+    {CALL(semget), pass_through, {}},
+    {CALL(semop), sys_semop, {in_each(1, 2, 6)}, kMayMakeReady},
+    {CALL(semctl), pass_through, {described(3, of_semctl)}, kMayMakeReady},
+    {CALL(shmdt), sys_shmdt, {not_reached(0)}},
+    {CALL(msgget), pass_through, {}},
+    {CALL(msgsnd), sys_msgsnd, {described(1, queue_message_in)}, kMayMakeReady},
+    {CALL(msgrcv), sys_msgrcv, {described(1, queue_message_out)}, kMayMakeReady},
+    {CALL(msgctl), pass_through, {perhaps_out(2, 120)}},
+    {CALL(fcntl), sys_fcntl, {described(2, of_fcntl)}},
+    {CALL(flock), sys_flock, {}, kMayMakeReady},
+    {CALL(fsync), pass_through, {}},
+    {CALL(fdatasync), pass_through, {}},
+    {CALL(truncate), pass_through, {text(0)}},
+    {CALL(ftruncate), pass_through, {}},
+    {CALL(getdents), pass_through, {filled(1, 2)}},
+    {CALL(getcwd), pass_through, {filled(0, 1)}},
+    {CALL(chdir), pass_through, {text(0)}},
+    {CALL(fchdir), pass_through, {}},
+    {CALL(rename), pass_through, {text(0), text(1)}},
+    {CALL(mkdir), pass_through, {text(0)}},
+    {CALL(rmdir), pass_through, {text(0)}},
+    {CALL(creat), sys_open, {text(0)}},
+    {CALL(link), pass_through, {text(0), text(1)}},
+    {CALL(unlink), pass_through, {text(0)}},
+    {CALL(symlink), pass_through, {text(0), text(1)}},
+    {CALL(readlink), sys_readlink, {text(0), filled(1, 2)}},
+    {CALL(chmod), pass_through, {text(0)}},
+    {CALL(fchmod), pass_through, {}},
+    {CALL(chown), pass_through, {text(0)}},
+    {CALL(fchown), pass_through, {}},
+    {CALL(lchown), pass_through, {text(0)}},
+    {CALL(umask), pass_through, {}},
+    {CALL(gettimeofday), sys_gettimeofday, {by_handler(0), by_handler(1)}},
+    {CALL(getrlimit), pass_through, {out(1, 16)}},
+    {CALL(getrusage), sys_getrusage, {by_handler(1)}},
+    {CALL(sysinfo), sys_sysinfo, {by_handler(0)}},
+    {CALL(times), sys_times, {by_handler(0)}},
+    {CALL(ptrace), not_implemented, {}},
+    {CALL(getuid), pass_through, {}},
+    {CALL(syslog), pass_through, {filled(1, 2)}},
+    {CALL(getgid), pass_through, {}},
+    {CALL(setuid), pass_through, {}},
+    {CALL(setgid), pass_through, {}},
+    {CALL(geteuid), pass_through, {}},
+    {CALL(getegid), pass_through, {}},
+    {CALL(setpgid), sys_setpgid, {}},
+    {CALL(getppid), sys_getppid, {}},
+    {CALL(getpgrp), sys_process_group, {}},
+    {CALL(setsid), sys_process_group, {}},
+    {CALL(setreuid), pass_through, {}},
+    {CALL(setregid), pass_through, {}},
+    {CALL(getgroups), pass_through, {filled_each(1, 0, 4)}},
+    {CALL(setgroups), pass_through, {in_each(1, 0, 4)}},
+    {CALL(setresuid), pass_through, {}},
+    {CALL(getresuid), pass_through, {out(0, 4), out(1, 4), out(2, 4)}},
+    {CALL(setresgid), pass_through, {}},
+    {CALL(getresgid), pass_through, {out(0, 4), out(1, 4), out(2, 4)}},
+    {CALL(getpgid), sys_process_group, {}},
+    {CALL(setfsuid), pass_through, {}},
+    {CALL(setfsgid), pass_through, {}},
+    {CALL(getsid), sys_process_group, {}},
+    {CALL(capget), pass_through, {out(0, 8), out(1, 24)}},
+    {CALL(capset), pass_through, {in(0, 8), in(1, 24)}},
+    {CALL(rt_sigpending), sys_rt_sigpending, {by_handler(0)}},
+    {CALL(rt_sigtimedwait), sys_rt_sigtimedwait, {by_handler(0), by_handler(1), by_handler(2)}},
+    {CALL(rt_sigqueueinfo), sys_rt_sigqueueinfo, {by_handler(2)}, kMayMakeReady},
+    {CALL(rt_sigsuspend), sys_rt_sigsuspend, {by_handler(0)}},
+    {CALL(sigaltstack), sys_sigaltstack, {by_handler(0), by_handler(1)}},
+    {CALL(utime), pass_through, {text(0), in(1, 16)}},
+    {CALL(mknod), pass_through, {text(0)}},
+    {CALL(uselib), not_implemented, {}},
+    {CALL(personality), pass_through, {}},
+    {CALL(ustat), pass_through, {out(1, 32)}},
+    {CALL(statfs), pass_through, {text(0), out(1, 120)}},
+    {CALL(fstatfs), pass_through, {out(1, 120)}},
+    {CALL(sysfs), pass_through, {described(1, unknown), perhaps_out(2, 256)}},
+    {CALL(getpriority), sys_priority, {}},
+    {CALL(setpriority), sys_priority, {}},
+    {CALL(sched_setparam), sys_with_pid, {in(1, 4)}},
+    {CALL(sched_getparam), sys_with_pid, {out(1, 4)}},
+    {CALL(sched_setscheduler), sys_with_pid, {in(2, 4)}},
+    {CALL(sched_getscheduler), sys_with_pid, {}},
+    {CALL(sched_get_priority_max), pass_through, {}},
+    {CALL(sched_get_priority_min), pass_through, {}},
+    {CALL(sched_rr_get_interval), sys_with_pid, {out(1, 16)}},
+    {CALL(mlock), pass_through, {}},
+    {CALL(munlock), pass_through, {}},
+    {CALL(mlockall), pass_through, {}},
+    {CALL(munlockall), pass_through, {}},
+    {CALL(vhangup), pass_through, {}},
+    {CALL(modify_ldt), not_implemented, {}},
+    {CALL(pivot_root), pass_through, {text(0), text(1)}},
+    {CALL(_sysctl), not_implemented, {}},
+    {CALL(prctl), sys_prctl, {described(1, of_prctl)}},
+    {CALL(arch_prctl), sys_arch_prctl, {by_handler(1)}},
+    {CALL(adjtimex), sys_adjtimex, {by_handler(0)}},
+    {CALL(setrlimit), pass_through, {in(1, 16)}},
+    {CALL(chroot), pass_through, {text(0)}},
+    {CALL(sync), pass_through, {}},
+    {CALL(acct), pass_through, {text(0)}},
+    {CALL(settimeofday), not_permitted, {}},
+    {CALL(mount), pass_through, {text(0), text(1), text(2), perhaps_in(4, 4096)}},
+    {CALL(umount2), pass_through, {text(0)}},
+    {CALL(swapon), not_permitted, {}},
+    {CALL(swapoff), not_permitted, {}},
+    {CALL(reboot), not_permitted, {}},
+    {CALL(sethostname), pass_through, {in_bytes(0, 1)}},
+    {CALL(setdomainname), pass_through, {in_bytes(0, 1)}},
+    {CALL(iopl), not_permitted, {}},
+    {CALL(ioperm), not_permitted, {}},
+    {CALL(create_module), not_implemented, {}},
+    {CALL(init_module), not_permitted, {}},
+    {CALL(delete_module), not_permitted, {}},
+    {CALL(get_kernel_syms), not_implemented, {}},
+    {CALL(query_module), not_implemented, {}},
+    {CALL(quotactl), pass_through, {text(1), perhaps_out(3, 256)}},
+    {CALL(nfsservctl), not_implemented, {}},
+    {CALL(getpmsg), not_implemented, {}},
+    {CALL(putpmsg), not_implemented, {}},
+    {CALL(afs_syscall), not_implemented, {}},
+    {CALL(tuxcall), not_implemented, {}},
+    {CALL(security), not_implemented, {}},
+    {CALL(gettid), sys_gettid, {}},
+    {CALL(readahead), pass_through, {}},
+    {CALL(setxattr), pass_through, {text(0), text(1), in_bytes(2, 3)}},
+    {CALL(lsetxattr), pass_through, {text(0), text(1), in_bytes(2, 3)}},
+    {CALL(fsetxattr), pass_through, {text(1), in_bytes(2, 3)}},
+    {CALL(getxattr), pass_through, {text(0), text(1), filled(2, 3)}},
+    {CALL(lgetxattr), pass_through, {text(0), text(1), filled(2, 3)}},
+    {CALL(fgetxattr), pass_through, {text(1), filled(2, 3)}},
+    {CALL(listxattr), pass_through, {text(0), filled(1, 2)}},
+    {CALL(llistxattr), pass_through, {text(0), filled(1, 2)}},
+    {CALL(flistxattr), pass_through, {filled(1, 2)}},
+    {CALL(removexattr), pass_through, {text(0), text(1)}},
+    {CALL(lremovexattr), pass_through, {text(0), text(1)}},
+    {CALL(fremovexattr), pass_through, {text(1)}},
+    {CALL(tkill), sys_tkill, {}, kMayMakeReady},
+    {CALL(time), sys_time, {by_handler(0)}},
+    {CALL(futex), sys_futex, {by_handler(0), by_handler(3), by_handler(4)}},
+    {CALL(sched_setaffinity), sys_sched_setaffinity, {by_handler(2)}},
+    {CALL(sched_getaffinity), sys_sched_getaffinity, {by_handler(2)}},
+    {CALL(set_thread_area), not_implemented, {}},
+    {CALL(io_setup), not_implemented, {}},
+    {CALL(io_destroy), not_implemented, {}},
+    {CALL(io_getevents), not_implemented, {}},
+    {CALL(io_submit), not_implemented, {}},
+    {CALL(io_cancel), not_implemented, {}},
+    {CALL(get_thread_area), not_implemented, {}},
+    {CALL(lookup_dcookie), not_implemented, {}},
+    {CALL(epoll_create), pass_through, {}},
+    {CALL(epoll_ctl_old), not_implemented, {}},
+    {CALL(epoll_wait_old), not_implemented, {}},
+    {CALL(remap_file_pages), not_implemented, {}},
+    {CALL(getdents64), sys_getdents64, {filled(1, 2)}},
+    {CALL(set_tid_address), sys_set_tid_address, {not_reached(0)}},
+    {CALL(restart_syscall), sys_restart_syscall, {}},
+    {CALL(semtimedop), sys_semop, {in_each(1, 2, 6), by_handler(3)}, kMayMakeReady},
+    {CALL(fadvise64), pass_through, {}},
+    {CALL(timer_create), sys_timer_create, {by_handler(1), by_handler(2)}},
+    {CALL(timer_settime), sys_timer_settime, {by_handler(2), by_handler(3)}},
+    {CALL(timer_gettime), sys_timer_gettime, {by_handler(1)}},
+    {CALL(timer_getoverrun), sys_timer_getoverrun, {}},
+    {CALL(timer_delete), sys_timer_delete, {}},
+    {CALL(clock_settime), sys_clock_settime, {not_reached(1)}},
+    {CALL(clock_gettime), sys_clock_gettime, {by_handler(1)}},
+    {CALL(clock_getres), sys_clock_getres, {by_handler(1)}},
+    {CALL(clock_nanosleep), sys_clock_nanosleep, {by_handler(2), by_handler(3)}},
+    {CALL(exit_group), sys_exit_group, {}},
+    {CALL(epoll_wait), sys_epoll_wait, {filled_each(1, 2, 12)}, kAsksForReadiness},
+    {CALL(epoll_ctl), pass_through, {in(3, 12)}, kMayMakeReady},
+    {CALL(tgkill), sys_tgkill, {}, kMayMakeReady},
+    {CALL(utimes), pass_through, {text(0), in(1, 32)}},
+    {CALL(vserver), not_implemented, {}},
+    {CALL(mbind), pass_through, {in_bits(3, 4)}},
+    {CALL(set_mempolicy), pass_through, {in_bits(1, 2)}},
+    {CALL(get_mempolicy), pass_through, {out(0, 4), out_bits(1, 2)}},
+    {CALL(mq_open), pass_through, {text(0), in(3, 64)}},
+    {CALL(mq_unlink), pass_through, {text(0)}},
+    {CALL(mq_timedsend), sys_mq_transfer, {in_bytes(1, 2), by_handler(4)}, kMayMakeReady},
+    {CALL(mq_timedreceive), sys_mq_transfer, {filled(1, 2), out(3, 4), by_handler(4)}, kMayMakeReady},
+    {CALL(mq_notify), pass_through, {in(1, 64)}},
+    {CALL(mq_getsetattr), pass_through, {in(1, 64), out(2, 64)}},
+    {CALL(kexec_load), not_permitted, {}},
+    {CALL(waitid), sys_waitid, {by_handler(2), out(4, 144)}},
+    {CALL(add_key), pass_through, {text(0), text(1), in_bytes(2, 3)}},
+    {CALL(request_key), pass_through, {text(0), text(1), text(2)}},
+    {CALL(keyctl), pass_through, {described(1, unknown), described(2, unknown), described(3, unknown), described(4, unknown)}},
+    {CALL(ioprio_set), pass_through, {}},
+    {CALL(ioprio_get), pass_through, {}},
+    {CALL(inotify_init), pass_through, {}},
+    {CALL(inotify_add_watch), pass_through, {text(1)}},
+    {CALL(inotify_rm_watch), pass_through, {}},
+    {CALL(migrate_pages), sys_with_pid, {in_bits(2, 1), in_bits(3, 1)}},
+    {CALL(openat), sys_open, {text(1)}},
+    {CALL(mkdirat), pass_through, {text(1)}},
+    {CALL(mknodat), pass_through, {text(1)}},
+    {CALL(fchownat), pass_through, {text(1)}},
+    {CALL(futimesat), pass_through, {text(1), in(2, 32)}},
+    {CALL(newfstatat), sys_with_path_at, {text(1), out(2, 144)}},
+    {CALL(unlinkat), pass_through, {text(1)}},
+    {CALL(renameat), pass_through, {text(1), text(3)}},
+    {CALL(linkat), pass_through, {text(1), text(3)}},
+    {CALL(symlinkat), pass_through, {text(0), text(2)}},
+    {CALL(readlinkat), sys_readlink, {text(1), filled(2, 3)}},
+    {CALL(fchmodat), pass_through, {text(1)}},
+    {CALL(faccessat), sys_with_path_at, {text(1)}},
+    {CALL(pselect6), sys_pselect6, {by_handler(1), by_handler(2), by_handler(3), by_handler(4), by_handler(5)}, kAsksForReadiness},
+    {CALL(ppoll), sys_ppoll, {out_each(0, 1, 8), by_handler(2), by_handler(3)}, kAsksForReadiness},
+    {CALL(unshare), pass_through, {}},
+    {CALL(set_robust_list), sys_set_robust_list, {not_reached(0)}},
+    {CALL(get_robust_list), sys_get_robust_list, {by_handler(1), by_handler(2)}},
+    {CALL(splice), sys_copy, {out(1, 8), out(3, 8)}, kMayMakeReady},
+    {CALL(tee), sys_copy, {}, kMayMakeReady},
+    {CALL(sync_file_range), pass_through, {}},
+    {CALL(vmsplice), sys_vmsplice, {described(1, vectors_both)}, kMayMakeReady},
+    {CALL(move_pages), sys_with_pid, {in_each(2, 1, 8), in_each(3, 1, 4), out_each(4, 1, 4)}},
+    {CALL(utimensat), pass_through, {text(1), in(2, 32)}},
+    {CALL(epoll_pwait), sys_epoll_wait, {filled_each(1, 2, 12), by_handler(4)}, kAsksForReadiness},
+    {CALL(signalfd), sys_signalfd, {by_handler(1)}},
+    {CALL(timerfd_create), sys_timerfd_create, {}},
+    {CALL(eventfd), pass_through, {}},
+    {CALL(fallocate), pass_through, {}},
+    {CALL(timerfd_settime), sys_timerfd_settime, {by_handler(2), by_handler(3)}},
+    {CALL(timerfd_gettime), sys_timerfd_gettime, {by_handler(1)}},
+    {CALL(accept4), sys_accept, {told(1, 2)}, kMayMakeReady},
+    {CALL(signalfd4), sys_signalfd, {by_handler(1)}},
+    {CALL(eventfd2), pass_through, {}},
+    {CALL(epoll_create1), pass_through, {}},
+    {CALL(dup3), sys_dup2, {}, kMayMakeReady},
+    {CALL(pipe2), pass_through, {out(0, 8)}},
+    {CALL(inotify_init1), pass_through, {}},
+    {CALL(preadv), pass_through, {described(1, vectors_filled)}},
+    {CALL(pwritev), pass_through, {described(1, vectors_in)}},
+    {CALL(rt_tgsigqueueinfo), sys_rt_tgsigqueueinfo, {by_handler(3)}, kMayMakeReady},
+    {CALL(perf_event_open), not_implemented, {}},
+    {CALL(recvmmsg), sys_recvmmsg, {described(1, messages_received), by_handler(4)}, kMayMakeReady},
+    {CALL(fanotify_init), pass_through, {}},
+    {CALL(fanotify_mark), pass_through, {text(4)}},
+    {CALL(prlimit64), sys_with_pid, {in(2, 16), out(3, 16)}},
+    {CALL(name_to_handle_at), pass_through, {text(1), out(2, 136), out(3, 4)}},
+    {CALL(open_by_handle_at), pass_through, {in(1, 136)}},
+    {CALL(clock_adjtime), sys_adjtimex, {by_handler(1)}},
+    {CALL(syncfs), pass_through, {}},
+    {CALL(sendmmsg), sys_sendmmsg, {described(1, messages_sent)}, kMayMakeReady},
+    {CALL(setns), pass_through, {}},
+    {CALL(getcpu), sys_getcpu, {by_handler(0), by_handler(1), not_reached(2)}},
+    {CALL(process_vm_readv), not_implemented, {}},
+    {CALL(process_vm_writev), not_implemented, {}},
+    {CALL(kcmp), pass_through, {perhaps_in(4, 12)}},
+    {CALL(finit_module), not_permitted, {}},
+    {CALL(sched_setattr), sys_with_pid, {in(1, 56)}},
+    {CALL(sched_getattr), sys_with_pid, {perhaps_out_bytes(1, 2)}},
+    {CALL(renameat2), pass_through, {text(1), text(3)}},
+    {CALL(seccomp), not_implemented, {}},
+    {CALL(getrandom), sys_getrandom, {by_handler(0)}},
+    {CALL(memfd_create), pass_through, {text(0)}},
+    {CALL(kexec_file_load), not_permitted, {}},
+    {CALL(bpf), not_implemented, {}},
+    {CALL(execveat), sys_execveat, {by_handler(1), by_handler(2), by_handler(3)}},
+    {CALL(userfaultfd), not_implemented, {}},
+    {CALL(membarrier), sys_membarrier, {}},
+    {CALL(mlock2), pass_through, {}},
+    {CALL(copy_file_range), pass_through, {out(1, 8), out(3, 8)}},
+    {CALL(preadv2), pass_through, {described(1, vectors_filled)}},
+    {CALL(pwritev2), pass_through, {described(1, vectors_in)}},
+    {CALL(pkey_mprotect), sys_pkey_mprotect, {}},
+    {CALL(pkey_alloc), not_implemented, {}},
+    {CALL(pkey_free), not_implemented, {}},
+    {CALL(statx), sys_with_path_at, {text(1), out(4, 256)}},
+    {CALL(io_pgetevents), not_implemented, {}},
+    {CALL(rseq), not_implemented, {}},
+    {CALL(pidfd_send_signal), pass_through, {in(2, 128)}, kMayMakeReady},
+    {CALL(io_uring_setup), not_implemented, {}},
+    {CALL(io_uring_enter), not_implemented, {}},
+    {CALL(io_uring_register), not_implemented, {}},
+    {CALL(open_tree), pass_through, {text(1)}},
+    {CALL(move_mount), pass_through, {text(1), text(3)}},
+    {CALL(fsopen), pass_through, {text(0)}},
+    {CALL(fsconfig), pass_through, {text(2), perhaps_in(3, 4096)}},
+    {CALL(fsmount), pass_through, {}},
+    {CALL(fspick), pass_through, {text(1)}},
+    {CALL(pidfd_open), sys_pidfd_open, {}},
+    {CALL(clone3), sys_clone3, {by_handler(0)}},
+    {CALL(close_range), sys_close_range, {}, kMayMakeReady},
+    {CALL(openat2), sys_open, {text(1), in_bytes(2, 3)}},
+    {CALL(pidfd_getfd), pass_through, {}},
+    {CALL(faccessat2), sys_with_path_at, {text(1)}},
+    {CALL(process_madvise), pass_through, {in_each(1, 2, 16)}},
+    {CALL(epoll_pwait2), sys_epoll_pwait2, {filled_each(1, 2, 12), by_handler(3), by_handler(4)}, kAsksForReadiness},
+    {CALL(mount_setattr), pass_through, {text(1), in_bytes(3, 4)}},
+    {CALL(quotactl_fd), pass_through, {perhaps_out(3, 256)}},
+    {CALL(landlock_create_ruleset), not_implemented, {}},
+    {CALL(landlock_add_rule), not_implemented, {}},
+    {CALL(landlock_restrict_self), not_implemented, {}},
+    {CALL(memfd_secret), pass_through, {}},
+    {CALL(process_mrelease), pass_through, {}},
+    {CALL(futex_waitv), not_implemented, {}},
+    {CALL(set_mempolicy_home_node), pass_through, {}},
+    {451, "cachestat", pass_through, {in(1, 16), out(2, 40)}},
+    {452, "fchmodat2", sys_with_path_at, {text(1)}},
+    {453, "map_shadow_stack", not_implemented, {}},
+    {454, "futex_wake", not_implemented, {}},
+    {455, "futex_wait", not_implemented, {}},
+    {456, "futex_requeue", not_implemented, {}},
+    {457, "statmount", pass_through, {in(0, 32), perhaps_out_bytes(1, 2)}},
+    {458, "listmount", pass_through, {in(0, 32), filled_each(1, 2, 8)}},
+    {459, "lsm_get_self_attr", pass_through, {told(1, 2)}},
+    {460, "lsm_set_self_attr", not_implemented, {}},
+    {461, "lsm_list_modules", pass_through, {told(0, 1)}},
+    {462, "mseal", not_implemented, {}},
 };
+#undef CALL
+// clang-format on
 
-constexpr Entry kHandlers[] = {
-    {SYS_arch_prctl, sys_arch_prctl},
-    {SYS_brk, sys_brk},
-    {SYS_clock_getres, sys_clock_getres},
-    {SYS_clock_gettime, sys_clock_gettime},
-    {SYS_clock_nanosleep, sys_clock_nanosleep},
-    {SYS_adjtimex, sys_adjtimex},
-    {SYS_clock_adjtime, sys_adjtimex},
-    {SYS_clock_settime, sys_clock_settime},
-    {kFchmodat2, sys_with_path_at},
-    {SYS_migrate_pages, sys_with_pid},
-    {SYS_move_pages, sys_with_pid},
-    {SYS_restart_syscall, sys_restart_syscall},
-    {SYS_clone, sys_clone},
-    {SYS_exit, sys_exit},
-    {SYS_exit_group, sys_exit_group},
-    {SYS_futex, sys_futex},
-    {SYS_get_robust_list, sys_get_robust_list},
-    {SYS_getcpu, sys_getcpu},
-    {SYS_getrandom, sys_getrandom},
-    {SYS_getrusage, sys_getrusage},
-    {SYS_sysinfo, sys_sysinfo},
-    {SYS_gettid, sys_gettid},
-    {SYS_gettimeofday, sys_gettimeofday},
-    {SYS_madvise, sys_madvise},
-    {SYS_membarrier, sys_membarrier},
-    {SYS_mmap, sys_mmap},
-    {SYS_mq_timedreceive, sys_mq_transfer},
-    {SYS_mq_timedsend, sys_mq_transfer},
-    {SYS_msgrcv, sys_msgrcv},
-    {SYS_msgsnd, sys_msgsnd},
-    {SYS_mprotect, sys_mprotect},
-    {SYS_mremap, sys_mremap},
-    {SYS_munmap, sys_munmap},
-    {SYS_nanosleep, sys_nanosleep},
-    {SYS_pkey_mprotect, sys_pkey_mprotect},
-    {SYS_sched_getaffinity, sys_sched_getaffinity},
-    {SYS_sched_setaffinity, sys_sched_setaffinity},
-    {SYS_sched_yield, sys_sched_yield},
-    {SYS_set_robust_list, sys_set_robust_list},
-    {SYS_set_tid_address, sys_set_tid_address},
-    {SYS_shmat, sys_shmat},
-    {SYS_shmdt, sys_shmdt},
-    {SYS_time, sys_time},
-    {SYS_times, sys_times},
-    {SYS_accept, sys_accept},
-    {SYS_accept4, sys_accept},
-    {SYS_access, sys_with_path},
-    {SYS_alarm, sys_alarm},
-    {SYS_clone3, sys_clone3},
-    {SYS_close, sys_close},
-    {SYS_close_range, sys_close_range},
-    {SYS_connect, sys_connect},
-    {SYS_dup2, sys_dup2},
-    {SYS_dup3, sys_dup2},
-    {SYS_creat, sys_open},
-    {SYS_epoll_pwait, sys_epoll_wait},
-    {SYS_epoll_pwait2, sys_epoll_pwait2},
-    {SYS_epoll_wait, sys_epoll_wait},
-    {SYS_execve, sys_execve},
-    {SYS_execveat, sys_execveat},
-    {SYS_faccessat, sys_with_path_at},
-    {SYS_faccessat2, sys_with_path_at},
-    {SYS_fcntl, sys_fcntl},
-    {SYS_flock, sys_flock},
-    {SYS_fork, sys_fork},
-    {SYS_getitimer, sys_getitimer},
-    {SYS_getdents64, sys_getdents64},
-    {SYS_getpgid, sys_process_group},
-    {SYS_getpgrp, sys_process_group},
-    {SYS_getpid, sys_getpid},
-    {SYS_getppid, sys_getppid},
-    {SYS_getpriority, sys_priority},
-    {SYS_getsid, sys_process_group},
-    {SYS_ioctl, sys_ioctl},
-    {SYS_kill, sys_kill},
-    {SYS_lstat, sys_with_path},
-    {SYS_newfstatat, sys_with_path_at},
-    {SYS_open, sys_open},
-    {SYS_openat, sys_open},
-    {SYS_openat2, sys_open},
-    {SYS_pause, sys_pause},
-    {SYS_pidfd_open, sys_pidfd_open},
-    {SYS_poll, sys_poll},
-    {SYS_ppoll, sys_ppoll},
-    {SYS_prctl, sys_prctl},
-    {SYS_prlimit64, sys_with_pid},
-    {SYS_pselect6, sys_pselect6},
-    {SYS_read, sys_read},
-    {SYS_readlink, sys_readlink},
-    {SYS_readlinkat, sys_readlink},
-    {SYS_readv, sys_read},
-    {SYS_recvfrom, sys_recvfrom},
-    {SYS_recvmmsg, sys_recvmmsg},
-    {SYS_recvmsg, sys_recvmsg},
-    {SYS_rt_sigaction, sys_rt_sigaction},
-    {SYS_rt_sigpending, sys_rt_sigpending},
-    {SYS_rt_sigprocmask, sys_rt_sigprocmask},
-    {SYS_rt_sigqueueinfo, sys_rt_sigqueueinfo},
-    {SYS_rt_sigreturn, sys_rt_sigreturn},
-    {SYS_rt_sigsuspend, sys_rt_sigsuspend},
-    {SYS_rt_sigtimedwait, sys_rt_sigtimedwait},
-    {SYS_rt_tgsigqueueinfo, sys_rt_tgsigqueueinfo},
-    {SYS_sched_getattr, sys_with_pid},
-    {SYS_sched_getparam, sys_with_pid},
-    {SYS_sched_getscheduler, sys_with_pid},
-    {SYS_sched_rr_get_interval, sys_with_pid},
-    {SYS_sched_setattr, sys_with_pid},
-    {SYS_sched_setparam, sys_with_pid},
-    {SYS_sched_setscheduler, sys_with_pid},
-    {SYS_select, sys_select},
-    {SYS_semop, sys_semop},
-    {SYS_semtimedop, sys_semop},
-    {SYS_sendfile, sys_copy},
-    {SYS_sendmmsg, sys_sendmmsg},
-    {SYS_sendmsg, sys_sendmsg},
-    {SYS_sendto, sys_sendto},
-    {SYS_setitimer, sys_setitimer},
-    {SYS_setpgid, sys_setpgid},
-    {SYS_setpriority, sys_priority},
-    {SYS_setsid, sys_process_group},
-    {SYS_sigaltstack, sys_sigaltstack},
-    {SYS_signalfd, sys_signalfd},
-    {SYS_signalfd4, sys_signalfd},
-    {SYS_splice, sys_copy},
-    {SYS_stat, sys_with_path},
-    {SYS_statx, sys_with_path_at},
-    {SYS_tee, sys_copy},
-    {SYS_tgkill, sys_tgkill},
-    {SYS_timer_create, sys_timer_create},
-    {SYS_timer_delete, sys_timer_delete},
-    {SYS_timer_getoverrun, sys_timer_getoverrun},
-    {SYS_timer_gettime, sys_timer_gettime},
-    {SYS_timer_settime, sys_timer_settime},
-    {SYS_timerfd_create, sys_timerfd_create},
-    {SYS_timerfd_gettime, sys_timerfd_gettime},
-    {SYS_timerfd_settime, sys_timerfd_settime},
-    {SYS_tkill, sys_tkill},
-    {SYS_vfork, sys_vfork},
-    {SYS_vmsplice, sys_vmsplice},
-    {SYS_wait4, sys_wait4},
-    {SYS_waitid, sys_waitid},
-    {SYS_write, sys_write},
-    {SYS_writev, sys_writev},
-};
-
-/// What would bind or watch the engine, what Linux has no more, and what is not worth it: programs can do
-/// without.
-constexpr unsigned kRefused[] = {
-    // Of the engine's process or address space.
-    SYS_rseq, SYS_userfaultfd, SYS_perf_event_open, SYS_bpf, SYS_ptrace, SYS_process_vm_readv,
-    SYS_process_vm_writev, SYS_seccomp, SYS_landlock_create_ruleset, SYS_landlock_add_rule,
-    SYS_landlock_restrict_self, SYS_modify_ldt, SYS_set_thread_area, SYS_get_thread_area, SYS_pkey_alloc,
-    SYS_pkey_free, SYS_remap_file_pages, kMapShadowStack, kMseal, kLsmSetSelfAttr,
-    // They complete behind the caller's back.
-    SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup, SYS_io_destroy,
-    SYS_io_getevents, SYS_io_submit, SYS_io_cancel, SYS_io_pgetevents,
-    // Futexes of newer kinds.
-    SYS_futex_waitv, kFutexWake, kFutexWait, kFutexRequeue,
-    // Not in Linux either (any more).
-    SYS_uselib, SYS__sysctl, SYS_create_module, SYS_get_kernel_syms, SYS_query_module, SYS_nfsservctl,
-    SYS_getpmsg, SYS_putpmsg, SYS_afs_syscall, SYS_tuxcall, SYS_security, SYS_lookup_dcookie,
-    SYS_epoll_ctl_old, SYS_epoll_wait_old, SYS_vserver};
-
-/// The machine's administration: as to somebody without the rights.
-constexpr unsigned kNotPermitted[] = {SYS_settimeofday,  SYS_reboot,     SYS_swapon,         SYS_swapoff,
-                                      SYS_iopl,          SYS_ioperm,     SYS_init_module,    SYS_finit_module,
-                                      SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load};
-
-/// Calls that cannot block, act on nothing that is virtual, and whose arguments the host can take as
-/// they are.
-constexpr unsigned kPassedThrough[] = {
-    SYS_copy_file_range,
-    SYS_sched_get_priority_max,
-    SYS_sched_get_priority_min,
-    SYS_semget,
-    SYS_semctl,
-    SYS_shmget,
-    SYS_shmctl,
-    SYS_msgget,
-    SYS_msgctl,
-    SYS_mount,
-    SYS_add_key,
-    SYS_fsconfig,
-    SYS_fsmount,
-    SYS_fsopen,
-    SYS_fspick,
-    SYS_keyctl,
-    SYS_memfd_secret,
-    SYS_mount_setattr,
-    SYS_move_mount,
-    SYS_open_tree,
-    SYS_pidfd_getfd,
-    SYS_pidfd_send_signal,
-    SYS_pivot_root,
-    SYS_process_madvise,
-    SYS_process_mrelease,
-    SYS_quotactl,
-    SYS_quotactl_fd,
-    SYS_request_key,
-    SYS_set_mempolicy_home_node,
-    kCachestat,
-    kStatmount,
-    kListmount,
-    kLsmGetSelfAttr,
-    kLsmListModules,
-    SYS_mq_getsetattr,
-    SYS_mq_notify,
-    SYS_mq_open,
-    SYS_mq_unlink,
-    SYS_umount2,
-    SYS_unshare,
-    SYS_setns,
-    SYS_setdomainname,
-    SYS_mlockall,
-    SYS_munlockall,
-    SYS_name_to_handle_at,
-    SYS_open_by_handle_at,
-    SYS_ustat,
-    SYS_sysfs,
-    SYS_syslog,
-    SYS_acct,
-    SYS_fanotify_init,
-    SYS_fanotify_mark,
-    SYS_kcmp,
-    SYS_getdents,
-
-    SYS_capget,
-    SYS_capset,
-    SYS_chdir,
-    SYS_chmod,
-    SYS_chown,
-    SYS_chroot,
-
-    SYS_dup,
-    SYS_epoll_create,
-    SYS_epoll_create1,
-    SYS_epoll_ctl,
-    SYS_eventfd,
-    SYS_eventfd2,
-
-    SYS_fadvise64,
-    SYS_fallocate,
-    SYS_fchdir,
-    SYS_fchmod,
-    SYS_fchmodat,
-    SYS_fchown,
-    SYS_fchownat,
-    SYS_fdatasync,
-    SYS_fgetxattr,
-    SYS_flistxattr,
-    SYS_fremovexattr,
-    SYS_fsetxattr,
-    SYS_fstat,
-    SYS_fstatfs,
-    SYS_fsync,
-    SYS_ftruncate,
-    SYS_futimesat,
-    SYS_get_mempolicy,
-    SYS_getcwd,
-    SYS_getdents,
-    SYS_getegid,
-    SYS_geteuid,
-    SYS_getgid,
-    SYS_getgroups,
-    SYS_getpeername,
-    SYS_getresgid,
-    SYS_getresuid,
-    SYS_getrlimit,
-    SYS_getsockname,
-    SYS_getsockopt,
-    SYS_getuid,
-    SYS_getxattr,
-    SYS_inotify_add_watch,
-    SYS_inotify_init,
-    SYS_inotify_init1,
-    SYS_inotify_rm_watch,
-    SYS_ioprio_get,
-    SYS_ioprio_set,
-    SYS_lchown,
-    SYS_lgetxattr,
-    SYS_link,
-    SYS_linkat,
-    SYS_listen,
-    SYS_bind,
-    SYS_listxattr,
-    SYS_llistxattr,
-    SYS_lremovexattr,
-    SYS_lseek,
-    SYS_lsetxattr,
-    SYS_mbind,
-    SYS_memfd_create,
-    SYS_mincore,
-    SYS_mkdir,
-    SYS_mkdirat,
-    SYS_mknod,
-    SYS_mknodat,
-    SYS_mlock,
-    SYS_mlock2,
-    SYS_msync,
-    SYS_munlock,
-
-    SYS_statfs,
-
-    SYS_personality,
-    SYS_pipe,
-    SYS_pipe2,
-
-    SYS_pread64,
-    SYS_preadv,
-    SYS_preadv2,
-
-    SYS_pwrite64,
-    SYS_pwritev,
-    SYS_pwritev2,
-    SYS_readahead,
-
-    SYS_removexattr,
-    SYS_rename,
-    SYS_renameat,
-    SYS_renameat2,
-    SYS_rmdir,
-
-    SYS_set_mempolicy,
-    SYS_setfsgid,
-    SYS_setfsuid,
-    SYS_setgid,
-    SYS_setgroups,
-    SYS_sethostname,
-    SYS_setregid,
-    SYS_setresgid,
-    SYS_setresuid,
-    SYS_setreuid,
-    SYS_setrlimit,
-    SYS_setsockopt,
-    SYS_setuid,
-    SYS_setxattr,
-    SYS_shutdown,
-    SYS_socket,
-    SYS_socketpair,
-    SYS_symlink,
-    SYS_symlinkat,
-    SYS_sync,
-    SYS_sync_file_range,
-    SYS_syncfs,
-    SYS_truncate,
-    SYS_umask,
-    SYS_uname,
-    SYS_unlink,
-    SYS_unlinkat,
-    SYS_utime,
-    SYS_utimensat,
-    SYS_utimes,
-    SYS_vhangup,
-};
-
-constexpr std::array<CallHandler, kTableSize> make_table() {
-  std::array<CallHandler, kTableSize> table{};
-  for (const unsigned number : kPassedThrough) table[number] = pass_through;
-  for (const unsigned number : kRefused) table[number] = not_implemented;
-  for (const unsigned number : kNotPermitted) table[number] = not_permitted;
-  for (const Entry& entry : kHandlers) table[entry.number] = entry.handler;
-  return table;
+constexpr std::array<const SystemCall*, kTableSize> make_index() {
+  std::array<const SystemCall*, kTableSize> index{};
+  for (const SystemCall& row : kRows) index[row.number] = &row;
+  return index;
 }
 
-constexpr std::array<CallHandler, kTableSize> kTable = make_table();
+constexpr std::array<const SystemCall*, kTableSize> kIndex = make_index();
 
 }  // namespace
 
-SyscallOutcome pass_through(Call& call) {
-  return call.finish(
-      host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3], call[4], call[5]));
-}
+std::span<const SystemCall> system_calls() { return kRows; }
 
-bool asks_for_readiness(std::uint64_t number) {
-  switch (number) {
-    case SYS_poll:
-    case SYS_ppoll:
-    case SYS_select:
-    case SYS_pselect6:
-    case SYS_epoll_wait:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-      return true;
-    default:
-      return false;
-  }
+const SystemCall* find_system_call(std::uint64_t number) {
+  return number < kTableSize ? kIndex[number] : nullptr;
 }
-
-bool may_make_ready(std::uint64_t number) {
-  switch (number) {
-    case SYS_read:
-    case SYS_readv:
-    case SYS_write:
-    case SYS_writev:
-    case SYS_close:
-    case SYS_close_range:
-    case SYS_dup2:
-    case SYS_dup3:
-    case SYS_shutdown:
-    case SYS_connect:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_sendfile:
-    case SYS_splice:
-    case SYS_tee:
-    case SYS_vmsplice:
-    case SYS_mq_timedsend:
-    case SYS_mq_timedreceive:
-    case SYS_semop:
-    case SYS_semtimedop:
-    case SYS_semctl:
-    case SYS_msgsnd:
-    case SYS_msgrcv:
-    case SYS_flock:
-    case SYS_kill:
-    case SYS_tkill:
-    case SYS_tgkill:
-    case SYS_rt_sigqueueinfo:
-    case SYS_rt_tgsigqueueinfo:
-    case SYS_pidfd_send_signal:
-    case SYS_epoll_ctl:
-      return true;
-    default:
-      return false;
-  }
-}
-
-CallHandler find_call_handler(std::uint64_t number) { return number < kTableSize ? kTable[number] : nullptr; }
 
 }  // namespace elision::vm

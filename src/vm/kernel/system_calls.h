@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of system calls by number.
+// The table of system calls. What is refused, passed on to the host or handled, what a call reads and writes
+// of guest memory, and what it has to do with readiness, follows from its row.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "vm/kernel/call.h"
+#include "vm/kernel/call_memory.h"
 
 namespace elision::vm {
 
-/// The handler of system call `number`; null for a number that is not known.
-CallHandler find_call_handler(std::uint64_t number);
+struct SystemCall {
+  /// It looks which descriptors are ready.
+  static constexpr unsigned kAsksForReadiness = 1;
+  /// It may make a descriptor ready that another thread of this process waits for.
+  static constexpr unsigned kMayMakeReady = 2;
 
-/// True if the call looks which descriptors are ready.
-bool asks_for_readiness(std::uint64_t number);
-/// True if the call may make a descriptor ready that another thread of this process waits for.
-bool may_make_ready(std::uint64_t number);
+  unsigned number;
+  const char* name;
+  CallHandler handler;
+  CallMemory memory;  // every pointer among the arguments of a call that is not refused
+  unsigned readiness = 0;
+};
 
-/// Hands the call to the host unchanged: its arguments are valid there. For calls that cannot block.
-SyscallOutcome pass_through(Call& call);
+/// All up to Linux 6.10, by number.
+std::span<const SystemCall> system_calls();
+/// The row of `number`; null for a number that is not known.
+const SystemCall* find_system_call(std::uint64_t number);
 
 }  // namespace elision::vm

@@ -126,7 +126,7 @@ SyscallOutcome sys_sched_getaffinity(Call& call) {
   if (call[1] < bytes || call[1] % 8 != 0) return call.finish(-EINVAL);
   std::uint64_t mask[2];
   for (unsigned i = 0; i < 2; ++i) mask[i] = target->thread.affinity[i] & existing_cpus(call.services(), i);
-  if (!copy_guest_bytes(reinterpret_cast<void*>(call[2]), mask, bytes)) return call.finish(-EFAULT);
+  if (!copy_to_guest(call[2], mask, bytes)) return call.finish(-EFAULT);
   return call.finish(bytes);
 }
 
@@ -135,7 +135,7 @@ SyscallOutcome sys_sched_setaffinity(Call& call) {
   if (target == nullptr) return call.finish(-ESRCH);
   std::uint64_t mask[2] = {};
   const std::size_t bytes = std::min<std::uint64_t>(sizeof mask, call[1]);
-  if (!copy_guest_bytes(mask, reinterpret_cast<const void*>(call[2]), bytes)) return call.finish(-EFAULT);
+  if (!copy_from_guest(mask, call[2], bytes)) return call.finish(-EFAULT);
   for (unsigned i = 0; i < 2; ++i) mask[i] &= existing_cpus(call.services(), i);
   if ((mask[0] | mask[1]) == 0) return call.finish(-EINVAL);
   std::copy(std::begin(mask), std::end(mask), target->thread.affinity);
@@ -190,7 +190,7 @@ SyscallOutcome sys_getrandom(Call& call) {
   for (std::uint64_t done = 0; done < size; done += 8) {
     const std::uint64_t word = call.services().random();
     const std::size_t part = std::min<std::uint64_t>(8, size - done);
-    if (!copy_guest_bytes(reinterpret_cast<void*>(call[0] + done), &word, part)) return call.finish(-EFAULT);
+    if (!copy_to_guest(call[0] + done, &word, part)) return call.finish(-EFAULT);
   }
   return call.finish(static_cast<long>(size));
 }

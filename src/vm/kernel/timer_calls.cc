@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/signal_delivery.h"
-#include "vm/kernel/system_calls.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
 
@@ -81,7 +81,8 @@ void arm_interval_timer(Call& call, unsigned which, Nanoseconds value, Nanosecon
     return process.timers.set(call.services(), which, setting, action);
   }
   if (value != 0) setting = {process_cpu_time(process) + value, interval};
-  process.cpu_timers.set(which, setting, [&process] { return process_cpu_time(process); }, action);
+  process.cpu_timers.set(
+      which, setting, [&process] { return process_cpu_time(process); }, action);
 }
 
 /// itimerspec of the guest as a setting; `error` is a negative errno.
@@ -255,8 +256,7 @@ SyscallOutcome sys_timer_create(Call& call) {
       std::uint64_t value;
       std::int32_t signal, notify, thread, padding;
     } event;
-    if (!copy_guest_bytes(&event, reinterpret_cast<const void*>(call[1]), sizeof event))
-      return call.finish(-EFAULT);
+    if (!copy_from_guest(&event, call[1], sizeof event)) return call.finish(-EFAULT);
     if (event.notify != SIGEV_SIGNAL && event.notify != SIGEV_NONE && event.notify != SIGEV_THREAD_ID)
       return call.finish(-EINVAL);
     if (event.notify != SIGEV_NONE && (event.signal < 1 || event.signal > kSignalCount))

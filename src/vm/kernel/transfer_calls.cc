@@ -11,9 +11,9 @@
 #include <memory>
 
 #include "vm/kernel/blocking_calls.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/system_calls.h"
 #include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
@@ -23,10 +23,6 @@ namespace {
 /// A pipe that polls writable takes this much without blocking (pipe(7), PIPE_BUF).
 constexpr std::uint64_t kSafeWriteBytes = 4096;
 constexpr std::uint64_t kMaxVectors = 1024;
-
-long make_host_call(const Call& call) {
-  return host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3], call[4], call[5]);
-}
 
 mode_t type_of(int descriptor) {
   struct stat status;
@@ -81,12 +77,13 @@ SyscallOutcome when_ready(Call& call, short events, std::function<long()> attemp
 /// sockets can be told not to wait.
 long read_what_is_there(const Call& call) {
   const mode_t type = type_of(call.integer(0));
-  if (type != S_IFIFO && type != S_IFSOCK) return make_host_call(call);
+  if (type != S_IFIFO && type != S_IFSOCK) return guest_call(call);
   const iovec one{reinterpret_cast<void*>(call[1]), call[2]};
   const bool plain = call.number == SYS_read;
-  const long result = host_call(SYS_preadv2, call[0], plain ? reinterpret_cast<std::uint64_t>(&one) : call[1],
-                                plain ? 1 : call[2], ~0ull, ~0ull, RWF_NOWAIT);
-  return result == -EOPNOTSUPP ? make_host_call(call) : result;
+  const long result =
+      guest_call(call, SYS_preadv2, call[0], plain ? reinterpret_cast<std::uint64_t>(&one) : call[1],
+                 plain ? 1 : call[2], ~0ull, ~0ull, RWF_NOWAIT);
+  return result == -EOPNOTSUPP ? guest_call(call) : result;
 }
 
 /// What is left to write, and how to write a piece of it without blocking.
@@ -147,8 +144,7 @@ SyscallOutcome write_all(Call& call, Outgoing outgoing) {
 std::optional<std::vector<iovec>> load_vectors(std::uint64_t address, std::uint64_t count) {
   if (count > kMaxVectors) return std::nullopt;
   std::vector<iovec> vectors(count);
-  if (!copy_guest_bytes(vectors.data(), reinterpret_cast<const void*>(address), count * sizeof(iovec)))
-    return std::nullopt;
+  if (!copy_from_guest(vectors.data(), address, count * sizeof(iovec))) return std::nullopt;
   std::erase_if(vectors, [](const iovec& piece) { return piece.iov_len == 0; });
   return vectors;
 }
@@ -162,30 +158,31 @@ SyscallOutcome write_pieces(Call& call, std::optional<std::vector<iovec>> pieces
   outgoing.pieces = std::move(*pieces);
   if (type == S_IFSOCK) {
     outgoing.limit = ~0ull;
-    outgoing.write_some = [descriptor](const iovec* from, std::size_t count) {
+    outgoing.write_some = [call, descriptor](const iovec* from, std::size_t count) {
       msghdr message{};
       message.msg_iov = const_cast<iovec*>(from);
       message.msg_iovlen = count;
-      return host_call(SYS_sendmsg, descriptor, reinterpret_cast<std::uint64_t>(&message), MSG_DONTWAIT);
+      return guest_call(call, SYS_sendmsg, descriptor, reinterpret_cast<std::uint64_t>(&message),
+                        MSG_DONTWAIT);
     };
   } else {
-    outgoing.write_some = [descriptor](const iovec* from, std::size_t count) {
-      return host_call(SYS_writev, descriptor, reinterpret_cast<std::uint64_t>(from), count);
+    outgoing.write_some = [call, descriptor](const iovec* from, std::size_t count) {
+      return guest_call(call, SYS_writev, descriptor, reinterpret_cast<std::uint64_t>(from), count);
     };
   }
   return write_all(call, std::move(outgoing));
 }
 
 /// A message whose data goes out in parts; address and control data accompany the first part.
-Outgoing outgoing_message(int descriptor, msghdr message, std::vector<iovec> pieces, int flags) {
+Outgoing outgoing_message(const Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
   Outgoing outgoing;
   outgoing.pieces = std::move(pieces);
   outgoing.limit = ~0ull;
-  outgoing.write_some = [descriptor, message, flags](const iovec* from, std::size_t count) mutable {
+  outgoing.write_some = [call, message, flags](const iovec* from, std::size_t count) mutable {
     message.msg_iov = const_cast<iovec*>(from);
     message.msg_iovlen = count;
-    const long sent =
-        host_call(SYS_sendmsg, descriptor, reinterpret_cast<std::uint64_t>(&message), flags | MSG_DONTWAIT);
+    const long sent = guest_call(call, SYS_sendmsg, call[0], reinterpret_cast<std::uint64_t>(&message),
+                                 flags | MSG_DONTWAIT);
     if (sent > 0) message.msg_control = nullptr, message.msg_controllen = 0;
     return sent;
   };
@@ -195,7 +192,7 @@ Outgoing outgoing_message(int descriptor, msghdr message, std::vector<iovec> pie
 SyscallOutcome send_pieces(Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
   const int descriptor = call.integer(0);
   if (pieces.empty() || (flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
-  return write_all(call, outgoing_message(descriptor, message, std::move(pieces), flags));
+  return write_all(call, outgoing_message(call, message, std::move(pieces), flags));
 }
 
 }  // namespace
@@ -234,8 +231,8 @@ SyscallOutcome sys_recvfrom(Call& call) {
       [call, done]() -> long {
         const std::uint64_t flags = (call[3] & ~std::uint64_t{MSG_WAITALL}) | MSG_DONTWAIT;
         for (;;) {
-          const long result =
-              host_call(SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags, call[4], call[5]);
+          const long result = guest_call(call, SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags,
+                                         call[4], call[5]);
           if (result == -EAGAIN) return result;
           if (result <= 0) return *done > 0 ? static_cast<long>(*done) : result;
           *done += static_cast<std::uint64_t>(result);
@@ -250,7 +247,7 @@ SyscallOutcome sys_recvmsg(Call& call) {
   if ((call[2] & MSG_DONTWAIT) != 0) return pass_through(call);
   Call without_blocking = call;
   without_blocking.arguments[2] |= MSG_DONTWAIT;
-  return when_ready(call, POLLIN, [without_blocking] { return make_host_call(without_blocking); });
+  return when_ready(call, POLLIN, [without_blocking] { return guest_call(without_blocking); });
 }
 
 /// Waits until all messages are there, or one (MSG_WAITFORONE). As in Linux the time limit is looked at only
@@ -268,8 +265,9 @@ SyscallOutcome sys_recvmmsg(Call& call) {
   const auto done = std::make_shared<std::uint64_t>(0);
   const auto attempt = [call, limit, wanted, done]() -> long {
     while (*done < wanted) {
-      const long got = host_call(SYS_recvmmsg, call[0], call[1] + *done * sizeof(mmsghdr), wanted - *done,
-                                 (call[3] & ~std::uint64_t{MSG_WAITFORONE}) | MSG_DONTWAIT, 0);
+      const long got =
+          guest_call(call, SYS_recvmmsg, call[0], call[1] + *done * sizeof(mmsghdr), wanted - *done,
+                     (call[3] & ~std::uint64_t{MSG_WAITFORONE}) | MSG_DONTWAIT, 0);
       if (got < 0 && got != -EAGAIN) return *done > 0 ? static_cast<long>(*done) : got;
       if (got > 0) *done += static_cast<std::uint64_t>(got);
       const bool enough =
@@ -316,8 +314,8 @@ SyscallOutcome sys_sendmmsg(Call& call) {
   const std::uint64_t count = std::min<std::uint64_t>(call[2] & 0xffffffff, kMaxVectors);
   const auto current = std::make_shared<std::optional<Outgoing>>();
   const auto sent = std::make_shared<std::uint64_t>(0);
-  const auto attempt = [&self = call.self, vector = call[1], count, descriptor, flags, current,
-                        sent]() -> long {
+  const auto attempt = [call, vector = call[1], count, descriptor, flags, current, sent]() -> long {
+    KernelThread& self = call.self;
     for (; *sent < count; ++*sent) {
       const std::uint64_t at = vector + *sent * sizeof(mmsghdr);
       if (!*current) {
@@ -327,7 +325,7 @@ SyscallOutcome sys_sendmmsg(Call& call) {
                              : std::nullopt;
         if (!pieces) return *sent > 0 ? static_cast<long>(*sent) : -EFAULT;
         if (pieces->empty()) pieces->push_back({nullptr, 0});
-        *current = outgoing_message(descriptor, header->msg_hdr, std::move(*pieces), flags);
+        *current = outgoing_message(call, header->msg_hdr, std::move(*pieces), flags);
       }
       const long bytes = write_without_blocking(self, descriptor, **current);
       if (self.wait) self.wait->transferred = static_cast<long>(*sent);
@@ -350,15 +348,15 @@ SyscallOutcome sys_vmsplice(Call& call) {
   if ((call[3] & SPLICE_F_NONBLOCK) != 0) return pass_through(call);
   Call part = call;
   part.arguments[3] |= SPLICE_F_NONBLOCK;
-  const long result = make_host_call(part);
+  const long result = guest_call(part);
   if (result != -EAGAIN) return call.finish(result);
   const int mode = fcntl(descriptor, F_GETFL) & O_ACCMODE;
   return wait_and_retry(call, descriptor, mode == O_RDONLY ? POLLIN : POLLOUT,
-                        [part] { return make_host_call(part); });
+                        [part] { return guest_call(part); });
 }
 
 SyscallOutcome sys_accept(Call& call) {
-  return when_ready(call, POLLIN, [call] { return make_host_call(call); });
+  return when_ready(call, POLLIN, [call] { return guest_call(call); });
 }
 
 SyscallOutcome sys_connect(Call& call) {
@@ -368,7 +366,7 @@ SyscallOutcome sys_connect(Call& call) {
   const auto attempt = [call, descriptor] {
     const int flags = fcntl(descriptor, F_GETFL);
     fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
-    const long result = make_host_call(call);
+    const long result = guest_call(call);
     fcntl(descriptor, F_SETFL, flags);
     return result;
   };
@@ -395,7 +393,7 @@ SyscallOutcome sys_copy(Call& call) {
   if (!never_blocks(type_of(output)))
     part.arguments[size_argument] = std::min(call[size_argument], kSafeWriteBytes);
   const auto attempt = [part, input, output]() -> long {
-    return is_ready(input, POLLIN) && is_ready(output, POLLOUT) ? make_host_call(part) : -EAGAIN;
+    return is_ready(input, POLLIN) && is_ready(output, POLLOUT) ? guest_call(part) : -EAGAIN;
   };
   const long result = attempt();
   if (result != -EAGAIN || is_nonblocking(input) || is_nonblocking(output)) return call.finish(result);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_delivery.h"
 
@@ -163,6 +164,7 @@ bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thr
     if (watched.descriptors[i].revents != 0) candidates.push_back(watched.owners[i]);
   bool progress = false;
   for (KernelThread* thread : candidates) {
+    const ActingThread acting(process, thread->thread);
     if (!thread->wait || !thread->wait->attempt || !thread->wait->attempt()) continue;
     end_wait(process, *thread, waker);
     progress = true;
