@@ -28,7 +28,6 @@ inline constexpr std::uint64_t kHostStack =
     kStubTable + 0x100;  // the engine's stack pointer: HOST_RSP in stubs.S
 static_assert(kHostStack == 0x7e200100);
 inline constexpr std::uint64_t kPermanentExits = kStubTable + 0x200;
-inline constexpr std::uint64_t kEngineRegionEnd = 0x80000000;
 
 /// One copied instruction: where a host fault address belongs.
 struct HostRange {

@@ -141,7 +141,8 @@ std::uint64_t AddressSpace::choose(std::uint64_t size, std::uint64_t alignment) 
   if (size < kLargeBytes) {
     if (const std::uint64_t low = regions_.find_free(low_begin_, kLowEnd, size, alignment)) return low;
   }
-  return regions_.find_free(large_begin_, kLargeEnd, size, alignment);
+  if (const std::uint64_t large = regions_.find_free(large_begin_, kLargeEnd, size, alignment)) return large;
+  return regions_.find_free(kVastBegin, kVastEnd, size, alignment);
 }
 
 long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, int descriptor,

@@ -45,6 +45,31 @@ TEST_F(AddressSpaceTest, LargeMappingsLieHigh) {
   EXPECT_LT(map(0, kLargeBytes - kPageBytes), kLowEnd);
 }
 
+struct AddressRange {
+  std::uint64_t begin, end;
+};
+/// What compilers' sanitizers map at fixed addresses on x86-64, and what they protect against use.
+constexpr AddressRange kTakenBySanitizers[] = {
+    {0x7fff7000, 0x10007fff8000},      // AddressSanitizer: shadow and the page in front
+    {0x500000000000, 0x540000000000},  // its allocator and LeakSanitizer's (LLVM 17 and later)
+    {0x600000000000, 0x640000000000},  // the same before
+    {0x8000000000, 0x550000000000},    // ThreadSanitizer (GCC 12), also the gaps
+    {0x568000000000, 0x7e8000000000},  //
+    {0x20000000000, 0x550000000000},   // ThreadSanitizer (LLVM 16 and later)
+    {0x5a0000000000, 0x7a0000000000},  //
+    {0x10000000000, 0x510000000000},   // MemorySanitizer
+    {0x600000000000, 0x740000000000},  //
+};
+constexpr AddressRange kOrdinary[] = {
+    {kProgramBase, kCodeCacheEnd}, {kLargeBegin, kLargeEnd}, {kStackTop - (1ull << 30), kStackTop}};
+
+TEST(AddressSpaceLayout, LeavesSanitizersTheirFixedAddresses) {
+  for (const AddressRange& taken : kTakenBySanitizers)
+    for (const AddressRange& ours : kOrdinary)
+      EXPECT_TRUE(ours.end <= taken.begin || ours.begin >= taken.end)
+          << std::hex << ours.begin << " to " << ours.end << " meets " << taken.begin << " to " << taken.end;
+}
+
 TEST_F(AddressSpaceTest, NeverTouchesTheEnginesMappings) {
   void* const engines = mmap(nullptr, kPageBytes, kReadWrite, kAnonymous, -1, 0);
   std::strcpy(static_cast<char*>(engines), "mine");
