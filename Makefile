@@ -14,7 +14,7 @@ TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils clang libomp-dev pkg-config spin v
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full demo-barrier fidelity test test-glibcs mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build demo demo-full demo-barrier fidelity test test-glibcs test-releases mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -74,6 +74,11 @@ test-glibcs:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision_preload
 	@python3 -B tests/glibcs/glibcs.py $(BUILD) pthread tatas ticket htm-10 hle-scm tatas-pri-aahtm pthread-aahtm
+
+# The two commands in a bare root of each Debian release that README.md names, from what is committed; an hour. Needs root.
+test-releases:
+	@tools/install-packages "make test-releases" mmdebstrap
+	@for release in bookworm trixie; do tools/try-on-debian $$release demo test || exit 1; done
 
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, and some eighty programs. Among the
 # packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.
