@@ -41,52 +41,53 @@ struct alignas(4096) Locks {
   alignas(128) int turn = 0;  // of the two threads
 };
 
+// The functions are copied so that the loops call through registers.
 template <pthread_mutex_t Locks::* kMutex>
 void lock_mutex(Locks& locks, int count) {
-  const auto [init, lock, trylock, timedlock, unlock] = locks.side.mutex;
+  const auto functions = locks.side.mutex;
   for (int i = 0; i < count; ++i) {
-    lock(&(locks.*kMutex));
-    unlock(&(locks.*kMutex));
+    functions.lock(&(locks.*kMutex));
+    functions.unlock(&(locks.*kMutex));
   }
 }
 
 void try_mutex(Locks& locks, int count) {
-  const auto [init, lock, trylock, timedlock, unlock] = locks.side.mutex;
+  const auto functions = locks.side.mutex;
   for (int i = 0; i < count; ++i) {
-    trylock(&locks.normal);
-    unlock(&locks.normal);
+    functions.trylock(&locks.normal);
+    functions.unlock(&locks.normal);
   }
 }
 
 void lock_mutex_timed(Locks& locks, int count) {
-  const auto [init, lock, trylock, timedlock, unlock] = locks.side.mutex;
+  const auto functions = locks.side.mutex;
   for (int i = 0; i < count; ++i) {
-    timedlock(&locks.normal, &kDistantFuture);
-    unlock(&locks.normal);
+    functions.timedlock(&locks.normal, &kDistantFuture);
+    functions.unlock(&locks.normal);
   }
 }
 
 void lock_spin(Locks& locks, int count) {
-  const auto [init, lock, unlock] = locks.side.spin;
+  const auto functions = locks.side.spin;
   for (int i = 0; i < count; ++i) {
-    lock(&locks.spin);
-    unlock(&locks.spin);
+    functions.lock(&locks.spin);
+    functions.unlock(&locks.spin);
   }
 }
 
 void lock_to_read(Locks& locks, int count) {
-  const auto [init, rdlock, wrlock, unlock] = locks.side.rwlock;
+  const auto functions = locks.side.rwlock;
   for (int i = 0; i < count; ++i) {
-    rdlock(&locks.rwlock);
-    unlock(&locks.rwlock);
+    functions.rdlock(&locks.rwlock);
+    functions.unlock(&locks.rwlock);
   }
 }
 
 void lock_to_write(Locks& locks, int count) {
-  const auto [init, rdlock, wrlock, unlock] = locks.side.rwlock;
+  const auto functions = locks.side.rwlock;
   for (int i = 0; i < count; ++i) {
-    wrlock(&locks.rwlock);
-    unlock(&locks.rwlock);
+    functions.wrlock(&locks.rwlock);
+    functions.unlock(&locks.rwlock);
   }
 }
 
