@@ -59,7 +59,7 @@ int main() {
   for (std::thread& thread : threads) thread.join();
   for (const int count : caught) std::printf("%d ", count);
   try {
-    std::vector<int>().at(3);
+    static_cast<void>(std::vector<int>().at(3));
   } catch (const std::out_of_range&) {
     std::puts("out of range");
   }
