@@ -19,12 +19,12 @@
 #include <oneapi/tbb/spin_mutex.h>
 #endif
 #ifdef WORKLOADS_HAVE_CK
-#include <cpuid.h>
-
 #include <climits>
 #define CK_MD_RTM_ENABLE
 #include <ck_elide.h>
 #include <spinlock/fas.h>  // ck_spinlock.h is not C++
+
+#include "htm/cpu.h"
 #ifndef CK_F_PR_RTM
 #error "this Concurrency Kit has no RTM"
 #endif
@@ -93,11 +93,7 @@ struct CkLock {
     PerThread& own_;
   };
 
-  static bool is_usable() {
-    constexpr unsigned kRtm = 1u << 11;  // CPUID.7.0:EBX
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kRtm) != 0;
-  }
+  static bool is_usable() { return elision::htm::detect_cpu().has_rtm; }
 
   ck_spinlock_fas_t spinlock = CK_SPINLOCK_FAS_INITIALIZER;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment variables that the preload library reads: the one table of their names, values and
 // defaults. The launcher sets them, the library (src/runtime) reads them; nobody else spells a name.
+// ELISION_HIDE_RTM alone is read by everything that asks for RTM (htm/cpu.h).
 //
 // A program that runs with more rights than its caller (AT_SECURE) ignores all of them.
 #pragma once
@@ -25,6 +26,7 @@ enum class LockVariable : std::size_t {
   kCondition,
   kRtmAlwaysAbort,
   kTransactions,
+  kHideRtm,
   kOff,
   kCountersDir,
   kVerbose,
@@ -64,6 +66,8 @@ inline constexpr LockVariableRow kLockVariables[] = {
     {"ELISION_TRANSACTIONS", "1", "0, 1",
      "0: no transaction begins; also the variable elision_transactions of the running process, for "
      "debuggers"},
+    {"ELISION_HIDE_RTM", "0", "0, 1",
+     "1: behave as on a CPU without RTM; the CPU of elision vm cannot be hidden"},
     {"ELISION_OFF", "0", "0, 1", "1: all locks are glibc's, whatever else is set"},
     {"ELISION_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
     {"ELISION_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},

@@ -141,7 +141,9 @@ void choose_designs(CompareRequest& request) {
   if (plan.model) return;
   for (const std::string& design : plan.designs) {
     if (!native_htm_is_live() && (elides(design) || speculates(design))) {
-      plan.not_run[design] = "needs hardware transactions, which this CPU does not have";
+      plan.not_run[design] = native_cpu().rtm_is_hidden
+                                 ? "needs hardware transactions, which ELISION_HIDE_RTM=1 hides"
+                                 : "needs hardware transactions, which this CPU does not have";
     } else if (speculates(design) && !request.lock.rtm_always_abort) {
       plan.not_run[design] = "not run on a real CPU without --rtm-always-abort";
     }

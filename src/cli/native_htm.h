@@ -6,10 +6,13 @@
 
 namespace elision::cli {
 
-/// True if CPUID offers RTM and a transaction was seen to commit. Asks once.
-inline bool native_htm_is_live() {
-  static const bool live = htm::detect_cpu().has_rtm;
-  return live;
+/// Asks once.
+inline const htm::CpuFeatures& native_cpu() {
+  static const htm::CpuFeatures features = htm::detect_cpu();
+  return features;
 }
+
+/// True if CPUID offers RTM, nothing hides it, and a transaction was seen to commit.
+inline bool native_htm_is_live() { return native_cpu().has_rtm; }
 
 }  // namespace elision::cli

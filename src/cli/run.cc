@@ -34,9 +34,9 @@ void tell_what_is_missing(const std::string& design, const LockOptions& lock) {
   if (!elides(design) && !speculates(design)) return;
   if (!native_htm_is_live()) {
     fmt::print(stderr,
-               "elision run: this CPU has no live hardware transactions; {} uses its fallback lock "
+               "elision run: this CPU has no live hardware transactions{}; {} uses its fallback lock "
                "(elision vm has them; elision doctor says why)\n",
-               design);
+               native_cpu().rtm_is_hidden ? " (ELISION_HIDE_RTM=1 hides them)" : "", design);
   } else if (speculates(design) && !lock.rtm_always_abort) {
     fmt::print(stderr, "elision run: {} does not speculate on a real CPU without --rtm-always-abort\n",
                design);

@@ -3,7 +3,11 @@
 #include "htm/cpu.h"
 
 #include <cpuid.h>
+#include <stdlib.h>
 
+#include <cstring>
+
+#include "abi/lock_variables.h"
 #include "abi/virtual_cpu.h"
 #include "htm/rtm.h"
 
@@ -23,12 +27,14 @@ Registers cpuid(unsigned leaf) {
   return r;
 }
 
-bool is_virtual_cpu_with(std::uint32_t feature) {
+bool is_virtual_cpu() {
   const Registers signature = cpuid(abi::kVirtualCpuLeaf);
-  if (signature.ebx != abi::kVirtualCpuSignatureEbx || signature.ecx != abi::kVirtualCpuSignatureEcx ||
-      signature.edx != abi::kVirtualCpuSignatureEdx || signature.eax < abi::kVirtualCpuFeatureLeaf) {
-    return false;
-  }
+  return signature.ebx == abi::kVirtualCpuSignatureEbx && signature.ecx == abi::kVirtualCpuSignatureEcx &&
+         signature.edx == abi::kVirtualCpuSignatureEdx;
+}
+
+bool virtual_cpu_has(std::uint32_t feature) {
+  if (cpuid(abi::kVirtualCpuLeaf).eax < abi::kVirtualCpuFeatureLeaf) return false;
   return (cpuid(abi::kVirtualCpuFeatureLeaf).eax & feature) != 0;
 }
 
@@ -76,16 +82,25 @@ std::uint64_t ticks() {
 
 }  // namespace
 
-CpuFeatures detect_cpu() {
+bool environment_hides_rtm() {
+  const char* const given = secure_getenv(abi::row_of(abi::LockVariable::kHideRtm).name);
+  return given != nullptr && std::strcmp(given, "1") == 0;
+}
+
+CpuFeatures detect_cpu(bool hide_rtm) {
   CpuFeatures features;
   const unsigned highest_leaf = cpuid(0).eax;
   features.tsc_khz = tsc_khz_from_cpuid(highest_leaf);
+  features.virtual_cpu = is_virtual_cpu();
   if (highest_leaf < 7) return features;
   const Registers leaf7 = cpuid(7);
   if ((leaf7.ebx & kRtmBit) == 0) return features;
+  features.rtm_is_hidden = hide_rtm && !features.virtual_cpu;
+  if (features.rtm_is_hidden) return features;
   features.rtm_always_aborts = (leaf7.edx & kRtmAlwaysAbortBit) != 0 || !any_transaction_commits();
   features.has_rtm = !features.rtm_always_aborts;
-  features.virtual_always_abort = features.has_rtm && is_virtual_cpu_with(abi::kFeatureAlwaysAbort);
+  features.virtual_always_abort =
+      features.has_rtm && features.virtual_cpu && virtual_cpu_has(abi::kFeatureAlwaysAbort);
   return features;
 }
 

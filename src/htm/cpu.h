@@ -2,7 +2,8 @@
 // What the CPU under this process offers. Everything is asked from CPUID and then tried: hypervisors
 // and microcode have advertised transactions that never commit.
 //
-// Executes XBEGIN only after CPUID said that it exists. No allocation, no libc.
+// Executes XBEGIN only after CPUID said that it exists. Whoever asks for RTM asks here, so that
+// ELISION_HIDE_RTM hides it from all of them. No allocation; of libc the environment alone.
 #pragma once
 
 #include <array>
@@ -23,12 +24,18 @@ inline constexpr unsigned kArchCapabilitiesBit = 1u << 29;  // EDX
 struct CpuFeatures {
   bool has_rtm = false;               // transactions commit here
   bool rtm_always_aborts = false;     // CPUID shows RTM, but every transaction aborts
-  bool virtual_always_abort = false;  // the virtual CPU's always-abort transactions
+  bool rtm_is_hidden = false;         // CPUID shows RTM, ELISION_HIDE_RTM hid it: the rest is as without it
+  bool virtual_cpu = false;           // that of elision vm
+  bool virtual_always_abort = false;  // its always-abort transactions
   std::uint64_t tsc_khz = 0;          // from CPUID; 0: the CPU does not say
 };
 
-/// Asks the CPU. Takes some microseconds: call once.
-CpuFeatures detect_cpu();
+/// Whether ELISION_HIDE_RTM asks to hide the CPU's RTM. Under AT_SECURE nothing asks.
+bool environment_hides_rtm();
+
+/// Asks the CPU. Takes some microseconds: call once. `hide_rtm` makes every CPU but the virtual one a CPU
+/// without RTM.
+CpuFeatures detect_cpu(bool hide_rtm = environment_hides_rtm());
 
 /// How transactions of one store each ended.
 struct Trial {

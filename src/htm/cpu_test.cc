@@ -5,7 +5,9 @@
 #include <cpuid.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <numeric>
+#include <string>
 
 #include "htm/rtm.h"
 
@@ -15,7 +17,8 @@ namespace {
 TEST(Cpu, RtmOnlyIfCpuidShowsIt) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   const bool leaf7 = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0;
-  const CpuFeatures features = detect_cpu();
+  const CpuFeatures features = detect_cpu(false);
+  EXPECT_FALSE(features.rtm_is_hidden);
   if (!leaf7 || (ebx >> 11 & 1) == 0) {
     EXPECT_FALSE(features.has_rtm);
     EXPECT_FALSE(features.rtm_always_aborts);
@@ -24,6 +27,27 @@ TEST(Cpu, RtmOnlyIfCpuidShowsIt) {
     EXPECT_FALSE(features.has_rtm && (edx >> 11 & 1) != 0);
   }
   EXPECT_TRUE(features.has_rtm || !features.virtual_always_abort);
+}
+
+TEST(Cpu, HiddenRtmLeavesACpuWithoutIt) {
+  const CpuFeatures shown = detect_cpu(false), hidden = detect_cpu(true);
+  const bool shows_rtm = shown.has_rtm || shown.rtm_always_aborts;
+  EXPECT_EQ(hidden.rtm_is_hidden, shows_rtm && !shown.virtual_cpu);
+  EXPECT_EQ(hidden.has_rtm, shown.has_rtm && shown.virtual_cpu) << "the virtual CPU cannot be hidden";
+  EXPECT_FALSE(hidden.rtm_always_aborts && !shown.virtual_cpu);
+  EXPECT_EQ(hidden.tsc_khz, shown.tsc_khz);
+}
+
+TEST(Cpu, OnlyTheValueOneHides) {
+  const char* const given = std::getenv("ELISION_HIDE_RTM");
+  const std::string before = given != nullptr ? given : "";
+  for (const char* value : {"1", "0", "", "yes", "11"}) {
+    setenv("ELISION_HIDE_RTM", value, 1);
+    EXPECT_EQ(environment_hides_rtm(), std::string(value) == "1") << value;
+  }
+  unsetenv("ELISION_HIDE_RTM");
+  EXPECT_FALSE(environment_hides_rtm());
+  if (given != nullptr) setenv("ELISION_HIDE_RTM", before.c_str(), 1);
 }
 
 TEST(Cpu, NestingDepthIsTheDeepestThatCommits) {

@@ -103,6 +103,7 @@ Configuration parse_configuration(Lookup lookup) {
   result.exclusive_rwlocks = reader.is(LockVariable::kRwlock, "exclusive");
   result.condition = condition_of(reader);
   result.rtm_always_abort = reader.is(LockVariable::kRtmAlwaysAbort, "1");
+  result.hides_rtm = reader.is(LockVariable::kHideRtm, "1");
   result.transactions = !reader.is(LockVariable::kTransactions, "0");
   result.verbose = reader.is(LockVariable::kVerbose, "1");
   const char* directory = reader.text(LockVariable::kCountersDir);

@@ -21,6 +21,7 @@ struct Configuration {
   bool unknown_design = false;
   bool off = false;  // see switch_off
   bool transactions = true;
+  bool hides_rtm = false;  // htm::detect_cpu
   abi::LockDesign design;
   bool wait_spins = false;
   bool exclusive_rwlocks = false;

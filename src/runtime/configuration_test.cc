@@ -36,6 +36,7 @@ TEST(Configuration, DefaultsAreThePapers) {
   EXPECT_FALSE(nothing.parameters.backs_off || nothing.parameters.busy_counts ||
                nothing.parameters.abort_at_unlock || nothing.off || nothing.exclusive_rwlocks);
   EXPECT_TRUE(nothing.transactions);
+  EXPECT_FALSE(nothing.hides_rtm);
 }
 
 TEST(Configuration, EveryDesignByName) {
@@ -115,6 +116,7 @@ TEST(Configuration, EveryVariable) {
                                       {"ELISION_CONDITION", "aware"},
                                       {"ELISION_TRANSACTIONS", "0"},
                                       {"ELISION_RTM_ALWAYS_ABORT", "1"},
+                                      {"ELISION_HIDE_RTM", "1"},
                                       {"ELISION_COUNTERS_DIR", "/tmp/x"},
                                       {"ELISION_VERBOSE", "1"},
                                       {"ELISION_LOCK", "ticket-aahtm"}});
@@ -123,6 +125,7 @@ TEST(Configuration, EveryVariable) {
   EXPECT_TRUE(parsed.parameters.backs_off);
   EXPECT_EQ(parsed.condition, ConditionKind::kAware);
   EXPECT_FALSE(parsed.transactions);
+  EXPECT_TRUE(parsed.hides_rtm);
   EXPECT_EQ(parsed.parameters.busy, locks::Busy::kInside);
   EXPECT_EQ(parsed.parameters.most_warm, 3u);
   EXPECT_EQ(parsed.parameters.speculation_tries, 7u);
@@ -132,9 +135,11 @@ TEST(Configuration, EveryVariable) {
 }
 
 TEST(Configuration, AnUnknownValueMeansTheDefault) {
-  const Configuration parsed =
-      parse({{"ELISION_WAIT", "spinn"}, {"ELISION_TRIES", "many"}, {"ELISION_MAX_DIST", ""}});
-  EXPECT_FALSE(parsed.wait_spins);
+  const Configuration parsed = parse({{"ELISION_WAIT", "spinn"},
+                                      {"ELISION_TRIES", "many"},
+                                      {"ELISION_MAX_DIST", ""},
+                                      {"ELISION_HIDE_RTM", "yes"}});
+  EXPECT_FALSE(parsed.wait_spins || parsed.hides_rtm);
   EXPECT_EQ(parsed.parameters.speculation_tries, 4u);
   EXPECT_EQ(parsed.parameters.max_distance, 4u);
 }

@@ -97,6 +97,7 @@ void describe() {
   line.text(process.configuration.wait_spins ? ", waits spin" : ", waits park");
   line.text(process.cpu.has_rtm             ? ", RTM"
             : process.cpu.rtm_always_aborts ? ", RTM that always aborts"
+            : process.cpu.rtm_is_hidden     ? ", RTM hidden by ELISION_HIDE_RTM"
                                             : ", no RTM");
   if (process.configuration.design.speculates()) {
     line.text(", always-abort: ").text(abi::kAlwaysAbortNames[static_cast<unsigned>(process.always_abort)]);
@@ -115,7 +116,7 @@ void set_up() {
   if (const char* flag = find_single_threaded()) locks::single_threaded = flag;
   process.configuration = read_configuration();
   if (race_detector_follows()) switch_off(process.configuration);
-  process.cpu = htm::detect_cpu();
+  process.cpu = htm::detect_cpu(process.configuration.hides_rtm);
   process.cpus = usable_cpus();
   visit_files(Files::kAllButOurs, [](const LoadedFile&) { ++process.files_at_start; });
   locks::pause_ticks = htm::measure_pause_ticks();

@@ -57,6 +57,10 @@ bool refused(int error) { return error == EACCES || error == EPERM; }
 bool too_paranoid(const Facts& f) { return f.perf.paranoid.value_or(0) > 2 && !f.perf.capable; }
 
 const Rule kAdvice[] = {
+    {"show-rtm", [](const Facts&, const Diagnosis& d) { return d.reason == Reason::kHidden; },
+     [](const Facts&) -> std::string {
+       return "Take ELISION_HIDE_RTM=1 out of the environment, and try again: unset ELISION_HIDE_RTM.";
+     }},
     {"kernel-parameter",
      [](const Facts& f, const Diagnosis& d) { return kernel_is_at_fault(d) && !may_be_open_to_taa(f); },
      [](const Facts&) -> std::string {

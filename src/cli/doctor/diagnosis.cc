@@ -46,6 +46,10 @@ const Cause kCauses[] = {
      [](const Facts&) -> std::string {
        return "CPUID says that microcode ends every transaction here (RTM_ALWAYS_ABORT)";
      }},
+    {Reason::kHidden, "hidden", false, is_hidden,
+     [](const Facts&) -> std::string {
+       return "this CPU has RTM, but ELISION_HIDE_RTM=1 hides it from Elision";
+     }},
     {Reason::kNeverCommits, "never-commits", false,
      [](const Facts& f) { return f.cpu.rtm && !any_commit(f); },
      [](const Facts& f) -> std::string {
@@ -98,6 +102,22 @@ const Cause kCauses[] = {
 };
 
 const Rule kNotes[] = {
+    {"unknown-value",
+     [](const Facts& f, const Diagnosis&) {
+       return f.settings.hide_rtm && f.settings.hide_rtm != "0" && f.settings.hide_rtm != "1";
+     },
+     [](const Facts& f) {
+       return fmt::format("ELISION_HIDE_RTM={} hides nothing: its values are 0 and 1.", *f.settings.hide_rtm);
+     }},
+    {"hides-nothing",
+     [](const Facts& f, const Diagnosis& d) {
+       return f.settings.hide_rtm == "1" && d.reason != Reason::kHidden;
+     },
+     [](const Facts& f) -> std::string {
+       return f.cpu.virtual_cpu
+                  ? "ELISION_HIDE_RTM=1 has no effect: the CPU of elision vm cannot be hidden."
+                  : "ELISION_HIDE_RTM=1 is set too: with it Elision never uses RTM on this CPU.";
+     }},
     {"open-to-taa",
      [](const Facts& f, const Diagnosis& d) {
        return d.live && !f.cpu.virtual_cpu && f.kernel.taa && f.kernel.taa->starts_with("Vulnerable");

@@ -13,6 +13,7 @@ namespace elision::cli::doctor {
 enum class Reason {
   kIllegal,          // CPUID shows RTM, XBEGIN is an illegal instruction
   kMicrocodeAborts,  // RTM_ALWAYS_ABORT
+  kHidden,           // ELISION_HIDE_RTM
   kNeverCommits,     // CPUID shows RTM, nothing commits
   kVirtualCpu,       // commits, on the virtual CPU of elision vm
   kFewCommit,        // commits, but too rarely

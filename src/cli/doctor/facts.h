@@ -51,7 +51,7 @@ struct KernelFacts {
 
 /// What a trial of real transactions gave.
 struct TrialFacts {
-  htm::Trial counts;                 // attempts 0: CPUID shows no RTM, so nothing was begun
+  htm::Trial counts;                 // attempts 0: CPUID shows no RTM, or it is hidden: nothing was begun
   bool illegal_instruction = false;  // XBEGIN itself was refused
   unsigned nesting_depth = 0;        // 0: not measured
 };
@@ -74,12 +74,18 @@ struct GlibcFacts {
   std::string elision_tunables;  // what GLIBC_TUNABLES says of elision; empty: nothing
 };
 
+/// The settings of Elision's own that decide whether transactions are used.
+struct SettingsFacts {
+  std::optional<std::string> hide_rtm;  // ELISION_HIDE_RTM as given; nothing: not set, or set to nothing
+};
+
 struct Facts {
   CpuFacts cpu;
   KernelFacts kernel;
   TrialFacts trial;
   PerfFacts perf;
   GlibcFacts glibc;
+  SettingsFacts settings;
 };
 
 }  // namespace elision::cli::doctor

@@ -8,9 +8,11 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "abi/lock_variables.h"
 #include "cli/doctor/cpu_facts.h"
 #include "cli/doctor/kernel_facts.h"
 #include "cli/doctor/perf_facts.h"
+#include "cli/doctor/predicates.h"
 #include "cli/doctor/trial.h"
 
 namespace elision::cli::doctor {
@@ -25,6 +27,13 @@ GlibcFacts read_glibc() {
 #endif
   const char* tunables = std::getenv("GLIBC_TUNABLES");
   if (tunables != nullptr) facts.elision_tunables = elision_tunables(tunables);
+  return facts;
+}
+
+SettingsFacts read_settings() {
+  const char* given = std::getenv(abi::row_of(abi::LockVariable::kHideRtm).name);
+  SettingsFacts facts;
+  if (given != nullptr && *given != '\0') facts.hide_rtm = given;
   return facts;
 }
 
@@ -43,7 +52,8 @@ Facts gather() {
   Facts facts;
   facts.cpu = read_cpu(native_cpuid);
   facts.kernel = read_kernel();
-  facts.trial = try_transactions(facts.cpu, kAttempts);
+  facts.settings = read_settings();
+  if (!is_hidden(facts)) facts.trial = try_transactions(facts.cpu, kAttempts);
   facts.perf = read_perf(native_perf_open);
   facts.glibc = read_glibc();
   return facts;

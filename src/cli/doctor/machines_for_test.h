@@ -56,6 +56,62 @@ inline const Machine kMachines[] = {
      true,
      {},
      {}},
+    {"RTM is hidden",
+     live_server,
+     [](Facts& f) {
+       f.settings.hide_rtm = "1";
+       f.trial = {};
+     },
+     Reason::kHidden,
+     false,
+     {},
+     {"show-rtm", "virtual-machine"}},
+    {"to be hidden, and ended by microcode",
+     live_server,
+     [](Facts& f) {
+       f.settings.hide_rtm = "1";
+       f.cpu.rtm_always_abort = true;
+       f.trial = {};
+     },
+     Reason::kMicrocodeAborts,
+     false,
+     {"hides-nothing"},
+     {"another-cpu", "virtual-machine"}},
+    {"nothing to hide",
+     dead_server,
+     [](Facts& f) {
+       f.cpu.vendor = "AuthenticAMD";
+       f.settings.hide_rtm = "1";
+     },
+     Reason::kNotIntel,
+     false,
+     {"hides-nothing"},
+     {"another-cpu", "virtual-machine"}},
+    {"the virtual CPU cannot be hidden",
+     live_server,
+     [](Facts& f) {
+       f.cpu.virtual_cpu = f.cpu.virtual_always_abort = true;
+       f.settings.hide_rtm = "1";
+       f.perf.cycles_error = ENOSYS;
+     },
+     Reason::kVirtualCpu,
+     true,
+     {"hides-nothing"},
+     {}},
+    {"not asked to hide",
+     live_server,
+     [](Facts& f) { f.settings.hide_rtm = "0"; },
+     Reason::kCommits,
+     true,
+     {},
+     {}},
+    {"asked to hide by a word that is no value",
+     live_server,
+     [](Facts& f) { f.settings.hide_rtm = "yes"; },
+     Reason::kCommits,
+     true,
+     {"unknown-value"},
+     {}},
     {"bit 11 alone says yes, nothing commits",
      live_server,
      [](Facts& f) { commits(f, 0); },

@@ -11,6 +11,8 @@ constexpr double kOrdinaryShare = 0.9;
 
 }  // namespace
 
+bool is_hidden(const Facts& f) { return f.settings.hide_rtm == "1" && f.cpu.rtm && !f.cpu.virtual_cpu; }
+
 bool any_commit(const Facts& f) { return f.trial.counts.commits > 0; }
 
 bool few_commit(const Facts& f) { return f.trial.counts.commits < kOrdinaryShare * f.trial.counts.attempts; }

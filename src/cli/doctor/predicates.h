@@ -12,6 +12,9 @@ namespace elision::cli::doctor {
 /// The vulnerability file's words where the kernel switched TSX off.
 inline constexpr const char* kTsxDisabled = "Mitigation: TSX disabled";
 
+/// Whether ELISION_HIDE_RTM takes RTM that CPUID shows from Elision.
+bool is_hidden(const Facts& f);
+
 bool any_commit(const Facts& f);
 
 /// Fewer than a CPU of its own would commit.

@@ -100,6 +100,8 @@ json glibc_json(const GlibcFacts& glibc) {
           {"elision_tunables", known_text(glibc.elision_tunables)}};
 }
 
+json settings_json(const SettingsFacts& settings) { return {{"hide_rtm", known(settings.hide_rtm)}}; }
+
 json remarks_json(const std::vector<Remark>& remarks) {
   json list = json::array();
   for (const Remark& remark : remarks) list.push_back({{"name", remark.name}, {"text", remark.text}});
@@ -119,6 +121,7 @@ json report_json(const Facts& facts, const Diagnosis& diagnosis) {
           {"kernel", kernel_json(facts.kernel)},
           {"perf", perf_json(facts.perf)},
           {"glibc", glibc_json(facts.glibc)},
+          {"settings", settings_json(facts.settings)},
           {"notes", remarks_json(diagnosis.notes)},
           {"advice", remarks_json(diagnosis.advice)}};
 }

@@ -36,6 +36,7 @@ TEST(ReportJson, HasVerdictFactsAndAdvice) {
   EXPECT_EQ(report["perf"]["tsx_events"][0]["error"], nullptr);
   EXPECT_EQ(report["perf"]["tsx_events"][1]["error"], "ENOENT");
   EXPECT_EQ(report["glibc"]["elision"], "tunable");
+  EXPECT_EQ(report["settings"]["hide_rtm"], nullptr);
   EXPECT_EQ(report["advice"][0]["name"], "perf-filter");
   EXPECT_TRUE(report["notes"].empty());
 }

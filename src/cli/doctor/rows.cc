@@ -69,6 +69,8 @@ void add_trial(const Facts& f, const Diagnosis& d, std::vector<Row>& rows) {
   if (f.trial.illegal_instruction) {
     rows.push_back(
         {"trial", "committed", "illegal", "XBEGIN is an illegal instruction, whatever CPUID says"});
+  } else if (d.reason == Reason::kHidden) {
+    rows.push_back({"trial", "committed", "not tried", "ELISION_HIDE_RTM=1: Elision behaves as without RTM"});
   } else if (trial.attempts == 0) {
     rows.push_back({"trial", "committed", "not tried", "XBEGIN would be an illegal instruction"});
   } else {
