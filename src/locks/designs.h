@@ -64,6 +64,10 @@ struct Speculating {
   using Barrier = locks::Barrier<Htm>;
 
   static bool speculating() { return Htm::in_always_abort(); }
+  /// As locks::speculate.
+  [[gnu::always_inline]] static bool speculate(const Recorder& recorder) {
+    return locks::speculate<Htm>(recorder);
+  }
   static void end_speculation() {
     if (Htm::in_always_abort()) (void)Htm::template abort<htm::kCodeGiveUp>();
   }

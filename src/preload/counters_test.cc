@@ -78,6 +78,13 @@ class Counted : public ::testing::Test {
   std::string directory_;
 };
 
+/// What leaves designs without transactions, on any CPU.
+constexpr const char* kWithoutTransactions[] = {"ELISION_HIDE_RTM=1", "ELISION_TRANSACTIONS=0"};
+
+constexpr const char* kOurDesigns[] = {"tts",         "tatas",        "ticket",          "ttstle",
+                                       "htm-1",       "htm-10",       "hle-scm",         "htm-10-fb-aahtm",
+                                       "tatas-aahtm", "ticket-aahtm", "tatas-pri-aahtm", "pthread-aahtm"};
+
 /// Rows: a design and what must be true of its sections.
 struct DesignRow {
   const char* design;
@@ -120,6 +127,35 @@ TEST_F(Counted, EveryDesignCountsEverySectionOnce) {
       if (row.speculates && !row.elides) {
         EXPECT_EQ(sums.aborts_total(), sums.speculations) << "each speculation ends by one abort";
       }
+    }
+  }
+}
+
+TEST_F(Counted, EveryDesignCountsEverySectionOnceWithoutTransactions) {
+  for (const char* design : kOurDesigns) {
+    for (const char* setting : kWithoutTransactions) {
+      SCOPED_TRACE(std::string(design) + " " + setting);
+      TearDown();
+      SetUp();
+      ASSERT_EQ(run({std::string("ELISION_LOCK=") + design, setting, "ELISION_RTM_ALWAYS_ABORT=1"},
+                    {"count", "2", "2000"}),
+                0);
+      EXPECT_EQ(totals().sections(), 4000u);
+      EXPECT_EQ(totals().acquisitions, 4000u);
+      EXPECT_EQ(totals().speculations + totals().aborts_total(), 0u);
+    }
+  }
+}
+
+TEST_F(Counted, EveryWayToTakeALockCountsOnceUnderEveryDesign) {
+  for (const char* design : kOurDesigns) {
+    for (const char* setting : {"ELISION_HIDE_RTM=0", "ELISION_HIDE_RTM=1"}) {
+      SCOPED_TRACE(std::string(design) + " " + setting);
+      TearDown();
+      SetUp();
+      ASSERT_EQ(
+          run({std::string("ELISION_LOCK=") + design, setting, "ELISION_RTM_ALWAYS_ABORT=1"}, {"kinds"}), 0);
+      EXPECT_EQ(totals().sections(), 8u);
     }
   }
 }
@@ -211,7 +247,8 @@ TEST_F(Counted, AnUnknownDesignBehavesAsPthreadAndIsRecorded) {
 }
 
 TEST_F(Counted, AForkedChildHasAFileOfItsOwn) {
-  for (const char* design : {"ELISION_LOCK=tatas", "ELISION_LOCK=ticket", "ELISION_LOCK=htm-10"}) {
+  for (const char* design :
+       {"ELISION_LOCK=tatas", "ELISION_LOCK=ticket", "ELISION_LOCK=htm-10", "ELISION_LOCK=pthread-aahtm"}) {
     SCOPED_TRACE(design);
     TearDown();
     SetUp();
@@ -356,7 +393,7 @@ TEST_F(Counted, TheOffSwitchAndARecorderLeaveAllToGlibc) {
 }
 
 TEST_F(Counted, WithoutTransactionsTheFallbackServes) {
-  for (const char* design : {"htm-10", "htm-10-fb-aahtm", "tatas-aahtm"}) {
+  for (const char* design : {"htm-10", "htm-10-fb-aahtm", "tatas-aahtm", "pthread-aahtm"}) {
     TearDown();
     SetUp();
     ASSERT_EQ(

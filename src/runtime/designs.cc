@@ -232,6 +232,14 @@ void install_elided() {
   install_design_of_ours<locks::ElidedDesign<htm::Rtm, Lock, How, Contention, kSubscription>>();
 }
 
+/// pthread-aahtm.
+template <class How, class Waiting>
+void install_glibc_speculating() {
+  using Glibc = GlibcSpeculating<How, Waiting>;
+  install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>,
+          Conditions<Glibc, typename Glibc::OnMutex>, Meeting<Glibc>, BarrierOf<Glibc>>();
+}
+
 /// The designs that wait by `Waiting`, and by always-abort transactions of `Htm`.
 template <class Waiting, class Htm>
 void install_speculating() {
@@ -239,11 +247,7 @@ void install_speculating() {
   using Lock = locks::Tatas<Waiting>;
   const abi::LockDesign& design = process.configuration.design;
   if (process.elides) return install_elided<Lock, Speculating<Htm>>();
-  if (design.base == abi::LockBase::kPthread) {
-    using Glibc = GlibcSpeculating<Htm, Waiting>;
-    return install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>,
-                   Conditions<Glibc, typename Glibc::OnMutex>, Meeting<Glibc>, BarrierOf<Glibc>>();
-  }
+  if (design.base == abi::LockBase::kPthread) return install_glibc_speculating<Speculating<Htm>, Waiting>();
   if (design.base == abi::LockBase::kTicket)
     return install_design_of_ours<locks::TicketDesign<Waiting, Speculating<Htm>>>();
   if (design.wait == abi::LockWait::kSpeculatingWithPriority)
@@ -251,7 +255,13 @@ void install_speculating() {
   install_design_of_ours<locks::WordDesign<Lock, Speculating<Htm>>>();
 }
 
-/// The designs that wait by `Waiting` and do not speculate.
+/// Whether all locks stay glibc's: pthread, glibc-elision.
+bool all_is_glibcs() {
+  const abi::LockDesign& design = process.configuration.design;
+  return design.base == abi::LockBase::kPthread && !design.speculates();
+}
+
+/// The designs that wait by `Waiting`, and do not speculate or cannot here.
 template <class Waiting>
 void install_plain() {
   using locks::Plainly;
@@ -264,7 +274,7 @@ void install_plain() {
   if (process.elides) return tts ? install_elided<Tts, Plainly>() : install_elided<Tatas, Plainly>();
   switch (design.base) {
     case abi::LockBase::kPthread:
-      return install_pthread();
+      return all_is_glibcs() ? install_pthread() : install_glibc_speculating<Plainly, Waiting>();
     case abi::LockBase::kTicket:
       return install_design_of_ours<locks::TicketDesign<Waiting, Plainly>>();
     case abi::LockBase::kTts:
@@ -332,9 +342,7 @@ bool design_has_fast_path() {
 
 void restart_design_in_child() {
   locks::reset_auxiliary_places();
-  if (process.configuration.design.base == abi::LockBase::kPthread &&
-      process.always_abort == abi::AlwaysAbortKind::kNone)
-    install_pthread();
+  if (all_is_glibcs()) install_pthread();
 }
 
 }  // namespace elision::runtime

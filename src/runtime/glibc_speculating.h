@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread-aahtm (AAHTM paper, Fig. 3): glibc's own locks, whose waiters speculate. Types, owners and words
-// are glibc's; the speculating wait (locks/speculating_wait.h) goes round its try and lock functions.
+// are glibc's; the speculating wait (locks/speculating_wait.h) goes round its try and lock functions. Where
+// no transactions always abort waiters wait `Plainly`. Counted are the same sections either way, and the same
+// as under designs with mutexes of their own: those under locks that could be theirs, once however often a
+// thread holds a recursive mutex.
 #pragma once
 
 #include <cerrno>
@@ -18,23 +21,21 @@ inline bool lies_ahead(clockid_t clock, const timespec* at) {
   return is_clock_to_wait_by(clock) && is_valid(at) && !Deadline{clock, at}.has_passed();
 }
 
-template <htm::AlwaysAborting Htm, class Waiting_>
-struct GlibcSpeculating : locks::Speculating<Htm> {
+template <class How, class Waiting_>
+struct GlibcSpeculating : How {
   using Waiting = Waiting_;
-  using How = locks::Speculating<Htm>;
   using OnSpinWord = locks::WordDesign<locks::SpinWord<Waiting>, How>;
   static constexpr bool kGlibcMayLock = true;
   static void require_real_locks(const locks::TransactionContext&) { How::end_speculation(); }
 
   struct OnMutex {
     static int lock(pthread_mutex_t* raw, const void* site) {
-      return enter(
-          raw, site, glibc.mutex_trylock, [raw] { return may_speculate(raw); },
-          [raw] { return glibc.mutex_lock(raw); });
+      return enter<OnMutex>(
+          raw, site, glibc.mutex_trylock, [] { return true; }, [raw] { return glibc.mutex_lock(raw); });
     }
     static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
-      return enter(
-          raw, site, glibc.mutex_trylock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
+      return enter<OnMutex>(
+          raw, site, glibc.mutex_trylock, [=] { return lies_ahead(clock, at); },
           [=] { return glibc_clocklock(raw, clock, at); });
     }
     static bool is_held(pthread_mutex_t* raw) {
@@ -42,7 +43,9 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
     }
     static int trylock(pthread_mutex_t* raw, const void* site) {
       if (How::speculating()) return is_held(raw) ? EBUSY : 0;
-      return counted(glibc.mutex_trylock(raw), raw, site);
+      const bool begins = begins_section(raw);
+      const int result = glibc.mutex_trylock(raw);
+      return begins ? counted(result, raw, site) : result;
     }
     static int unlock(pthread_mutex_t* raw, const void*) {
       return ended_speculation() ? 0 : glibc.mutex_unlock(raw);
@@ -52,9 +55,8 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
       return result == EBUSY ? refuse(Misuse::kDestroyOfHeld, raw, site, result) : result;
     }
 
-   private:
-    /// Not for robust and priority mutexes, nor for one that the caller holds.
-    static bool may_speculate(pthread_mutex_t* raw) {
+    /// Not robust and priority mutexes, nor one that the caller holds.
+    static bool begins_section(pthread_mutex_t* raw) {
       const MutexOverlay& mutex = overlay_of(raw);
       return MutexKind(mutex.kind).is_ours() &&
              mutex.owner.load(std::memory_order_relaxed) != known_thread().thread_id;
@@ -63,23 +65,21 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
 
   struct OnRwlock {
     static int rdlock(pthread_rwlock_t* raw, const void* site) {
-      return enter(
-          raw, site, glibc.rwlock_tryrdlock, [raw] { return may_speculate(raw); },
-          [raw] { return glibc.rwlock_rdlock(raw); });
+      return enter<OnRwlock>(
+          raw, site, glibc.rwlock_tryrdlock, [] { return true; }, [raw] { return glibc.rwlock_rdlock(raw); });
     }
     static int wrlock(pthread_rwlock_t* raw, const void* site) {
-      return enter(
-          raw, site, glibc.rwlock_trywrlock, [raw] { return may_speculate(raw); },
-          [raw] { return glibc.rwlock_wrlock(raw); });
+      return enter<OnRwlock>(
+          raw, site, glibc.rwlock_trywrlock, [] { return true; }, [raw] { return glibc.rwlock_wrlock(raw); });
     }
     static int clockrdlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
-      return enter(
-          raw, site, glibc.rwlock_tryrdlock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
+      return enter<OnRwlock>(
+          raw, site, glibc.rwlock_tryrdlock, [=] { return lies_ahead(clock, at); },
           [=] { return glibc_clockrdlock(raw, clock, at); });
     }
     static int clockwrlock(pthread_rwlock_t* raw, clockid_t clock, const timespec* at, const void* site) {
-      return enter(
-          raw, site, glibc.rwlock_trywrlock, [=] { return may_speculate(raw) && lies_ahead(clock, at); },
+      return enter<OnRwlock>(
+          raw, site, glibc.rwlock_trywrlock, [=] { return lies_ahead(clock, at); },
           [=] { return glibc_clockwrlock(raw, clock, at); });
     }
     static int tryrdlock(pthread_rwlock_t* raw, const void* site) {
@@ -93,21 +93,20 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
     }
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
-   private:
-    /// Not for one that the caller writes.
-    static bool may_speculate(pthread_rwlock_t* raw) {
+    /// Not one that the caller writes.
+    static bool begins_section(pthread_rwlock_t* raw) {
       return overlay_of(raw).writer.load(std::memory_order_relaxed) != known_thread().thread_id;
     }
   };
 
  private:
   /// Takes a lock of glibc's: tries until it says something else than busy, speculating in between, then
-  /// `wait`s. All return error numbers.
-  template <class Object, class MaySpeculate, class Wait>
-  static int enter(Object* raw, const void* site, int (*try_lock)(Object*), MaySpeculate may_speculate,
-                   Wait wait) {
+  /// `wait`s, and at once unless it `may_wait`. All return error numbers.
+  template <class On, class Object, class MayWait, class Wait>
+  static int enter(Object* raw, const void* site, int (*try_lock)(Object*), MayWait may_wait, Wait wait) {
     if (How::speculating()) return 0;
-    if (!may_speculate()) return wait();
+    if (!On::begins_section(raw)) return wait();
+    if (!may_wait()) return counted(wait(), raw, site);
     int result = try_lock(raw);
     if (result != EBUSY) return counted(result, raw, site);
     const CallerAt caller(raw, site);
@@ -115,9 +114,12 @@ struct GlibcSpeculating : locks::Speculating<Htm> {
     locks::WaitClock clock;
     clock.start();
     recorder.busy();
-    for (std::uint32_t tries = 0; tries < caller.parameters().speculation_tries && result == EBUSY; ++tries) {
-      if (locks::speculate<Htm>(recorder)) return 0;
-      result = try_lock(raw);
+    if constexpr (How::kSpeculates) {
+      for (std::uint32_t tries = 0; tries < caller.parameters().speculation_tries && result == EBUSY;
+           ++tries) {
+        if (How::speculate(recorder)) return 0;
+        result = try_lock(raw);
+      }
     }
     if (result == EBUSY) result = wait();
     if (result == 0) recorder.acquired(clock.started_at());

@@ -70,6 +70,45 @@ int run_mixed(std::uint64_t rounds) {
   return shared.counter == rounds + sections ? 0 : 1;
 }
 
+pthread_mutex_t mutex_of(int type, int robustness) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, type);
+  pthread_mutexattr_setrobust(&attributes, robustness);
+  pthread_mutex_t mutex;
+  pthread_mutex_init(&mutex, &attributes);
+  return mutex;
+}
+
+/// Kinds of locks and ways to take them, eight sections in all: a mutex taken again while it is held, and a
+/// robust one, which is glibc's, make none. 1 if a call does not return what it must.
+int every_kind() {
+  const timespec long_ago{1, 0};
+  pthread_mutex_t recursive = mutex_of(PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_STALLED);
+  pthread_mutex_t checking = mutex_of(PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_STALLED);
+  pthread_mutex_t robust = mutex_of(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST);
+  pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+  pthread_spinlock_t spin;
+  pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE);
+  const auto unlock = [&] { return pthread_rwlock_unlock(&rwlock); };
+
+  int wrong =
+      pthread_mutex_lock(&recursive) | pthread_mutex_lock(&recursive) | pthread_mutex_trylock(&recursive);
+  for (int depth = 0; depth < 3; ++depth) wrong |= pthread_mutex_unlock(&recursive);
+  wrong |= pthread_mutex_lock(&checking) | (pthread_mutex_lock(&checking) ^ EDEADLK);
+  wrong |= pthread_mutex_unlock(&checking);
+  wrong |= pthread_mutex_lock(&robust) | pthread_mutex_unlock(&robust);
+  wrong |= pthread_mutex_trylock(&robust) | pthread_mutex_unlock(&robust);
+  // A deadline that has passed is of no account where nobody has to wait.
+  wrong |= pthread_mutex_timedlock(&shared.mutex, &long_ago) | pthread_mutex_unlock(&shared.mutex);
+  wrong |= pthread_rwlock_rdlock(&rwlock) | unlock();
+  wrong |= pthread_rwlock_timedrdlock(&rwlock, &long_ago) | unlock();
+  wrong |= pthread_rwlock_timedwrlock(&rwlock, &long_ago) | unlock();
+  wrong |= pthread_rwlock_trywrlock(&rwlock) | unlock();
+  wrong |= pthread_spin_lock(&spin) | pthread_spin_unlock(&spin);
+  return wrong != 0;
+}
+
 int many_short_threads(std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     std::uint64_t one = 1;
@@ -253,6 +292,7 @@ int main(int argc, char** argv) {
   };
   if (is("nothing")) return 0;
   if (is("count")) return run_threads(number(2), number(3));
+  if (is("kinds")) return every_kind();
   if (is("mixed")) return run_mixed(number(2));
   if (is("ends")) return many_ends(number(2));
   if (is("privileged")) return getauxval(AT_SECURE) != 0 ? run_threads(2, 100) : 77;
