@@ -11,7 +11,6 @@ both states, and the commands that repeat it; exit code 1.
 import argparse
 import difflib
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -79,13 +78,7 @@ def main():
     parser.add_argument("--batch", type=int, default=BATCH, help="sequences a process")
     parser.add_argument("--high", action="store_true", help="code above 2 GB")
     parser.add_argument("--examples", help="see differential --help")
-    parser.add_argument("--intel-only", action="store_true",
-                        help="exit 77 on other CPUs, whose undefined flags were not looked at yet")
-    options = vars(parser.parse_args())
-    if options.pop("intel_only") and "GenuineIntel" not in pathlib.Path("/proc/cpuinfo").read_text():
-        print("not an Intel CPU")
-        return 77
-    return run_all(**options)
+    return run_all(**vars(parser.parse_args()))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 // native run against one in the virtual machine.
 //
 //   differential [--seed N] [--first N] [--count N] [--examples FILE] [--high] [--show] [--list-forms]
+//                [--flip nothing|undefined|defined] [--flags MASK]
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +34,7 @@ struct Options {
   std::uint64_t seed = 1, first = 0, count = 100;
   bool high = false, shown = false, forms_listed = false;
   std::string examples;
+  Flips flips;
 };
 
 /// How a sequence ended that did not come to its end.
@@ -124,6 +127,15 @@ void make_comparable(State& state) {
   fault.flags &= kDirectionFlag;
 }
 
+/// Of the flags that the sequence saved at its end, those that may be undefined.
+void mask_saved_flags(char* data, const Layout& layout, const Generator& generator) {
+  char* const place = data + (layout.middle(0) - layout.data) + Generator::kSavedFlags;
+  std::uint64_t flags;
+  std::memcpy(&flags, place, 8);
+  flags &= ~std::uint64_t{generator.undefined_at_end()};
+  std::memcpy(place, &flags, 8);
+}
+
 void show(const State& state) {
   static const char* const kNames[kGprs] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                             "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
@@ -175,7 +187,7 @@ Layout layout_of(const Options& o) {
 }
 
 Generator generator_of(const Options& o, std::uint64_t n, const std::vector<Example>& examples) {
-  return Generator(layout_of(o), o.seed * 1000003 + n, examples);
+  return Generator(layout_of(o), o.seed * 1000003 + n, examples, o.flips);
 }
 
 /// Prints which forms of instructions there are in the sequences, and runs none.
@@ -204,7 +216,7 @@ int run(const Options& o) {
   alignas(16) static char handler_stack[65536];
   const stack_t alternate{handler_stack, 0, sizeof handler_stack};
   if (sigaltstack(&alternate, nullptr) != 0) die("differential: sigaltstack");
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigaction(signal, &action, nullptr);
@@ -235,6 +247,7 @@ int run(const Options& o) {
       fault = Fault{};
       run_sequence(&before, &after, code);
       make_comparable(after);
+      if (fault.signal == 0) mask_saved_flags(data, layout, generator);
       digest.add(&after, sizeof after);
       digest.add(&fault, sizeof fault);
       digest.add(data, Layout::kDataBytes);
@@ -272,6 +285,14 @@ int main(int argc, char** argv) {
   app.add_option("--count", options.count, "how many");
   app.add_option("--examples", options.examples,
                  "instructions whose forms are to occur: a form, a tab, bytes; a line each");
+  const std::map<std::string, differential::Flip> flips = {{"nothing", differential::Flip::kNothing},
+                                                           {"undefined", differential::Flip::kUndefined},
+                                                           {"defined", differential::Flip::kDefined}};
+  app.add_option(
+         "--flip", options.flips.what,
+         "behind instructions that write flags: change nothing, undefined, or defined flags")
+      ->transform(CLI::CheckedTransformer(flips));
+  app.add_option("--flags", options.flips.flags, "which flags --flip defined changes, as bits of RFLAGS");
   app.add_flag("--high", options.high, "code above 2 GB");
   app.add_flag("--show", options.shown, "print sequences and states");
   app.add_flag("--list-forms", options.forms_listed, "run nothing, print which forms there are");

@@ -2,9 +2,11 @@
 #include "generator.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 
+#include "undefined_flags.h"
 #include "vm/instruction_form.h"
 
 namespace differential {
@@ -171,13 +173,16 @@ bool reserved(ZydisRegister reg) {
 
 }  // namespace
 
-Generator::Generator(const Layout& layout, std::uint64_t seed, const std::vector<Example>& examples)
-    : layout_(layout), draw_(seed), examples_(examples) {
+Generator::Generator(const Layout& layout, std::uint64_t seed, const std::vector<Example>& examples,
+                     Flips flips)
+    : layout_(layout), flips_(flips), draw_(seed), examples_(examples) {
   ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 }
 
 const std::vector<std::uint8_t>& Generator::generate(std::uint64_t end) {
   code_.clear();
+  followed_ = 0;
+  undefined_ = kAllFlags;
   // Random flags; those from in front of the jump that leads here need not pass (ABI).
   bytes({0x68}), word32(draw_.next() & 0x8d5);
   bytes({0x9d});
@@ -202,7 +207,10 @@ const std::vector<std::uint8_t>& Generator::generate(std::uint64_t end) {
     }
   }
   // The flags to memory, since compilers pass none through an indirect jump; then jmp [rip].
-  bytes({0x9c, 0x41, 0x8f, 0x85}), word32(3900);
+  follow_flags();
+  undefined_at_end_ = undefined_;
+  bytes({0x9c, 0x41, 0x8f, 0x85}), word32(kSavedFlags);
+  bytes({0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0});  // mov qword [rsp - 8], 0: nor is a copy left there
   bytes({0xff, 0x25, 0, 0, 0, 0});
   word32(end), word32(end >> 32);
   return code_;
@@ -376,6 +384,17 @@ bool Generator::try_like(const Example& example) {
   return add_if_acceptable(b, example.form);
 }
 
+/// What to put into CL in front of a shift by it; nothing: leave it as it is. A known count says which flags
+/// are undefined behind the shift, none by 0, and is needed where more bits than the operand has would leave
+/// no result.
+std::optional<unsigned> Generator::count_in_cl(const ZydisDecodedInstruction& i,
+                                               const ZydisDecodedOperand* operands) {
+  if (!shifts_by_cl(i, operands)) return std::nullopt;
+  const bool any_will_do = effects_on_flags(i, operands).result_defined;
+  if (any_will_do && draw_.percent(50)) return std::nullopt;
+  return draw_.percent(40) ? draw_.below(2) : draw_.below(any_will_do ? 256 : operands[0].size + 1);
+}
+
 /// Completes `b` with random immediate bytes. False, and nothing added, if it is no instruction, not one for
 /// here, or not of the wanted form.
 bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::string& form) {
@@ -386,6 +405,11 @@ bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::strin
   if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, b.data(), b.size(), &i, operands))) return false;
   if (!acceptable(i, operands)) return false;
   if (!form.empty() && elision::vm::instruction_form({b.data(), i.length}) != form) return false;
+  const std::optional<unsigned> cl = count_in_cl(i, operands);
+  const FlagEffects effects = effects_on_flags(i, operands, cl);
+  if (!effects.result_defined) return false;
+  require_flags(effects.reads);
+  if (cl) bytes({0xb1, *cl});  // mov cl, n
   if (i.raw.modrm.mod == 0 && i.raw.modrm.rm == 5 && (i.attributes & ZYDIS_ATTRIB_HAS_MODRM)) {
     const std::uint64_t wanted = layout_.near + 64 + draw_.below(Layout::kNearBytes - 128);
     const std::uint64_t relative = wanted - (here() + i.length);
@@ -393,7 +417,53 @@ bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::strin
       b[i.raw.disp.offset + k] = static_cast<std::uint8_t>(relative >> (8 * k));
   }
   code_.insert(code_.end(), b.begin(), b.begin() + i.length);
+  undefined_ = undefined_behind(undefined_, effects);
+  followed_ = code_.size();
+  if ((effects.undefines | effects.sets) != 0) flip_flags();
   return true;
+}
+
+/// Brings undefined_ up to the end of code_, as if it were straight code.
+void Generator::follow_flags() {
+  while (followed_ < code_.size()) {
+    ZydisDecodedInstruction i;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderDecodeFull(&decoder_, &code_[followed_], code_.size() - followed_, &i, operands)))
+      std::abort();
+    undefined_ = undefined_behind(undefined_, effects_on_flags(i, operands));
+    followed_ += i.length;
+  }
+}
+
+/// What follows reads these flags.
+void Generator::require_flags(std::uint32_t read) {
+  follow_flags();
+  if ((undefined_ & read) == 0) return;
+  bytes({0x48, 0x39, 0xc8});  // cmp rax, rcx
+  undefined_ = 0;
+  followed_ = code_.size();
+}
+
+void Generator::require_flags_of(std::initializer_list<unsigned> instruction) {
+  std::vector<std::uint8_t> b;
+  for (const unsigned one : instruction) b.push_back(static_cast<std::uint8_t>(one));
+  ZydisDecodedInstruction i;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, b.data(), b.size(), &i, operands))) std::abort();
+  require_flags(effects_on_flags(i, operands).reads);
+}
+
+/// The code of Flip: it pushes the flags, changes them there, pops them, and leaves nothing below the stack.
+void Generator::flip_flags() {
+  if (flips_.what == Flip::kNo) return;
+  const std::uint64_t random = draw_.next();
+  std::uint64_t flipped = 0;
+  if (flips_.what == Flip::kUndefined) flipped = random & undefined_;
+  if (flips_.what == Flip::kDefined) flipped = flips_.flags & kAllFlags & ~undefined_;
+  bytes({0x9c, 0x81, 0x34, 0x24}), word32(flipped);        // pushfq; xor dword [rsp], n
+  bytes({0x9d, 0x48, 0xc7, 0x44, 0x24, 0xf8}), word32(0);  // popfq; mov qword [rsp - 8], 0
+  followed_ = code_.size();
 }
 
 bool Generator::in_thread_area(const ZydisDecodedOperand& o) const {
@@ -491,6 +561,8 @@ void Generator::bit_test_in_memory() {
     code_.erase(code_.end() - (size == 1 ? 2 : 1));  // BT cannot be locked
   bytes({size == 2 ? 0x49u : 0x41u, 0x0f, opcode, 0x80 | reg << 3 | 5 | draw_.below(2)});
   word32(draw_.below(256));
+  follow_flags();
+  flip_flags();
 }
 
 /// VPGATHER and VGATHER with small indices and a random mask.
@@ -544,28 +616,41 @@ void Generator::flags_instruction() {
       if (draw_.percent(80)) bytes({0xfc});
       return;
     case 1:
+      require_flags(kAllFlags);
       return bytes({0x9c, 0x58 | draw_.below(4)});
-    case 2:
-      return bytes({draw_.percent(50) ? 0x9eu : 0x9fu});
+    case 2: {
+      const unsigned opcode = draw_.percent(50) ? 0x9eu : 0x9fu;
+      require_flags_of({opcode});
+      return bytes({opcode});
+    }
     case 3:
       bytes({0x49, 0x8d, 0x9d}), word32(draw_.below(512));  // lea rbx, [r13 + n]
       return bytes({0xd7});
-    default:
-      return bytes({draw_.percent(50) ? 0xf5u : draw_.percent(50) ? 0xf8u : 0xf9u});
+    default: {
+      const unsigned opcode = draw_.percent(50) ? 0xf5u : draw_.percent(50) ? 0xf8u : 0xf9u;
+      require_flags_of({opcode});
+      return bytes({opcode});
+    }
   }
 }
 
 /// A branch with a displacement of one byte, if what follows fits.
 void Generator::branch_over_few(unsigned opcode) {
+  require_flags_of({opcode, 0});
+  const std::uint32_t undefined = undefined_;
   bytes({opcode, 0});
   const std::size_t at = code_.size();
   straight(1 + draw_.below(2));
+  follow_flags();
+  undefined_ |= undefined;
   const std::size_t distance = code_.size() - at;
-  if (distance > 127) {
-    code_.resize(at - 2);
+  if (distance <= 127) {
+    code_[at - 1] = static_cast<std::uint8_t>(distance);
     return;
   }
-  code_[at - 1] = static_cast<std::uint8_t>(distance);
+  code_.resize(at - 2);
+  followed_ = code_.size();
+  undefined_ = undefined;
 }
 
 /// A conditional jump over some instructions, near or far.
@@ -573,9 +658,13 @@ void Generator::branch_over() {
   const unsigned condition = draw_.below(17);
   if (condition == 16) return branch_over_few(0xe0 + draw_.below(4));  // loopne, loope, loop, jrcxz
   if (draw_.percent(50)) return branch_over_few(0x70 | condition);
+  require_flags_of({0x0f, 0x80 | condition, 0, 0, 0, 0});
+  const std::uint32_t undefined = undefined_;
   bytes({0x0f, 0x80 | condition, 0, 0, 0, 0});
   const std::size_t at = code_.size();
   straight(1 + draw_.below(4));
+  follow_flags();
+  undefined_ |= undefined;
   const auto distance = static_cast<std::uint32_t>(code_.size() - at);
   std::memcpy(&code_[at - 4], &distance, 4);
 }
@@ -585,8 +674,10 @@ void Generator::loop() {
   if (depth_ >= kMostDepth) return;
   const unsigned counter = 3800 + 8 * depth_++;
   bytes({0x49, 0xc7, 0x85}), word32(counter), word32(1 + draw_.below(20));  // mov qword [r13 + counter], n
+  require_flags(kAllFlags);  // so that every round begins with all of them defined, DEC leaving CF alone
   const std::uint64_t begin = here();
   straight(1 + draw_.below(4));
+  require_flags(kCarry);
   bytes({0x49, 0xff, 0x8d}), word32(counter);  // dec qword [r13 + counter]
   const std::uint64_t back = here() + 2 - begin;
   if (back <= 128 && draw_.percent(70)) {
@@ -602,6 +693,8 @@ void Generator::loop() {
 void Generator::call() {
   if (depth_ >= kMostDepth) return;
   ++depth_;
+  follow_flags();
+  const std::uint32_t undefined = undefined_;
   bytes({0xe9, 0, 0, 0, 0});
   const std::size_t begin = code_.size();
   bytes({0x85, 0xc0});  // test eax, eax: flags do not pass through calls by pointer and returns (ABI)
@@ -615,6 +708,8 @@ void Generator::call() {
   } else {
     bytes({0xc3});
   }
+  follow_flags();
+  undefined_ = undefined;
   const auto distance = static_cast<std::uint32_t>(code_.size() - begin);
   std::memcpy(&code_[begin - 4], &distance, 4);
   for (unsigned k = 0; k <= draw_.below(2); ++k) {

@@ -5,12 +5,17 @@
 // decoder knows it and acceptable() finds that it cannot leave the sequence's own memory in ways that nobody
 // checks. R12 is a small number, R13 to R15 point to data, RSP to a stack: nobody writes them but PUSH, POP,
 // CALL and RET. R15 points so close to the end of its memory that some accesses fault.
+//
+// No instruction reads a flag that may be undefined there (undefined_flags.h): where one would, a CMP that
+// defines them all stands in front of it. The flags that a sequence ends with are saved, for the caller to
+// mask.
 #pragma once
 
 #include <Zydis/Zydis.h>
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -53,6 +58,19 @@ class Draw {
   std::uint64_t state_;
 };
 
+/// What tests of the comparison itself do to flags behind instructions that set some or leave some undefined:
+/// all three make sequences of the same length, so that their runs can be compared.
+enum class Flip {
+  kNo,         // no such code
+  kNothing,    // such code, without effect
+  kUndefined,  // some of the undefined flags get another value, as on a CPU of another kind
+  kDefined,    // so does a flag that is defined
+};
+struct Flips {
+  Flip what = Flip::kNo;
+  std::uint32_t flags = ~0u;  // kDefined: which
+};
+
 /// A form of instructions that real programs have, and one of them (instruction_form.h).
 struct Example {
   std::string form;
@@ -62,10 +80,14 @@ struct Example {
 class Generator {
  public:
   /// Half of the instructions have the forms of `examples`, if there are any.
-  Generator(const Layout& layout, std::uint64_t seed, const std::vector<Example>& examples);
+  Generator(const Layout& layout, std::uint64_t seed, const std::vector<Example>& examples, Flips flips = {});
 
   /// One sequence; it begins at layout.code and leaves by a jump to `end`.
   const std::vector<std::uint8_t>& generate(std::uint64_t end);
+  /// The arithmetic flags that may be undefined among those saved at its end.
+  std::uint32_t undefined_at_end() const { return undefined_at_end_; }
+  /// Where it saves them, from R13.
+  static constexpr std::uint64_t kSavedFlags = 3900;
   /// The sequence as text, an instruction a line.
   std::string listing() const;
   /// Adds the forms of its instructions.
@@ -79,6 +101,11 @@ class Generator {
   enum class Operand { kAny, kRegister, kMemory, kRipRelative, kThread };
   void operand_bytes(std::vector<std::uint8_t>& bytes, Operand operand);
   bool add_if_acceptable(std::vector<std::uint8_t>& bytes, const std::string& form);
+  std::optional<unsigned> count_in_cl(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands);
+  void follow_flags();
+  void require_flags(std::uint32_t read);
+  void require_flags_of(std::initializer_list<unsigned> instruction);
+  void flip_flags();
   bool in_thread_area(const ZydisDecodedOperand& o) const;
   bool acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands);
   void special();
@@ -102,12 +129,16 @@ class Generator {
   std::uint64_t here() const { return layout_.code + code_.size(); }
 
   Layout layout_;
+  Flips flips_;
   Draw draw_;
   const std::vector<Example>& examples_;
   ZydisDecoder decoder_;
   std::vector<std::uint8_t> code_;
-  unsigned depth_ = 0;       // of calls and loops
-  bool keep_stack_ = false;  // RSP must come back to where it is now
+  unsigned depth_ = 0;           // of calls and loops
+  bool keep_stack_ = false;      // RSP must come back to where it is now
+  std::size_t followed_ = 0;     // how much of code_ undefined_ takes into account
+  std::uint32_t undefined_ = 0;  // arithmetic flags that may be undefined there
+  std::uint32_t undefined_at_end_ = 0;
 };
 
 }  // namespace differential
