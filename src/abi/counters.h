@@ -4,7 +4,11 @@
 //
 // The library creates DIR/NNNN.counters (next free number, exclusively; one file a process) when
 // ELISION_COUNTERS_DIR=DIR is set. A file is a CountersHeader, padded to kCountersHeaderBytes, then
-// `slot_count` slots of kCounterSlotBytes; it is sparse: a slot nobody claimed takes no disk space.
+// `slot_count` slots of kCounterSlotBytes; it is sparse: a slot nobody claimed takes no disk space. So read
+// it with read(2): on a full tmpfs to look at a hole that is mapped is SIGBUS.
+//
+// A process that cannot have such a file, for want of room or because of a limit, leaves the empty file
+// DIR/PID.no-counters-ERRNO if it can.
 //
 // Invariants:
 //  - a slot is written only by the thread that claimed it, outside transactions; when slots run out
@@ -22,6 +26,7 @@ namespace elision::abi {
 
 inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
 inline constexpr std::uint32_t kCountersVersion = 2;
+inline constexpr const char* kNoCountersMark = ".no-counters-";  // between process id and errno
 inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
 inline constexpr std::uint32_t kCounterSlots = 1024;

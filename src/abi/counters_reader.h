@@ -98,12 +98,20 @@ inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
 
 }  // namespace detail
 
+/// How many bytes of a counter file say something, by its first kCountersHeaderBytes: what follows is holes.
+inline std::size_t counter_bytes_in_use(const void* start) {
+  const auto& header = *static_cast<const CountersHeader*>(start);
+  const std::uint32_t slots = std::min({header.next_slot, header.slot_count, kCounterSlots});
+  return kCountersHeaderBytes + slots * kCounterSlotBytes;
+}
+
 /// Sums the counter file mapped (or read) at `data`. Nothing if it is not a complete file of this version.
 inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t size) {
   if (size < kCountersHeaderBytes) return std::nullopt;
   const auto& header = *static_cast<const CountersHeader*>(data);
   if (header.magic != kCountersMagic || header.version != kCountersVersion) return std::nullopt;
-  if (header.slot_count > (size - kCountersHeaderBytes) / kCounterSlotBytes) return std::nullopt;
+  const std::uint32_t used = std::min(header.next_slot, header.slot_count);
+  if (used > (size - kCountersHeaderBytes) / kCounterSlotBytes) return std::nullopt;
 
   CounterTotals totals;
   totals.asked_design = detail::text_of(header.asked_design, sizeof header.asked_design);
@@ -123,7 +131,6 @@ inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t s
 
   const auto* slots =
       reinterpret_cast<const CounterSlot*>(static_cast<const char*>(data) + kCountersHeaderBytes);
-  const std::uint32_t used = std::min(header.next_slot, header.slot_count);
   for (std::uint32_t i = 0; i < used; ++i) detail::add_slot(totals, slots[i]);
   totals.interposed_locks_seen = header.locks_seen != 0 || totals.sections() != 0;
   return totals;

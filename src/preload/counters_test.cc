@@ -3,14 +3,20 @@
 // the library and a counter directory, then its files are read. The library, without and with
 // subscription, and the program come from the build (ELISION_TEST_* definitions).
 #include <dirent.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +51,10 @@ class Counted : public ::testing::Test {
       setenv("LD_PRELOAD", ELISION_TEST_LIBRARY, 1);
       setenv("ELISION_COUNTERS_DIR", directory_.c_str(), 1);
       for (std::string& variable : variables) putenv(variable.data());
+      if (file_limit_ != RLIM_INFINITY) {
+        const rlimit limit{file_limit_, file_limit_};
+        setrlimit(RLIMIT_FSIZE, &limit);
+      }
       std::vector<char*> words{const_cast<char*>(program.c_str())};
       for (std::string& argument : arguments) words.push_back(argument.data());
       words.push_back(nullptr);
@@ -75,6 +85,7 @@ class Counted : public ::testing::Test {
   }
 
   bool rtm_ = elision::htm::detect_cpu().has_rtm;
+  rlim_t file_limit_ = RLIM_INFINITY;  // RLIMIT_FSIZE of the worker
   std::string directory_;
 };
 
@@ -84,6 +95,32 @@ constexpr const char* kWithoutTransactions[] = {"ELISION_HIDE_RTM=1", "ELISION_T
 constexpr const char* kOurDesigns[] = {"tts",         "tatas",        "ticket",          "ttstle",
                                        "htm-1",       "htm-10",       "hle-scm",         "htm-10-fb-aahtm",
                                        "tatas-aahtm", "ticket-aahtm", "tatas-pri-aahtm", "pthread-aahtm"};
+
+void write_text(const char* file, const std::string& text) {
+  const int descriptor = open(file, O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  EXPECT_EQ(write(descriptor, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(descriptor);
+}
+
+/// Runs `body` in a process that sees a file system of its own, with room for `bytes`, in the directory. Its
+/// result, or 77 where this kernel forbids that.
+int on_small_disk(const std::string& directory, const std::string& bytes, const std::function<int()>& body) {
+  const std::string user = "0 " + std::to_string(geteuid()) + " 1\n";
+  const std::string group = "0 " + std::to_string(getegid()) + " 1\n";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) _exit(77);
+    write_text("/proc/self/uid_map", user);
+    write_text("/proc/self/setgroups", "deny");
+    write_text("/proc/self/gid_map", group);
+    if (mount("tmpfs", directory.c_str(), "tmpfs", 0, ("size=" + bytes).c_str()) != 0) _exit(77);
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
 
 /// Rows: a design and what must be true of its sections.
 struct DesignRow {
@@ -410,6 +447,46 @@ TEST_F(Counted, ADirectoryThatIsNotThereOrAFileLimitIsNoObstacle) {
   EXPECT_EQ(run({"ELISION_LOCK=tatas", "ELISION_COUNTERS_DIR=/nonexistent/elision"}, {"count", "2", "100"}),
             0);
   EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"limited"}), 0);
+}
+
+/// A store to a page that the disk has no room for would be SIGBUS. Slots that find none are the shared one.
+TEST_F(Counted, ADiskWithRoomForSomeThreadsCountsThemAll) {
+  for (const char* bytes : {"32768", "65536", "131072"}) {
+    SCOPED_TRACE(bytes);
+    const int status = on_small_disk(directory_, bytes, [&] {
+      EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"threads", "40"}), 0);
+      EXPECT_EQ(totals().sections(), 40u);
+      return ::testing::Test::HasFailure() ? 1 : 0;
+    });
+    if (status == 77) GTEST_SKIP() << "no namespaces here";
+    EXPECT_EQ(status, 0);
+  }
+}
+
+TEST_F(Counted, AFullDiskIsNoObstacleAndNoted) {
+  const int status = on_small_disk(directory_, "16384", [&] {
+    EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"count", "4", "1000"}), 0);
+    EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"fork", "100", "1000"}), 0);
+    EXPECT_EQ(files().size(), 3u);
+    for (const auto& file : files())
+      EXPECT_TRUE(file.string().ends_with(".no-counters-" + std::to_string(ENOSPC))) << file;
+    return ::testing::Test::HasFailure() ? 1 : 0;
+  });
+  if (status == 77) GTEST_SKIP() << "no namespaces here";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Counted, ALimitOnFilesIsNoObstacleAndNoted) {
+  for (const rlim_t limit : {rlim_t{0}, rlim_t{1024}, elision::abi::kCountersFileBytes - rlim_t{1}}) {
+    SCOPED_TRACE(limit);
+    TearDown();
+    SetUp();
+    file_limit_ = limit;
+    EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"fork", "100", "1000"}), 0);
+    ASSERT_EQ(files().size(), 2u);
+    for (const auto& file : files())
+      EXPECT_TRUE(file.string().ends_with(".no-counters-" + std::to_string(EFBIG))) << file;
+  }
 }
 
 TEST_F(Counted, WithoutSubscriptionUpdatesGetLost) {

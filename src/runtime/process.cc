@@ -124,6 +124,8 @@ void set_up() {
   touch_code_of_transactions();
   process.region.open(process.configuration.counters_directory);
   fill_header();
+  } else if (process.region.file_error() != 0) {
+    line.text(", no counters: error ").decimal(static_cast<std::uint64_t>(process.region.file_error()));
   install_design();
   describe();
 }

@@ -2,6 +2,7 @@
 #include "runtime/region.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -23,48 +24,102 @@ struct StaticRegion {
 };
 constinit StaticRegion static_region{};
 
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kReservedBytes = abi::kCountersHeaderBytes + abi::kCounterSlotBytes;
+
 /// A file larger than the limit would not fail but kill the process (SIGXFSZ).
 bool file_size_is_allowed() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= abi::kCountersFileBytes;
 }
 
-/// Creates DIR/NNNN.counters with the next free number; -1 if that cannot be done.
+/// Whether stores to these whole pages of a mapped file find room on its file system; from then on they do.
+/// The kernel adds nothing to a word of each page, which fails where a store of our own would be SIGBUS.
+bool has_room(void* memory, std::size_t bytes) {
+  constexpr auto kAddNothing = static_cast<unsigned>(FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0));
+  const int saved_errno = errno;
+  bool room = true;
+  for (std::size_t at = 0; room && at < bytes; at += kPageBytes) {
+    char* const word = static_cast<char*>(memory) + at;
+    room = syscall(SYS_futex, word, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, nullptr, word, kAddNothing) >= 0 ||
+           errno != EFAULT;
+  }
+  errno = saved_errno;
+  return room;
+}
+
+Line path_of_file(const char* directory, long number) {
+  Line path;
+  path.text(directory).text("/");
+  for (long padding = 1000; padding > 1 && number < padding; padding /= 10) path.text("0");
+  path.decimal(static_cast<std::uint64_t>(number)).text(".counters");
+  return path;
+}
+
+/// Creates the file with the next free number. Its descriptor, or -1 and errno.
 int create_file(const char* directory, long& number) {
   for (number = 0; number < kMostFiles; ++number) {
-    Line path;
-    path.text(directory).text("/");
-    for (long padding = 1000; padding > 1 && number < padding; padding /= 10) path.text("0");
-    path.decimal(static_cast<std::uint64_t>(number)).text(".counters");
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (file >= 0) {
-      if (ftruncate(file, abi::kCountersFileBytes) == 0) return file;
-      unlink(path.c_str());
-      close(file);
-      break;
-    }
-    if (errno != EEXIST) break;
+    const int file =
+        ::open(path_of_file(directory, number).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file >= 0 || errno != EEXIST) return file;
   }
-  number = -1;
   return -1;
 }
 
+/// Gives an empty file its size and maps it, with room for the header and the shared slot. MAP_FAILED and
+/// errno: it cannot be had.
+void* map_file(int file, void* place) {
+  if (ftruncate(file, abi::kCountersFileBytes) != 0) return MAP_FAILED;
+  // Says what the matter is, where the file system has it.
+  if (fallocate(file, 0, 0, kReservedBytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) return MAP_FAILED;
+  void* memory = mmap(place, abi::kCountersFileBytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | (place != nullptr ? MAP_FIXED : 0), file, 0);
+  if (memory == MAP_FAILED || has_room(memory, kReservedBytes)) return memory;
+  if (place == nullptr) munmap(memory, abi::kCountersFileBytes);
+  errno = ENOSPC;
+  return MAP_FAILED;
+}
+
+/// Maps a new counter file. MAP_FAILED and errno: it cannot be had, and nothing is left of it.
+void* map_new_file(const char* directory, void* place, long& number) {
+  if (!file_size_is_allowed()) {
+    errno = EFBIG;
+    return MAP_FAILED;
+  }
+  const int file = create_file(directory, number);
+  if (file < 0) return MAP_FAILED;
+  void* memory = map_file(file, place);
+  const int error = errno;
+  close(file);
+  if (memory == MAP_FAILED) unlink(path_of_file(directory, number).c_str());
+  errno = error;
+  return memory;
+}
+
+/// Tells whoever reads the directory that this process has no counters in it.
+void note_absence(const char* directory, int error) {
+  Line path;
+  path.text(directory).text("/").decimal(static_cast<std::uint64_t>(getpid())).text(abi::kNoCountersMark);
+  path.decimal(static_cast<std::uint64_t>(error));
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file >= 0) close(file);
+}
+
 /// Maps a new region, at `place` if that is not null. Null if there is no address space.
-void* map_region(const char* directory, void* place, long& number) {
+void* map_region(const char* directory, void* place, Region::File& file) {
   const int saved_errno = errno;
-  const int fixed = place != nullptr ? MAP_FIXED : 0;
   void* memory = MAP_FAILED;
-  number = -1;
-  if (directory != nullptr && file_size_is_allowed()) {
-    const int file = create_file(directory, number);
-    if (file >= 0) {
-      memory = mmap(place, abi::kCountersFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, file, 0);
-      close(file);
+  file = {};
+  if (directory != nullptr) {
+    memory = map_new_file(directory, place, file.number);
+    if (memory == MAP_FAILED) {
+      file = {-1, errno};
+      note_absence(directory, file.error);
     }
   }
   if (memory == MAP_FAILED) {
     memory = mmap(place, abi::kCountersFileBytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (place != nullptr ? MAP_FIXED : 0), -1, 0);
   }
   errno = saved_errno;
   return memory == MAP_FAILED ? nullptr : memory;
@@ -80,7 +135,7 @@ bool thread_is_gone(std::uint32_t thread_id) {
 }  // namespace
 
 void Region::open(const char* directory) {
-  void* memory = map_region(directory, nullptr, file_number_);
+  void* memory = map_region(directory, nullptr, file_);
   if (memory == nullptr) {
     header_ = &static_region.header;
     slots_ = &static_region.slot;
@@ -96,12 +151,13 @@ void Region::open(const char* directory) {
 void Region::reopen_in_child(const char* directory) {
   if (header_ == &static_region.header) {
     static_region = {};
-  } else if (map_region(directory, header_, file_number_) == nullptr) {
+  } else if (map_region(directory, header_, file_) == nullptr) {
     // Nothing new could be mapped. What is there belongs to the parent: keep writing to memory of our own.
     header_ = &static_region.header;
     slots_ = &static_region.slot;
     slot_count_ = 1;
   }
+  if (slots_ != &static_region.slot) slot_count_ = abi::kCounterSlots;
   take_over_from_ = 1;
   header_->slot_count = slot_count_;
   header_->next_slot = 1;
@@ -112,9 +168,9 @@ void Region::publish() { __atomic_store_n(&header_->magic, abi::kCountersMagic, 
 abi::CounterSlot& Region::claim_slot(std::uint32_t thread_id, bool& shared) {
   shared = false;
   std::uint32_t& next = header_->next_slot;
-  if (__atomic_load_n(&next, __ATOMIC_RELAXED) < slot_count_) {
+  if (__atomic_load_n(&next, __ATOMIC_RELAXED) < slot_count()) {
     const std::uint32_t index = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
-    if (index < slot_count_) {
+    if (index < slot_count() && has_room_for(index)) {
       __atomic_store_n(&slots_[index].thread_id, thread_id, __ATOMIC_RELAXED);
       return slots_[index];
     }
@@ -125,18 +181,29 @@ abi::CounterSlot& Region::claim_slot(std::uint32_t thread_id, bool& shared) {
   return slots_[0];
 }
 
+/// Where a slot finds no room the later ones will find none either.
+bool Region::has_room_for(std::uint32_t index) {
+  if (file_.number < 0 || has_room(&slots_[index], abi::kCounterSlotBytes)) return true;
+  std::uint32_t count = slot_count();
+  while (index < count && !__atomic_compare_exchange_n(&slot_count_, &count, index, true, __ATOMIC_RELAXED,
+                                                       __ATOMIC_RELAXED)) {
+  }
+  return false;
+}
+
 /// Once all slots were claimed, a new thread goes on counting in that of a thread that ended.
 abi::CounterSlot* Region::take_over_slot(std::uint32_t thread_id) {
   const std::uint32_t start = __atomic_load_n(&take_over_from_, __ATOMIC_RELAXED);
-  for (std::uint32_t step = 0; step + 1 < slot_count_; ++step) {
-    const std::uint32_t index = 1 + (start - 1 + step) % (slot_count_ - 1);
+  const std::uint32_t count = slot_count();
+  for (std::uint32_t step = 0; step + 1 < count; ++step) {
+    const std::uint32_t index = 1 + (start - 1 + step) % (count - 1);
     std::uint32_t owner = __atomic_load_n(&slots_[index].thread_id, __ATOMIC_RELAXED);
     if (owner == 0 || !thread_is_gone(owner)) continue;
     if (!__atomic_compare_exchange_n(&slots_[index].thread_id, &owner, thread_id, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
       continue;
     }
-    __atomic_store_n(&take_over_from_, index + 1 < slot_count_ ? index + 1 : 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&take_over_from_, index + 1 < count ? index + 1 : 1, __ATOMIC_RELAXED);
     return &slots_[index];
   }
   return nullptr;

@@ -2,6 +2,10 @@
 // The counter region of this process (abi/counters.h): reserved once, in a file if a directory was
 // given, else in anonymous memory; pages appear as threads claim slots.
 //
+// A store to a page of a file that the file system has no room for is SIGBUS. So the room for the header and
+// the shared slot is reserved when the file is made, and that for each other slot when a thread claims it; a
+// thread whose slot finds none uses the shared one.
+//
 // If not even the address space can be had, one static slot serves all threads.
 #pragma once
 
@@ -11,7 +15,8 @@ namespace elision::runtime {
 
 class Region {
  public:
-  /// Reserves the region. `directory` may be null; a file that cannot be made means anonymous memory.
+  /// Reserves the region. `directory` may be null; a file that cannot be made means anonymous memory, and a
+  /// note in the directory (abi/counters.h).
   void open(const char* directory);
   /// In the child of a fork: a new region, with a file of its own, at the same addresses.
   void reopen_in_child(const char* directory);
@@ -23,16 +28,25 @@ class Region {
   abi::CounterSlot& claim_slot(std::uint32_t thread_id, bool& shared);
   abi::CounterSlot& shared_slot() { return slots_[0]; }
   /// The file's number in the directory, or -1.
-  long file_number() const { return file_number_; }
+  long file_number() const { return file_.number; }
+  /// Why there is no file though a directory was given; 0: there is one, or none was asked for.
+  int file_error() const { return file_.error; }
+
+  struct File {
+    long number = -1;
+    int error = 0;
+  };
 
  private:
+  bool has_room_for(std::uint32_t index);
+  std::uint32_t slot_count() const { return __atomic_load_n(&slot_count_, __ATOMIC_RELAXED); }
   abi::CounterSlot* take_over_slot(std::uint32_t thread_id);
 
   abi::CountersHeader* header_ = nullptr;
   abi::CounterSlot* slots_ = nullptr;
   std::uint32_t slot_count_ = 1;
   std::uint32_t take_over_from_ = 1;
-  long file_number_ = -1;
+  File file_;
 };
 
 /// The entry of `lock` at `site` in a slot that the caller owns; entry 0 if there is no room.

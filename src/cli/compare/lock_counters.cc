@@ -2,43 +2,81 @@
 #include "cli/compare/lock_counters.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 
 namespace elision::cli::compare {
 namespace {
 
-// Mapped rather than read: the files are sparse, 16 MB long and mostly holes.
-std::optional<abi::CounterTotals> read_file(const std::filesystem::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
-  struct stat status{};
-  std::optional<abi::CounterTotals> totals;
-  if (fstat(descriptor, &status) == 0 && status.st_size > 0) {
-    const auto bytes = static_cast<std::size_t>(status.st_size);
-    void* data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (data != MAP_FAILED) {
-      totals = abi::sum_counters(data, bytes);
-      munmap(data, bytes);
-    }
+// The program may have taken the directory away.
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error))
+    files.push_back(at->path());
+  return files;
+}
+
+// The bytes at the start of a file, fewer if it is shorter.
+std::vector<char> read_start(int descriptor, std::size_t bytes) {
+  std::vector<char> data(bytes);
+  std::size_t done = 0;
+  for (ssize_t part = 1; part > 0 && done < bytes; done += static_cast<std::size_t>(part)) {
+    part = pread(descriptor, data.data() + done, bytes - done, static_cast<off_t>(done));
+    if (part < 0) part = 0;
   }
+  data.resize(done);
+  return data;
+}
+
+// The files are sparse, 16 MB long and mostly holes: only what is in use is read.
+std::optional<abi::CounterTotals> read_file(const std::filesystem::path& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  std::vector<char> data = read_start(descriptor, abi::kCountersHeaderBytes);
+  if (data.size() == abi::kCountersHeaderBytes)
+    data = read_start(descriptor, abi::counter_bytes_in_use(data.data()));
   close(descriptor);
-  return totals;
+  return abi::sum_counters(data.data(), data.size());
+}
+
+// Why no file can be made in `directory`; 0: one can.
+int error_of_new_file(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "probe";
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return errno;
+  close(descriptor);
+  unlink(file.c_str());
+  return 0;
 }
 
 }  // namespace
 
 std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& directory) {
   std::vector<abi::CounterTotals> processes;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() != ".counters") continue;
-    if (auto totals = read_file(entry.path())) processes.push_back(std::move(*totals));
+  for (const std::filesystem::path& file : files_in(directory)) {
+    if (file.extension() != ".counters") continue;
+    if (auto totals = read_file(file)) processes.push_back(std::move(*totals));
   }
   return processes;
+}
+
+std::string why_not_counted(const std::filesystem::path& directory) {
+  constexpr std::string_view kMark = abi::kNoCountersMark;
+  bool any_counters = false;
+  for (const std::filesystem::path& file : files_in(directory)) {
+    const std::string name = file.filename().string();
+    if (const std::size_t at = name.find(kMark); at != std::string::npos)
+      return std::strerror(std::atoi(name.c_str() + at + kMark.size()));
+    any_counters |= file.extension() == ".counters";
+  }
+  const int error = any_counters ? 0 : error_of_new_file(directory);
+  return error == 0 ? "" : std::strerror(error);
 }
 
 LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double ticks_per_second) {

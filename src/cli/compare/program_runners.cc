@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "abi/lock_variables.h"
 #include "base/usable_cpus.h"
@@ -36,6 +37,7 @@ class ProgramRunner : public Runner {
     request.timeout_seconds = timeout_seconds;
     Sample sample = run_child(request, stop_);
     finish(sample, directory.path());
+    if (!cell.design.empty()) require_counters(sample, directory.path());
     return sample;
   }
 
@@ -46,7 +48,19 @@ class ProgramRunner : public Runner {
   const Launch launch_;
 
  private:
+  // Without its counters a program cannot be said to take no locks.
+  void require_counters(Sample& sample, const std::filesystem::path& directory) {
+    const std::string reason = why_not_counted(directory);
+    if (reason.empty()) return;
+    sample.locks.locks_seen = true;
+    std::call_once(told_, [&] {
+      fmt::print(stderr, "elision: the locks of {} are not counted, in {}: {}\n", launch_.file,
+                 directory.parent_path().string(), reason);
+    });
+  }
+
   const StopFlag& stop_;
+  std::once_flag told_;
 };
 
 class NativeRunner final : public ProgramRunner {
