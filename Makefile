@@ -57,11 +57,11 @@ fidelity:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision workloads/all
 	@tools/fidelity --build $(BUILD) $(if $(QUICK),--quick)
 
-# All tests. The last lines are ctest's summary.
+# All tests; with transactions in hardware, the native ones once more without. The last lines are ctest's summary.
 test:
 	@programs=$$(tests/corpus/packages quick) && tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
 	@$(MAKE) --no-print-directory compile
-	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-exclude soak
+	@tools/run-tests $(BUILD)
 
 # Defects put into the virtual machine one by one: each must be caught within a minute.
 mutants:

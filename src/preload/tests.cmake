@@ -11,13 +11,14 @@ set_target_properties(unversioned PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BI
 add_executable(preload_semantics_test semantics_test.cc rwlock_semantics_test.cc interruption_semantics_test.cc)
 target_include_directories(preload_semantics_test PRIVATE ${CMAKE_SOURCE_DIR}/src)
 # The last one linked is initialised first.
-target_link_libraries(preload_semantics_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads unversioned early_locker)
+target_link_libraries(preload_semantics_test PRIVATE elision_test_main Threads::Threads unversioned early_locker)
 set_target_properties(preload_semantics_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
 # Every design, for the tests here and in tests/programs.
 set(ELISION_TESTED_DESIGNS pthread glibc-elision tts tatas ticket ttstle htm-1 htm-10 htm-10-fb-aahtm hle-scm tatas-aahtm
   tatas-pri-aahtm ticket-aahtm pthread-aahtm CACHE INTERNAL "")
 add_test(NAME preload_semantics/glibc COMMAND preload_semantics_test)
+set(native_tests)
 foreach(design IN LISTS ELISION_TESTED_DESIGNS)
   foreach(wait park spin)
     foreach(variant default paper)
@@ -31,6 +32,7 @@ foreach(design IN LISTS ELISION_TESTED_DESIGNS)
           ELISION_RWLOCK=exclusive ELISION_CONDITION=aware)
       endif()
       set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 1200)
+      list(APPEND native_tests ${name})
     endforeach()
   endforeach()
   foreach(condition glibc busy)
@@ -38,6 +40,7 @@ foreach(design IN LISTS ELISION_TESTED_DESIGNS)
     add_test(NAME ${name} COMMAND preload_semantics_test)
     set_tests_properties(${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT
       "LD_PRELOAD=$<TARGET_FILE:elision_preload>;ELISION_LOCK=${design};ELISION_CONDITION=${condition}")
+    list(APPEND native_tests ${name})
   endforeach()
 endforeach()
 
@@ -54,7 +57,7 @@ add_executable(preload_no_allocation test_programs/no_allocation.cc)
 target_link_libraries(preload_no_allocation PRIVATE Threads::Threads)
 set_target_properties(preload_linked_worker preload_both_ends locking_malloc preload_no_allocation PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-elision_test(preload_counters_test SOURCES counters_test.cc LIBRARIES elision_htm)
+elision_test(preload_counters_test NATIVE SOURCES counters_test.cc LIBRARIES elision_htm)
 target_compile_definitions(preload_counters_test PRIVATE
   ELISION_TEST_LIBRARY="$<TARGET_FILE:elision_preload>"
   ELISION_TEST_LIBRARY_NOSUBSCRIPTION="$<TARGET_FILE:elision_preload_nosubscription>"
@@ -70,8 +73,10 @@ foreach(design IN LISTS ELISION_TESTED_DESIGNS)
     add_test(NAME preload_no_allocation/${design}-${wait} COMMAND preload_no_allocation)
     set_tests_properties(preload_no_allocation/${design}-${wait} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 ENVIRONMENT
       "LD_PRELOAD=$<TARGET_FILE:elision_preload>;ELISION_LOCK=${design};ELISION_WAIT=${wait};ELISION_RTM_ALWAYS_ABORT=1")
+    list(APPEND native_tests preload_no_allocation/${design}-${wait})
   endforeach()
 endforeach()
+elision_native_tests(${native_tests})
 # The test of the test: what it must notice.
 foreach(way malloc mmap)
   add_test(NAME preload_no_allocation/notices-${way} COMMAND preload_no_allocation ${way})

@@ -172,6 +172,8 @@ def main():
     programs = read_programs()
     if corpus.is_answered(parser, arguments, programs, listed):
         return 0
+    print(subprocess.run([arguments.build / "tests" / "cpu_kind"], capture_output=True, text=True, check=False).stdout, end="",
+          flush=True)
     bench = Bench(arguments.build, arguments.virtual, arguments.seed)
     known = output_of([bench.table, "designs"]).split()
     designs = arguments.designs.split(",") if arguments.designs else known

@@ -30,7 +30,7 @@
 
 #include "abi/virtual_cpu.h"
 #include "base/usable_cpus.h"
-#include "htm/cpu.h"
+#include "htm/cpu_kind.h"
 #include "htm/rtm.h"
 
 namespace rules {
@@ -204,7 +204,9 @@ inline bool applies(const Case& one, bool has_rtm, bool is_virtual) {
 
 inline int run(int argc, char** argv, std::span<const Case> cases) {
   if (argc > 1 && std::strcmp(argv[1], "--list") == 0) return list(cases);
-  const bool has_rtm = elision::htm::detect_cpu().has_rtm;
+  const elision::htm::CpuFeatures cpu = elision::htm::detect_cpu();
+  std::puts(elision::htm::kind_of(cpu));
+  const bool has_rtm = cpu.has_rtm;
   const bool is_virtual = on_virtual_cpu();
   int failed = 0, passed = 0;
   for (const Case& one : cases) {

@@ -163,6 +163,7 @@ class Case:
 
 
 def main():
+    whole_programs.say_cpu(sys.argv[1])
     case = Case(pathlib.Path(sys.argv[1]))
     try:
         getattr(case, sys.argv[2])()

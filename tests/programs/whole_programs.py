@@ -56,11 +56,23 @@ def run(words, cwd=None, environment=None, base=os.environ, fixed_addresses=Fals
     return Ending(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), done.returncode)
 
 
+def say_cpu(build):
+    """Prints which kind of CPU this is, as the first line of a test, if the build has the program that knows."""
+    program = pathlib.Path(build) / "tests" / "cpu_kind"
+    if program.exists():
+        print(subprocess.run([program], capture_output=True, text=True, check=False).stdout, end="", flush=True)
+
+
 class Elision:
     """The build under test."""
 
+    cpu_is_said = False
+
     def __init__(self, build):
         self.build = pathlib.Path(build)
+        if not Elision.cpu_is_said:
+            say_cpu(build)
+        Elision.cpu_is_said = True
         self.binary = self.build / "bin" / "elision"
 
     def workload(self, name):

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints which kind of CPU this is. Exit code: 0 where our libraries use its transactions, else 1.
+#include <cstdio>
+
+#include "htm/cpu_kind.h"
+
+int main() {
+  const elision::htm::CpuFeatures cpu = elision::htm::detect_cpu();
+  std::puts(elision::htm::kind_of(cpu));
+  return cpu.has_rtm ? 0 : 1;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The main function of GoogleTest suites that behave as the CPU has transactions or not: says first which kind it
+// is. A list of tests is read by CTest, so nothing is said then.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "htm/cpu_kind.h"
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (!testing::GTEST_FLAG(list_tests)) {
+    std::puts(elision::htm::kind_of(elision::htm::detect_cpu()));
+    std::fflush(stdout);
+  }
+  return RUN_ALL_TESTS();
+}
