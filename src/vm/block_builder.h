@@ -19,8 +19,8 @@ class BlockBuilder {
   BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, std::uint64_t pc,
                std::size_t most);
 
-  /// Emits everything; returns the finished block.
-  const Block& build();
+  /// Emits everything; returns the finished block, or null if nothing can be fetched.
+  const Block* build();
 
  private:
   /// Two registers for a hook's own use: dead ones, or their values lie in Core::scratch.
@@ -162,7 +162,6 @@ class BlockBuilder {
   void string(std::size_t n);
   void string_by_steps(std::size_t n);
   void state_save(std::size_t n);
-  Block& finish();
   void range(const Instruction& i, int spilled = -1);
 
   CodeCache& cache_;

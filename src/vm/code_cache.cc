@@ -12,6 +12,7 @@
 #include "vm/core.h"
 #include "vm/emitter.h"
 #include "vm/exit.h"
+#include "vm/failure.h"
 #include "vm/stubs.h"
 
 namespace elision::vm {
@@ -44,6 +45,15 @@ CodeCache::CodeCache()
   map_region(kMetaRegion, kMetaBytes, PROT_READ | PROT_WRITE);
   map_region(kBranchTable, kBranchEntries * sizeof(BranchEntry), PROT_READ | PROT_WRITE);
   map_region(kStubTable, 4096, PROT_READ | PROT_WRITE);
+  clear_branches();
+}
+
+/// An empty entry must not be found: address 0 would be, in the entry where it belongs.
+void CodeCache::clear_branches() {
+  constexpr std::uint64_t kElsewhere = 1;  // does not belong there
+  std::memset(reinterpret_cast<void*>(kBranchTable), 0, kBranchEntries * sizeof(BranchEntry));
+  check(branch_slot(kElsewhere) != branch_slot(0), "the branch table has no empty entry");
+  branch_slot(0)->pc = kElsewhere;
 }
 
 bool CodeCache::nearly_full() const {
@@ -133,7 +143,7 @@ void CodeCache::flush() {
   blocks_.clear();
   by_host_.clear();
   pages_.clear();
-  std::memset(reinterpret_cast<void*>(kBranchTable), 0, kBranchEntries * sizeof(BranchEntry));
+  clear_branches();
   ++flushes_;
 }
 

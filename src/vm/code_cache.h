@@ -100,6 +100,7 @@ class CodeCache {
 
  private:
   void note_pages(const Block& block);
+  static void clear_branches();
 
   std::uint8_t* cursor_;
   std::uint64_t meta_;

@@ -22,8 +22,8 @@ struct Operands {
 bool decode_operands(const Exit& exit, Operands& out) {
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, reinterpret_cast<const void*>(exit.pc), exit.length,
-                                             &out.instruction, out.operand));
+  return ZYAN_SUCCESS(
+      ZydisDecoderDecodeFull(&decoder, exit.bytes, exit.length, &out.instruction, out.operand));
 }
 
 const ZydisDecodedOperand* memory_of(const Operands& o) {

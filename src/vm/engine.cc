@@ -31,6 +31,7 @@ Exit interrupt_exit_value{.reason = ExitReason::kInterrupt};
 std::uint64_t pending_stub = 0;
 std::uint64_t resolve_stub = 0;
 std::uint64_t attach_stub = 0;
+std::uint64_t fetch_fault_stub = 0;
 
 /// A Core in zeroed memory of its own that is touched only as far as it is used.
 Core* new_core(unsigned id) {
@@ -129,6 +130,7 @@ void Engine::install_stubs() {
   pending_stub = emit_permanent_exit(out, exits[0], ExitReason::kPending);
   resolve_stub = emit_permanent_exit(out, exits[1], ExitReason::kResolve);
   attach_stub = emit_permanent_exit(out, exits[2], ExitReason::kAttach);
+  fetch_fault_stub = emit_permanent_exit(out, exits[3], ExitReason::kFetchFault);
 }
 
 std::string Engine::run_program(CheckedProgram& program, std::vector<std::string> environment,
@@ -246,16 +248,19 @@ void Engine::wait_turn(Core& core, const Exit& exit) {
   core.state.rip = exit.pc;
 }
 
+/// Where a core goes on that has reached `pc`: its translation, or, if its first instruction cannot be
+/// fetched, the exit that says so.
 std::uint64_t Engine::host_address(std::uint64_t pc) {
   if (const Block* known = cache_.find(pc)) return known->host;
   if (cache_.nearly_full()) flush_code();
   const ProfileScope scope(Work::kTranslation);
   const bool conservative = guest_code_.flags_live_everywhere();
-  const Block* block = &translator_.translate(pc);
+  const Block* block = translator_.translate(pc);
   if (guest_code_.flags_live_everywhere() != conservative) {
     flush_code();  // earlier translations assumed otherwise
-    block = &translator_.translate(pc);
+    block = translator_.translate(pc);
   }
+  if (block == nullptr) return fetch_fault_stub;
   last_translated_ = pc;
   kernel_->guard_code(block->pc, block->end_pc);
   return block->host;
@@ -278,9 +283,11 @@ void Engine::invalidate(const std::vector<std::uint64_t>& pages) {
   }
 }
 
-void Engine::continue_at(Core& core, std::uint64_t pc) {
+/// False if the instruction at `pc` cannot be fetched: that is the next thing that happens to the core.
+bool Engine::continue_at(Core& core, std::uint64_t pc) {
   core.state.rip = pc;
   core.resume = host_address(pc);
+  return core.resume != fetch_fault_stub;
 }
 
 /// The core's registers are loaded from its thread when it next runs; until then the kernel may edit
@@ -343,8 +350,11 @@ void Engine::handle_exit(Core& core) {
     case ExitReason::kHostFault:
       host_fault(core);
       return;
-    case ExitReason::kFault:
-      raise_bad_jump(core, exit->pc);
+    case ExitReason::kFetchFault:
+      fetch_fault(core);
+      return;
+    case ExitReason::kGeneralProtection:
+      raise_fault(core, exit->pc, SIGSEGV, SI_KERNEL, 0);
       return;
     case ExitReason::kUndefined:
       raise_fault(core, exit->pc, SIGILL, ILL_ILLOPN, exit->pc);

@@ -128,7 +128,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void handle_exit(Core& core);
   bool must_wait(Core& core, Exit& exit);
   void wait_turn(Core& core, const Exit& exit);
-  void continue_at(Core& core, std::uint64_t pc);
+  bool continue_at(Core& core, std::uint64_t pc);
   std::uint64_t host_address(std::uint64_t pc);
   void flush_code();
   void invalidate(const std::vector<std::uint64_t>& pages);
@@ -160,7 +160,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void complex_access(Core& core, Exit& exit);
   void interrupt(Core& core);
   void unsupported(Core& core, Exit& exit);
-  void raise_bad_jump(Core& core, std::uint64_t pc);
+  void fetch_fault(Core& core);
   void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
   void host_fault(Core& core);
   void repeat_without_guard(Core& core, std::uint64_t pc);

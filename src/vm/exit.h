@@ -38,13 +38,14 @@ enum class ExitReason : std::uint8_t {
   kRandom,
   kComplexAccess,  // gather, masked move, bit string: addresses come from registers
   kUndefined,      // raises the signal that the hardware would
+  kGeneralProtection,
   kUnsupported,
-  kPending,    // a suspended core continues an exit that had to wait its turn
-  kResolve,    // continue at state.rip
-  kInterrupt,  // budget used up and something is due
-  kAttach,     // a thread was put on the core: load its registers
-  kHostFault,  // a host signal in translated code
-  kFault,      // nothing can be executed at pc
+  kPending,     // a suspended core continues an exit that had to wait its turn
+  kResolve,     // continue at state.rip
+  kInterrupt,   // budget used up and something is due
+  kAttach,      // a thread was put on the core: load its registers
+  kHostFault,   // a host signal in translated code
+  kFetchFault,  // the instruction at state.rip cannot be fetched
   kCount,
 };
 
@@ -57,6 +58,7 @@ struct Exit {
   std::uint64_t target = 0;       // fallback address for transaction begins
   std::uint64_t next_host = 0;    // continue here (0: translate)
   std::uint8_t* patch = nullptr;  // kLink: the displacement to write
+  std::uint8_t bytes[16]{};       // kRandom, kComplexAccess: the instruction (its page may go meanwhile)
 };
 
 }  // namespace elision::vm

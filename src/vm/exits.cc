@@ -37,8 +37,7 @@ void Engine::link(Core& core, Exit& exit) {
   const std::uint64_t flushes = cache_.flushes();
   const std::uint64_t target = exit.pc;
   std::uint8_t* patch = exit.patch;
-  continue_at(core, target);
-  if (cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
+  if (continue_at(core, target) && cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
 }
 
 void Engine::indirect(Core& core, Exit& exit) {
@@ -48,8 +47,7 @@ void Engine::indirect(Core& core, Exit& exit) {
     guest_code_.assume_flags_live();
     flush_code();
   }
-  continue_at(core, target);
-  CodeCache::remember_branch(target, core.resume);
+  if (continue_at(core, target)) CodeCache::remember_branch(target, core.resume);
 }
 
 /// Goes on behind the instruction that made the exit; the place is remembered in the exit.
@@ -59,11 +57,14 @@ void Engine::next_instruction(Core& core, Exit& exit) {
     core.resume = exit.next_host;
     return;
   }
-  if (exit.reason == ExitReason::kComplexAccess) return continue_at(core, exit.pc);  // the cache was flushed
+  if (exit.reason == ExitReason::kComplexAccess) {  // the cache was flushed
+    continue_at(core, exit.pc);
+    return;
+  }
   const std::uint64_t flushes = cache_.flushes();
   const bool remembers = &exit != &core.deferred;
-  continue_at(core, exit.pc + exit.length);
-  if (remembers && cache_.flushes() == flushes) exit.next_host = core.resume;
+  const bool goes_on = continue_at(core, exit.pc + exit.length);
+  if (goes_on && remembers && cache_.flushes() == flushes) exit.next_host = core.resume;
 }
 
 void Engine::system_call(Core& core, Exit& exit) {
@@ -119,8 +120,7 @@ void Engine::fence(Core& core, Exit& exit) {
 
 /// RDRAND and RDSEED: from the seed; always succeeds.
 void Engine::random_number(Core& core, Exit& exit) {
-  const auto* code = reinterpret_cast<const std::uint8_t*>(exit.pc);
-  const Instruction i = decode(exit.pc, {code, exit.length});
+  const Instruction i = decode(exit.pc, {exit.bytes, exit.length});
   const unsigned reg = static_cast<unsigned>(__builtin_ctz(i.gpr_write));
   const bool wide = (i.bytes[0] & 0xf8) == 0x48;
   const bool half = i.bytes[0] == 0x66;
@@ -214,14 +214,20 @@ void Engine::unsupported(Core& core, Exit& exit) {
   raise_fault(core, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
 }
 
-/// Nothing can be executed at `pc`. An address that is not canonical is a general protection fault, which
-/// names none.
-void Engine::raise_bad_jump(Core& core, std::uint64_t pc) {
+/// The core's next instruction cannot be fetched, unless that has changed meanwhile. An address that is not
+/// canonical is a general protection fault, which names none.
+void Engine::fetch_fault(Core& core) {
   constexpr unsigned kAddressBits = 48;
-  const bool canonical = static_cast<std::int64_t>(pc << (64 - kAddressBits)) >> (64 - kAddressBits) ==
-                         static_cast<std::int64_t>(pc);
+  const std::uint64_t pc = core.state.rip;
+  const std::optional<std::uint64_t> missing = guest_code_.missing_byte(pc);
+  if (!missing) {
+    continue_at(core, pc);
+    return;
+  }
+  const auto address = static_cast<std::int64_t>(*missing);
+  const bool canonical = address << (64 - kAddressBits) >> (64 - kAddressBits) == address;
   if (!canonical) return raise_fault(core, pc, SIGSEGV, SI_KERNEL, 0);
-  raise_fault(core, pc, SIGSEGV, SEGV_MAPERR, pc);
+  raise_fault(core, pc, SIGSEGV, SEGV_MAPERR, *missing);
 }
 
 /// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
@@ -262,7 +268,7 @@ void Engine::host_fault(Core& core) {
   core.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
-  if (is_trap(trap)) core.state.rip = guest_code_.block(core.state.rip, 1).instructions.front().next();
+  if (is_trap(trap)) core.state.rip = block->end_pc;  // it is the last one
   if (range.spilled == kRcx) {
     core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
   } else if (range.spilled >= 0) {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "vm/kernel/guest_memory.h"
+#include "vm/kernel/region_map.h"
+
 namespace elision::vm {
 namespace {
 
@@ -45,12 +48,9 @@ DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
   pages_read_.clear();
   while (out.instructions.size() < most) {
     const auto bytes = bytes_at(pc);
-    if (bytes.empty()) {
-      out.unreadable = out.instructions.empty();
-      break;
-    }
-    out.instructions.push_back(decode(pc, bytes));
-    const Instruction& last = out.instructions.back();
+    const Instruction last = decode(pc, bytes);
+    if (last.kind == InstructionClass::kIncomplete) break;
+    out.instructions.push_back(last);
     if (forms_ != nullptr && last.length > 0) note_form(*forms_, bytes.first(last.length));
     if (last.ends_block()) break;
     pc = last.next();
@@ -59,19 +59,28 @@ DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
   return out;
 }
 
-/// The bytes of the instruction at `pc` that may be executed. The mapping found last is remembered for
-/// its neighbours, until code is forgotten.
+std::optional<std::uint64_t> GuestCode::missing_byte(std::uint64_t pc) {
+  const auto bytes = bytes_at(pc);
+  if (decode(pc, bytes).kind != InstructionClass::kIncomplete) return std::nullopt;
+  return pc + bytes.size();
+}
+
+/// The bytes of the instruction at `pc` that can be fetched, until the next call. The mappings found last are
+/// remembered for their neighbours, until code is forgotten. Mapped is not readable: the file behind it may
+/// be shorter.
 std::span<const std::uint8_t> GuestCode::bytes_at(std::uint64_t pc) {
-  if (pc < mapped_begin_ || pc + kLongestInstruction > mapped_end_) {
+  if (pc < mapped_begin_ || pc >= mapped_end_ || mapped_end_ - pc < kLongestInstruction) {
     mapped_begin_ = pc;
     mapped_end_ = executable_end_(pc);
     if (mapped_end_ == 0) return {};
-    // An instruction may go on in the next mapping.
-    if (pc + kLongestInstruction > mapped_end_)
-      if (const std::uint64_t next = executable_end_(mapped_end_); next != 0) mapped_end_ = next;
   }
-  return {reinterpret_cast<const std::uint8_t*>(pc),
-          static_cast<std::size_t>(std::min(mapped_end_ - pc, kLongestInstruction))};
+  const std::uint64_t size = std::min(mapped_end_ - pc, kLongestInstruction);
+  const std::uint64_t in_page = std::min(size, kPageBytes - pc % kPageBytes);
+  const auto copy = [&](std::uint64_t from, std::uint64_t to) {
+    return copy_guest_bytes(bytes_ + from, reinterpret_cast<const void*>(pc + from), to - from);
+  };
+  if (!copy(0, in_page)) return {};
+  return {bytes_, in_page < size && copy(in_page, size) ? size : in_page};
 }
 
 std::uint32_t GuestCode::flags_live_at(std::uint64_t pc) { return peek(pc).live; }
@@ -107,9 +116,9 @@ GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc, bool through_calls) {
   for (std::size_t n = 0; n < kPeekInstructions && open != 0; ++n) {
     may_change = may_change || writable_(at);
     const auto bytes = bytes_at(at);
-    const Instruction i = bytes.empty() ? Instruction{} : decode(at, bytes);
+    const Instruction i = decode(at, bytes);
     add_page(pages_read_, at >> kPageShift);
-    add_page(pages_read_, (at + i.length) >> kPageShift);
+    add_page(pages_read_, (at + bytes.size()) >> kPageShift);
     result.read |= i.flags_read & open;
     open &= ~(i.flags_kill | i.flags_read);
     at = i.kind == InstructionClass::kJump ? i.target : i.next();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,12 +15,12 @@
 
 namespace elision::vm {
 
-/// A decoded block with liveness: live_gpr[i] and live_flags[i] hold in front of instruction i.
+/// A decoded block with liveness: live_gpr[i] and live_flags[i] hold in front of instruction i. Empty if its
+/// first instruction cannot be fetched whole.
 struct DecodedBlock {
   std::vector<Instruction> instructions;
   std::vector<std::uint16_t> live_gpr;
   std::vector<std::uint32_t> live_flags;
-  bool unreadable = false;  // nothing can be executed at the block's address
 };
 
 class GuestCode {
@@ -37,8 +38,10 @@ class GuestCode {
   void record_forms() { forms_ = std::make_unique<FormsMet>(); }
   const FormsMet* forms() const { return forms_.get(); }
 
-  /// Decodes from `pc` to the first branch, or `most` instructions.
+  /// Decodes from `pc` to the first branch, `most` instructions, or one that cannot be fetched whole.
   DecodedBlock block(std::uint64_t pc, std::size_t most = kMaxInstructions);
+  /// The first byte that the fetch of the instruction at `pc` lacks, or nothing if it can be fetched.
+  std::optional<std::uint64_t> missing_byte(std::uint64_t pc);
 
   /// Arithmetic flags that code at `pc` may read before it writes them. Flags count as dead at calls and
   /// returns, as compilers treat them, unless assume_flags_live().
@@ -92,6 +95,7 @@ class GuestCode {
   bool flags_live_everywhere_ = false;
   std::uint64_t mapped_begin_ = 0;  // executable without a gap
   std::uint64_t mapped_end_ = 0;
+  std::uint8_t bytes_[15];  // that bytes_at() found last
 };
 
 }  // namespace elision::vm

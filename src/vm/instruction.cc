@@ -320,7 +320,7 @@ bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
   static constexpr std::uint8_t kBegin[] = {0xf3, 0xc7, 0xf8};
   if (bytes.size() >= 4 && std::memcmp(bytes.data(), kTest, 4) == 0) {
     out.kind = Kind::kAlwaysAbortTest;
-    out.length = 4;
+    out.length = out.looked_at = 4;
     out.flags_kill = kArithmeticFlags;
     return true;
   }
@@ -328,7 +328,7 @@ bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
     std::int32_t relative;
     std::memcpy(&relative, bytes.data() + 3, 4);
     out.kind = Kind::kAlwaysAbortBegin;
-    out.length = 7;
+    out.length = out.looked_at = 7;
     out.target = out.pc + 7 + static_cast<std::uint64_t>(static_cast<std::int64_t>(relative));
     out.gpr_read = 1u << kRax;
     out.flags_read = kArithmeticFlags;
@@ -387,6 +387,8 @@ bool Instruction::ends_block() const {
     case Kind::kTransactionAbort:
     case Kind::kUndefined:
     case Kind::kUnsupported:
+    case Kind::kTooLong:
+    case Kind::kIncomplete:
       return true;
     default:
       return false;
@@ -396,15 +398,22 @@ bool Instruction::ends_block() const {
 Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
   Instruction out;
   out.pc = pc;
-  std::memcpy(out.bytes, bytes.data(), std::min<std::size_t>(bytes.size(), sizeof out.bytes));
+  bytes = bytes.first(std::min(bytes.size(), sizeof out.bytes));
+  if (bytes.empty()) {
+    out.kind = Kind::kIncomplete;
+    return out;
+  }
+  std::memcpy(out.bytes, bytes.data(), bytes.size());
+  out.looked_at = static_cast<std::uint8_t>(bytes.size());
   if (decode_virtual(out, bytes)) return out;
   ZydisDecodedInstruction d;
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  const ZyanStatus status =
-      ZydisDecoderDecodeFull(&decoder(), bytes.data(), std::min<std::size_t>(bytes.size(), 15), &d, operands);
+  const ZyanStatus status = ZydisDecoderDecodeFull(&decoder(), bytes.data(), bytes.size(), &d, operands);
   if (status == ZYDIS_STATUS_ILLEGAL_LOCK) out.kind = Kind::kUndefined;
+  if (status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG) out.kind = Kind::kTooLong;
+  if (status == ZYDIS_STATUS_NO_MORE_DATA) out.kind = Kind::kIncomplete;
   if (!ZYAN_SUCCESS(status)) return out;
-  out.length = d.length;
+  out.length = out.looked_at = d.length;
   out.mnemonic = static_cast<std::uint16_t>(d.mnemonic);
   out.kind =
       needs_avx512(d, operands) || touches_segments(d, operands) ? Kind::kUnsupported : classify(d, operands);

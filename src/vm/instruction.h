@@ -41,6 +41,8 @@ enum class InstructionClass : std::uint8_t {
   kStateSave,    // XSAVE family, FXSAVE: copied, EAX masked
   kUndefined,    // UD2, INT3, INT1, HLT…: fault as natively when executed. Length 0: invalid LOCK prefix
   kUnsupported,  // decoded but no faithful answer, or not decodable
+  kTooLong,      // more bytes than an instruction may have: a general protection fault
+  kIncomplete,   // needs more bytes than there were
 };
 
 struct MemoryAccess {
@@ -56,7 +58,8 @@ inline constexpr std::uint32_t kArithmeticFlags = 0x8d5;
 struct Instruction {
   std::uint64_t pc = 0;
   std::uint8_t bytes[15]{};
-  std::uint8_t length = 0;
+  std::uint8_t length = 0;     // 0: none that is whole and valid
+  std::uint8_t looked_at = 0;  // bytes that say what it is
   InstructionClass kind = InstructionClass::kUnsupported;
   std::uint16_t mnemonic = 0;       // ZydisMnemonic
   std::uint8_t condition = 0;       // of Jcc
@@ -84,8 +87,8 @@ struct Instruction {
   bool rip_relative() const { return displacement_offset != 0; }
 };
 
-/// Decodes the instruction at guest address `pc` from `bytes` (as many as are readable). An
-/// instruction that cannot be decoded comes back as kUnsupported with length 0 or 1.
+/// Decodes the instruction at guest address `pc` from `bytes` (as many as can be fetched). One that cannot be
+/// decoded comes back as kUnsupported with length 0.
 Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes);
 
 /// The name of the instruction, for messages.

@@ -54,6 +54,24 @@ TEST(Instruction, AnAddressSizePrefixIsNotAboutTheImpliedStack) {
   EXPECT_TRUE(decoded({0x67, 0x8b, 0x04, 0x24}).access[0].operand.address_size_32);  // mov eax, [esp]
 }
 
+TEST(Instruction, WhatNeedsMoreBytesThanThereAreIsIncomplete) {
+  const std::vector<std::uint8_t> bytes = {0x66, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8};  // mov rax, imm64
+  for (std::size_t have = 0; have < bytes.size(); ++have) {
+    const Instruction i = decode(0x1000, std::span(bytes).first(have));
+    EXPECT_EQ(i.kind, InstructionClass::kIncomplete) << have;
+    EXPECT_EQ(i.length, 0);
+    EXPECT_EQ(i.looked_at, have);
+  }
+  EXPECT_EQ(decode(0x1000, bytes).length, bytes.size());
+}
+
+TEST(Instruction, MoreThanFifteenBytesAreTooManyHoweverManyThereAre) {
+  const std::vector<std::uint8_t> prefixes(20, 0x66);
+  EXPECT_EQ(decode(0x1000, prefixes).kind, InstructionClass::kTooLong);
+  EXPECT_EQ(decode(0x1000, std::span(prefixes).first(15)).kind, InstructionClass::kTooLong);
+  EXPECT_EQ(decode(0x1000, std::span(prefixes).first(14)).kind, InstructionClass::kIncomplete);
+}
+
 TEST(Instruction, LeaAndPrefetchTouchNoMemory) {
   EXPECT_EQ(decoded({0x48, 0x8d, 0x00}).accesses, 0);
   EXPECT_EQ(decoded({0x0f, 0x18, 0x00}).accesses, 0);
@@ -181,7 +199,8 @@ class GuestCodeTest : public testing::Test {
   }
   std::vector<std::uint8_t> bytes_;
   bool writable_ = false;
-  GuestCode code_{[](std::uint64_t pc) { return pc < 0x1000 ? 0 : ~std::uint64_t{0}; },
+  static constexpr std::uint64_t kEnd = 0x7ffffffff000;
+  GuestCode code_{[](std::uint64_t pc) { return pc < 0x1000 || pc >= kEnd ? 0 : kEnd; },
                   [this](std::uint64_t) { return writable_; }};
 };
 
@@ -226,7 +245,13 @@ TEST_F(GuestCodeTest, NothingIsConcludedFromCodeThatMayChange) {
   EXPECT_EQ(code_.flags_live_at(pc) & 1, 1u);
 }
 
-TEST_F(GuestCodeTest, UnmappedCodeIsReportedNotRead) { EXPECT_TRUE(code_.block(0x10).unreadable); }
+TEST_F(GuestCodeTest, TheMissingByteIsTheFirstThatCannotBeFetched) {
+  EXPECT_EQ(code_.missing_byte(0x10), 0x10u);
+  EXPECT_EQ(code_.missing_byte(~0ull), ~0ull);
+  EXPECT_EQ(code_.missing_byte(~0ull - 10), ~0ull - 10);
+}
+
+TEST_F(GuestCodeTest, UnmappedCodeIsReportedNotRead) { EXPECT_TRUE(code_.block(0x10).instructions.empty()); }
 
 }  // namespace
 }  // namespace elision::vm

@@ -54,6 +54,7 @@ constexpr Kind kKinds[] = {
     {"exit: random number"},
     {"exit: complex access"},
     {"exit: undefined instruction"},
+    {"exit: general protection"},
     {"exit: unsupported instruction"},
     {"exit: pending"},
     {"exit: resolve"},

@@ -42,6 +42,7 @@ Exit* BlockBuilder::new_exit(const Instruction& i, ExitReason reason, std::uint1
   exit.detail = detail;
   exit.pc = i.pc;
   exit.target = target;
+  std::copy(i.bytes, i.bytes + i.length, exit.bytes);
   return cache_.allocate_meta(exit);
 }
 
@@ -265,6 +266,9 @@ void BlockBuilder::special(std::size_t n) {
       return;
     case InstructionClass::kUnsupported:
       full_exit(i, ExitReason::kUnsupported);
+      return;
+    case InstructionClass::kTooLong:
+      full_exit(i, ExitReason::kGeneralProtection);
       return;
     case InstructionClass::kUndefined:
       if (i.length == 0) return full_exit(i, ExitReason::kUndefined);

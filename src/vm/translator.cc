@@ -14,7 +14,7 @@ MemoryOperand absolute(std::uint64_t address) {
 
 }  // namespace
 
-const Block& Translator::translate(std::uint64_t pc, std::size_t most) {
+const Block* Translator::translate(std::uint64_t pc, std::size_t most) {
   return BlockBuilder(cache_, code_, machine_, pc, most).build();
 }
 
@@ -31,16 +31,10 @@ BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Des
   block_data_flow(code_block_.instructions, flow_);
 }
 
-const Block& BlockBuilder::build() {
+const Block* BlockBuilder::build() {
   const auto& code = code_block_.instructions;
-  if (code_block_.unreadable) {
-    Instruction nothing;
-    nothing.pc = block_.pc;
-    block_.end_pc = block_.pc + 1;
-    full_exit(nothing, ExitReason::kFault);
-    return finish();
-  }
-  block_.end_pc = code.back().next();
+  if (code.empty()) return nullptr;
+  block_.end_pc = code.back().pc + code.back().looked_at;
   prologue();
   for (std::size_t n = 0; n < code.size();) {
     const HookGroup together = group_at(n);
@@ -57,12 +51,8 @@ const Block& BlockBuilder::build() {
   const bool may_go_on = last.kind == InstructionClass::kUndefined && last.length > 0;
   if (!last.ends_block() || may_go_on) link(out_.jump(), last.next());
   out_of_line();
-  return finish();
-}
-
-Block& BlockBuilder::finish() {
   block_.pages_read = code_.take_pages_read();
-  return cache_.add(std::move(block_), out_.here());
+  return &cache_.add(std::move(block_), out_.here());
 }
 
 void BlockBuilder::prologue() {

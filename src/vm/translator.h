@@ -29,8 +29,8 @@ class Translator {
       : cache_(cache), code_(code), machine_(machine) {}
 
   /// Translates the block at `pc`, of at most so many instructions; the cache must have room
-  /// (CodeCache::nearly_full).
-  const Block& translate(std::uint64_t pc, std::size_t most = GuestCode::kMaxInstructions);
+  /// (CodeCache::nearly_full). Null, and nothing is left behind, if its first instruction cannot be fetched.
+  const Block* translate(std::uint64_t pc, std::size_t most = GuestCode::kMaxInstructions);
 
  private:
   CodeCache& cache_;

@@ -117,6 +117,7 @@ void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
 
 void AddressSpace::record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties) {
   regions_.add(begin, end, properties);
+  if (properties.executable) services_.forget_code(begin, end);  // that nothing was there is known too
   tell_shared(begin, end);
   new_view(properties);
 }
@@ -255,6 +256,7 @@ long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protec
   const long result = host_call(SYS_mprotect, address, end - address, host_protection(protection));
   if (is_error(result)) return result;
   regions_.set_permissions(address, end, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0);
+  if ((protection & PROT_EXEC) != 0) services_.forget_code(address, end);
   tell_shared(address, end);
   if ((protection & PROT_WRITE) != 0)
     for (auto region = regions_.find(address); region && region->first < end;

@@ -101,8 +101,19 @@ TEST_F(AddressSpaceTest, RemapKeepsContents) {
   EXPECT_TRUE(memory.regions().is_free(first, first + kPageBytes));
 }
 
+// That nothing could be executed there is forgotten too.
+TEST_F(AddressSpaceTest, CodeThatComesIsForgotten) {
+  const std::uint64_t data = map(0, 2 * kPageBytes, 0, PROT_READ | PROT_WRITE);
+  EXPECT_TRUE(engine.forgotten.empty());
+  memory.protect(data, kPageBytes, PROT_READ | PROT_EXEC);
+  EXPECT_EQ(engine.forgotten.size(), 1u);
+  map(0, kPageBytes, 0, PROT_READ | PROT_EXEC);
+  EXPECT_EQ(engine.forgotten.size(), 2u);
+}
+
 TEST_F(AddressSpaceTest, CodeThatGoesAwayIsForgotten) {
   const std::uint64_t code = map(0, 2 * kPageBytes, 0, PROT_READ | PROT_EXEC);
+  engine.forgotten.clear();
   EXPECT_EQ(memory.executable_end(code), code + 2 * kPageBytes);
   memory.protect(code, kPageBytes, PROT_READ);
   ASSERT_EQ(engine.forgotten.size(), 1u);

@@ -9,6 +9,7 @@
 
 #include "vm/kernel/call.h"
 #include "vm/kernel/guest_call.h"
+#include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
@@ -111,12 +112,8 @@ class LinuxKernel final : public GuestKernel {
   void fault(Thread& thread, const siginfo_t& info) override {
     const ActingThread acting(process_, thread);
     siginfo_t exact = info;
-    // The engine finds code that it may not execute; only here is known whether anything is mapped there.
-    const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
-    if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && process_.memory.regions().find(address)) {
-      exact.si_code = SEGV_ACCERR;
-      thread.trap.error |= Trap::kPresent;
-    }
+    if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && (thread.trap.error & Trap::kFetch) != 0)
+      complete_fetch_fault(thread.trap, exact);
     force_signal(process_, *thread.kernel, exact);
   }
 
@@ -150,6 +147,19 @@ class LinuxKernel final : public GuestKernel {
   static std::string name_of(std::uint64_t number) {
     const SystemCall* const row = find_system_call(number);
     return row != nullptr ? row->name : "number " + std::to_string(number);
+  }
+  /// The engine finds code that it may not execute; only here is known whether anything is mapped there. Of
+  /// what is its own Linux says that it is present (arch/x86/mm/fault.c).
+  void complete_fetch_fault(Trap& trap, siginfo_t& info) const {
+    const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
+    if (const auto region = process_.memory.regions().find(address)) {
+      const bool executable = region->second.properties.executable;  // but has no memory behind it
+      info.si_signo = executable ? SIGBUS : SIGSEGV;
+      info.si_code = executable ? static_cast<int>(BUS_ADRERR) : static_cast<int>(SEGV_ACCERR);
+    }
+    char byte;
+    const bool readable = copy_guest_bytes(&byte, reinterpret_cast<const void*>(address), 1);
+    if (address >= kAddressLimit || readable) trap.error |= Trap::kPresent;
   }
   /// What the first thread is called before it says otherwise.
   std::string initial_name() const {
