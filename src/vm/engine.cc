@@ -254,6 +254,7 @@ std::uint64_t Engine::host_address(std::uint64_t pc) {
   if (const Block* known = cache_.find(pc)) return known->host;
   if (cache_.nearly_full()) flush_code();
   const ProfileScope scope(Work::kTranslation);
+  end_writers(pc);
   const bool conservative = guest_code_.flags_live_everywhere();
   const Block* block = translator_.translate(pc);
   if (guest_code_.flags_live_everywhere() != conservative) {
@@ -283,11 +284,43 @@ void Engine::invalidate(const std::vector<std::uint64_t>& pages) {
   }
 }
 
-/// False if the instruction at `pc` cannot be fetched: that is the next thing that happens to the core.
+/// False if the core does not go on there: the instruction at `pc` cannot be fetched, which is the next thing
+/// that happens to the core, or what is to be executed ended its transaction.
 bool Engine::continue_at(Core& core, std::uint64_t pc) {
   core.state.rip = pc;
-  core.resume = host_address(pc);
-  return core.resume != fetch_fault_stub;
+  const bool inside = core.in_transaction != 0;
+  const std::uint64_t host = host_address(pc);
+  if (inside && core.in_transaction == 0) return false;  // rolled back, and has been told where to go on
+  core.resume = host;
+  return host != fetch_fault_stub;
+}
+
+/// The block at `pc` is about to be translated: transactions that have written to it end, the running core's
+/// own too ("self-modifying code transactionally may also cause transactional aborts", SDM volume 1,
+/// 17.3.9.2). So nothing is translated that a roll-back changes.
+void Engine::end_writers(std::uint64_t pc) {
+  constexpr std::uint64_t kLongest = 15, kLongestBlock = GuestCode::kMaxInstructions * kLongest;
+  const auto end_those_in = [&](std::uint64_t bytes, bool only_look) {
+    const std::uint64_t end = pc > ~bytes ? ~std::uint64_t{0} : pc + bytes;
+    bool any = false;
+    for (Core* core : cores_) {
+      if (!core->in_transaction || !core->undo.touches(pc, end)) continue;
+      any = true;
+      if (only_look) continue;
+      if (core == ordering_.running()) {
+        abort_transaction(*core, machine::AbortCause::kInstruction);
+      } else {
+        const Core* running = ordering_.running();
+        end_transaction(*core, machine::AbortCause::kConflict,
+                        running != nullptr ? running->clock() : engine_time_);
+      }
+    }
+    return any;
+  };
+  if (!end_those_in(kLongestBlock, true)) return;
+  const DecodedBlock block = guest_code_.block(pc);
+  const Instruction* last = block.instructions.empty() ? nullptr : &block.instructions.back();
+  end_those_in(last != nullptr ? last->pc + last->looked_at - pc : kLongest, false);
 }
 
 /// The core's registers are loaded from its thread when it next runs; until then the kernel may edit
@@ -310,12 +343,15 @@ void Engine::flush_code() {
 
 void Engine::memory_changes() {
   const Cycles now = kernel_time();
-  for (Core* core : cores_) {
-    if (!core->in_transaction) continue;
-    model_->abort(core->id, now, machine::AbortCause::kInterrupt);
-    roll_back(*core, machine::AbortCause::kInterrupt, 0, now + model_->abort_cost());
-    if (core->in_heap) ordering_.moved(*core);
-  }
+  for (Core* core : cores_)
+    if (core->in_transaction) end_transaction(*core, machine::AbortCause::kInterrupt, now);
+}
+
+/// Of a core that is not the running one, or whose registers nobody needs any more.
+void Engine::end_transaction(Core& core, machine::AbortCause cause, Cycles now) {
+  model_->abort(core.id, now, cause);
+  roll_back(core, cause, 0, now + model_->abort_cost());
+  if (core.in_heap) ordering_.moved(core);
 }
 
 void Engine::forget_code(std::uint64_t begin, std::uint64_t end) { invalidate(cache_.pages(begin, end)); }

@@ -130,6 +130,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void wait_turn(Core& core, const Exit& exit);
   bool continue_at(Core& core, std::uint64_t pc);
   std::uint64_t host_address(std::uint64_t pc);
+  void end_writers(std::uint64_t pc);
+  void end_transaction(Core& core, machine::AbortCause cause, Cycles now);
   void flush_code();
   void invalidate(const std::vector<std::uint64_t>& pages);
   bool code_changes(std::uint64_t begin, std::uint64_t end);

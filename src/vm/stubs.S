@@ -324,9 +324,11 @@ elision_stub_fault_exit:
         .size elision_enter, .-elision_enter
 
 #ifndef ELISION_TIMED
-// int elision_copy_line(void* destination, const void* source), int elision_copy_word(the same): a fault in
-// them becomes the result 1 (the signal handler moves RIP to elision_copy_line_failed).
+// int elision_copy_line(void* destination, const void* source), int elision_restore_line(the same), which writes
+// only what differs, and int elision_copy_word(the same): a fault in them becomes the result 1 (the signal handler
+// moves RIP to elision_copy_line_failed).
         .globl elision_copy_line
+        .globl elision_restore_line
         .globl elision_copy_word
         .globl elision_copy_line_end
         .globl elision_copy_line_failed
@@ -335,6 +337,16 @@ elision_copy_line:
 .irp offset, 0,8,16,24,32,40,48,56
         movq \offset(%rsi), %rax
         movq %rax, \offset(%rdi)
+.endr
+        xorl %eax, %eax
+        ret
+elision_restore_line:
+.irp offset, 0,8,16,24,32,40,48,56
+        movq \offset(%rsi), %rax
+        cmpq %rax, \offset(%rdi)
+        je 1f
+        movq %rax, \offset(%rdi)
+1:
 .endr
         xorl %eax, %eax
         ret

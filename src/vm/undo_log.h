@@ -4,8 +4,12 @@
 // Stores happen in place; an abort writes the old bytes back. Bounded by the largest write set that
 // any machine file allows (written lines live in L1).
 //
-// Light path. Guest memory may be unmapped or read-only: elision_copy_line (stubs.S) reports a
-// fault instead of dying, and a word that did not change is not written.
+// Light path. Guest memory may be unmapped or read-only: elision_copy_line and elision_restore_line (stubs.S)
+// report a fault instead of dying, and a word that did not change is not written.
+//
+// A page in the log may have been protected since, because code in it was translated
+// (AddressSpace::guard_code). It is opened while a line of it is restored, and stays protected: a line that
+// code was translated from is in no log (Engine::end_writers).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +20,8 @@
 /// Copies 64 bytes of guest memory; returns 0, or 1 if the source is not readable.
 extern "C" int elision_copy_line(void* destination, const void* source);
 extern "C" int elision_copy_word(void* destination, const void* source);
+/// Makes 64 bytes of guest memory what `source` says; returns 0, or 1 if they cannot be written.
+extern "C" int elision_restore_line(void* destination, const void* source);
 
 namespace elision::vm {
 
@@ -35,12 +41,16 @@ class UndoLog {
 
   /// Puts everything back, newest first, and forgets it.
   void restore() {
-    while (size_ > 0) {
-      const Entry& entry = entries_[--size_];
-      auto* memory = reinterpret_cast<volatile std::uint64_t*>(start_of(entry.line).value);
-      for (unsigned i = 0; i < kLineBytes / 8; ++i)
-        if (memory[i] != entry.bytes[i]) memory[i] = entry.bytes[i];
+    while (size_ > 0) put_back(entries_[--size_]);
+  }
+
+  /// Some byte of [begin, end) lies in a line of the log.
+  bool touches(std::uint64_t begin, std::uint64_t end) const {
+    for (std::size_t i = 0; i < size_; ++i) {
+      const std::uint64_t line = start_of(entries_[i].line).value;
+      if (line < end && line + kLineBytes > begin) return true;
     }
+    return false;
   }
 
   void clear() { size_ = 0; }
@@ -51,6 +61,27 @@ class UndoLog {
     LineAddr line;
     std::uint64_t bytes[kLineBytes / 8];
   };
+
+  static void put_back(const Entry& entry) {
+    void* const memory = reinterpret_cast<void*>(start_of(entry.line).value);
+    if (elision_restore_line(memory, entry.bytes) == 0) return;
+    if (protect_page_of(memory, kRead | kWrite) != 0) return;  // the memory is gone
+    if (elision_restore_line(memory, entry.bytes) == 0) protect_page_of(memory, kRead);
+  }
+  /// mprotect, without the C library or its headers.
+  static constexpr int kRead = 1, kWrite = 2;  // PROT_READ, PROT_WRITE
+  static long protect_page_of(const void* memory, int protection) {
+    constexpr std::uint64_t kPage = 4096;
+    constexpr long kMprotect = 10;
+    long result = kMprotect;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(reinterpret_cast<std::uint64_t>(memory) & ~(kPage - 1)), "S"(kPage),
+                       "d"(protection)
+                     : "rcx", "r11", "memory");
+    return result;
+  }
+
   std::size_t size_ = 0;
   Entry entries_[kCapacity];
 };
