@@ -12,6 +12,7 @@
 #include "vm/engine.h"
 #include "vm/failure.h"
 #include "vm/host_faults.h"
+#include "vm/kernel/host_signals.h"
 #include "vm/symbols.h"
 
 namespace elision::vm {
@@ -21,6 +22,13 @@ constexpr int kDeadlockExitCode = 124;
 
 void locate_guest(GuestPlace& place) {
   if (the_engine != nullptr) the_engine->locate(place);
+}
+
+/// Of the core that runs: its time, and where it last left translated code.
+std::uint64_t guest_progress() {
+  GuestPlace place;
+  locate_guest(place);
+  return place.cycle ^ place.pc << 32;
 }
 
 /// Where standard error led when the program began. It may have closed that since and opened a file of its
@@ -52,6 +60,7 @@ void Engine::prepare_for_failure() {
   failure_context.program = program_.c_str();
   failure_context.locate = locate_guest;
   install_terminate_handler();
+  watch_progress(guest_progress);
   (void)fstat(STDERR_FILENO, &stderr_at_start);
 }
 

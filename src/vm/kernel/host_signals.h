@@ -24,8 +24,12 @@ void set_host_action(int signal, HostAction action, int flags = 0);
 bool host_ignores(int signal);
 
 /// Records `info` for the kernel and keeps the host from blocking with it unseen. Async-signal-safe.
-/// The third arrival of a deadly signal that nobody took ends the process (the engine hangs).
+/// A deadly signal that nobody takes ends the process when it arrives the third time, or when the process has
+/// used a second of CPU time in which the guest did not get on: the engine hangs.
 void record_host_signal(const siginfo_t& info, void* context);
+
+/// `progress` returns another number whenever the guest has got on. Async-signal-safe.
+void watch_progress(std::uint64_t (*progress)());
 
 bool host_signal_recorded();
 /// The oldest recorded signal; to be called until it returns nothing.

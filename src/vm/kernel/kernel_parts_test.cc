@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "vm/kernel/call.h"
 #include "vm/kernel/fake_engine.h"
@@ -14,6 +16,7 @@
 #include "vm/kernel/futex_queues.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
+#include "vm/kernel/host_signals.h"
 #include "vm/kernel/signal_frame.h"
 #include "vm/kernel/virtual_timers.h"
 
@@ -37,6 +40,39 @@ HandOver sample() {
   h.program = {"/bin/x", {"x", "", "two words"}, {"A=1", std::string("B=\xff", 3)}, -1};
   h.origin = {4711, 99};
   return h;
+}
+
+/// Uses CPU time, and gets on if `progress` is not null.
+void work(std::chrono::milliseconds time, std::uint64_t* progress) {
+  const std::clock_t end = std::clock() + time.count() * CLOCKS_PER_SEC / 1000;
+  while (std::clock() < end)
+    if (progress != nullptr) ++*progress;
+}
+
+std::uint64_t progress_made = 0;
+
+TEST(HostSignalsDeathTest, ADeadlySignalEndsAnEngineThatHangs) {
+  EXPECT_EXIT(
+      {
+        set_host_action(SIGTERM, HostAction::kRecord);
+        raise(SIGTERM);
+        work(std::chrono::seconds(60), nullptr);
+      },
+      testing::KilledBySignal(SIGTERM), "the engine hangs");
+}
+
+TEST(HostSignalsDeathTest, ADeadlySignalWaitsWhileTheGuestGetsOn) {
+  EXPECT_EXIT(
+      {
+        watch_progress(+[] { return progress_made; });
+        set_host_action(SIGINT, HostAction::kRecord);
+        raise(SIGINT);
+        work(std::chrono::milliseconds(1500), &progress_made);
+        if (take_host_signal()->si_signo != SIGINT) _exit(1);
+        work(std::chrono::milliseconds(1500), nullptr);  // nobody waits for anything any more
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(HandOver, SurvivesTheDescriptor) {
