@@ -162,6 +162,7 @@ class BlockBuilder {
   void string(std::size_t n);
   void string_by_steps(std::size_t n);
   void state_save(std::size_t n);
+  void note_fs_base(const Instruction& i);
   void range(const Instruction& i, int spilled = -1);
 
   CodeCache& cache_;

@@ -290,13 +290,21 @@ void BlockBuilder::special(std::size_t n) {
   hooks(n);
   if (i.accesses > 0) range(i);
   if (i.mnemonic == ZYDIS_MNEMONIC_POPF || i.mnemonic == ZYDIS_MNEMONIC_POPFQ) return pop_flags(i);
-  if (i.kind == InstructionClass::kWriteFsBase)
-    out_.store(core_field(kOffsetFsBase),
-               (i.bytes[i.length - 1] & 7) | ((i.bytes[1] & 0xf1) == 0x41 ? 8 : 0));
   copy(i);
+  if (i.kind == InstructionClass::kWriteFsBase) note_fs_base(i);
   if (i.mnemonic == ZYDIS_MNEMONIC_PUSHFQ) add_system_flags();
   if (i.kind == InstructionClass::kDirection)
     out_.store_imm8(core_field(kOffsetDirection), sets_direction(i));
+}
+
+/// Behind WRFSBASE, which may fault. Without REX.W it writes 32 bits and clears the others.
+void BlockBuilder::note_fs_base(const Instruction& i) {
+  constexpr unsigned kFromEnd = 4;  // REX, 0F, AE, ModRM
+  const int reg = __builtin_ctz(i.gpr_read);
+  const bool wide = i.length >= kFromEnd && (i.bytes[i.length - kFromEnd] & 0xf8) == 0x48;
+  if (wide) return out_.store(core_field(kOffsetFsBase), reg);
+  out_.store32(core_field(kOffsetFsBase), reg);
+  out_.store_imm32(core_field(kOffsetFsBase + 4), 0);
 }
 
 /// The host may have more state components enabled than the virtual CPU shows (XCR0 = 7); the

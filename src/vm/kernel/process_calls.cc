@@ -87,6 +87,7 @@ void clear_handlers(Process& process) {
 
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
                             std::uint64_t child_tid, std::uint64_t tls) {
+  if ((flags & CLONE_SETTLS) != 0 && tls >= kAddressLimit) return call.finish(-EPERM);
   const SignalSet mask = get_host_mask();
   set_host_mask(kAllSignals);
   const pid_t pid = fork();

@@ -98,7 +98,8 @@ void restore_vectors(GuestState& state, const Xstate& x) {
     state.x87_used = 1;
   std::memcpy(state.fx, x87, kXmmOffset);
   std::memcpy(&state.mxcsr, x.fx + kMxcsrOffset, sizeof state.mxcsr);
-  state.mxcsr &= 0xffff;  // reserved bits would fault in LDMXCSR
+  state.mxcsr &= 0xffff;  // reserved bits would fault in LDMXCSR and FXRSTOR
+  std::memcpy(state.fx + kMxcsrOffset, &state.mxcsr, sizeof state.mxcsr);
   for (unsigned i = 0; i < 16; ++i) {
     std::memset(state.ymm[i], 0, 32);
     if ((present & 2) != 0) std::memcpy(state.ymm[i], x.fx + kXmmOffset + 16 * i, 16);

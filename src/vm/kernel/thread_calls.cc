@@ -17,8 +17,6 @@
 namespace elision::vm {
 namespace {
 
-constexpr std::uint64_t kUserAddressEnd = 1ull << 47;
-
 /// What clone for a thread must say (clone(2)); all three or none.
 constexpr std::uint64_t kThreadFlags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
 
@@ -49,6 +47,7 @@ KernelThread* find_thread(Process& process, int tid) {
 SyscallOutcome clone_thread(Call& call) {
   const std::uint64_t flags = call[0];
   if ((flags & kThreadFlags) != kThreadFlags) return call.finish(-EINVAL);
+  if ((flags & CLONE_SETTLS) != 0 && call[4] >= kAddressLimit) return call.finish(-EPERM);
   GuestState state = call.thread().state;
   state.gpr[kRax] = 0;
   if (call[1] != 0) state.gpr[kRsp] = call[1];
@@ -102,7 +101,7 @@ SyscallOutcome sys_set_tid_address(Call& call) {
 SyscallOutcome sys_arch_prctl(Call& call) {
   switch (call.integer(0)) {
     case ARCH_SET_FS:
-      if (call[1] >= kUserAddressEnd) return call.finish(-EPERM);
+      if (call[1] >= kAddressLimit) return call.finish(-EPERM);
       call.thread().state.fs_base = call[1];
       return call.finish(0);
     case ARCH_GET_FS:
