@@ -105,6 +105,8 @@ void describe() {
   if (process.used_fallback) line.text(", fallback lock in force");
   if (process.region.file_number() >= 0) {
     line.text(", counters in file ").decimal(static_cast<std::uint64_t>(process.region.file_number()));
+  } else if (process.region.file_error() != 0) {
+    line.text(", no counters: error ").decimal(static_cast<std::uint64_t>(process.region.file_error()));
   }
   line.write_to(STDERR_FILENO);
 }
@@ -124,8 +126,6 @@ void set_up() {
   touch_code_of_transactions();
   process.region.open(process.configuration.counters_directory);
   fill_header();
-  } else if (process.region.file_error() != 0) {
-    line.text(", no counters: error ").decimal(static_cast<std::uint64_t>(process.region.file_error()));
   install_design();
   describe();
 }
