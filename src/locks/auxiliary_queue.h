@@ -10,10 +10,12 @@
 //  - A place of the table serves one lock at a time. If another lock has it, a thread goes on without: to
 //    wait there could close a circle (the other lock's waiters wait for a lock that this thread holds).
 //  - It is held across attempts only: it goes back after the commit, once the real lock is taken, or when
-//    the thread gives up. So whoever holds it waits at most for the same lock's holder.
+//    the thread gives up, or leaves for good (if_left.h). So whoever holds it waits at most for the same
+//    lock's holder.
 #pragma once
 
 #include "locks/elided.h"
+#include "locks/if_left.h"
 #include "locks/ticket.h"
 
 namespace elision::locks {
@@ -35,8 +37,9 @@ struct AuxiliaryQueue {
     if (me.auxiliary != nullptr) return true;
     AuxiliaryPlace& place = place_of(cell.word);
     if (!join(place, address_of(cell.word))) return true;
+    const IfLeft if_left(&leave, &place);
     if (Ticket<Waiting>::acquire(place.queue, deadline) == Outcome::kTimedOut) {
-      leave(place);
+      leave(&place);
       return false;
     }
     me.auxiliary = &place;
@@ -50,7 +53,7 @@ struct AuxiliaryQueue {
     AuxiliaryPlace& place = *me.auxiliary;
     me.auxiliary = nullptr;
     Ticket<Waiting>::release(place.queue);
-    leave(place);
+    leave(&place);
   }
 
  private:
@@ -79,7 +82,8 @@ struct AuxiliaryQueue {
     return true;
   }
 
-  static void leave(AuxiliaryPlace& place) {
+  static void leave(void* argument) {
+    AuxiliaryPlace& place = *static_cast<AuxiliaryPlace*>(argument);
     std::uint64_t users = place.users.load(std::memory_order_relaxed);
     std::uint64_t left;
     do {

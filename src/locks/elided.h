@@ -34,6 +34,7 @@
 #include "locks/condition.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
+#include "locks/if_left.h"
 
 namespace elision::locks {
 
@@ -107,6 +108,7 @@ class Elided {
     TransactionContext& me = caller.transaction();
     const Recorder recorder = caller.recorder();
     recorder.prepare_commit(me.entry, me.entry_is_shared);
+    const IfLeft if_left(Contention::kWaits ? &stop_contending : nullptr, &me);
     WaitClock clock;
     Backoff backoff;
     bool held = false;
@@ -245,6 +247,7 @@ class Elided {
   // these. With two a hash table gets 5 % less, with sixteen sections that always conflict less than half.
   static constexpr std::uint32_t kTriesAtOnce = 4;
 
+  static void stop_contending(void* me) { Contention::finished(*static_cast<TransactionContext*>(me)); }
   static Entry finish(TransactionContext& me, Entry entry) {
     Contention::finished(me);
     return entry;

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "locks/fork_generation.h"
+#include "locks/if_left.h"
 #include "locks/speculating_wait.h"
 
 namespace elision::locks {
@@ -76,16 +77,23 @@ struct PriorityWait {
     } while (!cell.warm().compare_exchange_weak(word, more, std::memory_order_relaxed));
   }
 
+  static void remove_warm(void* cell) {
+    static_cast<const Cell*>(cell)->warm().fetch_sub(1, std::memory_order_relaxed);
+  }
+
   static Outcome acquire_warm(Cell cell, const Deadline* deadline) {
     add_warm(cell);
     bool acquired = false, in_time = true;
-    SpinDeadline until(deadline);
-    for (std::uint32_t spun = 0; in_time && !Waiting::spun_enough(spun); spun += pause_units(1)) {
-      acquired = PlainWait<Lock>::try_first(cell);
-      if (acquired) break;
-      in_time = !until.has_passed(spun);
+    {
+      const IfLeft if_left(&remove_warm, &cell);
+      SpinDeadline until(deadline);
+      for (std::uint32_t spun = 0; in_time && !Waiting::spun_enough(spun); spun += pause_units(1)) {
+        acquired = PlainWait<Lock>::try_first(cell);
+        if (acquired) break;
+        in_time = !until.has_passed(spun);
+      }
     }
-    cell.warm().fetch_sub(1, std::memory_order_relaxed);
+    remove_warm(&cell);
     if (acquired) return Outcome::kAcquired;
     return in_time ? Lock::acquire(cell, deadline) : Outcome::kTimedOut;
   }

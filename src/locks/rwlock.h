@@ -21,6 +21,7 @@
 //  - Without writers_first a reader waits for a writer inside and for nothing else: a thread that holds the
 //    reader's side may take it again whoever waits (POSIX; glibc's default kind).
 //  - kSleeps goes with its reason: whoever ends that takes it away and wakes.
+//  - A head that leaves for good (if_left.h) gives the gate back, as one whose deadline passed.
 //
 // Gate: Tatas, or Ticket, whose queue makes the writers FIFO (and the readers of a lock with writers_first);
 // arriving writers then queue whenever anybody does.
@@ -34,6 +35,7 @@
 #include "locks/entry.h"
 #include "locks/fork_generation.h"
 #include "locks/futex.h"
+#include "locks/if_left.h"
 #include "locks/tatas.h"
 #include "locks/ticket.h"
 #include "locks/waiting.h"
@@ -97,10 +99,11 @@ struct RwSide {
     adopt(cell);
     if (Side::queues(cell) && Gate::acquire(cell, deadline) == Outcome::kTimedOut) return Outcome::kTimedOut;
     std::uint32_t state = load(cell);
-    bool entered = false, in_time = true;
-    while (in_time && !entered) {
-      in_time = await(cell, state, deadline, 0);
-      if (in_time) entered = exchange(cell, state, Side::with_one(state), std::memory_order_acquire);
+    bool entered = false;
+    {
+      const IfLeft if_left(Side::queues(cell) ? &leave : nullptr, &cell);
+      while (!entered && await(cell, state, deadline, 0))
+        entered = exchange(cell, state, Side::with_one(state), std::memory_order_acquire);
     }
     if (Side::queues(cell)) Gate::release(cell);
     return entered ? Outcome::kAcquired : Outcome::kTimedOut;
@@ -116,8 +119,12 @@ struct RwSide {
     adopt(cell);
     if (Side::queues(cell) && Gate::acquire(cell, deadline) == Outcome::kTimedOut) return false;
     std::uint32_t state = load(cell);
-    const bool in_time = await(cell, state, deadline, spun);
-    if (in_time) withdraw(cell);
+    bool in_time = false;
+    {
+      const IfLeft if_left(Side::queues(cell) ? &leave : nullptr, &cell);
+      in_time = await(cell, state, deadline, spun);
+      if (in_time) withdraw(cell);
+    }
     if (Side::queues(cell)) Gate::release(cell);
     return in_time;
   }
@@ -185,6 +192,13 @@ struct RwSide {
   static void withdraw(Cell cell) {
     if (Side::mark(cell) != 0)
       cell.word->fetch_and(static_cast<int>(~Side::mark(cell)), std::memory_order_relaxed);
+  }
+
+  /// For IfLeft: the head, which has the gate, waits no longer.
+  static void leave(void* argument) {
+    const Cell cell = *static_cast<const Cell*>(argument);
+    withdraw(cell);
+    Gate::release(cell);
   }
 
   // ---- After a fork.

@@ -19,6 +19,7 @@
 #include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
+#include "locks/if_left.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {
@@ -75,6 +76,7 @@ struct Tatas {
       if (seen == kHeld && !word.compare_exchange_weak(seen, kHeldWithSleepers, std::memory_order_relaxed))
         continue;
       slept = true;
+      const IfLeft if_left(&pass_wake_on, &word);
       in_time = futex_wait(&word, kHeldWithSleepers, kAnyBit, deadline);
     }
     return pass_on(word, slept, true);
@@ -112,6 +114,7 @@ struct Tatas {
 
  private:
   static Outcome acquire_sleeping(Word& word, const Deadline* deadline) {
+    const IfLeft if_left(&pass_wake_on, &word);
     while (word.exchange(kHeldWithSleepers, std::memory_order_acquire) != kFree) {
       if (!futex_wait(&word, kHeldWithSleepers, kAnyBit, deadline)) return Outcome::kTimedOut;
     }
@@ -121,9 +124,10 @@ struct Tatas {
   /// A release wakes one sleeper and trusts it to take the lock with 2. A sleeper that will not take it
   /// hands the wake-up on, or the next one would sleep for ever.
   static bool pass_on(Word& word, bool slept, bool result) {
-    if (slept) futex_wake(&word, 1, kAnyBit);
+    if (slept) pass_wake_on(&word);
     return result;
   }
+  static void pass_wake_on(void* word) { futex_wake(word, 1, kAnyBit); }
 };
 
 }  // namespace elision::locks

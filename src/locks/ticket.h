@@ -21,6 +21,9 @@
 // A waiter with a deadline draws a ticket only within 15 of the holder (the bits must tell tickets
 // apart); until then it stands outside the queue, and sleeps until the ticket is served from which on there
 // is room.
+//
+// A thread that leaves its wait for good (if_left.h) gives its ticket up too, or the lock if that is served
+// by then; more than 15 places behind the holder it waits until it may.
 #pragma once
 
 #include <atomic>
@@ -31,6 +34,7 @@
 #include "locks/entry.h"
 #include "locks/fork_generation.h"
 #include "locks/futex.h"
+#include "locks/if_left.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {
@@ -77,6 +81,14 @@ static_assert(Grant{4, Grant::bit_of(5) | Grant::bit_of(6), 0}.after_release().n
 static_assert(Grant{4, Grant::bit_of(6), 0}.after_release().abandoned == Grant::bit_of(6));
 static_assert(Grant{~0u, 0, 0}.after_release().now_serving == 0, "tickets wrap around");
 
+/// Where a thread stands that waits, for the case that it leaves. Written by it alone.
+struct TicketPlace {
+  TicketState& state;
+  std::uint32_t ticket = 0;
+  volatile bool has_ticket = false;  // neither given up nor given back
+  volatile bool asleep = false;      // enrolled as sleeper
+};
+
 template <class Waiting_>
 class Ticket {
  public:
@@ -113,16 +125,7 @@ class Ticket {
       return true;
     }
     // With a deadline the queue's window counts, also for tickets that nobody else has drawn.
-    SpinDeadline until(deadline);
-    for (std::uint32_t spun = 0; !draw_within_window(state, ticket);) {
-      if (until.has_passed(spun)) return false;
-      if (!Waiting::spun_enough(spun)) {
-        spun += pause_units(kUnitsPerPlace);
-      } else if (!sleep_until(state, opens_window(ticket), deadline)) {
-        return false;
-      }
-    }
-    return true;
+    return draw_within_window(state, ticket) || join_late(state, deadline, ticket);
   }
 
   /// Places between `ticket` and the holder; 0: it is served.
@@ -130,25 +133,38 @@ class Ticket {
     return ticket - static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
   }
 
-  /// Waits until `ticket` is served. On a passed deadline the ticket is given up.
-  static Outcome await(TicketState& state, std::uint32_t ticket, const Deadline* deadline) {
+  /// Waits until the ticket of `place` is served. On a passed deadline it is given up. If the thread may
+  /// leave, the caller has seen to that (leave).
+  static Outcome await(TicketPlace& place, const Deadline* deadline) {
     std::uint32_t spun = 0;
     SpinDeadline until(deadline);
-    for (std::uint32_t places; (places = distance(state, ticket)) != 0;) {
+    for (std::uint32_t places; (places = distance(place.state, place.ticket)) != 0;) {
       if (Waiting::spun_enough(spun)) {
-        if (!sleep_until(state, ticket, deadline)) return give_up(state, ticket);
+        if (!sleep_until(place, place.ticket, deadline)) return give_up(place);
         continue;
       }
-      if (until.has_passed(spun)) return give_up(state, ticket);
+      if (until.has_passed(spun)) return give_up(place);
       spun += pause_for(places);
     }
     return Outcome::kAcquired;
   }
 
+  /// For IfLeft: the thread of the TicketPlace `argument` waits no longer.
+  static void leave(void* argument) {
+    TicketPlace& place = *static_cast<TicketPlace*>(argument);
+    if (place.asleep) strike_sleeper(place);
+    if (!place.has_ticket || static_cast<std::int32_t>(place.ticket - serving(place.state)) < 0) return;
+    if (distance(place.state, place.ticket) >= Grant::kWindow)
+      sleep_until(place, place.ticket + 1 - Grant::kWindow, nullptr);
+    if (give_up(place) == Outcome::kAcquired) release(place.state);
+  }
+
   /// Sleeps until ticket `target` is served or has been. False: the deadline passed first.
-  [[gnu::noinline]] static bool sleep_until(TicketState& state, std::uint32_t target,
+  [[gnu::noinline]] static bool sleep_until(TicketPlace& place, std::uint32_t target,
                                             const Deadline* deadline) {
+    TicketState& state = place.state;
     const bool enrolled = enrol_sleeper(state);
+    place.asleep = enrolled;
     bool in_time = true;
     while (in_time) {
       const std::uint32_t now = serving(state);
@@ -160,12 +176,14 @@ class Ticket {
         in_time = deadline == nullptr || !deadline->has_passed();
       }
     }
-    if (enrolled) state.grant.fetch_sub(std::uint64_t{1} << 48, std::memory_order_acquire);
+    if (enrolled) strike_sleeper(place);
     return in_time;
   }
 
   /// Gives up a ticket that is not yet served; if it is, the lock is held, at the last moment.
-  static Outcome give_up(TicketState& state, std::uint32_t ticket) {
+  static Outcome give_up(TicketPlace& place) {
+    TicketState& state = place.state;
+    const std::uint32_t ticket = place.ticket;
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     Grant grant;
     do {
@@ -176,13 +194,16 @@ class Ticket {
       }
       grant.abandoned = static_cast<std::uint16_t>(grant.abandoned | Grant::bit_of(ticket));
     } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_relaxed));
+    place.has_ticket = false;
     return Outcome::kTimedOut;
   }
 
   static Outcome acquire(TicketState& state, const Deadline* deadline) {
-    std::uint32_t ticket;
-    if (!join(state, deadline, ticket)) return Outcome::kTimedOut;
-    return await(state, ticket, deadline);
+    TicketPlace place{state};
+    if (!join(state, deadline, place.ticket)) return Outcome::kTimedOut;
+    place.has_ticket = true;
+    const IfLeft if_left(&leave, &place);
+    return await(place, deadline);
   }
 
   /// Waits in proportion to the distance; returns the units waited.
@@ -245,8 +266,24 @@ class Ticket {
   /// Draws a ticket if the window has room for it; else `ticket` is the one that it has no room for.
   static bool draw_within_window(TicketState& state, std::uint32_t& ticket) {
     ticket = state.next.load(std::memory_order_relaxed);
-    while (static_cast<std::int32_t>(serving(state) - opens_window(ticket)) >= 0) {
+    while (ticket - serving(state) < Grant::kWindow - 1) {
       if (state.next.compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
+  /// The way of a thread with a deadline for which the window has no room yet.
+  [[gnu::noinline]] static bool join_late(TicketState& state, const Deadline* deadline,
+                                          std::uint32_t& ticket) {
+    TicketPlace place{state};
+    const IfLeft if_left(&leave, &place);
+    std::uint32_t spun = 0;
+    for (SpinDeadline until(deadline); !until.has_passed(spun);) {
+      if (!Waiting::spun_enough(spun)) {
+        spun += pause_units(kUnitsPerPlace);
+      } else if (!sleep_until(place, opens_window(ticket), deadline)) {
+        break;
+      }
+      if (draw_within_window(state, ticket)) return true;
     }
     return false;
   }
@@ -268,6 +305,10 @@ class Ticket {
     futex_wake(now_word(state), kAllSleepers, bits);
   }
 
+  static void strike_sleeper(TicketPlace& place) {
+    place.asleep = false;
+    place.state.grant.fetch_sub(std::uint64_t{1} << 48, std::memory_order_acquire);
+  }
   /// False if the field is full.
   static bool enrol_sleeper(TicketState& state) {
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);

@@ -16,6 +16,16 @@ namespace {
 
 using Queue = Ticket<Spin>;
 
+Outcome give_up(TicketState& state, std::uint32_t ticket) {
+  TicketPlace place{state, ticket, true};
+  return Queue::give_up(place);
+}
+
+void leave(TicketState& state, std::uint32_t ticket) {
+  TicketPlace place{state, ticket, true};
+  Queue::leave(&place);
+}
+
 class TicketAt : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   TicketAt() {
@@ -41,8 +51,8 @@ TEST_P(TicketAt, ServesInOrder) {
 TEST_P(TicketAt, SkipsEveryTicketThatWasGivenUp) {
   join(state_);
   const std::uint32_t second = join(state_), third = join(state_), fourth = join(state_);
-  EXPECT_EQ(Queue::give_up(state_, third), Outcome::kTimedOut);
-  EXPECT_EQ(Queue::give_up(state_, second), Outcome::kTimedOut);
+  EXPECT_EQ(give_up(state_, third), Outcome::kTimedOut);
+  EXPECT_EQ(give_up(state_, second), Outcome::kTimedOut);
   Queue::release(state_);
   EXPECT_EQ(Queue::distance(state_, fourth), 0u);
   Queue::release(state_);
@@ -50,11 +60,48 @@ TEST_P(TicketAt, SkipsEveryTicketThatWasGivenUp) {
   EXPECT_EQ(Grant::unpack(state_.grant).abandoned, 0u);
 }
 
+TEST_P(TicketAt, SkipsAThreadThatLeftForGood) {
+  join(state_);
+  const std::uint32_t second = join(state_), third = join(state_);
+  leave(state_, second);
+  Queue::release(state_);
+  EXPECT_EQ(Queue::distance(state_, third), 0u);
+  leave(state_, third);  // which is served
+  EXPECT_FALSE(Queue::is_held(state_));
+  EXPECT_EQ(Grant::unpack(state_.grant).abandoned, 0u);
+}
+
+TEST_P(TicketAt, AThreadLeavesForGoodFromWhereverItSleeps) {
+  join(state_);
+  TicketPlace place{state_, join(state_), true};
+  place.asleep = true;  // enrolled
+  state_.grant += std::uint64_t{1} << 48;
+  Queue::leave(&place);
+  EXPECT_EQ(Grant::unpack(state_.grant).sleepers, 0u);
+  TicketPlace outside{state_};  // with a deadline, and no room in the window
+  outside.asleep = true;
+  state_.grant += std::uint64_t{1} << 48;
+  Queue::leave(&outside);
+  EXPECT_EQ(Grant::unpack(state_.grant).sleepers, 0u);
+  Queue::release(state_);
+  EXPECT_FALSE(Queue::is_held(state_));
+}
+
+TEST_P(TicketAt, AThreadFarBehindLeavesForGoodOnceItsTicketCanBeMarked) {
+  join(state_);
+  for (std::uint32_t i = 1; i < Grant::kWindow; ++i) join(state_);
+  const std::uint32_t far = join(state_);
+  std::thread leaver([&] { leave(state_, far); });
+  Queue::release(state_);
+  leaver.join();
+  EXPECT_EQ(Grant::unpack(state_.grant).abandoned, Grant::bit_of(far));
+}
+
 TEST_P(TicketAt, ATicketServedAtTheLastMomentIsTheLock) {
   join(state_);
   const std::uint32_t second = join(state_);
   Queue::release(state_);
-  EXPECT_EQ(Queue::give_up(state_, second), Outcome::kAcquired);
+  EXPECT_EQ(give_up(state_, second), Outcome::kAcquired);
   EXPECT_TRUE(Queue::is_held(state_));
   Queue::release(state_);
   EXPECT_FALSE(Queue::is_held(state_));
@@ -73,7 +120,7 @@ TEST_P(TicketAt, TheChildOfAForkForgetsThoseWhoWaited) {
   join(state_);
   const std::uint32_t second = join(state_);
   join(state_);
-  Queue::give_up(state_, second);
+  give_up(state_, second);
   EXPECT_TRUE(Queue::is_adopted(state_));
   pretend_fork();
   EXPECT_FALSE(Queue::is_adopted(state_));
@@ -122,10 +169,11 @@ TEST(TicketSleepers, ASleeperBehindTicketsGivenUpIsWoken) {
     EXPECT_TRUE(Sleepy::release(state));
   });
   // One that only wants to come near, and is passed over in one step.
-  std::thread near([&] { EXPECT_TRUE(Sleepy::sleep_until(state, second, nullptr)); });
+  TicketPlace place{state};
+  std::thread near([&] { EXPECT_TRUE(Sleepy::sleep_until(place, second, nullptr)); });
   while (Grant::unpack(state.grant).sleepers != 2) std::this_thread::yield();
-  EXPECT_EQ(Queue::give_up(state, second), Outcome::kTimedOut);
-  EXPECT_EQ(Queue::give_up(state, third), Outcome::kTimedOut);
+  EXPECT_EQ(give_up(state, second), Outcome::kTimedOut);
+  EXPECT_EQ(give_up(state, third), Outcome::kTimedOut);
   EXPECT_TRUE(Sleepy::release(state));
   sleeper.join();
   near.join();

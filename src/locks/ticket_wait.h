@@ -20,7 +20,9 @@ struct PlainTicketWait {
     clock.start();
     const Recorder recorder = caller.recorder();
     recorder.busy();
-    if (Ticket<Waiting>::await(state, ticket, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+    TicketPlace place{state, ticket, true};
+    const IfLeft if_left(&Ticket<Waiting>::leave, &place);
+    if (Ticket<Waiting>::await(place, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
     recorder.acquired(clock.started_at());
     return Entry::kHolding;
   }
@@ -37,6 +39,8 @@ struct SpeculatingTicketWait {
     const Recorder recorder = caller.recorder();
     const Parameters& parameters = caller.parameters();
     recorder.busy();
+    TicketPlace place{state, ticket, true};
+    const IfLeft if_left(&Plain::leave, &place);
     SpinDeadline until(deadline);
     const bool may_speculate = parameters.min_distance < parameters.max_distance;
     for (std::uint32_t tries = 0, spun = 0; may_speculate && tries < parameters.speculation_tries;) {
@@ -49,11 +53,11 @@ struct SpeculatingTicketWait {
         break;  // await() gives the ticket up
       } else if (!Waiting::spun_enough(spun)) {
         spun += Plain::pause_for(places);
-      } else if (!Plain::sleep_until(state, ticket + 1 - parameters.max_distance, deadline)) {
+      } else if (!Plain::sleep_until(place, ticket + 1 - parameters.max_distance, deadline)) {
         break;
       }
     }
-    if (Plain::await(state, ticket, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+    if (Plain::await(place, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
     recorder.acquired(clock.started_at());
     return Entry::kHolding;
   }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "locks/designs_for_test.h"
 
@@ -248,6 +250,48 @@ TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
     EXPECT_EQ(place_in_use(), nullptr);
     EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
   }
+}
+
+/// The C library's list of what to do when a thread leaves for good, and the leaving.
+class LeavingList {
+ public:
+  LeavingList() {
+    enter_leaving_list = [](LeavingRecord*, Undo undo, void* argument) {
+      entries_.emplace_back(undo, argument);
+    };
+    drop_from_leaving_list = [](LeavingRecord*, int) {
+      if (!entries_.empty()) entries_.pop_back();
+    };
+  }
+  ~LeavingList() {
+    enter_leaving_list = nullptr;
+    drop_from_leaving_list = nullptr;
+  }
+  static void leave() {
+    while (!entries_.empty()) {
+      const auto [undo, argument] = entries_.back();
+      entries_.pop_back();
+      undo(argument);
+    }
+  }
+
+ private:
+  static inline std::vector<std::pair<Undo, void*>> entries_;
+};
+
+TEST_F(Conflicts, AThreadThatLeavesForGoodGivesItBack) {
+  const LeavingList list;
+  Scripted::script.steps.push_back({kConflict});
+  Scripted::script.steps.push_back({kConflict, [&] {
+                                      AuxiliaryPlace* place = place_in_use();
+                                      ASSERT_NE(place, nullptr);
+                                      LeavingList::leave();
+                                      EXPECT_EQ(place_in_use(), nullptr);
+                                      EXPECT_EQ(me_.context.auxiliary, nullptr);
+                                      EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
+                                    }});
+  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  Scm::leave(cell_, me_.context);
 }
 
 }  // namespace

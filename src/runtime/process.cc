@@ -14,11 +14,13 @@
 #include "locks/alone.h"
 #include "locks/elided.h"
 #include "locks/fork_generation.h"
+#include "locks/if_left.h"
 #include "locks/ticket.h"
 #include "locks/waiting.h"
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
 #include "runtime/loaded_files.h"
+#include "runtime/old_versions.h"
 #include "runtime/raw_output.h"
 #include "runtime/start.h"
 #include "runtime/thread_state.h"
@@ -27,7 +29,24 @@ namespace elision::runtime {
 
 constinit Process process{};
 
+// Of glibc, which declares them no more: the old form of pthread_cleanup_push(3). What it is given also runs
+// when siglongjmp leaves the frame; what today's form is given does not.
+extern "C" void _pthread_cleanup_push(_pthread_cleanup_buffer*, void (*)(void*), void*) noexcept;
+extern "C" void _pthread_cleanup_pop(_pthread_cleanup_buffer*, int) noexcept;
+
 namespace {
+
+static_assert(sizeof(locks::LeavingRecord) == sizeof(_pthread_cleanup_buffer));
+
+void set_up_leaving_list() {
+  using Buffer = _pthread_cleanup_buffer;
+  locks::enter_leaving_list = [](locks::LeavingRecord* record, locks::Undo undo, void* argument) {
+    _pthread_cleanup_push(reinterpret_cast<Buffer*>(record), undo, argument);
+  };
+  locks::drop_from_leaving_list = [](locks::LeavingRecord* record, int run) {
+    _pthread_cleanup_pop(reinterpret_cast<Buffer*>(record), run);
+  };
+}
 
 constinit std::atomic<int> set_up_by{0};  // thread id of the one who does it
 constinit std::atomic<bool> is_set_up{false};
@@ -115,6 +134,7 @@ void set_up() {
   locks::set_up_fork_generation();
   find_glibc();
   find_condition_layout();
+  set_up_leaving_list();
   if (const char* flag = find_single_threaded()) locks::single_threaded = flag;
   process.configuration = read_configuration();
   if (race_detector_follows()) switch_off(process.configuration);

@@ -7,12 +7,16 @@
  * the lock is free, with no ticket marked and no sleeper enrolled. After the step that serves the next ticket nothing of
  * the lock is touched.
  *
- * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs. ROUNDS operations a
+ * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs; LEAVING: those without
+ * deadline may leave for good (if_left.h). ROUNDS operations a
  * thread, each of any sort; the last an acquire without deadline, after which thread 0 destroys the lock. Thread 0 has no
  * deadlines: fewer states.
  */
 #ifndef THREADS
 #define THREADS 3
+#endif
+#ifndef LEAVING
+#define LEAVING false
 #endif
 #define alive (!destroyed)
 
@@ -29,6 +33,7 @@ byte holders;
 byte queued[THREADS];         /* the ticket that a thread has drawn and not given up nor given back, plus one */
 
 #define last (round == ROUNDS - 1)
+#define may_leave (LEAVING && !timed && !leaves && !last && me != 0)
 #define bit_of(ticket) (1 << ((ticket) % kWindow))
 #define sleep_bit(ticket) (1 << ((ticket) % 4))
 #define goes_before(thread) (queued[thread] != 0 && queued[thread] < ticket + 1)
@@ -81,7 +86,8 @@ inline sleep_until(target) {
      atomic { load_grant() };
      if
      :: n >= target -> break
-     :: else
+     :: n < target && may_leave -> leaves = true; break
+     :: n < target
      fi;
      if
      :: enrolled -> FUTEX_WAIT(WORD, now == n, sleep_bit(target), timed, in_time)
@@ -147,6 +153,14 @@ inline await() {
   do
   :: got -> break
   :: !got && !in_time -> give_up(); break
+  :: !got && in_time && leaves ->                    /* leave(); what it undoes of a sleep is done at its end */
+     atomic { load_grant() };
+     if
+     :: ticket - n >= kWindow -> sleep_until(ticket + 1 - kWindow)
+     :: else
+     fi;
+     give_up();
+     break
   :: else ->
      atomic {
        load_grant();                                 /* distance() */
@@ -160,6 +174,7 @@ inline await() {
      :: !got                                         /* pause_for() */
      :: !got && timed -> in_time = false             /* has_passed() */
      :: !got -> goal = ticket
+     :: !got && may_leave -> leaves = true
      :: !got && EARLY -> goal = ticket - 1           /* TicketAahtm::wait() */
      fi;
      if
@@ -209,7 +224,7 @@ inline release() {
 active [THREADS] proctype thread() {
   byte round, ticket, n, a, s, g, bits;
   byte goal = kNone;
-  bool timed, got, enrolled, tries;
+  bool timed, got, enrolled, tries, leaves;
   bool in_time = true;
   byte me = _pid;
 
@@ -243,7 +258,7 @@ active [THREADS] proctype thread() {
      :: else
      fi;
      atomic {
-       ticket = 0; n = 0; a = 0; s = 0; g = 0; bits = 0; tries = false; timed = false; in_time = true; round++
+       ticket = 0; n = 0; a = 0; s = 0; g = 0; bits = 0; tries = false; leaves = false; timed = false; in_time = true; round++
      }
   :: else -> break
   od;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is undone of a wait when its thread leaves it for good: it was cancelled asynchronously, or a signal
+// handler jumped out of it (siglongjmp). POSIX leaves both undefined; a lock whose waiters queue would then
+// wait for that thread for ever.
+//
+// The C library keeps a list, for each thread, of what to do when a frame is left in either way; the preload
+// library says how to enter it (runtime/process.cc), and without it nothing is undone. It costs a few
+// instructions of a thread that waits, and nothing of one that does not.
+//
+// Invariants:
+//  - An undo runs in the thread that waited, in a signal handler: it uses atomics and futexes only.
+//  - One that comes in the few instructions around a step, such as between the step that draws a ticket and
+//  the
+//    record of it, is as if it came before or after: what is left behind then is harmful to nobody but those
+//    who wait for that ticket.
+#pragma once
+
+namespace elision::locks {
+
+/// As large as the C library's, which fills it.
+struct LeavingRecord {
+  void* words[4];
+};
+
+using Undo = void (*)(void*);
+using EnterLeavingList = void (*)(LeavingRecord* record, Undo undo, void* argument);
+using DropFromLeavingList = void (*)(LeavingRecord* record, int run);
+/// Written once, before locks are in use. Null: nothing is undone.
+inline constinit EnterLeavingList enter_leaving_list = nullptr;
+inline constinit DropFromLeavingList drop_from_leaving_list = nullptr;
+
+/// While this lives, `undo(argument)` runs if the thread leaves the frame without coming back. Null: nothing
+/// does. One that is made later ends earlier.
+class IfLeft {
+ public:
+  IfLeft(Undo undo, void* argument) : entered_(undo != nullptr && enter_leaving_list != nullptr) {
+    if (entered_) enter_leaving_list(&record_, undo, argument);
+  }
+  ~IfLeft() {
+    if (entered_) drop_from_leaving_list(&record_, 0);
+  }
+  IfLeft(const IfLeft&) = delete;
+  IfLeft& operator=(const IfLeft&) = delete;
+
+ private:
+  const bool entered_;
+  LeavingRecord record_;
+};
+
+}  // namespace elision::locks
