@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "vm/kernel/host_call.h"
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/system_calls.h"
 
 namespace elision::vm {
@@ -62,8 +62,8 @@ void ProcessDoor::open(std::uint64_t address, std::uint64_t size, bool write) {
 long guest_call(const Call& call) {
   const GuestRanges ranges = ranges_of(call);
   before_call(call, ranges);
-  const long result =
-      host_call(static_cast<long>(call.number), call[0], call[1], call[2], call[3], call[4], call[5]);
+  const long result = call_as(call.self, static_cast<long>(call.number), call[0], call[1], call[2], call[3],
+                              call[4], call[5]);
   after_call(call, ranges, result);
   return result;
 }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
@@ -109,6 +110,12 @@ SyscallOutcome sys_prctl(Call& call) {
       return set_name(call);
     case PR_GET_NAME:
       return get_name(call);
+    case PR_CAPBSET_DROP:
+    case PR_SET_KEEPCAPS:
+    case PR_SET_SECUREBITS:
+    case PR_SET_NO_NEW_PRIVS:
+    case PR_CAP_AMBIENT:
+      return sys_set_credentials(call);
     case PR_GET_TID_ADDRESS:
       return call.finish(store_guest(call[1], call.self.clear_child_tid) ? 0 : -EFAULT);
     default:

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "vm/kernel/signal_types.h"
 
 namespace elision::vm {
+
+class CredentialHolder;
 
 /// What a signal handler makes of a waiting call: start it again if the handler has SA_RESTART, or
 /// fail with EINTR in any case (signal(7) lists which is which).
@@ -45,6 +48,10 @@ struct KernelThread {
   std::uint64_t clear_child_tid = 0;
   std::uint64_t robust_list = 0;
   std::uint64_t call_number = 0;  // of the call in progress
+  int policy = 0;                 // SCHED_OTHER or another that is not real-time
+  bool resets_policy = false;     // SCHED_RESET_ON_FORK
+
+  std::shared_ptr<CredentialHolder> credentials;  // null: those of the engine's host thread
 
   std::optional<Wait> wait;
   std::uint64_t futex_address = 0;  // queue it stands in, 0: none

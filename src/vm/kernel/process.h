@@ -83,7 +83,10 @@ struct Process {
   std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal
 
   /// True if blocking the host blocks nobody else and holds up no timer.
-  bool alone() const { return inside_vfork != nullptr || (threads.size() == 1 && !timers.any_armed()); }
+  bool alone() const {
+    return inside_vfork != nullptr ||
+           (threads.size() == 1 && !timers.any_armed() && threads.front()->credentials == nullptr);
+  }
 };
 
 }  // namespace elision::vm

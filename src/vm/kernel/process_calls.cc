@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
@@ -71,6 +72,7 @@ void become_child(Call& call) {
   KernelThread& self = call.self;
   self.pending.clear();
   self.robust_list = self.clear_child_tid = 0;
+  self.credentials = nullptr;
   self.waited = 0;
   self.started = process.services.now(self.thread);
   self.thread.tid = process.leader_tid = process.ids.next_tid();
@@ -88,6 +90,8 @@ void clear_handlers(Process& process) {
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
                             std::uint64_t child_tid, std::uint64_t tls) {
   if ((flags & CLONE_SETTLS) != 0 && tls >= kAddressLimit) return call.finish(-EPERM);
+  const ChildCredentials credentials = credentials_for_child(call.self);
+  if (credentials.error != 0) return call.finish(credentials.error);
   const SignalSet mask = get_host_mask();
   set_host_mask(kAllSignals);
   const pid_t pid = fork();
@@ -99,6 +103,7 @@ SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack
     if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(parent_tid, pid)) return call.finish(-EFAULT);
     return call.finish(pid);
   }
+  if (credentials.wanted) adopt(*credentials.wanted);
   become_child(call);
   if (call.clears_handlers) clear_handlers(call.process);
   GuestState state = child_state(call, stack);
@@ -121,6 +126,7 @@ struct Remembered {
         pending(call.self.pending),
         process_pending(call.process.pending),
         name(call.self.name),
+        credentials(call.self.credentials),
         clear_child_tid(call.self.clear_child_tid),
         robust_list(call.self.robust_list),
         timers(call.process.timers),
@@ -145,6 +151,7 @@ struct Remembered {
     call.self.pending = pending;
     call.process.pending = process_pending;
     call.self.name = name;
+    call.self.credentials = credentials;
     call.self.clear_child_tid = clear_child_tid;
     call.self.robust_list = robust_list;
     call.process.timers = timers;
@@ -166,6 +173,7 @@ struct Remembered {
   SignalStack signal_stack;
   PendingSignals pending, process_pending;
   std::string name;
+  std::shared_ptr<CredentialHolder> credentials;
   std::uint64_t clear_child_tid, robust_list;
   VirtualTimers timers;
   CpuTimers cpu_timers;
@@ -181,6 +189,7 @@ struct Remembered {
 
 struct VforkStart {
   Call* call;
+  const ChildCredentials* credentials;
   GuestState state;
 };
 
@@ -190,6 +199,8 @@ int run_child(void* argument) {
   Call& call = *start->call;
   Process& process = call.process;
   process.inside_vfork = &call.self;
+  if (start->credentials->wanted) adopt(*start->credentials->wanted);
+  call.self.credentials = nullptr;
   process.ids.start_child();
   process.child_event = process.has_had_children = false;
   call.self.pending.clear();
@@ -202,6 +213,8 @@ int run_child(void* argument) {
 }
 
 SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
+  const ChildCredentials credentials = credentials_for_child(call.self);
+  if (credentials.error != 0) return call.finish(credentials.error);
   void* const host_stack =
       mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (host_stack == MAP_FAILED) return call.finish(-ENOMEM);
@@ -211,7 +224,7 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   set_host_mask(kAllSentSignals);
   take_in_host_signals(call.process, nullptr);
   const Remembered remembered(call);
-  VforkStart start{&call, child_state(call, stack)};
+  VforkStart start{&call, &credentials, child_state(call, stack)};
   call.services().begin_vfork(call.thread());
   const int pid = clone(run_child, static_cast<char*>(host_stack) + kChildStackBytes,
                         CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
@@ -249,11 +262,12 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   const std::string number = std::to_string(descriptor);
   const char* const arguments[] = {"elision", "vm-exec", number.c_str(), nullptr};
   const char* const environment[] = {nullptr};
-  execve("/proc/self/exe", const_cast<char**>(arguments), const_cast<char**>(environment));
-  const int error = errno;
+  const long error =
+      call_as(call.self, SYS_execve, reinterpret_cast<std::uint64_t>("/proc/self/exe"),
+              reinterpret_cast<std::uint64_t>(arguments), reinterpret_cast<std::uint64_t>(environment));
   set_host_mask(mask);
   close(descriptor);
-  return call.finish(-error);
+  return call.finish(error);
 }
 
 /// The program as execve's caller named it; `path_argument` is followed by argv and envp.
@@ -326,7 +340,7 @@ SyscallOutcome sys_pidfd_open(Call& call) {
   const ProcessIds& ids = call.process.ids;
   const int pid = call.integer(0);
   const int host = pid == ids.pid() ? ids.host_pid() : ids.to_host(pid);
-  return call.finish(host_call(SYS_pidfd_open, static_cast<std::uint64_t>(host), call[1]));
+  return call.finish(call_as(call.self, SYS_pidfd_open, static_cast<std::uint64_t>(host), call[1]));
 }
 
 SyscallOutcome sys_fork(Call& call) { return fork_process(call, 0, 0, 0, 0, 0); }

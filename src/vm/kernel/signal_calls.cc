@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_delivery.h"
@@ -193,7 +194,8 @@ SyscallOutcome sys_kill(Call& call) {
   const int pid = call.integer(0), signal = call.integer(1);
   if (signal != 0 && !is_signal(signal)) return call.finish(-EINVAL);
   if (is_own_thread_group(call, pid)) return send_to_self(call, sent_by_self(call.process, signal, SI_USER));
-  return call.finish(host_call(SYS_kill, static_cast<std::uint64_t>(call.process.ids.to_host(pid)), signal));
+  return call.finish(
+      call_as(call.self, SYS_kill, static_cast<std::uint64_t>(call.process.ids.to_host(pid)), signal));
 }
 
 SyscallOutcome sys_tkill(Call& call) {
@@ -208,7 +210,7 @@ SyscallOutcome sys_tgkill(Call& call) {
   if (is_own_thread_group(call, tgid))
     return send_to_thread(call, tid, sent_by_self(call.process, signal, SI_TKILL));
   const ProcessIds& ids = call.process.ids;
-  return call.finish(host_call(SYS_tgkill, ids.to_host(tgid), ids.to_host(tid), signal));
+  return call.finish(call_as(call.self, SYS_tgkill, ids.to_host(tgid), ids.to_host(tid), signal));
 }
 
 SyscallOutcome sys_rt_sigqueueinfo(Call& call) {
@@ -217,8 +219,8 @@ SyscallOutcome sys_rt_sigqueueinfo(Call& call) {
   if (!info) return call.finish(-EFAULT);
   info->si_signo = signal;
   if (!is_own_thread_group(call, pid))
-    return call.finish(host_call(SYS_rt_sigqueueinfo, call.process.ids.to_host(pid), signal,
-                                 reinterpret_cast<std::uint64_t>(&*info)));
+    return call.finish(call_as(call.self, SYS_rt_sigqueueinfo, call.process.ids.to_host(pid), signal,
+                               reinterpret_cast<std::uint64_t>(&*info)));
   if (signal != 0 && !is_signal(signal)) return call.finish(-EINVAL);
   return send_to_self(call, *info);
 }

@@ -63,6 +63,8 @@ SyscallOutcome clone_thread(Call& call) {
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), thread.affinity);
   kernel->name = call.self.name;
   kernel->blocked = call.self.blocked;
+  kernel->policy = call.self.policy;
+  kernel->credentials = call.self.credentials;
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
   call.process.threads.push_back(std::move(kernel));

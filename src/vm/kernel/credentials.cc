@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/kernel/credentials.h"
+
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "vm/kernel/guest_call.h"
+#include "vm/kernel/host_call.h"
+#include "vm/kernel/host_helper.h"
+#include "vm/kernel/host_signals.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr std::size_t kStackBytes = 128 * 1024;
+constexpr SignalSet kAllSignals{~0ull};
+constexpr unsigned kCapabilities = 64;
+
+std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+void read_line(Credentials& into, const std::string& name, std::istringstream rest) {
+  const auto hexadecimal = [&](std::uint64_t& value) { rest >> std::hex >> value; };
+  if (name == "Uid:") {
+    for (std::uint32_t& user : into.users) rest >> user;
+  } else if (name == "Gid:") {
+    for (std::uint32_t& group : into.groups) rest >> group;
+  } else if (name == "Groups:") {
+    for (std::uint32_t group; rest >> group;) into.more_groups.push_back(group);
+  } else if (name == "CapInh:") {
+    hexadecimal(into.inheritable);
+  } else if (name == "CapPrm:") {
+    hexadecimal(into.permitted);
+  } else if (name == "CapEff:") {
+    hexadecimal(into.effective);
+  } else if (name == "CapBnd:") {
+    hexadecimal(into.bounding);
+  } else if (name == "CapAmb:") {
+    hexadecimal(into.ambient);
+  } else if (name == "NoNewPrivs:") {
+    rest >> into.no_new_privileges;
+  }
+}
+
+void set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uint64_t inheritable) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2];
+  for (unsigned i = 0; i < 2; ++i)
+    data[i] = {static_cast<std::uint32_t>(effective >> (32 * i)),
+               static_cast<std::uint32_t>(permitted >> (32 * i)),
+               static_cast<std::uint32_t>(inheritable >> (32 * i))};
+  host_call(SYS_capset, address_of(&header), address_of(data));
+}
+
+struct HostRequest {
+  long number;
+  const std::uint64_t* arguments;
+};
+
+long make_request(void* argument) {
+  const auto& request = *static_cast<const HostRequest*>(argument);
+  const std::uint64_t* const a = request.arguments;
+  return host_call(request.number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/// Threads whose calls `holder` makes.
+std::size_t users(const Process& process, const CredentialHolder* holder) {
+  return static_cast<std::size_t>(
+      std::count_if(process.threads.begin(), process.threads.end(),
+                    [&](const auto& thread) { return thread->credentials.get() == holder; }));
+}
+
+/// An owner of exactly these credentials that there is already. The engine's thread is one, as null.
+std::optional<std::shared_ptr<CredentialHolder>> find_holder(const Process& process,
+                                                             const Credentials& wanted) {
+  if (credentials_of(nullptr) == wanted) return nullptr;
+  for (const auto& thread : process.threads)
+    if (thread->credentials != nullptr && credentials_of(thread->credentials.get()) == wanted)
+      return thread->credentials;
+  return std::nullopt;
+}
+
+/// The engine's thread, whose credentials no guest thread has any more, takes over if all agree.
+void settle(Process& process) {
+  const auto common = process.threads.front()->credentials;
+  if (common == nullptr || users(process, common.get()) != process.threads.size()) return;
+  const ChildCredentials possible = credentials_for_child(*process.threads.front());
+  if (possible.error != 0) return;
+  adopt(*possible.wanted);
+  for (const auto& thread : process.threads) thread->credentials = nullptr;
+}
+
+}  // namespace
+
+bool CredentialHolder::create() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  busy_ = 1;
+  const int error = pthread_create(&thread_, &attributes, serve, this);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+std::shared_ptr<CredentialHolder> CredentialHolder::start(CredentialHolder* parent) {
+  std::shared_ptr<CredentialHolder> holder(new CredentialHolder);
+  const SignalSet mask = get_host_mask();
+  set_host_mask(kAllSignals);  // the thread begins with it
+  const auto create = [](void* self) -> long { return static_cast<CredentialHolder*>(self)->create(); };
+  const bool created = parent == nullptr ? holder->create() : parent->run(create, holder.get()) != 0;
+  set_host_mask(mask);
+  // With the first thread the C library has taken this signal for itself, and lets calls go on after it.
+  set_host_action(kCancelSignal, HostAction::kRecord);
+  if (!created) return nullptr;
+  holder->process_ = static_cast<pid_t>(host_call(SYS_getpid));
+  holder->busy_.wait(1);
+  return holder;
+}
+
+CredentialHolder::~CredentialHolder() {
+  if (process_ == 0 || host_call(SYS_getpid) != process_) return;
+  work_ = nullptr;
+  busy_ = 1;
+  busy_.notify_one();
+  pthread_join(thread_, nullptr);
+}
+
+void* CredentialHolder::serve(void* argument) {
+  auto& self = *static_cast<CredentialHolder*>(argument);
+  self.thread_id_ = static_cast<int>(host_call(SYS_gettid));
+  for (;;) {
+    self.busy_ = 0;
+    self.busy_.notify_one();
+    self.busy_.wait(0);
+    if (self.work_ == nullptr) return nullptr;
+    self.result_ = self.work_(self.argument_);
+  }
+}
+
+long CredentialHolder::run(long (*work)(void*), void* argument) {
+  work_ = work;
+  argument_ = argument;
+  busy_ = 1;
+  busy_.notify_one();
+  busy_.wait(1);
+  return result_;
+}
+
+long CredentialHolder::call(long number, const std::uint64_t (&arguments)[6]) {
+  HostRequest request{number, arguments};
+  return run(make_request, &request);
+}
+
+std::optional<Credentials> credentials_of(CredentialHolder* holder) {
+  const long id = holder != nullptr ? holder->thread_id() : host_call(SYS_gettid);
+  std::ifstream status("/proc/self/task/" + std::to_string(id) + "/status");
+  if (!status) return std::nullopt;
+  Credentials result;
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    read_line(result, name, std::move(words));
+  }
+  const std::uint64_t arguments[6] = {PR_GET_SECUREBITS};
+  result.secure_bits =
+      holder != nullptr ? holder->call(SYS_prctl, arguments) : host_call(SYS_prctl, PR_GET_SECUREBITS);
+  return result;
+}
+
+/// What needs capabilities comes before they are given up; they survive the change of users until then.
+void adopt(const Credentials& wanted) {
+  for (unsigned capability = 0; capability < kCapabilities; ++capability)
+    if ((wanted.bounding >> capability & 1) == 0) host_call(SYS_prctl, PR_CAPBSET_DROP, capability);
+  host_call(SYS_setgroups, wanted.more_groups.size(), address_of(wanted.more_groups.data()));
+  host_call(SYS_setresgid, wanted.groups[0], wanted.groups[1], wanted.groups[2]);
+  host_call(SYS_setfsgid, wanted.groups[3]);
+  host_call(SYS_prctl, PR_SET_KEEPCAPS, 1);
+  host_call(SYS_setresuid, wanted.users[0], wanted.users[1], wanted.users[2]);
+  set_capabilities(wanted.permitted | 1ull << CAP_SETUID | 1ull << CAP_SETPCAP,
+                   wanted.permitted | 1ull << CAP_SETUID | 1ull << CAP_SETPCAP, wanted.inheritable);
+  host_call(SYS_setfsuid, wanted.users[3]);
+  host_call(SYS_prctl, PR_SET_SECUREBITS, static_cast<std::uint64_t>(wanted.secure_bits));
+  host_call(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL);
+  for (unsigned capability = 0; capability < kCapabilities; ++capability)
+    if ((wanted.ambient >> capability & 1) != 0)
+      host_call(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability);
+  if (wanted.no_new_privileges) host_call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
+  set_capabilities(wanted.effective, wanted.permitted, wanted.inheritable);
+  host_call(SYS_prctl, PR_SET_KEEPCAPS, (wanted.secure_bits & SECBIT_KEEP_CAPS) != 0);
+}
+
+long call_as(const KernelThread& thread, long number, std::uint64_t a0, std::uint64_t a1, std::uint64_t a2,
+             std::uint64_t a3, std::uint64_t a4, std::uint64_t a5) {
+  if (thread.credentials == nullptr) return host_call(number, a0, a1, a2, a3, a4, a5);
+  return thread.credentials->call(number, {a0, a1, a2, a3, a4, a5});
+}
+
+ChildCredentials credentials_for_child(const KernelThread& thread) {
+  if (thread.credentials == nullptr) return {};
+  auto wanted = credentials_of(thread.credentials.get());
+  const auto trial = wanted ? CredentialHolder::start(nullptr) : nullptr;
+  if (trial == nullptr) return {std::nullopt, -EAGAIN};
+  trial->run(
+      [](void* credentials) -> long {
+        adopt(*static_cast<const Credentials*>(credentials));
+        return 0;
+      },
+      &*wanted);
+  if (credentials_of(trial.get()) != wanted) return {std::nullopt, -EAGAIN};
+  return {std::move(wanted), 0};
+}
+
+SyscallOutcome sys_set_credentials(Call& call) {
+  Process& process = call.process;
+  KernelThread& self = call.self;
+  const bool alone = process.threads.size() == 1 && self.credentials == nullptr;
+  if (alone || process.inside_vfork != nullptr) return pass_through(call);
+  const auto before = self.credentials;
+  const auto own = CredentialHolder::start(before.get());
+  if (own == nullptr) return call.finish(-EAGAIN);
+  self.credentials = own;
+  const long result = guest_call(call);
+  self.credentials = before;
+  const auto changed = credentials_of(own.get());
+  if (result < 0 || !changed) return call.finish(result);
+  self.credentials = find_holder(process, *changed).value_or(own);
+  settle(process);
+  return call.finish(result);
+}
+
+}  // namespace elision::vm

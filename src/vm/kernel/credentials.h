@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who a guest thread is to the host: its user, groups and capabilities, which Linux keeps for each thread.
+//
+// All virtual threads run on one host thread. As long as they agree, that thread has their credentials, and
+// nothing of this file exists. A thread that changes its own while others exist gets a host thread that has
+// them (a CredentialHolder); its calls are made there. When all threads agree again, as after the C library
+// has broadcast a setuid, the engine's thread makes the same change and the holder goes.
+#pragma once
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+struct Credentials {
+  std::uint32_t users[4] = {}, groups[4] = {};  // real, effective, saved, of the file system
+  std::vector<std::uint32_t> more_groups;
+  std::uint64_t inheritable = 0, permitted = 0, effective = 0, bounding = 0, ambient = 0;
+  long secure_bits = 0;
+  bool no_new_privileges = false;
+  friend bool operator==(const Credentials&, const Credentials&) = default;
+};
+
+/// A host thread with credentials of its own, which makes calls for those who have them. It takes no signal.
+/// A fork's child has the object but not the thread: there it may only be destroyed.
+class CredentialHolder {
+ public:
+  /// Starts with the credentials of `parent`, or, null, of the engine's thread. Null if the host has no
+  /// thread to spare.
+  static std::shared_ptr<CredentialHolder> start(CredentialHolder* parent);
+  ~CredentialHolder();
+  CredentialHolder(const CredentialHolder&) = delete;
+  CredentialHolder& operator=(const CredentialHolder&) = delete;
+
+  long call(long number, const std::uint64_t (&arguments)[6]);
+  /// Runs `work` there, which must not block, and waits for it.
+  long run(long (*work)(void*), void* argument);
+  int thread_id() const { return thread_id_; }
+
+ private:
+  CredentialHolder() = default;
+  static void* serve(void* self);
+  bool create();
+
+  pid_t process_ = 0;
+  pthread_t thread_{};
+  int thread_id_ = 0;
+  long (*work_)(void*) = nullptr;  // null: end
+  void* argument_ = nullptr;
+  long result_ = 0;
+  std::atomic<int> busy_{0};
+};
+
+/// Of `holder`, or, null, of the engine's thread.
+std::optional<Credentials> credentials_of(CredentialHolder* holder);
+/// Gives the calling host thread these credentials, as far as it may.
+void adopt(const Credentials& wanted);
+
+/// Makes a call of the host's that depends on who asks: as `thread`.
+long call_as(const KernelThread& thread, long number, std::uint64_t a0 = 0, std::uint64_t a1 = 0,
+             std::uint64_t a2 = 0, std::uint64_t a3 = 0, std::uint64_t a4 = 0, std::uint64_t a5 = 0);
+
+/// The credentials that a process made by `thread` has to take on: none if they are the engine's. An error if
+/// it could not.
+struct ChildCredentials {
+  std::optional<Credentials> wanted;
+  long error = 0;
+};
+ChildCredentials credentials_for_child(const KernelThread& thread);
+
+/// setuid, setgroups, capset and the like: of the calling thread alone.
+SyscallOutcome sys_set_credentials(Call& call);
+
+}  // namespace elision::vm

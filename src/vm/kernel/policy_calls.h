@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scheduling policies. A thread has an ordinary one (SCHED_OTHER, SCHED_BATCH, SCHED_IDLE), which changes
+// nothing here; real-time ones are refused as to a user without the rights for them, whoever asks.
+#pragma once
+
+#include "vm/kernel/call.h"
+
+namespace elision::vm {
+
+SyscallOutcome sys_sched_setscheduler(Call& call);
+SyscallOutcome sys_sched_getscheduler(Call& call);
+SyscallOutcome sys_sched_setparam(Call& call);
+SyscallOutcome sys_sched_getparam(Call& call);
+SyscallOutcome sys_sched_setattr(Call& call);
+SyscallOutcome sys_sched_getattr(Call& call);
+/// getrlimit, setrlimit, prlimit64: the limit of real-time priorities is 0, and stays it.
+SyscallOutcome sys_limit(Call& call);
+
+}  // namespace elision::vm

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials of threads: the C library's calls change those of the process, raw ones those of one thread.
+// Shows nothing without root.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { kThreads = 4 };
+
+static pthread_barrier_t barrier;
+static char seen[kThreads + 1][256];
+
+/// Users, groups and effective capabilities of the calling thread.
+static void look(char* into) {
+  unsigned r, e, s, gr, ge, gs;
+  gid_t groups[8];
+  syscall(SYS_getresuid, &r, &e, &s);
+  syscall(SYS_getresgid, &gr, &ge, &gs);
+  const long count = syscall(SYS_getgroups, 8, groups);
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  syscall(SYS_capget, &header, data);
+  int size = sprintf(into, "%u %u %u, %u %u %u, file %ld %ld, groups", r, e, s, gr, ge, gs,
+                     syscall(SYS_setfsuid, -1), syscall(SYS_setfsgid, -1));
+  for (long i = 0; i < count; ++i) size += sprintf(into + size, " %u", groups[i]);
+  sprintf(into + size, ", privileged %d, keeps %d", data[0].effective != 0, prctl(PR_GET_KEEPCAPS));
+}
+
+static void* looks_at_each_step(void* argument) {
+  for (;;) {
+    pthread_barrier_wait(&barrier);  // the step has been made
+    look(argument);
+    pthread_barrier_wait(&barrier);
+  }
+  return NULL;
+}
+
+/// All threads look: what the first sees, and whether the others agree.
+static void show(const char* step, long result) {
+  pthread_barrier_wait(&barrier);
+  look(seen[kThreads]);
+  pthread_barrier_wait(&barrier);
+  int agree = 0;
+  for (int i = 0; i < kThreads; ++i) agree += strcmp(seen[i], seen[kThreads]) == 0;
+  printf("%s: %ld; %s; %d agree\n", step, result, seen[kThreads], agree);
+}
+
+/// Steps that work or not depending on what the one before has done: made twice, they end differently.
+static void broadcast(void) {
+  pthread_t threads[kThreads];
+  pthread_barrier_init(&barrier, NULL, kThreads + 1);
+  for (int i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, looks_at_each_step, seen[i]);
+  const gid_t groups[] = {11, 12, 13};
+  show("setgroups", setgroups(3, groups));
+  show("setresgid", setresgid(21, 22, 23));
+  show("setegid", setegid(23));
+  show("setresuid", setresuid(31, 0, 33));
+  show("swap", setresuid(-1, 31, 0));  // the effective one becomes the saved one
+  show("swap back", setreuid(-1, 0));
+  show("setreuid", setreuid(0, 33));
+  show("setuid without rights", setuid(0));  // the effective one alone: with rights it is all three
+  show("setuid", setuid(41));
+  show("no way back", setuid(0));
+  show("setgid", setgid(5));
+}
+
+static int run_in_child(void (*what)(void)) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    what();
+    fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static char folder[] = "/tmp/credentials-XXXXXX";
+
+static int owner_of_new_file(const char* name) {
+  char path[128];
+  struct stat status;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  const int file = open(path, O_CREAT | O_RDWR, 0644);
+  const int found = fstat(file, &status);
+  close(file);
+  return file < 0 || found != 0 ? -1 : (int)status.st_uid;
+}
+
+/// One thread has others' files, signals and children; the first stays who it is.
+static void* alone_as_other(void* unused) {
+  (void)unused;
+  char text[256];
+  printf("raw setresuid %ld\n", syscall(SYS_setresuid, 51, 51, 51));
+  look(text);
+  printf("thread: %s\n", text);
+  printf("its file belongs to %d\n", owner_of_new_file("its"));
+  printf("kill of init %d\n", syscall(SYS_kill, 1, 0) == -1 && errno == EPERM);
+  printf("may not read %d\n", open("/etc/shadow", O_RDONLY) == -1 && errno == EACCES);
+  printf("no way back %d\n", syscall(SYS_setresuid, 0, 0, 0) == -1 && errno == EPERM);
+  pthread_barrier_wait(&barrier);
+  pthread_barrier_wait(&barrier);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    look(text);
+    printf("its child: %s\n", text);
+    fflush(stdout);
+    _exit(0);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  char* const arguments[] = {"id", "-u", NULL};
+  pid_t spawned = 0;
+  printf("spawn %d\n", posix_spawn(&spawned, "/usr/bin/id", NULL, NULL, arguments, NULL));
+  fflush(stdout);
+  waitpid(spawned, &status, 0);
+  return NULL;
+}
+
+static void raw_call(void) {
+  char text[256];
+  pthread_t thread;
+  pthread_barrier_init(&barrier, NULL, 2);
+  pthread_create(&thread, NULL, alone_as_other, NULL);
+  pthread_barrier_wait(&barrier);
+  look(text);
+  printf("first: %s\n", text);
+  printf("first's file belongs to %d\n", owner_of_new_file("first's"));
+  pthread_barrier_wait(&barrier);
+  pthread_join(thread, NULL);
+  look(text);
+  printf("first afterwards: %s\n", text);
+}
+
+/// execve makes the calling thread's credentials the program's.
+static void* execs(void* unused) {
+  (void)unused;
+  syscall(SYS_setresuid, 61, 61, 61);
+  execl("/usr/bin/id", "id", "-u", (char*)NULL);
+  return NULL;
+}
+
+static void exec_from_thread(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, execs, NULL);
+  pthread_join(thread, NULL);
+}
+
+int main(void) {
+  if (geteuid() != 0) {
+    puts("needs root");
+    return 0;
+  }
+  if (mkdtemp(folder) == NULL || chmod(folder, 0777) != 0) return 1;
+  printf("broadcast ended with %d\n", run_in_child(broadcast));
+  printf("raw calls ended with %d\n", run_in_child(raw_call));
+  printf("exec ended with %d\n", run_in_child(exec_from_thread));
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
