@@ -37,6 +37,10 @@ int main(void) {
   const struct timespec span = {0, 15000000};
   nanosleep(&span, NULL);
   printf("slept long enough %d\n", read_ns(CLOCK_MONOTONIC) - before >= 15000000);
+  struct timespec rest = {7, 7};
+  nanosleep(&span, &rest);
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &span, &rest);
+  printf("rest of a whole sleep untouched %d\n", rest.tv_sec == 7 && rest.tv_nsec == 7);
   struct timespec at;
   clock_gettime(CLOCK_REALTIME, &at);
   at.tv_nsec += 5000000;

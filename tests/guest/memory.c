@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +105,32 @@ static void test_bad_pointers(void) {
   printf(" %d\n", syscall(SYS_execve, bad, NULL, NULL) == -1 && errno == EFAULT);
 }
 
+/// Pages from a thread's stack pointer down to where nothing is mapped.
+static void* pages_to_nothing(void* unused) {
+  (void)unused;
+  unsigned char in_core;
+  char* page = (char*)((uintptr_t)&in_core & ~(uintptr_t)(kPage - 1));
+  long count = 0;
+  while (count < 100000 && mincore(page - count * kPage, kPage, &in_core) == 0) ++count;
+  return (void*)count;
+}
+
+/// Without a guard a stack that overflows must meet nothing all the same.
+static void test_stack_without_guard(void) {
+  enum { kStack = 1 << 20 };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_attr_setguardsize(&attributes, 0);
+  pthread_t thread;
+  void* pages = NULL;
+  pthread_create(&thread, &attributes, pages_to_nothing, NULL);
+  pthread_join(thread, &pages);
+  printf("a stack without a guard ends at nothing %d\n", (long)pages <= kStack / kPage);
+}
+
 int main(void) {
+  test_stack_without_guard();
   test_mappings();
   test_file();
   test_break();

@@ -32,6 +32,12 @@ int main(int argc, char** argv) {
          readlink(path, real, sizeof real) == size && memcmp(real, link, (size_t)size) == 0);
   slurp("/proc/self/cmdline", text, sizeof text);
   printf("cmdline: %d\n", strcmp(text, argv[0]) == 0);
+  const long all = slurp("/proc/self/environ", text, sizeof text);
+  long shown = 0;
+  int same = 1;
+  for (char** entry = environ; *entry != NULL; shown += (long)strlen(*entry++) + 1)
+    same = same && shown < all && strcmp(text + shown, *entry) == 0;
+  printf("environ: %d\n", same && shown == all);
   slurp("/proc/self/maps", text, sizeof text);
   int code = 0, stack = 0;
   for (char* line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {

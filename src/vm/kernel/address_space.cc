@@ -35,6 +35,8 @@ long host_map(std::uint64_t address, std::uint64_t size, int protection, int fla
   return host_call(SYS_mmap, address, size, host_protection(protection), flags, descriptor, offset);
 }
 
+constexpr std::uint64_t kRoomBelowStack = kHugePageBytes;  // keeps every alignment that is asked for
+
 bool touches_code_cache(std::uint64_t begin, std::uint64_t end) {
   return begin < kCodeCacheEnd && end > kCodeCacheBegin;
 }
@@ -148,9 +150,12 @@ std::uint64_t AddressSpace::choose(std::uint64_t size, std::uint64_t alignment) 
 
 long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, int descriptor,
                                 std::uint64_t offset, RegionProperties properties, std::uint64_t alignment) {
+  // Linux puts a new mapping below all others: a stack without a guard overflows into nothing.
+  const std::uint64_t room_below = (flags & MAP_STACK) != 0 ? kRoomBelowStack : 0;
   for (;;) {
-    const std::uint64_t address = choose(size, alignment);
-    if (address == 0) return -ENOMEM;
+    const std::uint64_t place = choose(size + room_below, alignment);
+    if (place == 0) return -ENOMEM;
+    const std::uint64_t address = place + room_below;
     const long result =
         host_map(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE, descriptor, offset);
     if (result == static_cast<long>(address)) record(address, address + size, properties);

@@ -40,6 +40,9 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.origin.root_host_pid);
   visit(h.origin.start_time);
   visit(h.origin.blocked_signals);
+  visit(h.origin.cpu_time);
+  visit(h.origin.children_cpu_time);
+  visit(h.origin.cpu_time_board);
   for (auto& word : h.origin.affinity) visit(word);
 }
 

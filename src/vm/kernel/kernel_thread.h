@@ -33,6 +33,7 @@ struct Wait {
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues
   std::function<void()> expire;   // what the call does to memory if its time is up
+  std::function<void()> give_up;  // the same if a signal ends it
   /// Ends what goes on for the call elsewhere, as a signal or the deadline is about to end the call. If it
   /// came to its end all the same, that is how the call ends.
   std::function<std::optional<long>()> interrupt;

@@ -15,6 +15,8 @@
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/system_calls.h"
+#include "vm/kernel/time_calls.h"
+#include "vm/kernel/vsyscall.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -49,15 +51,14 @@ class LinuxKernel final : public GuestKernel {
   ~LinuxKernel() override { set_guest_door(nullptr); }
 
   Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
+    process_.environment = with_preload(std::move(environment), process_.options.preload);
     auto loaded =
-        load_program(process_.memory, process_.services, program,
-                     with_preload(std::move(environment), process_.options.preload), process_.identity);
+        load_program(process_.memory, process_.services, program, process_.environment, process_.identity);
     if (!loaded) return loaded.failure();
     program.image.file = OpenFile();
     program.interpreter.clear();
     process_.executable = loaded->executable;
     process_.arguments = loaded->arguments;
-    process_.environment = std::move(environment);
     prctl(PR_SET_NAME, initial_name().c_str());
     process_.auxiliary_vector = loaded->auxiliary_vector;
     GuestState state;
@@ -111,6 +112,8 @@ class LinuxKernel final : public GuestKernel {
 
   void fault(Thread& thread, const siginfo_t& info) override {
     const ActingThread acting(process_, thread);
+    const bool fetch = (thread.trap.error & Trap::kFetch) != 0 && info.si_signo == SIGSEGV;
+    if (fetch && make_vsyscall(process_, *thread.kernel)) return;
     siginfo_t exact = info;
     if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && (thread.trap.error & Trap::kFetch) != 0)
       complete_fetch_fault(thread.trap, exact);
@@ -121,6 +124,7 @@ class LinuxKernel final : public GuestKernel {
 
   void poll_events() override {
     process_.cpu_timers.tick();
+    if (!process_.ids.is_root()) publish_cpu_time(process_);
     take_in_host_signals(process_, nullptr);
     poll_waits(process_, false, 0);
   }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "vm/kernel/time_calls.h"
+#include "vm/kernel/vsyscall.h"
 
 namespace elision::vm {
 namespace {
@@ -149,7 +150,7 @@ std::string auxiliary_vector(const Process& process) {
   return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]};
 }
 
-std::string memory_map(const Process& process) { return process.memory.describe(); }
+std::string memory_map(const Process& process) { return process.memory.describe() + kVsyscallMapping; }
 
 /// Of the first thread, or of the first that is left.
 std::string short_name(const Process& process) { return process.threads.front()->name; }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vm/kernel/address_space.h"
+#include "vm/kernel/cpu_time_board.h"
 #include "vm/kernel/futex_queues.h"
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/kernel_thread.h"
@@ -44,13 +45,17 @@ struct Process {
         identity(machine),
         ids(process_origin),
         start_time(process_origin.start_time),
-        memory(engine) {}
+        cpu_time_board(process_origin.cpu_time_board),
+        memory(engine),
+        ended_threads_cpu_time(process_origin.cpu_time),
+        children_cpu_time(process_origin.children_cpu_time) {}
 
   EngineServices& services;
   const Options options;
   const MachineIdentity identity;
   ProcessIds ids;
   Nanoseconds start_time;  // virtual time that earlier images of this process used up
+  CpuTimeBoard cpu_time_board;
   AddressSpace memory;
   FutexQueues futexes;
   VirtualTimers timers;
@@ -62,7 +67,8 @@ struct Process {
 
   Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_call.h)
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
-  Nanoseconds ended_threads_cpu_time = 0;
+  Nanoseconds ended_threads_cpu_time;                  // and of earlier images
+  Nanoseconds children_cpu_time;                       // of those that were waited for
   int leader_exit_code = 0;
   int leader_tid = 0;
 

@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@
 #include "vm/kernel/path_translation.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/thread_calls.h"
+#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -67,7 +69,7 @@ void become_child(Call& call) {
   separate_signal_descriptors(process);
   process.pending.clear();
   process.child_event = process.has_had_children = false;
-  process.ended_threads_cpu_time = 0;
+  process.ended_threads_cpu_time = process.children_cpu_time = 0;
   process.refused_calls.clear();
   KernelThread& self = call.self;
   self.pending.clear();
@@ -90,6 +92,7 @@ void clear_handlers(Process& process) {
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
                             std::uint64_t child_tid, std::uint64_t tls) {
   if ((flags & CLONE_SETTLS) != 0 && tls >= kAddressLimit) return call.finish(-EPERM);
+  call.process.cpu_time_board.make();
   const ChildCredentials credentials = credentials_for_child(call.self);
   if (credentials.error != 0) return call.finish(credentials.error);
   const SignalSet mask = get_host_mask();
@@ -213,6 +216,7 @@ int run_child(void* argument) {
 }
 
 SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
+  call.process.cpu_time_board.make();
   const ChildCredentials credentials = credentials_for_child(call.self);
   if (credentials.error != 0) return call.finish(credentials.error);
   void* const host_stack =
@@ -249,6 +253,11 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   ProcessOrigin origin{process.ids.root_host_pid(), process.start_time + process.services.now(call.thread()),
                        call.self.blocked.bits};
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), origin.affinity);
+  if (process.inside_vfork == nullptr) {
+    origin.cpu_time = process_cpu_time(process);
+    origin.children_cpu_time = process.children_cpu_time;
+  }
+  origin.cpu_time_board = process.cpu_time_board.descriptor_over_exec();
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   release_shared_futexes(process);
@@ -267,6 +276,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
               reinterpret_cast<std::uint64_t>(arguments), reinterpret_cast<std::uint64_t>(environment));
   set_host_mask(mask);
   close(descriptor);
+  if (origin.cpu_time_board >= 0) close(origin.cpu_time_board);
   return call.finish(error);
 }
 
@@ -279,6 +289,24 @@ std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argum
   if (!path || !arguments || !environment) return std::nullopt;
   if (arguments->empty()) arguments->emplace_back();  // as Linux since 5.18
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
+}
+
+/// Shows at `address`, if that is not null, what a child has used. If it is gone, its CPU time is the
+/// parent's children's from now on. False on a bad address.
+bool tell_usage(const Call& call, int host_pid, bool gone, std::uint64_t address) {
+  const Nanoseconds time = call.process.cpu_time_board.look(host_pid, gone);
+  if (gone) call.process.children_cpu_time += time;
+  rusage usage{};
+  usage.ru_utime = to_timeval(time);
+  return address == 0 || store_guest(address, usage);
+}
+
+/// What wait4 stores and returns when the host's has returned `result` and `status`.
+long end_wait4(const Call& call, long result, int status) {
+  if (result <= 0) return result;
+  const bool gone = WIFEXITED(status) || WIFSIGNALED(status);
+  const bool told = call[1] == 0 || store_guest(call[1], status);
+  return tell_usage(call, static_cast<int>(result), gone, call[3]) && told ? result : -EFAULT;
 }
 
 SyscallOutcome wait_for_child(Call& call, std::uint64_t options,
@@ -376,10 +404,21 @@ SyscallOutcome sys_execveat(Call& call) {
 
 SyscallOutcome sys_wait4(Call& call) {
   call.arguments[0] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(0)));
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) {
+    int status = 0;
+    Call own = call;
+    own.arguments[1] = reinterpret_cast<std::uint64_t>(&status);
+    own.arguments[3] = 0;
+    const SyscallOutcome outcome = block_on_host(own, OnSignal::kRestart);
+    if (outcome != SyscallOutcome::kReturn) return outcome;
+    return call.finish(end_wait4(call, static_cast<long>(call.thread().state.gpr[kRax]), status));
+  }
   const auto attempt = [call]() -> std::optional<long> {
-    const long result = guest_call(call, SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
-    return result != 0 || (call[2] & WNOHANG) != 0 ? std::optional(result) : std::nullopt;
+    int status = 0;
+    const long result =
+        call_as(call.self, SYS_wait4, call[0], reinterpret_cast<std::uint64_t>(&status), call[2] | WNOHANG);
+    if (result == 0 && (call[2] & WNOHANG) == 0) return std::nullopt;
+    return end_wait4(call, result, status);
   };
   return wait_for_child(call, call[2], attempt);
 }
@@ -387,14 +426,16 @@ SyscallOutcome sys_wait4(Call& call) {
 SyscallOutcome sys_waitid(Call& call) {
   if (call[0] == P_PID || call[0] == P_PGID)
     call.arguments[1] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(1)));
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
   const auto attempt = [call]() -> std::optional<long> {
     siginfo_t info{};
-    const long result = guest_call(call, SYS_waitid, call[0], call[1], reinterpret_cast<std::uint64_t>(&info),
-                                   call[3] | WNOHANG, call[4]);
+    const long result = call_as(call.self, SYS_waitid, call[0], call[1],
+                                reinterpret_cast<std::uint64_t>(&info), call[3] | WNOHANG);
     if (result == 0 && info.si_pid == 0 && (call[3] & WNOHANG) == 0) return std::nullopt;
-    if (result == 0 && call[2] != 0 && !store_guest(call[2], info)) return -EFAULT;
-    return result;
+    const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
+    const bool told = result != 0 || call[2] == 0 || store_guest(call[2], info);
+    const bool used = result != 0 || info.si_pid == 0 ||
+                      tell_usage(call, info.si_pid, ended && (call[3] & WNOWAIT) == 0, call[4]);
+    return told && used ? result : -EFAULT;
   };
   return wait_for_child(call, call[3], attempt);
 }

@@ -18,7 +18,9 @@ struct ProcessOrigin {
   /// Signals that the program before this one blocked. The host's mask does not tell: it is full across
   /// execve.
   std::uint64_t blocked_signals = 0;
-  std::uint64_t affinity[2] = {~0ull, ~0ull};  // as Thread::affinity
+  Nanoseconds cpu_time = 0, children_cpu_time = 0;  // as of the earlier images
+  int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
+  std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
 };
 
 class ProcessIds {

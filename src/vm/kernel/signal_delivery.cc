@@ -11,6 +11,7 @@
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/signal_frame.h"
+#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -194,6 +195,7 @@ void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& inf
 /// written.
 static void leave_behind(Process& process, int signal) {
   release_shared_futexes(process);
+  publish_cpu_time(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(128 + signal);
 }
 
@@ -225,7 +227,12 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
 void take_in_host_signals(Process& process, KernelThread* caller) {
   while (auto info = take_host_signal()) {
     const int signal = info->si_signo;
-    if (signal == SIGCHLD) process.child_event = true;
+    if (signal == SIGCHLD) {
+      process.child_event = true;
+      // In clock ticks; the host's are the engine's.
+      info->si_utime = static_cast<clock_t>(process.cpu_time_board.look(info->si_pid, false) / 10'000'000);
+      info->si_stime = 0;
+    }
     if (info->si_code <= 0 || signal == SIGCHLD) info->si_pid = process.ids.to_guest(info->si_pid);
     if (signal == SIGPIPE && caller != nullptr) {
       post_to_thread(process, *caller, *info);

@@ -73,6 +73,7 @@ SyscallOutcome clone_thread(Call& call) {
 
 void end_process(Process& process, int exit_code) {
   release_shared_futexes(process);
+  publish_cpu_time(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
   _exit(exit_code);
 }

@@ -54,15 +54,10 @@ std::optional<Nanoseconds> read_numbered_cpu_clock(Process& process, int id) {
   return std::nullopt;
 }
 
-timeval to_timeval(Nanoseconds value) {
-  return {static_cast<time_t>(value / kNanosecondsPerSecond),
-          static_cast<suseconds_t>(value % kNanosecondsPerSecond / 1000)};
-}
-
 SyscallOutcome sleep_until(Call& call, Nanoseconds deadline, std::uint64_t remaining_address) {
   Wait wait;
   wait.on_signal = OnSignal::kInterrupt;
-  wait.cancel = [&process = call.process, &self = call.self, deadline, remaining_address] {
+  wait.give_up = [&process = call.process, &self = call.self, deadline, remaining_address] {
     const Nanoseconds now = process.services.now(self.thread);
     // The result is EINTR already; a bad address changes nothing more.
     if (remaining_address != 0 && deadline > now)
@@ -72,6 +67,11 @@ SyscallOutcome sleep_until(Call& call, Nanoseconds deadline, std::uint64_t remai
 }
 
 }  // namespace
+
+timeval to_timeval(Nanoseconds value) {
+  return {static_cast<time_t>(value / kNanosecondsPerSecond),
+          static_cast<suseconds_t>(value % kNanosecondsPerSecond / 1000)};
+}
 
 timespec to_timespec(Nanoseconds value) {
   return {static_cast<time_t>(value / kNanosecondsPerSecond),
@@ -98,6 +98,12 @@ Nanoseconds process_cpu_time(Process& process) {
   Nanoseconds total = process.ended_threads_cpu_time;
   for (const auto& thread : process.threads) total += thread_cpu_time(process, *thread);
   return total;
+}
+
+void publish_cpu_time(Process& process) {
+  if (process.inside_vfork != nullptr) return;
+  process.cpu_time_board.publish(process.ids.host_pid(),
+                                 process_cpu_time(process) + process.children_cpu_time);
 }
 
 std::optional<Nanoseconds> read_clock(Process& process, KernelThread& thread, int id) {
@@ -179,6 +185,7 @@ SyscallOutcome sys_clock_nanosleep(Call& call) {
 SyscallOutcome sys_times(Call& call) {
   tms result{};
   result.tms_utime = static_cast<clock_t>(process_cpu_time(call.process) / kTick);
+  result.tms_cutime = static_cast<clock_t>(call.process.children_cpu_time / kTick);
   if (call[0] != 0 && !store_guest(call[0], result)) return call.finish(-EFAULT);
   return call.finish(static_cast<long>(*read_clock(call.process, call.self, CLOCK_MONOTONIC) / kTick));
 }
@@ -198,14 +205,15 @@ SyscallOutcome sys_getrusage(Call& call) {
   rusage result{};
   const long error = host_call(SYS_getrusage, call[0], reinterpret_cast<std::uint64_t>(&result));
   if (error < 0) return call.finish(error);
-  if (who != RUSAGE_CHILDREN) {
-    result.ru_utime = to_timeval(who == RUSAGE_THREAD ? thread_cpu_time(call.process, call.self)
-                                                      : process_cpu_time(call.process));
-    result.ru_stime = {};
-    // What the host counts is the engine's.
-    result.ru_maxrss = static_cast<long>(call.process.memory.regions().mapped_bytes() / 1024);
-    result.ru_minflt = result.ru_majflt = result.ru_nvcsw = result.ru_nivcsw = 0;
-  }
+  result.ru_utime = to_timeval(who == RUSAGE_THREAD     ? thread_cpu_time(call.process, call.self)
+                               : who == RUSAGE_CHILDREN ? call.process.children_cpu_time
+                                                        : process_cpu_time(call.process));
+  result.ru_stime = {};
+  // What the host counts is the engine's.
+  result.ru_maxrss = who == RUSAGE_CHILDREN
+                         ? 0
+                         : static_cast<long>(call.process.memory.regions().mapped_bytes() / 1024);
+  result.ru_minflt = result.ru_majflt = result.ru_nvcsw = result.ru_nivcsw = 0;
   return call.finish(store_guest(call[1], result) ? 0 : -EFAULT);
 }
 

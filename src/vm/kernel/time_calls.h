@@ -2,6 +2,8 @@
 // Clocks, sleeps and CPU time in virtual time.
 #pragma once
 
+#include <sys/time.h>
+
 #include <ctime>
 #include <optional>
 
@@ -27,9 +29,12 @@ struct GuestTime {
 };
 GuestTime load_timespec(std::uint64_t address);
 timespec to_timespec(Nanoseconds value);
+timeval to_timeval(Nanoseconds value);
 
 Nanoseconds thread_cpu_time(Process& process, const KernelThread& thread);
 Nanoseconds process_cpu_time(Process& process);
+/// Leaves on the board what the parent will be told that this process and its children have used.
+void publish_cpu_time(Process& process);
 
 SyscallOutcome sys_clock_gettime(Call& call);
 SyscallOutcome sys_clock_getres(Call& call);

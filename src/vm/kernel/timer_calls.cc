@@ -35,11 +35,6 @@ constexpr VirtualTimers::Key kDescriptorTimers = 1'000'000;
 
 constexpr int kIntervalSignals[] = {SIGALRM, SIGVTALRM, SIGPROF};
 
-timeval to_timeval(Nanoseconds value) {
-  return {static_cast<time_t>(value / kNanosecondsPerSecond),
-          static_cast<suseconds_t>(value % kNanosecondsPerSecond / 1000)};
-}
-
 std::optional<Nanoseconds> from_timeval(const timeval& value) {
   if (value.tv_sec < 0 || value.tv_usec < 0 || value.tv_usec >= 1'000'000) return std::nullopt;
   return static_cast<Nanoseconds>(value.tv_sec) * kNanosecondsPerSecond +

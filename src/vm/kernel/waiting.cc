@@ -69,6 +69,7 @@ SyscallOutcome end_by_signal(Call& call) {
   std::optional<OnSignal> interrupted = call.self.wait->on_signal;
   std::optional<long> result;
   if (call.self.wait->transferred > 0) result = call.self.wait->transferred;
+  if (call.self.wait->give_up) call.self.wait->give_up();
   if (const auto ended = leave_queues(call.self)) result = ended;
   if (result) {
     call.finish(*result);
@@ -110,7 +111,10 @@ void end_wait(Process& process, KernelThread& thread, const Thread* waker) {
   process.services.unpark(thread.thread, waker);
 }
 
-std::optional<long> abandon_wait(KernelThread& thread) { return leave_queues(thread); }
+std::optional<long> abandon_wait(KernelThread& thread) {
+  if (thread.wait->give_up) thread.wait->give_up();
+  return leave_queues(thread);
+}
 
 SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal, Nanoseconds deadline,
                               long timeout_result, SettleHelper settle) {
