@@ -6,7 +6,7 @@ BUILD := build
 JOBS := $(shell nproc)
 
 BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
-  libzydis-dev libgtest-dev libdw-dev libelf-dev python3
+  libzydis-dev libgtest-dev libdw-dev libelf-dev libre2-dev python3
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.

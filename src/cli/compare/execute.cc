@@ -32,10 +32,8 @@ void require_start(const Sample& sample) {
 
 void require_metric(const Plan& plan, const Sample& sample) {
   if (!plan.uses_metric() || !ended_well(sample)) return;
-  if (!Metric(plan.metric).read(sample)) {
-    throw UsageError(
-        fmt::format("--metric '{}' matches no number in the output of {}", plan.metric, plan.program));
-  }
+  const Metric metric(plan.metric);
+  if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program));
 }
 
 /// Hands out cells to workers and collects what they bring back.

@@ -150,7 +150,7 @@ TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
     execute(plan, runner, notes, 0);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "--metric 'speed ([0-9]+)' matches no number in the output of prog");
+    EXPECT_STREQ(error.what(), "--metric 'speed ([0-9]+)' matches nothing that prog printed");
   }
   EXPECT_EQ(runner.cells.size(), 1u);
 }

@@ -1,33 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a program's own result out of what it printed. Pure.
+//
+// The expressions are RE2's: time is linear in the length of the text, whatever the expression, and the stack
+// does not grow with a line. What cannot be had so (look-ahead, back references) is refused by name.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
-#include <regex>
 #include <string>
+#include <string_view>
 
 #include "cli/compare/sample.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace elision::cli::compare {
 
 class Metric {
  public:
-  /// `expression` in ECMAScript syntax; its first group (or, without one, the whole match) is the
-  /// number. Throws UsageError that names it if it is no regular expression.
+  /// `expression` in RE2's syntax, "^" and "$" at every line, over bytes; its first group (or, without one,
+  /// the whole match) is the number. Throws UsageError that names it if it is no such expression.
   explicit Metric(const std::string& expression);
 
-  /// The last match in `text`; nothing if there is none or it is not a number.
+  /// The last number that matches in `text`; nothing if there is none.
   std::optional<double> read(const std::string& text) const;
 
   /// What `sample` printed to standard output, or else to standard error.
   std::optional<double> read(const Sample& sample) const;
 
+  /// Why read() finds nothing in what `program` printed, as one line.
+  std::string complaint(const Sample& sample, const std::string& program) const;
+
   /// `text` with every matched number replaced, so that outputs can be compared without it.
   std::string without(const std::string& text) const;
 
  private:
-  std::size_t group() const { return regex_.mark_count() > 0 ? 1 : 0; }
-  std::regex regex_;
+  // `found` gets what stands for the number in each match, within `text`.
+  void for_each_match(std::string_view text, const std::function<void(std::string_view)>& found) const;
+
+  const std::string expression_;
+  const std::shared_ptr<const re2::RE2> regex_;
 };
 
 }  // namespace elision::cli::compare

@@ -6,9 +6,6 @@
 
 #include <ostream>
 
-#include "cli/compare/metric.h"
-#include "cli/usage_error.h"
-
 namespace elision::cli::compare {
 namespace {
 
@@ -55,27 +52,6 @@ TEST(OutputFilter, ProgramThatMeasuresItselfMayCountOtherNumbers) {
   const OutputFilter filter({"sections 400\n", "sections 400\n"}, true);
   EXPECT_EQ(filter.difference("sections 700\n"), std::nullopt);
   EXPECT_NE(filter.difference("sections 700\nLOST 1\n"), std::nullopt);
-}
-
-TEST(Metric, LastMatchCounts) {
-  const Metric metric("([0-9.,e+]+) ops/s");
-  EXPECT_EQ(metric.read("1 ops/s\n2,500 ops/s\n"), 2500);
-  EXPECT_EQ(metric.read("1.5e+6 ops/s"), 1.5e6);
-  EXPECT_EQ(metric.read("none"), std::nullopt);
-  EXPECT_EQ(Metric("[0-9]+").read("7 8"), 8);  // no group: the whole match
-}
-
-TEST(Metric, IsTakenOutOfWhatIsCompared) {
-  EXPECT_EQ(Metric("rate ([0-9]+)").without("a 1 rate 22 b rate 3\n"), "a 1 rate # b rate #\n");
-}
-
-TEST(Metric, BrokenExpressionIsNamed) {
-  try {
-    Metric("(");
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "--metric '(' is not a regular expression");
-  }
 }
 
 }  // namespace
