@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 
+#include "cli/console.h"
 #include "cli/suggest.h"
 
 namespace elision::cli {
@@ -42,6 +42,16 @@ std::string bare_name(const std::string& option) { return option.substr(0, optio
                                extras.front()));
 }
 
+// An empty value is most often a shell's variable that is not set; it must not mean "not given".
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    const bool takes_value = option->get_items_expected_max() > 0;
+    if (takes_value && std::find(values.begin(), values.end(), "") != values.end())
+      throw UsageError(fmt::format("{} is empty", option->get_name()));
+  }
+}
+
 }  // namespace
 
 Arguments split_arguments(const std::vector<std::string>& arguments) {
@@ -65,28 +75,36 @@ bool parse_options(CLI::App& app, const std::vector<std::string>& options) {
   try {
     // CLI11 takes its vector from the back.
     app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
+    refuse_empty_values(app);
     return true;
   } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
+    print(app.help());
     return false;
   } catch (const CLI::ExtrasError&) {
     report_extra(app);
   } catch (const CLI::ParseError& error) {
-    std::string line = error.what();
-    std::replace(line.begin(), line.end(), '\n', ' ');
-    throw UsageError(line);
+    throw UsageError(error.what());
   }
 }
 
-CLI::Validator number_between(double low, double high) {
-  const auto complaint = [low, high](const std::string& text) -> std::string {
+std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t low,
+                           std::uint64_t high) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  if (number && value >= low && value <= high) return value;
+  throw UsageError(fmt::format("{}: '{}' is not a whole number from {} to {}", option, text, low, high));
+}
+
+CLI::Validator seconds_up_to(double most) {
+  const auto complaint = [most](const std::string& text) -> std::string {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool number = error == std::errc() && end == text.data() + text.size();
-    if (number && value >= low && value <= high) return {};
-    return fmt::format("'{}' is not a number from {:.0f} to {:.0f}", text, low, high);
+    if (number && value > 0 && value <= most) return {};
+    return fmt::format("'{}' is not a number of seconds above 0, up to {:.0f}", text, most);
   };
-  return CLI::Validator(complaint, "NUMBER");
+  return CLI::Validator(complaint, "SECONDS");
 }
 
 const std::vector<std::string>& required_program(const Arguments& arguments, std::string_view verb) {

@@ -27,7 +27,9 @@ TEST(Arguments, OnlyTheFirstSeparatorCounts) {
 }
 
 TEST(Arguments, MissingProgramShowsHowToNameOne) {
-  EXPECT_EQ(error_of([] { required_program(split_arguments({"--lock", "x"}), "vm"); }),
+  EXPECT_EQ(error_of([] {
+              required_program(split_arguments({"--lock", "x"}), "vm");
+            }),
             "no program to run; write it behind '--', as in: elision vm -- PROGRAM ARG...");
   EXPECT_NE(error_of([] { required_program(split_arguments({"--"}), "vm"); }), "no error");
   EXPECT_NE(error_of([] { required_program(split_arguments({"--", ""}), "vm"); }), "no error");
@@ -50,13 +52,39 @@ TEST(Arguments, StrayWordIsNamed) {
 TEST(Arguments, NumbersOutsideTheirRangeAreNamed) {
   unsigned value = 0;
   const auto app = make_app("elision x", "x");
-  app->add_option("--cpus", value, "c")->check(number_between(1, 128));
-  for (const char* bad : {"0", "129", "x", "1x", ""}) {
+  add_number(*app, "--cpus", value, 1, 128, "c");
+  for (const char* bad : {"0", "129", "x", "1x", "", "-1", "+1", "0x10", "1.0", "1e1", " 1", "nan",
+                          "99999999999999999999", "18446744073709551617"}) {
     const std::string error = error_of([&] { parse_options(*app, {"--cpus", bad}); });
     EXPECT_NE(error.find("--cpus"), std::string::npos) << bad << ": " << error;
   }
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"--cpus=-5"}); }),
+            "--cpus: '-5' is not a whole number from 1 to 128");
   EXPECT_TRUE(parse_options(*app, {"--cpus", "128"}));
   EXPECT_EQ(value, 128u);
+  EXPECT_TRUE(parse_options(*app, {"--cpus", "010"}));
+  EXPECT_EQ(value, 10u);  // not octal
+}
+
+TEST(Arguments, EmptyValuesAreNotTheSameAsNone) {
+  std::string value = "kept";
+  const auto app = make_app("elision x", "x");
+  app->add_option("--machine", value, "m");
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"--machine", ""}); }), "--machine is empty");
+  EXPECT_TRUE(parse_options(*app, {}));
+}
+
+TEST(Arguments, SecondsMayHaveAFractionButNotBeNone) {
+  double value = 0;
+  const auto app = make_app("elision x", "x");
+  app->add_option("--timeout", value, "t")->check(seconds_up_to(100));
+  for (const char* bad : {"0", "-1", "nan", "inf", "101", "1s", "0x1"}) {
+    const std::string error = error_of([&] { parse_options(*app, {"--timeout", bad}); });
+    EXPECT_NE(error.find("'" + std::string(bad) + "' is not a number of seconds"), std::string::npos)
+        << error;
+  }
+  EXPECT_TRUE(parse_options(*app, {"--timeout", "0.5"}));
+  EXPECT_EQ(value, 0.5);
 }
 
 TEST(Designs, NamesOfTheFamilyAreAccepted) {
@@ -96,7 +124,8 @@ TEST(LockOptions, ValuesAreChecked) {
             "unknown value for --wait 'spinn'; the nearest is 'spin'");
   options.wait = "spin";
   options.tries = "-1";
-  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "--tries '-1' is not a number");
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "--tries: '-1' is not a whole number from 0 to 1000000");
   options.tries = "12";
   EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
 }

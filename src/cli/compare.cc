@@ -6,23 +6,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 
 #include "base/usable_cpus.h"
 #include "cli/arguments.h"
-#include "cli/atomic_file.h"
 #include "cli/compare/execute.h"
 #include "cli/compare/metric.h"
 #include "cli/compare/program_runners.h"
 #include "cli/compare/progress.h"
 #include "cli/compare/render.h"
 #include "cli/compare/report_json.h"
+#include "cli/console.h"
 #include "cli/designs.h"
 #include "cli/environment.h"
 #include "cli/install.h"
+#include "cli/json_text.h"
 #include "cli/machine_choice.h"
 #include "cli/native_htm.h"
+#include "cli/output_file.h"
 #include "cli/program_file.h"
 #include "cli/usage_error.h"
 #include "cli/verbs.h"
@@ -32,7 +33,7 @@ namespace {
 
 constexpr const char* kNative = "native";
 constexpr unsigned kMostThreads = 4096;
-constexpr double kMostRuns = 1000;
+constexpr unsigned kMostRuns = 1000;
 constexpr double kLongestTimeoutSeconds = 1e6;
 
 struct CompareRequest {
@@ -60,21 +61,21 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                       std::string(kDefaultMachine) + ")");
   app->add_option("--threads", request.threads,
                   "numbers for {threads}, separated by commas (default: every CPU)");
-  CLI::Option* runs =
-      app->add_option("--runs", request.plan.runs, "runs of each design, each with its own seed (default: 3)")
-          ->check(number_between(1, kMostRuns));
-  app->add_option("--vary", request.variations,
-                  "run each design on so many variations of the virtual machine's uncertain values instead")
-      ->check(number_between(1, machine::kVariations))
+  CLI::Option* runs = add_number(*app, "--runs", request.plan.runs, 1, kMostRuns,
+                                 "runs of each design, each with its own seed (default: 3)");
+  add_number(*app, "--vary", request.variations, 1, machine::kVariations,
+             "run each design on so many variations of the virtual machine's uncertain values instead")
       ->excludes(runs);
-  app->add_option("--seed", request.plan.first_seed, "of the first run; the others count up (default: 1)");
-  app->add_option("--metric", request.plan.metric,
-                  "regular expression; its first group is the result, read from what the program prints");
-  app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric");
+  add_number(*app, "--seed", request.plan.first_seed, 0, kLastFirstSeed,
+             "of the first run; the others count up (default: 1)");
+  CLI::Option* metric =
+      app->add_option("--metric", request.plan.metric,
+                      "regular expression; its first group is the result, read from what the program prints");
+  app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric")->needs(metric);
   app->add_option("--json", request.json_file, "write everything to this file");
   app->add_option("--timeout", request.timeout_seconds,
                   "seconds a run may take (default: 20 times the first run, at least 60)")
-      ->check(number_between(0, kLongestTimeoutSeconds));
+      ->check(seconds_up_to(kLongestTimeoutSeconds));
   app->add_flag("--ignore-output", request.ignore_output, "do not compare what the program prints");
   add_lock_options(*app, request.lock);
   return app;
@@ -85,11 +86,9 @@ std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
   while (true) {
     const std::size_t comma = list.find(',');
     const std::string_view word = list.substr(0, comma);
-    unsigned count = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error != std::errc() || end != word.data() + word.size() || count == 0 || count > kMostThreads) {
-      throw UsageError(fmt::format("--threads '{}' is not a number of threads", word));
-    }
+    const auto count = static_cast<unsigned>(whole_number("--threads", word, 1, kMostThreads));
+    if (std::find(counts.begin(), counts.end(), count) != counts.end())
+      throw UsageError(fmt::format("--threads: {} is named twice", count));
     counts.emplace_back(count);
     if (comma == std::string_view::npos) return counts;
     list.remove_prefix(comma + 1);
@@ -161,6 +160,21 @@ compare::Launch launch_of(const CompareRequest& request, const std::vector<std::
   return launch;
 }
 
+// JSON on standard output leaves that to programs: then the table is for standard error.
+void publish(const CompareRequest& request, const std::vector<compare::Result>& results,
+             const std::vector<compare::Block>& blocks) {
+  const std::string& file = request.json_file;
+  const bool taken = !file.empty() && is_standard_output(file);
+  const auto json = [&] {
+    if (!file.empty()) write_output(file, json_text(report_json(request.plan, results, blocks)));
+  };
+  const auto table = [&] {
+    const std::string text = render(request.plan, blocks);
+    taken ? print_error(text) : print(text);
+  };
+  do_all({json, table});
+}
+
 int compare_and_report(const CompareRequest& request, const compare::Launch& launch) {
   constexpr int kStoppedExitCode = 128 + SIGINT;
   const compare::Plan& plan = request.plan;
@@ -171,10 +185,7 @@ int compare_and_report(const CompareRequest& request, const compare::Launch& lau
   const compare::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
   progress.clear();
   const auto blocks = analyse(plan, execution.results, execution.complete);
-  fmt::print("{}", render(plan, blocks));
-  if (!request.json_file.empty()) {
-    write_atomically(request.json_file, report_json(plan, execution.results, blocks).dump(2) + "\n");
-  }
+  publish(request, execution.results, blocks);
   if (!execution.complete) return kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const compare::Block& block) {
     return block.verdict.kind != compare::VerdictKind::kNoReference;
@@ -192,8 +203,7 @@ int compare_verb(const Words& words) {
   check_lock_options(request.lock);
   const unsigned cpus = choose_place(request);
   choose_designs(request);
-  for (const std::string& note : without_effect(request.lock, request.plan.designs))
-    fmt::print(stderr, "elision compare: {}\n", note);
+  for (const std::string& note : without_effect(request.lock, request.plan.designs)) tell("compare", note);
   if (request.plan.uses_metric()) compare::Metric{request.plan.metric};
   request.plan.compare_output = !request.ignore_output;
   const std::vector<std::string>& program = required_program(arguments, "compare");

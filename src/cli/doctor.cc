@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `elision doctor`: do hardware transactions commit here, and if not, why, and what to change?
-#include <fmt/format.h>
-
 #include "cli/arguments.h"
+#include "cli/console.h"
 #include "cli/doctor/gather.h"
 #include "cli/doctor/render.h"
 #include "cli/doctor/report_json.h"
+#include "cli/json_text.h"
 #include "cli/verbs.h"
 
 namespace elision::cli {
@@ -25,10 +25,7 @@ int doctor_verb(const Words& words) {
   if (!parse_options(*app, words)) return 0;
   const doctor::Facts facts = doctor::gather();
   const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
-  // The environment may hold bytes that are no UTF-8.
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  fmt::print("{}", json ? doctor::report_json(facts, diagnosis).dump(2, ' ', false, kReplace) + "\n"
-                        : doctor::render(facts, diagnosis));
+  print(json ? json_text(doctor::report_json(facts, diagnosis)) : doctor::render(facts, diagnosis));
   return diagnosis.live ? 0 : kNotLiveExitCode;
 }
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/atomic_file.h"
+#include "cli/output_file.h"
 #include "cli/supervisor.h"
 #include "cli/temp_directory.h"
 #include "cli/usage_error.h"
@@ -32,8 +32,8 @@ std::size_t files_in(const fs::path& directory) {
 TEST(AtomicFile, ReplacesTheOldContentAndLeavesNothingElse) {
   const TempDirectory directory;
   const fs::path file = directory.path() / "out.json";
-  write_atomically(file, "old");
-  write_atomically(file, "new");
+  write_output(file, "old");
+  write_output(file, "new");
   EXPECT_EQ(content_of(file), "new");
   EXPECT_EQ(files_in(directory.path()), 1u);
 }
@@ -42,10 +42,10 @@ TEST(AtomicFile, UnwritablePlacesAreRefusedBeforeAndDuring) {
   const TempDirectory directory;
   EXPECT_THROW(require_writable(directory.path() / "no" / "such"), UsageError);
   EXPECT_THROW(require_writable(directory.path()), UsageError);
-  EXPECT_THROW(write_atomically(directory.path() / "no" / "such", "x"), UsageError);
+  EXPECT_THROW(write_output(directory.path() / "no" / "such", "x"), UsageError);
   EXPECT_NO_THROW(require_writable(directory.path() / "new"));
   fs::create_directory(directory.path() / "taken");
-  EXPECT_THROW(write_atomically(directory.path() / "taken", "x"), UsageError);
+  EXPECT_THROW(write_output(directory.path() / "taken", "x"), UsageError);
   EXPECT_EQ(files_in(directory.path()), 1u);
 }
 

@@ -2,6 +2,7 @@
 // `elision help [VERB]`: what there is, and one verb in detail.
 #include <fmt/format.h>
 
+#include "cli/console.h"
 #include "cli/verbs.h"
 
 namespace elision::cli {
@@ -9,15 +10,16 @@ namespace elision::cli {
 int help_verb(const Words& words) {
   if (!words.empty() && words.front().rfind('-', 0) != 0)
     return find_verb(words.front()).function({"--help"});
-  fmt::print(
+  std::string text =
       "elision: which lock design is best for a program, with and without hardware transactions\n\n"
-      "  elision VERB [OPTION...] [-- PROGRAM ARG...]\n\n");
+      "  elision VERB [OPTION...] [-- PROGRAM ARG...]\n\n";
   for (const Verb& verb : verbs()) {
-    if (*verb.summary != '\0') fmt::print("  {:<10}{}\n", verb.name, verb.summary);
+    if (*verb.summary != '\0') text += fmt::format("  {:<10}{}\n", verb.name, verb.summary);
   }
-  fmt::print(
+  text +=
       "\nStart with: elision compare -- PROGRAM ARG...\n"
-      "'elision help VERB' explains a verb, 'elision --version' tells the version.\n");
+      "'elision help VERB' explains a verb, 'elision --version' tells the version.\n";
+  print(text);
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "abi/lock_variables.h"
+#include "cli/arguments.h"
 #include "cli/designs.h"
 #include "cli/suggest.h"
 
@@ -20,14 +21,14 @@ using abi::LockVariable;
 struct TextOption {
   const char* option;
   LockVariable variable;
-  std::string LockOptions::* member;
+  std::string LockOptions::*member;
   std::vector<std::string> choices;  // empty: a number
 };
 
 struct FlagOption {
   const char* option;
   LockVariable variable;
-  bool LockOptions::* member;
+  bool LockOptions::*member;
 };
 
 const std::vector<TextOption>& text_options() {
@@ -62,18 +63,12 @@ std::string help_of(const TextOption& option) {
   return fmt::format("{}{} (default: {})", values, row.meaning, row.default_value);
 }
 
-// The library takes numbers up to a million.
-constexpr std::size_t kMostDigits = 6;
-
-bool is_number(const std::string& text) {
-  return !text.empty() && text.size() <= kMostDigits &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
+constexpr std::uint64_t kMostTries = 1'000'000;  // as many as the library takes
 
 void check(const TextOption& option, const std::string& value) {
   if (value.empty()) return;
   if (option.choices.empty()) {
-    if (!is_number(value)) throw UsageError(fmt::format("{} '{}' is not a number", option.option, value));
+    whole_number(option.option, value, 0, kMostTries);
   } else if (std::find(option.choices.begin(), option.choices.end(), value) == option.choices.end()) {
     throw unknown_name(std::string("value for ") + option.option, value, option.choices);
   }

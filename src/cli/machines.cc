@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.h"
+#include "cli/console.h"
 #include "cli/machine_choice.h"
 #include "cli/verbs.h"
 #include "machine/description_toml.h"
@@ -11,15 +12,18 @@
 namespace elision::cli {
 namespace {
 
-void list() {
+std::string list() {
+  std::string lines;
   for (const std::string& name : machine::built_in_machines()) {
     const auto& description = load_machine_or_throw(name).description;
     const unsigned sockets = description.topology.sockets;
     const std::string times = sockets > 1 ? fmt::format("{} x ", sockets) : "";
-    fmt::print("{:<18} {}{} cores, {:.1f} GHz, {} KB L1, {} KB L2, {} MB L3: {}\n", name, times,
-               description.topology.cores, description.frequency_mhz / 1000.0, description.l1d.size_kb,
-               description.l2.size_kb, description.l3.size_kb / 1024, description.cpuid.brand);
+    lines +=
+        fmt::format("{:<18} {}{} cores, {:.1f} GHz, {} KB L1, {} KB L2, {} MB L3: {}\n", name, times,
+                    description.topology.cores, description.frequency_mhz / 1000.0, description.l1d.size_kb,
+                    description.l2.size_kb, description.l3.size_kb / 1024, description.cpuid.brand);
   }
+  return lines;
 }
 
 }  // namespace
@@ -31,15 +35,15 @@ int machines_verb(const Words& words) {
       make_app("elision machines [OPTION...] [NAME|FILE]",
                "Lists the built-in machine descriptions, or shows every value of one with its source.");
   CLI::Option* machine = app->add_option("machine", name, "a built-in name or a machine file");
-  app->add_option("--variation", variation, "as this draw of the uncertain values has it (default: 0)")
-      ->check(number_between(0, machine::kVariations - 1))
+  add_number(*app, "--variation", variation, 0, machine::kVariations - 1,
+             "as this draw of the uncertain values has it (default: 0)")
       ->needs(machine);
   if (!parse_options(*app, words)) return 0;
   if (name.empty()) {
-    list();
+    print(list());
   } else {
     const machine::Variation shown = variation_or_throw(load_machine_or_throw(name), variation);
-    fmt::print("{}", machine::render_machine(shown.machine));
+    print(machine::render_machine(shown.machine));
   }
   return 0;
 }

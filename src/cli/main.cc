@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `elision` command: finds the verb, runs it, and reports an error once, as one line.
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <exception>
 
+#include "cli/console.h"
 #include "cli/usage_error.h"
 #include "cli/verbs.h"
 
@@ -19,7 +17,7 @@ int dispatch(const elision::cli::Words& words) {
   }
   const std::string& name = words.front();
   if (name == "--version") {
-    fmt::print("elision {}\n", ELISION_VERSION);
+    elision::cli::print("elision " ELISION_VERSION "\n");
     return 0;
   }
   if (name == "--help" || name == "-h") return elision::cli::help_verb({});
@@ -28,14 +26,15 @@ int dispatch(const elision::cli::Words& words) {
 
 int report(const elision::cli::Words& words, const char* what) {
   const bool named = !words.empty() && words.front().rfind('-', 0) != 0;
-  fmt::print(stderr, "elision{}{}: {}\n", named ? " " : "", named ? words.front() : "", what);
+  elision::cli::tell(named ? words.front() : "", what);
   return kUsageExitCode;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const elision::cli::Words words(argv + 1, argv + argc);
+  elision::cli::hold_standard_descriptors();
+  const elision::cli::Words words(argv + (argc > 0 ? 1 : 0), argv + argc);
   try {
     return dispatch(words);
   } catch (const elision::cli::UsageError& error) {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cli/arguments.h"
+#include "cli/console.h"
 #include "cli/designs.h"
 #include "cli/environment.h"
 #include "cli/install.h"
@@ -27,19 +28,17 @@ struct RunRequest {
 
 // Said here, once, because the library itself prints nothing.
 void tell_what_is_missing(const std::string& design, const LockOptions& lock) {
-  for (const std::string& note : without_effect(lock, {design}))
-    fmt::print(stderr, "elision run: {}\n", note);
+  for (const std::string& note : without_effect(lock, {design})) tell("run", note);
   if (const std::string reason = missing_in_glibc(design); !reason.empty())
-    fmt::print(stderr, "elision run: {}; {} is pthread here\n", reason, design);
+    tell("run", fmt::format("{}; {} is pthread here", reason, design));
   if (!elides(design) && !speculates(design)) return;
   if (!native_htm_is_live()) {
-    fmt::print(stderr,
-               "elision run: this CPU has no live hardware transactions{}; {} uses its fallback lock "
-               "(elision vm has them; elision doctor says why)\n",
-               native_cpu().rtm_is_hidden ? " (ELISION_HIDE_RTM=1 hides them)" : "", design);
+    tell("run", fmt::format(
+                    "this CPU has no live hardware transactions{}; {} uses its fallback lock (elision vm has "
+                    "them; elision doctor says why)",
+                    native_cpu().rtm_is_hidden ? " (ELISION_HIDE_RTM=1 hides them)" : "", design));
   } else if (speculates(design) && !lock.rtm_always_abort) {
-    fmt::print(stderr, "elision run: {} does not speculate on a real CPU without --rtm-always-abort\n",
-               design);
+    tell("run", fmt::format("{} does not speculate on a real CPU without --rtm-always-abort", design));
   }
 }
 

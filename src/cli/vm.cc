@@ -12,13 +12,15 @@
 #include <optional>
 
 #include "cli/arguments.h"
-#include "cli/atomic_file.h"
 #include "cli/compare/metric.h"
+#include "cli/console.h"
 #include "cli/designs.h"
 #include "cli/environment.h"
 #include "cli/install.h"
+#include "cli/json_text.h"
 #include "cli/lock_options.h"
 #include "cli/machine_choice.h"
+#include "cli/output_file.h"
 #include "cli/program_file.h"
 #include "cli/shell_words.h"
 #include "cli/supervisor.h"
@@ -32,7 +34,7 @@
 namespace elision::cli {
 namespace {
 
-constexpr double kMostRunAheadCycles = 1e9;
+constexpr std::uint64_t kMostRunAheadCycles = 1'000'000'000;
 constexpr std::uint64_t kLastDate = 4102444800;  // 2100-01-01
 
 /// Seconds since 1970; nothing if `text` is no date that --date takes.
@@ -69,31 +71,32 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   request.options.machine = kDefaultMachine;
   app->add_option("--machine", request.options.machine,
                   "a built-in name or a machine file (elision machines)");
-  app->add_option("--cpus", request.options.cpus, "how many of its CPUs (default: all)")
-      ->check(number_between(1, machine::kMaxCpus));
-  app->add_option("--seed", request.options.seed, "everything random comes from it (default: 1)");
+  add_number(*app, "--cpus", request.options.cpus, 1, machine::kMaxCpus,
+             "how many of its CPUs (default: all)");
+  add_number(*app, "--seed", request.options.seed, 0, kLastFirstSeed,
+             "everything random comes from it (default: 1)");
   app->add_option(
          kDate, request.date,
          "the wall clock at the start: now, or seconds since 1970 (default: 2026-01-01, so that runs repeat)")
       ->check(CLI::Validator(complain_about_date, "now|SECONDS"));
   CLI::Option* variation =
-      app->add_option("--variation", request.options.variation,
-                      "which draw of the machine's uncertain values (default: 0, the best guesses)")
-          ->check(number_between(0, machine::kVariations - 1));
+      add_number(*app, "--variation", request.options.variation, 0, machine::kVariations - 1,
+                 "which draw of the machine's uncertain values (default: 0, the best guesses)");
   CLI::Option* vary =
-      app->add_option("--vary", request.variations,
-                      "run it on so many variations, with seeds from --seed on, and show medians and ranges")
-          ->check(number_between(1, machine::kVariations))
+      add_number(*app, "--vary", request.variations, 1, machine::kVariations,
+                 "run it on so many variations, with seeds from --seed on, and show medians and ranges")
           ->excludes(variation);
   app->add_option("--metric", request.metric,
                   "with --vary: regular expression whose first group is the program's own result")
       ->needs(vary);
   app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", design_forms()));
   add_lock_options(*app, request.lock);
-  app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
+  CLI::Option* statistics =
+      app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
   app->add_option(kStatisticsDirectory, request.options.stats_directory,
                   "leave one statistics file a process in this directory instead")
-      ->excludes(vary);
+      ->excludes(vary)
+      ->excludes(statistics);
   app->add_flag("--instruction-forms", request.options.record_forms,
                 "statistics also list the forms of instructions met, each with the bytes of one");
   app->add_flag("--profile", request.options.profile,
@@ -101,9 +104,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->excludes(vary);
   app->add_option("--crash-reports", request.options.crash_reports,
                   "where to say how the program crashed: stderr (default), none, or a file to append to");
-  app->add_option("--run-ahead", request.options.run_ahead_cycles,
-                  "how far private work may run ahead (cycles)")
-      ->check(number_between(1, kMostRunAheadCycles));
+  add_number(*app, "--run-ahead", request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
+             "how far private work may run ahead (cycles)");
   app->add_flag("--no-fast-path", request.no_fast_path,
                 "every access takes the slow path; changes no result");
   app->add_flag("--no-conflict-detection", request.no_conflict_detection,
@@ -116,16 +118,32 @@ bool goes_to_file(const vm::Options& options) {
 }
 
 void check(const VmRequest& request) {
-  if (!request.design.empty()) require_design(request.design);
   check_lock_options(request.lock);
+  if (!request.design.empty()) {
+    require_design(request.design);
+  } else if (const auto words = as_words(request.lock); !words.empty()) {
+    throw UsageError(fmt::format("{} says nothing without --lock", words.front()));
+  }
   const machine::Machine machine = load_machine_or_throw(request.options.machine);
   if (request.options.cpus > machine.description.cpus()) {
     throw UsageError(fmt::format("--cpus {}: {} has {}", request.options.cpus, machine.description.name,
                                  machine.description.cpus()));
   }
   if (!request.statistics_file.empty()) require_writable(request.statistics_file);
+  if (!request.options.stats_directory.empty()) require_directory(request.options.stats_directory);
   if (goes_to_file(request.options)) require_writable(request.options.crash_reports);
   variation_or_throw(machine, request.options.variation);
+}
+
+// The program may change its directory.
+void make_absolute(vm::Options& options) {
+  if (options.crash_reports == kStandardOutput) {
+    options.crash_reports = "/dev/stdout";
+  } else if (goes_to_file(options)) {
+    options.crash_reports = std::filesystem::absolute(options.crash_reports);
+  }
+  if (!options.stats_directory.empty())
+    options.stats_directory = std::filesystem::absolute(options.stats_directory);
 }
 
 // What the guest starts with: our own environment and, with --lock, the library's settings.
@@ -160,6 +178,7 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
 
 int start_guest(const VmRequest& request, const std::string& file, const std::vector<std::string>& words) {
   const std::vector<std::string> environment = guest_environment(request);
+  release_standard_descriptors();
   return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
 }
 
@@ -174,13 +193,13 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
   {
     const TempDirectory directory;
     request.options.stats_directory = directory.path();
-    status = supervise([&] { return start_guest(request, file, words); },
-                       [&] {
-                         const auto processes = read_process_statistics(directory.path());
-                         if (processes.empty()) return;  // the guest never started: it said why
-                         const auto merged = merged_of(request.options, processes);
-                         write_atomically(request.statistics_file, merged.dump(2) + "\n");
-                       });
+    status =
+        supervise([&] { return start_guest(request, file, words); },
+                  [&] {
+                    const auto processes = read_process_statistics(directory.path());
+                    if (processes.empty()) return;  // the guest never started: it said why
+                    write_output(request.statistics_file, json_text(merged_of(request.options, processes)));
+                  });
   }
   end_like(status);
 }
@@ -191,6 +210,7 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   if (!request.date.empty()) words.insert(words.end(), {kDate, request.date});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
   words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
+  if (request.options.record_forms) words.emplace_back("--instruction-forms");
   if (request.no_fast_path) words.emplace_back("--no-fast-path");
   if (request.no_conflict_detection) words.emplace_back("--no-conflict-detection");
   return words;
@@ -233,8 +253,7 @@ int vm_verb(const Words& words) {
   check_program(file);
   if (!request.date.empty()) request.options.date_seconds = *seconds_of_date(request.date);
   request.options.command = repeating_command(arguments, request, *app);
-  if (goes_to_file(request.options))  // the program may change its directory
-    request.options.crash_reports = std::filesystem::absolute(request.options.crash_reports);
+  make_absolute(request.options);
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
   if (!request.design.empty()) request.options.preload.push_back(preload_library());
@@ -250,6 +269,7 @@ int vm_exec_verb(const Words& words) {
   if (words.size() != 1 || error != std::errc() || end != text.data() + text.size() || descriptor < 0) {
     throw UsageError("vm-exec is for the virtual machine's own use");
   }
+  release_standard_descriptors();
   return vm::resume_virtual_machine(descriptor);
 }
 

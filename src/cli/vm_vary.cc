@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/vm_vary.h"
 
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 
-#include "cli/atomic_file.h"
 #include "cli/compare/execute.h"
 #include "cli/compare/progress.h"
+#include "cli/console.h"
+#include "cli/json_text.h"
+#include "cli/output_file.h"
 #include "cli/supervisor.h"
 #include "cli/variation_summary.h"
 
@@ -30,9 +30,13 @@ compare::Execution execute_until_stopped(const compare::Plan& plan, const compar
   return execution;
 }
 
-void show(const std::string& text, std::FILE* stream) {
-  std::fwrite(text.data(), 1, text.size(), stream);
-  std::fflush(stream);
+std::string table(const compare::Plan& plan, const compare::Execution& execution) {
+  return (execution.complete ? "" : "Stopped early. ") + render_variations(plan, execution.results);
+}
+
+void write_statistics(const std::string& file, const compare::Plan& plan,
+                      const std::vector<compare::Result>& results) {
+  if (!file.empty()) write_output(file, json_text(variation_statistics(plan, results)));
 }
 
 int wait_status_of(const compare::Sample& sample) {
@@ -45,16 +49,12 @@ int wait_status_of(const compare::Sample& sample) {
 void run_variations(const compare::Plan& plan, const compare::Launch& launch,
                     const std::string& statistics_file) {
   constexpr int kStoppedExitCode = 128 + SIGINT;
-  const auto [results, complete] = execute_until_stopped(plan, launch);
-  if (results.empty()) std::exit(kStoppedExitCode);
-  const compare::Sample& first = results.front().sample;
-  show(first.output, stdout);
-  show(first.error_output, stderr);
-  if (!complete) fmt::print(stderr, "Stopped early. ");
-  show(render_variations(plan, results), stderr);
-  if (!statistics_file.empty())
-    write_atomically(statistics_file, variation_statistics(plan, results).dump(2) + "\n");
-  if (!complete) std::exit(kStoppedExitCode);
+  const compare::Execution execution = execute_until_stopped(plan, launch);
+  if (execution.results.empty()) std::exit(kStoppedExitCode);
+  const compare::Sample& first = execution.results.front().sample;
+  do_all({[&] { write_statistics(statistics_file, plan, execution.results); },
+          [&] { print_error(first.error_output + table(plan, execution)); }, [&] { print(first.output); }});
+  if (!execution.complete) std::exit(kStoppedExitCode);
   end_like(wait_status_of(first));
 }
 

@@ -268,7 +268,8 @@ Result<Machine> load_unchanged(std::string_view name_or_path) {
   }
   std::ifstream file{std::string(name_or_path), std::ios::binary};
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return Error{"cannot read machine file " + quoted(name_or_path)};
+  if (!file || (text << file.rdbuf()).bad()) return Error{"cannot read machine file " + quoted(name_or_path)};
+  if (text.view().empty()) return Error{"machine file " + quoted(name_or_path) + " is empty"};
   return parse_machine(text.view(), name_or_path);
 }
 

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
+
+#include "cli/console.h"
 
 namespace elision::cli::compare {
 namespace {
@@ -15,19 +16,17 @@ constexpr double kShownInMinutesFrom = 120;
 }  // namespace
 
 void Progress::estimate(std::size_t runs, unsigned workers, double seconds_left) {
-  fmt::print(stderr, "elision {}: {} runs, {} at a time, {}\n", verb_, runs, workers,
-             format_estimate(seconds_left));
+  tell(verb_, fmt::format("{} runs, {} at a time, {}", runs, workers, format_estimate(seconds_left)));
 }
 
 void Progress::progress(std::size_t done, std::size_t runs, double seconds_left) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\x1b[K{}", format_bar(done, runs, seconds_left));
-  std::fflush(stderr);
+  print_error("\r\x1b[K" + format_bar(done, runs, seconds_left));
   drawn_ = true;
 }
 
 void Progress::clear() {
-  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (drawn_) print_error("\r\x1b[K");
   drawn_ = false;
 }
 
