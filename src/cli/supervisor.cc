@@ -68,12 +68,14 @@ int supervise(const std::function<int()>& child, const std::function<void()>& af
   const pid_t parent = getpid();
   g_child = 0;
   const SignalsPassedOn passing;
+  const auto before = std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take away how the child ended
   std::fflush(nullptr);
   const SignalsHeld held;
   const pid_t pid = fork();
   if (pid < 0) throw UsageError(fmt::format("cannot start a process: {}", std::strerror(errno)));
   if (pid == 0) {
     passing.restore();
+    std::signal(SIGCHLD, before);
     held.release();
     // A supervisor that is killed outright must not leave a guest that nobody waits for.
     prctl(PR_SET_PDEATHSIG, SIGKILL);

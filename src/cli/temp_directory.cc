@@ -2,14 +2,42 @@
 #include "cli/temp_directory.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/lifeline.h"
 #include "cli/usage_error.h"
 
 namespace elision::cli {
+namespace {
+
+// What the process left running may still make files for a moment.
+void remove_for_good(const std::filesystem::path& path) {
+  constexpr int kMostTries = 1000;
+  constexpr useconds_t kPauseMicroseconds = 10'000;
+  std::error_code error;
+  for (int i = 0; i < kMostTries; ++i) {
+    std::filesystem::remove_all(path, error);
+    if (!std::filesystem::exists(path, error)) return;
+    usleep(kPauseMicroseconds);
+  }
+}
+
+[[noreturn]] void remove_after_death(const std::filesystem::path& path) {
+  become_helper();
+  pollfd life = {lifeline(), 0, 0};
+  while ((life.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) poll(&life, 1, -1);
+  remove_for_good(path);
+  _exit(0);
+}
+
+}  // namespace
 
 TempDirectory::TempDirectory() {
   std::error_code error;
@@ -21,11 +49,18 @@ TempDirectory::TempDirectory() {
         fmt::format("cannot make a temporary directory in '{}': {}", parent.string(), std::strerror(errno)));
   }
   path_ = name;
+  lifeline();
+  helper_ = fork();
+  if (helper_ == 0) remove_after_death(path_);
 }
 
 TempDirectory::~TempDirectory() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  if (helper_ <= 0) return;
+  kill(helper_, SIGKILL);
+  while (waitpid(helper_, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace elision::cli

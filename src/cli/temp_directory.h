@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private directory that disappears with the object. Whoever catches a signal must let the object
-// be destroyed; nothing else removes it.
+// A private directory that disappears with the object, or with the process if that is killed: a helper
+// process (lifeline.h) waits for that.
 #pragma once
+
+#include <sys/types.h>
 
 #include <filesystem>
 #include <string>
@@ -20,6 +22,7 @@ class TempDirectory {
 
  private:
   std::filesystem::path path_;
+  pid_t helper_ = -1;  // removes the directory if we cannot; -1: there is none
 };
 
 }  // namespace elision::cli

@@ -20,6 +20,7 @@
 #include "cli/json_text.h"
 #include "cli/lock_options.h"
 #include "cli/machine_choice.h"
+#include "cli/lifeline.h"
 #include "cli/output_file.h"
 #include "cli/program_file.h"
 #include "cli/shell_words.h"
@@ -182,6 +183,7 @@ int start_guest(const VmRequest& request, const std::string& file, const std::ve
   return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
 }
 
+  close_lifeline();
 nlohmann::json merged_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
   const machine::Machine machine = load_machine_or_throw(options.machine);
   const auto drawn = variation_or_throw(machine, options.variation).drawn;

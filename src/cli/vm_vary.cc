@@ -26,7 +26,7 @@ compare::Execution execute_until_stopped(const compare::Plan& plan, const compar
   const auto runner = virtual_runner(launch, stop);
   compare::Progress progress("vm", isatty(STDERR_FILENO) == 1);
   auto execution = execute(plan, *runner, progress, kNoTimeoutSeconds);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+  for (const int signal : compare::kStopSignals) std::signal(signal, SIG_DFL);
   return execution;
 }
 
@@ -53,7 +53,7 @@ void run_variations(const compare::Plan& plan, const compare::Launch& launch,
   if (execution.results.empty()) std::exit(kStoppedExitCode);
   const compare::Sample& first = execution.results.front().sample;
   do_all({[&] { write_statistics(statistics_file, plan, execution.results); },
-          [&] { print_error(first.error_output + table(plan, execution)); }, [&] { print(first.output); }});
+          [&] { print(first.output); }, [&] { print_error(first.error_output + table(plan, execution)); }});
   if (!execution.complete) std::exit(kStoppedExitCode);
   end_like(wait_status_of(first));
 }

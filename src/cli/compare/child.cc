@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/compare/child.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,11 +19,16 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <new>
 #include <sstream>
 
 #include "cli/environment.h"
+#include "cli/lifeline.h"
 #include "cli/usage_error.h"
 
 namespace elision::cli::compare {
@@ -45,52 +53,156 @@ std::string content_of(const std::filesystem::path& file) {
 // Every run must see the same input; what comes through a pipe or a terminal can be read only once. By our
 // number: the child closes its own descriptor before it opens this.
 std::string input_for_every_run() {
-  struct stat status{};
+  struct stat status {};
   const bool file = fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
   return file ? fmt::format("/proc/{}/fd/{}", getpid(), STDIN_FILENO) : "/dev/null";
 }
 
-/// posix_spawn's two option objects, with a process group of its own and default signals.
-class SpawnOptions {
- public:
-  explicit SpawnOptions(const std::filesystem::path& directory) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-    constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, input_for_every_run().c_str(), O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, (directory / "stdout").c_str(), kCreate, 0600);
-    posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, (directory / "stderr").c_str(), kCreate, 0600);
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGQUIT}) sigaddset(&defaults, signal);
-    posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnOptions() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnOptions(const SpawnOptions&) = delete;
-  SpawnOptions& operator=(const SpawnOptions&) = delete;
-
-  pid_t spawn(const ChildRequest& request) const {
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, request.file.c_str(), &actions_, &attributes_,
-                                  pointers_to(request.words).data(), pointers_to(request.environment).data());
-    if (error != 0) throw UsageError(fmt::format("cannot run '{}': {}", request.file, std::strerror(error)));
-    return pid;
-  }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
+/// What the guard of a run tells the comparison, in memory that both share.
+struct Report {
+  int start_error = 0;  // an errno: the program could not be started
+  bool ended = false;   // the program came to its end, and what follows is known
+  int status = 0;
+  double seconds = 0;
+  rusage usage{};
 };
 
-// True if the process ended by itself; false if time ran out or we were told to stop.
-bool wait_for_end(pid_t pid, const StopFlag& stop, Clock::time_point start, double timeout_seconds) {
+/// Shared with processes that are forked later.
+class SharedReport {
+ public:
+  SharedReport() {
+    void* memory = mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw UsageError(fmt::format("no memory for a run: {}", std::strerror(errno)));
+    report_ = new (memory) Report;
+  }
+  ~SharedReport() { munmap(report_, sizeof(Report)); }
+  SharedReport(const SharedReport&) = delete;
+  SharedReport& operator=(const SharedReport&) = delete;
+  Report& operator*() const { return *report_; }
+
+ private:
+  Report* report_;
+};
+
+/// Everything that the program's process needs, made before the fork.
+struct Start {
+  std::string input, output, error_output;
+  const char* file;
+  std::vector<char*> words, environment;
+};
+
+Start start_of(const ChildRequest& request) {
+  return {input_for_every_run(),
+          (request.directory / "stdout").string(),
+          (request.directory / "stderr").string(),
+          request.file.c_str(),
+          pointers_to(request.words),
+          pointers_to(request.environment)};
+}
+
+bool open_as(int wanted, const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), flags, 0600);
+  if (descriptor < 0 || descriptor == wanted) return descriptor >= 0;
+  const bool good = dup2(descriptor, wanted) >= 0;
+  close(descriptor);
+  return good;
+}
+
+// Becomes the program, in a process group of its own, with default signals.
+[[noreturn]] void become_program(const Start& start, pid_t guard, Report& report) {
+  constexpr int kCreate = O_WRONLY | O_CREAT | O_TRUNC;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != guard) _exit(kUsageExitCode);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGQUIT}) std::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  close_lifeline();
+  if (open_as(STDIN_FILENO, start.input, O_RDONLY) && open_as(STDOUT_FILENO, start.output, kCreate) &&
+      open_as(STDERR_FILENO, start.error_output, kCreate)) {
+    execve(start.file, start.words.data(), start.environment.data());
+  }
+  report.start_error = errno;
+  _exit(kUsageExitCode);
+}
+
+// The parent of `process`; 0 if that has gone.
+pid_t parent_of(pid_t process) {
+  char path[64], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t length = descriptor < 0 ? -1 : read(descriptor, text, sizeof text - 1);
+  if (descriptor >= 0) close(descriptor);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  const char* name_end = std::strrchr(text, ')');  // the name may hold anything
+  int parent = 0;
+  return name_end != nullptr && std::sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+// Children of children become ours as their parents end (PR_SET_CHILD_SUBREAPER), whatever group or session
+// they are in: killing children until there are none ends them all.
+void kill_descendants() {
+  while (true) {
+    pid_t ended = 0;
+    while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (ended < 0) return;
+    DIR* const processes = opendir("/proc");
+    if (processes == nullptr) return;
+    for (const dirent* entry = nullptr; (entry = readdir(processes)) != nullptr;) {
+      const pid_t process = std::atoi(entry->d_name);  // 0: no process's folder
+      if (process > 0 && parent_of(process) == getpid()) kill(process, SIGKILL);
+    }
+    closedir(processes);
+    waitpid(-1, nullptr, 0);
+  }
+}
+
+// Until the program ends, the comparison ends, or that sends SIGTERM.
+void wait_for_any(pid_t program) {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  pollfd waits[] = {{static_cast<int>(syscall(SYS_pidfd_open, program, 0)), POLLIN, 0},
+                    {lifeline(), 0, 0},
+                    {signalfd(-1, &stop, SFD_CLOEXEC), POLLIN, 0}};
+  const auto any = [&waits] {
+    return std::any_of(std::begin(waits), std::end(waits),
+                       [](const pollfd& wait) { return wait.revents != 0; });
+  };
+  while (!any() && (poll(waits, std::size(waits), -1) >= 0 || errno == EINTR)) {
+  }
+}
+
+// The process between the comparison and the program: it outlives both, and leaves nothing of the program
+// running.
+[[noreturn]] void guard_program(const Start& start, Report& report) {
+  become_helper();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t self = getpid();
+  const auto begin = Clock::now();
+  const pid_t program = fork();
+  if (program == 0) become_program(start, self, report);
+  if (program < 0) {
+    report.start_error = errno;
+    _exit(kUsageExitCode);
+  }
+  wait_for_any(program);
+  kill(program, SIGKILL);  // it may have ended; nobody else has waited for it
+  while (wait4(program, &report.status, 0, &report.usage) < 0 && errno == EINTR) {
+  }
+  report.seconds = seconds_since(begin);
+  report.ended = true;
+  kill_descendants();
+  _exit(0);
+}
+
+// True if the guard ended by itself; false if time ran out or we were told to stop.
+bool wait_for_end(pid_t guard, const StopFlag& stop, Clock::time_point start, double timeout_seconds) {
   // By number: glibc 2.36 declares pidfd_open without C linkage.
-  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, guard, 0));
   if (process < 0) return true;  // waitpid will block instead
   bool ended = false;
   while (!ended && !stop.raised()) {
@@ -104,6 +216,14 @@ bool wait_for_end(pid_t pid, const StopFlag& stop, Clock::time_point start, doub
   return ended;
 }
 
+pid_t fork_guard(const Start& start, Report& report) {
+  lifeline();
+  const pid_t guard = fork();
+  if (guard == 0) guard_program(start, report);
+  if (guard < 0) throw UsageError(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  return guard;
+}
+
 const StopFlag* g_stop = nullptr;
 
 void on_stop_signal(int) { g_stop->raise(); }
@@ -112,9 +232,15 @@ void on_stop_signal(int) { g_stop->raise(); }
 
 void stop_on_signals(const StopFlag& stop) {
   g_stop = &stop;
-  struct sigaction action{};
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take away how children ended
+  struct sigaction action {};
   action.sa_handler = on_stop_signal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (const int signal : kStopSignals) {
+    struct sigaction before {};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);  // under nohup a hang-up stops nothing
+  }
 }
 
 StopFlag::StopFlag() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -131,20 +257,23 @@ bool StopFlag::raised() const {
 }
 
 Sample run_child(const ChildRequest& request, const StopFlag& stop) {
-  Sample sample;
+  const SharedReport shared;
+  Report& report = *shared;
   const auto start = Clock::now();
-  const pid_t pid = SpawnOptions(request.directory).spawn(request);
-  const bool ended = wait_for_end(pid, stop, start, request.timeout_seconds);
-  if (!ended) kill(-pid, SIGKILL);
-  int status = 0;
-  rusage usage{};
-  while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR) {
+  const pid_t guard = fork_guard(start_of(request), report);
+  const bool ended = wait_for_end(guard, stop, start, request.timeout_seconds);
+  if (!ended) kill(guard, SIGTERM);
+  while (waitpid(guard, nullptr, 0) < 0 && errno == EINTR) {
   }
-  sample.seconds = sample.host_seconds = seconds_since(start);
-  kill(-pid, SIGKILL);  // whatever it left running in its group would disturb the next run
+  if (report.start_error != 0)
+    throw UsageError(fmt::format("cannot run '{}': {}", request.file, std::strerror(report.start_error)));
+  if (!report.ended) throw UsageError(fmt::format("the process that watches '{}' was killed", request.file));
+  Sample sample;
+  const int status = report.status;
+  sample.seconds = sample.host_seconds = report.seconds;
   sample.outcome = !ended ? Outcome::kTimedOut : WIFSIGNALED(status) ? Outcome::kKilled : Outcome::kEnded;
   sample.status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  sample.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+  sample.cpu_seconds = seconds_of(report.usage.ru_utime) + seconds_of(report.usage.ru_stime);
   sample.output = content_of(request.directory / "stdout");
   sample.error_output = content_of(request.directory / "stderr");
   return sample;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts one program in a process group of its own, waits for it with a deadline, and kills the whole
-// group when time is up or the comparison is stopped. Safe to call from several threads.
+// Starts one program, waits for it with a deadline, and kills it and all that it started, in whatever process
+// group or session, when it has ended, time is up, or the comparison is stopped or ends in any way, by
+// SIGKILL too: a guard process stands between. Safe to call from several threads.
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -29,7 +32,10 @@ class StopFlag {
   int descriptor_;
 };
 
-/// From now on SIGINT, SIGTERM and SIGHUP raise `stop`, which must live as long as the process does anything.
+/// What stops a comparison, unless it is ignored.
+inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+/// From now on kStopSignals raise `stop`, which must live as long as the process does anything.
 void stop_on_signals(const StopFlag& stop);
 
 struct ChildRequest {
