@@ -25,6 +25,7 @@
 #include "cli/native_htm.h"
 #include "cli/output_file.h"
 #include "cli/program_file.h"
+#include "cli/replaceable_locks.h"
 #include "cli/usage_error.h"
 #include "cli/verbs.h"
 
@@ -210,7 +211,11 @@ int compare_verb(const Words& words) {
   choose_threads(request, program, cpus);
   request.plan.program = program.front();
   if (!request.json_file.empty()) require_writable(request.json_file);
-  return compare_and_report(request, launch_of(request, program));
+  const compare::Launch launch = launch_of(request, program);
+  const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
+  if (const std::string why = why_no_lock_is_replaced(launch.file, place); !why.empty())
+    request.plan.why_no_locks = why;
+  return compare_and_report(request, launch);
 }
 
 }  // namespace elision::cli

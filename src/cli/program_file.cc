@@ -44,11 +44,24 @@ std::optional<std::string> search(const std::string& name, std::string_view path
   }
 }
 
-void check_script(const std::string& file, std::string_view head) {
+// What stands behind "#!" in the first line.
+std::string interpreter_in(std::string_view head) {
   std::string_view line =
       head.substr(2, head.find('\n') == std::string_view::npos ? head.size() : head.find('\n') - 2);
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  const std::string interpreter(line.substr(0, line.find_first_of(" \t\r")));
+  return std::string(line.substr(0, line.find_first_of(" \t\r")));
+}
+
+// What the kernel looks at to see what kind of program a file is.
+std::string head_of(std::ifstream& stream) {
+  std::string head(kLongestScriptLine, '\0');
+  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(stream.gcount()));
+  return head;
+}
+
+void check_script(const std::string& file, std::string_view head) {
+  const std::string interpreter = interpreter_in(head);
   if (interpreter.empty()) reject(file, "its first line names no interpreter");
   if (!is_runnable(interpreter)) {
     reject(file, fmt::format("its interpreter '{}' does not exist or is not executable", interpreter));
@@ -103,15 +116,19 @@ std::string find_program(const std::string& name, std::string_view path) {
 void check_program(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return;  // executable but not readable: the kernel may still run it
-  std::string head(kLongestScriptLine, '\0');
-  stream.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(stream.gcount()));
+  const std::string head = head_of(stream);
   stream.clear();
   stream.seekg(0);
   if (head.rfind("#!", 0) == 0) return check_script(file, head);
   if (head.rfind(ELFMAG, 0) == 0) return check_elf(file, stream, fs::file_size(file));
   if (head.empty()) reject(file, "the file is empty");
   reject(file, "it is neither an ELF program nor a script whose first line names an interpreter ('#!')");
+}
+
+std::string interpreter_of_script(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string head = stream ? head_of(stream) : "";
+  return head.starts_with("#!") ? interpreter_in(head) : "";
 }
 
 std::string address_sanitizer_of(const std::string& file) {

@@ -17,6 +17,9 @@ std::string find_program(const std::string& name, std::string_view path);
 /// interpreter exists.
 void check_program(const std::string& file);
 
+/// The interpreter that the first line of a script names; empty if `file` is no script.
+std::string interpreter_of_script(const std::string& file);
+
 /// The AddressSanitizer that `file` was linked with, as its dynamic section names it ("libasan.so.8"), or an
 /// empty string: linked into the program itself, as clang does unless told otherwise, it needs no care. A
 /// program without section headers is not looked into.

@@ -15,6 +15,7 @@
 #include "cli/lock_options.h"
 #include "cli/native_htm.h"
 #include "cli/program_file.h"
+#include "cli/replaceable_locks.h"
 #include "cli/usage_error.h"
 #include "cli/verbs.h"
 
@@ -27,7 +28,10 @@ struct RunRequest {
 };
 
 // Said here, once, because the library itself prints nothing.
-void tell_what_is_missing(const std::string& design, const LockOptions& lock) {
+void tell_what_is_missing(const std::string& program, const std::string& file, const std::string& design,
+                          const LockOptions& lock) {
+  if (const std::string why = why_no_lock_is_replaced(file, Place::kNative); !why.empty())
+    return tell("run", no_lock_sentence(program, "takes", why));
   for (const std::string& note : without_effect(lock, {design})) tell("run", note);
   if (const std::string reason = missing_in_glibc(design); !reason.empty())
     tell("run", fmt::format("{}; {} is pthread here", reason, design));
@@ -67,7 +71,7 @@ int run_verb(const Words& words) {
   check_program(file);
   set_lock_variables(environment, request.design, request.lock);
   preload_into(file, environment);
-  tell_what_is_missing(request.design, request.lock);
+  tell_what_is_missing(program.front(), file, request.design, request.lock);
   become(file, program, environment);
 }
 

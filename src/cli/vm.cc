@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "cli/arguments.h"
+#include "abi/lock_variables.h"
 #include "cli/compare/metric.h"
 #include "cli/console.h"
 #include "cli/designs.h"
@@ -24,6 +25,7 @@
 #include "cli/output_file.h"
 #include "cli/program_file.h"
 #include "cli/shell_words.h"
+#include "cli/replaceable_locks.h"
 #include "cli/supervisor.h"
 #include "cli/temp_directory.h"
 #include "cli/usage_error.h"
@@ -248,6 +250,14 @@ int vm_verb(const Words& words) {
   const Arguments arguments = split_arguments(words);
   VmRequest request;
   const auto app = vm_options(request);
+// Who collects the counters, as a comparison does, sees it there.
+void tell_if_without_locks(const std::string& program, const std::string& file) {
+  const char* const counters = abi::row_of(abi::LockVariable::kCountersDir).name;
+  if (!variable(copy_environment(environ), counters).empty()) return;
+  if (const std::string why = why_no_lock_is_replaced(file, Place::kVirtual); !why.empty())
+    tell("vm", no_lock_sentence(program, "takes", why));
+}
+
   if (!parse_options(*app, arguments.options)) return 0;
   check(request);
   const std::vector<std::string>& program = required_program(arguments, "vm");
@@ -258,7 +268,10 @@ int vm_verb(const Words& words) {
   make_absolute(request.options);
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
-  if (!request.design.empty()) request.options.preload.push_back(preload_library());
+  if (!request.design.empty()) {
+    request.options.preload.push_back(preload_library());
+    tell_if_without_locks(program.front(), file);
+  }
   if (request.variations != 0) varied(request, file, program);
   if (request.statistics_file.empty()) return start_guest(request, file, program);
   return supervised(request, file, program);

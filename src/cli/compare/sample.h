@@ -38,6 +38,9 @@ struct Plan {
   bool compare_output = true;
   std::map<std::string, std::string> not_run;  // design -> why it is left out
 
+  bool ignore_failure = false;  // an exit code other than 0 under kReference is how the program ends
+  // Said of a program that takes no lock that can be replaced.
+  std::string why_no_locks = "it is linked statically, or does not lock through pthread mutexes";
   // With --vary: what each variation's uncertain values are; run i has variation i. Else empty.
   std::vector<std::vector<machine::DrawnValue>> variations;
   // False: the question is not which design is best, so a run without locks or a program that breaks is no
