@@ -77,6 +77,8 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_option("--timeout", request.timeout_seconds,
                   "seconds a run may take (default: 20 times the first run, at least 60)")
       ->check(seconds_up_to(kLongestTimeoutSeconds));
+  app->add_flag("--ignore-failure", request.plan.ignore_failure,
+                "compare also if the program ends with an exit code other than 0 by itself");
   app->add_flag("--ignore-output", request.ignore_output, "do not compare what the program prints");
   add_lock_options(*app, request.lock);
   return app;
@@ -189,7 +191,8 @@ int compare_and_report(const CompareRequest& request, const compare::Launch& lau
   publish(request, execution.results, blocks);
   if (!execution.complete) return kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const compare::Block& block) {
-    return block.verdict.kind != compare::VerdictKind::kNoReference;
+    return block.verdict.kind != compare::VerdictKind::kNoReference &&
+           block.verdict.kind != compare::VerdictKind::kNoOther;
   });
   return compared ? 0 : 1;
 }

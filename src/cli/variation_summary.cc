@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "base/printable.h"
 #include "cli/compare/metric.h"
 #include "cli/compare/render.h"
 #include "cli/compare/report_json.h"
@@ -134,7 +135,7 @@ std::string varied_behaviour(const Plan& plan, const std::vector<Result>& result
 
 std::string render_variations(const Plan& plan, const std::vector<Result>& results) {
   const auto quantities = varied_quantities(plan, results);
-  std::string text = fmt::format("{} on {} {} of virtual {}: {}\n", plan.program, results.size(),
+  std::string text = fmt::format("{} on {} {} of virtual {}: {}\n", printable(plan.program), results.size(),
                                  results.size() == 1 ? "variation" : "variations", plan.where,
                                  quantities.empty() ? "none ended by itself" : "median [low - high]");
   std::size_t widest = 0;

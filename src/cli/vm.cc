@@ -4,6 +4,7 @@
 // ended, and ends as that one did. With --vary, processes of this verb run the program once for each
 // variation of the machine (vm_vary.h). `elision vm-exec` is how a guest's execve comes back to us.
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -11,21 +12,21 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/arguments.h"
 #include "abi/lock_variables.h"
+#include "cli/arguments.h"
 #include "cli/compare/metric.h"
 #include "cli/console.h"
 #include "cli/designs.h"
 #include "cli/environment.h"
 #include "cli/install.h"
 #include "cli/json_text.h"
+#include "cli/lifeline.h"
 #include "cli/lock_options.h"
 #include "cli/machine_choice.h"
-#include "cli/lifeline.h"
 #include "cli/output_file.h"
 #include "cli/program_file.h"
-#include "cli/shell_words.h"
 #include "cli/replaceable_locks.h"
+#include "cli/shell_words.h"
 #include "cli/supervisor.h"
 #include "cli/temp_directory.h"
 #include "cli/usage_error.h"
@@ -182,10 +183,10 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
 int start_guest(const VmRequest& request, const std::string& file, const std::vector<std::string>& words) {
   const std::vector<std::string> environment = guest_environment(request);
   release_standard_descriptors();
+  close_lifeline();
   return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
 }
 
-  close_lifeline();
 nlohmann::json merged_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
   const machine::Machine machine = load_machine_or_throw(options.machine);
   const auto drawn = variation_or_throw(machine, options.variation).drawn;
@@ -194,6 +195,7 @@ nlohmann::json merged_of(const vm::Options& options, const std::vector<nlohmann:
 
 int supervised(VmRequest request, const std::string& file, const std::vector<std::string>& words) {
   int status = 0;
+  bool written = false;
   {
     const TempDirectory directory;
     request.options.stats_directory = directory.path();
@@ -201,10 +203,15 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
         supervise([&] { return start_guest(request, file, words); },
                   [&] {
                     const auto processes = read_process_statistics(directory.path());
-                    if (processes.empty()) return;  // the guest never started: it said why
+                    if (processes.empty()) return;
+                    written = true;
                     write_output(request.statistics_file, json_text(merged_of(request.options, processes)));
                   });
   }
+  // Where the guest does not start, the child has said why.
+  if (!written && WIFEXITED(status) && WEXITSTATUS(status) != kUsageExitCode)
+    throw UsageError(
+        fmt::format("cannot write '{}': the program left no statistics", request.statistics_file));
   end_like(status);
 }
 
@@ -244,12 +251,6 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   run_variations(plan, launch, request.statistics_file);
 }
 
-}  // namespace
-
-int vm_verb(const Words& words) {
-  const Arguments arguments = split_arguments(words);
-  VmRequest request;
-  const auto app = vm_options(request);
 // Who collects the counters, as a comparison does, sees it there.
 void tell_if_without_locks(const std::string& program, const std::string& file) {
   const char* const counters = abi::row_of(abi::LockVariable::kCountersDir).name;
@@ -258,6 +259,12 @@ void tell_if_without_locks(const std::string& program, const std::string& file) 
     tell("vm", no_lock_sentence(program, "takes", why));
 }
 
+}  // namespace
+
+int vm_verb(const Words& words) {
+  const Arguments arguments = split_arguments(words);
+  VmRequest request;
+  const auto app = vm_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
   check(request);
   const std::vector<std::string>& program = required_program(arguments, "vm");

@@ -52,8 +52,8 @@ void run_variations(const compare::Plan& plan, const compare::Launch& launch,
   const compare::Execution execution = execute_until_stopped(plan, launch);
   if (execution.results.empty()) std::exit(kStoppedExitCode);
   const compare::Sample& first = execution.results.front().sample;
-  do_all({[&] { write_statistics(statistics_file, plan, execution.results); },
-          [&] { print(first.output); }, [&] { print_error(first.error_output + table(plan, execution)); }});
+  do_all({[&] { write_statistics(statistics_file, plan, execution.results); }, [&] { print(first.output); },
+          [&] { print_error(first.error_output + table(plan, execution)); }});
   if (!execution.complete) std::exit(kStoppedExitCode);
   end_like(wait_status_of(first));
 }

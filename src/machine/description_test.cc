@@ -128,6 +128,7 @@ TEST(LoadMachine, UnknownNamesAndFilesAreNamed) {
       "its name)");
   EXPECT_EQ(load_machine("./nowhere.toml").error(), "cannot read machine file \"./nowhere.toml\"");
   EXPECT_EQ(load_machine("/").error(), "cannot read machine file \"/\"");
+  EXPECT_EQ(load_machine("/dev/null").error(), "machine file \"/dev/null\" is empty");
 }
 
 TEST(LoadMachine, ChangesSingleFields) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/description_toml.h"
 
+#include <sys/stat.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -255,6 +256,12 @@ class Reader {
   Machine machine_;
 };
 
+// A stream reads a directory as if it were an empty file.
+bool is_directory(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 Result<Machine> load_unchanged(std::string_view name_or_path) {
   const bool is_path = name_or_path.find('/') != name_or_path.npos || name_or_path.ends_with(".toml");
   if (!is_path) {
@@ -268,7 +275,8 @@ Result<Machine> load_unchanged(std::string_view name_or_path) {
   }
   std::ifstream file{std::string(name_or_path), std::ios::binary};
   std::ostringstream text;
-  if (!file || (text << file.rdbuf()).bad()) return Error{"cannot read machine file " + quoted(name_or_path)};
+  const bool read = file && !is_directory(std::string(name_or_path)) && !(text << file.rdbuf()).bad();
+  if (!read) return Error{"cannot read machine file " + quoted(name_or_path)};
   if (text.view().empty()) return Error{"machine file " + quoted(name_or_path) + " is empty"};
   return parse_machine(text.view(), name_or_path);
 }

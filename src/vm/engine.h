@@ -109,7 +109,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void end_vfork() override;
   [[noreturn]] void run_vfork_child() override;
   void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) override;
-  void write_statistics(int exit_status) override;
+  void write_statistics(int exit_status) override { write_statistics(exit_status, false); }
 
   /// For a failure of the engine's own. Async-signal-safe.
   void locate(GuestPlace& place) const;
@@ -145,6 +145,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   // reports.cc
   void prepare_for_failure();
   ThreadPlace place_of(const Thread& thread) const;
+  void write_statistics(int exit_status, bool deadlocked);
   [[noreturn]] void end_by_deadlock();
   void tell_unsupported(std::uint64_t pc);
 

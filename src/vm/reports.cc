@@ -97,7 +97,7 @@ void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::stri
 }
 
 void Engine::end_by_deadlock() {
-  write_statistics(kDeadlockExitCode);
+  write_statistics(kDeadlockExitCode, true);
   if (options_.crash_reports != "none") {
     Symbols symbols(kernel_->memory_map());
     std::vector<ThreadPlace> places;

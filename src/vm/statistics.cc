@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/printable.h"
 #include "vm/engine.h"
 #include "vm/failure.h"
 #include "vm/profile_report.h"
@@ -75,17 +78,26 @@ ordered_json forms_json(const FormsMet& forms) {
   return out;
 }
 
+bool write_all(int fd, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(fd, text.data() + done, text.size() - done);
+    if (written < 0) return false;
+    done += static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+/// Where that cannot be, it says so: the process is at its end, and its exit code is the guest's.
 void write_whole(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return;
-  const bool whole = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(fd);
-  if (whole) {
-    (void)!rename(temporary.c_str(), path.c_str());
-  } else {
-    unlink(temporary.c_str());
-  }
+  const bool whole = fd >= 0 && write_all(fd, text) && rename(temporary.c_str(), path.c_str()) == 0;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (whole) return;
+  if (fd >= 0) unlink(temporary.c_str());
+  std::fprintf(stderr, "elision vm: cannot write statistics to '%s': %s\n", printable(path).c_str(),
+               std::strerror(error));
 }
 
 }  // namespace
@@ -135,7 +147,7 @@ ordered_json Engine::report_profile() {
   return profile_json(report);
 }
 
-void Engine::write_statistics(int exit_status) {
+void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (in_vfork()) return;
   ordered_json profile;
   if (profile_ != nullptr) profile = report_profile();
@@ -169,6 +181,7 @@ void Engine::write_statistics(int exit_status) {
   ordered_json out{{"version", 1},
                    {"program", program_},
                    {"exit", exit_status},
+                   {"deadlocked", deadlocked},
                    {"machine", machine_name_},
                    {"cpus", cores_.size()},
                    {"seed", options_.seed},

@@ -78,6 +78,56 @@ class Verbs(unittest.TestCase):
         self.assertIn("exit code 3", lines["tatas"])
         self.assertIn("printed something else", lines["htm-1"])
 
+    def test_program_that_fails_by_itself_is_compared_only_on_request(self):
+        words = ["compare", *XEON, "--locks", "tatas", "--runs", "2"]
+        program = ["bash", "-c", " ".join(self.bench) + "; echo no luck >&2; exit 3"]
+        refused = self.verb(*words, "--", *program)
+        self.assertEqual(refused.status, 1, refused)
+        self.assertIn("Nothing to compare: under pthread, bash ended with exit code 3 (no luck)", refused.stdout)
+        self.assertNotIn("Stay with", refused.stdout)
+        self.assertEqual(self.verb(*words, "--ignore-failure", "--", *program).status, 0)
+
+    def test_deadlock_is_never_compared(self):
+        ending = self.verb("compare", *XEON, "--locks", "tatas", "--runs", "2", "--json", "c.json", "--ignore-failure",
+                           "--", self.elision.build / "tests" / "crashing", "deadlock")
+        self.assertEqual(ending.status, 1, ending)
+        self.assertIn("deadlocked: every thread waited for another", ending.stdout)
+        report = json.loads((self.root / "c.json").read_text())
+        self.assertEqual([run["deadlocked"] for run in report["runs"]], [True])
+
+    def test_programs_without_locks_are_told_so(self):
+        static = self.root / "static"
+        static.write_bytes((self.elision.build / "tests" / "crashing_static").read_bytes())
+        static.chmod(0o755)
+        script = self.root / "script"
+        script.write_text(f"#!{static} nothing\n")
+        script.chmod(0o755)
+        for verb in (["run", "--lock", "tatas"], ["vm", "--lock", "tatas"]):
+            for program, why in ((static, "it is linked statically"), (script, "it is linked statically"),
+                                 ("true", "it does not lock through pthread mutexes")):
+                with self.subTest(verb=verb, program=program):
+                    said = self.verb(*verb, "--", program).stderr.splitlines()
+                    self.assertEqual([line for line in said if line.startswith(f"elision {verb[0]}: {program} takes")],
+                                     [f"elision {verb[0]}: {program} takes no lock that Elision can replace ({why}), so the "
+                                      "design of the lock makes no difference to it"])
+            for program in (self.bench, ["bash", "-c", "true"]):  # a shell may start anything
+                self.assertNotIn("no lock that Elision", self.verb(*verb, "--", *program).stderr)
+        self.assertIn("crashing_static took no lock that Elision can replace (it is linked statically), so",
+                      self.verb("compare", *XEON, "--ignore-failure", "--", self.elision.build / "tests" / "crashing_static",
+                                "nothing").stdout)
+        vary = self.verb("vm", "--vary", "2", "--lock", "tatas", "--", "true").stderr
+        self.assertEqual(vary.count("no lock that Elision can replace"), 1, vary)
+
+    def test_program_with_more_rights_than_its_caller_is_told_apart(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to make such a program")
+        program = self.root / "other"
+        program.write_bytes(pathlib.Path(self.bench[0]).read_bytes())
+        os.chown(program, 65534, -1)
+        program.chmod(0o4755)
+        self.assertIn("(it runs with more rights than its caller)",
+                      self.verb("run", "--lock", "tatas", "--", program, *self.bench[1:]).stderr)
+
     def test_design_that_hangs_is_given_up(self):
         script = "test $ELISION_LOCK != tatas || sleep 1000; " + " ".join(self.bench)
         ending = self.verb("compare", "--machine", "native", "--locks", "tatas,ticket", "--timeout", "5", "--", "bash",

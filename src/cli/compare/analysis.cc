@@ -28,6 +28,7 @@ Results results_of(const std::vector<Result>& results, const std::optional<unsig
 }
 
 std::string describe_end(const Sample& sample) {
+  if (sample.deadlocked) return "deadlocked: every thread waited for another";
   if (sample.outcome == Outcome::kKilled) return fmt::format("was killed by {}", strsignal(sample.status));
   return fmt::format("ended with exit code {}", sample.status);
 }
@@ -46,6 +47,7 @@ std::string last_words(const Sample& sample) {
       own = line;
     }
   }
+  if (sample.deadlocked) return "";
   const std::string& words = own.empty() ? report : own;
   return words.empty() ? words : fmt::format(" ({})", words);
 }
@@ -99,16 +101,17 @@ class BlockAnalysis {
     return std::nullopt;
   }
 
-  // A program that fails under the reference design too may be one that always ends so; only a signal
-  // or a time-out can never be right.
+  // With ignore_failure the program ends under the reference design as it always does, but a signal, a
+  // deadlock and a time-out can never be right.
   void check(const Result& result, Row& row) const {
     const Sample& sample = result.sample;
     const bool is_reference = row.design == kReference;
     if (sample.outcome == Outcome::kTimedOut) {
       fail(row, RowState::kTimedOut, fmt::format("did not end within {:.0f} s", sample.host_seconds));
-    } else if (sample.outcome == Outcome::kKilled ||
+    } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
                sample.status != expected_status(result.cell).value_or(sample.status)) {
       fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));
+      row.has_exit_code = sample.ended();
     } else if (!value_of(sample)) {
       fail(row, RowState::kNoMetric, "printed nothing that the metric matches");
     } else if (filter_ && !is_reference) {
@@ -178,7 +181,6 @@ void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
 void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   const Row& reference = rows.front();
   if (reference.state != RowState::kGood || reference.value.median <= 0) return;
-  Row* best = nullptr;
   for (Row& row : rows) {
     if (row.state != RowState::kGood || row.value.median <= 0) continue;
     if (plan.varies()) {
@@ -186,9 +188,7 @@ void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
     } else {
       row.speedup = speedup_of(plan, row.value.median, reference.value.median);
     }
-    if (row.speedup > 0 && (best == nullptr || row.speedup > best->speedup)) best = &row;
   }
-  if (best != nullptr) best->best = true;
 }
 
 void fill_leads(const Plan& plan, std::vector<Row>& rows) {
@@ -216,6 +216,7 @@ std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results,
     fill_speedups(plan, block.rows);
     fill_leads(plan, block.rows);
     block.verdict = judge(plan, block.rows);
+    for (Row& row : block.rows) row.best = row.design == block.verdict.design;
     if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;
     blocks.push_back(std::move(block));
   }

@@ -2,7 +2,7 @@
 // From samples to rows and a verdict. Pure: opens nothing, prints nothing, reads no clock.
 //
 // Invariants: the reference design's row comes first; a row that is not kGood has a remark and never
-// is the best; the best row is the one with the best speedup among the good ones.
+// is the best; the best row is the one of the design that the sentence names first.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ namespace elision::cli::compare {
 
 enum class RowState {
   kGood,
-  kFailed,  // ended otherwise than under the reference design
+  kFailed,  // ended otherwise than under the reference design, or by a deadlock or a signal, or is the
+            // reference's and ended with an error
   kTimedOut,
   kDifferentOutput,  // printed something else than under the reference design
   kNoMetric,         // printed nothing that the metric matches
@@ -26,12 +27,13 @@ enum class RowState {
 struct Row {
   std::string design;
   RowState state = RowState::kNotRun;
-  std::string remark;      // why it has no result; empty if kGood
-  unsigned runs = 0;       // that count
-  Range value;             // seconds, or the metric
-  double speedup = 0;      // over the reference design; 0: not known
-  double cpu_seconds = 0;  // of the median run, as the counts are
-  LockCounts locks;        // longest wait: of all runs
+  std::string remark;          // why it has no result; empty if kGood
+  bool has_exit_code = false;  // kFailed: a run ended with another exit code than it should
+  unsigned runs = 0;           // that count
+  Range value;                 // seconds, or the metric
+  double speedup = 0;          // over the reference design; 0: not known
+  double cpu_seconds = 0;      // of the median run, as the counts are
+  LockCounts locks;            // longest wait: of all runs
   bool best = false;
 
   // With variations of the machine, by their number; nothing where a run is missing.
@@ -42,11 +44,12 @@ struct Row {
 };
 
 enum class VerdictKind {
-  kUse,           // a design is better than the reference by more than the spread
+  kUse,           // a design is better than the reference, and the runs show it
   kWithinModel,   // ... but by less than a model can promise
   kOneRun,        // ... but nobody knows the spread
   kKeep,          // the reference is best
-  kWithinSpread,  // no design differs from the reference by more than the spread
+  kWithinSpread,  // the runs show no design to be better than the reference
+  kNoOther,       // there is a result under the reference design alone
   kNotInEvery,    // the leader does not win in every variation of the machine
   kNoLocks,       // the program takes no lock that we can replace
   kNoReference,   // the program fails under the reference design, or was never run under it
@@ -55,6 +58,7 @@ enum class VerdictKind {
 struct Verdict {
   VerdictKind kind = VerdictKind::kNoReference;
   std::string sentence;
+  std::string design;  // that the sentence names; empty: none
 };
 
 /// The results for one number of threads.
@@ -66,6 +70,9 @@ struct Block {
 
 /// What a virtual machine cannot tell apart, as a ratio: the model's own error, not the runs' spread.
 inline constexpr double kModelError = 1.20;
+
+/// A smaller gain, as a ratio, is none where only its size speaks for it: on a model, or in a single run.
+inline constexpr double kSmallestGain = 1.05;
 
 /// `complete` is false if the comparison was stopped before every cell had run.
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete);

@@ -57,7 +57,7 @@ TEST_F(Comparison, ClearWinnerIsNamed) {
   const Block result = block();
   EXPECT_EQ(result.verdict.kind, VerdictKind::kUse);
   EXPECT_EQ(result.verdict.sentence,
-            "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 10.5 %).");
+            "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 4.0 %).");  // tatas has more
   EXPECT_TRUE(result.rows[2].best);
   EXPECT_FALSE(result.rows[0].best);
   EXPECT_DOUBLE_EQ(result.rows[2].speedup, 2.0);
@@ -98,9 +98,10 @@ TEST_F(Comparison, SmallGainOnAModelIsDoubted) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("tatas", {0.9, 0.9, 0.9});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinModel);
-  EXPECT_EQ(sentence(),
-            "Perhaps tatas: 1.11 times as fast as pthread, more than the spread of the runs but less than "
-            "the 20 % that a virtual machine can be wrong by.");
+  EXPECT_EQ(
+      sentence(),
+      "Perhaps tatas: 1.11 times as fast as pthread, more than the spread of the runs (up to 0.0 %) but less "
+      "than the 20 % that a virtual machine can be wrong by.");
   plan_.model = false;
   EXPECT_EQ(block().verdict.kind, VerdictKind::kUse);
 }
@@ -112,6 +113,71 @@ TEST_F(Comparison, OneRunTellsNothingOfTheSpread) {
   EXPECT_EQ(sentence(),
             "Perhaps tatas: 2.00 times as fast as pthread in the only run; with --runs 3 the spread would "
             "show.");
+}
+
+TEST_F(Comparison, SpreadIsThatOfTheDesignsCompared) {
+  add_times("pthread", {1.0, 1.05, 0.95});
+  add_times("tatas", {0.5, 0.51, 0.49});
+  add_times("ticket", {3.0, 1.5, 9.0});
+  EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread (spread of the runs up to 10.0 %).");
+}
+
+TEST_F(Comparison, StarStandsAtTheDesignOfTheSentence) {
+  add_times("pthread", {1.0, 1.1, 0.9});
+  add_times("tatas", {0.95, 1.05, 0.85});  // a better median, within the spread
+  EXPECT_TRUE(block().rows[0].best);
+  EXPECT_FALSE(block().rows[1].best);
+}
+
+TEST_F(Comparison, ClearWinnerIsNamedBeforeABetterMedianThatMayBeChance) {
+  add_times("pthread", {1.0, 1.01, 0.99});
+  add_times("tatas", {0.4, 1.2, 0.3});
+  add_times("htm-10", {0.6, 0.61, 0.59});
+  EXPECT_EQ(sentence(), "Use htm-10: 1.67 times as fast as pthread (spread of the runs up to 3.3 %).");
+  EXPECT_TRUE(block().rows[2].best);
+}
+
+TEST_F(Comparison, TinyGainIsNoDifference) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.98, 0.98, 0.98});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that these runs can show (tatas, the best, reaches 1.02 times "
+            "as fast "
+            "as pthread; a virtual machine can be wrong by 20 %).");
+}
+
+TEST_F(Comparison, GainBelowTheSpreadIsNoDifferenceThoughNoRunsOverlap) {
+  plan_.model = false;
+  add_times("pthread", {1.0, 1.1, 0.99});
+  add_times("tatas", {0.98, 0.97, 0.96});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that these runs can show (tatas, the best, reaches 1.03 times "
+            "as fast "
+            "as pthread; the spread of the runs is up to 11.0 %).");
+}
+
+TEST_F(Comparison, TinyGainInOneRunIsNoDifference) {
+  plan_.runs = 1;
+  add_times("pthread", {1.0});
+  add_times("tatas", {0.98});
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that one run can show (tatas, the best, reaches 1.02 times as "
+            "fast as "
+            "pthread; with --runs 3 the spread would show).");
+}
+
+TEST_F(Comparison, NamesFromOutsideCannotBreakTheText) {
+  plan_.program = "a\nb\x1b[2J";
+  Sample killed = timed(1.0);
+  killed.status = 3;
+  killed.error_output = "\x1b[31mred\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {killed});
+  const std::string text = render(plan_, {block()});
+  EXPECT_NE(text.find("a\\nb\\x1b[2J on virtual m"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
 }
 
 TEST_F(Comparison, NoLockSeenMeansNoTable) {
@@ -133,6 +199,7 @@ TEST_F(Comparison, DesignThatFailsCannotWin) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add("tatas", {timed(0.1), failed, timed(0.1)});
   const Block result = block();
+  EXPECT_EQ(result.verdict.kind, VerdictKind::kNoOther);
   EXPECT_EQ(result.rows[1].state, RowState::kFailed);
   EXPECT_EQ(result.rows[1].remark, "ended with exit code 3 (assertion failed)");
   EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
@@ -155,7 +222,39 @@ TEST_F(Comparison, CrashIsNamedByTheProgramOrElseByItsReport) {
   EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault (out of luck)");
 }
 
+TEST_F(Comparison, ProgramThatEndsWithAnErrorByItselfIsNotCompared) {
+  Sample failed = timed(1.0);
+  failed.status = 1;
+  failed.error_output = "no such table\n";
+  add("pthread", {timed(1.0), timed(1.0), failed});
+  add_times("tatas", {0.5, 0.5, 0.5});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoReference);
+  EXPECT_EQ(
+      sentence(),
+      "Nothing to compare: under pthread, prog ended with exit code 1 (no such table); --ignore-failure "
+      "compares programs that end so.");
+  EXPECT_FALSE(block().rows[0].best || block().rows[1].best);
+}
+
+TEST_F(Comparison, DeadlockIsNeverCompared) {
+  Sample stuck = timed(0.1);
+  stuck.status = 124;
+  stuck.deadlocked = true;
+  stuck.error_output = "elision vm: deadlock: every thread waits for another\nelision vm:   thread 4242\n";
+  plan_.ignore_failure = true;
+  add("pthread", {stuck, stuck, stuck});
+  add("tatas", {stuck, stuck, stuck});
+  EXPECT_EQ(sentence(),
+            "Nothing to compare: under pthread, prog deadlocked: every thread waited for another.");
+  for (Result& result : results_) {
+    if (result.cell.design == kReference) result.sample = timed(1.0);
+  }
+  EXPECT_EQ(block().rows[1].state, RowState::kFailed);
+  EXPECT_EQ(block().rows[1].remark, "deadlocked: every thread waited for another");
+}
+
 TEST_F(Comparison, ExitCodeIsHeldAgainstTheReferences) {
+  plan_.ignore_failure = true;
   Sample one = timed(1.0), one_faster = timed(0.5), zero = timed(0.1);
   one.status = one_faster.status = 1;
   add("pthread", {one, one, one});
@@ -225,6 +324,14 @@ TEST_F(Comparison, MetricMayRiseOrFall) {
   EXPECT_EQ(block().rows[2].state, RowState::kNoMetric);
   plan_.lower_is_better = true;
   EXPECT_DOUBLE_EQ(block().rows[1].speedup, 0.4);
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: the next best design, tatas, has 2.50 times its result, of which less is better.");
+  for (Result& result : results_)
+    result.sample.output = result.cell.design == "tatas" ? "rate 50\n" : "rate 100\n";
+  EXPECT_EQ(sentence(),
+            "Use tatas: 0.50 times the result of pthread, of which less is better (spread of the runs up to "
+            "0.0 %).");
 }
 
 TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {
@@ -234,7 +341,9 @@ TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {
   const Block result = block(false);
   EXPECT_EQ(result.rows[1].runs, 1u);
   EXPECT_EQ(result.rows[2].state, RowState::kNotRun);
-  EXPECT_EQ(result.verdict.sentence.rfind("Stopped early. Use tatas", 0), 0u) << result.verdict.sentence;
+  EXPECT_EQ(result.verdict.sentence,
+            "Stopped early. Perhaps tatas: 2.00 times as fast as pthread in the only run; the spread is not "
+            "known.");
 }
 
 TEST_F(Comparison, StoppedBeforeTheReferenceEnded) {

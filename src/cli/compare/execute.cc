@@ -19,8 +19,6 @@ constexpr double kShortestTimeoutSeconds = 60;
 
 bool left_out(const Plan& plan, const std::string& design) { return plan.not_run.count(design) != 0; }
 
-bool ended_well(const Sample& sample) { return sample.outcome == Outcome::kEnded; }
-
 // The program may be fine and its loader missing, which shows only once it is run.
 void require_start(const Sample& sample) {
   constexpr std::string_view kPrefix = "elision: ";
@@ -31,7 +29,7 @@ void require_start(const Sample& sample) {
 }
 
 void require_metric(const Plan& plan, const Sample& sample) {
-  if (!plan.uses_metric() || !ended_well(sample)) return;
+  if (!plan.uses_metric() || (plan.judges_designs ? !plan.accepts(sample) : !sample.ended())) return;
   const Metric metric(plan.metric);
   if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program));
 }
@@ -39,21 +37,21 @@ void require_metric(const Plan& plan, const Sample& sample) {
 /// Hands out cells to workers and collects what they bring back.
 class Queue {
  public:
-  Queue(std::vector<Cell> cells, Runner& runner, Observer& observer)
-      : cells_(std::move(cells)), runner_(runner), observer_(observer) {}
+  Queue(const Plan& plan, Runner& runner, Observer& observer)
+      : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer) {}
 
-  void run_first(const Plan& plan) {
+  void run_first() {
     Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
     if (runner_.cancelled()) return;
     require_start(sample);
-    require_metric(plan, sample);
+    require_metric(plan_, sample);
     if (timeout_seconds_ <= 0) {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);
     }
     host_seconds_ = sample.host_seconds;
-    const bool lockless = ended_well(sample) && !sample.locks.locks_seen;
-    const bool broken = !ended_well(sample) && plan.thread_counts.size() == 1;
-    const bool pointless = plan.judges_designs && (lockless || broken);
+    const bool lockless = plan_.accepts(sample) && !sample.locks.locks_seen;
+    const bool broken = !plan_.accepts(sample) && plan_.thread_counts.size() == 1;
+    const bool pointless = plan_.judges_designs && (lockless || broken);
     keep(cells_.front(), std::move(sample));
     next_ = 1;
     if (pointless) next_ = cells_.size();
@@ -99,17 +97,19 @@ class Queue {
     const std::lock_guard guard(mutex_);
     while (next_ < cells_.size() && !error_ && !runner_.cancelled()) {
       const Cell& cell = cells_[next_++];
-      if (!timed_out_before(cell)) return &cell;
+      if (!is_pointless(cell)) return &cell;
       ++skipped_;
     }
     return nullptr;
   }
 
-  bool timed_out_before(const Cell& cell) const {
+  // With this number of threads the design took too long before, or the program itself does not work.
+  bool is_pointless(const Cell& cell) const {
     return std::any_of(results_.begin(), results_.end(), [&](const auto& entry) {
-      const Result& result = entry.second;
-      return result.sample.outcome == Outcome::kTimedOut && result.cell.design == cell.design &&
-             result.cell.threads == cell.threads;
+      const auto& [run, sample] = entry.second;
+      const bool timed_out = sample.outcome == Outcome::kTimedOut && run.design == cell.design;
+      const bool broken = plan_.judges_designs && run.design == kReference && !plan_.accepts(sample);
+      return run.threads == cell.threads && (timed_out || broken);
     });
   }
 
@@ -125,6 +125,7 @@ class Queue {
     return each * static_cast<double>(left) / runner_.workers();
   }
 
+  const Plan& plan_;
   const std::vector<Cell> cells_;
   Runner& runner_;
   Observer& observer_;
@@ -153,9 +154,9 @@ std::vector<Cell> cells_of(const Plan& plan) {
 }
 
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds) {
-  Queue queue(cells_of(plan), runner, observer);
+  Queue queue(plan, runner, observer);
   queue.set_timeout(timeout_seconds);
-  queue.run_first(plan);
+  queue.run_first();
   if (!runner.cancelled()) queue.run_rest();
   return {queue.take_results(), !runner.cancelled()};
 }

@@ -30,9 +30,9 @@ std::vector<Cell> cells_of(const Plan& plan);
 
 /// Runs the plan. A run may take `timeout_seconds`; 0 lets the first run decide: 20 times its length, at
 /// least a minute. A design that timed out is not tried again with the same number of threads. A
-/// plan that judges designs ends after the first run if that took no lock we can replace or, with one number
-/// of threads, broke. Throws UsageError if the first run does not start or prints nothing that the metric
-/// matches.
+/// plan that judges designs ends after the first run if that took no lock we can replace, and runs nothing
+/// more with a number of threads with which the program does not work under the reference design. Throws
+/// UsageError if the first run does not start or prints nothing that the metric matches.
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds);
 
 }  // namespace elision::cli::compare

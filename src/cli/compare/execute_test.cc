@@ -141,6 +141,35 @@ TEST(Execute, ProgramThatBreaksByItselfIsRunOnce) {
   EXPECT_EQ(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0).results.size(), 1u);
 }
 
+TEST(Execute, ProgramThatEndsWithAnErrorIsRunOnceUnlessThatIsIgnored) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) { sample.status = 3; };
+  Notes notes;
+  Plan plan = plan_of({"pthread", "tatas"}, 3);
+  EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 1u);
+  plan.ignore_failure = true;
+  EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 6u);
+}
+
+TEST(Execute, DeadlockEndsTheComparisonAlways) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) { sample.deadlocked = true; };
+  Notes notes;
+  Plan plan = plan_of({"pthread", "tatas"}, 3);
+  plan.ignore_failure = true;
+  EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 1u);
+}
+
+TEST(Execute, NumberOfThreadsWithWhichTheProgramFailsIsNotTriedFurther) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell& cell, Sample& sample) { sample.status = cell.threads == 2u ? 1 : 0; };
+  Notes notes;
+  Plan plan = plan_of({"pthread", "tatas"}, 2);
+  plan.thread_counts = {1u, 2u};
+  EXPECT_EQ(order_of(execute(plan, runner, notes, 0).results),
+            (std::vector<std::string>{"pthread0", "tatas0", "pthread1", "tatas1", "pthread0"}));
+}
+
 TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
   FakeRunner runner(1);
   Notes notes;

@@ -126,6 +126,7 @@ class VirtualRunner final : public ProgramRunner {
       const double virtual_ns = process.value("virtual_ns", 0.0);
       const double cpu_ns = process.value("cpu_ns", 0.0);
       sample.cpu_seconds += 1e-9 * cpu_ns;
+      sample.deadlocked |= process.value("deadlocked", false);
       if (cpu_ns <= busiest_ns) continue;
       busiest_ns = cpu_ns;
       sample.seconds = 1e-9 * virtual_ns;

@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "base/printable.h"
+
 namespace elision::cli::compare {
 namespace {
 
@@ -93,7 +95,8 @@ std::string format_line(const Line& line, const std::vector<std::size_t>& widths
 std::string table(const Plan& plan, const std::vector<Row>& rows) {
   std::vector<Line> lines = {header(plan)};
   for (const Row& row : rows) {
-    lines.push_back(row.state == RowState::kGood ? cells(plan, row) : Line{"", row.design, row.remark});
+    lines.push_back(row.state == RowState::kGood ? cells(plan, row)
+                                                 : Line{"", row.design, printable(row.remark)});
   }
   std::vector<std::size_t> widths(lines.front().size(), 1);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -118,7 +121,7 @@ bool means_something(const Block& block) {
 
 std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
-  std::string text = fmt::format("{} on {}", plan.program, where);
+  std::string text = fmt::format("{} on {}", printable(plan.program), where);
   if (block.threads)
     text += fmt::format(", {} {}", *block.threads, *block.threads == 1 ? "thread" : "threads");
   if (plan.varies()) {
@@ -166,7 +169,7 @@ std::string render(const Plan& plan, const std::vector<Block>& blocks) {
   for (const Block& block : blocks) {
     if (!text.empty()) text += "\n";
     if (means_something(block)) text += heading(plan, block) + table(plan, block.rows);
-    text += block.verdict.sentence + "\n";
+    text += printable(block.verdict.sentence) + "\n";
   }
   return text;
 }

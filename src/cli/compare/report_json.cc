@@ -43,6 +43,8 @@ const char* name_of(VerdictKind kind) {
       return "keep";
     case VerdictKind::kWithinSpread:
       return "within-spread";
+    case VerdictKind::kNoOther:
+      return "no-other";
     case VerdictKind::kNotInEvery:
       return "not-in-every-variation";
     case VerdictKind::kNoLocks:
@@ -115,6 +117,7 @@ json result_json(const Plan& plan, const Result& result) {
               {"variation", result.cell.variation},
               {"outcome", name_of(sample.outcome)},
               {"status", sample.status},
+              {"deadlocked", sample.deadlocked},
               {"seconds", sample.seconds},
               {"cpu_seconds", sample.cpu_seconds},
               {"host_seconds", sample.host_seconds},

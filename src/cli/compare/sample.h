@@ -24,6 +24,8 @@ struct Cell {
   std::uint32_t variation = 0;  // of the machine
 };
 
+struct Sample;
+
 /// What is compared and how results are read.
 struct Plan {
   std::string program;               // as the user wrote it
@@ -36,16 +38,19 @@ struct Plan {
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is
   bool compare_output = true;
-  std::map<std::string, std::string> not_run;  // design -> why it is left out
-
   bool ignore_failure = false;  // an exit code other than 0 under kReference is how the program ends
   // Said of a program that takes no lock that can be replaced.
   std::string why_no_locks = "it is linked statically, or does not lock through pthread mutexes";
+  std::map<std::string, std::string> not_run;  // design -> why it is left out
+
   // With --vary: what each variation's uncertain values are; run i has variation i. Else empty.
   std::vector<std::vector<machine::DrawnValue>> variations;
   // False: the question is not which design is best, so a run without locks or a program that breaks is no
   // reason to stop.
   bool judges_designs = true;
+
+  /// Whether a run like this under kReference says what the program does.
+  bool accepts(const Sample& reference) const;
 
   bool uses_metric() const { return !metric.empty(); }
   bool varies() const { return !variations.empty(); }
@@ -69,7 +74,11 @@ struct LockCounts {
 };
 
 struct Sample {
+  /// Whether the program came to an end of its own that no design can be held to; a deadlock is none.
+  bool ended() const { return outcome == Outcome::kEnded && !deadlocked; }
+
   Outcome outcome = Outcome::kEnded;
+  bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
   bool started = true;      // false: the virtual machine could not start the program, and said why
   int status = 0;           // exit code or signal number
   double seconds = 0;       // virtual or wall, as the plan says
@@ -81,6 +90,10 @@ struct Sample {
   // The virtual machine's statistics, one object a process in start order, if the launch keeps them.
   std::vector<nlohmann::json> processes;
 };
+
+inline bool Plan::accepts(const Sample& reference) const {
+  return reference.ended() && (reference.status == 0 || ignore_failure);
+}
 
 /// A cell that was run.
 struct Result {

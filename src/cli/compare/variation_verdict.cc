@@ -69,22 +69,31 @@ std::string ranking(const Plan& plan, const Contest& c) {
 }
 
 Verdict only_variation(const Row& best) {
-  return {
-      VerdictKind::kOneRun,
-      fmt::format("Perhaps {}: {:.2f} times {} in the only variation; with --vary 8 the range would show.",
-                  best.design, best.speedup, kReference)};
+  const std::string gain = fmt::format("{:.2f} times {} in the only variation", best.speedup, kReference);
+  if (best.speedup < kSmallestGain) {
+    return {VerdictKind::kWithinSpread,
+            fmt::format("Stay with {}: no difference that one variation can show ({}, the best, reaches {}).",
+                        kReference, best.design, gain),
+            kReference};
+  }
+  return {VerdictKind::kOneRun,
+          fmt::format("Perhaps {}: {}; with --vary 8 the range would show.", best.design, gain), best.design};
 }
 
-Verdict keep(const Plan& plan, const Row& reference, const Row* next) {
-  if (next == nullptr) {
-    return {VerdictKind::kKeep,
-            fmt::format("Stay with {}: no other design ran to the same end.", kReference)};
-  }
-  const Contest c = contest(reference, *next);
+Verdict no_difference(const Contest& c) {
+  return {
+      VerdictKind::kWithinSpread,
+      fmt::format("Stay with {}: no difference that these variations can show ({}, the best, beats it {}).",
+                  kReference, c.winner.design, score(c)),
+      kReference};
+}
+
+Verdict keep(const Plan& plan, const Row& reference, const Row& next) {
+  const Contest c = contest(reference, next);
   std::string text =
-      fmt::format("Stay with {0}: {0} beats {1}, the next best, {2}", kReference, next->design, score(c));
+      fmt::format("Stay with {0}: {0} beats {1}, the next best, {2}", kReference, next.design, score(c));
   if (!c.settled()) text += ": the ranking of these two is not settled" + turns_on(plan, c);
-  return {c.settled() ? VerdictKind::kKeep : VerdictKind::kNotInEvery, text + "."};
+  return {c.settled() ? VerdictKind::kKeep : VerdictKind::kNotInEvery, text + ".", kReference};
 }
 
 }  // namespace
@@ -92,16 +101,17 @@ Verdict keep(const Plan& plan, const Row& reference, const Row* next) {
 Verdict judge_variations(const Plan& plan, const std::vector<Row>& rows) {
   const Row& reference = rows.front();
   const Row* best = best_of(rows, {});
-  if (best == &reference) return keep(plan, reference, best_of(rows, {&reference}));
+  if (best == &reference) return keep(plan, reference, *best_of(rows, {&reference}));
   const Contest c = contest(*best, reference);
   if (c.variations == 1) return only_variation(*best);
+  if (!c.settled() && best->speedup < kSmallestGain) return no_difference(c);
   std::string text = fmt::format("{0} {1}: {1} beats {2} {3}", c.settled() ? "Use" : "Perhaps", best->design,
                                  kReference, score(c));
   if (!c.settled()) text += ": it does not win in every variation" + turns_on(plan, c);
   text += ".";
   const Row* next = best_of(rows, {best});
   if (next != nullptr && next != &reference) text += ranking(plan, contest(*best, *next));
-  return {c.settled() ? VerdictKind::kUse : VerdictKind::kNotInEvery, text};
+  return {c.settled() ? VerdictKind::kUse : VerdictKind::kNotInEvery, text, best->design};
 }
 
 }  // namespace elision::cli::compare

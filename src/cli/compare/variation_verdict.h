@@ -8,7 +8,7 @@
 
 namespace elision::cli::compare {
 
-/// Judges finished rows of a plan with variations, of which one is the best.
+/// Judges finished rows of a plan with variations; there is a result under a design other than the reference.
 Verdict judge_variations(const Plan& plan, const std::vector<Row>& rows);
 
 }  // namespace elision::cli::compare

@@ -99,6 +99,18 @@ TEST_F(Varied, DesignThatDoesNotWinEverywhereIsCalledSo) {
             "variation.");
 }
 
+TEST_F(Varied, TinyGainThatIsNotSettledIsNoDifference) {
+  vary("a.b", {0, 1, 2});
+  add("pthread", {1, 1, 1});
+  add("tatas", {0.98, 0.98, 1.25});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that these variations can show (tatas, the best, beats it only "
+            "in 2 of "
+            "3, at 0.80x to 1.02x).");
+  EXPECT_TRUE(block().rows[0].best);
+}
+
 TEST_F(Varied, AnEqualResultIsNoWin) {
   vary("a.b", {0, 1});
   add("pthread", {1, 1});
@@ -180,6 +192,7 @@ TEST_F(Varied, ExitCodesAreHeldAgainstTheReferenceOnTheSameMachine) {
   add("pthread", {1, 1});
   add("tatas", {0.5, 0.5});
   add("ticket", {0.5, 0.5});
+  plan_.ignore_failure = true;
   for (const char* design : {"pthread", "tatas"}) result(design, 1).sample.status = 3;
   const Block analysed = block();
   EXPECT_EQ(analysed.rows[0].state, RowState::kGood);

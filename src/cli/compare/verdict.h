@@ -8,7 +8,7 @@
 
 namespace elision::cli::compare {
 
-/// Judges finished rows (values, speedups and `best` filled in).
+/// Judges finished rows (values and speedups filled in).
 Verdict judge(const Plan& plan, const std::vector<Row>& rows);
 
 }  // namespace elision::cli::compare
