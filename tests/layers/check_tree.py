@@ -50,6 +50,8 @@ LICENSE_WITHIN_LINES = 3
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|work|Users)/\w")
+PRINTS = re.compile(r"\bfmt::print\b|std::(?:cout|cerr|puts|fputs|printf|fprintf|fwrite)\b")
+CONSOLE = "src/cli/console.cc"  # the one place of the command line that prints: it sees when output is lost
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
 
 SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", ".ci")
@@ -122,6 +124,14 @@ def check_license(path, lines):
         yield 1, "the SPDX line is missing"
 
 
+def check_prints(path, lines):
+    if path.suffix not in CODE or not str(path).startswith("src/cli/") or str(path) == CONSOLE:
+        return
+    for number, line in enumerate(lines, 1):
+        if PRINTS.search(line):
+            yield number, f"prints past {CONSOLE}"
+
+
 def check_words(path, lines):
     if str(path) in SELF:
         return
@@ -174,7 +184,7 @@ def violations(root):
     """Every violation below root as (relative path, line, what)."""
     root = pathlib.Path(root)
     for path, lines in text_files(root):
-        for check in (check_includes, check_public_headers, check_license, check_words):
+        for check in (check_includes, check_public_headers, check_license, check_prints, check_words):
             for number, what in check(path, lines):
                 yield path, number, what
     yield from check_freestanding(root)

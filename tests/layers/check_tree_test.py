@@ -52,6 +52,10 @@ class CheckTree(unittest.TestCase):
                     self.assert_found(f"src/{part}/seeded.h:2: {part} must not include {other}/x.h")
                     (self.root / f"src/{part}/seeded.h").unlink()
 
+    def test_print_past_the_console_is_found(self):
+        self.write("src/cli/run.cc", LICENSE + 'void f() {\n  fmt::print(stderr, "x");\n}\n')
+        self.assert_found("src/cli/run.cc:3: prints past src/cli/console.cc")
+
     def test_arrows_have_no_circle(self):
         for part, allowed in check_tree.LAYERS.items():
             for other in allowed:

@@ -86,6 +86,16 @@ class BadInput(unittest.TestCase):
             (["vm", "--cpus", "0", "--", "true"], "--cpus"),
             (["vm", "--cpus", "19", "--", "true"], "--cpus 19"),
             (["vm", "--seed", "x", "--", "true"], "--seed"),
+            (["vm", "--seed", "-5", "--", "true"], "--seed", "'-5'"),
+            (["vm", "--seed", "0x10", "--", "true"], "--seed", "'0x10'"),
+            (["vm", "--seed", "99999999999999999999", "--", "true"], "--seed", "'99999999999999999999'"),
+            (["compare", "--seed", "-5", "--", "true"], "--seed", "'-5'"),
+            (["compare", "--seed", "18446744073709551617", "--", "true"], "--seed", "'18446744073709551617'"),
+            (["compare", "--timeout", "0", "--", "true"], "--timeout", "'0'"),
+            (["compare", "--timeout", "nan", "--", "true"], "--timeout", "'nan'"),
+            (["compare", "--threads", "4,4", "--", "echo", "{threads}"], "--threads", "4 is named twice"),
+            (["compare", "--threads", "1000000", "--", "echo", "{threads}"], "--threads", "'1000000'"),
+            (["run", "--lock", "tatas", "--tries", "1000001", "--", "true"], "--tries", "'1000001'"),
             (["vm", "--variation", "10000", "--", "true"], "--variation", "'10000'"),
             (["vm", "--variation", "-1", "--", "true"], "--variation", "'-1'"),
             (["vm", "--variation", "x", "--", "true"], "--variation", "'x'"),
@@ -105,8 +115,21 @@ class BadInput(unittest.TestCase):
             with self.subTest(words=words):
                 self.refused(words, *named)
 
+    def test_empty_values(self):
+        for verb, options in {"vm": ("--machine", "--seed", "--lock", "--wait", "--stats", "--stats-directory", "--date",
+                                     "--crash-reports"),
+                              "compare": ("--locks", "--machine", "--threads", "--metric", "--json", "--timeout")}.items():
+            for option in options:
+                with self.subTest(verb=verb, option=option):
+                    self.refused([verb, option, "", "--", "true"], option)
+
     def test_options_that_exclude_each_other(self):
         for words, *named in [
+            (["vm", "--wait", "spin", "--", "true"], "--wait", "--lock"),
+            (["vm", "--rtm-always-abort", "--", "true"], "--rtm-always-abort", "--lock"),
+            (["vm", "--stats", "s", "--stats-directory", ".", "--", "true"], "--stats", "--stats-directory"),
+            (["vm", "--seed", "1", "--seed", "2", "--", "true"], "--seed"),
+            (["compare", "--lower-is-better", "--", "true"], "--lower-is-better", "--metric"),
             (["compare", "--machine", "native", "--vary", "2", "--", "true"], "--vary", "native"),
             (["compare", "--vary", "2", "--runs", "2", "--", "true"], "--vary", "--runs"),
             (["vm", "--vary", "2", "--variation", "1", "--", "true"], "--vary", "--variation"),
@@ -158,6 +181,7 @@ class BadInput(unittest.TestCase):
             "unknown-field": (good.replace(line, line + "\nfrequency_mzh = 3"), "frequency_mzh", "frequency_mhz"),
             "missing-field": (good.replace(line, ""), "frequency_mhz"),
             "no-toml": ("= =", ""),
+            "empty": ("", "empty"),
         }
         for name, (text, *named) in cases.items():
             file = self.file(name + ".toml", text.encode())
@@ -169,6 +193,9 @@ class BadInput(unittest.TestCase):
 
     def test_metric(self):
         self.refused(["compare", "--metric", "(", "--", "true"], "'('")
+        self.refused(["compare", "--metric", "a(?=b)", "--", "true"], "look-ahead", "'(?='")
+        self.refused(["compare", "--metric", "(a)\\1", "--", "true"], "back reference", "'\\1'")
+        self.refused(["compare", "--metric", "fast", "--", "echo", "fast"], "'fast'", "no group", "no number")
         # What the first run tells takes a run: the estimate has not been printed yet.
         self.refused(["vm", "--vary", "2", "--metric", "(", "--", "true"], "'('")
         self.refused(["vm", "--vary", "2", "--metric", "speed ([0-9]+)", "--stats", "s.json", "--", "echo", "fast"],
