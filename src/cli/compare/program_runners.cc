@@ -10,6 +10,7 @@
 #include "abi/lock_variables.h"
 #include "base/usable_cpus.h"
 #include "cli/compare/lock_counters.h"
+#include "cli/console.h"
 #include "cli/environment.h"
 #include "cli/install.h"
 #include "cli/temp_directory.h"
@@ -54,8 +55,8 @@ class ProgramRunner : public Runner {
     if (reason.empty()) return;
     sample.locks.locks_seen = true;
     std::call_once(told_, [&] {
-      fmt::print(stderr, "elision: the locks of {} are not counted, in {}: {}\n", launch_.file,
-                 directory.parent_path().string(), reason);
+      tell("", fmt::format("the locks of {} are not counted, in {}: {}", launch_.file,
+                           directory.parent_path().string(), reason));
     });
   }
 
