@@ -80,7 +80,7 @@ test-releases:
 	@tools/install-packages "make test-releases" mmdebstrap
 	@for release in bookworm trixie; do tools/try-on-debian $$release demo test || exit 1; done
 
-# Hundreds of seeds where `make test` takes a few, over a million random sequences, and some eighty programs. Among the
+# Hundreds of seeds where `make test` takes a few, over a million random sequences, an hour of fuzzing, and some eighty programs. Among the
 # packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.
 soak:
 	@programs=$$(tests/corpus/packages all) && tools/install-packages "make soak" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs

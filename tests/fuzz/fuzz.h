@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fuzzer defines, and what it may use. The driver is driver.cc, or libFuzzer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+/// Takes one input. Returns 0; what is wrong ends the process.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+/// libFuzzer's: called once, before the first input. Optional.
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
+
+namespace fuzz {
+
+[[noreturn]] inline void fail(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::abort();
+}
+
+/// A path that the build tells by an environment variable.
+inline std::string path_from(const char* variable) {
+  const char* const value = std::getenv(variable);
+  if (value == nullptr) {
+    std::fprintf(stderr, "%s is not set\n", variable);
+    std::exit(2);
+  }
+  return value;
+}
+
+}  // namespace fuzz
