@@ -132,6 +132,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::run_child({elision, "vm", "--crash-reports", "none", "--", runner, name, "virtual"}, kSeconds);
   unlink(name);
   if (in_machine.errors.find("internal error") != std::string::npos) fuzz::fail(in_machine.errors);
-  if (!native.asked && !in_machine.asked) compare(records, native.output, in_machine.output);
+  // The virtual CPU is Intel's: others take prefixes of branches and some undefined bytes otherwise.
+  const bool comparable = __builtin_cpu_is("intel") && !native.asked && !in_machine.asked;
+  if (comparable) compare(records, native.output, in_machine.output);
   return 0;
 }
