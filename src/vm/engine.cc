@@ -404,7 +404,9 @@ void Engine::handle_exit(Core& core) {
     case ExitReason::kFence:
       fence(core, *exit);
       return;
-    case ExitReason::kReadXcr:
+    case ExitReason::kReadXcr:  // there is XCR0 alone
+      if (static_cast<std::uint32_t>(core.state.gpr[kRcx]) != 0)
+        return raise_fault(core, exit->pc, SIGSEGV, SI_KERNEL, 0);
       core.state.gpr[kRax] = kVirtualXcr0;
       core.state.gpr[kRdx] = 0;
       next_instruction(core, *exit);

@@ -114,6 +114,7 @@ int main(void) {
   FAULTS("int 4", "int $4")
   FAULTS("int 0xff", "int $0xff")
   FAULTS("cli", "cli")
+  FAULTS("xgetbv of a register that is not there", "mov $7, %%ecx\n\txgetbv")
   FAULTS("hlt", "hlt")
   FAULTS("ud2", "ud2")
   FAULTS("read", "mov 16, %%rcx")
