@@ -269,6 +269,8 @@ void Engine::host_fault(Core& core) {
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
   if (is_trap(trap)) core.state.rip = block->end_pc;  // it is the last one
+  if (info.si_signo == SIGTRAP && info.si_code != SI_KERNEL)  // INT1
+    info.si_addr = reinterpret_cast<void*>(core.state.rip);
   if (range.spilled == kRcx) {
     core.state.gpr[kRcx] += core.scratch[0];  // in a step of a string operation
   } else if (range.spilled >= 0) {

@@ -110,6 +110,7 @@ int main(void) {
   FAULTS("in", "in $0x80, %%al")
   FAULTS("out", "out %%al, $0x80")
   FAULTS("int 0x58", "int $0x58")
+  FAULTS("int1", ".byte 0xf1")
   FAULTS("int 3", "int $3")
   FAULTS("int 4", "int $4")
   FAULTS("int 0xff", "int $0xff")
