@@ -33,6 +33,7 @@
 #include "cli/verbs.h"
 #include "cli/vm_statistics.h"
 #include "cli/vm_vary.h"
+#include "vm/engine_layout.h"
 #include "vm/run.h"
 
 namespace elision::cli {
@@ -262,6 +263,7 @@ void tell_if_without_locks(const std::string& program, const std::string& file) 
 }  // namespace
 
 int vm_verb(const Words& words) {
+  vm::leave_the_way();
   const Arguments arguments = split_arguments(words);
   VmRequest request;
   const auto app = vm_options(request);
@@ -285,6 +287,7 @@ int vm_verb(const Words& words) {
 }
 
 int vm_exec_verb(const Words& words) {
+  vm::leave_the_way();
   int descriptor = -1;
   const std::string text = words.empty() ? "" : words.front();
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), descriptor);
