@@ -21,6 +21,7 @@ namespace elision::vm {
 namespace {
 
 constexpr std::uint64_t kHugePageBytes = 2u << 20;
+constexpr std::uint64_t kEnd32Bit = 0x80000000;  // of what MAP_32BIT gives
 constexpr int kPlacement = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
 
 /// Guest code is only ever read (by the translator), so the host never maps it executable: a jump
@@ -101,6 +102,14 @@ std::vector<std::uint64_t> other_views(const std::vector<HostMapping>& mappings,
   return views;
 }
 
+/// For MAP_32BIT.
+std::uint64_t choose_low(const RegionMap& regions, std::uint64_t begin, std::uint64_t size,
+                         std::uint64_t alignment) {
+  if (const std::uint64_t found = regions.find_free(begin, kLowEnd, size, alignment)) return found;
+  if (const std::uint64_t found = regions.find_free(kProgramBase, kLowEnd, size, alignment)) return found;
+  return regions.find_free(kCodeCacheEnd, kEnd32Bit, size, alignment);
+}
+
 bool is_error(long result) { return result < 0 && result >= -4095; }
 
 }  // namespace
@@ -153,7 +162,9 @@ long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, i
   // Linux puts a new mapping below all others: a stack without a guard overflows into nothing.
   const std::uint64_t room_below = (flags & MAP_STACK) != 0 ? kRoomBelowStack : 0;
   for (;;) {
-    const std::uint64_t place = choose(size + room_below, alignment);
+    const std::uint64_t place = (flags & MAP_32BIT) != 0
+                                    ? choose_low(regions_, low_begin_, size + room_below, alignment)
+                                    : choose(size + room_below, alignment);
     if (place == 0) return -ENOMEM;
     const std::uint64_t address = place + room_below;
     const long result =
@@ -210,7 +221,8 @@ long AddressSpace::map(std::uint64_t address, std::uint64_t size, int protection
     return map_fixed(address, size, protection, flags, descriptor, offset, properties);
   }
   address = page_up(address);
-  if (address >= kPageBytes * 16 && address <= kAddressLimit - size &&
+  const std::uint64_t limit = (flags & MAP_32BIT) != 0 ? kEnd32Bit : kAddressLimit;
+  if (address >= kPageBytes * 16 && size <= limit && address <= limit - size &&
       regions_.is_free(address, address + size) && !touches_code_cache(address, address + size)) {
     const long result = map_fixed(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE,
                                   descriptor, offset, properties);

@@ -45,6 +45,15 @@ TEST_F(AddressSpaceTest, LargeMappingsLieHigh) {
   EXPECT_LT(map(0, kLargeBytes - kPageBytes), kLowEnd);
 }
 
+TEST_F(AddressSpaceTest, MappingWith32BitFlagLiesBelow2GbOrFails) {
+  constexpr std::uint64_t kGigabyte = 1 << 30;
+  const int flags = MAP_32BIT | MAP_NORESERVE;
+  const std::uint64_t first = map(0, kGigabyte, flags);
+  EXPECT_LE(first + kGigabyte, 2 * kGigabyte);
+  EXPECT_EQ(static_cast<long>(map(0, kGigabyte, flags)), -ENOMEM);
+  EXPECT_LE(map(0x200000000, kPageBytes, flags), 2 * kGigabyte - kPageBytes) << "a hint beyond does not count";
+}
+
 struct AddressRange {
   std::uint64_t begin, end;
 };
