@@ -77,6 +77,21 @@ static void test_break(void) {
   for (int i = 0; i < 100; ++i) free(blocks[i]);
 }
 
+/// Where the virtual machine has memory of its own, and natively nobody has.
+static void test_what_is_nobodys(void) {
+  char* const nobodys = (char*)0x70000000;
+  unsigned char pages[2];
+  printf("mincore %d", mincore(nobodys, kPage, pages) == -1 && errno == ENOMEM);
+  printf(" msync %d", msync(nobodys, kPage, MS_ASYNC) == -1 && errno == ENOMEM);
+  printf(" misaligned %d", mincore(nobodys + 1, kPage, pages) == -1 && errno == EINVAL);
+  printf(" mprotect %d", mprotect(nobodys, kPage, PROT_READ) == -1 && errno == ENOMEM);
+  printf(" munmap %d", munmap(nobodys, kPage) == 0);
+  char* const own = map(NULL, 2 * kPage, 0);
+  own[0] = 1;
+  const int looked = mincore(own, 2 * kPage, pages);
+  printf(", own %d %d %d\n", looked, pages[0] & 1, msync(own, kPage, MS_ASYNC));
+}
+
 static void test_random(void) {
   unsigned char a[300], b[300];
   const ssize_t all = getrandom(a, sizeof a, 0), one = getrandom(b, 1, GRND_NONBLOCK);
@@ -134,6 +149,7 @@ int main(void) {
   test_mappings();
   test_file();
   test_break();
+  test_what_is_nobodys();
   test_random();
   test_bad_pointers();
   return 0;
