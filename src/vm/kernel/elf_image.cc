@@ -187,6 +187,38 @@ Fallible<ElfImage> parse_elf(const std::string& path, OpenFile file) {
   return image;
 }
 
+std::vector<std::string> needed_objects(const ElfImage& image) {
+  constexpr std::uint64_t kMaxBytes = 1u << 20;
+  std::vector<std::string> names;
+  const auto dynamic = std::find_if(image.headers.begin(), image.headers.end(),
+                                    [](const Elf64_Phdr& header) { return header.p_type == PT_DYNAMIC; });
+  if (dynamic == image.headers.end() || dynamic->p_filesz > kMaxBytes) return names;
+  std::vector<Elf64_Dyn> entries(dynamic->p_filesz / sizeof(Elf64_Dyn));
+  if (!read_exactly(image.file.get(), entries.data(), entries.size() * sizeof(Elf64_Dyn), dynamic->p_offset))
+    return names;
+  const auto value_of = [&](Elf64_Sxword tag) {
+    const auto found = std::find_if(entries.begin(), entries.end(),
+                                    [tag](const Elf64_Dyn& entry) { return entry.d_tag == tag; });
+    return found == entries.end() ? 0 : found->d_un.d_val;
+  };
+  std::string text(std::min<std::uint64_t>(value_of(DT_STRSZ), kMaxBytes), '\0');
+  const std::uint64_t address = value_of(DT_STRTAB);
+  const auto holds = [address](const Elf64_Phdr& segment) {
+    return segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+           address - segment.p_vaddr < segment.p_filesz;
+  };
+  const auto segment = std::find_if(image.headers.begin(), image.headers.end(), holds);
+  if (segment == image.headers.end() || !read_exactly(image.file.get(), text.data(), text.size(),
+                                                      address - segment->p_vaddr + segment->p_offset))
+    return names;
+  for (const Elf64_Dyn& entry : entries) {
+    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag == DT_NEEDED && entry.d_un.d_val < text.size())
+      names.emplace_back(text.c_str() + entry.d_un.d_val);
+  }
+  return names;
+}
+
 Fallible<MappedImage> map_elf(AddressSpace& memory, const ElfImage& image, std::uint64_t address) {
   const std::uint64_t span = image.high - image.low;
   std::uint64_t place = image.position_independent ? address & ~(image.alignment - 1) : image.low;

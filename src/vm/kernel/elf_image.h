@@ -54,6 +54,10 @@ Fallible<OpenFile> open_program(const std::string& path);
 /// Parses and checks `file`, opened from `path` (which messages name).
 Fallible<ElfImage> parse_elf(const std::string& path, OpenFile file);
 
+/// The names of the shared objects that `image` is linked with (DT_NEEDED); none if it names them in a way
+/// that no linker does.
+std::vector<std::string> needed_objects(const ElfImage& image);
+
 /// Maps `image` at `address` (position-independent images only; 0: a choice of ours).
 Fallible<MappedImage> map_elf(AddressSpace& memory, const ElfImage& image, std::uint64_t address);
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <set>
+#include <sstream>
 
 #include "vm/kernel/call.h"
 #include "vm/kernel/guest_call.h"
@@ -24,20 +26,52 @@ namespace {
 
 constexpr const char* kPreloadVariable = "LD_PRELOAD=";
 
-/// The environment with our objects in front of the program's own LD_PRELOAD; unchanged if they
-/// already lead it (a process started by one that got them here).
+/// GCC's, or clang's with -shared-libasan.
+bool is_address_sanitizer(const std::string& object) {
+  const std::string name = object.substr(object.rfind('/') + 1);
+  return name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
+}
+
+/// The AddressSanitizer that a program is linked with, which refuses to come second; or an empty text.
+std::string address_sanitizer_of(const ElfImage& image) {
+  for (const std::string& name : needed_objects(image))
+    if (is_address_sanitizer(name)) return name;
+  return "";
+}
+
+/// What LD_PRELOAD held before we put something in front.
+std::vector<std::string> own_preload(const std::string& value, const std::vector<std::string>& objects) {
+  std::vector<std::string> parts;
+  std::istringstream words(value);
+  for (std::string part; std::getline(words, part, ':');)
+    if (!part.empty()) parts.push_back(part);
+  const auto ours = std::search(parts.begin(), parts.end(), objects.begin(), objects.end());
+  if (ours != parts.end() && std::all_of(parts.begin(), ours, is_address_sanitizer))
+    parts.erase(parts.begin(), ours + static_cast<std::ptrdiff_t>(objects.size()));
+  return parts;
+}
+
+/// The environment with `first`, if it is not empty, and our objects in front of the program's own
+/// LD_PRELOAD; in place of those that an earlier program was given.
 std::vector<std::string> with_preload(std::vector<std::string> environment,
-                                      const std::vector<std::string>& objects) {
+                                      const std::vector<std::string>& objects, const std::string& first) {
   if (objects.empty()) return environment;
+  const auto found = std::find_if(environment.begin(), environment.end(), [](const std::string& entry) {
+    return entry.starts_with(kPreloadVariable);
+  });
+  std::vector<std::string> all;
+  if (!first.empty()) all.push_back(first);
+  all.insert(all.end(), objects.begin(), objects.end());
+  if (found != environment.end())
+    for (std::string& part : own_preload(found->substr(std::strlen(kPreloadVariable)), objects))
+      all.push_back(std::move(part));
   std::string value = kPreloadVariable;
-  for (const std::string& object : objects) value += (value.back() == '=' ? "" : ":") + object;
-  for (std::string& entry : environment) {
-    if (!entry.starts_with(kPreloadVariable)) continue;
-    const std::string own = entry.substr(std::string(kPreloadVariable).size());
-    if (!entry.starts_with(value)) entry = own.empty() ? value : value + ":" + own;
-    return environment;
+  for (const std::string& object : all) value += (value.back() == '=' ? "" : ":") + object;
+  if (found != environment.end()) {
+    *found = value;
+  } else {
+    environment.push_back(value);
   }
-  environment.push_back(value);
   return environment;
 }
 
@@ -51,7 +85,8 @@ class LinuxKernel final : public GuestKernel {
   ~LinuxKernel() override { set_guest_door(nullptr); }
 
   Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
-    process_.environment = with_preload(std::move(environment), process_.options.preload);
+    process_.environment = with_preload(std::move(environment), process_.options.preload,
+                                        address_sanitizer_of(program.image));
     auto loaded =
         load_program(process_.memory, process_.services, program, process_.environment, process_.identity);
     if (!loaded) return loaded.failure();
