@@ -539,6 +539,7 @@ void Engine::keep_only(Thread& survivor) {
   for (auto& each : threads_) {
     if (each.get() == &thread) kept.push_back(std::move(each));
   }
+  thread.hold = false;
   threads_ = std::move(kept);
   ended_threads_.clear();
   statistics_number_ = -1;

@@ -35,7 +35,7 @@ struct ThreadPlace;
 
 /// A guest thread and where it stands.
 struct EngineThread {
-  enum class State { kQueued, kOnCore, kParked, kEnded };
+  enum class State { kQueued, kOnCore, kParked, kHeld, kEnded };
 
   Thread thread;
   State state = State::kQueued;
@@ -43,6 +43,7 @@ struct EngineThread {
   unsigned last_cpu = 0;
   Cycles available{0};  // queued: not before
   bool wants_signals = false;
+  bool hold = false;  // it may not run: it is kHeld, or becomes so where it would run on
   std::function<void()> on_timeout;
   std::uint64_t deadline_cycle = 0;   // of its timer, while it has one
   std::uint64_t deadline_number = 0;  // 0: none
@@ -93,6 +94,9 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override;
   void unpark(Thread& thread, const Thread* waker) override;
   bool is_parked(const Thread& thread) const override;
+  void hold(Thread& thread) override;
+  bool is_held(const Thread& thread) const override;
+  void release(Thread& thread) override;
   void yield(Thread& thread) override;
   void affinity_changed(Thread& thread) override;
   std::vector<Thread*> threads() override;

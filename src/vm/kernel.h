@@ -77,6 +77,11 @@ class EngineServices {
   /// deadline.
   virtual void unpark(Thread& thread, const Thread* waker) = 0;
   virtual bool is_parked(const Thread& thread) const = 0;
+  /// `thread` executes nothing more until release(): from now on if it is parked or queued, else from its
+  /// next safe point on, when Kernel::held is called. A parked one may be unparked meanwhile.
+  virtual void hold(Thread& thread) = 0;
+  virtual bool is_held(const Thread& thread) const = 0;
+  virtual void release(Thread& thread) = 0;
   /// `thread` gives up its CPU to others that wait for one (sched_yield).
   virtual void yield(Thread& thread) = 0;
   /// Affinity changed: moves the thread if it may no longer run where it is.
@@ -140,6 +145,9 @@ class Kernel {
   virtual SyscallOutcome system_call(Thread& thread) = 0;
   /// Safe point: if an unblocked signal is pending, edits state to enter its handler (or ends the process).
   virtual void deliver_signals(Thread& thread) = 0;
+  /// What EngineServices::hold asked for has happened: `thread` executes nothing more, and its state is
+  /// exact.
+  virtual void held(Thread& thread) = 0;
   /// A synchronous fault at state.rip, of which thread.trap says more; `info` is the host's (address already
   /// the guest's).
   virtual void fault(Thread& thread, const siginfo_t& info) = 0;

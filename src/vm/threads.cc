@@ -132,6 +132,11 @@ Core* Engine::idle_core_for(const EngineThread& thread) {
 }
 
 void Engine::make_runnable(EngineThread& thread, Cycles at) {
+  if (thread.hold) {
+    thread.state = EngineThread::State::kHeld;
+    thread.available = at;
+    return kernel_->held(thread.thread);
+  }
   if (Core* core = idle_core_for(thread)) return attach(thread, *core, at);
   thread.state = EngineThread::State::kQueued;
   thread.available = at;
@@ -154,13 +159,14 @@ bool Engine::is_wanted(const Core& core) const {
                      [&](const EngineThread* waiting) { return may_use(*waiting, core); });
 }
 
-/// Between two instructions: the thread leaves a core that it may no longer use, or, when its slice is over,
-/// leaves it to the longest waiting one that may run here.
+/// Between two instructions: the thread leaves a core that it may no longer use, or as somebody holds it, or,
+/// when its slice is over, leaves it to the longest waiting one that may run here.
 void Engine::preempt(Core& core) {
   EngineThread& thread = of(*core.thread);
   const bool allowed = may_use(thread, core);
-  if (allowed && core.clock() < core.slice_end) return;
-  if (allowed && !is_wanted(core)) {
+  const bool may_stay = allowed && !thread.hold;
+  if (may_stay && core.clock() < core.slice_end) return;
+  if (may_stay && !is_wanted(core)) {
     core.slice_end =
         core.clock() + Cycles(std::uint64_t{machine_.system.time_slice_us} * machine_.frequency_mhz);
     return;
@@ -238,6 +244,7 @@ void Engine::park(Thread& thread, Nanoseconds deadline, std::function<void()> on
   parked.state = EngineThread::State::kParked;
   parked.on_timeout = std::move(on_timeout);
   if (core != nullptr) fill(*core, core->clock());
+  if (parked.hold) kernel_->held(thread);
   if (deadline == kNoDeadline) return;
   EngineThread* waiting = &parked;
   const TimerKey timer = add_timer(deadline, [this, waiting] {
@@ -258,6 +265,30 @@ void Engine::unpark(Thread& thread, const Thread* waker) {
       core != nullptr ? std::max(core->clock(), waker != nullptr ? Cycles(0) : engine_time_) : engine_time_;
   cancel_deadline(woken);
   make_runnable(woken, now + Cycles(machine_.system.futex_wake_cycles));
+}
+
+/// One that runs is asked to leave its core, as a signal would.
+void Engine::hold(Thread& thread) {
+  EngineThread& held = of(thread);
+  held.hold = true;
+  if (held.core != nullptr) return interrupt_soon(*held.core);
+  if (held.state != EngineThread::State::kQueued) return;
+  std::erase(queue_, &held);
+  held.state = EngineThread::State::kHeld;
+}
+
+bool Engine::is_held(const Thread& thread) const {
+  const EngineThread& held = of(thread);
+  return held.state == EngineThread::State::kHeld ||
+         (held.hold && held.state == EngineThread::State::kParked);
+}
+
+void Engine::release(Thread& thread) {
+  EngineThread& held = of(thread);
+  held.hold = false;
+  if (held.state != EngineThread::State::kHeld) return;
+  const Core* const caller = ordering_.running();
+  make_runnable(held, std::max(held.available, caller != nullptr ? caller->clock() : engine_time_));
 }
 
 bool Engine::is_parked(const Thread& thread) const {

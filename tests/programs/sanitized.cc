@@ -2,7 +2,7 @@
 // A program for sanitizers (sanitizers.py builds it with each): the first argument says what it does wrong.
 //
 //   clean     nothing: threads under a mutex, an exception, a library that is loaded
-//   fork      nothing, in two processes
+//   fork      nothing, in two processes, and starts a program that has no sanitizer
 //   freed     reads memory that was freed
 //   beyond    writes beyond an array on the stack
 //   lost      forgets memory, while two threads hold some by their stacks and registers alone
@@ -60,8 +60,8 @@ int clean() {
   std::printf("counted %d\n", total);
   try {
     throw std::runtime_error("an exception");
-  } catch (const std::exception& caught) {
-    std::printf("caught %s\n", caught.what());
+  } catch (const std::exception&) {
+    std::printf("caught an exception\n");
   }
   void* const library = dlopen("libm.so.6", RTLD_NOW);
   const auto cosine = reinterpret_cast<double (*)(double)>(dlsym(library, "cos"));
@@ -76,6 +76,7 @@ int forks() {
   int status = 0;
   waitpid(child, &status, 0);
   std::printf("the child ended with %d\n", WEXITSTATUS(status));
+  std::printf("a shell ended with %d\n", WEXITSTATUS(std::system("exit 5")));
   return 0;
 }
 

@@ -64,10 +64,11 @@ def differences(elision, program, sanitizer, argument, status, said):
     return wrong
 
 
-def with_locks(elision, program, sanitizer, argument, status, said):
-    """The same with the lock library in front. A race detector has to see the locks: there it stands back."""
+def with_locks(elision, program, compiler, sanitizer, argument, status, said):
+    """The same with the lock library. A race detector has to see the locks: in front of one it stands back (clang's is
+    part of the program and so in front itself)."""
     ending = elision.vm([program, argument], ["--lock", "htm-10"], environment={"ELISION_VERBOSE": "1"})
-    design = "pthread (switched off)" if sanitizer == "thread" else "htm-10,"
+    design = "pthread (switched off)" if (compiler, sanitizer) == ("g++", "thread") else "htm-10,"
     if ending.status == status and said in ending.stderr and f"elision: lock design {design}" in ending.stderr:
         return []
     return [f"with locks: expected status {status}, '{said}' and lock design {design}, got {ending!r}"]
@@ -90,8 +91,9 @@ def main():
             return SKIPPED
         wrong = repetition(elision, program)
         for argument, status, said in FINDS[sanitizer]:
-            for check in (differences, with_locks):
-                wrong += [f"{argument}: {line}" for line in check(elision, program, sanitizer, argument, status, said)]
+            found = differences(elision, program, sanitizer, argument, status, said)
+            found += with_locks(elision, program, compiler, sanitizer, argument, status, said)
+            wrong += [f"{argument}: {line}" for line in found]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -51,7 +51,8 @@ TEST_F(AddressSpaceTest, MappingWith32BitFlagLiesBelow2GbOrFails) {
   const std::uint64_t first = map(0, kGigabyte, flags);
   EXPECT_LE(first + kGigabyte, 2 * kGigabyte);
   EXPECT_EQ(static_cast<long>(map(0, kGigabyte, flags)), -ENOMEM);
-  EXPECT_LE(map(0x200000000, kPageBytes, flags), 2 * kGigabyte - kPageBytes) << "a hint beyond does not count";
+  EXPECT_LE(map(0x200000000, kPageBytes, flags), 2 * kGigabyte - kPageBytes)
+      << "a hint beyond does not count";
 }
 
 struct AddressRange {

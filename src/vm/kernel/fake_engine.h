@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -37,6 +38,9 @@ class FakeEngine final : public EngineServices {
       if (each == &thread) return true;
     return false;
   }
+  void hold(Thread& thread) override { stopped.insert(&thread); }
+  bool is_held(const Thread& thread) const override { return stopped.contains(&thread); }
+  void release(Thread& thread) override { stopped.erase(&thread); }
   void yield(Thread&) override {}
   void affinity_changed(Thread&) override {}
   std::vector<Thread*> threads() override { return {}; }
@@ -78,6 +82,7 @@ class FakeEngine final : public EngineServices {
   Random numbers{1};
   std::vector<std::unique_ptr<Thread>> made;
   std::vector<Thread*> parked, unparked, wanted;
+  std::set<const Thread*> stopped;
   std::map<Thread*, std::pair<Nanoseconds, std::function<void()>>> timeouts;
   std::multimap<Nanoseconds, std::function<void()>> calls;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> forgotten;

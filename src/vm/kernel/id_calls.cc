@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
@@ -106,6 +107,9 @@ SyscallOutcome sys_prctl(Call& call) {
     case kSetMemoryDenyWriteExecute:
     case PR_SET_SYSCALL_USER_DISPATCH:
       return call.finish(-EINVAL);
+    case PR_SET_PTRACER:
+      if (find_companion(call.process, call.integer(1)) != nullptr) return call.finish(0);
+      return pass_through(call);
     case PR_SET_NAME:
       return set_name(call);
     case PR_GET_NAME:

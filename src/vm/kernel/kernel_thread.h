@@ -41,6 +41,20 @@ struct Wait {
 
 inline constexpr std::size_t kThreadNameBytes = 16;  // TASK_COMM_LEN
 
+/// What a process of its own has that shares this one's memory (companions.h).
+struct Companion {
+  int parent = 0;
+  int exit_signal = 0;
+  SignalAction actions[kSignalCount + 1];
+};
+
+/// How far a thread is that a companion traces (trace_calls.h).
+enum class TraceStop { kNone, kWanted, kStopped, kTold };
+struct Tracing {
+  int tracer = 0;  // its number; 0: none
+  TraceStop stop = TraceStop::kNone;
+};
+
 struct KernelThread {
   explicit KernelThread(Thread& engine_thread) : thread(engine_thread) {}
 
@@ -63,6 +77,8 @@ struct KernelThread {
   SignalSet waited_for;                    // rt_sigtimedwait
   PendingSignals pending;
   SignalStack signal_stack;
+  std::unique_ptr<Companion> companion;  // null: a thread of the process
+  Tracing tracing;
 
   Nanoseconds started = 0;  // CPU clock: time since then without waits
   Nanoseconds waited = 0;

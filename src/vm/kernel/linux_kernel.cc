@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "vm/kernel/call.h"
+#include "vm/kernel/companions.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_signals.h"
@@ -18,6 +19,7 @@
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/time_calls.h"
+#include "vm/kernel/trace_calls.h"
 #include "vm/kernel/vsyscall.h"
 #include "vm/kernel/waiting.h"
 
@@ -85,8 +87,8 @@ class LinuxKernel final : public GuestKernel {
   ~LinuxKernel() override { set_guest_door(nullptr); }
 
   Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
-    process_.environment = with_preload(std::move(environment), process_.options.preload,
-                                        address_sanitizer_of(program.image));
+    process_.environment =
+        with_preload(std::move(environment), process_.options.preload, address_sanitizer_of(program.image));
     auto loaded =
         load_program(process_.memory, process_.services, program, process_.environment, process_.identity);
     if (!loaded) return loaded.failure();
@@ -125,11 +127,14 @@ class LinuxKernel final : public GuestKernel {
     const ActingThread acting(process_, thread);
     const SystemCall* const row = find_system_call(call.number);
     const unsigned readiness = row != nullptr ? row->readiness : 0;
+    const CallHandler handler = self.companion != nullptr ? find_companion_handler(call.number)
+                                : row != nullptr          ? row->handler
+                                                          : nullptr;
     // Whoever waited before takes what has come since: this call must not find it still there.
     if ((readiness & SystemCall::kAsksForReadiness) != 0 && process_.threads.size() > 1 &&
         any_descriptor_waits(process_))
       poll_waits(process_, false, 0, &thread);
-    const SyscallOutcome outcome = row != nullptr ? row->handler(call) : unknown_call(call);
+    const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
     if (outcome != SyscallOutcome::kExited)
@@ -144,6 +149,8 @@ class LinuxKernel final : public GuestKernel {
     const ActingThread acting(process_, thread);
     deliver_pending(process_, *thread.kernel, std::nullopt);
   }
+
+  void held(Thread& thread) override { note_held(process_, *thread.kernel); }
 
   void fault(Thread& thread, const siginfo_t& info) override {
     const ActingThread acting(process_, thread);

@@ -59,46 +59,54 @@ std::string folder_of(int descriptor) {
              : "";
 }
 
-/// struct linux_dirent64 up to the name.
+/// What an entry of getdents64 begins with; that of getdents, which programs older than it and sanitizers
+/// call, has its type behind the name, as the last byte.
 struct FolderEntry {
   std::uint64_t inode;
   std::int64_t offset;
   std::uint16_t size;
   std::uint8_t type;
 };
-constexpr std::size_t kNameOffset = 19;
 
-/// All at once: the host's folder, read to its end, remembers that it has been told.
+std::size_t name_offset(const Call& call) { return call.number == SYS_getdents ? 18 : 19; }
+
+std::string thread_entry(const Call& call, const std::string& name, std::uint64_t number) {
+  std::string entry(name_offset(call), '\0');
+  entry += name;
+  entry.resize((entry.size() + 9) / 8 * 8);  // a zero and a type, or one of them, at least
+  const FolderEntry head{number, static_cast<std::int64_t>(number), static_cast<std::uint16_t>(entry.size()),
+                         DT_DIR};
+  std::memcpy(entry.data(), &head, name_offset(call));
+  if (call.number == SYS_getdents) entry.back() = DT_DIR;
+  return entry;
+}
+
+/// As many entries as the buffer holds. The position in the host's folder says how many have been told.
 SyscallOutcome list_threads(Call& call) {
-  char host[4096];
-  long size = host_call(SYS_getdents64, call[0], reinterpret_cast<std::uint64_t>(host), sizeof host);
-  if (size <= 0) return call.finish(size);
-  while (size > 0)
-    size = host_call(SYS_getdents64, call[0], reinterpret_cast<std::uint64_t>(host), sizeof host);
+  const long told = host_call(SYS_lseek, call[0], 0, SEEK_CUR);
+  if (told < 0) return call.finish(told);
   std::vector<std::string> names = {".", ".."};
   for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
   std::string all;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::string entry(kNameOffset, '\0');
-    entry += names[i];
-    entry.resize((entry.size() + 8) / 8 * 8);
-    const FolderEntry head{i + 1, static_cast<std::int64_t>(i + 1), static_cast<std::uint16_t>(entry.size()),
-                           DT_DIR};
-    std::memcpy(entry.data(), &head, kNameOffset);
+  auto next = static_cast<std::size_t>(told);
+  for (; next < names.size(); ++next) {
+    const std::string entry = thread_entry(call, names[next], next + 1);
+    if (all.size() + entry.size() > call[2]) break;
     all += entry;
   }
-  if (all.size() > call[2]) return call.finish(-EINVAL);
-  const bool stored = copy_to_guest(call[1], all.data(), all.size());
-  return call.finish(stored ? static_cast<long>(all.size()) : -EFAULT);
+  if (all.empty() && next < names.size()) return call.finish(-EINVAL);
+  if (!copy_to_guest(call[1], all.data(), all.size())) return call.finish(-EFAULT);
+  host_call(SYS_lseek, call[0], next, SEEK_SET);
+  return call.finish(static_cast<long>(all.size()));
 }
 
 /// Takes the entries out that are numbers of our own; returns how many bytes are left.
-std::size_t drop_own_descriptors(std::vector<char>& entries, std::size_t size) {
+std::size_t drop_own_descriptors(const Call& call, std::vector<char>& entries, std::size_t size) {
   std::size_t kept = 0;
   for (std::size_t at = 0; at < size;) {
     FolderEntry head{};
-    std::memcpy(&head, entries.data() + at, kNameOffset);
-    const char* const name = entries.data() + at + kNameOffset;
+    std::memcpy(&head, entries.data() + at, name_offset(call));
+    const char* const name = entries.data() + at + name_offset(call);
     if (name[0] == '.' || !is_own_descriptor(std::atoi(name))) {
       std::memmove(entries.data() + kept, entries.data() + at, head.size);
       kept += head.size;
@@ -150,7 +158,7 @@ SyscallOutcome sys_with_path(Call& call) { return with_translated_path(call, 0);
 SyscallOutcome sys_with_path_at(Call& call) { return with_translated_path(call, 1); }
 
 /// Folders that would show the host's threads or our own descriptors are shown as the guest's.
-SyscallOutcome sys_getdents64(Call& call) {
+SyscallOutcome sys_getdents(Call& call) {
   const std::string folder = folder_of(call.integer(0));
   const std::string own = "/proc/" + std::to_string(call.process.ids.host_pid());
   if (folder == own + "/task") return list_threads(call);
@@ -158,10 +166,10 @@ SyscallOutcome sys_getdents64(Call& call) {
   std::vector<char> entries(std::min<std::uint64_t>(call[2], 1u << 20));
   std::size_t kept = 0;
   do {
-    const long size =
-        host_call(SYS_getdents64, call[0], reinterpret_cast<std::uint64_t>(entries.data()), entries.size());
+    const long size = host_call(static_cast<long>(call.number), call[0],
+                                reinterpret_cast<std::uint64_t>(entries.data()), entries.size());
     if (size <= 0) return call.finish(size);
-    kept = drop_own_descriptors(entries, static_cast<std::size_t>(size));
+    kept = drop_own_descriptors(call, entries, static_cast<std::size_t>(size));
   } while (kept == 0);
   const bool stored = copy_to_guest(call[1], entries.data(), kept);
   return call.finish(stored ? static_cast<long>(kept) : -EFAULT);

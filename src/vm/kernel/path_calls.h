@@ -12,6 +12,6 @@ SyscallOutcome sys_readlink(Call& call);  // readlink, readlinkat
 SyscallOutcome sys_with_path(Call& call);     // path in argument 0
 SyscallOutcome sys_with_path_at(Call& call);  // path in argument 1
 
-SyscallOutcome sys_getdents64(Call& call);
+SyscallOutcome sys_getdents(Call& call);
 
 }  // namespace elision::vm

@@ -37,6 +37,14 @@ struct DescriptorTimer {
   int clock = 0;
 };
 
+/// A companion, or a traced thread, whose end nobody has waited for yet.
+struct EndedCompanion {
+  int pid = 0;
+  int parent = 0;  // or tracer
+  int status = 0;  // as wait4 tells it
+  bool sends_sigchld = false;
+};
+
 struct Process {
   Process(EngineServices& engine, const Options& process_options, const MachineIdentity& machine,
           const ProcessOrigin& process_origin)
@@ -66,9 +74,11 @@ struct Process {
   std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
 
   Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_call.h)
-  std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
-  Nanoseconds ended_threads_cpu_time;                  // and of earlier images
-  Nanoseconds children_cpu_time;                       // of those that were waited for
+  std::vector<std::unique_ptr<KernelThread>> threads;     // live ones, in creation order
+  std::vector<std::unique_ptr<KernelThread>> companions;  // live ones (companions.h)
+  std::vector<EndedCompanion> ended_companions;
+  Nanoseconds ended_threads_cpu_time;  // and of earlier images
+  Nanoseconds children_cpu_time;       // of those that were waited for
   int leader_exit_code = 0;
   int leader_tid = 0;
 
@@ -90,8 +100,12 @@ struct Process {
 
   /// True if blocking the host blocks nobody else and holds up no timer.
   bool alone() const {
-    return inside_vfork != nullptr ||
-           (threads.size() == 1 && !timers.any_armed() && threads.front()->credentials == nullptr);
+    return inside_vfork != nullptr || (threads.size() == 1 && companions.empty() && !timers.any_armed() &&
+                                       threads.front()->credentials == nullptr);
+  }
+  /// What `thread` does on signals.
+  SignalAction& action_of(const KernelThread& thread, int signal) {
+    return thread.companion != nullptr ? thread.companion->actions[signal] : actions[signal];
   }
 };
 

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_call.h"
@@ -60,6 +61,9 @@ void become_child(Call& call) {
   process.inside_vfork = nullptr;  // a copy of its parent's parent's memory is its own
   clear_host_signals();
   std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
+  process.companions.clear();
+  process.ended_companions.clear();
+  call.self.tracing = {};
   process.futexes.clear();
   process.timers.clear();
   process.cpu_timers.clear();
@@ -335,7 +339,7 @@ SyscallOutcome sys_clone(Call& call) {
   if ((flags & CLONE_THREAD) != 0) return clone_thread(call);
   if ((flags & CLONE_VM) == 0) return fork_process(call, flags, call[1], call[2], call[3], call[4]);
   if ((flags & CLONE_VFORK) != 0) return vfork_process(call, call[1]);
-  return call.finish(-ENOSYS);  // a process that shares memory and runs on beside its parent
+  return clone_companion(call);
 }
 
 /// As clone with the same arguments; what clone cannot say is refused.
@@ -403,6 +407,7 @@ SyscallOutcome sys_execveat(Call& call) {
 }
 
 SyscallOutcome sys_wait4(Call& call) {
+  if (awaits_companion(call, call.integer(0))) return wait_for_companion(call);
   call.arguments[0] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(0)));
   if (call.process.alone()) {
     int status = 0;

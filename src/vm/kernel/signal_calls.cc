@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
@@ -54,7 +55,7 @@ bool is_own_thread_group(const Call& call, int tgid) { return tgid == call.proce
 SyscallOutcome sys_rt_sigaction(Call& call) {
   const int signal = call.integer(0);
   if (call[3] != sizeof(SignalSet) || !is_signal(signal)) return call.finish(-EINVAL);
-  SignalAction& current = call.process.actions[signal];
+  SignalAction& current = call.process.action_of(call.self, signal);
   std::optional<SignalAction> next;
   if (call[1] != 0) {
     next = load_guest<SignalAction>(call[1]);
@@ -64,6 +65,7 @@ SyscallOutcome sys_rt_sigaction(Call& call) {
   if (call[2] != 0 && !store_guest(call[2], current)) return call.finish(-EFAULT);
   if (!next) return call.finish(0);
   current = *next;
+  if (call.self.companion != nullptr) return call.finish(0);
   const bool ignored = current.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) ||
                        (current.handler == 0 && default_action(signal) == DefaultAction::kIgnore);
   if (ignored) {
@@ -194,6 +196,11 @@ SyscallOutcome sys_kill(Call& call) {
   const int pid = call.integer(0), signal = call.integer(1);
   if (signal != 0 && !is_signal(signal)) return call.finish(-EINVAL);
   if (is_own_thread_group(call, pid)) return send_to_self(call, sent_by_self(call.process, signal, SI_USER));
+  if (KernelThread* const companion = find_companion(call.process, pid)) {
+    call.finish(0);
+    if (signal != 0) post_to_thread(call.process, *companion, sent_by_self(call.process, signal, SI_USER));
+    return SyscallOutcome::kReturn;
+  }
   return call.finish(
       call_as(call.self, SYS_kill, static_cast<std::uint64_t>(call.process.ids.to_host(pid)), signal));
 }

@@ -26,12 +26,14 @@ constexpr std::uint64_t kSyscallBytes = 2;
 const auto kDefault = reinterpret_cast<std::uint64_t>(SIG_DFL);
 const auto kIgnore = reinterpret_cast<std::uint64_t>(SIG_IGN);
 
-bool is_ignored(const Process& process, int signal) {
-  const std::uint64_t handler = process.actions[signal].handler;
+bool is_ignored(const SignalAction& action_of_signal, int signal) {
+  const std::uint64_t handler = action_of_signal.handler;
   if (handler == kIgnore) return true;
   const DefaultAction action = default_action(signal);
   return handler == kDefault && (action == DefaultAction::kIgnore || action == DefaultAction::kContinue);
 }
+
+bool is_ignored(const Process& process, int signal) { return is_ignored(process.actions[signal], signal); }
 
 /// Stopping and killing are left to the host: they concern the whole process and its parent.
 bool leave_to_host(Process& process, int signal) {
@@ -119,7 +121,7 @@ bool is_own_crash(const Process& process, const siginfo_t& info) {
 }
 
 void call_handler(Process& process, KernelThread& thread, const siginfo_t& info) {
-  SignalAction& action = process.actions[info.si_signo];
+  SignalAction& action = process.action_of(thread, info.si_signo);
   const FrameRequest request{info, action, thread.saved_blocked.value_or(thread.blocked), thread.signal_stack,
                              thread.thread.trap};
   if (!enter_handler(thread.thread.state, request)) die_without_stack(process, thread, info);
@@ -130,7 +132,7 @@ void call_handler(Process& process, KernelThread& thread, const siginfo_t& info)
   set_blocked(process, thread, blocked);
   if ((action.flags & SA_RESETHAND) != 0) {
     action.handler = kDefault;
-    mirror_action(process, info.si_signo);
+    if (thread.companion == nullptr) mirror_action(process, info.si_signo);
   }
 }
 
@@ -156,7 +158,7 @@ DefaultAction default_action(int signal) {
 
 std::optional<siginfo_t> take_pending(Process& process, KernelThread& thread, SignalSet wanted) {
   auto info = thread.pending.take(wanted);
-  if (!info) info = process.pending.take(wanted);
+  if (!info && thread.companion == nullptr) info = process.pending.take(wanted);
   if (info && info->si_code == SI_TIMER) {
     const auto timer = process.posix_timers.find(info->si_timerid);
     if (timer != process.posix_timers.end())
@@ -166,7 +168,8 @@ std::optional<siginfo_t> take_pending(Process& process, KernelThread& thread, Si
 }
 
 bool has_deliverable(const Process& process, const KernelThread& thread) {
-  return ((thread.pending.set().bits | process.pending.set().bits) & ~thread.blocked.bits) != 0;
+  const std::uint64_t of_process = thread.companion == nullptr ? process.pending.set().bits : 0;
+  return ((thread.pending.set().bits | of_process) & ~thread.blocked.bits) != 0;
 }
 
 void post_to_process(Process& process, const siginfo_t& info) {
@@ -203,15 +206,16 @@ bool deliver_pending(Process& process, KernelThread& thread, std::optional<OnSig
   bool entered = false;
   while (const auto info = take_pending(process, thread, {~thread.blocked.bits})) {
     const int signal = info->si_signo;
-    if (is_ignored(process, signal)) continue;
-    if (process.actions[signal].handler == kDefault) {
+    const SignalAction& action = process.action_of(thread, signal);
+    if (is_ignored(action, signal)) continue;
+    if (action.handler == kDefault) {
       if (leave_to_host(process, signal)) continue;
       if (is_own_crash(process, *info)) die_of(process, thread, *info);
       leave_behind(process, signal);
       end_like_native(process, thread, *info);
     }
     if (interrupted) {
-      const bool restarts = (process.actions[signal].flags & SA_RESTART) != 0;
+      const bool restarts = (action.flags & SA_RESTART) != 0;
       settle_interrupted_call(thread, *interrupted == OnSignal::kRestart && restarts);
       interrupted.reset();
     }
@@ -257,7 +261,8 @@ void set_blocked(Process& process, KernelThread& thread, SignalSet blocked) {
   const std::uint64_t changed = (blocked.bits ^ thread.blocked.bits) & kStopSignals.bits;
   thread.blocked = blocked;
   // A vfork child keeps everything blocked in the host until it execs.
-  if (changed != 0 && process.inside_vfork == nullptr) set_host_mask({blocked.bits & kStopSignals.bits});
+  if (changed != 0 && process.inside_vfork == nullptr && thread.companion == nullptr)
+    set_host_mask({blocked.bits & kStopSignals.bits});
 }
 
 void die_by_signal(Process& process, int signal) {
@@ -273,7 +278,7 @@ void die_of(Process& process, KernelThread& thread, const siginfo_t& info, const
 
 void force_signal(Process& process, KernelThread& thread, const siginfo_t& info) {
   const int signal = info.si_signo;
-  const std::uint64_t handler = process.actions[signal].handler;
+  const std::uint64_t handler = process.action_of(thread, signal).handler;
   if (handler == kDefault || handler == kIgnore || thread.blocked.has(signal)) die_of(process, thread, info);
   call_handler(process, thread, info);
 }

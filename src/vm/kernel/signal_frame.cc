@@ -170,6 +170,14 @@ Place place_frame(const GuestState& state, const FrameRequest& request) {
 
 }  // namespace
 
+std::array<std::uint8_t, kExtendedStateBytes> extended_state(const GuestState& state) {
+  static_assert(kXstateBytes == kExtendedStateBytes);
+  const Xstate saved = save_vectors(state);
+  std::array<std::uint8_t, kExtendedStateBytes> bytes;
+  std::memcpy(bytes.data(), &saved, bytes.size());
+  return bytes;
+}
+
 bool is_on_stack(std::uint64_t stack_pointer, const SignalStack& stack) {
   return stack_pointer > stack.address && stack_pointer - stack.address <= stack.size;
 }

@@ -3,6 +3,7 @@
 // asm/sigframe.h and uapi/asm/sigcontext.h) and its way back. Knows nothing of who gets which signal.
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 
@@ -26,6 +27,10 @@ bool enter_handler(GuestState& state, const FrameRequest& request);
 
 /// rt_sigreturn: restores `state` from the frame that its stack pointer shows. False if unreadable.
 bool leave_handler(GuestState& state, SignalSet& mask, SignalStack& signal_stack);
+
+/// The vector registers as XSAVE lays them out (x87, SSE, AVX).
+inline constexpr std::size_t kExtendedStateBytes = 832;
+std::array<std::uint8_t, kExtendedStateBytes> extended_state(const GuestState& state);
 
 /// True if `stack_pointer` lies on `stack`.
 bool is_on_stack(std::uint64_t stack_pointer, const SignalStack& stack);

@@ -25,6 +25,7 @@
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
 #include "vm/kernel/timer_calls.h"
+#include "vm/kernel/trace_calls.h"
 #include "vm/kernel/transfer_calls.h"
 
 namespace elision::vm {
@@ -130,7 +131,7 @@ constexpr SystemCall kRows[] = {
     {CALL(fdatasync), pass_through, {}},
     {CALL(truncate), pass_through, {text(0)}},
     {CALL(ftruncate), pass_through, {}},
-    {CALL(getdents), pass_through, {filled(1, 2)}},
+    {CALL(getdents), sys_getdents, {filled(1, 2)}},
     {CALL(getcwd), pass_through, {filled(0, 1)}},
     {CALL(chdir), pass_through, {text(0)}},
     {CALL(fchdir), pass_through, {}},
@@ -153,7 +154,7 @@ constexpr SystemCall kRows[] = {
     {CALL(getrusage), sys_getrusage, {by_handler(1)}},
     {CALL(sysinfo), sys_sysinfo, {by_handler(0)}},
     {CALL(times), sys_times, {by_handler(0)}},
-    {CALL(ptrace), not_implemented, {}},
+    {CALL(ptrace), sys_ptrace, {by_handler(2), by_handler(3)}},
     {CALL(getuid), pass_through, {}},
     {CALL(syslog), pass_through, {filled(1, 2)}},
     {CALL(getgid), pass_through, {}},
@@ -269,7 +270,7 @@ constexpr SystemCall kRows[] = {
     {CALL(epoll_ctl_old), not_implemented, {}},
     {CALL(epoll_wait_old), not_implemented, {}},
     {CALL(remap_file_pages), not_implemented, {}},
-    {CALL(getdents64), sys_getdents64, {filled(1, 2)}},
+    {CALL(getdents64), sys_getdents, {filled(1, 2)}},
     {CALL(set_tid_address), sys_set_tid_address, {not_reached(0)}},
     {CALL(restart_syscall), sys_restart_syscall, {}},
     {CALL(semtimedop), sys_semop, {in_each(1, 2, 6), by_handler(3)}, kMayMakeReady},

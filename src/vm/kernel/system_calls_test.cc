@@ -104,6 +104,7 @@ const std::map<std::string, std::string> kPointers = {
     {"getrlimit", "1"},
     {"getrusage", "1"},
     {"sysinfo", "0"},
+    {"ptrace", "23"},
     {"times", "0"},
     {"syslog", "1"},
     {"getgroups", "1"},

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/companions.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/time_calls.h"
@@ -45,17 +46,21 @@ KernelThread* find_thread(Process& process, int tid) {
 }
 
 SyscallOutcome clone_thread(Call& call) {
+  if ((call[0] & kThreadFlags) != kThreadFlags) return call.finish(-EINVAL);
+  return call.finish(add_thread(call, call.process.threads));
+}
+
+long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list) {
   const std::uint64_t flags = call[0];
-  if ((flags & kThreadFlags) != kThreadFlags) return call.finish(-EINVAL);
-  if ((flags & CLONE_SETTLS) != 0 && call[4] >= kAddressLimit) return call.finish(-EPERM);
+  if ((flags & CLONE_SETTLS) != 0 && call[4] >= kAddressLimit) return -EPERM;
   GuestState state = call.thread().state;
   state.gpr[kRax] = 0;
   if (call[1] != 0) state.gpr[kRsp] = call[1];
   if ((flags & CLONE_SETTLS) != 0) state.fs_base = call[4];
 
   const int tid = call.process.ids.next_tid();
-  if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(call[2], tid)) return call.finish(-EFAULT);
-  if ((flags & CLONE_CHILD_SETTID) != 0 && !store_guest(call[3], tid)) return call.finish(-EFAULT);
+  if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(call[2], tid)) return -EFAULT;
+  if ((flags & CLONE_CHILD_SETTID) != 0 && !store_guest(call[3], tid)) return -EFAULT;
   Thread& thread = call.services().create_thread(state, call.thread());
   auto kernel = std::make_unique<KernelThread>(thread);
   thread.tid = tid;
@@ -67,8 +72,8 @@ SyscallOutcome clone_thread(Call& call) {
   kernel->credentials = call.self.credentials;
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
-  call.process.threads.push_back(std::move(kernel));
-  return call.finish(tid);
+  list.push_back(std::move(kernel));
+  return tid;
 }
 
 void end_process(Process& process, int exit_code) {
@@ -86,9 +91,11 @@ SyscallOutcome sys_exit(Call& call) {
   if (call.thread().tid == process.leader_tid) process.leader_exit_code = code;
   if (process.threads.size() == 1) end_process(process, process.leader_exit_code);
   Thread& thread = call.thread();
+  tell_tracer_of_end(process, call.self, code);
   thread.kernel = nullptr;
   drop_thread(process, call.self);
   process.services.end_thread(thread);
+  if (!process.ended_companions.empty()) wake_companion_waits(process);
   return SyscallOutcome::kExited;
 }
 

@@ -9,6 +9,9 @@ namespace elision::vm {
 /// clone with CLONE_THREAD (process_calls.cc has the other kinds).
 SyscallOutcome clone_thread(Call& call);
 
+/// What clone's arguments ask for, made in `list`: its number, or a negative errno.
+long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list);
+
 SyscallOutcome sys_exit(Call& call);
 SyscallOutcome sys_exit_group(Call& call);
 SyscallOutcome sys_gettid(Call& call);
