@@ -83,6 +83,63 @@ class Probes(unittest.TestCase):
     def test_write_set_ends_with_l1(self):
         self.assertTrue(16 <= self.values("write_set", "3")["largest_kilobytes"][0] <= 32)
 
+    def test_clock_counts_core_cycles(self):
+        self.assertTrue(0.5 < self.values("clock", "20000")["cycles_per_tick"][0] < 2)
+
+    def test_topology_tells_cores_from_siblings(self):
+        # The 72 CPUs of a Xeon E5-2699 v3 pair up: CPU 0 and 1 are cores of their own.
+        self.assertLess(self.values("topology", "20000")["together_to_alone"][0], 1.2)
+
+    def test_conflicts_end_together_and_count_what_conflicts(self):
+        values = self.values("conflicts", "3000")
+        for counting in ("shared", "private"):
+            self.assertLess(max(values[f"read_read_{counting}_abort_percent"]), 2)
+            reader, writer = values[f"read_write_{counting}_abort_percent"]
+            self.assertGreater(reader, writer)
+            self.assertEqual(values[f"read_write_{counting}_abort_percent"], values[f"read_write_{counting}_conflict_percent"])
+
+    def test_window_grows_with_the_transaction(self):
+        values = self.values("vulnerable_window", "4000")
+        short, long = (values[f"read_{cycles}_window_percent_length"] for cycles in (0, 1200))
+        self.assertGreater(long[0] - short[0], 600)
+        self.assertLess(long[0] - short[0], 2400)
+        self.assertGreater(long[2], short[2] + 1000)
+
+    def test_commits_cost_more_with_stores(self):
+        values = self.values("commit_cost", "300")
+        self.assertGreater(values["transaction_in_l1_32"][1], values["transaction_in_l1_0"][1])
+        self.assertEqual(len(values["transaction_missing_32"]), 3)
+
+    def test_a_conflict_ends_a_transaction_that_spins(self):
+        values = self.values("conflict_cost", "100")
+        self.assertLess(values["aborted_dropped"][0], 20)
+        self.assertGreater(values["aborted"][1], 0)
+
+    # The virtual machine does not model CLFLUSH, so that flushed lines are where they were.
+    def test_early_loads_prints_every_pair(self):
+        values = self.values("early_loads", "200")
+        for pair in ("two_loads", "two_loads_fenced", "atomic_begin_load", "store_commit_fence_load"):
+            self.assertEqual(len(values[pair]), 3, pair)
+            self.assertGreater(values[pair][0], 0, pair)
+
+    def test_lines_in_l2_cost_more_than_those_in_l1(self):
+        values = self.values("aborted_lines", "60")
+        self.assertGreater(values["load_l2"][1], values["load_l1"][1])
+        self.assertEqual(len(values["store_written_from_l2"]), 3)
+
+    def test_dependent_loads_are_the_slowest(self):
+        values = self.values("store_overlap", "3000", "16384")
+        store, _, load, dependent = values["16384_kb_store_increment_load_dependent"]
+        self.assertGreater(dependent, load)
+        self.assertGreater(dependent, store)
+
+    def test_a_lock_goes_to_and_fro(self):
+        for release in ("exchange", "store"):
+            ticks, handovers, row = self.values("handover", "3000")[f"{release}_ticks_handover_percent_longest_row"]
+            self.assertGreater(ticks, 10)
+            self.assertLessEqual(handovers, 100)
+            self.assertGreaterEqual(row, 1)
+
     def test_wrong_words_are_named(self):
         for name, arguments in (("bank", ("2",)), ("bank", ("2", "seconds", "0")), ("bank", ("2", "transactions", "5x")),
                                 ("spurious", ("0",)), ("read_set", ("512", "-")), ("loads", ("1",))):

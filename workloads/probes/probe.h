@@ -31,10 +31,20 @@ inline void require_rtm() {
   std::exit(kSkipped);
 }
 
-/// Pins the calling thread to the index-th CPU that it may use; false if there are not so many.
+/// The CPUs that the process might use when this was first called, so before anything was pinned.
+inline const cpu_set_t& usable_cpus() {
+  static const cpu_set_t usable = [] {
+    cpu_set_t mask;
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0) CPU_ZERO(&mask);
+    return mask;
+  }();
+  return usable;
+}
+
+/// Pins the calling thread to the index-th CPU that the process might use at its start, whatever the thread
+/// that created it was pinned to; false if there are not so many.
 inline bool pin_to(unsigned index) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  const cpu_set_t& allowed = usable_cpus();
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed) || index-- != 0) continue;
     cpu_set_t one;
@@ -47,8 +57,7 @@ inline bool pin_to(unsigned index) {
 
 /// Ends the program with 77 unless `count` CPUs may be used.
 inline void require_cpus(int count) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) >= count) return;
+  if (CPU_COUNT(&usable_cpus()) >= count) return;
   std::printf("skipped: needs %d CPUs\n", count);
   std::exit(kSkipped);
 }

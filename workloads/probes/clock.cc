@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core cycles a tick of the time-stamp counter (the probe "clock"): clock [ADDITIONS]. A chain of dependent
+// additions takes one cycle each on every x86-64 core, so their number over the ticks is the ratio of the
+// clocks. The best of ten stretches is printed: interrupts only ever lengthen one.
+#include "experiment.h"
+
+int main(int argc, char** argv) {
+  const std::uint64_t additions = probe::count_argument(argc, argv, 1000000);
+  probe::pin_to(0);
+  std::uint64_t least = ~std::uint64_t{0};
+  std::uint64_t value = 1;
+  for (int stretch = 0; stretch < 10; ++stretch) {
+    const std::uint64_t before = probe::ticks();
+    for (std::uint64_t i = 0; i < additions; i += 20) {
+      asm volatile(".rept 20\naddq %0, %0\n.endr" : "+r"(value) : : "cc");
+    }
+    least = std::min(least, probe::ticks() - before);
+  }
+  std::printf("cycles_per_tick: %.4f\n", static_cast<double>(additions) / static_cast<double>(least));
+  return 0;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the experiments share: quantiles of single timings, lines far apart, and ways to put a line somewhere.
+//
+// An experiment times one event at a time, tens of thousands of times, and prints quantiles, since interrupts
+// and a hypervisor put outliers of thousands of ticks among the timings. A timing includes the two readings
+// of the clock: clock_ticks() is their price.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "base/random.h"
+#include "probe.h"
+
+namespace probe {
+
+inline constexpr std::size_t kLineBytes = 64;
+
+/// Prints the 10th, 50th and 90th percentile of `spent` as "name: low median high". Sorts them.
+inline void print_quantiles(const char* name, std::vector<std::uint64_t>& spent) {
+  if (spent.empty()) {
+    std::printf("%s:\n", name);
+    return;
+  }
+  std::sort(spent.begin(), spent.end());
+  const auto at = [&](std::size_t percent) { return spent[spent.size() * percent / 100]; };
+  std::printf("%s: %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", name, at(10), at(50), at(90));
+}
+
+/// Zeroed memory on huge pages where the kernel has them, every page touched. Never freed.
+inline unsigned char* touched_memory(std::size_t bytes) {
+  constexpr std::size_t kHugePage = 2 << 20;
+  void* memory = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    std::fprintf(stderr, "no memory: %zu bytes\n", bytes);
+    std::exit(1);
+  }
+  auto* first = reinterpret_cast<unsigned char*>((reinterpret_cast<std::uintptr_t>(memory) + kHugePage - 1) &
+                                                 ~(kHugePage - 1));
+  madvise(first, bytes, MADV_HUGEPAGE);
+  for (std::size_t i = 0; i < bytes; i += 4096) first[i] = 1;
+  return first;
+}
+
+inline void evict(const volatile void* line) { asm volatile("clflush (%0)" : : "r"(line) : "memory"); }
+inline void fence() { asm volatile("mfence" : : : "memory"); }
+inline std::uint64_t load(const volatile void* place) {
+  std::uint64_t value;
+  asm volatile("movq (%1), %0" : "=r"(value) : "r"(place) : "memory");
+  return value;
+}
+inline void store(volatile void* place, std::uint64_t value) {
+  asm volatile("movq %1, (%0)" : : "r"(place), "r"(value) : "memory");
+}
+inline void locked_add(volatile void* place) {
+  asm volatile("lock addq $1, (%0)" : : "r"(place) : "memory", "cc");
+}
+
+/// `count` dependent multiplications: three cycles each on every Intel core since Nehalem, no memory.
+inline void work(std::uint64_t count) {
+  std::uint64_t value = 3;
+  for (std::uint64_t i = 0; i < count; ++i) asm volatile("imulq %0, %0" : "+r"(value) : : "cc");
+}
+
+/// The median price of the two readings of the clock around nothing.
+inline std::uint64_t clock_ticks() {
+  std::vector<std::uint64_t> spent(10001);
+  for (auto& each : spent) {
+    const std::uint64_t before = ticks();
+    each = ticks() - before;
+  }
+  std::nth_element(spent.begin(), spent.begin() + 5000, spent.end());
+  return spent[5000];
+}
+
+}  // namespace probe
