@@ -7,6 +7,8 @@ JOBS := $(shell nproc)
 
 BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
   libzydis-dev libgtest-dev libdw-dev libelf-dev libre2-dev python3
+# Writes TOML.
+SILICON_PACKAGES := python3-tomli-w
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
@@ -14,7 +16,7 @@ TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils clang libomp-dev pkg-config spin v
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full demo-barrier fidelity test test-glibcs test-releases mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build demo demo-full demo-barrier fidelity silicon test test-glibcs test-releases mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -56,6 +58,14 @@ fidelity:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision workloads/all
 	@tools/fidelity --build $(BUILD) $(if $(QUICK),--quick)
+
+# Every probe, the experiments and the workloads under every design on this CPU, if its transactions commit; writes a record into
+# repro/silicon/. Under thirty minutes on an idle machine; an interrupted call goes on where it stopped. QUICK=1 takes five.
+silicon:
+	@tools/install-packages "make silicon" $(BUILD_PACKAGES) $(SILICON_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@tools/silicon --build $(BUILD) $(if $(QUICK),--quick)
 
 # All tests; with transactions in hardware, the native ones once more without. The last lines are ctest's summary.
 test:
