@@ -224,7 +224,7 @@ static void tasks(void) {
 }
 
 /* Regions that capture little and much. */
-static void captures(void) {
+static void capture(void) {
   long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, k = 9, l = 10, m = 11, n = 12, o = 13, p = 14,
        q = 15, r = 16, s = 17, t = 18, u = 19, v = 20;
   long sum = 0;
@@ -238,6 +238,9 @@ static void captures(void) {
   }
   expect("captured", sum, 3 * 210);
   expect("captured and stored", a + v, 2 * sum);
+}
+static void captures(void) {
+  for (int i = 0; i < rounds; ++i) capture();
 }
 
 static const struct {

@@ -116,9 +116,14 @@ def loses(elision, seeds):
     environment = {"LD_PRELOAD": str(elision.build / "tests" / "libno_barriers.so")}
     for case in ("barriers", "nested", "tasks", "captures"):
         for program in programs(elision):
-            ending = elision.vm([program, 20, case], ["--machine", MACHINE], environment=environment)
-            if " instead of " not in ending.stdout:
-                return complain([program, 20, case], ending, "missed no barrier")
+            def missed(seed):
+                options = ["--machine", MACHINE, "--seed", str(seed)]
+                return " instead of " in elision.vm([program, 20, case], options, environment=environment).stdout
+
+            # A barrier is missed only by some orders of threads.
+            if not any(map(missed, range(1, 4 * seeds + 1))):
+                print(f"{program.name}: {case} missed no barrier with {4 * seeds} seeds")
+                return 1
     return 0
 
 
