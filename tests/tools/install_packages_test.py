@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -145,6 +146,12 @@ class Targets(unittest.TestCase):
                 lines = [line for line in done.stdout.splitlines() if not line.startswith("make")]
                 self.assertEqual(sum("install-packages" in line for line in lines), 1, done.stdout)
                 self.assertIn("install-packages", lines[0])
+
+    def test_cmake_knows_every_library_that_the_build_installs(self):
+        installed = re.search(r"^BUILD_PACKAGES := ((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)[1]
+        known = re.search(r"^foreach\(need ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+        tools = {"g++", "cmake", "ninja-build", "python3"}
+        self.assertEqual({need.split("=")[1] for need in known.split()}, set(installed.replace("\\", " ").split()) - tools)
 
 
 if __name__ == "__main__":
