@@ -5,20 +5,38 @@
     compare_verb.py BUILD
 """
 
+import ctypes
+import errno
 import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from whole_programs import Elision, run
+from whole_programs import LIMIT_SECONDS, Elision, run
 
 BUILD = None
 XEON = ["--machine", "xeon-e5-2697v4"]
 METRIC = ["--metric", "throughput: ([0-9.]+)"]
+
+PIDFD_OPEN = 434
+
+
+def forbid_system_call(number):
+    """In a child before it executes a program: from now on the call ends with ENOSYS (seccomp(2))."""
+    rows = ((0x20, 0, 0, 0),  # load the number
+            (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | errno.ENOSYS),  # if it is that one
+            (0x06, 0, 0, 0x7FFF0000))  # else allow
+    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *row) for row in rows))
+    header = struct.pack("@HP", len(rows), ctypes.addressof(program))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for words in ((38, 1, 0, 0, 0), (22, 2, ctypes.c_char_p(header))):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+        if prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Verbs(unittest.TestCase):
@@ -127,6 +145,12 @@ class Verbs(unittest.TestCase):
         program.chmod(0o4755)
         self.assertIn("(it runs with more rights than its caller)",
                       self.verb("run", "--lock", "tatas", "--", program, *self.bench[1:]).stderr)
+
+    def test_native_runs_end_where_pidfd_open_is_forbidden(self):
+        done = subprocess.run([self.elision.binary, "compare", "--machine", "native", "--locks", "tatas", "--runs", "1", "--",
+                               *self.bench], cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=LIMIT_SECONDS, check=False, preexec_fn=lambda: forbid_system_call(PIDFD_OPEN))
+        self.assertEqual(done.returncode, 0, done)
 
     def test_design_that_hangs_is_given_up(self):
         script = "test $ELISION_LOCK != tatas || sleep 1000; " + " ".join(self.bench)

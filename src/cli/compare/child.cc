@@ -160,19 +160,26 @@ void kill_descendants() {
   }
 }
 
-// Until the program ends, the comparison ends, or that sends SIGTERM.
+bool has_ended(pid_t child) {
+  siginfo_t end{};
+  return waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid != 0;
+}
+
+// Until the program ends, the comparison ends, or that sends SIGTERM. The two signals are blocked. Not by
+// pidfd_open, which a container may forbid: nothing would tell of the end.
 void wait_for_any(pid_t program) {
-  sigset_t stop;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTERM);
-  pollfd waits[] = {{static_cast<int>(syscall(SYS_pidfd_open, program, 0)), POLLIN, 0},
-                    {lifeline(), 0, 0},
-                    {signalfd(-1, &stop, SFD_CLOEXEC), POLLIN, 0}};
-  const auto any = [&waits] {
-    return std::any_of(std::begin(waits), std::end(waits),
-                       [](const pollfd& wait) { return wait.revents != 0; });
-  };
-  while (!any() && (poll(waits, std::size(waits), -1) >= 0 || errno == EINTR)) {
+  sigset_t news;
+  sigemptyset(&news);
+  sigaddset(&news, SIGTERM);
+  sigaddset(&news, SIGCHLD);
+  pollfd waits[] = {{lifeline(), 0, 0}, {signalfd(-1, &news, SFD_CLOEXEC), POLLIN, 0}};
+  while (!has_ended(program)) {
+    if (poll(waits, std::size(waits), -1) < 0 && errno != EINTR) return;
+    signalfd_siginfo signal{};
+    if (waits[0].revents != 0) return;
+    if (waits[1].revents != 0 &&
+        (read(waits[1].fd, &signal, sizeof signal) < 0 || signal.ssi_signo == SIGTERM))
+      return;
   }
 }
 
