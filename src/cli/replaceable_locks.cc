@@ -183,7 +183,9 @@ std::string why_no_lock_is_replaced(const std::string& named, Place place) {
   const std::string linker = program.interpreter();
   if (linker.empty()) return "it is linked statically";
   if (place == Place::kNative && gains_rights(file)) return "it runs with more rights than its caller";
-  if (linker.substr(linker.rfind('/') + 1).starts_with("ld-musl")) return "its C library is not glibc";
+  const std::string linker_name = linker.substr(linker.rfind('/') + 1);
+  if (linker_name.starts_with("ld-musl")) return "its C library is not glibc";
+  if (!linker_name.starts_with("ld-linux")) return {};  // no program but glibc's linker is started to ask
   const std::optional<std::string> list = listing(linker, file);
   if (!list) return {};
   std::vector<std::string> objects = libraries_in(*list);

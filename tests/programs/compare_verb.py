@@ -146,6 +146,19 @@ class Verbs(unittest.TestCase):
         self.assertIn("(it runs with more rights than its caller)",
                       self.verb("run", "--lock", "tatas", "--", program, *self.bench[1:]).stderr)
 
+    def test_no_program_but_a_dynamic_linker_is_started_to_ask(self):
+        program, other = self.root / "program", self.root / "i"
+        other.write_text(f"#!/bin/sh\ntouch {self.root}/started\n")
+        other.chmod(0o755)
+        linker = b"/lib64/ld-linux-x86-64.so.2"
+        image = pathlib.Path(self.bench[0]).read_bytes()
+        self.assertIn(linker, image)
+        self.assertLessEqual(len(os.fsencode(other)), len(linker))
+        program.write_bytes(image.replace(linker, os.fsencode(other).ljust(len(linker), b"\0")))
+        program.chmod(0o755)
+        self.verb("vm", "--lock", "tatas", "--", program)
+        self.assertFalse((self.root / "started").exists())
+
     def test_native_runs_end_where_pidfd_open_is_forbidden(self):
         done = subprocess.run([self.elision.binary, "compare", "--machine", "native", "--locks", "tatas", "--runs", "1", "--",
                                *self.bench], cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
