@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -48,17 +47,14 @@ void close_lifeline() {
   close_end(kRead);
 }
 
-void become_helper(int kept) {
+void become_helper() {
   setpgid(0, 0);
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   leave_lifeline();
-  const int low = kept < 0 ? g_ends[kRead] : std::min(kept, g_ends[kRead]);
-  const int high = std::max(kept, g_ends[kRead]);
-  close_between(0, low - 1);
-  close_between(low + 1, high - 1);
-  close_between(high + 1, INT_MAX);
+  close_between(0, g_ends[kRead] - 1);
+  close_between(g_ends[kRead] + 1, INT_MAX);
 }
 
 }  // namespace elision::cli

@@ -16,7 +16,7 @@ void leave_lifeline();
 void close_lifeline();
 
 /// For a forked helper: leads a process group of its own, so that signals to ours do not reach it, blocks
-/// every signal, and closes every descriptor but the lifeline and `kept` (-1: none).
-void become_helper(int kept = -1);
+/// every signal, and closes every descriptor but the lifeline.
+void become_helper();
 
 }  // namespace elision::cli
