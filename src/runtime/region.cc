@@ -70,8 +70,12 @@ int create_file(const char* directory, long& number) {
 /// errno: it cannot be had.
 void* map_file(int file, void* place) {
   if (ftruncate(file, abi::kCountersFileBytes) != 0) return MAP_FAILED;
-  // Says what the matter is, where the file system has it.
-  if (fallocate(file, 0, 0, kReservedBytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) return MAP_FAILED;
+  // Says what the matter is, on file systems that know it.
+  int error = 0;
+  do {
+    error = fallocate(file, 0, 0, kReservedBytes) != 0 ? errno : 0;
+  } while (error == EINTR);
+  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) return MAP_FAILED;
   void* memory = mmap(place, abi::kCountersFileBytes, PROT_READ | PROT_WRITE,
                       MAP_SHARED | (place != nullptr ? MAP_FIXED : 0), file, 0);
   if (memory == MAP_FAILED || has_room(memory, kReservedBytes)) return memory;
@@ -96,7 +100,7 @@ void* map_new_file(const char* directory, void* place, long& number) {
   return memory;
 }
 
-/// Tells whoever reads the directory that this process has no counters in it.
+/// Tells readers of the directory that this process has no counters in it.
 void note_absence(const char* directory, int error) {
   Line path;
   path.text(directory).text("/").decimal(static_cast<std::uint64_t>(getpid())).text(abi::kNoCountersMark);
