@@ -2,8 +2,8 @@
 // What the CPU under this process offers. Everything is asked from CPUID and then tried: hypervisors
 // and microcode have advertised transactions that never commit.
 //
-// Executes XBEGIN only after CPUID said that it exists. Whoever asks for RTM asks here, so that
-// ELISION_HIDE_RTM hides it from all of them. No allocation; of libc the environment alone.
+// Executes XBEGIN only after CPUID said that it exists. No other file may ask for RTM: ELISION_HIDE_RTM
+// takes effect here. Allocates nothing, and calls nothing of libc but secure_getenv.
 #pragma once
 
 #include <array>

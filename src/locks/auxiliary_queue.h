@@ -10,8 +10,8 @@
 //  - A place of the table serves one lock at a time. If another lock has it, a thread goes on without: to
 //    wait there could close a circle (the other lock's waiters wait for a lock that this thread holds).
 //  - It is held across attempts only: it goes back after the commit, once the real lock is taken, or when
-//    the thread gives up, or leaves for good (if_left.h). So whoever holds it waits at most for the same
-//    lock's holder.
+//    the thread gives up, or leaves for good (if_left.h). So a thread that holds it waits at most
+//    for the holder of the same lock.
 #pragma once
 
 #include "locks/elided.h"

@@ -122,7 +122,7 @@ class Elided {
         if (!was_waiting(status, held, parameters)) {
           if (cause == abi::AbortCause::kConflict) {
             if constexpr (Contention::kWaits) clock.start();
-            // Whose time passes in the queue of those that conflict looks at the lock itself once more.
+            // On timeout in the queue, try the lock itself once more.
             if (!Contention::after_conflict(cell, me, deadline)) break;
           }
           if (--left == 0) break;

@@ -9,10 +9,8 @@
 //
 // Invariants:
 //  - An undo runs in the thread that waited, in a signal handler: it uses atomics and futexes only.
-//  - One that comes in the few instructions around a step, such as between the step that draws a ticket and
-//  the
-//    record of it, is as if it came before or after: what is left behind then is harmful to nobody but those
-//    who wait for that ticket.
+//  - A wait is not covered in the few instructions between a step, such as the one that draws a ticket, and
+//    the record of it. A thread that leaves there may block this lock, or this queue, and nothing else.
 #pragma once
 
 namespace elision::locks {
@@ -29,8 +27,8 @@ using DropFromLeavingList = void (*)(LeavingRecord* record, int run);
 inline constinit EnterLeavingList enter_leaving_list = nullptr;
 inline constinit DropFromLeavingList drop_from_leaving_list = nullptr;
 
-/// While this lives, `undo(argument)` runs if the thread leaves the frame without coming back. Null: nothing
-/// does. One that is made later ends earlier.
+/// While this lives, `undo(argument)` runs if the thread leaves the frame without coming back; a null `undo`
+/// does nothing. Objects are destroyed in the reverse order of their construction.
 class IfLeft {
  public:
   IfLeft(Undo undo, void* argument) : entered_(undo != nullptr && enter_leaving_list != nullptr) {

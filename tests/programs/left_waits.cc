@@ -3,9 +3,10 @@
 // handler. POSIX leaves both undefined; a lock must be had all the same by the threads that live, one that
 // waits behind and one that comes later. Exit code 1 if one is not had.
 //
-//   left_waits MICROSECONDS [mutexes]    how long a thread waits before it leaves; only mutexes, where
-//   reader-writer
-//                                        locks are glibc's, which do not survive it
+//   left_waits MICROSECONDS [mutexes]
+//
+// MICROSECONDS: how long a thread waits before it leaves. mutexes: no reader-writer locks, for designs under
+// which these are glibc's, which do not survive it.
 //
 // Virtual only: threads wait until others surely wait. The designs are those of the preload library.
 #include <pthread.h>
