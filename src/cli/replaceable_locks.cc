@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -61,12 +62,10 @@ class ElfFile {
       GElf_Phdr segment;
       if (gelf_getphdr(elf_, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_INTERP)
         continue;
-      std::size_t bytes = 0;
-      const char* whole = elf_rawfile(elf_, &bytes);
-      if (whole == nullptr || segment.p_offset > bytes || segment.p_filesz > bytes - segment.p_offset)
-        return {};
-      const std::string_view text(whole + segment.p_offset, segment.p_filesz);
-      return std::string(text.substr(0, text.find('\0')));
+      char path[PATH_MAX] = {};
+      if (segment.p_filesz >= sizeof path) return {};
+      const ssize_t length = pread(descriptor_, path, segment.p_filesz, static_cast<off_t>(segment.p_offset));
+      return length == static_cast<ssize_t>(segment.p_filesz) ? path : "";
     }
     return {};
   }

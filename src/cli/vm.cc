@@ -252,7 +252,7 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   run_variations(plan, launch, request.statistics_file);
 }
 
-// Who collects the counters, as a comparison does, sees it there.
+// A caller that collects the counters, as a comparison does, learns it from them.
 void tell_if_without_locks(const std::string& program, const std::string& file) {
   const char* const counters = abi::row_of(abi::LockVariable::kCountersDir).name;
   if (!variable(copy_environment(environ), counters).empty()) return;
