@@ -13,6 +13,7 @@
 #include "vm/failure.h"
 #include "vm/host_faults.h"
 #include "vm/kernel/host_signals.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/symbols.h"
 
 namespace elision::vm {
@@ -81,6 +82,7 @@ ThreadPlace Engine::place_of(const Thread& thread) const {
 
 void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::string& note) {
   if (options_.crash_reports == "none") return;
+  const LiftedLimits lifted;
   die_if_faulting(info.si_signo);
   Symbols symbols(kernel_->memory_map());
   Crash crash;

@@ -11,6 +11,7 @@
 #include "machine/variation.h"
 #include "vm/engine.h"
 #include "vm/kernel/hand_over.h"
+#include "vm/kernel/resource_limits.h"
 
 namespace elision::vm {
 namespace {
@@ -48,6 +49,7 @@ MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
 }
 
 int start(const Options& options, const ProgramRequest& request, const ProcessOrigin& origin) {
+  if (const std::string scarce = lift_host_limits(); !scarce.empty()) return fail(scarce);
   if (const std::string missing = missing_on_host(); !missing.empty()) return fail(missing);
   const Result<machine::Machine> loaded = machine::load_machine(options.machine);
   if (!loaded) return fail(loaded.error());
@@ -71,7 +73,9 @@ int run_virtual_machine(const Options& options, const std::string& program,
   request.path = program;
   request.arguments = argv;
   for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
-  return start(options, request, ProcessOrigin{});
+  ProcessOrigin origin;
+  origin.limits = host_limits();
+  return start(options, request, origin);
 }
 
 int resume_virtual_machine(int descriptor) {

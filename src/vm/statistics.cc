@@ -13,6 +13,7 @@
 #include "base/printable.h"
 #include "vm/engine.h"
 #include "vm/failure.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/profile_report.h"
 
 namespace elision::vm {
@@ -104,6 +105,7 @@ void write_whole(const std::string& path, const std::string& text) {
 
 void Engine::claim_statistics() {
   if (options_.stats_directory.empty() || statistics_number_ >= 0) return;
+  const LiftedLimits lifted;
   for (int number = 0; number < 100000; ++number) {
     const int fd = open(file_name(options_.stats_directory, number).c_str(),
                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -149,6 +151,7 @@ ordered_json Engine::report_profile() {
 
 void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (in_vfork()) return;
+  const LiftedLimits lifted;
   ordered_json profile;
   if (profile_ != nullptr) profile = report_profile();
   if (statistics_number_ < 0) return;

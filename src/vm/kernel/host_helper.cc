@@ -9,6 +9,7 @@
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/own_descriptors.h"
+#include "vm/kernel/resource_limits.h"
 
 namespace elision::vm {
 namespace {
@@ -36,6 +37,7 @@ std::unique_ptr<HostHelper> HostHelper::start(HelperCall call) {
   if (own.buffer_argument >= 0)
     own.arguments[own.buffer_argument] = reinterpret_cast<std::uint64_t>(own.buffer.data());
   helper->process_ = static_cast<pid_t>(host_call(SYS_getpid));
+  const LiftedLimits lifted;
   helper->descriptor_ = static_cast<int>(host_call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
   helper->descriptor_ = keep_descriptor(helper->descriptor_);
   if (helper->descriptor_ < 0) return nullptr;

@@ -4,12 +4,13 @@
 
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "vm/kernel/resource_limits.h"
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -18,15 +19,7 @@
 namespace elision::vm {
 namespace {
 
-constexpr std::uint64_t kDefaultStackBytes = 8u << 20;
-constexpr std::uint64_t kMaxStackBytes = 256u << 20;
 constexpr std::uint64_t kMinSignalStackBytes = 2048;  // above the size of the frames of signal_frame.cc
-
-std::uint64_t stack_bytes() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kDefaultStackBytes;
-  return std::clamp<std::uint64_t>(page_up(limit.rlim_cur), 1u << 17, kMaxStackBytes);
-}
 
 /// Copies strings and words to the stack, downwards.
 class StackWriter {
@@ -88,8 +81,7 @@ std::vector<std::uint64_t> auxiliary_vector(const StackContents& contents, const
 
 Fallible<InitialStack> build_initial_stack(AddressSpace& memory, EngineServices& services,
                                            const StackContents& contents, const MachineIdentity& identity) {
-  const std::uint64_t size = stack_bytes();
-  if (bytes_needed(contents) > size / 4 * 3) return Failure{E2BIG, "arguments and environment are too long"};
+  const std::uint64_t size = stack_bytes(contents.limits, bytes_needed(contents));
   const std::uint64_t top = kStackTop - services.random() % 4096 * kPageBytes;
   const long mapped =
       memory.map(top - size, size, PROT_READ | PROT_WRITE,

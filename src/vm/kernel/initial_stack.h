@@ -10,6 +10,7 @@
 #include "vm/kernel/elf_image.h"
 #include "vm/kernel/fallible.h"
 #include "vm/kernel/machine_identity.h"
+#include "vm/kernel/process_ids.h"
 
 namespace elision::vm {
 
@@ -20,6 +21,7 @@ struct StackContents {
   const MappedImage& program;
   std::size_t header_count;
   std::uint64_t loader_base;  // AT_BASE, 0 without a dynamic loader
+  const LimitTable& limits;
 };
 
 struct InitialStack {

@@ -16,6 +16,7 @@
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/idle.h"
 #include "vm/kernel/kernel_factory.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/time_calls.h"
@@ -89,8 +90,8 @@ class LinuxKernel final : public GuestKernel {
   Fallible<GuestState> load(CheckedProgram& program, std::vector<std::string> environment) override {
     process_.environment =
         with_preload(std::move(environment), process_.options.preload, address_sanitizer_of(program.image));
-    auto loaded =
-        load_program(process_.memory, process_.services, program, process_.environment, process_.identity);
+    auto loaded = load_program(process_.memory, process_.services, program, process_.environment,
+                               process_.identity, process_.limits);
     if (!loaded) return loaded.failure();
     program.image.file = OpenFile();
     program.interpreter.clear();
@@ -112,6 +113,8 @@ class LinuxKernel final : public GuestKernel {
     kernel->name = initial_name();
     process_.threads.push_back(std::move(kernel));
     inherit_signals(*process_.threads.front());
+    bind_host_limits(process_.limits);
+    watch_cpu_limit(process_);
   }
 
   SyscallOutcome system_call(Thread& thread) override {

@@ -138,7 +138,7 @@ Fallible<CheckedProgram> check_program(const ProgramRequest& request) {
 Fallible<LoadedProgram> load_program(AddressSpace& memory, EngineServices& services,
                                      const CheckedProgram& program,
                                      const std::vector<std::string>& environment,
-                                     const MachineIdentity& identity) {
+                                     const MachineIdentity& identity, const LimitTable& limits) {
   const std::uint64_t page_offset = services.random() % 4096 * kPageBytes;
   const std::uint64_t break_offset = services.random() % 256 * kPageBytes;
   const bool fits = program.image.high - program.image.low < kLowBegin - kProgramBase - (32u << 20);
@@ -160,7 +160,7 @@ Fallible<LoadedProgram> load_program(AddressSpace& memory, EngineServices& servi
 
   StackContents contents{
       program.arguments, environment, program.path, mapped.value(), program.image.headers.size(),
-      loader.bias};
+      loader.bias,       limits};
   auto stack = build_initial_stack(memory, services, contents, identity);
   if (!stack) return Failure{stack.failure().error, program.image.path + ": " + stack.failure().message};
   loaded.stack_pointer = stack->stack_pointer;

@@ -10,6 +10,7 @@
 #include "vm/kernel/elf_image.h"
 #include "vm/kernel/fallible.h"
 #include "vm/kernel/initial_stack.h"
+#include "vm/kernel/process_ids.h"
 
 namespace elision::vm {
 
@@ -49,6 +50,6 @@ Fallible<CheckedProgram> check_program(const ProgramRequest& request);
 Fallible<LoadedProgram> load_program(AddressSpace& memory, EngineServices& services,
                                      const CheckedProgram& program,
                                      const std::vector<std::string>& environment,
-                                     const MachineIdentity& identity);
+                                     const MachineIdentity& identity, const LimitTable& limits);
 
 }  // namespace elision::vm

@@ -175,7 +175,8 @@ TEST_F(LoaderTest, BuildsTheInitialStack) {
   FakeEngine engine;
   AddressSpace memory(engine);
   const auto program = check(elf(TinyElf()));
-  const auto loaded = load_program(memory, engine, program.value(), {"A=1", "B=2"}, MachineIdentity{});
+  const auto loaded =
+      load_program(memory, engine, program.value(), {"A=1", "B=2"}, MachineIdentity{}, kNoLimits);
   ASSERT_TRUE(loaded.ok()) << loaded.failure().message;
   EXPECT_EQ(loaded->stack_pointer % 16, 0u);
   const auto* words = reinterpret_cast<const std::uint64_t*>(loaded->stack_pointer);

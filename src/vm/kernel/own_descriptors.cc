@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "vm/kernel/resource_limits.h"
+
 namespace elision::vm {
 namespace {
 
@@ -19,6 +21,7 @@ std::set<int>& own() {
 
 int keep_descriptor(int descriptor) {
   if (descriptor < 0) return descriptor;
+  const LiftedLimits lifted;
   const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
   if (moved >= 0) close(descriptor);
   return *own().insert(moved >= 0 ? moved : descriptor).first;
@@ -36,6 +39,7 @@ void set_own_descriptors(const std::set<int>& descriptors) { own() = descriptors
 
 std::vector<int> open_descriptors() {
   std::vector<int> result;
+  const LiftedLimits lifted;
   DIR* const folder = opendir("/proc/self/fd");
   if (folder == nullptr) return result;
   while (const dirent* const entry = readdir(folder))

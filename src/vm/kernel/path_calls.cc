@@ -17,6 +17,7 @@
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -45,6 +46,7 @@ long open_made_up(const std::string& contents, int flags) {
   if ((flags & O_ACCMODE) != O_RDONLY) return -EACCES;
   const int file = memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (file < 0) return -errno;
+  const LiftedLimits lifted;
   if (pwrite(file, contents.data(), contents.size(), 0) < 0) return close(file), -EIO;
   return file;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/time_calls.h"
 #include "vm/kernel/vsyscall.h"
 
@@ -243,6 +244,8 @@ std::string load_average(const Process& process) {
   return format("0.00 0.00 0.00 1/%zu %d\n", process.threads.size(), process.ids.pid());
 }
 
+std::string limits_text(const Process& process) { return describe_limits(process.limits); }
+
 std::string status_text(const Process& process) {
   std::istringstream host(host_file("/proc/self/status"));
   std::string text, line;
@@ -274,6 +277,7 @@ constexpr struct {
     {"/proc/self/cmdline", command_line},
     {"/proc/self/comm", name_line},
     {"/proc/self/environ", environment_block},
+    {"/proc/self/limits", limits_text},
     {"/proc/self/maps", memory_map},
     {"/proc/self/stat", status_line},
     {"/proc/self/statm", memory_pages},
@@ -320,6 +324,7 @@ std::string translate_path(const Process& process, const std::string& path) {
 
 std::optional<std::string> made_up_file(const Process& process, const std::string& path) {
   if (!may_need_translation(path)) return std::nullopt;
+  const LiftedLimits lifted;
   const std::string plain = translate_path(process, path);
   if (auto name = thread_name_file(process, plain)) return name;
   if (auto topology = topology_file(process, plain)) return topology;

@@ -137,19 +137,4 @@ SyscallOutcome sys_sched_getattr(Call& call) {
   return call.finish(copy_to_guest(call[1], &shown, shown.size) ? 0 : -EFAULT);
 }
 
-SyscallOutcome sys_limit(Call& call) {
-  const bool of_process = call.number == SYS_prlimit64;
-  if (call.integer(of_process ? 1 : 0) != RLIMIT_RTPRIO)
-    return of_process ? sys_with_pid(call) : pass_through(call);
-  const std::uint64_t next = of_process ? call[2] : call.number == SYS_setrlimit ? call[1] : 0;
-  const std::uint64_t shown = of_process ? call[3] : call.number == SYS_getrlimit ? call[1] : 0;
-  if (next != 0) {
-    const auto wanted = load_guest<rlimit>(next);
-    if (!wanted) return call.finish(-EFAULT);
-    if (wanted->rlim_cur > wanted->rlim_max) return call.finish(-EINVAL);
-    if (wanted->rlim_max != 0) return call.finish(-EPERM);
-  }
-  return call.finish(shown == 0 || store_guest(shown, rlimit{0, 0}) ? 0 : -EFAULT);
-}
-
 }  // namespace elision::vm

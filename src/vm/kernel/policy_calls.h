@@ -13,7 +13,5 @@ SyscallOutcome sys_sched_setparam(Call& call);
 SyscallOutcome sys_sched_getparam(Call& call);
 SyscallOutcome sys_sched_setattr(Call& call);
 SyscallOutcome sys_sched_getattr(Call& call);
-/// getrlimit, setrlimit, prlimit64: the limit of real-time priorities is 0, and stays it.
-SyscallOutcome sys_limit(Call& call);
 
 }  // namespace elision::vm

@@ -54,6 +54,7 @@ struct Process {
         ids(process_origin),
         start_time(process_origin.start_time),
         cpu_time_board(process_origin.cpu_time_board),
+        limits(process_origin.limits),
         memory(engine),
         ended_threads_cpu_time(process_origin.cpu_time),
         children_cpu_time(process_origin.children_cpu_time) {}
@@ -64,6 +65,7 @@ struct Process {
   ProcessIds ids;
   Nanoseconds start_time;  // virtual time that earlier images of this process used up
   CpuTimeBoard cpu_time_board;
+  LimitTable limits;
   AddressSpace memory;
   FutexQueues futexes;
   VirtualTimers timers;

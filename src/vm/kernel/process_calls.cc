@@ -27,6 +27,7 @@
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
@@ -67,6 +68,7 @@ void become_child(Call& call) {
   process.futexes.clear();
   process.timers.clear();
   process.cpu_timers.clear();
+  watch_cpu_limit(process);
   process.posix_timers.clear();
   for (const auto& timer : process.descriptor_timers) close_own_descriptor(timer.first);
   process.descriptor_timers.clear();
@@ -143,6 +145,7 @@ struct Remembered {
         descriptors(own_descriptors()),
         ids(call.process.ids),
         inside_vfork(call.process.inside_vfork),
+        limits(call.process.limits),
         child_event(call.process.child_event),
         has_had_children(call.process.has_had_children) {
     std::copy(std::begin(call.process.actions), std::end(call.process.actions), actions);
@@ -168,6 +171,7 @@ struct Remembered {
     set_own_descriptors(descriptors);
     call.process.ids = ids;
     call.process.inside_vfork = inside_vfork;
+    call.process.limits = limits;
     call.process.child_event = child_event;
     call.process.has_had_children = has_had_children;
     std::copy(std::begin(actions), std::end(actions), call.process.actions);
@@ -189,6 +193,7 @@ struct Remembered {
   std::set<int> descriptors;  // the engine's; the child closes copies
   ProcessIds ids;
   KernelThread* inside_vfork;
+  LimitTable limits;
   bool child_event, has_had_children;
   SignalAction actions[kSignalCount + 1];
   std::uint64_t affinity[2];
@@ -251,9 +256,18 @@ void requeue_pending(const PendingSignals& pending, int host_pid) {
     host_call(SYS_rt_sigqueueinfo, host_pid, info.si_signo, reinterpret_cast<std::uint64_t>(&info));
 }
 
+std::uint64_t argument_bytes(const ProgramRequest& request) {
+  std::uint64_t total = request.path.size() + 1;
+  for (const auto* list : {&request.arguments, &request.environment})
+    for (const std::string& text : *list) total += text.size() + 1 + sizeof(std::uint64_t);
+  return total;
+}
+
 SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   if (const auto checked = check_program(request); !checked) return call.finish(-checked.failure().error);
   Process& process = call.process;
+  if (argument_bytes(request) > most_argument_bytes(process.limits)) return call.finish(-E2BIG);
+  const LiftedLimits lifted;
   ProcessOrigin origin{process.ids.root_host_pid(), process.start_time + process.services.now(call.thread()),
                        call.self.blocked.bits};
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), origin.affinity);
@@ -262,6 +276,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
     origin.children_cpu_time = process.children_cpu_time;
   }
   origin.cpu_time_board = process.cpu_time_board.descriptor_over_exec();
+  origin.limits = process.limits;
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   release_shared_futexes(process);

@@ -3,13 +3,24 @@
 // runs repeat; its descendants have the host's numbers.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
+
+#include <array>
 
 #include "vm/kernel.h"
 
 namespace elision::vm {
 
 inline constexpr int kRootPid = 4242;
+
+/// Limits by number of resource (getrlimit(2)).
+using LimitTable = std::array<rlimit, RLIM_NLIMITS>;
+inline constexpr LimitTable kNoLimits = [] {
+  LimitTable limits{};
+  for (rlimit& limit : limits) limit = {RLIM_INFINITY, RLIM_INFINITY};
+  return limits;
+}();
 
 /// What a process image inherits from the one that started it by execve.
 struct ProcessOrigin {
@@ -21,6 +32,7 @@ struct ProcessOrigin {
   Nanoseconds cpu_time = 0, children_cpu_time = 0;  // as of the earlier images
   int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
   std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
+  LimitTable limits = kNoLimits;
 };
 
 class ProcessIds {

@@ -19,6 +19,7 @@
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/own_descriptors.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/waiting.h"
 
@@ -56,8 +57,14 @@ struct NewPipe {
 
 /// Nothing, with errno set, if the host has none.
 std::optional<NewPipe> make_pipe(int flags) {
+  const LiftedLimits lifted;
   int ends[2];
   if (pipe2(ends, flags) != 0) return std::nullopt;
+  if (static_cast<rlim_t>(ends[0]) >= lifted.soft_before(RLIMIT_NOFILE)) {
+    close(ends[0]), close(ends[1]);
+    errno = EMFILE;
+    return std::nullopt;
+  }
   return NewPipe{ends[0], inode_of(ends[0]), keep_descriptor(ends[1])};
 }
 
@@ -200,8 +207,7 @@ std::optional<SyscallOutcome> read_signals(Call& call) {
     }
     if (signals.empty()) return false;
     self.waited_for = {};
-    call.finish(scatter(pieces, signals) ? static_cast<long>(signals.size() * sizeof signals[0])
-                                               : -EFAULT);
+    call.finish(scatter(pieces, signals) ? static_cast<long>(signals.size() * sizeof signals[0]) : -EFAULT);
     return true;
   };
   if (auto now = attempt; now()) return SyscallOutcome::kReturn;

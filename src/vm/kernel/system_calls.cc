@@ -21,6 +21,7 @@
 #include "vm/kernel/policy_calls.h"
 #include "vm/kernel/poll_calls.h"
 #include "vm/kernel/process_calls.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_calls.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
@@ -150,7 +151,7 @@ constexpr SystemCall kRows[] = {
     {CALL(lchown), pass_through, {text(0)}},
     {CALL(umask), pass_through, {}},
     {CALL(gettimeofday), sys_gettimeofday, {by_handler(0), by_handler(1)}},
-    {CALL(getrlimit), sys_limit, {out(1, 16)}},
+    {CALL(getrlimit), sys_getrlimit, {out(1, 16)}},
     {CALL(getrusage), sys_getrusage, {by_handler(1)}},
     {CALL(sysinfo), sys_sysinfo, {by_handler(0)}},
     {CALL(times), sys_times, {by_handler(0)}},
@@ -213,7 +214,7 @@ constexpr SystemCall kRows[] = {
     {CALL(prctl), sys_prctl, {described(1, of_prctl)}},
     {CALL(arch_prctl), sys_arch_prctl, {by_handler(1)}},
     {CALL(adjtimex), sys_adjtimex, {by_handler(0)}},
-    {CALL(setrlimit), sys_limit, {in(1, 16)}},
+    {CALL(setrlimit), sys_setrlimit, {in(1, 16)}},
     {CALL(chroot), pass_through, {text(0)}},
     {CALL(sync), pass_through, {}},
     {CALL(acct), pass_through, {text(0)}},
@@ -355,7 +356,7 @@ constexpr SystemCall kRows[] = {
     {CALL(recvmmsg), sys_recvmmsg, {described(1, messages_received), by_handler(4)}, kMayMakeReady},
     {CALL(fanotify_init), pass_through, {}},
     {CALL(fanotify_mark), pass_through, {text(4)}},
-    {CALL(prlimit64), sys_limit, {in(2, 16), out(3, 16)}},
+    {CALL(prlimit64), sys_prlimit64, {in(2, 16), out(3, 16)}},
     {CALL(name_to_handle_at), pass_through, {text(1), out(2, 136), out(3, 4)}},
     {CALL(open_by_handle_at), pass_through, {in(1, 136)}},
     {CALL(clock_adjtime), sys_adjtimex, {by_handler(1)}},

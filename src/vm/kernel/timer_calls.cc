@@ -22,6 +22,7 @@
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/own_descriptors.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/time_calls.h"
@@ -316,6 +317,7 @@ SyscallOutcome sys_timerfd_create(Call& call) {
     return call.finish(-EINVAL);
   const long descriptor = host_call(SYS_eventfd2, 0, call[1]);
   if (descriptor < 0) return call.finish(descriptor);
+  const LiftedLimits lifted;
   const int own = keep_descriptor(fcntl(static_cast<int>(descriptor), F_DUPFD_CLOEXEC, 0));
   call.process.descriptor_timers[own] = {call.integer(0)};
   return call.finish(descriptor);
