@@ -56,6 +56,7 @@ def plan(quick):
         probe("cache_to_cache", 20000 // part),
         probe("empty_transaction", 1000000 // part, two_cores=False),
         probe("spurious", 1000000 // part, two_cores=False),
+        probe("read_set", 16, 512, 16, 4 if quick else 40, alias="read_set_small", two_cores=False),
         probe("read_set", *((512, 4096, 512, 2) if quick else (512, 8192, 256, 3)), two_cores=False),
         probe("write_set", two_cores=False),
         probe("conflict_matrix", 200000 // part),
