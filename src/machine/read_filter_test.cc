@@ -68,6 +68,19 @@ TEST_F(ReadFilterTest, WithoutAFilterThereIsNoFalseConflict) {
   EXPECT_EQ(aborts(2 * kSets * kWays, 200), 0u);
 }
 
+/// A system call may name a buffer of any size, and of a line in a large filter few others are mistaken for
+/// it.
+TEST_F(ReadFilterTest, OutsideWriteOfAVastRangeEndsTheTransactionWithoutALookAtEachLine) {
+  description_.transactions.read_filter_log2 = 24;
+  TestMachine& m = machine();
+  m.model().begin(CpuId(0), Cycles(1000), false);
+  for (std::uint64_t way = 0; way <= kWays; ++way) m.load(0, way * kSets, 2000 + 1000 * way);
+  m.model().end_conflicting(LineAddr(1'000'000), LineAddr(1'000'001), true, Cycles(90'000'000));
+  EXPECT_TRUE(m.model().in_transaction(CpuId(0)));
+  m.model().end_conflicting(LineAddr(1'000'000), LineAddr(1ull << 41), true, Cycles(91'000'000));
+  EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
+}
+
 TEST_F(ReadFilterTest, AStoreToAnOwnedLineAsksNobody) {
   description_.transactions.read_filter_log2 = 1;  // two bits: everything is a member
   TestMachine& m = machine();

@@ -95,6 +95,8 @@ LineAddr Model::Impl::conflicting_line(const Cpu& one, LineAddr first, LineAddr 
     if (line.value >= first.value && line.value <= last.value) return line;
   }
   if (!reads_count || transaction.read_filter.empty()) return kNoLine;
+  constexpr std::uint64_t kMostLooks = 1u << 16;  // a filter with many members has one of so many anyway
+  if (last.value - first.value >= kMostLooks) return first;
   for (std::uint64_t line = first.value; line <= last.value; ++line)
     if (transaction.read_filter.may_have(LineAddr(line))) return LineAddr(line);
   return kNoLine;
