@@ -310,9 +310,7 @@ void Engine::end_writers(std::uint64_t pc) {
       if (core == ordering_.running()) {
         abort_transaction(*core, machine::AbortCause::kInstruction);
       } else {
-        const Core* running = ordering_.running();
-        end_transaction(*core, machine::AbortCause::kConflict,
-                        running != nullptr ? running->clock() : engine_time_);
+        end_transaction(*core, machine::AbortCause::kConflict, kernel_time());
       }
     }
     return any;

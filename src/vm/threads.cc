@@ -287,8 +287,7 @@ void Engine::release(Thread& thread) {
   EngineThread& held = of(thread);
   held.hold = false;
   if (held.state != EngineThread::State::kHeld) return;
-  const Core* const caller = ordering_.running();
-  make_runnable(held, std::max(held.available, caller != nullptr ? caller->clock() : engine_time_));
+  make_runnable(held, std::max(held.available, kernel_time()));
 }
 
 bool Engine::is_parked(const Thread& thread) const {
@@ -306,9 +305,8 @@ void Engine::yield(Thread& thread) {
 void Engine::affinity_changed(Thread& thread) {
   EngineThread& moved = of(thread);
   if (moved.state == EngineThread::State::kQueued && idle_core_for(moved) != nullptr) {
-    const Core* const caller = ordering_.running();
     std::erase(queue_, &moved);
-    make_runnable(moved, std::max(moved.available, caller != nullptr ? caller->clock() : engine_time_));
+    make_runnable(moved, std::max(moved.available, kernel_time()));
   }
   Core* const core = moved.core;
   if (core == nullptr || may_use(moved, *core)) return;
