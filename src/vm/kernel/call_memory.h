@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which guest memory a system call reads and writes, as its row in the table of system calls states it
-// (system_call_table.cc): one Memory for each argument that is a pointer.
+// (system_calls.cc): one Memory for each argument that is a pointer.
 //
 // A statement may be too large, never too small: memory that is not really reached costs at most a
 // transaction that another CPU has there, a forgotten one breaks the isolation of transactions.

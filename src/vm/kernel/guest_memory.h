@@ -33,7 +33,7 @@ class GuestDoor {
 void set_guest_door(GuestDoor* door);
 
 /// Copies `size` bytes past the door; false if some byte of either side is not accessible (a part may be
-/// copied). For whoever only looks: the kernel uses what follows.
+/// copied). For code and reports, which end no transaction; the kernel uses what follows.
 bool copy_guest_bytes(void* to, const void* from, std::size_t size);
 
 /// Copies `size` bytes from, or to, guest memory; false if some byte is not accessible (a part may be

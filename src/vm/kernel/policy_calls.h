@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduling policies. A thread has an ordinary one (SCHED_OTHER, SCHED_BATCH, SCHED_IDLE), which changes
-// nothing here; real-time ones are refused as to a user without the rights for them, whoever asks.
+// nothing here; real-time ones are refused, to root as well, as to a user without the rights for them.
 #pragma once
 
 #include "vm/kernel/call.h"
