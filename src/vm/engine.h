@@ -152,6 +152,8 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void write_statistics(int exit_status, bool deadlocked);
   [[noreturn]] void end_by_deadlock();
   void tell_unsupported(std::uint64_t pc);
+  /// On standard error, unless the guest has put a file of its own in its place.
+  static void tell(const std::string& line);
 
   // exits.cc
   void link(Core& core, Exit& exit);

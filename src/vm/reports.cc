@@ -106,17 +106,19 @@ void Engine::end_by_deadlock() {
     for (const auto& thread : threads_) places.push_back(place_of(thread->thread));
     write_report(options_.crash_reports, deadlock_report(places, program_, options_.command, symbols));
   }
-  if (options_.crash_reports != "stderr") std::fprintf(stderr, "%s\n", kDeadlock);
+  if (options_.crash_reports != "stderr") tell(kDeadlock);
   _exit(kDeadlockExitCode);
 }
+
+void Engine::tell(const std::string& line) { write_report("stderr", line + "\n"); }
 
 /// Each kind is counted, and told once.
 void Engine::tell_unsupported(std::uint64_t pc) {
   const std::string kind = instruction_kind(pc);
   if (++unsupported_instructions_[kind] > 1) return;
   const Symbols symbols(kernel_->memory_map());
-  std::fprintf(stderr, "elision vm: instruction %s (%s) at %s is not supported\n", kind.c_str(),
-               instruction_bytes(pc).c_str(), symbols.describe({pc, false}).c_str());
+  tell("elision vm: instruction " + kind + " (" + instruction_bytes(pc) + ") at " +
+       symbols.describe({pc, false}) + " is not supported");
 }
 
 }  // namespace elision::vm

@@ -88,17 +88,16 @@ bool write_all(int fd, const std::string& text) {
   return true;
 }
 
-/// Where that cannot be, it says so: the process is at its end, and its exit code is the guest's.
-void write_whole(const std::string& path, const std::string& text) {
+/// 0, or the error.
+int write_whole(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool whole = fd >= 0 && write_all(fd, text) && rename(temporary.c_str(), path.c_str()) == 0;
   const int error = errno;
   if (fd >= 0) close(fd);
-  if (whole) return;
+  if (whole) return 0;
   if (fd >= 0) unlink(temporary.c_str());
-  std::fprintf(stderr, "elision vm: cannot write statistics to '%s': %s\n", printable(path).c_str(),
-               std::strerror(error));
+  return error;
 }
 
 }  // namespace
@@ -207,7 +206,10 @@ void Engine::write_statistics(int exit_status, bool deadlocked) {
   out["per_cpu"] = cpus;
   if (profile_ != nullptr) out["profile"] = profile;
   if (guest_code_.forms() != nullptr) out["instruction_forms"] = forms_json(*guest_code_.forms());
-  write_whole(file_name(options_.stats_directory, statistics_number_), out.dump(1) + "\n");
+  const std::string path = file_name(options_.stats_directory, statistics_number_);
+  // The process is at its end and its exit code is the guest's: an error can only be told.
+  if (const int error = write_whole(path, out.dump(1) + "\n"); error != 0)
+    tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
   statistics_number_ = -1;
   failure_context.statistics_file = "";
 }
