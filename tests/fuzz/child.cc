@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ Ended run_child(const std::vector<std::string>& command, unsigned seconds) {
   const int output = memfd_create("output", 0), errors = memfd_create("errors", 0);
   const pid_t child = fork();
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the driver's alarm ends the fuzzer, not what it has started
     const int input = open("/dev/null", O_RDONLY);
     dup2(input, 0), dup2(output, 1), dup2(errors, 2);
     std::vector<char*> arguments;
