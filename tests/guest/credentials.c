@@ -126,9 +126,9 @@ static void* alone_as_other(void* unused) {
   waitpid(child, &status, 0);
   char* const arguments[] = {"id", "-u", NULL};
   pid_t spawned = 0;
-  printf("spawn %d\n", posix_spawn(&spawned, "/usr/bin/id", NULL, NULL, arguments, NULL));
-  fflush(stdout);
+  const int result = posix_spawn(&spawned, "/usr/bin/id", NULL, NULL, arguments, NULL);
   waitpid(spawned, &status, 0);
+  printf("spawn %d\n", result);
   return NULL;
 }
 
