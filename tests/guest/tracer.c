@@ -25,7 +25,8 @@
 static sem_t ready, done;
 static atomic_int waiter, runner, go_on, tracer_done;
 static atomic_long turns;
-static int parent_of_tracer, pid_of_tracer, errors[4], traced, saw_general, saw_vector, ran_while_held, code_of_tracer = 9;
+static int pipe_ends[2];
+static int parent_of_tracer, pid_of_tracer, errors[5], traced, saw_general, saw_vector, ran_while_held, code_of_tracer = 9;
 static char stack[64 * 1024] __attribute__((aligned(16)));
 
 static void on_signal(int number) { (void)number; }
@@ -78,6 +79,9 @@ static void look(void) {
 
 static int tracer(void *argument) {
   int *const tids = argument;
+  char byte;
+  if (read(pipe_ends[0], &byte, 1) != 1) return 1;
+  errors[4] = failed(waitpid(-1, NULL, __WALL | WNOHANG)); /* its parent's child is not its own */
   parent_of_tracer = getppid();
   pid_of_tracer = getpid();
   errors[0] = failed(trace(PTRACE_GETREGS, tids[0], 0, &errors));
@@ -101,19 +105,28 @@ int main(void) {
   sem_wait(&ready);
   sem_wait(&ready);
   prctl(PR_SET_DUMPABLE, 1);
+  if (pipe(pipe_ends) != 0) return 1;
+  const int child = fork();
+  if (child == 0) _exit(7);
+  siginfo_t ended_child;
+  waitid(P_PID, (id_t)child, &ended_child, WEXITED | WNOWAIT);
   int tids[3] = {waiter, runner, 0};
   const int pid = clone(tracer, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_UNTRACED, tids);
   prctl(PR_SET_PTRACER, pid, 0, 0, 0);
+  for (int i = 0; i < 1000; ++i) sched_yield(); /* most often it waits by then */
+  if (write(pipe_ends[1], "", 1) != 1) return 1;
   while (!tracer_done) sched_yield();
   int status = 0;
   const int without_wall = waitpid(pid, &status, 0);
   printf("plain wait: %d, %s\n", without_wall, strerror(errno));
+  const int any = waitpid(-1, &status, 0);
+  printf("any child: %d, ended with %d\n", any == child, WEXITSTATUS(status));
   const int ended = waitpid(pid, &status, __WALL);
   printf("tracer: a process of its own %d, ended %d with %d, parent %d\n", pid_of_tracer == pid && pid != getpid(),
          ended == pid, WEXITSTATUS(status), parent_of_tracer == getpid());
   printf("traced %d threads, general register %d, vector register %d, ran while held %d\n", traced, saw_general,
          saw_vector, ran_while_held);
-  for (int i = 0; i < 4; ++i) printf("error %d: %s\n", i, strerror(errors[i]));
+  for (int i = 0; i < 5; ++i) printf("error %d: %s\n", i, strerror(errors[i]));
   struct sigaction action;
   sigaction(SIGSEGV, NULL, &action);
   printf("the parent's handler is its own: %d\n", action.sa_handler == SIG_DFL);

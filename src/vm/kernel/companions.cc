@@ -14,6 +14,7 @@
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/id_calls.h"
+#include "vm/kernel/process_calls.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/trace_calls.h"
@@ -90,16 +91,17 @@ long tell(const Call& call, const Event& event) {
   return event.pid;
 }
 
-/// The result of wait4 if it can end now.
+/// The result of wait4 if it can end now. The host's children are the process's: a companion has none.
 std::optional<long> try_wait(Call& call) {
   const int pid = call.integer(0);
   if (const auto event = take_event(call, pid, call[2])) return tell(call, *event);
-  if (pid == -1) {
-    const long host = guest_call(call, SYS_wait4, call[0], call[1], call[2] | WNOHANG, call[3]);
-    if (host > 0) return call.process.ids.to_guest(static_cast<int>(host));
-    if (host < 0 && host != -ECHILD) return host;
+  bool has_children = awaits_companion(call, pid);
+  if (pid == -1 && call.self.companion == nullptr) {
+    const std::optional<long> host = try_wait4(call);
+    if (host && *host != 0 && *host != -ECHILD) return host;
+    has_children = has_children || host != -ECHILD;
   }
-  if (!awaits_companion(call, pid)) return -ECHILD;
+  if (!has_children) return -ECHILD;
   return (call[2] & WNOHANG) != 0 ? std::optional(0l) : std::nullopt;
 }
 
@@ -185,10 +187,11 @@ SyscallOutcome wait_for_companion(Call& call) {
 }
 
 void wake_companion_waits(Process& process) {
-  for (const auto* list : {&process.threads, &process.companions})
-    for (const auto& thread : *list)
-      if (thread->wait && thread->wait->for_children && thread->wait->attempt())
-        end_wait(process, *thread, nullptr);
+  process.visit_runners([&](KernelThread& thread) {
+    const ActingThread acting(process, thread.thread);
+    if (thread.wait && thread.wait->for_children && thread.wait->attempt())
+      end_wait(process, thread, nullptr);
+  });
 }
 
 void tell_tracer_of_end(Process& process, KernelThread& thread, int code) {

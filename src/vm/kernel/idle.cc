@@ -21,18 +21,17 @@ std::int64_t host_nanoseconds() {
 }
 
 bool waits_for_outside(const Process& process) {
-  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-    return thread->wait &&
-           (!thread->wait->descriptors.empty() || thread->wait->for_children || thread->wait->periodic);
+  return process.any_runner([](const KernelThread& thread) {
+    return thread.wait &&
+           (!thread.wait->descriptors.empty() || thread.wait->for_children || thread.wait->periodic);
   });
 }
 
 /// True if a signal from outside could make some thread go on or end the wait: one that waits in pause,
 /// sigsuspend or sigtimedwait, or a handler that somebody may trigger.
 bool waits_for_signals(const Process& process) {
-  const bool waits = std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-    return thread->wait &&
-           (thread->waited_for.bits != 0 || thread->saved_blocked || thread->futex_address == 0);
+  const bool waits = process.any_runner([](const KernelThread& thread) {
+    return thread.wait && (thread.waited_for.bits != 0 || thread.saved_blocked || thread.futex_address == 0);
   });
   const auto handled = [&](int signal) {
     return process.actions[signal].handler > 1 && signal < 32 && !is_synchronous(signal);

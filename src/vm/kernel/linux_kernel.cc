@@ -133,8 +133,8 @@ class LinuxKernel final : public GuestKernel {
     const CallHandler handler = self.companion != nullptr ? find_companion_handler(call.number)
                                 : row != nullptr          ? row->handler
                                                           : nullptr;
-    // Whoever waited before takes what has come since: this call must not find it still there.
-    if ((readiness & SystemCall::kAsksForReadiness) != 0 && process_.threads.size() > 1 &&
+    // A thread that waited before takes what has come since: this call must not find it still there.
+    if ((readiness & SystemCall::kAsksForReadiness) != 0 && process_.has_several_runners() &&
         any_descriptor_waits(process_))
       poll_waits(process_, false, 0, &thread);
     const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
@@ -225,7 +225,7 @@ class LinuxKernel final : public GuestKernel {
   /// Other threads that wait for what this call made ready go on at its time, not at the next timer tick.
   /// Threads that make calls without end must not keep those waiting who wait for other processes.
   void wake_waiters(const Thread& caller, bool may_make_ready) {
-    if (process_.threads.size() < 2) return;
+    if (!process_.has_several_runners()) return;
     const bool due = ++calls_since_poll_ >= kCallsBetweenPolls;
     if (!due && !may_make_ready) return;
     if (due) calls_since_poll_ = 0;

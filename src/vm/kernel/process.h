@@ -105,6 +105,19 @@ struct Process {
     return inside_vfork != nullptr || (threads.size() == 1 && companions.empty() && !timers.any_armed() &&
                                        threads.front()->credentials == nullptr);
   }
+  /// Everything that runs guest code here: threads and companions.
+  template <class Visit>
+  void visit_runners(const Visit& visit) const {
+    for (const auto* list : {&threads, &companions})
+      for (const auto& each : *list) visit(*each);
+  }
+  template <class Condition>
+  bool any_runner(const Condition& condition) const {
+    bool any = false;
+    visit_runners([&](KernelThread& each) { any = any || condition(each); });
+    return any;
+  }
+  bool has_several_runners() const { return threads.size() + companions.size() > 1; }
   /// What `thread` does on signals.
   SignalAction& action_of(const KernelThread& thread, int signal) {
     return thread.companion != nullptr ? thread.companion->actions[signal] : actions[signal];

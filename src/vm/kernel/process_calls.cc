@@ -422,7 +422,8 @@ SyscallOutcome sys_execveat(Call& call) {
 }
 
 SyscallOutcome sys_wait4(Call& call) {
-  if (awaits_companion(call, call.integer(0))) return wait_for_companion(call);
+  if (call.self.companion != nullptr || awaits_companion(call, call.integer(0)))
+    return wait_for_companion(call);
   call.arguments[0] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(0)));
   if (call.process.alone()) {
     int status = 0;
@@ -433,14 +434,15 @@ SyscallOutcome sys_wait4(Call& call) {
     if (outcome != SyscallOutcome::kReturn) return outcome;
     return call.finish(end_wait4(call, static_cast<long>(call.thread().state.gpr[kRax]), status));
   }
-  const auto attempt = [call]() -> std::optional<long> {
-    int status = 0;
-    const long result =
-        call_as(call.self, SYS_wait4, call[0], reinterpret_cast<std::uint64_t>(&status), call[2] | WNOHANG);
-    if (result == 0 && (call[2] & WNOHANG) == 0) return std::nullopt;
-    return end_wait4(call, result, status);
-  };
-  return wait_for_child(call, call[2], attempt);
+  return wait_for_child(call, call[2], [call] { return try_wait4(call); });
+}
+
+std::optional<long> try_wait4(const Call& call) {
+  int status = 0;
+  const long result =
+      call_as(call.self, SYS_wait4, call[0], reinterpret_cast<std::uint64_t>(&status), call[2] | WNOHANG);
+  if (result == 0 && (call[2] & WNOHANG) == 0) return std::nullopt;
+  return end_wait4(call, result, status);
 }
 
 SyscallOutcome sys_waitid(Call& call) {

@@ -36,15 +36,15 @@ bool waits_here(const Process& process, const KernelThread& thread) {
 
 Watched watched_descriptors(Process& process) {
   Watched result;
-  for (const auto& thread : process.threads) {
-    if (!waits_here(process, *thread)) continue;
-    result.periodic |= thread->wait->periodic;
-    for (const pollfd& descriptor : thread->wait->descriptors) {
+  process.visit_runners([&](KernelThread& thread) {
+    if (!waits_here(process, thread)) return;
+    result.periodic |= thread.wait->periodic;
+    for (const pollfd& descriptor : thread.wait->descriptors) {
       result.descriptors.push_back(descriptor);
       result.descriptors.back().revents = 0;
-      result.owners.push_back(thread.get());
+      result.owners.push_back(&thread);
     }
-  }
+  });
   return result;
 }
 
@@ -150,8 +150,8 @@ SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
 }
 
 bool any_descriptor_waits(const Process& process) {
-  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
-    return waits_here(process, *thread) && !thread->wait->descriptors.empty();
+  return process.any_runner([&](const KernelThread& thread) {
+    return waits_here(process, thread) && !thread.wait->descriptors.empty();
   });
 }
 
@@ -161,9 +161,10 @@ bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thr
   host_poll(process, watched, block && !process.child_event, timeout_ns);
   const bool children = std::exchange(process.child_event, false);
   std::vector<KernelThread*> candidates;
-  for (const auto& thread : process.threads)
-    if (waits_here(process, *thread) && (thread->wait->periodic || (children && thread->wait->for_children)))
-      candidates.push_back(thread.get());
+  process.visit_runners([&](KernelThread& thread) {
+    if (waits_here(process, thread) && (thread.wait->periodic || (children && thread.wait->for_children)))
+      candidates.push_back(&thread);
+  });
   for (std::size_t i = 0; i < watched.descriptors.size(); ++i)
     if (watched.descriptors[i].revents != 0) candidates.push_back(watched.owners[i]);
   bool progress = false;
