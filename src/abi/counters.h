@@ -5,7 +5,7 @@
 // The library creates DIR/NNNN.counters (next free number, exclusively; one file a process) when
 // ELISION_COUNTERS_DIR=DIR is set. A file is a CountersHeader, padded to kCountersHeaderBytes, then
 // `slot_count` slots of kCounterSlotBytes; it is sparse: a slot nobody claimed takes no disk space. So read
-// it with read(2): on a full tmpfs to look at a hole that is mapped is SIGBUS.
+// it with read(2): on a full tmpfs a load from a mapped hole raises SIGBUS.
 //
 // A process that cannot have such a file, for want of room or because of a limit, leaves the empty file
 // DIR/PID.no-counters-ERRNO if it can.

@@ -34,7 +34,7 @@ bool parse_options(CLI::App& app, const std::vector<std::string>& options);
 std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t low,
                            std::uint64_t high);
 
-/// Seeds of further runs count up from the first one's, for as many runs as there are variations.
+/// Leaves room below 2^64 for the seeds of further runs, which count up from the first.
 inline constexpr std::uint64_t kLastFirstSeed = 9'999'999'999'999'999'999U;
 
 /// An option whose value is such a number. `value` keeps what it has if the option is not given.

@@ -163,7 +163,7 @@ std::vector<std::string> guest_environment(const VmRequest& request) {
 std::string repeating_command(const Arguments& arguments, const VmRequest& request, const CLI::App& app) {
   std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "vm"};
   for (std::size_t i = 0; i < arguments.options.size(); ++i) {
-    // The directory may be a temporary one; whoever repeats the run wants no files there. A date may be
+    // The directory may be a temporary one, and a repeated run should leave no files there. A date may be
     // "now".
     const std::string& word = arguments.options[i];
     if (word == kStatisticsDirectory || word == kDate) ++i;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread-aahtm (AAHTM paper, Fig. 3): glibc's own locks, whose waiters speculate. Types, owners and words
 // are glibc's; the speculating wait (locks/speculating_wait.h) goes round its try and lock functions. Where
-// no transactions always abort waiters wait `Plainly`. Counted are the same sections either way, and the same
-// as under designs with mutexes of their own: those under locks that could be theirs, once however often a
-// thread holds a recursive mutex.
+// there are no always-abort transactions, waiters wait `Plainly`. Both count the sections that designs with
+// mutexes of their own count: those of locks that such a design would replace, and of a recursive mutex the
+// outermost.
 #pragma once
 
 #include <cerrno>

@@ -72,7 +72,7 @@ void* leave(void* argument) {
   return nullptr;
 }
 
-/// A lock that is had at the deadline only is waited for until then for no reason.
+/// Takes the lock and gives it back. If that succeeds only at the deadline, a wake-up was lost: ETIMEDOUT.
 int take_once(const Lock& lock) {
   const timespec at = in_milliseconds(200), soon = in_milliseconds(100);
   int result = lock.take(&at);
