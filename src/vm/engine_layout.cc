@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -46,9 +47,11 @@ void leave_the_way() {
   if (personality(static_cast<unsigned long>(persona | ADDR_NO_RANDOMIZE)) == -1) return;
   std::string words = contents_of("/proc/self/cmdline");
   std::vector<char*> arguments;
-  for (std::size_t at = 0; at < words.size(); at = words.find('\0', at) + 1) arguments.push_back(&words[at]);
+  for (std::size_t at = 0; at < words.size(); at += std::strlen(&words[at]) + 1)
+    arguments.push_back(&words[at]);
   arguments.push_back(nullptr);
   execv("/proc/self/exe", arguments.data());
+  personality(static_cast<unsigned long>(persona));
 }
 
 }  // namespace elision::vm
