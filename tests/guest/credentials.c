@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,22 @@ static void exec_from_thread(void) {
   pthread_join(thread, NULL);
 }
 
+static int becomes_other(void* user) {
+  syscall(SYS_setresuid, 51, 51, 51);
+  *(long*)user = syscall(SYS_getuid);
+  return 0;
+}
+
+/// A process that shares the memory alone has credentials of its own, too.
+static void beside_a_companion(void) {
+  static char stack[64 * 1024] __attribute__((aligned(16)));
+  long user = -1;
+  int status;
+  const pid_t pid = clone(becomes_other, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES, &user);
+  printf("companion ended %d\n", waitpid(pid, &status, __WALL) == pid);
+  printf("companion %ld, its parent %ld\n", user, syscall(SYS_getuid));
+}
+
 int main(void) {
   if (geteuid() != 0) {
     puts("needs root");
@@ -170,6 +187,7 @@ int main(void) {
   printf("broadcast ended with %d\n", run_in_child(broadcast));
   printf("raw calls ended with %d\n", run_in_child(raw_call));
   printf("exec ended with %d\n", run_in_child(exec_from_thread));
+  printf("companion ended with %d\n", run_in_child(beside_a_companion));
   char command[128];
   snprintf(command, sizeof command, "rm -rf %s", folder);
   return system(command);

@@ -5,7 +5,6 @@
 #include <linux/securebits.h>
 #include <sys/prctl.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -69,31 +68,27 @@ long make_request(void* argument) {
   return host_call(request.number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/// Threads whose calls `holder` makes.
-std::size_t users(const Process& process, const CredentialHolder* holder) {
-  return static_cast<std::size_t>(
-      std::count_if(process.threads.begin(), process.threads.end(),
-                    [&](const auto& thread) { return thread->credentials.get() == holder; }));
-}
-
 /// An owner of exactly these credentials that there is already. The engine's thread is one, as null.
 std::optional<std::shared_ptr<CredentialHolder>> find_holder(const Process& process,
                                                              const Credentials& wanted) {
   if (credentials_of(nullptr) == wanted) return nullptr;
-  for (const auto& thread : process.threads)
-    if (thread->credentials != nullptr && credentials_of(thread->credentials.get()) == wanted)
-      return thread->credentials;
-  return std::nullopt;
+  std::optional<std::shared_ptr<CredentialHolder>> found;
+  process.visit_runners([&](const KernelThread& each) {
+    const auto& holder = each.credentials;
+    if (!found && holder != nullptr && credentials_of(holder.get()) == wanted) found = holder;
+  });
+  return found;
 }
 
 /// The engine's thread, whose credentials no guest thread has any more, takes over if all agree.
 void settle(Process& process) {
   const auto common = process.threads.front()->credentials;
-  if (common == nullptr || users(process, common.get()) != process.threads.size()) return;
+  const auto differs = [&](const KernelThread& each) { return each.credentials != common; };
+  if (common == nullptr || process.any_runner(differs)) return;
   const ChildCredentials possible = credentials_for_child(*process.threads.front());
   if (possible.error != 0) return;
   adopt(*possible.wanted);
-  for (const auto& thread : process.threads) thread->credentials = nullptr;
+  process.visit_runners([](KernelThread& each) { each.credentials = nullptr; });
 }
 
 }  // namespace
@@ -220,7 +215,7 @@ ChildCredentials credentials_for_child(const KernelThread& thread) {
 SyscallOutcome sys_set_credentials(Call& call) {
   Process& process = call.process;
   KernelThread& self = call.self;
-  const bool alone = process.threads.size() == 1 && self.credentials == nullptr;
+  const bool alone = !process.has_several_runners() && self.credentials == nullptr;
   if (alone || process.inside_vfork != nullptr) return pass_through(call);
   const auto before = self.credentials;
   const auto own = CredentialHolder::start(before.get());
