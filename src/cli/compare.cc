@@ -207,7 +207,6 @@ int compare_verb(const Words& words) {
   check_lock_options(request.lock);
   const unsigned cpus = choose_place(request);
   choose_designs(request);
-  for (const std::string& note : without_effect(request.lock, request.plan.designs)) tell("compare", note);
   if (request.plan.uses_metric()) compare::Metric{request.plan.metric};
   request.plan.compare_output = !request.ignore_output;
   const std::vector<std::string>& program = required_program(arguments, "compare");
@@ -215,6 +214,8 @@ int compare_verb(const Words& words) {
   request.plan.program = program.front();
   if (!request.json_file.empty()) require_writable(request.json_file);
   const compare::Launch launch = launch_of(request, program);
+  // Behind all that may be refused: a refusal is one line.
+  for (const std::string& note : without_effect(request.lock, request.plan.designs)) tell("compare", note);
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
   if (const std::string why = why_no_lock_is_replaced(launch.file, place); !why.empty())
     request.plan.why_no_locks = why;

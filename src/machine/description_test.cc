@@ -121,6 +121,22 @@ TEST(MachineFile, SyntaxErrorsNameTheLine) {
   EXPECT_EQ(error_of("").rfind("test.toml: name: missing", 0), 0u);
 }
 
+TEST(MachineFile, ErrorsAreOneLineWhateverTheFileSays) {
+  EXPECT_EQ(error_of("\"na\\nme\" = 1\n"), "test.toml: na\\nme: unknown field; did you mean name?");
+  EXPECT_EQ(error_of(changed("\"kept\"", "\"ke\\npt\"")),
+            "test.toml: transactions.aborted_lines: unknown value \"ke\\npt\"; did you mean \"kept\"?");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.\nways=1").error(),
+            "l3.\\nways: unknown field of a machine; did you mean l3.ways?");
+}
+
+TEST(MachineFile, ATextWithControlCharactersIsRejected) {
+  for (const char* bad : {"a\\nb", "a\\u0000b", "a\\u001b[31mb"}) {
+    EXPECT_EQ(error_of(changed("name = \"Intel", "name = \"" + std::string(bad))),
+              "test.toml: name: must not contain control characters")
+        << bad;
+  }
+}
+
 TEST(LoadMachine, UnknownNamesAndFilesAreNamed) {
   EXPECT_EQ(
       load_machine("xeon-e5-2697").error(),
@@ -153,6 +169,22 @@ TEST(RenderMachine, ShowsValueIntervalAndSource) {
   EXPECT_NE(text.find("kept (or lost)"), text.npos);
   EXPECT_NE(text.find("Intel forum topic 700477"), text.npos);
   EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), machine->values.size());
+}
+
+TEST(RenderMachine, IsOneLineAValueWhateverTheFileSays) {
+  const Result<Machine> machine = parse_machine(
+      changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "source = \"a\\nb\""), "x");
+  ASSERT_TRUE(machine) << machine.error();
+  EXPECT_NE(render_machine(*machine).find("a\\nb\n"), std::string::npos);
+}
+
+TEST(RenderMachine, ShowsOnlyNumbersAsIntervals) {
+  const Result<Machine> machine = parse_machine(
+      changed("brand = \"Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz\"",
+              "brand = { best = \"2.3 GHz\", alternatives = [\"2.4 GHz\", \"2.5 GHz\"], source = \"s\" }"),
+      "x");
+  ASSERT_TRUE(machine) << machine.error();
+  EXPECT_NE(render_machine(*machine).find("2.3 GHz (or 2.4 GHz) (or 2.5 GHz)"), std::string::npos);
 }
 
 }  // namespace

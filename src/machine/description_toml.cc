@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "machine/built_in.h"
 #include "machine/description_fields.h"
 
@@ -34,6 +35,9 @@ std::vector<std::string> field_names() {
   for (const Field& field : description_fields()) names.emplace_back(field.name);
   return names;
 }
+
+/// Names and values from a file may hold anything; the message stays one line.
+Error refusal(std::string_view message) { return Error{printable(message)}; }
 
 std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
@@ -56,6 +60,7 @@ std::optional<std::string> store(Description& description, const Field& field, s
     flag->member(description) = text == "true";
   } else if (const auto* string = std::get_if<TextField>(&field.kind)) {
     if (text.empty()) return "must not be empty";
+    if (text != printable(text)) return "must not contain control characters";
     if (text.size() >= string->capacity) {
       return "must be at most " + std::to_string(string->capacity - 1) + " bytes long";
     }
@@ -106,13 +111,13 @@ class Reader {
   Result<Machine> read(std::string_view text) {
     try {
       const toml::table root = toml::parse(text, origin_);
-      if (auto problem = read_root(root)) return Error{origin_ + ": " + *problem};
+      if (auto problem = read_root(root)) return refusal(origin_ + ": " + *problem);
     } catch (const toml::parse_error& error) {
       std::ostringstream message;
       message << origin_ << ": line " << error.source().begin.line << ": " << error.description();
-      return Error{message.str()};
+      return refusal(message.str());
     }
-    if (const char* problem = inconsistency(machine_.description)) return Error{origin_ + ": " + problem};
+    if (const char* problem = inconsistency(machine_.description)) return refusal(origin_ + ": " + problem);
     return std::move(machine_);
   }
 
@@ -269,15 +274,15 @@ Result<Machine> load_unchanged(std::string_view name_or_path) {
       if (machine.name == name_or_path)
         return parse_machine(machine.text, "machine " + std::string(machine.name));
     }
-    return Error{"unknown machine " + quoted(name_or_path) + "; did you mean " +
-                 quoted(nearest_name(name_or_path, built_in_machines())) +
-                 "? (a file needs a slash or .toml in its name)"};
+    return refusal("unknown machine " + quoted(name_or_path) + "; did you mean " +
+                   quoted(nearest_name(name_or_path, built_in_machines())) +
+                   "? (a file needs a slash or .toml in its name)");
   }
   std::ifstream file{std::string(name_or_path), std::ios::binary};
   std::ostringstream text;
   const bool read = file && !is_directory(std::string(name_or_path)) && !(text << file.rdbuf()).bad();
-  if (!read) return Error{"cannot read machine file " + quoted(name_or_path)};
-  if (text.view().empty()) return Error{"machine file " + quoted(name_or_path) + " is empty"};
+  if (!read) return refusal("cannot read machine file " + quoted(name_or_path));
+  if (text.view().empty()) return refusal("machine file " + quoted(name_or_path) + " is empty");
   return parse_machine(text.view(), name_or_path);
 }
 
@@ -291,10 +296,10 @@ Result<Machine> with_values(Machine machine, std::span<const FieldValue> values,
   for (const auto& [name, value] : values) {
     const Field* field = find_field(name);
     if (!field) {
-      return Error{name + ": unknown field of a machine; did you mean " + nearest_name(name, field_names()) +
-                   "?"};
+      return refusal(name + ": unknown field of a machine; did you mean " +
+                     nearest_name(name, field_names()) + "?");
     }
-    if (auto problem = store(machine.description, *field, value)) return Error{name + ": " + *problem};
+    if (auto problem = store(machine.description, *field, value)) return refusal(name + ": " + *problem);
     for (ValueRecord& record : machine.values) {
       if (record.field == name) record = {name, value, {}, std::string(source)};
     }
@@ -318,7 +323,8 @@ Result<Machine> load_machine(std::string_view specification) {
     const std::string_view change = changes.substr(0, changes.find(','));
     changes.remove_prefix(change.size());
     const auto equals = change.find('=');
-    if (equals == change.npos) return Error{"machine change " + quoted(change) + ": must be table.key=value"};
+    if (equals == change.npos)
+      return refusal("machine change " + quoted(change) + ": must be table.key=value");
     machine = with_value(std::move(machine.value()), change.substr(0, equals), change.substr(equals + 1),
                          "changed on request");
   }
@@ -336,9 +342,8 @@ std::string render_machine(const Machine& machine) {
   std::vector<std::string> shown;
   for (const ValueRecord& record : machine.values) {
     std::string text = record.best;
-    const bool interval =
-        record.others.size() == 2 && std::isdigit(static_cast<unsigned char>(record.best[0]));
-    if (interval) {
+    const Field* field = find_field(record.field);
+    if (!record.others.empty() && field && std::holds_alternative<NumberField>(field->kind)) {
       text += " (" + record.others[0] + " to " + record.others[1] + ")";
     } else {
       for (const std::string& other : record.others) text += " (or " + other + ")";
@@ -353,7 +358,7 @@ std::string render_machine(const Machine& machine) {
     std::string line = record.field + std::string(widest_field - record.field.size() + 2, ' ') + shown[i];
     if (!record.source.empty()) {
       const std::size_t column = widest_field + 2 + widest_value + 2;
-      line += std::string(line.size() < column ? column - line.size() : 2, ' ') + record.source;
+      line += std::string(line.size() < column ? column - line.size() : 2, ' ') + printable(record.source);
     }
     result += line + '\n';
   }
