@@ -26,6 +26,8 @@
 #include "fuzz.h"
 
 extern "C" [[gnu::weak]] int LLVMFuzzerInitialize(int*, char***) { return 0; }
+extern "C" [[gnu::weak]] std::size_t LLVMFuzzerCustomMutator(std::uint8_t*, std::size_t, std::size_t,
+                                                             unsigned);
 
 namespace {
 
@@ -149,12 +151,22 @@ void mutate_once(Bytes& bytes, const std::vector<Bytes>& corpus, elision::Random
   }
 }
 
+void mutate_as_fuzzer_does(Bytes& bytes, elision::Random& random) {
+  const std::size_t size = bytes.size();
+  bytes.resize(kMostBytes);
+  bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), size, kMostBytes, static_cast<unsigned>(random.next())));
+}
+
 Bytes make_input(const std::vector<Bytes>& corpus, std::uint64_t seed, std::uint64_t number) {
   if (number < corpus.size()) return corpus[number];  // each as it is first
   elision::Random random(seed * 0x9e3779b97f4a7c15ull + number);
   Bytes bytes = corpus.empty() ? Bytes() : corpus[random.below(corpus.size())];
-  for (std::uint64_t n = 1 + random.below(random.below(4) == 0 ? 24 : 4); n > 0; --n)
-    mutate_once(bytes, corpus, random);
+  for (std::uint64_t n = 1 + random.below(random.below(4) == 0 ? 24 : 4); n > 0; --n) {
+    if (&LLVMFuzzerCustomMutator != nullptr && random.below(2) == 0)
+      mutate_as_fuzzer_does(bytes, random);
+    else
+      mutate_once(bytes, corpus, random);
+  }
   bytes.resize(std::min(bytes.size(), kMostBytes));
   return bytes;
 }

@@ -12,6 +12,10 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 /// libFuzzer's: called once, before the first input. Optional.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
+/// libFuzzer's: changes the `size` bytes at `data`, to at most `most`, as `seed` says; returns how many they
+/// are then. Optional; the driver makes half of its changes by it.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
+                                               unsigned seed);
 
 namespace fuzz {
 
