@@ -129,6 +129,14 @@ TEST(MachineFile, ErrorsAreOneLineWhateverTheFileSays) {
             "l3.\\nways: unknown field of a machine; did you mean l3.ways?");
 }
 
+TEST(MachineFile, ALetterOutsideOfStringsIsASyntaxError) {
+  for (const char* letter : {"\u00e9", "\u0444", "\u2003x", "\u5b57"}) {
+    EXPECT_EQ(error_of(letter).rfind("test.toml: line 1: ", 0), 0u) << error_of(letter);
+    EXPECT_EQ(
+        error_of(changed("slices = 18", std::string("slices = ") + letter)).rfind("test.toml: line ", 0), 0u);
+  }
+}
+
 TEST(MachineFile, ATextWithControlCharactersIsRejected) {
   for (const char* bad : {"a\\nb", "a\\u0000b", "a\\u001b[31mb"}) {
     EXPECT_EQ(error_of(changed("name = \"Intel", "name = \"" + std::string(bad))),
