@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MARK 0x5eed0fee15600dl
@@ -96,7 +97,30 @@ static int tracer(void *argument) {
   return code_of_tracer;
 }
 
+static int ends_with_five(void *unused) {
+  (void)unused;
+  return 5;
+}
+
+/// The signal that a process asks for at the end of one that shares its memory.
+static void exit_signal(void) {
+  sigset_t set, before;
+  siginfo_t info = {0};
+  int status = 0;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &set, &before);
+  const int pid = clone(ends_with_five, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | SIGCHLD, NULL);
+  const struct timespec limit = {20, 0};
+  const int number = sigtimedwait(&set, &info, &limit);
+  printf("signal %d, code %d, of it %d, status %d\n", number == SIGCHLD, info.si_code, info.si_pid == pid, info.si_status);
+  const int ended = waitpid(-1, &status, 0);
+  printf("ended %d with %d\n", ended == pid, WEXITSTATUS(status));
+  sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 int main(void) {
+  exit_signal();
   pthread_t threads[2];
   sem_init(&ready, 0, 0);
   sem_init(&done, 0, 0);

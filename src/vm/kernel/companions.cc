@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/id_calls.h"
 #include "vm/kernel/process_calls.h"
+#include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/system_calls.h"
 #include "vm/kernel/thread_calls.h"
 #include "vm/kernel/trace_calls.h"
@@ -39,12 +41,24 @@ SyscallOutcome companion_prctl(Call& call) {
   return sys_prctl(call);
 }
 
+void send_exit_signal(Process& process, const KernelThread& self, int code) {
+  siginfo_t info{};
+  info.si_signo = self.companion->exit_signal;
+  if (info.si_signo == 0) return;
+  info.si_code = CLD_EXITED;
+  info.si_pid = process_number(process, self);
+  info.si_uid = static_cast<uid_t>(call_as(self, SYS_getuid));
+  info.si_status = code & 0xff;
+  post_to_process(process, info);
+}
+
 SyscallOutcome companion_exit(Call& call) {
   Process& process = call.process;
   release_futexes_of(process, call.self);
   release_traced(process, call.self);
   process.ended_companions.push_back({process_number(process, call.self), call.self.companion->parent,
                                       exited(call.integer(0)), call.self.companion->exit_signal == SIGCHLD});
+  send_exit_signal(process, call.self, call.integer(0));
   Thread& thread = call.thread();
   thread.kernel = nullptr;
   std::erase_if(process.companions, [&](const auto& each) { return each.get() == &call.self; });
