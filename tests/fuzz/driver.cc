@@ -243,6 +243,7 @@ int run(const Request& request, const char* program) {
   while (g_shared->next < end && now() < deadline && failures < 10) {
     const int status = in_child([&] { run_inputs(request, end, deadline); });
     if (status == 0) break;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == fuzz::kSkipped) return fuzz::kSkipped;
     ++failures;
     const bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     std::printf("input %llu %s; it repeats with: %s %s\n", static_cast<unsigned long long>(g_shared->next),

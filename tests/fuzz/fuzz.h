@@ -19,6 +19,9 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
 
 namespace fuzz {
 
+/// The exit code of a fuzzer that cannot run here.
+inline constexpr int kSkipped = 77;
+
 [[noreturn]] inline void fail(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
   std::abort();
