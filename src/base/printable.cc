@@ -14,7 +14,7 @@ bool continues(std::string_view text, std::size_t at) {
   return byte >= kFirstContinuation && byte <= kLastContinuation;
 }
 
-// How many bytes the well-formed UTF-8 character at the front of `text` has, above ASCII; 0: there is none.
+// The length in bytes of the well-formed UTF-8 character above ASCII at the front of `text`, or 0.
 // Unicode 15, table 3-7.
 std::size_t multibyte_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };

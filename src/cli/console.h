@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard output and standard error of the command line. All that a verb prints goes through here, so that
-// output that is lost is an error, and a missing standard error is none.
+// lost output is an error, a missing standard error is not.
 #pragma once
 
 #include <functional>

@@ -71,7 +71,7 @@ struct Block {
 /// What a virtual machine cannot tell apart, as a ratio: the model's own error, not the runs' spread.
 inline constexpr double kModelError = 1.20;
 
-/// A smaller gain, as a ratio, is none where only its size speaks for it: on a model, or in a single run.
+/// On a model or in a single run, a smaller ratio does not count as a gain.
 inline constexpr double kSmallestGain = 1.05;
 
 /// `complete` is false if the comparison was stopped before every cell had run.

@@ -25,7 +25,7 @@ class Metric {
   /// the whole match) is the number. Throws UsageError that names it if it is no such expression.
   explicit Metric(const std::string& expression);
 
-  /// The last number that matches in `text`; nothing if there is none.
+  /// The last number that matches in `text`, or nothing.
   std::optional<double> read(const std::string& text) const;
 
   /// What `sample` printed to standard output, or else to standard error.

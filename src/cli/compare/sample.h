@@ -74,7 +74,7 @@ struct LockCounts {
 };
 
 struct Sample {
-  /// Whether the program came to an end of its own that no design can be held to; a deadlock is none.
+  /// Whether the program ended with an exit code of its own; a deadlock ends with one of the engine.
   bool ended() const { return outcome == Outcome::kEnded && !deadlocked; }
 
   Outcome outcome = Outcome::kEnded;
