@@ -42,7 +42,7 @@ class Doctor(unittest.TestCase):
         ending = self.doctor()
         self.check_screen(ending)
         # A program that takes locks: of others the launcher says only that the design makes no difference.
-        locks = run([self.elision.binary, "run", "--lock", "htm-1", "--", BUILD / "workloads/onelock", "--sections", "1"])
+        locks = run([self.elision.binary, "run", "--lock", "htm-1", "--", f"{BUILD}/workloads/onelock", "--sections", "1"])
         self.assertEqual("no live hardware transactions" in locks.stderr, ending.status == 1, (locks, ending))
 
     def test_json_has_the_same_verdict(self):
