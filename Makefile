@@ -60,7 +60,7 @@ fidelity:
 	@tools/fidelity --build $(BUILD) $(if $(QUICK),--quick)
 
 # Every probe, the experiments and the workloads under every design on this CPU, if its transactions commit; writes a record into
-# repro/silicon/. Under thirty minutes on an idle machine; an interrupted call goes on where it stopped. QUICK=1 takes five.
+# repro/silicon/. Five minutes on an idle machine with two CPUs; an interrupted call goes on where it stopped. QUICK=1 takes half a minute.
 silicon:
 	@tools/install-packages "make silicon" $(BUILD_PACKAGES) $(SILICON_PACKAGES)
 	@cmake --preset release -S . >/dev/null
