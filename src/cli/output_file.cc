@@ -44,7 +44,7 @@ std::optional<int> number_of(const std::string& name) {
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// The directory part of `path` without links; throws where there is none.
+// The directory part of `path` without links. Throws if that directory does not exist.
 std::string folder_of(const std::string& asked, const fs::path& path) {
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   char resolved[PATH_MAX];

@@ -38,7 +38,7 @@ const Names& open_ended() {
   return kNames;
 }
 
-/// One ELF file, open for reading; `get()` is null if it is none.
+/// A file open for reading; unless is_elf(), nothing else may be asked of it.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& file) : descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {

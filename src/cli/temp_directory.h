@@ -22,7 +22,7 @@ class TempDirectory {
 
  private:
   std::filesystem::path path_;
-  pid_t helper_ = -1;  // removes the directory if we cannot; -1: there is none
+  pid_t helper_ = -1;  // removes the directory if we cannot; -1: not started
 };
 
 }  // namespace elision::cli

@@ -287,7 +287,7 @@ class Ticket {
     }
     return false;
   }
-  /// The ticket from whose turn on the window has room for `ticket`.
+  /// The window has room for `ticket` once the returned ticket is served.
   static constexpr std::uint32_t opens_window(std::uint32_t ticket) { return ticket + 2 - Grant::kWindow; }
 
   static std::uint32_t serving(const TicketState& state) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a counter file (abi/counters.h), in memory and as a file that a comparison reads, and as
-// the name of a note that there is none. The file comes from a process that may have crashed, or written
-// anything.
+// the name of the empty file that stands for missing counters. The file comes from a process that may have
+// crashed, or written anything.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -40,7 +40,7 @@ user_regs_struct registers_of(const KernelThread& thread) {
   return r;
 }
 
-/// The register set `type` as PTRACE_GETREGSET tells it; empty if there is none of that kind.
+/// The register set `type` as PTRACE_GETREGSET returns it; empty for an unknown type.
 std::vector<std::uint8_t> register_set(const KernelThread& thread, std::uint64_t type) {
   std::vector<std::uint8_t> bytes;
   const auto vectors = extended_state(thread.thread.state);
