@@ -8,7 +8,7 @@
 // it with read(2): on a full tmpfs a load from a mapped hole raises SIGBUS.
 //
 // A process that cannot have such a file, for want of room or because of a limit, leaves the empty file
-// DIR/PID.no-counters-ERRNO if it can.
+// DIR/no-counters-ERRNO if it can. All processes with the same reason share it, so there are few.
 //
 // Invariants:
 //  - a slot is written only by the thread that claimed it, outside transactions; when slots run out
@@ -26,7 +26,7 @@ namespace elision::abi {
 
 inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
 inline constexpr std::uint32_t kCountersVersion = 2;
-inline constexpr const char* kNoCountersMark = ".no-counters-";  // between process id and errno
+inline constexpr const char* kNoCountersMark = "no-counters-";  // before the errno
 inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
 inline constexpr std::uint32_t kCounterSlots = 1024;

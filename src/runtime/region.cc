@@ -100,11 +100,10 @@ void* map_new_file(const char* directory, void* place, long& number) {
   return memory;
 }
 
-/// Tells readers of the directory that this process has no counters in it.
+/// Tells readers of the directory that a process has no counters in it, for this reason.
 void note_absence(const char* directory, int error) {
   Line path;
-  path.text(directory).text("/").decimal(static_cast<std::uint64_t>(getpid())).text(abi::kNoCountersMark);
-  path.decimal(static_cast<std::uint64_t>(error));
+  path.text(directory).text("/").text(abi::kNoCountersMark).decimal(static_cast<std::uint64_t>(error));
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (file >= 0) close(file);
 }

@@ -49,7 +49,7 @@ void check_totals(const abi::CounterTotals& totals, std::size_t size) {
 }
 
 void check_note(const std::filesystem::path& folder, const std::uint8_t* data, std::size_t size) {
-  std::string name = "1" + std::string(abi::kNoCountersMark);
+  std::string name = abi::kNoCountersMark;
   for (std::size_t i = 0; i < size && i < 20; ++i)
     if (data[i] != 0 && data[i] != '/') name += static_cast<char>(data[i]);
   write_file(folder / name, nullptr, 0);

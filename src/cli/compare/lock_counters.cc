@@ -71,8 +71,7 @@ std::string why_not_counted(const std::filesystem::path& directory) {
   bool any_counters = false;
   for (const std::filesystem::path& file : files_in(directory)) {
     const std::string name = file.filename().string();
-    if (const std::size_t at = name.find(kMark); at != std::string::npos)
-      return std::strerror(std::atoi(name.c_str() + at + kMark.size()));
+    if (name.starts_with(kMark)) return std::strerror(std::atoi(name.c_str() + kMark.size()));
     any_counters |= file.extension() == ".counters";
   }
   const int error = any_counters ? 0 : error_of_new_file(directory);
