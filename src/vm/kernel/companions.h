@@ -24,13 +24,6 @@ KernelThread* find_companion(Process& process, int pid);
 /// The process number that `thread` has to the guest.
 int process_number(const Process& process, const KernelThread& thread);
 
-/// True if wait4 for `pid` may end by a companion of the caller's, or by a thread that it traces.
-bool awaits_companion(const Call& call, int pid);
-SyscallOutcome wait_for_companion(Call& call);
-
-/// A companion or a traced thread has changed: waits that it ends go on.
-void wake_companion_waits(Process& process);
-
 /// `thread`, which ends with `code`, is traced: that is what its tracer's wait shall tell.
 void tell_tracer_of_end(Process& process, KernelThread& thread, int code);
 

@@ -310,43 +310,6 @@ std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argum
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
 }
 
-/// Shows at `address`, if that is not null, what a child has used. If it is gone, its CPU time is the
-/// parent's children's from now on. False on a bad address.
-bool tell_usage(const Call& call, int host_pid, bool gone, std::uint64_t address) {
-  const Nanoseconds time = call.process.cpu_time_board.look(host_pid, gone);
-  if (gone) call.process.children_cpu_time += time;
-  rusage usage{};
-  usage.ru_utime = to_timeval(time);
-  return address == 0 || store_guest(address, usage);
-}
-
-/// What wait4 stores and returns when the host's has returned `result` and `status`.
-long end_wait4(const Call& call, long result, int status) {
-  if (result <= 0) return result;
-  const bool gone = WIFEXITED(status) || WIFSIGNALED(status);
-  const bool told = call[1] == 0 || store_guest(call[1], status);
-  return tell_usage(call, static_cast<int>(result), gone, call[3]) && told ? result : -EFAULT;
-}
-
-SyscallOutcome wait_for_child(Call& call, std::uint64_t options,
-                              std::function<std::optional<long>()> attempt) {
-  if (const auto result = attempt()) return call.finish(*result);
-  Wait wait;
-  wait.for_children = true;
-  // Children of a process that ignores SIGCHLD vanish without a signal; SA_NOCLDSTOP keeps it from others.
-  const SignalAction& action = call.process.actions[SIGCHLD];
-  const bool silent_stops =
-      (action.flags & SA_NOCLDSTOP) != 0 && (options & (WUNTRACED | WSTOPPED | WCONTINUED)) != 0;
-  wait.periodic = silent_stops || action.handler == reinterpret_cast<std::uint64_t>(SIG_IGN) ||
-                  (action.flags & SA_NOCLDWAIT) != 0;
-  wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
-    const auto result = attempt();
-    if (result) self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(*result);
-    return result.has_value();
-  };
-  return park(call, std::move(wait));
-}
-
 }  // namespace
 
 SyscallOutcome sys_clone(Call& call) {
@@ -419,47 +382,6 @@ SyscallOutcome sys_execveat(Call& call) {
   if (request->path.front() != '/' && folder != AT_FDCWD)
     request->path = "/dev/fd/" + std::to_string(folder) + "/" + request->path;
   return exec_program(call, std::move(*request));
-}
-
-SyscallOutcome sys_wait4(Call& call) {
-  if (call.self.companion != nullptr || awaits_companion(call, call.integer(0)))
-    return wait_for_companion(call);
-  call.arguments[0] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(0)));
-  if (call.process.alone()) {
-    int status = 0;
-    Call own = call;
-    own.arguments[1] = reinterpret_cast<std::uint64_t>(&status);
-    own.arguments[3] = 0;
-    const SyscallOutcome outcome = block_on_host(own, OnSignal::kRestart);
-    if (outcome != SyscallOutcome::kReturn) return outcome;
-    return call.finish(end_wait4(call, static_cast<long>(call.thread().state.gpr[kRax]), status));
-  }
-  return wait_for_child(call, call[2], [call] { return try_wait4(call); });
-}
-
-std::optional<long> try_wait4(const Call& call) {
-  int status = 0;
-  const long result =
-      call_as(call.self, SYS_wait4, call[0], reinterpret_cast<std::uint64_t>(&status), call[2] | WNOHANG);
-  if (result == 0 && (call[2] & WNOHANG) == 0) return std::nullopt;
-  return end_wait4(call, result, status);
-}
-
-SyscallOutcome sys_waitid(Call& call) {
-  if (call[0] == P_PID || call[0] == P_PGID)
-    call.arguments[1] = static_cast<std::uint64_t>(call.process.ids.to_host(call.integer(1)));
-  const auto attempt = [call]() -> std::optional<long> {
-    siginfo_t info{};
-    const long result = call_as(call.self, SYS_waitid, call[0], call[1],
-                                reinterpret_cast<std::uint64_t>(&info), call[3] | WNOHANG);
-    if (result == 0 && info.si_pid == 0 && (call[3] & WNOHANG) == 0) return std::nullopt;
-    const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-    const bool told = result != 0 || call[2] == 0 || store_guest(call[2], info);
-    const bool used = result != 0 || info.si_pid == 0 ||
-                      tell_usage(call, info.si_pid, ended && (call[3] & WNOWAIT) == 0, call[4]);
-    return told && used ? result : -EFAULT;
-  };
-  return wait_for_child(call, call[3], attempt);
 }
 
 }  // namespace elision::vm

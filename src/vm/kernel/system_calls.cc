@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "vm/kernel/blocking_calls.h"
+#include "vm/kernel/child_waits.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_call.h"

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/child_waits.h"
 #include "vm/kernel/companions.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_memory.h"

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "vm/kernel/child_waits.h"
 #include "vm/kernel/companions.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/signal_delivery.h"
