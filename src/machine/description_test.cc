@@ -150,9 +150,11 @@ TEST(LoadMachine, UnknownNamesAndFilesAreNamed) {
       load_machine("xeon-e5-2697").error(),
       "unknown machine \"xeon-e5-2697\"; did you mean \"xeon-e5-2697v4\"? (a file needs a slash or .toml in "
       "its name)");
-  EXPECT_EQ(load_machine("./nowhere.toml").error(), "cannot read machine file \"./nowhere.toml\"");
-  EXPECT_EQ(load_machine("/").error(), "cannot read machine file \"/\"");
-  EXPECT_EQ(load_machine("/dev/null").error(), "machine file \"/dev/null\" is empty");
+  EXPECT_EQ(load_machine("./nowhere.toml").error(),
+            "cannot read machine file \"./nowhere.toml\": No such file or directory");
+  EXPECT_EQ(load_machine("/").error(), "cannot read machine file \"/\": Is a directory");
+  EXPECT_EQ(load_machine("/dev/zero").error(),
+            "cannot read machine file \"/dev/zero\": it is not a regular file");
 }
 
 TEST(LoadMachine, ChangesSingleFields) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/description_toml.h"
 
-#include <sys/stat.h>
 // clang-format off
 // toml++ 3.3 calls its way through some characters (from U+00A1 to U+0499, outside of strings) unreachable. They are no
 // white space, so the functions in question say no.
@@ -19,7 +18,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +25,7 @@
 
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "base/whole_file.h"
 #include "machine/built_in.h"
 #include "machine/description_fields.h"
 
@@ -34,6 +33,7 @@ namespace elision::machine {
 namespace {
 
 constexpr std::string_view kSourceKey = "source";
+constexpr std::size_t kMostFileBytes = 1 << 20;  // some fifty times the largest one here
 
 const Field* find_field(std::string_view name) {
   for (const Field& field : description_fields()) {
@@ -273,12 +273,6 @@ class Reader {
   Machine machine_;
 };
 
-// A stream reads a directory as if it were an empty file.
-bool is_directory(const std::string& path) {
-  struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 Result<Machine> load_unchanged(std::string_view name_or_path) {
   const bool is_path = name_or_path.find('/') != name_or_path.npos || name_or_path.ends_with(".toml");
   if (!is_path) {
@@ -290,12 +284,10 @@ Result<Machine> load_unchanged(std::string_view name_or_path) {
                    quoted(nearest_name(name_or_path, built_in_machines())) +
                    "? (a file needs a slash or .toml in its name)");
   }
-  std::ifstream file{std::string(name_or_path), std::ios::binary};
-  std::ostringstream text;
-  const bool read = file && !is_directory(std::string(name_or_path)) && !(text << file.rdbuf()).bad();
-  if (!read) return refusal("cannot read machine file " + quoted(name_or_path));
-  if (text.view().empty()) return refusal("machine file " + quoted(name_or_path) + " is empty");
-  return parse_machine(text.view(), name_or_path);
+  const Result<std::string> text = read_whole_file(std::string(name_or_path), kMostFileBytes);
+  if (!text) return refusal("cannot read machine file " + quoted(name_or_path) + ": " + text.error());
+  if (text->empty()) return refusal("machine file " + quoted(name_or_path) + " is empty");
+  return parse_machine(*text, name_or_path);
 }
 
 }  // namespace
