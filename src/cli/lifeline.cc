@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/lifeline.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "cli/usage_error.h"
 
@@ -26,8 +31,28 @@ void close_end(int end) {
   g_ends[end] = -1;
 }
 
-void close_between(int first, int last) {
-  if (first <= last) close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0);
+bool close_between(int first, int last) {
+  return first > last || close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0;
+}
+
+// For where there is no close_range.
+void close_listed_but(int one, int other) {
+  DIR* const descriptors = opendir("/proc/self/fd");
+  if (descriptors == nullptr) return;
+  std::vector<int> open;
+  for (const dirent* entry = nullptr; (entry = readdir(descriptors)) != nullptr;) {
+    const int number = std::isdigit(entry->d_name[0]) != 0 ? std::atoi(entry->d_name) : one;
+    if (number != one && number != other && number != dirfd(descriptors)) open.push_back(number);
+  }
+  closedir(descriptors);
+  for (const int number : open) close(number);
+}
+
+void close_all_but(int one, int other) {
+  const int first = std::min(one, other), second = std::max(one, other);
+  const bool closed = close_between(0, first - 1) && close_between(first + 1, second - 1) &&
+                      close_between(second + 1, INT_MAX);
+  if (!closed) close_listed_but(one, other);
 }
 
 }  // namespace
@@ -47,14 +72,14 @@ void close_lifeline() {
   close_end(kRead);
 }
 
-void become_helper() {
+void become_helper(const char* name, int kept) {
   setpgid(0, 0);
+  prctl(PR_SET_NAME, name);
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   leave_lifeline();
-  close_between(0, g_ends[kRead] - 1);
-  close_between(g_ends[kRead] + 1, INT_MAX);
+  close_all_but(g_ends[kRead], kept);
 }
 
 }  // namespace elision::cli

@@ -15,8 +15,9 @@ void leave_lifeline();
 /// For a forked process that goes on as somebody else's program: closes both ends.
 void close_lifeline();
 
-/// For a forked helper: leads a process group of its own, so that signals to ours do not reach it, blocks
-/// every signal, and closes every descriptor but the lifeline.
-void become_helper();
+/// For a forked helper: leads a process group of its own, so that signals to ours do not reach it, has a name
+/// of its own (up to 15 bytes), so that killing commands by their name does not reach it either, blocks every
+/// signal, and closes every descriptor but the lifeline and `kept`.
+void become_helper(const char* name, int kept = -1);
 
 }  // namespace elision::cli

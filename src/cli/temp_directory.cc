@@ -30,7 +30,7 @@ void remove_for_good(const std::filesystem::path& path) {
 }
 
 [[noreturn]] void remove_after_death(const std::filesystem::path& path) {
-  become_helper();
+  become_helper("folder-guard");
   pollfd life = {lifeline(), 0, 0};
   while ((life.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) poll(&life, 1, -1);
   remove_for_good(path);

@@ -191,6 +191,20 @@ class BadInput(unittest.TestCase):
                     self.refused(words, str(file), *named)
         self.refused(["vm", "--machine", "/no/such.toml", "--", "true"], "/no/such.toml")
 
+    def test_machine_files_that_do_not_end(self):
+        os.mkfifo(self.root / "fifo.toml")
+        os.truncate(self.file("huge.toml", b""), 1 << 40)
+        for file, why in (("/dev/zero", "not a regular file"), (f"{self.root}/fifo.toml", "not a regular file"),
+                          (f"{self.root}/huge.toml", "larger than 1 MB")):
+            for words in (["vm", "--machine", file, "--", "true"], ["vm", "--vary", "2", "--machine", file, "--", "true"],
+                          ["machines", file], ["compare", "--machine", file, "--", "true"]):
+                with self.subTest(words=words):
+                    self.refused(words, file, why)
+
+    def test_output_larger_than_a_comparison_keeps(self):
+        self.refused(["compare", "--machine", "native", "--", "head", "-c", str((64 << 20) + 1), "/dev/zero"],
+                     "'head'", "stdout", "larger than 64 MB")
+
     def test_metric(self):
         self.refused(["compare", "--metric", "(", "--", "true"], "'('")
         self.refused(["compare", "--metric", "a(?=b)", "--", "true"], "look-ahead", "'(?='")

@@ -7,9 +7,12 @@
 The program starts another in a session of its own, without environment, and both wait for ever.
 """
 
+import ctypes
 import os
 import pathlib
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +30,28 @@ COMMANDS = {
 SIGNALS = {signal.SIGKILL: -9, signal.SIGQUIT: 130, signal.SIGTERM: 130, signal.SIGHUP: 130, signal.SIGINT: 130}
 
 
+def without_new_calls():
+    """In a child before it executes a command: pidfd_open and close_range are unknown, as under an old kernel."""
+    numbers, unknown = (434, 436), 0x00050000 | 38  # SECCOMP_RET_ERRNO | ENOSYS, linux/seccomp.h
+    lines = [(0x20, 0, 0, 0)]  # the call's number
+    lines += [(0x15, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]
+    lines += [(0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, unknown)]  # allow; refuse
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code)))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
+    for words in ((38, 1, 0, 0, 0), (22, 2, ctypes.addressof(program), 0, 0)):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+        if prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+def parent_of(process):
+    try:
+        return int(pathlib.Path("/proc", str(process), "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 class LeftBehind(unittest.TestCase):
     def setUp(self):
         self.elision = Elision(BUILD)
@@ -39,19 +64,28 @@ class LeftBehind(unittest.TestCase):
         self.program = ["bash", "-c", f"env -i setsid {wait} & echo >{self.root}/started; {wait}"]
 
     def tearDown(self):
-        for process in self.processes():  # a failure must not leave them
-            os.kill(process, signal.SIGKILL)
+        self.kill_all()
         self.folder.cleanup()
 
+    def kill_all(self):
+        """A failure must not leave processes, to which new ones may be born."""
+        while processes := self.processes():
+            for process in processes:
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.01)
+
     def processes(self):
-        """Those that our folder's name shows to belong to the command."""
+        """Those that our folder's name shows to belong to the command. A guest's engine shows it as its directory."""
         found = []
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
                 continue
             try:
                 words = pathlib.Path("/proc", entry, "cmdline").read_bytes() + \
-                    pathlib.Path("/proc", entry, "environ").read_bytes()
+                    pathlib.Path("/proc", entry, "environ").read_bytes() + os.fsencode(os.readlink(f"/proc/{entry}/cwd"))
             except OSError:
                 continue
             if os.fsencode(self.root) in words:
@@ -95,6 +129,58 @@ class LeftBehind(unittest.TestCase):
                 process.wait(LIMIT_SECONDS)
                 self.assert_nothing_left()
 
+    def guards(self, command):
+        """The processes between the command and its program: forks of the command that have children."""
+        words = pathlib.Path("/proc", str(command.pid), "cmdline").read_bytes()
+        others = [process for process in self.processes() if process != command.pid]
+        parents = {parent_of(process) for process in others}
+        return sorted(process for process in others if process in parents
+                      and pathlib.Path("/proc", str(process), "cmdline").read_bytes() == words)
+
+    def test_kill_of_a_guard(self):
+        for name, words in COMMANDS.items():
+            for which in (0, -1):
+                with self.subTest(command=name, guard=which):
+                    process = self.start(words)
+                    try:
+                        os.kill(self.guards(process)[which], signal.SIGKILL)
+                        self.assertEqual(process.wait(LIMIT_SECONDS), 2)
+                        self.assert_nothing_left()
+                    finally:
+                        self.kill_all()
+
+    def test_guards_have_other_names_than_the_command(self):
+        process = self.start(COMMANDS["vm --vary"])
+        for guard in self.guards(process):
+            self.assertNotIn("elision", pathlib.Path("/proc", str(guard), "comm").read_text())
+        process.terminate()
+        process.wait(LIMIT_SECONDS)
+
+    def compare(self, options, program, **more):
+        return subprocess.run([self.elision.binary, "compare", "--machine", "native", "--locks", "tatas", *options, "--",
+                               *program], cwd=self.root, env={**os.environ, "TMPDIR": str(self.root / "temporary")},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **more)
+
+    def test_time_limit_holds_without_new_system_calls(self):
+        done = self.compare(["--timeout", "1"], self.program, timeout=60, preexec_fn=without_new_calls)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("did not end within", done.stdout)
+        self.assert_nothing_left()
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root")
+    def test_process_of_another_user_is_named_and_not_waited_for(self):
+        self.root.chmod(0o711)
+        (self.root / "never").chmod(0o644)
+        other_user = ["setpriv", "--reuid", "65534", "--clear-groups", *self.program]
+        # Without the right to signal everybody.
+        done = subprocess.run(["setpriv", "--bounding-set", "-kill", self.elision.binary, "compare", "--machine", "native",
+                               "--locks", "tatas", "--timeout", "1", "--", *other_user], cwd=self.root, text=True,
+                              env={**os.environ, "TMPDIR": str(self.root / "temporary")}, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("which setpriv started, cannot be ended and runs on: it belongs to another user", done.stderr)
+        self.assertEqual(list((self.root / "temporary").iterdir()), [])
+
     def test_killed_supervisor_leaves_no_folder(self):
         process = self.start(["vm", "--stats", "s.json"])
         process.kill()
@@ -115,10 +201,8 @@ class LeftBehind(unittest.TestCase):
         self.assert_nothing_left()
 
     def test_what_a_run_leaves_running_is_ended_with_it(self):
-        done = subprocess.run([self.elision.binary, "compare", "--machine", "native", "--locks", "tatas", "--runs", "1", "--",
-                               "bash", "-c", f"setsid cat {self.root}/never >/dev/null 2>&1 & true"], cwd=self.root,
-                              env={**os.environ, "TMPDIR": str(self.root / "temporary")}, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=LIMIT_SECONDS, check=False)
+        done = self.compare(["--runs", "1"], ["bash", "-c", f"setsid cat {self.root}/never >/dev/null 2>&1 & true"],
+                            timeout=LIMIT_SECONDS)
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(self.processes(), [])
 

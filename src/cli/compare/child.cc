@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,11 +21,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <new>
-#include <sstream>
 
+#include "base/whole_file.h"
 #include "cli/environment.h"
 #include "cli/lifeline.h"
 #include "cli/usage_error.h"
@@ -44,10 +42,15 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-std::string content_of(const std::filesystem::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
+// The program may have taken the file away. What a run that was killed printed is not compared.
+std::string output_of(const ChildRequest& request, const char* name, bool timed_out) {
+  constexpr std::size_t kMostBytes = 64 << 20;
+  const std::filesystem::path file = request.directory / name;
+  elision::Result<std::string> text = read_whole_file(file, kMostBytes);
+  if (text) return std::move(*text);
+  std::error_code error;
+  if (timed_out || !std::filesystem::exists(file, error)) return "";
+  throw UsageError(fmt::format("cannot keep what '{}' wrote to {}: {}", request.program, name, text.error()));
 }
 
 // Every run must see the same input; what comes through a pipe or a terminal can be read only once. By our
@@ -58,10 +61,11 @@ std::string input_for_every_run() {
   return file ? fmt::format("/proc/{}/fd/{}", getpid(), STDIN_FILENO) : "/dev/null";
 }
 
-/// What the guard of a run tells the comparison, in memory that both share.
+/// What the guards of a run tell the comparison, in memory that all share.
 struct Report {
-  int start_error = 0;  // an errno: the program could not be started
-  bool ended = false;   // the program came to its end, and what follows is known
+  int start_error = 0;     // an errno: the program could not be started
+  pid_t left_running = 0;  // a process of the program that may not be ended; 0: none
+  bool ended = false;      // the program came to its end, and what follows is known
   int status = 0;
   double seconds = 0;
   rusage usage{};
@@ -141,39 +145,48 @@ pid_t parent_of(pid_t process) {
   return name_end != nullptr && std::sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-// Children of children become ours as their parents end (PR_SET_CHILD_SUBREAPER), whatever group or session
-// they are in: killing children until there are none ends them all.
-void kill_descendants() {
-  while (true) {
-    pid_t ended = 0;
-    while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
-    }
-    if (ended < 0) return;
-    DIR* const processes = opendir("/proc");
-    if (processes == nullptr) return;
-    for (const dirent* entry = nullptr; (entry = readdir(processes)) != nullptr;) {
-      const pid_t process = std::atoi(entry->d_name);  // 0: no process's folder
-      if (process > 0 && parent_of(process) == getpid()) kill(process, SIGKILL);
-    }
-    closedir(processes);
-    waitpid(-1, nullptr, 0);
-  }
-}
-
 bool has_ended(pid_t child) {
   siginfo_t end{};
   return waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid != 0;
 }
 
-// Until the program ends, the comparison ends, or that sends SIGTERM. The two signals are blocked. Not by
+// Returns false if `child` belongs to another user, so that it cannot be ended.
+bool end_child(pid_t child) {
+  if (kill(child, SIGKILL) != 0 && !has_ended(child)) return false;
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return true;
+}
+
+// Children of children become ours as their parents end (PR_SET_CHILD_SUBREAPER), whatever group or session
+// they are in: ending children until there are none ends them all. Returns one that cannot be ended, or 0.
+pid_t end_descendants() {
+  while (true) {
+    DIR* const processes = opendir("/proc");
+    if (processes == nullptr) return 0;
+    pid_t stays = 0;
+    bool any_ended = false;
+    for (const dirent* entry = nullptr; (entry = readdir(processes)) != nullptr;) {
+      const pid_t process = std::atoi(entry->d_name);  // 0: no process's folder
+      if (process <= 0 || parent_of(process) != getpid()) continue;
+      const bool ended = end_child(process);
+      any_ended |= ended;
+      if (!ended) stays = process;
+    }
+    closedir(processes);
+    if (!any_ended) return stays;
+  }
+}
+
+// Until `child` ends, `life` is closed at its other end, or SIGTERM comes. It and SIGCHLD are blocked. Not by
 // pidfd_open, which a container may forbid: nothing would tell of the end.
-void wait_for_any(pid_t program) {
+void wait_for_any(pid_t child, int life) {
   sigset_t news;
   sigemptyset(&news);
   sigaddset(&news, SIGTERM);
   sigaddset(&news, SIGCHLD);
-  pollfd waits[] = {{lifeline(), 0, 0}, {signalfd(-1, &news, SFD_CLOEXEC), POLLIN, 0}};
-  while (!has_ended(program)) {
+  pollfd waits[] = {{life, 0, 0}, {signalfd(-1, &news, SFD_CLOEXEC), POLLIN, 0}};
+  while (!has_ended(child)) {
     if (poll(waits, std::size(waits), -1) < 0 && errno != EINTR) return;
     signalfd_siginfo signal{};
     if (waits[0].revents != 0) return;
@@ -183,10 +196,34 @@ void wait_for_any(pid_t program) {
   }
 }
 
-// The process between the comparison and the program: it outlives both, and leaves nothing of the program
-// running.
-[[noreturn]] void guard_program(const Start& start, Report& report) {
-  become_helper();
+/// A pipe to which nobody writes: that its writers have ended shows at its other end.
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      throw UsageError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  }
+  ~Pipe() {
+    close_reader();
+    close_writer();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int reader() const { return ends[0]; }
+  int writer() const { return ends[1]; }
+  void close_reader() { close_end(0); }
+  void close_writer() { close_end(1); }
+
+ private:
+  void close_end(int end) {
+    if (ends[end] >= 0) close(ends[end]);
+    ends[end] = -1;
+  }
+  int ends[2] = {-1, -1};
+};
+
+// The inner guard: starts the program and measures it. `outer` shows the end of the outer guard.
+[[noreturn]] void guard_program(const Start& start, Report& report, int outer) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t self = getpid();
   const auto begin = Clock::now();
@@ -196,38 +233,64 @@ void wait_for_any(pid_t program) {
     report.start_error = errno;
     _exit(kUsageExitCode);
   }
-  wait_for_any(program);
-  kill(program, SIGKILL);  // it may have ended; nobody else has waited for it
-  while (wait4(program, &report.status, 0, &report.usage) < 0 && errno == EINTR) {
+  wait_for_any(program, outer);
+  // It may have ended; nobody else has waited for it.
+  const bool ends = kill(program, SIGKILL) == 0 || has_ended(program);
+  while (ends && wait4(program, &report.status, 0, &report.usage) < 0 && errno == EINTR) {
   }
   report.seconds = seconds_since(begin);
   report.ended = true;
-  kill_descendants();
+  report.left_running = end_descendants();
   _exit(0);
 }
 
-// True if the guard ended by itself; false if time ran out or we were told to stop.
-bool wait_for_end(pid_t guard, const StopFlag& stop, Clock::time_point start, double timeout_seconds) {
-  // By number: glibc 2.36 declares pidfd_open without C linkage.
-  const int process = static_cast<int>(syscall(SYS_pidfd_open, guard, 0));
-  if (process < 0) return true;  // waitpid will block instead
-  bool ended = false;
-  while (!ended && !stop.raised()) {
-    const double left = timeout_seconds - seconds_since(start);
-    if (left <= 0) break;
-    pollfd waits[] = {{process, POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
-    poll(waits, 2, static_cast<int>(std::min(left * 1000 + 1, 1e6)));
-    ended = (waits[0].revents & POLLIN) != 0;
+// The outer guard, between the comparison and the inner one. Each of the two outlives the comparison and the
+// other, and leaves nothing of the program running. `ending` is held until then.
+[[noreturn]] void guard_run(const Start& start, Report& report, int ending) {
+  become_helper("run-guard", ending);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  Pipe life;
+  const pid_t inner = fork();
+  if (inner == 0) {
+    close(ending);
+    life.close_writer();
+    guard_program(start, report, life.reader());
   }
-  close(process);
-  return ended;
+  if (inner < 0) {
+    report.start_error = errno;
+    _exit(kUsageExitCode);
+  }
+  life.close_reader();
+  wait_for_any(inner, lifeline());
+  life.close_writer();
+  while (waitpid(inner, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  report.left_running = end_descendants();
+  _exit(0);
 }
 
-pid_t fork_guard(const Start& start, Report& report) {
+// True if the guards ended by themselves; false if time ran out or we were told to stop.
+bool wait_for_end(int ending, const StopFlag& stop, Clock::time_point start, double timeout_seconds) {
+  while (!stop.raised()) {
+    const double left = timeout_seconds - seconds_since(start);
+    if (left <= 0) return false;
+    pollfd waits[] = {{ending, 0, 0}, {stop.descriptor(), POLLIN, 0}};
+    poll(waits, std::size(waits), static_cast<int>(std::min(left * 1000 + 1, 1e6)));
+    if (waits[0].revents != 0) return true;
+  }
+  return false;
+}
+
+pid_t fork_guard(const Start& start, Report& report, Pipe& ending) {
   lifeline();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // a SIGTERM may come before the guard has blocked it
   const pid_t guard = fork();
-  if (guard == 0) guard_program(start, report);
+  if (guard == 0) guard_run(start, report, ending.writer());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (guard < 0) throw UsageError(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  ending.close_writer();
   return guard;
 }
 
@@ -267,22 +330,24 @@ Sample run_child(const ChildRequest& request, const StopFlag& stop) {
   const SharedReport shared;
   Report& report = *shared;
   const auto start = Clock::now();
-  const pid_t guard = fork_guard(start_of(request), report);
-  const bool ended = wait_for_end(guard, stop, start, request.timeout_seconds);
+  Pipe ending;
+  const pid_t guard = fork_guard(start_of(request), report, ending);
+  const bool ended = wait_for_end(ending.reader(), stop, start, request.timeout_seconds);
   if (!ended) kill(guard, SIGTERM);
   while (waitpid(guard, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (report.start_error != 0)
     throw UsageError(fmt::format("cannot run '{}': {}", request.file, std::strerror(report.start_error)));
-  if (!report.ended) throw UsageError(fmt::format("the process that watches '{}' was killed", request.file));
+  if (!report.ended) throw UsageError(fmt::format("a process that watches '{}' was killed", request.program));
   Sample sample;
   const int status = report.status;
   sample.seconds = sample.host_seconds = report.seconds;
   sample.outcome = !ended ? Outcome::kTimedOut : WIFSIGNALED(status) ? Outcome::kKilled : Outcome::kEnded;
   sample.status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   sample.cpu_seconds = seconds_of(report.usage.ru_utime) + seconds_of(report.usage.ru_stime);
-  sample.output = content_of(request.directory / "stdout");
-  sample.error_output = content_of(request.directory / "stderr");
+  sample.left_running = report.left_running;
+  sample.output = output_of(request, "stdout", !ended);
+  sample.error_output = output_of(request, "stderr", !ended);
   return sample;
 }
 

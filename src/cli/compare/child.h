@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts one program, waits for it with a deadline, and kills it and all that it started, in whatever process
 // group or session, when it has ended, time is up, or the comparison is stopped or ends in any way, by
-// SIGKILL too: a guard process stands between. Safe to call from several threads.
+// SIGKILL too: two guard processes stand between, of which either may be killed. Safe to call from several
+// threads.
 #pragma once
 
 #include <array>
@@ -39,6 +40,7 @@ inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 void stop_on_signals(const StopFlag& stop);
 
 struct ChildRequest {
+  std::string program;             // what errors call it
   std::string file;                // what to execute
   std::vector<std::string> words;  // argv
   std::vector<std::string> environment;

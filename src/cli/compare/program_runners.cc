@@ -34,9 +34,11 @@ class ProgramRunner : public Runner {
     if (!cell.design.empty()) {
       set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
     }
+    request.program = launch_.words.front();
     request.directory = directory.path();
     request.timeout_seconds = timeout_seconds;
     Sample sample = run_child(request, stop_);
+    tell_of_left_process(sample.left_running);
     finish(sample, directory.path());
     if (!cell.design.empty()) require_counters(sample, directory.path());
     return sample;
@@ -49,6 +51,14 @@ class ProgramRunner : public Runner {
   const Launch launch_;
 
  private:
+  // Of another user: the program started it with sudo or the like.
+  void tell_of_left_process(pid_t process) const {
+    if (process == 0) return;
+    tell("",
+         fmt::format("process {}, which {} started, cannot be ended and runs on: it belongs to another user",
+                     process, launch_.words.front()));
+  }
+
   // Without its counters a program cannot be said to take no locks.
   void require_counters(Sample& sample, const std::filesystem::path& directory) {
     const std::string reason = why_not_counted(directory);

@@ -81,6 +81,7 @@ struct Sample {
   bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
   bool started = true;      // false: the virtual machine could not start the program, and said why
   int status = 0;           // exit code or signal number
+  int left_running = 0;     // a process of the program that could not be ended; 0: none
   double seconds = 0;       // virtual or wall, as the plan says
   double cpu_seconds = 0;   // virtual or real
   double host_seconds = 0;  // what the run cost here, for the estimate
