@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -179,8 +178,7 @@ void find_condition_layout() {
 bool race_detector_follows() {
   bool follows = false;
   visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
-    follows = follows || std::strstr(file.path(), "/libtsan.so") != nullptr ||
-              std::strstr(file.path(), "/libclang_rt.tsan") != nullptr;
+    follows = follows || file.find("__tsan_init", nullptr) != nullptr;
   });
   return follows;
 }

@@ -62,7 +62,8 @@ void find_condition_layout();
 
 /// Whether ThreadSanitizer's library comes behind ours. It sees locks by functions of the same names, so a
 /// lock of ours would be hidden from it, and every section a race: then all locks stay what it puts in their
-/// place. Where it comes first (preloaded so, or linked into the program) it calls us, and sees them.
+/// place. Where it comes first (preloaded so, or linked into the program as clang does) it calls us, and sees
+/// them.
 bool race_detector_follows();
 
 /// The clock forms, also where glibc has none yet.

@@ -4,8 +4,8 @@
 
     beside_others.py BUILD CASE
 
-Cases: jemalloc, tcmalloc, profiler (gperftools'), heaptrack, tsan, asan, memcheck, helgrind, drd. Ends with 77 and says why where one
-is not to be had. A race detector must find nothing in a program without races and the race in one that has it, whatever
+Cases: jemalloc, tcmalloc, profiler (gperftools'), heaptrack, tsan, tsan_g++ and tsan_clang++ (a part of the program), asan,
+memcheck, helgrind, drd. Ends with 77 and says why where one is not to be had. A race detector must find nothing in a program without races and the race in one that has it, whatever
 design is asked for. A failure prints the command that repeats it.
 """
 
@@ -23,6 +23,7 @@ DESIGNS = ("pthread", "tatas", "ticket", "htm-10", "hle-scm", "pthread-aahtm")
 SKIPPED = 77
 ROUNDS, ROUNDS_ON_VALGRIND = 2000, 300
 RACE_FOUND = 66  # ThreadSanitizer's exit code; valgrind is told to use it too
+HERE = pathlib.Path(__file__).resolve().parent
 FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu")
 
 
@@ -131,6 +132,28 @@ class Case:
         self.detector([program, ROUNDS], DESIGNS, [(self.library,), (runtime, self.library)])
         for preload, said in (((self.library,), "pthread (switched off)"), ((runtime, self.library), "tatas, ")):
             self.expect([program, ROUNDS], 0, preload, f"elision: lock design {said}", "tatas", ELISION_VERBOSE="1")
+        # It is known by what it is, not by the name of its file.
+        with tempfile.TemporaryDirectory() as folder:
+            renamed = shutil.copy(runtime, pathlib.Path(folder) / "detector.so")
+            self.detector([program, ROUNDS], ("tatas",), [(self.library, renamed)])
+
+    def tsan_in_program(self, words):
+        """Linked into the program it comes before the library, and sees every design."""
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "beside_others"
+            words = [tool(words[0]), *words[1:], "-fsanitize=thread", "-std=c++20", "-O1", "-g", "-pthread", HERE / "beside_others.cc"]
+            if subprocess.run([*words, "-o", program], capture_output=True, check=False).returncode != 0:
+                raise Skipped(f"cannot build: {shlex.join(map(str, words))}")
+            self.fixed_addresses = whole_programs.can_fix_addresses()
+            self.needs([program, ROUNDS], "ThreadSanitizer")
+            self.detector([program, ROUNDS], DESIGNS, [(self.library,)])
+            self.expect([program, ROUNDS], 0, (self.library,), "elision: lock design htm-10, ", "htm-10", ELISION_VERBOSE="1")
+
+    def tsan_gpp(self):
+        self.tsan_in_program(["g++", "-static-libtsan"])
+
+    def tsan_clangpp(self):
+        self.tsan_in_program(["clang++"])
 
     def asan(self):
         program, runtime = self.program("beside_others_asan"), of_compiler("libasan.so")
@@ -166,7 +189,7 @@ def main():
     whole_programs.say_cpu(sys.argv[1])
     case = Case(pathlib.Path(sys.argv[1]))
     try:
-        getattr(case, sys.argv[2])()
+        getattr(case, sys.argv[2].replace("+", "p"))()
     except Skipped as reason:
         print(f"skipped: {reason}")
         return SKIPPED
