@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -53,8 +54,6 @@ std::string segment_problem(const Elf64_Phdr& segment, const ElfImage& image) {
     return "is a malformed ELF: a segment's address is out of range";
   if ((segment.p_vaddr - segment.p_offset) % kPageBytes != 0)
     return "is a malformed ELF: a segment's address and file offset do not agree";
-  if (segment.p_align != 0 && (segment.p_align & (segment.p_align - 1)) != 0)
-    return "is a malformed ELF: a segment's alignment is no power of two";
   if (segment.p_vaddr < image.high && segment.p_vaddr + segment.p_memsz > page_down(segment.p_vaddr) &&
       page_down(segment.p_vaddr) < page_down(image.high - 1))
     return "is a malformed ELF: segments overlap or are not in ascending order";
@@ -69,7 +68,9 @@ std::string take_segments(ElfImage& image) {
     if (first) image.low = page_down(segment.p_vaddr);
     first = false;
     image.high = page_up(segment.p_vaddr + segment.p_memsz);
-    image.alignment = std::max<std::uint64_t>(image.alignment, segment.p_align);
+    // As Linux's maximum_alignment: what is no power of two is ignored.
+    if (std::has_single_bit(segment.p_align))
+      image.alignment = std::max<std::uint64_t>(image.alignment, segment.p_align);
   }
   return first ? "is a malformed ELF: nothing to load" : "";
 }
