@@ -107,6 +107,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override;
   void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override;
   void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) override;
+  void prepare_filling(std::uint64_t address, std::uint64_t size) override;
   void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) override;
   void keep_only(Thread& survivor) override;
   void begin_vfork(Thread& parent) override;

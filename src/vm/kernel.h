@@ -103,11 +103,15 @@ class EngineServices {
   /// Other processes may see what the guest writes in [begin, end), or no longer: transactions that touch
   /// such memory abort.
   virtual void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) = 0;
-  /// The kernel or the host may read or write guest memory: ends the transactions that conflict (of any CPU: a
-  /// thread in a system call has none), and lifts what guards code from being written.
+  /// The kernel or the host may read or write guest memory: ends the transactions that conflict (of any CPU:
+  /// a thread in a system call has none), and lifts what guards code from being written.
   virtual void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) = 0;
-  /// The same for what surely is read or written on `thread`'s behalf: if it is on a CPU, the lines move there,
-  /// and it takes the time for that. Null: on nobody's behalf.
+  /// The host may write some of this memory, how much is known afterwards: ends the transactions that have
+  /// written there, whose undo logs would take it back, and lifts what guards code. Those that have read
+  /// there go on until host_access tells what was written.
+  virtual void prepare_filling(std::uint64_t address, std::uint64_t size) = 0;
+  /// The same for what surely is read or written on `thread`'s behalf: if it is on a CPU, the lines move
+  /// there, and it takes the time for that. Null: on nobody's behalf.
   virtual void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
   /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now
   /// on.

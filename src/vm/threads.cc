@@ -340,6 +340,12 @@ void Engine::end_conflicting(std::uint64_t address, std::uint64_t size, bool wri
                           kernel_time());
 }
 
+void Engine::prepare_filling(std::uint64_t address, std::uint64_t size) {
+  if (size == 0) return;
+  code_changes(address, address + size);
+  end_conflicting(address, size, false);
+}
+
 void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) {
   end_conflicting(address, size, write);
   Core* core = thread != nullptr ? of(*thread).core : nullptr;

@@ -344,12 +344,39 @@ const char* late_results() {
   return conflicts >= 5 ? nullptr : seen("%d conflicts", conflicts);
 }
 
+/// A call that fills a part of its buffer is no conflict for who has read another part; it is one for who
+/// has read that part.
+const char* short_read() {
+  constexpr unsigned kTransactions = 20;
+  static Page buffer;
+  for (Word& word : buffer.word) word = 0;
+  unsigned conflicts[2] = {};
+  Other other([] {
+    const char byte = 0;
+    syscall(SYS_write, files.pipe[1], &byte, 1);
+    syscall(SYS_read, files.pipe[0], pointer(buffer.word[0]), sizeof buffer);
+  });
+  for (const bool at_start : {false, true})
+    for (unsigned i = 0; i < kTransactions; ++i) {
+      const Status status = Rtm::begin();
+      if (status.started()) {
+        load(buffer.word[at_start ? 0 : 256]);
+        for (unsigned j = 0; j < 20000; ++j) asm volatile("");
+        Rtm::commit();
+      }
+      conflicts[at_start] += (status.raw & Status::kConflictBit) != 0 && !status.started();
+    }
+  if (conflicts[0] != 0) return seen("%u conflicts of %u behind what is read", conflicts[0], kTransactions);
+  return conflicts[1] != 0 ? nullptr : "no conflict with what is read";
+}
+
 const Case kCases[] = {
     {"a system call that writes ends readers", "17.3.9.2", Where::kVirtual, writers_end_readers},
     {"a system call that writes ends writers", "17.3.9.2", Where::kVirtual, writers_end_writers},
     {"a system call that reads ends writers", "17.3.9.2", Where::kVirtual, readers_end_writers},
     {"no rollback takes back what a system call wrote", "17.3.9.2", Where::kVirtual, written_stays},
     {"no system call reads what never was committed", "17.3.9.2", Where::kVirtual, read_is_committed},
+    {"a short read ends no readers behind what it fills", "17.3.9.2", Where::kVirtual, short_read},
     {"a system call that waited ends readers as it ends", "17.3.9.2", Where::kVirtual, late_results},
 };
 

@@ -57,6 +57,9 @@ class FakeEngine final : public EngineServices {
   void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) override {
     accesses.push_back({nullptr, address, size, write});
   }
+  void prepare_filling(std::uint64_t address, std::uint64_t size) override {
+    accesses.push_back({nullptr, address, size, false});
+  }
   void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) override {
     accesses.push_back({thread, address, size, write});
   }

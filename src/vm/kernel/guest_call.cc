@@ -2,6 +2,7 @@
 #include "vm/kernel/guest_call.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/system_calls.h"
@@ -31,20 +32,34 @@ GuestRanges ranges_of(const Call& call) {
 void before_call(const Call& call, const GuestRanges& ranges) {
   if (ranges.everything) call.services().memory_changes();
   for (const GuestRange& range : ranges.list) {
-    if (range.extent == GuestRange::Extent::kWhole) {
-      call.services().host_access(call.process.acting, range.address, range.size, range.write);
-    } else {
-      call.services().end_conflicting(range.address, range.size, range.write);
+    switch (range.extent) {
+      case GuestRange::Extent::kWhole:
+        call.services().host_access(call.process.acting, range.address, range.size, range.write);
+        break;
+      case GuestRange::Extent::kByResult:
+        call.services().prepare_filling(range.address, range.size);
+        break;
+      case GuestRange::Extent::kPerhaps:
+        call.services().end_conflicting(range.address, range.size, range.write);
+        break;
     }
   }
 }
 
-/// What was filled moves to the caller's CPU.
+/// True of results after which nothing can have been written.
+bool has_written_nothing(long result) { return result == 0 || result == -EAGAIN || result == -EINTR; }
+
+/// What was filled moves to the caller's CPU, and ends the transactions that have read it. After an error it
+/// is not known how much that is.
 void after_call(const Call& call, const GuestRanges& ranges, long result) {
-  if (result <= 0) return;
-  std::uint64_t left = static_cast<std::uint64_t>(result) * ranges.result_unit;
+  if (has_written_nothing(result)) return;
+  std::uint64_t left = result > 0 ? static_cast<std::uint64_t>(result) * ranges.result_unit : 0;
   for (const GuestRange& range : ranges.list) {
     if (range.extent != GuestRange::Extent::kByResult) continue;
+    if (result < 0) {
+      call.services().end_conflicting(range.address, range.size, true);
+      continue;
+    }
     const std::uint64_t filled = std::min(left, range.size);
     call.services().host_access(call.process.acting, range.address, filled, true);
     left -= filled;
