@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <csignal>
 
 #include "vm/kernel/own_descriptors.h"
 
@@ -14,6 +16,9 @@ namespace {
 
 constexpr std::size_t kEntries = 4096;
 constexpr std::size_t kProbes = 64;
+
+/// Ended and waited for, if only by the kernel: nobody can ask for its time any more.
+bool is_gone(int host_pid) { return kill(host_pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
@@ -53,11 +58,13 @@ CpuTimeBoard::Entry* CpuTimeBoard::find(int host_pid, bool claim) {
     Entry& entry = entries_[(static_cast<std::size_t>(host_pid) + i) % kEntries];
     if (entry.host_pid == host_pid) return &entry;
   }
-  for (std::size_t i = 0; i < kProbes && claim; ++i) {
-    Entry& entry = entries_[(static_cast<std::size_t>(host_pid) + i) % kEntries];
-    int free = 0;
-    if (entry.host_pid.compare_exchange_strong(free, host_pid)) return &entry;
-  }
+  for (const bool of_the_dead : {false, true})
+    for (std::size_t i = 0; i < kProbes && claim; ++i) {
+      Entry& entry = entries_[(static_cast<std::size_t>(host_pid) + i) % kEntries];
+      int owner = of_the_dead ? entry.host_pid.load() : 0;
+      if (owner != 0 && !is_gone(owner)) continue;
+      if (entry.host_pid.compare_exchange_strong(owner, host_pid)) return &entry;
+    }
   return nullptr;
 }
 

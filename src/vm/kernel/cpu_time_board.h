@@ -2,8 +2,9 @@
 // Where processes of one run leave the virtual CPU time that they have used, for the parent that waits for
 // them: what the host counts is the engine's. Shared memory that children inherit and that survives execve.
 //
-// A process that is killed from outside is counted up to its last timer tick. When the board is full, what
-// finds no place counts as nothing.
+// A process that is killed from outside is counted up to its last timer tick. Places of processes that ended
+// and were never waited for are taken when no other is free. When the board is full, what finds no place
+// counts as nothing.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "vm/kernel/call.h"
+#include "vm/kernel/cpu_time_board.h"
 #include "vm/kernel/fake_engine.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/futex_queues.h"
@@ -50,6 +51,21 @@ void work(std::chrono::milliseconds time, std::uint64_t* progress) {
 }
 
 std::uint64_t progress_made = 0;
+
+TEST(CpuTimeBoard, PlacesOfProcessesThatAreGoneAreTaken) {
+  constexpr int kNoProcess = 0x10000000, kPlaces = 4096;  // a number above all that Linux gives
+  CpuTimeBoard board(-1);
+  board.make();
+  const int self = getpid(), parent = getppid();
+  board.publish(parent, 7);
+  for (int i = 0; i < kPlaces; ++i) board.publish(kNoProcess + i, 1);
+  board.publish(self, 5);
+  EXPECT_EQ(board.look(self, false), 5u);
+  EXPECT_EQ(board.look(parent, false), 7u);
+  for (int i = 0; i < kPlaces; ++i) board.publish(kNoProcess + kPlaces + i, 2);
+  EXPECT_EQ(board.look(self, true), 5u);
+  EXPECT_EQ(board.look(self, false), 0u);
+}
 
 TEST(HostSignalsDeathTest, ADeadlySignalEndsAnEngineThatHangs) {
   EXPECT_EXIT(
