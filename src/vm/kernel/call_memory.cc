@@ -167,7 +167,7 @@ void of_ioctl(const CallArguments& arguments, unsigned argument, GuestRanges& ra
 }
 
 void of_prctl(const CallArguments& arguments, unsigned, GuestRanges& ranges) {
-  constexpr int kSchedulerCore = 62, kSetVmaName = 0x53564d41, kGetAuxiliaryVector = 0x41555856;
+  constexpr int kSchedulerCore = 62, kSetVmaName = 0x53564d41;
   switch (static_cast<int>(arguments[0])) {
     case PR_GET_PDEATHSIG:
     case PR_GET_UNALIGN:
@@ -177,8 +177,6 @@ void of_prctl(const CallArguments& arguments, unsigned, GuestRanges& ranges) {
     case PR_GET_TSC:
     case PR_GET_CHILD_SUBREAPER:
       return ranges.add(arguments[1], sizeof(int), true);
-    case kGetAuxiliaryVector:
-      return ranges.add(arguments[1], arguments[2], true, Extent::kPerhaps);
     case kSchedulerCore:
       return ranges.add(arguments[4], 8, true, Extent::kPerhaps);
     case kSetVmaName:

@@ -5,7 +5,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
@@ -17,7 +19,10 @@
 namespace elision::vm {
 namespace {
 
-constexpr int kSetMemoryDenyWriteExecute = 65;  // PR_SET_MDWE, which headers of 2022 do not have
+// What headers of 2022 do not have.
+constexpr int kSetMemoryDenyWriteExecute = 65;     // PR_SET_MDWE
+constexpr int kGetAuxiliaryVector = 0x41555856;    // PR_GET_AUXV
+constexpr std::size_t kAuxiliaryVectorWords = 52;  // AT_VECTOR_SIZE of Linux 6.4, where it is new
 
 std::uint64_t to_host(const Call& call, unsigned argument) {
   const int number = call.integer(argument);
@@ -96,6 +101,17 @@ SyscallOutcome get_name(Call& call) {
   return call.finish(store_guest(call[1], name) ? 0 : -EFAULT);
 }
 
+/// As much of the vector as there is room for. The result is how large it is, with what Linux keeps free
+/// behind it.
+SyscallOutcome get_auxiliary_vector(Call& call) {
+  if (call[3] != 0 || call[4] != 0) return call.finish(-EINVAL);
+  std::vector<std::uint64_t> words = call.process.auxiliary_vector;
+  words.resize(std::max(words.size(), kAuxiliaryVectorWords));
+  const std::size_t size = words.size() * sizeof words[0];
+  const bool told = copy_to_guest(call[1], words.data(), std::min<std::uint64_t>(size, call[2]));
+  return call.finish(told ? static_cast<long>(size) : -EFAULT);
+}
+
 }  // namespace
 
 /// Filters and memory layout settings would hit the engine.
@@ -114,6 +130,8 @@ SyscallOutcome sys_prctl(Call& call) {
       return set_name(call);
     case PR_GET_NAME:
       return get_name(call);
+    case kGetAuxiliaryVector:
+      return get_auxiliary_vector(call);
     case PR_CAPBSET_DROP:
     case PR_SET_KEEPCAPS:
     case PR_SET_SECUREBITS:
