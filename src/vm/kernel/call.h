@@ -13,7 +13,8 @@ struct Call {
   KernelThread& self;
   std::uint64_t number;
   std::uint64_t arguments[6];
-  bool clears_handlers = false;  // clone3 with CLONE_CLEAR_SIGHAND
+  bool clears_handlers = false;     // clone3 with CLONE_CLEAR_SIGHAND
+  std::uint64_t pidfd_address = 0;  // of clone and clone3 with CLONE_PIDFD; else 0
 
   Thread& thread() const { return self.thread; }
   EngineServices& services() const { return process.services; }

@@ -10,12 +10,14 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
@@ -95,25 +97,90 @@ void clear_handlers(Process& process) {
   }
 }
 
+/// CLONE_PIDFD of a fork. The descriptor has its number, and the guest's memory tells it, before there is a
+/// child: what cannot be done makes none.
+class ChildDescriptor {
+ public:
+  explicit ChildDescriptor(std::uint64_t address) : address_(address) {}
+  ~ChildDescriptor() {
+    for (const int end : gate_)
+      if (end >= 0) close(end);
+  }
+  ChildDescriptor(const ChildDescriptor&) = delete;
+  ChildDescriptor& operator=(const ChildDescriptor&) = delete;
+
+  /// 0 or an error. Until the child is born the number stands for this process.
+  long reserve() {
+    if (address_ == 0) return 0;
+    number_ = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+    if (number_ < 0) return -errno;
+    const auto before = load_guest<int>(address_);
+    if (!before || !store_guest(address_, number_)) {
+      close(number_);
+      return -EFAULT;
+    }
+    before_ = *before;
+    const LiftedLimits lifted;
+    if (pipe2(gate_, O_CLOEXEC) != 0) gate_[0] = gate_[1] = -1;
+    return 0;
+  }
+  /// As if nothing had been done: in the child, and where there is none.
+  void undo() const {
+    if (address_ == 0) return;
+    close(number_);
+    (void)store_guest(address_, before_);
+  }
+  void name_child(pid_t child) const {
+    if (address_ == 0) return;
+    const LiftedLimits lifted;
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+    if (descriptor < 0) return;
+    dup3(descriptor, number_, O_CLOEXEC);
+    close(descriptor);
+  }
+  /// The child's: goes on when the parent has named it, or is dead. A child that nobody waits for could be
+  /// gone before.
+  void wait_until_named() {
+    if (gate_[1] < 0) return;
+    close(std::exchange(gate_[1], -1));
+    char none;
+    while (read(gate_[0], &none, 1) < 0 && errno == EINTR) continue;
+  }
+
+ private:
+  std::uint64_t address_;
+  int number_ = -1;
+  int before_ = 0;
+  int gate_[2] = {-1, -1};
+};
+
 SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack, std::uint64_t parent_tid,
                             std::uint64_t child_tid, std::uint64_t tls) {
   if ((flags & CLONE_SETTLS) != 0 && tls >= kAddressLimit) return call.finish(-EPERM);
   call.process.cpu_time_board.make();
   const ChildCredentials credentials = credentials_for_child(call.self);
   if (credentials.error != 0) return call.finish(credentials.error);
+  ChildDescriptor descriptor(call.pidfd_address);
+  if (const long error = descriptor.reserve(); error != 0) return call.finish(error);
   const SignalSet mask = get_host_mask();
   set_host_mask(kAllSignals);
   const pid_t pid = fork();
   if (pid != 0) {
     const int error = errno;
     set_host_mask(mask);
-    if (pid < 0) return call.finish(-error);
+    if (pid < 0) {
+      descriptor.undo();
+      return call.finish(-error);
+    }
+    descriptor.name_child(pid);
     call.process.has_had_children = true;
     if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(parent_tid, pid)) return call.finish(-EFAULT);
     return call.finish(pid);
   }
+  descriptor.wait_until_named();
   if (credentials.wanted) adopt(*credentials.wanted);
   become_child(call);
+  descriptor.undo();
   if (call.clears_handlers) clear_handlers(call.process);
   GuestState state = child_state(call, stack);
   if ((flags & CLONE_SETTLS) != 0) state.fs_base = tls;
@@ -228,6 +295,12 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   call.process.cpu_time_board.make();
   const ChildCredentials credentials = credentials_for_child(call.self);
   if (credentials.error != 0) return call.finish(credentials.error);
+  // The host stores the descriptor before the child runs.
+  const std::uint64_t descriptor = call.pidfd_address;
+  if (descriptor != 0) {
+    const auto before = load_guest<int>(descriptor);
+    if (!before || !store_guest(descriptor, *before)) return call.finish(-EFAULT);
+  }
   void* const host_stack =
       mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (host_stack == MAP_FAILED) return call.finish(-ENOMEM);
@@ -240,7 +313,8 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   VforkStart start{&call, &credentials, child_state(call, stack)};
   call.services().begin_vfork(call.thread());
   const int pid = clone(run_child, static_cast<char*>(host_stack) + kChildStackBytes,
-                        CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+                        CLONE_VM | CLONE_VFORK | SIGCHLD | (descriptor != 0 ? CLONE_PIDFD : 0), &start,
+                        reinterpret_cast<int*>(descriptor));
   const int error = errno;
   remembered.put_back(call);
   call.services().end_vfork();
@@ -310,14 +384,27 @@ std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argum
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
 }
 
-}  // namespace
-
-SyscallOutcome sys_clone(Call& call) {
+/// Descriptors of threads are refused as by Linux before 6.9. A companion is no process of the host's: it can
+/// have none.
+SyscallOutcome clone_any(Call& call) {
   const std::uint64_t flags = call[0];
+  const bool wants_descriptor = (flags & CLONE_PIDFD) != 0;
+  if (wants_descriptor && (flags & CLONE_THREAD) != 0) return call.finish(-EINVAL);
+  if (wants_descriptor && call.pidfd_address == 0) return call.finish(-EFAULT);
   if ((flags & CLONE_THREAD) != 0) return clone_thread(call);
   if ((flags & CLONE_VM) == 0) return fork_process(call, flags, call[1], call[2], call[3], call[4]);
   if ((flags & CLONE_VFORK) != 0) return vfork_process(call, call[1]);
-  return clone_companion(call);
+  return wants_descriptor ? call.finish(-ENOSYS) : clone_companion(call);
+}
+
+}  // namespace
+
+SyscallOutcome sys_clone(Call& call) {
+  if ((call[0] & CLONE_PIDFD) != 0) {
+    if ((call[0] & (CLONE_PARENT_SETTID | CLONE_DETACHED)) != 0) return call.finish(-EINVAL);
+    call.pidfd_address = call[2];
+  }
+  return clone_any(call);
 }
 
 /// As clone with the same arguments; what clone cannot say is refused.
@@ -333,17 +420,22 @@ SyscallOutcome sys_clone3(Call& call) {
   if (std::any_of(beyond.begin(), beyond.end(), [](char byte) { return byte != 0; }))
     return call.finish(-E2BIG);
   const bool odd_stack = (arguments.stack == 0) != (arguments.stack_size == 0);
-  if ((arguments.flags & (CSIGNAL & ~CLONE_NEWTIME)) != 0 || arguments.exit_signal > CSIGNAL || odd_stack)
+  if ((arguments.flags & (CLONE_DETACHED | (CSIGNAL & ~CLONE_NEWTIME))) != 0 ||
+      arguments.exit_signal > CSIGNAL || odd_stack)
     return call.finish(-EINVAL);
-  if (arguments.set_tid_size != 0 || (arguments.flags & (CLONE_INTO_CGROUP | CLONE_PIDFD)) != 0)
-    return call.finish(-ENOSYS);
+  if (arguments.set_tid_size != 0 || (arguments.flags & CLONE_INTO_CGROUP) != 0) return call.finish(-ENOSYS);
+  if ((arguments.flags & CLONE_PIDFD) != 0) {
+    const bool also_number = (arguments.flags & CLONE_PARENT_SETTID) != 0;
+    if (also_number && arguments.pidfd == arguments.parent_tid) return call.finish(-EINVAL);
+    call.pidfd_address = arguments.pidfd;
+  }
   call.arguments[0] = (arguments.flags & ~CLONE_CLEAR_SIGHAND) | arguments.exit_signal;
   call.arguments[1] = arguments.stack != 0 ? arguments.stack + arguments.stack_size : 0;
   call.arguments[2] = arguments.parent_tid;
   call.arguments[3] = arguments.child_tid;
   call.arguments[4] = arguments.tls;
   call.clears_handlers = (arguments.flags & CLONE_CLEAR_SIGHAND) != 0;
-  return sys_clone(call);
+  return clone_any(call);
 }
 
 SyscallOutcome sys_pidfd_open(Call& call) {
