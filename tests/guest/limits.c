@@ -18,6 +18,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MB ((size_t)1 << 20)
@@ -247,6 +248,63 @@ static void file_size(void) {
   run_self("file_size_inside");
 }
 
+/* CPU time: a signal each second, then the end. */
+
+static double cpu_time(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Long instructions: a second of virtual time is then not long for the machine that runs it. */
+static void* divide(void* end) {
+  while (cpu_time() < *(double*)end) {
+    uint64_t number = ~(uint64_t)0;
+    for (int i = 0; i < 100000; ++i) __asm__ volatile("xor %%edx, %%edx; divq %0" : "+a"(number) : : "rdx", "cc");
+  }
+  return NULL;
+}
+
+/* Natively ticks are counted: not quite what the clock says. */
+static volatile double signalled_at;
+static void note_cpu_limit(int signal) {
+  (void)signal;
+  signalled_at = cpu_time();
+}
+
+static void cpu_time_soft(void) {
+  pthread_t thread;
+  double end = 1.8;
+  signal(SIGXCPU, note_cpu_limit);
+  expect("limit", set_soft(RLIMIT_CPU, 1), 0);
+  pthread_create(&thread, NULL, divide, &end);
+  divide(&end);
+  pthread_join(thread, NULL);
+  printf("signal after a second of all threads: %d\n", signalled_at > 0.5 && signalled_at < 1.8);
+}
+
+static void cpu_time_hard(void) {
+  const struct rlimit limit = {1, 1};
+  double end = 60;
+  signal(SIGXCPU, SIG_IGN);
+  expect("limit", setrlimit(RLIMIT_CPU, &limit), 0);
+  divide(&end);
+  printf("outlived it\n");
+}
+
+/* Threads count as processes do, for who has no rights. */
+static void processes(void) {
+  pthread_t thread;
+  int number = 0;
+  if (geteuid() == 0 && setresuid(65533, 65533, 65533) != 0) return;
+  expect("limit", set_soft(RLIMIT_NPROC, 1), 0);
+  expect("a second thread", pthread_create(&thread, NULL, add_one, &number), EAGAIN);
+  expect("no limit", set_soft(RLIMIT_NPROC, limit_of(RLIMIT_NPROC).rlim_max), 0);
+  expect("a second thread", pthread_create(&thread, NULL, add_one, &number), 0);
+  pthread_join(thread, NULL);
+  expect("it ran", number, 1);
+}
+
 /* What is refused, and the others as they were set. */
 static void rules(void) {
   const struct rlimit wrong = {2, 1};
@@ -288,6 +346,9 @@ static const struct {
              {"arguments", arguments},
              {"files", files},
              {"file_size", file_size},
+             {"cpu_time_soft", cpu_time_soft},
+             {"cpu_time_hard", cpu_time_hard},
+             {"processes", processes},
              {"rules", rules},
              {"small_space_inside", small_space_inside},
              {"all_space_inside", all_space_inside},

@@ -197,6 +197,14 @@ long call_as(const KernelThread& thread, long number, std::uint64_t a0, std::uin
   return thread.credentials->call(number, {a0, a1, a2, a3, a4, a5});
 }
 
+bool is_capable(const KernelThread& thread, unsigned capability) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  return call_as(thread, SYS_capget, reinterpret_cast<std::uint64_t>(&header),
+                 reinterpret_cast<std::uint64_t>(data)) == 0 &&
+         (data[capability / 32].effective >> capability % 32 & 1) != 0;
+}
+
 ChildCredentials credentials_for_child(const KernelThread& thread) {
   if (thread.credentials == nullptr) return {};
   auto wanted = credentials_of(thread.credentials.get());

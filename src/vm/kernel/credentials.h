@@ -68,6 +68,9 @@ void adopt(const Credentials& wanted);
 long call_as(const KernelThread& thread, long number, std::uint64_t a0 = 0, std::uint64_t a1 = 0,
              std::uint64_t a2 = 0, std::uint64_t a3 = 0, std::uint64_t a4 = 0, std::uint64_t a5 = 0);
 
+/// True if `thread` has this capability (CAP_ of linux/capability.h) in effect.
+bool is_capable(const KernelThread& thread, unsigned capability);
+
 /// The credentials that a process made by `thread` has to take on: none if they are the engine's. An error if
 /// it could not.
 struct ChildCredentials {

@@ -33,7 +33,6 @@ constexpr std::uint64_t kMostArgumentBytes = 6u << 20;
 constexpr std::uint64_t kLeastArgumentBytes = 128u << 10;
 constexpr Nanoseconds kSecond = 1'000'000'000;
 constexpr VirtualTimers::Key kCpuLimitKey = 900;  // beside those of timer_calls.cc
-constexpr unsigned kMayExceedLimits = CAP_SYS_RESOURCE;
 
 constexpr bool is_kept_here(int resource) {
   return resource == RLIMIT_AS || resource == RLIMIT_DATA || resource == RLIMIT_STACK ||
@@ -68,14 +67,6 @@ void lift(int resource, rlim_t wanted) {
   const rlimit limit = host_limit(resource);
   if (set_host_limit(resource, {wanted, std::max(wanted, limit.rlim_max)}) != 0)
     set_host_limit(resource, {std::min(wanted, limit.rlim_max), limit.rlim_max});
-}
-
-bool may_raise_limits(const KernelThread& thread) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2] = {};
-  return call_as(thread, SYS_capget, reinterpret_cast<std::uint64_t>(&header),
-                 reinterpret_cast<std::uint64_t>(data)) == 0 &&
-         (data[0].effective >> kMayExceedLimits & 1) != 0;
 }
 
 /// Where the initial stack lies: the highest region of that use, and those right below it.
@@ -148,7 +139,8 @@ long set_limit(Call& call, int resource, const rlimit& wanted) {
   Process& process = call.process;
   rlimit& limit = process.limits[static_cast<unsigned>(resource)];
   if (wanted.rlim_cur > wanted.rlim_max) return -EINVAL;
-  if (wanted.rlim_max > limit.rlim_max && (resource == RLIMIT_RTPRIO || !may_raise_limits(call.self)))
+  if (wanted.rlim_max > limit.rlim_max &&
+      (resource == RLIMIT_RTPRIO || !is_capable(call.self, CAP_SYS_RESOURCE)))
     return -EPERM;
   if (!is_kept_here(resource)) {
     const rlimit host = host_limit(resource);
@@ -235,6 +227,12 @@ bool may_map(const Process& process, std::uint64_t bytes, std::uint64_t data_byt
   const Mapped total = mapped_by_guest(process.memory);
   const bool fits = bytes == 0 || (bytes <= all_limit && total.all <= all_limit - bytes);
   return fits && (data_bytes == 0 || (data_bytes <= data_limit && total.data <= data_limit - data_bytes));
+}
+
+bool may_add_thread(const Process& process, const KernelThread& thread) {
+  const std::size_t count = process.threads.size() + process.companions.size();
+  return count < process.limits[RLIMIT_NPROC].rlim_cur || call_as(thread, SYS_getuid) == 0 ||
+         is_capable(thread, CAP_SYS_RESOURCE) || is_capable(thread, CAP_SYS_ADMIN);
 }
 
 std::uint64_t stack_bytes(const LimitTable& limits, std::uint64_t contents) {

@@ -47,6 +47,9 @@ class LiftedLimits {
 /// True if the guest may map `bytes` more, of which `data_bytes` are private and writable.
 bool may_map(const Process& process, std::uint64_t bytes, std::uint64_t data_bytes);
 
+/// True if `thread` may start another: RLIMIT_NPROC, of which the threads of this process alone are counted.
+bool may_add_thread(const Process& process, const KernelThread& thread);
+
 /// How large the mapping of an initial stack is to be that holds `contents` bytes from the start.
 std::uint64_t stack_bytes(const LimitTable& limits, std::uint64_t contents);
 

@@ -14,6 +14,8 @@
 #include "vm/kernel/companions.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/guest_memory.h"
+#include "vm/kernel/policy_calls.h"
+#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/time_calls.h"
 
 namespace elision::vm {
@@ -59,6 +61,7 @@ long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list) {
   if (call[1] != 0) state.gpr[kRsp] = call[1];
   if ((flags & CLONE_SETTLS) != 0) state.fs_base = call[4];
 
+  if (!may_add_thread(call.process, call.self)) return -EAGAIN;
   const int tid = call.process.ids.next_tid();
   if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(call[2], tid)) return -EFAULT;
   if ((flags & CLONE_CHILD_SETTID) != 0 && !store_guest(call[3], tid)) return -EFAULT;
