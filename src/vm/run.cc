@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bit>
@@ -75,6 +76,7 @@ int run_virtual_machine(const Options& options, const std::string& program,
   for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
   ProcessOrigin origin;
   origin.limits = host_limits();
+  origin.scheduling.nice = getpriority(PRIO_PROCESS, 0);
   return start(options, request, origin);
 }
 

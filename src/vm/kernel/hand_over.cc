@@ -44,6 +44,9 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.origin.children_cpu_time);
   visit(h.origin.cpu_time_board);
   for (auto& word : h.origin.affinity) visit(word);
+  visit(h.origin.scheduling.policy);
+  visit(h.origin.scheduling.resets_policy);
+  visit(h.origin.scheduling.nice);
   for (auto& limit : h.origin.limits) visit(limit.rlim_cur), visit(limit.rlim_max);
 }
 

@@ -3,7 +3,6 @@
 
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -53,11 +52,6 @@ SyscallOutcome sys_setpgid(Call& call) {
 
 SyscallOutcome sys_with_pid(Call& call) {
   call.arguments[0] = to_host(call, 0);
-  return pass_through(call);
-}
-
-SyscallOutcome sys_priority(Call& call) {
-  if (call[0] != PRIO_USER) call.arguments[1] = to_host(call, 1);
   return pass_through(call);
 }
 

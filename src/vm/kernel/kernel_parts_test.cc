@@ -39,7 +39,9 @@ HandOver sample() {
   h.options.command = "elision vm -- 'two words'";
   h.options.preload = {"a.so", "", "b.so"};
   h.program = {"/bin/x", {"x", "", "two words"}, {"A=1", std::string("B=\xff", 3)}, -1};
-  h.origin = {4711, 99};
+  h.origin.root_host_pid = 4711;
+  h.origin.start_time = 99;
+  h.origin.scheduling = {3, true, -7};
   return h;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "vm/kernel.h"
+#include "vm/kernel/process_ids.h"
 #include "vm/kernel/signal_types.h"
 
 namespace elision::vm {
@@ -63,8 +64,7 @@ struct KernelThread {
   std::uint64_t clear_child_tid = 0;
   std::uint64_t robust_list = 0;
   std::uint64_t call_number = 0;  // of the call in progress
-  int policy = 0;                 // SCHED_OTHER or another that is not real-time
-  bool resets_policy = false;     // SCHED_RESET_ON_FORK
+  Scheduling scheduling;
 
   std::shared_ptr<CredentialHolder> credentials;  // null: those of the engine's host thread
 

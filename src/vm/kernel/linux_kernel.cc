@@ -111,6 +111,7 @@ class LinuxKernel final : public GuestKernel {
     thread.tid = process_.leader_tid = process_.ids.next_tid();
     std::copy(std::begin(origin_.affinity), std::end(origin_.affinity), thread.affinity);
     kernel->name = initial_name();
+    kernel->scheduling = origin_.scheduling;
     process_.threads.push_back(std::move(kernel));
     inherit_signals(*process_.threads.front());
     bind_host_limits(process_.limits);

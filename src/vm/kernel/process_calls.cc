@@ -29,6 +29,7 @@
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
+#include "vm/kernel/policy_calls.h"
 #include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/thread_calls.h"
@@ -83,6 +84,8 @@ void become_child(Call& call) {
   self.pending.clear();
   self.robust_list = self.clear_child_tid = 0;
   self.credentials = nullptr;
+  self.scheduling = inherited(self.scheduling);
+  show_nice(self.scheduling.nice);
   self.waited = 0;
   self.started = process.services.now(self.thread);
   self.thread.tid = process.leader_tid = process.ids.next_tid();
@@ -202,6 +205,7 @@ struct Remembered {
         pending(call.self.pending),
         process_pending(call.process.pending),
         name(call.self.name),
+        scheduling(call.self.scheduling),
         credentials(call.self.credentials),
         clear_child_tid(call.self.clear_child_tid),
         robust_list(call.self.robust_list),
@@ -228,6 +232,7 @@ struct Remembered {
     call.self.pending = pending;
     call.process.pending = process_pending;
     call.self.name = name;
+    call.self.scheduling = scheduling;
     call.self.credentials = credentials;
     call.self.clear_child_tid = clear_child_tid;
     call.self.robust_list = robust_list;
@@ -251,6 +256,7 @@ struct Remembered {
   SignalStack signal_stack;
   PendingSignals pending, process_pending;
   std::string name;
+  Scheduling scheduling;
   std::shared_ptr<CredentialHolder> credentials;
   std::uint64_t clear_child_tid, robust_list;
   VirtualTimers timers;
@@ -280,6 +286,8 @@ int run_child(void* argument) {
   process.inside_vfork = &call.self;
   if (start->credentials->wanted) adopt(*start->credentials->wanted);
   call.self.credentials = nullptr;
+  call.self.scheduling = inherited(call.self.scheduling);
+  show_nice(call.self.scheduling.nice);
   process.ids.start_child();
   process.child_event = process.has_had_children = false;
   call.self.pending.clear();
@@ -342,8 +350,10 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   Process& process = call.process;
   if (argument_bytes(request) > most_argument_bytes(process.limits)) return call.finish(-E2BIG);
   const LiftedLimits lifted;
-  ProcessOrigin origin{process.ids.root_host_pid(), process.start_time + process.services.now(call.thread()),
-                       call.self.blocked.bits};
+  ProcessOrigin origin;
+  origin.root_host_pid = process.ids.root_host_pid();
+  origin.start_time = process.start_time + process.services.now(call.thread());
+  origin.blocked_signals = call.self.blocked.bits;
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), origin.affinity);
   if (process.inside_vfork == nullptr) {
     origin.cpu_time = process_cpu_time(process);
@@ -351,6 +361,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   }
   origin.cpu_time_board = process.cpu_time_board.descriptor_over_exec();
   origin.limits = process.limits;
+  origin.scheduling = call.self.scheduling;
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   release_shared_futexes(process);

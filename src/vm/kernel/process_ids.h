@@ -22,6 +22,13 @@ inline constexpr LimitTable kNoLimits = [] {
   return limits;
 }();
 
+/// How a thread asks to be scheduled: told as it was set, and without effect on virtual time.
+struct Scheduling {
+  int policy = 0;              // SCHED_OTHER or another that is not real-time
+  bool resets_policy = false;  // SCHED_RESET_ON_FORK
+  int nice = 0;
+};
+
 /// What a process image inherits from the one that started it by execve.
 struct ProcessOrigin {
   int root_host_pid = 0;  // host number of the first process; 0: this is it
@@ -33,6 +40,7 @@ struct ProcessOrigin {
   int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
   std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
   LimitTable limits = kNoLimits;
+  Scheduling scheduling;
 };
 
 class ProcessIds {

@@ -72,7 +72,7 @@ long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list) {
   std::copy(std::begin(call.thread().affinity), std::end(call.thread().affinity), thread.affinity);
   kernel->name = call.self.name;
   kernel->blocked = call.self.blocked;
-  kernel->policy = call.self.policy;
+  kernel->scheduling = inherited(call.self.scheduling);
   kernel->credentials = call.self.credentials;
   kernel->started = call.services().now(thread);
   if ((flags & CLONE_CHILD_CLEARTID) != 0) kernel->clear_child_tid = call[3];
