@@ -221,7 +221,7 @@ const Case kCases[] = {
     {"always-abort nesting has the same limit", "17.3.4.2", Where::kVirtual, nesting_limit},
     {"instructions, faults and XABORT abort as in RTM", "17.3.9.1, 17.3.9.2", Where::kVirtual, other_aborts},
     {"an interrupt aborts", "17.3.9.2", Where::kVirtual, interrupt},
-    {"a conflict aborts", "17.3.9.2", Where::kVirtual, conflict},
+    {"a conflict aborts", "17.3.9.2", Where::kTwoVirtualCpus, conflict},
     {"too many written lines abort", "17.3.9.2", Where::kVirtual, capacity},
     {"its writes vanish", "II-B", Where::kVirtual, writes_vanish},
 };

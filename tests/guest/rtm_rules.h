@@ -38,7 +38,7 @@ namespace rules {
 using elision::htm::Rtm;
 using elision::htm::Status;
 
-enum class Where { kEverywhere, kTwoCpus, kVirtual, kWithoutRtm };
+enum class Where { kEverywhere, kTwoCpus, kVirtual, kTwoVirtualCpus, kWithoutRtm };
 
 /// A case returns null if the rule holds, else what it saw.
 struct Case {
@@ -158,7 +158,8 @@ inline void on_signal(int number, siginfo_t* details, void* context) {
 template <class Body>
 int raised_by(Body body) {
   static constexpr int kFatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-  struct sigaction action{}, before[std::size(kFatal)];
+  struct sigaction action {
+  }, before[std::size(kFatal)];
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   for (unsigned i = 0; i < std::size(kFatal); ++i) sigaction(kFatal[i], &action, &before[i]);
@@ -196,6 +197,8 @@ inline bool applies(const Case& one, bool has_rtm, bool is_virtual) {
       return has_rtm && elision::usable_cpus() >= 2;
     case Where::kVirtual:
       return has_rtm && is_virtual;
+    case Where::kTwoVirtualCpus:
+      return has_rtm && is_virtual && elision::usable_cpus() >= 2;
     case Where::kWithoutRtm:
       return !cpuid_has_rtm();
   }

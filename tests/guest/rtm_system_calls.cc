@@ -371,13 +371,13 @@ const char* short_read() {
 }
 
 const Case kCases[] = {
-    {"a system call that writes ends readers", "17.3.9.2", Where::kVirtual, writers_end_readers},
-    {"a system call that writes ends writers", "17.3.9.2", Where::kVirtual, writers_end_writers},
-    {"a system call that reads ends writers", "17.3.9.2", Where::kVirtual, readers_end_writers},
-    {"no rollback takes back what a system call wrote", "17.3.9.2", Where::kVirtual, written_stays},
-    {"no system call reads what never was committed", "17.3.9.2", Where::kVirtual, read_is_committed},
-    {"a short read ends no readers behind what it fills", "17.3.9.2", Where::kVirtual, short_read},
-    {"a system call that waited ends readers as it ends", "17.3.9.2", Where::kVirtual, late_results},
+    {"a system call that writes ends readers", "17.3.9.2", Where::kTwoVirtualCpus, writers_end_readers},
+    {"a system call that writes ends writers", "17.3.9.2", Where::kTwoVirtualCpus, writers_end_writers},
+    {"a system call that reads ends writers", "17.3.9.2", Where::kTwoVirtualCpus, readers_end_writers},
+    {"no rollback takes back what a system call wrote", "17.3.9.2", Where::kTwoVirtualCpus, written_stays},
+    {"no system call reads what never was committed", "17.3.9.2", Where::kTwoVirtualCpus, read_is_committed},
+    {"a short read ends no readers behind what it fills", "17.3.9.2", Where::kTwoVirtualCpus, short_read},
+    {"a system call that waited ends readers as it ends", "17.3.9.2", Where::kTwoVirtualCpus, late_results},
 };
 
 }  // namespace
