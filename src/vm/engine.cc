@@ -300,25 +300,25 @@ bool Engine::continue_at(Core& core, std::uint64_t pc) {
 /// 17.3.9.2). So nothing is translated that a roll-back changes.
 void Engine::end_writers(std::uint64_t pc) {
   constexpr std::uint64_t kLongest = 15, kLongestBlock = GuestCode::kMaxInstructions * kLongest;
-  const auto end_those_in = [&](std::uint64_t bytes, bool only_look) {
-    const std::uint64_t end = pc > ~bytes ? ~std::uint64_t{0} : pc + bytes;
-    bool any = false;
-    for (Core* core : cores_) {
-      if (!core->in_transaction || !core->undo.touches(pc, end)) continue;
-      any = true;
-      if (only_look) continue;
-      if (core == ordering_.running()) {
-        abort_transaction(*core, machine::AbortCause::kInstruction);
-      } else {
-        end_transaction(*core, machine::AbortCause::kConflict, kernel_time());
-      }
-    }
-    return any;
-  };
-  if (!end_those_in(kLongestBlock, true)) return;
+  if (writers_of(pc, kLongestBlock).empty()) return;
   const DecodedBlock block = guest_code_.block(pc);
   const Instruction* last = block.instructions.empty() ? nullptr : &block.instructions.back();
-  end_those_in(last != nullptr ? last->pc + last->looked_at - pc : kLongest, false);
+  for (Core* core : writers_of(pc, last != nullptr ? last->pc + last->looked_at - pc : kLongest)) {
+    if (core == ordering_.running()) {
+      abort_transaction(*core, machine::AbortCause::kInstruction);
+    } else {
+      end_transaction(*core, machine::AbortCause::kConflict, kernel_time());
+    }
+  }
+}
+
+/// The cores whose transactions have written to the `bytes` from `begin`.
+std::vector<Core*> Engine::writers_of(std::uint64_t begin, std::uint64_t bytes) {
+  const std::uint64_t end = begin > ~bytes ? ~std::uint64_t{0} : begin + bytes;
+  std::vector<Core*> writers;
+  for (Core* core : cores_)
+    if (core->in_transaction && core->undo.touches(begin, end)) writers.push_back(core);
+  return writers;
 }
 
 /// The core's registers are loaded from its thread when it next runs; until then the kernel may edit

@@ -136,6 +136,7 @@ class Engine final : public EngineServices, public machine::AbortSink {
   bool continue_at(Core& core, std::uint64_t pc);
   std::uint64_t host_address(std::uint64_t pc);
   void end_writers(std::uint64_t pc);
+  std::vector<Core*> writers_of(std::uint64_t begin, std::uint64_t bytes);
   void end_transaction(Core& core, machine::AbortCause cause, Cycles now);
   void flush_code();
   void invalidate(const std::vector<std::uint64_t>& pages);
