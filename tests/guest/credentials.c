@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credentials of threads: the C library's calls change those of the process, raw ones those of one thread.
-// Shows nothing without root.
+// Needs root: ends with 77 without.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -148,6 +152,54 @@ static void raw_call(void) {
   printf("first afterwards: %s\n", text);
 }
 
+static char fifo[64], program[64];
+static int semaphore, segment;
+
+static const char* refusal(long result) { return result == -1 ? strerror(errno) : "none"; }
+
+/// What belongs to the first thread is refused, also where a call would wait or looks at a file first.
+static void* refused_as_other(void* unused) {
+  (void)unused;
+  printf("raw setresuid %ld\n", syscall(SYS_setresuid, 51, 51, 51));
+  printf("open of a FIFO: %s\n", refusal(open(fifo, O_RDONLY)));
+  struct sembuf take = {0, -1, 0};
+  const struct timespec soon = {0, 1000000};
+  printf("semtimedop: %s\n", refusal(semtimedop(semaphore, &take, 1, &soon)));
+  take.sem_flg = IPC_NOWAIT;
+  printf("semop: %s\n", refusal(semop(semaphore, &take, 1)));
+  printf("shmat: %s\n", refusal((long)shmat(segment, NULL, 0)));
+  struct rlimit limit;
+  printf("prlimit of the parent: %s\n", refusal(prlimit(getppid(), RLIMIT_CORE, NULL, &limit)));
+  const struct {
+    unsigned size, policy;
+    unsigned long flags;
+    int nice;
+    unsigned priority;
+    unsigned long runtime, deadline, period;
+  } sooner = {.size = 48, .nice = -5};
+  printf("sched_setattr: %s\n", refusal(syscall(SYS_sched_setattr, 0, &sooner, 0)));
+  char* const arguments[] = {program, NULL};
+  printf("execve: %s\n", refusal(execv(program, arguments)));
+  return NULL;
+}
+
+static void refusals(void) {
+  snprintf(fifo, sizeof fifo, "%s/fifo", folder);
+  snprintf(program, sizeof program, "%s/program", folder);
+  mkfifo(fifo, 0600);
+  const int both_ends = open(fifo, O_RDWR);  // so that nobody waits who may open it
+  close(open(program, O_CREAT | O_WRONLY, 0700));
+  semaphore = semget(IPC_PRIVATE, 1, IPC_CREAT | 0600);
+  segment = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+  pthread_t thread;
+  pthread_create(&thread, NULL, refused_as_other, NULL);
+  pthread_join(thread, NULL);
+  printf("the first is refused: %s\n", refusal(open(fifo, O_RDONLY)));
+  close(both_ends);
+  semctl(semaphore, 0, IPC_RMID);
+  shmctl(segment, IPC_RMID, NULL);
+}
+
 /// execve makes the calling thread's credentials the program's.
 static void* execs(void* unused) {
   (void)unused;
@@ -180,12 +232,13 @@ static void beside_a_companion(void) {
 
 int main(void) {
   if (geteuid() != 0) {
-    puts("needs root");
-    return 0;
+    puts("skipped: needs root");
+    return 77;
   }
   if (mkdtemp(folder) == NULL || chmod(folder, 0777) != 0) return 1;
   printf("broadcast ended with %d\n", run_in_child(broadcast));
   printf("raw calls ended with %d\n", run_in_child(raw_call));
+  printf("refusals ended with %d\n", run_in_child(refusals));
   printf("exec ended with %d\n", run_in_child(exec_from_thread));
   printf("companion ended with %d\n", run_in_child(beside_a_companion));
   char command[128];

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
@@ -47,7 +48,7 @@ bool would_wait(long result) { return result == -EAGAIN || result == -EACCES; }
 SyscallOutcome sys_flock(Call& call) {
   if ((call[1] & LOCK_NB) != 0) return pass_through(call);
   if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
-  const long result = host_call(SYS_flock, call[0], call[1] | LOCK_NB);
+  const long result = guest_call(call, SYS_flock, call[0], call[1] | LOCK_NB);
   if (!would_wait(result)) return call.finish(result);
   return wait_on_helper(call, same_call(call), OnSignal::kRestart);
 }
@@ -83,7 +84,8 @@ SyscallOutcome sys_semop(Call& call) {
     operation.sem_flg |= IPC_NOWAIT;
     std::memcpy(at, &operation, sizeof operation);
   }
-  const long result = host_call(SYS_semop, call[0], reinterpret_cast<std::uint64_t>(attempt.data()), call[2]);
+  const long result =
+      call_as(call.self, SYS_semop, call[0], reinterpret_cast<std::uint64_t>(attempt.data()), call[2]);
   if (result != -EAGAIN) return call.finish(result);
   return wait_on_helper(call, std::move(*helper), OnSignal::kInterrupt, deadline, -EAGAIN);
 }

@@ -12,14 +12,11 @@
 
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/host_helper.h"
-#include "vm/kernel/host_signals.h"
+#include "vm/kernel/host_thread.h"
 
 namespace elision::vm {
 namespace {
 
-constexpr std::size_t kStackBytes = 128 * 1024;
-constexpr SignalSet kAllSignals{~0ull};
 constexpr unsigned kCapabilities = 64;
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
@@ -57,17 +54,6 @@ void set_capabilities(std::uint64_t effective, std::uint64_t permitted, std::uin
   host_call(SYS_capset, address_of(&header), address_of(data));
 }
 
-struct HostRequest {
-  long number;
-  const std::uint64_t* arguments;
-};
-
-long make_request(void* argument) {
-  const auto& request = *static_cast<const HostRequest*>(argument);
-  const std::uint64_t* const a = request.arguments;
-  return host_call(request.number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
 /// An owner of exactly these credentials that there is already. The engine's thread is one, as null.
 std::optional<std::shared_ptr<CredentialHolder>> find_holder(const Process& process,
                                                              const Credentials& wanted) {
@@ -93,26 +79,11 @@ void settle(Process& process) {
 
 }  // namespace
 
-bool CredentialHolder::create() {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  busy_ = 1;
-  const int error = pthread_create(&thread_, &attributes, serve, this);
-  pthread_attr_destroy(&attributes);
-  return error == 0;
-}
-
 std::shared_ptr<CredentialHolder> CredentialHolder::start(CredentialHolder* parent) {
   std::shared_ptr<CredentialHolder> holder(new CredentialHolder);
-  const SignalSet mask = get_host_mask();
-  set_host_mask(kAllSignals);  // the thread begins with it
-  const auto create = [](void* self) -> long { return static_cast<CredentialHolder*>(self)->create(); };
-  const bool created = parent == nullptr ? holder->create() : parent->run(create, holder.get()) != 0;
-  set_host_mask(mask);
-  // With the first thread the C library has taken this signal for itself, and lets calls go on after it.
-  set_host_action(kCancelSignal, HostAction::kRecord);
-  if (!created) return nullptr;
+  holder->busy_ = 1;
+  const auto start = [&] { return start_host_thread(holder->thread_, serve, holder.get()); };
+  if (!run_as(parent, start)) return nullptr;
   holder->process_ = static_cast<pid_t>(host_call(SYS_getpid));
   holder->busy_.wait(1);
   return holder;
@@ -134,22 +105,16 @@ void* CredentialHolder::serve(void* argument) {
     self.busy_.notify_one();
     self.busy_.wait(0);
     if (self.work_ == nullptr) return nullptr;
-    self.result_ = self.work_(self.argument_);
+    self.work_(self.argument_);
   }
 }
 
-long CredentialHolder::run(long (*work)(void*), void* argument) {
+void CredentialHolder::run(void (*work)(void*), void* argument) {
   work_ = work;
   argument_ = argument;
   busy_ = 1;
   busy_.notify_one();
   busy_.wait(1);
-  return result_;
-}
-
-long CredentialHolder::call(long number, const std::uint64_t (&arguments)[6]) {
-  HostRequest request{number, arguments};
-  return run(make_request, &request);
 }
 
 std::optional<Credentials> credentials_of(CredentialHolder* holder) {
@@ -163,9 +128,7 @@ std::optional<Credentials> credentials_of(CredentialHolder* holder) {
     words >> name;
     read_line(result, name, std::move(words));
   }
-  const std::uint64_t arguments[6] = {PR_GET_SECUREBITS};
-  result.secure_bits =
-      holder != nullptr ? holder->call(SYS_prctl, arguments) : host_call(SYS_prctl, PR_GET_SECUREBITS);
+  result.secure_bits = run_as(holder, [] { return host_call(SYS_prctl, PR_GET_SECUREBITS); });
   return result;
 }
 
@@ -193,8 +156,7 @@ void adopt(const Credentials& wanted) {
 
 long call_as(const KernelThread& thread, long number, std::uint64_t a0, std::uint64_t a1, std::uint64_t a2,
              std::uint64_t a3, std::uint64_t a4, std::uint64_t a5) {
-  if (thread.credentials == nullptr) return host_call(number, a0, a1, a2, a3, a4, a5);
-  return thread.credentials->call(number, {a0, a1, a2, a3, a4, a5});
+  return run_as(thread.credentials.get(), [&] { return host_call(number, a0, a1, a2, a3, a4, a5); });
 }
 
 bool is_capable(const KernelThread& thread, unsigned capability) {
@@ -210,13 +172,11 @@ ChildCredentials credentials_for_child(const KernelThread& thread) {
   auto wanted = credentials_of(thread.credentials.get());
   const auto trial = wanted ? CredentialHolder::start(nullptr) : nullptr;
   if (trial == nullptr) return {std::nullopt, -EAGAIN};
-  trial->run(
-      [](void* credentials) -> long {
-        adopt(*static_cast<const Credentials*>(credentials));
-        return 0;
-      },
-      &*wanted);
-  if (credentials_of(trial.get()) != wanted) return {std::nullopt, -EAGAIN};
+  const bool succeeded = run_as(trial.get(), [&] {
+    adopt(*wanted);
+    return credentials_of(nullptr) == wanted;
+  });
+  if (!succeeded) return {std::nullopt, -EAGAIN};
   return {std::move(wanted), 0};
 }
 

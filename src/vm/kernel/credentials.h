@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "vm/kernel/call.h"
@@ -40,26 +41,34 @@ class CredentialHolder {
   CredentialHolder(const CredentialHolder&) = delete;
   CredentialHolder& operator=(const CredentialHolder&) = delete;
 
-  long call(long number, const std::uint64_t (&arguments)[6]);
   /// Runs `work` there, which must not block, and waits for it.
-  long run(long (*work)(void*), void* argument);
+  void run(void (*work)(void*), void* argument);
   int thread_id() const { return thread_id_; }
 
  private:
   CredentialHolder() = default;
   static void* serve(void* self);
-  bool create();
 
   pid_t process_ = 0;
   pthread_t thread_{};
   int thread_id_ = 0;
-  long (*work_)(void*) = nullptr;  // null: end
+  void (*work_)(void*) = nullptr;  // null: end
   void* argument_ = nullptr;
-  long result_ = 0;
   std::atomic<int> busy_{0};
 };
 
-/// Of `holder`, or, null, of the engine's thread.
+/// What `work` returns with the credentials of `holder`, or, null, of the engine's thread. The engine's
+/// thread waits for it: it must not block.
+template <class Work>
+auto run_as(CredentialHolder* holder, const Work& work) {
+  if (holder == nullptr) return work();
+  std::optional<decltype(work())> result;
+  auto there = [&] { result.emplace(work()); };
+  holder->run([](void* self) { (*static_cast<decltype(there)*>(self))(); }, &there);
+  return std::move(*result);
+}
+
+/// Of `holder`, or, null, of the calling host thread.
 std::optional<Credentials> credentials_of(CredentialHolder* holder);
 /// Gives the calling host thread these credentials, as far as it may.
 void adopt(const Credentials& wanted);

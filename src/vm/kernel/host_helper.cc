@@ -6,16 +6,16 @@
 
 #include <cerrno>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
+#include "vm/kernel/host_thread.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/resource_limits.h"
 
 namespace elision::vm {
 namespace {
 
-constexpr std::size_t kStackBytes = 64 * 1024;
-constexpr SignalSet kAllSignals{~0ull};
 const char kCancellation = 0;  // its address tells our signal from others
 
 }  // namespace
@@ -31,27 +31,20 @@ void* HostHelper::run(void* argument) {
   return nullptr;
 }
 
-std::unique_ptr<HostHelper> HostHelper::start(HelperCall call) {
+std::unique_ptr<HostHelper> HostHelper::start(const KernelThread& thread, HelperCall call) {
   std::unique_ptr<HostHelper> helper(new HostHelper(std::move(call)));
   HelperCall& own = helper->call_;
   if (own.buffer_argument >= 0)
     own.arguments[own.buffer_argument] = reinterpret_cast<std::uint64_t>(own.buffer.data());
   helper->process_ = static_cast<pid_t>(host_call(SYS_getpid));
-  const LiftedLimits lifted;
-  helper->descriptor_ = static_cast<int>(host_call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-  helper->descriptor_ = keep_descriptor(helper->descriptor_);
+  {
+    const LiftedLimits lifted;
+    helper->descriptor_ = static_cast<int>(host_call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+    helper->descriptor_ = keep_descriptor(helper->descriptor_);
+  }
   if (helper->descriptor_ < 0) return nullptr;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  const SignalSet mask = get_host_mask();
-  set_host_mask(kAllSignals);  // the thread begins with it
-  const int error = pthread_create(&helper->thread_, &attributes, run, helper.get());
-  set_host_mask(mask);
-  pthread_attr_destroy(&attributes);
-  // With the first thread the C library has taken this signal for itself, and lets calls go on after it.
-  set_host_action(kCancelSignal, HostAction::kRecord);
-  if (error != 0) return nullptr;
+  const auto start = [&] { return start_host_thread(helper->thread_, run, helper.get()); };
+  if (!run_as(thread.credentials.get(), start)) return nullptr;
   helper->joined_ = false;
   return helper;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host thread that makes one call which may wait for others and has no readiness form (a semaphore, a lock,
-// the other end of a FIFO), so that the engine's host thread need not.
+// the other end of a FIFO), so that the engine's host thread need not. The call is that of a guest thread,
+// and made with its credentials.
 //
 // The thread touches the copy of the arguments that it was given and nothing of the engine's or the guest's;
 // it takes no signal but the one that cancels it. When the call has ended, descriptor() polls readable. A
@@ -18,6 +19,8 @@
 #include <optional>
 #include <vector>
 
+#include "vm/kernel/kernel_thread.h"
+
 namespace elision::vm {
 
 /// A call with the memory that it works on: argument `buffer_argument` is replaced by its address, if that is
@@ -31,8 +34,8 @@ struct HelperCall {
 
 class HostHelper {
  public:
-  /// Null if the host has no thread or descriptor to spare.
-  static std::unique_ptr<HostHelper> start(HelperCall call);
+  /// Makes `call` as `thread`. Null if the host has no thread or descriptor to spare.
+  static std::unique_ptr<HostHelper> start(const KernelThread& thread, HelperCall call);
   ~HostHelper();
   HostHelper(const HostHelper&) = delete;
   HostHelper& operator=(const HostHelper&) = delete;

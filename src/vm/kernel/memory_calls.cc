@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/resource_limits.h"
@@ -107,10 +108,13 @@ SyscallOutcome sys_brk(Call& call) {
 
 SyscallOutcome sys_shmat(Call& call) {
   shmid_ds segment{};
-  if (host_call(SYS_shmctl, call.integer(0), IPC_STAT, reinterpret_cast<std::uint64_t>(&segment)) == 0 &&
+  if (call_as(call.self, SYS_shmctl, call.integer(0), IPC_STAT, reinterpret_cast<std::uint64_t>(&segment)) ==
+          0 &&
       !fits(call, 0, segment.shm_segsz, false, false))
     return call.finish(-ENOMEM);
-  return call.finish(call.process.memory.attach(call.integer(0), call[1], call.integer(2)));
+  return call.finish(run_as(call.self.credentials.get(), [&] {
+    return call.process.memory.attach(call.integer(0), call[1], call.integer(2));
+  }));
 }
 
 SyscallOutcome sys_shmdt(Call& call) { return call.finish(call.process.memory.detach(call[0])); }

@@ -346,7 +346,8 @@ std::uint64_t argument_bytes(const ProgramRequest& request) {
 }
 
 SyscallOutcome exec_program(Call& call, ProgramRequest request) {
-  if (const auto checked = check_program(request); !checked) return call.finish(-checked.failure().error);
+  const auto checked = run_as(call.self.credentials.get(), [&] { return check_program(request); });
+  if (!checked) return call.finish(-checked.failure().error);
   Process& process = call.process;
   if (argument_bytes(request) > most_argument_bytes(process.limits)) return call.finish(-E2BIG);
   const LiftedLimits lifted;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "vm/kernel/credentials.h"
+#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_delivery.h"
@@ -161,8 +162,9 @@ bool is_valid(int resource) { return resource >= 0 && resource < static_cast<int
 /// be set.
 SyscallOutcome limit_of_other(Call& call, int pid) {
   if (call[2] != 0 && is_kept_here(call.integer(1))) return call.finish(-EPERM);
-  return call.finish(host_call(SYS_prlimit64, static_cast<std::uint64_t>(call.process.ids.to_host(pid)),
-                               call[1], call[2], call[3]));
+  return call.finish(guest_call(call, SYS_prlimit64,
+                                static_cast<std::uint64_t>(call.process.ids.to_host(pid)), call[1], call[2],
+                                call[3]));
 }
 
 void end_second_of_cpu_limit(Process& process) {

@@ -118,7 +118,7 @@ std::optional<long> abandon_wait(KernelThread& thread) {
 
 SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal, Nanoseconds deadline,
                               long timeout_result, SettleHelper settle) {
-  const std::shared_ptr<HostHelper> helper = HostHelper::start(std::move(helper_call));
+  const std::shared_ptr<HostHelper> helper = HostHelper::start(call.self, std::move(helper_call));
   if (helper == nullptr) return call.finish(-ENOMEM);
   const auto settled = [helper, settle = std::move(settle)](long result) {
     return settle ? settle(helper->buffer(), result) : result;
