@@ -12,6 +12,11 @@
 //  - It is held across attempts only: it goes back after the commit, once the real lock is taken, or when
 //    the thread gives up, or leaves for good (if_left.h). So a thread that holds it waits at most
 //    for the holder of the same lock.
+//  - finished() is the only undo of the use of a place, and the number of the ticket tells whether the ticket
+//    is still to be given back. So it may run again wherever it was interrupted.
+//  - A thread that leaves for good between the step that counts it as a user, or no longer, and the record of
+//    that stays counted: the place serves this lock alone from then on, and threads of others go on without.
+//    Between the drawing of a ticket and its record, it blocks the queue, as any of tickets (if_left.h).
 #pragma once
 
 #include "locks/elided.h"
@@ -36,13 +41,17 @@ struct AuxiliaryQueue {
   static bool after_conflict(Cell cell, TransactionContext& me, const Deadline* deadline) {
     if (me.auxiliary != nullptr) return true;
     AuxiliaryPlace& place = place_of(cell.word);
+    me.has_auxiliary_ticket = false;
     if (!join(place, address_of(cell.word))) return true;
-    const IfLeft if_left(&leave, &place);
-    if (Ticket<Waiting>::acquire(place.queue, deadline) == Outcome::kTimedOut) {
-      leave(&place);
-      return false;
-    }
     me.auxiliary = &place;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    TicketPlace wait{place.queue};
+    if (!Queue::join(place.queue, deadline, wait.ticket)) return give_up(me);
+    wait.has_ticket = true;
+    const IfLeft if_left(&Queue::leave, &wait);
+    if (Queue::await(wait, deadline) == Outcome::kTimedOut) return give_up(me);
+    me.auxiliary_ticket = wait.ticket;
+    me.has_auxiliary_ticket = true;
     return true;
   }
 
@@ -51,12 +60,16 @@ struct AuxiliaryQueue {
     if (me.auxiliary == nullptr) [[likely]]
       return;
     AuxiliaryPlace& place = *me.auxiliary;
+    if (me.has_auxiliary_ticket && Queue::distance(place.queue, me.auxiliary_ticket) == 0)
+      Queue::release(place.queue);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     me.auxiliary = nullptr;
-    Ticket<Waiting>::release(place.queue);
-    leave(&place);
+    leave(place);
   }
 
  private:
+  using Queue = Ticket<Waiting>;
+
   static constexpr std::uint64_t kOneUser = std::uint64_t{1} << 48;
   static constexpr std::uint64_t kLockBits = kOneUser - 1;
   static constexpr std::uint64_t kMostUsers = 0xffff;
@@ -82,8 +95,12 @@ struct AuxiliaryQueue {
     return true;
   }
 
-  static void leave(void* argument) {
-    AuxiliaryPlace& place = *static_cast<AuxiliaryPlace*>(argument);
+  static bool give_up(TransactionContext& me) {
+    finished(me);
+    return false;
+  }
+
+  static void leave(AuxiliaryPlace& place) {
     std::uint64_t users = place.users.load(std::memory_order_relaxed);
     std::uint64_t left;
     do {

@@ -43,7 +43,9 @@ struct alignas(64) TransactionContext {
   bool entry_is_shared = false;
   std::uint64_t waited_ticks = 0;
 
-  AuxiliaryPlace* auxiliary = nullptr;  // held while conflicting sections are tried again (auxiliary_queue.h)
+  AuxiliaryPlace* auxiliary = nullptr;  // used while conflicting sections are tried again (auxiliary_queue.h)
+  std::uint32_t auxiliary_ticket = 0;   // in its queue
+  bool has_auxiliary_ticket = false;
 
   bool inside() const { return count != 0; }
 

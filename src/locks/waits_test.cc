@@ -3,6 +3,8 @@
 // tatas-pri-aahtm speculate and what they leave behind; who has hle-scm's auxiliary lock, and when.
 #include <gtest/gtest.h>
 
+#include <csetjmp>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -260,6 +262,10 @@ class LeavingList {
       entries_.emplace_back(undo, argument);
     };
     drop_from_leaving_list = [](LeavingRecord*, int) {
+      if (leave_at_drop_ > 0 && --leave_at_drop_ == 0) {
+        leave();
+        std::longjmp(out_, 1);
+      }
       if (!entries_.empty()) entries_.pop_back();
     };
   }
@@ -274,9 +280,21 @@ class LeavingList {
       undo(argument);
     }
   }
+  /// Runs `section`, but leaves it when it is about to drop an entry for the `drop`th time. False: it came to
+  /// its end first.
+  template <class Section>
+  static bool leaves_at_drop(int drop, const Section& section) {
+    if (setjmp(out_) != 0) return true;
+    leave_at_drop_ = drop;
+    section();
+    leave_at_drop_ = 0;
+    return false;
+  }
 
  private:
   static inline std::vector<std::pair<Undo, void*>> entries_;
+  static inline int leave_at_drop_ = 0;
+  static inline std::jmp_buf out_;
 };
 
 TEST_F(Conflicts, AThreadThatLeavesForGoodGivesItBack) {
@@ -292,6 +310,41 @@ TEST_F(Conflicts, AThreadThatLeavesForGoodGivesItBack) {
                                     }});
   ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
   Scm::leave(cell_, me_.context);
+}
+
+/// At the end of each step both the step and what follows may be known as undoable.
+TEST_F(Conflicts, AThreadThatLeavesBetweenTwoStepsGivesItBackOnce) {
+  const LeavingList list;
+  for (const bool in_time : {true, false}) {
+    bool left = true;
+    for (int drop = 1; left; ++drop) {
+      SCOPED_TRACE((in_time ? "in time, drop " : "too late, drop ") + std::to_string(drop));
+      SetUp();
+      word_ = kFree;
+      Thread me, other;
+      if (!in_time) {
+        Scripted::script.steps.push_back({kConflict});
+        ASSERT_EQ(Scm::enter(cell_, other, nullptr), Entry::kElided);  // has the auxiliary lock
+      }
+      timespec at{};
+      clock_gettime(CLOCK_MONOTONIC, &at);
+      at.tv_sec += 1000;
+      const Deadline deadline{CLOCK_MONOTONIC, &at};
+      Scripted::script.steps.push_back({kConflict, [&] {
+                                          if (!in_time) at = kLongAgo;
+                                        }});
+      left = LeavingList::leaves_at_drop(drop, [&] { Scm::enter(cell_, me, &deadline); });
+      if (!left && in_time) Scm::leave(cell_, me.context);
+      EXPECT_EQ(me.context.auxiliary, nullptr);
+      if (!in_time) {
+        ASSERT_NE(place_in_use(), nullptr) << "the other thread's use is gone, too";
+        EXPECT_EQ(place_in_use()->users >> 48, 1u);
+        Scm::leave(cell_, other.context);
+      }
+      EXPECT_EQ(place_in_use(), nullptr);
+      for (AuxiliaryPlace& place : auxiliary_places) EXPECT_FALSE(Ticket<Spin>::is_held(place.queue));
+    }
+  }
 }
 
 }  // namespace
