@@ -23,6 +23,8 @@ class CpuTimeBoard {
   /// The descriptor to hand over execve, which closes all others of the engine; negative: none.
   int descriptor_over_exec() const;
 
+  /// A new process: forgets what an earlier one of that number has left.
+  void start(int host_pid) { look(host_pid, true); }
   void publish(int host_pid, Nanoseconds time);
   /// What a child has published; `forget` frees its place.
   Nanoseconds look(int host_pid, bool forget);

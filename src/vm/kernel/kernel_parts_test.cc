@@ -67,6 +67,9 @@ TEST(CpuTimeBoard, PlacesOfProcessesThatAreGoneAreTaken) {
   for (int i = 0; i < kPlaces; ++i) board.publish(kNoProcess + kPlaces + i, 2);
   EXPECT_EQ(board.look(self, true), 5u);
   EXPECT_EQ(board.look(self, false), 0u);
+  board.publish(self, 6);
+  board.start(self);
+  EXPECT_EQ(board.look(self, false), 0u);
 }
 
 TEST(HostSignalsDeathTest, ADeadlySignalEndsAnEngineThatHangs) {

@@ -63,6 +63,7 @@ void become_child(Call& call) {
   Process& process = call.process;
   process.ids.start_child();
   process.inside_vfork = nullptr;  // a copy of its parent's parent's memory is its own
+  process.cpu_time_board.start(process.ids.host_pid());
   clear_host_signals();
   std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
   process.companions.clear();
@@ -289,6 +290,7 @@ int run_child(void* argument) {
   call.self.scheduling = inherited(call.self.scheduling);
   show_nice(call.self.scheduling.nice);
   process.ids.start_child();
+  process.cpu_time_board.start(process.ids.host_pid());
   process.child_event = process.has_had_children = false;
   call.self.pending.clear();
   process.pending.clear();
