@@ -65,7 +65,7 @@ std::string input_for_every_run() {
 struct Report {
   int start_error = 0;     // an errno: the program could not be started
   pid_t left_running = 0;  // a process of the program that may not be ended; 0: none
-  bool ended = false;      // the program came to its end, and what follows is known
+  bool ended = false;      // the outer guard saw the inner one do its work: what follows is known
   int status = 0;
   double seconds = 0;
   rusage usage{};
@@ -239,20 +239,18 @@ class Pipe {
   while (ends && wait4(program, &report.status, 0, &report.usage) < 0 && errno == EINTR) {
   }
   report.seconds = seconds_since(begin);
-  report.ended = true;
   report.left_running = end_descendants();
   _exit(0);
 }
 
 // The outer guard, between the comparison and the inner one. Each of the two outlives the comparison and the
-// other, and leaves nothing of the program running. `ending` is held until then.
+// other, and leaves nothing of the program running. Both hold `ending` until then.
 [[noreturn]] void guard_run(const Start& start, Report& report, int ending) {
   become_helper("run-guard", ending);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   Pipe life;
   const pid_t inner = fork();
   if (inner == 0) {
-    close(ending);
     life.close_writer();
     guard_program(start, report, life.reader());
   }
@@ -263,9 +261,11 @@ class Pipe {
   life.close_reader();
   wait_for_any(inner, lifeline());
   life.close_writer();
-  while (waitpid(inner, nullptr, 0) < 0 && errno == EINTR) {
+  int status = 0;
+  while (waitpid(inner, &status, 0) < 0 && errno == EINTR) {
   }
   report.left_running = end_descendants();
+  report.ended = status == 0;
   _exit(0);
 }
 
@@ -279,6 +279,12 @@ bool wait_for_end(int ending, const StopFlag& stop, Clock::time_point start, dou
     if (waits[0].revents != 0) return true;
   }
   return false;
+}
+
+// The inner guard may be at work after the outer one was killed.
+void await_end(int ending) {
+  pollfd wait = {ending, 0, 0};
+  while (wait.revents == 0) poll(&wait, 1, -1);
 }
 
 pid_t fork_guard(const Start& start, Report& report, Pipe& ending) {
@@ -336,6 +342,7 @@ Sample run_child(const ChildRequest& request, const StopFlag& stop) {
   if (!ended) kill(guard, SIGTERM);
   while (waitpid(guard, nullptr, 0) < 0 && errno == EINTR) {
   }
+  await_end(ending.reader());
   if (report.start_error != 0)
     throw UsageError(fmt::format("cannot run '{}': {}", request.file, std::strerror(report.start_error)));
   if (!report.ended) throw UsageError(fmt::format("a process that watches '{}' was killed", request.program));
