@@ -196,7 +196,7 @@ nlohmann::json merged_of(const vm::Options& options, const std::vector<nlohmann:
 
 int supervised(VmRequest request, const std::string& file, const std::vector<std::string>& words) {
   int status = 0;
-  bool written = false;
+  bool written = false, started = true;
   {
     const TempDirectory directory;
     request.options.stats_directory = directory.path();
@@ -204,13 +204,14 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
         supervise([&] { return start_guest(request, file, words); },
                   [&] {
                     const auto processes = read_process_statistics(directory.path());
+                    started = why_not_started(directory.path()).empty();
                     if (processes.empty()) return;
                     written = true;
                     write_output(request.statistics_file, json_text(merged_of(request.options, processes)));
                   });
   }
   // Where the guest does not start, the child has said why.
-  if (!written && WIFEXITED(status) && WEXITSTATUS(status) != kUsageExitCode)
+  if (!written && started && WIFEXITED(status))
     throw UsageError(
         fmt::format("cannot write '{}': the program left no statistics", request.statistics_file));
   end_like(status);
@@ -260,20 +261,13 @@ void tell_if_without_locks(const std::string& program, const std::string& file) 
     tell("vm", no_lock_sentence(program, "takes", why));
 }
 
-}  // namespace
-
-int vm_verb(const Words& words) {
-  vm::leave_the_way();
-  const Arguments arguments = split_arguments(words);
-  VmRequest request;
-  const auto app = vm_options(request);
-  if (!parse_options(*app, arguments.options)) return 0;
+int run_request(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
   check(request);
   const std::vector<std::string>& program = required_program(arguments, "vm");
   const std::string file = find_program(program.front(), variable(copy_environment(environ), "PATH"));
   check_program(file);
   if (!request.date.empty()) request.options.date_seconds = *seconds_of_date(request.date);
-  request.options.command = repeating_command(arguments, request, *app);
+  request.options.command = repeating_command(arguments, request, app);
   make_absolute(request.options);
   request.options.fast_path = !request.no_fast_path;
   request.options.conflict_detection = !request.no_conflict_detection;
@@ -284,6 +278,22 @@ int vm_verb(const Words& words) {
   if (request.variations != 0) varied(request, file, program);
   if (request.statistics_file.empty()) return start_guest(request, file, program);
   return supervised(request, file, program);
+}
+
+}  // namespace
+
+int vm_verb(const Words& words) {
+  vm::leave_the_way();
+  const Arguments arguments = split_arguments(words);
+  VmRequest request;
+  const auto app = vm_options(request);
+  if (!parse_options(*app, arguments.options)) return 0;
+  try {
+    return run_request(request, arguments, *app);
+  } catch (const UsageError& error) {
+    vm::leave_not_started(request.options, error.what());
+    throw;
+  }
 }
 
 int vm_exec_verb(const Words& words) {

@@ -5,6 +5,9 @@
 #include <fstream>
 #include <set>
 
+#include "base/whole_file.h"
+#include "vm/run.h"
+
 namespace elision::cli {
 namespace {
 
@@ -33,8 +36,10 @@ void add(json& total, const json& part) {
 
 std::vector<json> read_process_statistics(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::error_code error;  // the program may have taken the directory away
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().extension() == ".json") files.push_back(at->path());
   }
   std::sort(files.begin(), files.end());
   std::vector<json> processes;
@@ -44,6 +49,15 @@ std::vector<json> read_process_statistics(const std::filesystem::path& directory
     if (part.is_object()) processes.push_back(std::move(part));
   }
   return processes;
+}
+
+std::string why_not_started(const std::filesystem::path& directory) {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  const std::filesystem::path file = directory / vm::kNotStartedFile;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return "";
+  const Result<std::string> reason = read_whole_file(file, kMostBytes);
+  return reason && !reason->empty() ? *reason : "the program could not be started";
 }
 
 json total_statistics(const std::vector<json>& processes) {

@@ -16,6 +16,10 @@ namespace elision::cli {
 /// while it wrote) is left out.
 std::vector<nlohmann::json> read_process_statistics(const std::filesystem::path& directory);
 
+/// Why the engine could not start a process of the guest that leaves its statistics in `directory`; empty: it
+/// could start all.
+std::string why_not_started(const std::filesystem::path& directory);
+
 /// Sums of every counter over `processes`. Numbers that are no counts (seed, exit) and lists (threads)
 /// stay out; virtual_ns and virtual_cycles are the longest process's, since processes have clocks of
 /// their own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/run.h"
 
+#include <fcntl.h>
 #include <immintrin.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -19,7 +20,8 @@ namespace {
 
 constexpr unsigned long kFsgsbase = 1u << 1;  // AT_HWCAP2
 
-int fail(const std::string& message) {
+int fail(const Options& options, const std::string& message) {
+  leave_not_started(options, message);
   std::fprintf(stderr, "elision: %s\n", message.c_str());
   return 2;
 }
@@ -50,23 +52,32 @@ MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
 }
 
 int start(const Options& options, const ProgramRequest& request, const ProcessOrigin& origin) {
-  if (const std::string scarce = lift_host_limits(); !scarce.empty()) return fail(scarce);
-  if (const std::string missing = missing_on_host(); !missing.empty()) return fail(missing);
+  if (const std::string scarce = lift_host_limits(); !scarce.empty()) return fail(options, scarce);
+  if (const std::string missing = missing_on_host(); !missing.empty()) return fail(options, missing);
   const Result<machine::Machine> loaded = machine::load_machine(options.machine);
-  if (!loaded) return fail(loaded.error());
+  if (!loaded) return fail(options, loaded.error());
   const Result<machine::Variation> variation = machine::variation_of(*loaded, options.variation);
-  if (!variation) return fail(variation.error());
+  if (!variation) return fail(options, variation.error());
   Fallible<CheckedProgram> program = check_program(request);
-  if (!program) return fail(program.error());
+  if (!program) return fail(options, program.error());
   const machine::Description& description = variation->machine.description;
   const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
   // Never destroyed: the process ends when the guest does.
   auto* engine = new Engine(options, description, description.name);
-  return fail(
-      engine->run_program(program.value(), request.environment, identity_of(description, cpus), origin));
+  return fail(options, engine->run_program(program.value(), request.environment,
+                                           identity_of(description, cpus), origin));
 }
 
 }  // namespace
+
+void leave_not_started(const Options& options, const std::string& why) {
+  if (options.stats_directory.empty()) return;
+  const std::string file = options.stats_directory + "/" + kNotStartedFile;
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) return;
+  (void)!write(descriptor, why.data(), why.size());
+  close(descriptor);
+}
 
 int run_virtual_machine(const Options& options, const std::string& program,
                         const std::vector<std::string>& argv, char** environment) {
@@ -82,7 +93,7 @@ int run_virtual_machine(const Options& options, const std::string& program,
 
 int resume_virtual_machine(int descriptor) {
   Fallible<HandOver> handed = read_hand_over(descriptor);
-  if (!handed) return fail(handed.error());
+  if (!handed) return fail({}, handed.error());
   return start(handed->options, handed->program, handed->origin);
 }
 

@@ -5,13 +5,10 @@
     compare_verb.py BUILD
 """
 
-import ctypes
-import errno
 import json
 import os
 import pathlib
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -22,21 +19,6 @@ from whole_programs import LIMIT_SECONDS, Elision, run
 BUILD = None
 XEON = ["--machine", "xeon-e5-2697v4"]
 METRIC = ["--metric", "throughput: ([0-9.]+)"]
-
-PIDFD_OPEN = 434
-
-
-def forbid_system_call(number):
-    """In a child before it executes a program: from now on the call ends with ENOSYS (seccomp(2))."""
-    rows = ((0x20, 0, 0, 0),  # load the number
-            (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | errno.ENOSYS),  # if it is that one
-            (0x06, 0, 0, 0x7FFF0000))  # else allow
-    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *row) for row in rows))
-    header = struct.pack("@HP", len(rows), ctypes.addressof(program))
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    for words in ((38, 1, 0, 0, 0), (22, 2, ctypes.c_char_p(header))):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
-        if prctl(*words) != 0:
-            raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Verbs(unittest.TestCase):
@@ -105,6 +87,28 @@ class Verbs(unittest.TestCase):
         self.assertNotIn("Stay with", refused.stdout)
         self.assertEqual(self.verb(*words, "--ignore-failure", "--", *program).status, 0)
 
+    def test_code_two_of_the_program_is_told_from_an_engine_that_does_not_start(self):
+        machine = self.root / "m.toml"
+        words = ["--machine", machine, "--", "bash", "-c"]
+        for verb, said in (["compare", "--locks", "tatas"], "bash ended with exit code 2"), (["vm", "--vary", "2"], ""):
+            with self.subTest(verb=verb):
+                machine.write_text((pathlib.Path(__file__).parents[2] / "machines" / "xeon-e5-2697v4.toml").read_text())
+                own = self.verb(*verb, *words, "exit 2")
+                self.assertIn(said, own.stdout)
+                self.assertEqual((own.status, "cannot read" in own.stderr), (1 if said else 2, False), own)
+                # The shell runs, and what it becomes does not start.
+                other = self.verb(*verb, *words, f"rm {machine}; exec true")
+                self.assertEqual((other.status, other.stdout), (2, ""), other)
+                self.assertRegex(other.stderr, "^elision [a-z]*: cannot read machine file .*m.toml")
+
+    def test_code_two_of_a_program_whose_statistics_are_lost_is_not_taken_for_one_that_did_not_start(self):
+        program = ["bash", "-c", "echo first >&2; rm -r $TMPDIR/elision.*; exit 2"]
+        for words in (["compare", *XEON, "--locks", "tatas"], ["vm", "--vary", "2"], ["vm", "--stats", "s.json"]):
+            with self.subTest(words=words):
+                ending = self.verb(*words, "--", *program)
+                self.assertEqual(ending.status, 2, ending)
+                self.assertRegex(ending.stderr.splitlines()[-1], "statistics")
+
     def test_deadlock_is_never_compared(self):
         ending = self.verb("compare", *XEON, "--locks", "tatas", "--runs", "2", "--json", "c.json", "--ignore-failure",
                            "--", self.elision.build / "tests" / "crashing", "deadlock")
@@ -158,12 +162,6 @@ class Verbs(unittest.TestCase):
         program.chmod(0o755)
         self.verb("vm", "--lock", "tatas", "--", program)
         self.assertFalse((self.root / "started").exists())
-
-    def test_native_runs_end_where_pidfd_open_is_forbidden(self):
-        done = subprocess.run([self.elision.binary, "compare", "--machine", "native", "--locks", "tatas", "--runs", "1", "--",
-                               *self.bench], cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=LIMIT_SECONDS, check=False, preexec_fn=lambda: forbid_system_call(PIDFD_OPEN))
-        self.assertEqual(done.returncode, 0, done)
 
     def test_design_that_hangs_is_given_up(self):
         script = "test $ELISION_LOCK != tatas || sleep 1000; " + " ".join(self.bench)

@@ -7,19 +7,17 @@
 The program starts another in a session of its own, without environment, and both wait for ever.
 """
 
-import ctypes
 import os
 import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-from whole_programs import LIMIT_SECONDS, Elision
+from whole_programs import LIMIT_SECONDS, Elision, forbid_system_calls
 
 BUILD = None
 COMMANDS = {
@@ -28,21 +26,7 @@ COMMANDS = {
     "vm --vary": ["vm", "--vary", "2"],
 }
 SIGNALS = {signal.SIGKILL: -9, signal.SIGQUIT: 130, signal.SIGTERM: 130, signal.SIGHUP: 130, signal.SIGINT: 130}
-
-
-def without_new_calls():
-    """In a child before it executes a command: pidfd_open and close_range are unknown, as under an old kernel."""
-    numbers, unknown = (434, 436), 0x00050000 | 38  # SECCOMP_RET_ERRNO | ENOSYS, linux/seccomp.h
-    lines = [(0x20, 0, 0, 0)]  # the call's number
-    lines += [(0x15, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]
-    lines += [(0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, unknown)]  # allow; refuse
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code)))
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl.argtypes = [ctypes.c_int] + 4 * [ctypes.c_ulong]
-    for words in ((38, 1, 0, 0, 0), (22, 2, ctypes.addressof(program), 0, 0)):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
-        if prctl(*words) != 0:
-            raise OSError(ctypes.get_errno(), "prctl")
+PIDFD_OPEN, CLOSE_RANGE = 434, 436  # as under an old kernel, or in an old container
 
 
 def parent_of(process):
@@ -162,7 +146,7 @@ class LeftBehind(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **more)
 
     def test_time_limit_holds_without_new_system_calls(self):
-        done = self.compare(["--timeout", "1"], self.program, timeout=60, preexec_fn=without_new_calls)
+        done = self.compare(["--timeout", "1"], self.program, timeout=60, preexec_fn=lambda: forbid_system_calls(PIDFD_OPEN, CLOSE_RANGE))
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("did not end within", done.stdout)
         self.assert_nothing_left()

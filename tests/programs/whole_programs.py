@@ -2,12 +2,14 @@
 """How the tests in this folder start programs, natively and on the virtual machine."""
 
 import ctypes
+import errno
 import json
 import os
 import pathlib
 import random
 import re
 import signal
+import struct
 import subprocess
 import tempfile
 
@@ -35,6 +37,19 @@ def fix_addresses():
     personality.argtypes = [ctypes.c_ulong]
     if personality(0x0040000) == -1:  # ADDR_NO_RANDOMIZE, personality(2)
         raise OSError(ctypes.get_errno(), "personality")
+
+
+def forbid_system_calls(*numbers):
+    """In a child before it executes a program: from now on the calls end with ENOSYS (seccomp(2))."""
+    rows = [(0x20, 0, 0, 0)]  # load the number
+    rows += [row for number in numbers for row in ((0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | errno.ENOSYS))]
+    rows += [(0x06, 0, 0, 0x7FFF0000)]  # allow all others
+    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *row) for row in rows))
+    header = struct.pack("@HP", len(rows), ctypes.addressof(program))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for words in ((38, 1, 0, 0, 0), (22, 2, ctypes.c_char_p(header))):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+        if prctl(*words) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
 
 
 def can_fix_addresses():

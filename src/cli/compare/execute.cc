@@ -21,11 +21,7 @@ bool left_out(const Plan& plan, const std::string& design) { return plan.not_run
 
 // The program may be fine and its loader missing, which shows only once it is run.
 void require_start(const Sample& sample) {
-  constexpr std::string_view kPrefix = "elision: ";
-  if (sample.started) return;
-  std::string reason = sample.error_output.substr(0, sample.error_output.find('\n'));
-  if (reason.starts_with(kPrefix)) reason.erase(0, kPrefix.size());
-  throw UsageError(reason);
+  if (!sample.start_error.empty()) throw UsageError(sample.start_error);
 }
 
 void require_metric(const Plan& plan, const Sample& sample) {

@@ -187,8 +187,7 @@ TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
 TEST(Execute, ProgramThatCannotStartIsAnErrorAtOnce) {
   FakeRunner runner(1);
   runner.script = [](const Cell&, Sample& sample) {
-    sample.started = false;
-    sample.error_output = "elision: cannot open '/lib/x'\nmore\n";
+    sample.start_error = "cannot open '/lib/x'";
   };
   Notes notes;
   try {

@@ -144,8 +144,11 @@ class VirtualRunner final : public ProgramRunner {
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
-    sample.started =
-        !processes.empty() || sample.outcome != Outcome::kEnded || sample.status != kUsageExitCode;
+    sample.start_error = why_not_started(directory);
+    const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
+    if (lost)
+      throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
+                                   launch_.words.front(), directory.parent_path().string()));
     if (launch_.keep_statistics) sample.processes = std::move(processes);
   }
 };

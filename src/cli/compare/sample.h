@@ -79,7 +79,7 @@ struct Sample {
 
   Outcome outcome = Outcome::kEnded;
   bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
-  bool started = true;      // false: the virtual machine could not start the program, and said why
+  std::string start_error;  // why the virtual machine could not start the program; empty: it did
   int status = 0;           // exit code or signal number
   int left_running = 0;     // a process of the program that could not be ended; 0: none
   double seconds = 0;       // virtual or wall, as the plan says
