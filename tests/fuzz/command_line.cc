@@ -68,6 +68,7 @@ int run_virtual_machine(const Options&, const std::string&, const std::vector<st
   must_not_come_here("run_virtual_machine");
 }
 int resume_virtual_machine(int) { throw Understood{}; }
+void leave_not_started(const Options&, const std::string&) {}
 
 }  // namespace elision::vm
 
