@@ -137,16 +137,25 @@ static void* await(void* argument) {
   struct pollfd one = {self->source->wait, POLLIN, 0};
   fd_set set;
   __atomic_store_n(&self->started, 1, __ATOMIC_SEQ_CST);
+  /* The end of a child may end a wait by EINTR, even with SIGCHLD ignored. */
+  int ready;
   if (self->way == POLL) {
-    expect("poll", poll(&one, 1, -1), 1);
+    do ready = poll(&one, 1, -1);
+    while (ready == -1 && errno == EINTR);
+    expect("poll", ready, 1);
     self->found = (unsigned)one.revents;
   } else if (self->way == SELECT) {
-    FD_ZERO(&set);
-    FD_SET(self->source->wait, &set);
-    expect("select", select(self->source->wait + 1, &set, NULL, NULL, NULL), 1);
+    do {
+      FD_ZERO(&set);
+      FD_SET(self->source->wait, &set);
+      ready = select(self->source->wait + 1, &set, NULL, NULL, NULL);
+    } while (ready == -1 && errno == EINTR);
+    expect("select", ready, 1);
     self->found = FD_ISSET(self->source->wait, &set) ? EPOLLIN : 0;
   } else {
-    expect("epoll_wait", epoll_wait(self->epoll, &event, 1, -1), 1);
+    do ready = epoll_wait(self->epoll, &event, 1, -1);
+    while (ready == -1 && errno == EINTR);
+    expect("epoll_wait", ready, 1);
     self->found = event.events;
   }
   return NULL;

@@ -30,7 +30,12 @@ static void test_mappings(void) {
   char* c = map(NULL, 8 * kPage, 0);
   char* d = mremap(b, 64 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, c);
   printf("moved: %d, contents %d\n", d == c, d[100] == 'a');
-  char* e = mremap(d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+  /* The C library hands a fifth argument on or not, and Linux looks at it. */
+  char* const bad_hint = (char*)(d + 1);
+  printf("hint: misaligned %d, overlaps %d\n",
+         (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, bad_hint) == MAP_FAILED && errno == EINVAL,
+         (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, d + kPage) == MAP_FAILED && errno == EINVAL);
+  char* e = (char*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
   printf("moved, and the old pages are empty: %d %d %d\n", e != d && e != MAP_FAILED, e[0] == 'a' || e[0] != d[0], d[0]);
   printf("and back: %d\n", mremap(e, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, d) == d);
   printf("shrunk in place: %d\n", mremap(d, 8 * kPage, kPage, 0) == d);

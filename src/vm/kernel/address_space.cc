@@ -297,8 +297,9 @@ long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uin
     if (!claim_gaps(new_address, new_end)) return -ENOMEM;
     forget_code(new_address, new_end);
     services_.set_huge_pages(new_address, new_end, false);
-  } else if ((flags & MREMAP_DONTUNMAP) != 0) {
-    if (new_size != old_size) return -EINVAL;  // it moves in any case
+  } else if ((flags & MREMAP_DONTUNMAP) != 0) {  // it moves in any case; the new address is a hint
+    const bool overlaps = new_address < old_end && address < new_address + new_size;
+    if (new_size != old_size || new_address % kPageBytes != 0 || overlaps) return -EINVAL;
   } else if (new_size <= old_size) {
     return new_size == old_size || unmap(address + new_size, old_size - new_size) == 0
                ? static_cast<long>(address)
