@@ -15,7 +15,6 @@
 #include "vm/failure.h"
 #include "vm/host_faults.h"
 #include "vm/kernel/hand_over.h"
-#include "vm/kernel/region_map.h"
 #include "vm/profile_report.h"
 #include "vm/stubs.h"
 

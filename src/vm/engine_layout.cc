@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "vm/kernel/address_space.h"
+#include "vm/guest_layout.h"
 
 namespace elision::vm {
 namespace {

@@ -9,7 +9,6 @@
 #include "vm/engine.h"
 #include "vm/failure.h"
 #include "vm/host_faults.h"
-#include "vm/kernel/region_map.h"
 #include "vm/stubs.h"
 
 namespace elision::vm {
@@ -268,7 +267,7 @@ void Engine::host_fault(Core& core) {
   core.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
-  if (is_trap(trap)) core.state.rip = block->end_pc;  // it is the last one
+  if (is_trap(trap)) core.state.rip = block->end_pc;          // it is the last one
   if (info.si_signo == SIGTRAP && info.si_code != SI_KERNEL)  // INT1
     info.si_addr = reinterpret_cast<void*>(core.state.rip);
   if (range.spilled == kRcx) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "vm/guest_layout.h"
 #include "vm/kernel/guest_memory.h"
-#include "vm/kernel/region_map.h"
 
 namespace elision::vm {
 namespace {

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "vm/emitter.h"
+#include "vm/guest_state.h"
+#include "vm/memory_operand.h"
 
 namespace elision::vm {
 

@@ -12,8 +12,8 @@
 #include "vm/engine.h"
 #include "vm/failure.h"
 #include "vm/host_faults.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/host_signals.h"
-#include "vm/kernel/resource_limits.h"
 #include "vm/symbols.h"
 
 namespace elision::vm {

@@ -13,7 +13,7 @@
 #include "machine/variation.h"
 #include "vm/engine.h"
 #include "vm/kernel/hand_over.h"
-#include "vm/kernel/resource_limits.h"
+#include "vm/kernel/host_limits.h"
 
 namespace elision::vm {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "vm/engine.h"
 #include "vm/failure.h"
-#include "vm/kernel/resource_limits.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/profile_report.h"
 
 namespace elision::vm {

@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {
@@ -148,7 +148,7 @@ SyscallOutcome open_or_wait(Call& call, unsigned path_argument, int flags) {
   const bool never_waits = (flags & (O_NONBLOCK | O_PATH)) != 0 || (flags & O_ACCMODE) == O_RDWR;
   if (never_waits) return pass_through(call);
   const std::uint64_t folder = path_argument == 0 ? static_cast<std::uint64_t>(AT_FDCWD) : call[0];
-  struct stat status{};
+  struct stat status {};
   const long found =
       guest_call(call, SYS_newfstatat, folder, call[path_argument], reinterpret_cast<std::uint64_t>(&status),
                  (flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0);

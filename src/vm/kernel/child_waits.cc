@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
-#include "vm/kernel/guest_call.h"
+#include "vm/kernel/guest_door.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {

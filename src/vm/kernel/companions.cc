@@ -12,8 +12,7 @@
 
 #include "vm/kernel/child_waits.h"
 #include "vm/kernel/credentials.h"
-#include "vm/kernel/futex_calls.h"
-#include "vm/kernel/guest_call.h"
+#include "vm/kernel/futexes.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/id_calls.h"
 #include "vm/kernel/process_calls.h"

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "vm/guest_layout.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/system_calls.h"
 
 namespace elision::vm {
 namespace {
-
-constexpr std::uint64_t kUserAddressEnd = 1ull << 47;
 
 /// What a handler has put in the place of a guest's argument lies in the engine's memory.
 bool is_guests(const Process& process, const GuestRange& range) {
@@ -67,12 +66,6 @@ void after_call(const Call& call, const GuestRanges& ranges, long result) {
 }
 
 }  // namespace
-
-void ProcessDoor::open(std::uint64_t address, std::uint64_t size, bool write) {
-  if (address >= kUserAddressEnd || size > kUserAddressEnd - address) return;
-  if (!process_.memory.regions().find(address)) return;
-  process_.services.host_access(process_.acting, address, size, write);
-}
 
 long guest_call(const Call& call) {
   const GuestRanges ranges = ranges_of(call);

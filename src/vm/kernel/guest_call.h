@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host system calls that work on guest memory, and the door that every access to guest memory goes through
-// (guest_memory.h).
+// Host system calls that work on guest memory.
 //
 // Transactions of virtual CPUs are isolated from the kernel as from each other: before the kernel or the host
 // reads memory, a transaction that has written it ends; before it is written, one that has read or written it
@@ -8,33 +7,8 @@
 #pragma once
 
 #include "vm/kernel/call.h"
-#include "vm/kernel/guest_memory.h"
 
 namespace elision::vm {
-
-/// Of the process: what all handlers read and write goes through it, on behalf of the thread that acts.
-class ProcessDoor final : public GuestDoor {
- public:
-  explicit ProcessDoor(Process& process) : process_(process) {}
-  void open(std::uint64_t address, std::uint64_t size, bool write) override;
-
- private:
-  Process& process_;
-};
-
-/// While it lives, the kernel acts for `thread`: its CPU makes the accesses, if it is on one.
-class ActingThread {
- public:
-  ActingThread(Process& process, Thread& thread)
-      : process_(process), before_(std::exchange(process.acting, &thread)) {}
-  ~ActingThread() { process_.acting = before_; }
-  ActingThread(const ActingThread&) = delete;
-  ActingThread& operator=(const ActingThread&) = delete;
-
- private:
-  Process& process_;
-  Thread* before_;
-};
 
 /// Makes the call on the host with `call`'s arguments, some of which point to guest memory. It must not
 /// block. The only way to hand guest memory to the host while others threads exist.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "vm/guest_layout.h"
+
 extern "C" {
 std::uint64_t elision_guarded_copy(void* to, const void* from, std::uint64_t size);
 std::uint64_t elision_guarded_exchange(std::uint64_t address, std::uint32_t expected, std::uint32_t desired,
@@ -54,7 +56,6 @@ elision_guarded_failure:
 namespace elision::vm {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::size_t kMaxArguments = 1 << 20;
 
 GuestDoor* the_door = nullptr;

@@ -8,10 +8,10 @@
 
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/host_signals.h"
 #include "vm/kernel/host_thread.h"
 #include "vm/kernel/own_descriptors.h"
-#include "vm/kernel/resource_limits.h"
 
 namespace elision::vm {
 namespace {

@@ -2,8 +2,8 @@
 #include "vm/kernel/host_thread.h"
 
 #include "vm/kernel/host_helper.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/host_signals.h"
-#include "vm/kernel/resource_limits.h"
 
 namespace elision::vm {
 namespace {

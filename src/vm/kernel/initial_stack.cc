@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "vm/kernel/resource_limits.h"
+#include "vm/kernel/limits.h"
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51

@@ -15,6 +15,7 @@
 #include "vm/kernel/fake_engine.h"
 #include "vm/kernel/futex_calls.h"
 #include "vm/kernel/futex_queues.h"
+#include "vm/kernel/futexes.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_signals.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "vm/kernel.h"
+#include "vm/kernel/pending_signals.h"
 #include "vm/kernel/process_ids.h"
 #include "vm/kernel/signal_types.h"
 

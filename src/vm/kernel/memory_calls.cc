@@ -10,7 +10,7 @@
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/resource_limits.h"
+#include "vm/kernel/limits.h"
 
 namespace elision::vm {
 

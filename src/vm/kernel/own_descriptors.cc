@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "vm/kernel/resource_limits.h"
+#include "vm/kernel/host_limits.h"
 
 namespace elision::vm {
 namespace {

@@ -15,9 +15,9 @@
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
-#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {

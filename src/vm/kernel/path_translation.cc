@@ -7,8 +7,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "vm/kernel/resource_limits.h"
-#include "vm/kernel/time_calls.h"
+#include "vm/kernel/clocks.h"
+#include "vm/kernel/host_limits.h"
+#include "vm/kernel/limits.h"
 #include "vm/kernel/vsyscall.h"
 
 namespace elision::vm {

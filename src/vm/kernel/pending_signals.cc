@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include "vm/kernel/pending_signals.h"
 
-#include "vm/kernel/signal_types.h"
+#include <algorithm>
 
 namespace elision::vm {
 

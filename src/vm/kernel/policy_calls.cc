@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "vm/kernel/credentials.h"
-#include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/id_calls.h"

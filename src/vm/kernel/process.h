@@ -3,6 +3,8 @@
 // only one that ever touches it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <memory>
 #include <set>
@@ -14,8 +16,8 @@
 #include "vm/kernel/futex_queues.h"
 #include "vm/kernel/kernel_factory.h"
 #include "vm/kernel/kernel_thread.h"
+#include "vm/kernel/pending_signals.h"
 #include "vm/kernel/process_ids.h"
-#include "vm/kernel/signal_descriptors.h"
 #include "vm/kernel/signal_types.h"
 #include "vm/kernel/virtual_timers.h"
 
@@ -36,6 +38,17 @@ struct PosixTimer {
 struct DescriptorTimer {
   int clock = 0;
 };
+
+/// A descriptor made by signalfd (signal_descriptors.h).
+struct SignalDescriptor {
+  SignalSet mask;
+  int write_end = -1;     // ours
+  bool readable = false;  // the pipe holds a byte
+  bool arrived = false;   // a signal was sent since: who waits for edges gets one
+};
+
+/// By inode of the pipe.
+using SignalDescriptors = std::map<ino_t, SignalDescriptor>;
 
 /// A companion, or a traced thread, whose end nobody has waited for yet.
 struct EndedCompanion {

@@ -19,21 +19,23 @@
 #include <cstring>
 #include <utility>
 
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
-#include "vm/kernel/futex_calls.h"
-#include "vm/kernel/guest_call.h"
+#include "vm/kernel/futexes.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/hand_over.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/host_signals.h"
+#include "vm/kernel/limit_calls.h"
+#include "vm/kernel/limits.h"
 #include "vm/kernel/own_descriptors.h"
 #include "vm/kernel/path_translation.h"
 #include "vm/kernel/policy_calls.h"
-#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/signal_descriptors.h"
 #include "vm/kernel/thread_calls.h"
-#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {

@@ -3,31 +3,14 @@
 // runs repeat; its descendants have the host's numbers.
 #pragma once
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
-#include <array>
-
 #include "vm/kernel.h"
+#include "vm/limit_table.h"
 
 namespace elision::vm {
 
 inline constexpr int kRootPid = 4242;
-
-/// Limits by number of resource (getrlimit(2)).
-using LimitTable = std::array<rlimit, RLIM_NLIMITS>;
-inline constexpr LimitTable kNoLimits = [] {
-  LimitTable limits{};
-  for (rlimit& limit : limits) limit = {RLIM_INFINITY, RLIM_INFINITY};
-  return limits;
-}();
-
-/// How a thread asks to be scheduled: told as it was set, and without effect on virtual time.
-struct Scheduling {
-  int policy = 0;              // SCHED_OTHER or another that is not real-time
-  bool resets_policy = false;  // SCHED_RESET_ON_FORK
-  int nice = 0;
-};
 
 /// What a process image inherits from the one that started it by execve.
 struct ProcessOrigin {

@@ -9,11 +9,9 @@
 #include <map>
 #include <optional>
 
-namespace elision::vm {
+#include "vm/guest_layout.h"
 
-inline constexpr std::uint64_t kPageBytes = 4096;
-constexpr std::uint64_t page_down(std::uint64_t address) { return address & ~(kPageBytes - 1); }
-constexpr std::uint64_t page_up(std::uint64_t address) { return page_down(address + kPageBytes - 1); }
+namespace elision::vm {
 
 enum class RegionUse : std::uint8_t { kMapping, kHeap, kStack, kForeign };  // kForeign: not the guest's
 

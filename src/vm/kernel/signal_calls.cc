@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/companions.h"
 #include "vm/kernel/credentials.h"
 #include "vm/kernel/guest_memory.h"
@@ -13,7 +14,6 @@
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/signal_frame.h"
 #include "vm/kernel/thread_calls.h"
-#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {

@@ -4,14 +4,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/core_file.h"
-#include "vm/kernel/futex_calls.h"
+#include "vm/kernel/futexes.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/host_signals.h"
+#include "vm/kernel/signal_descriptors.h"
 #include "vm/kernel/signal_frame.h"
-#include "vm/kernel/time_calls.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {

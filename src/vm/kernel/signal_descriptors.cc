@@ -18,8 +18,8 @@
 #include "vm/kernel/call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/own_descriptors.h"
-#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/waiting.h"
 

@@ -9,29 +9,11 @@
 // pipe there.
 #pragma once
 
-#include <sys/types.h>
-
-#include <map>
 #include <optional>
 
-#include "vm/kernel/signal_types.h"
+#include "vm/kernel/call.h"
 
 namespace elision::vm {
-
-struct Call;
-struct KernelThread;
-struct Process;
-enum class SyscallOutcome;
-
-struct SignalDescriptor {
-  SignalSet mask;
-  int write_end = -1;     // ours
-  bool readable = false;  // the pipe holds a byte
-  bool arrived = false;   // a signal was sent since: who waits for edges gets one
-};
-
-/// By inode of the pipe.
-using SignalDescriptors = std::map<ino_t, SignalDescriptor>;
 
 SyscallOutcome sys_signalfd(Call& call);  // signalfd, signalfd4
 

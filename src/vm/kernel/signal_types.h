@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel remembers about signals; layouts are the x86-64 kernel ABI's.
+// Sets, actions and stacks of signals; layouts are the x86-64 kernel ABI's.
 #pragma once
 
 #include <csignal>
 #include <cstdint>
-#include <deque>
-#include <optional>
 
 namespace elision::vm {
 
@@ -41,26 +39,5 @@ static_assert(sizeof(SignalStack) == 24);
 
 /// SS_AUTODISARM: a handler that begins on the stack takes it away until it returns.
 inline constexpr std::int32_t kAutodisarm = std::int32_t(1u << 31);
-
-/// Signals that wait to be delivered: standard ones once each, real-time ones queued (signal(7)).
-class PendingSignals {
- public:
-  void add(const siginfo_t& info) {
-    if (info.si_signo < SIGRTMIN_KERNEL && set_.has(info.si_signo)) return;
-    set_.add(info.si_signo);
-    queue_.push_back(info);
-  }
-  SignalSet set() const { return set_; }
-  /// Removes and returns the one to deliver first of those in `wanted`: lowest number, oldest.
-  std::optional<siginfo_t> take(SignalSet wanted);
-  void discard(int signal);
-  void clear() { queue_.clear(), set_ = {}; }
-  const std::deque<siginfo_t>& all() const { return queue_; }
-
- private:
-  static constexpr int SIGRTMIN_KERNEL = 32;
-  SignalSet set_;
-  std::deque<siginfo_t> queue_;
-};
 
 }  // namespace elision::vm

@@ -11,12 +11,12 @@
 #include <cstring>
 
 #include "vm/kernel/child_waits.h"
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/companions.h"
-#include "vm/kernel/futex_calls.h"
+#include "vm/kernel/futexes.h"
 #include "vm/kernel/guest_memory.h"
+#include "vm/kernel/limit_calls.h"
 #include "vm/kernel/policy_calls.h"
-#include "vm/kernel/resource_limits.h"
-#include "vm/kernel/time_calls.h"
 
 namespace elision::vm {
 namespace {

@@ -18,14 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
+#include "vm/kernel/host_limits.h"
 #include "vm/kernel/own_descriptors.h"
-#include "vm/kernel/resource_limits.h"
 #include "vm/kernel/signal_delivery.h"
 #include "vm/kernel/thread_calls.h"
-#include "vm/kernel/time_calls.h"
 
 namespace elision::vm {
 namespace {

@@ -11,10 +11,11 @@
 #include <memory>
 
 #include "vm/kernel/blocking_calls.h"
+#include "vm/kernel/clocks.h"
 #include "vm/kernel/guest_call.h"
 #include "vm/kernel/guest_memory.h"
 #include "vm/kernel/host_call.h"
-#include "vm/kernel/time_calls.h"
+#include "vm/kernel/signal_descriptors.h"
 #include "vm/kernel/waiting.h"
 
 namespace elision::vm {

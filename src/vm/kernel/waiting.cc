@@ -5,9 +5,10 @@
 #include <cerrno>
 #include <ctime>
 
-#include "vm/kernel/guest_call.h"
+#include "vm/kernel/guest_door.h"
 #include "vm/kernel/host_call.h"
 #include "vm/kernel/signal_delivery.h"
+#include "vm/kernel/signal_descriptors.h"
 
 namespace elision::vm {
 namespace {
