@@ -33,8 +33,8 @@
 #include "cli/verbs.h"
 #include "cli/vm_statistics.h"
 #include "cli/vm_vary.h"
-#include "vm/engine_layout.h"
-#include "vm/run.h"
+#include "vm/engine/engine_layout.h"
+#include "vm/engine/run.h"
 
 namespace elision::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/whole_file.h"
-#include "vm/run.h"
+#include "vm/engine/run.h"
 
 namespace elision::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "undefined_flags.h"
-#include "vm/instruction_form.h"
+#include "vm/decode/instruction_form.h"
 
 namespace differential {
 namespace {

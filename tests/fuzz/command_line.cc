@@ -27,8 +27,8 @@
 #include "fuzz.h"
 #include "machine/description_toml.h"
 #include "text_mutation.h"
-#include "vm/engine_layout.h"
-#include "vm/run.h"
+#include "vm/engine/engine_layout.h"
+#include "vm/engine/run.h"
 
 namespace {
 

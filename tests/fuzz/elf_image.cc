@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an ELF file: parsed, and mapped if they are accepted. Nothing is executed.
-#include "vm/kernel/elf_image.h"
+#include "vm/linux/load/elf_image.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "vm/kernel/fake_engine.h"
+#include "vm/interface/fake_engine.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "child.h"
 #include "fuzz.h"
 #include "sequence.h"
-#include "vm/instruction.h"
+#include "vm/decode/instruction.h"
 
 namespace {
 

@@ -11,12 +11,12 @@
 
 #include "fuzz.h"
 #include "machine/description.h"
-#include "vm/code_cache.h"
-#include "vm/failure.h"
-#include "vm/guest_code.h"
-#include "vm/instruction.h"
-#include "vm/instruction_form.h"
-#include "vm/translator.h"
+#include "vm/code/code_cache.h"
+#include "vm/decode/guest_code.h"
+#include "vm/decode/instruction.h"
+#include "vm/decode/instruction_form.h"
+#include "vm/host/failure.h"
+#include "vm/translate/translator.h"
 
 namespace elision::vm {
 

@@ -17,12 +17,12 @@ class CheckTree(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
-        for part in ("base", "machine", "vm", "locks", "cli"):
+        for part in ("base", "machine", "vm", "vm/cpu", "vm/engine", "locks", "cli"):
             self.write(f"src/{part}/README.md", "# x\n")
         self.write("src/base/units.h", LICENSE)
         self.write("src/machine/model.h", LICENSE + '#include "base/units.h"\n')
-        self.write("src/vm/engine.cc", LICENSE + '#include <vector>\n#include "machine/model.h"\n')
-        self.write("src/cli/vm.cc", LICENSE + '#include "vm/engine.h"\n#include "cli/verbs.h"\n')
+        self.write("src/vm/engine/engine.cc", LICENSE + '#include <vector>\n#include "machine/model.h"\n')
+        self.write("src/cli/vm.cc", LICENSE + '#include "vm/engine/engine.h"\n#include "cli/verbs.h"\n')
 
     def tearDown(self):
         self.folder.cleanup()
@@ -47,7 +47,8 @@ class CheckTree(unittest.TestCase):
         for part, allowed in check_tree.LAYERS.items():
             for other in set(check_tree.LAYERS) - allowed - {part}:
                 with self.subTest(part=part, other=other):
-                    self.write(f"src/{part}/README.md", "# x\n")
+                    for folder in [part, *map(str, pathlib.PurePath(part).parents)][:-1]:
+                        self.write(f"src/{folder}/README.md", "# x\n")
                     self.write(f"src/{part}/seeded.h", LICENSE + f'#include "{other}/x.h"\n')
                     self.assert_found(f"src/{part}/seeded.h:2: {part} must not include {other}/x.h")
                     (self.root / f"src/{part}/seeded.h").unlink()
@@ -66,6 +67,14 @@ class CheckTree(unittest.TestCase):
         self.write("src/extra/x.h", LICENSE)
         self.assert_found("src/extra/x.h:1: part 'extra'")
 
+    def test_file_of_a_part_with_rooms_lies_in_one(self):
+        self.write("src/vm/engine.cc", LICENSE)
+        self.assert_found("src/vm/engine.cc:1: part 'vm'")
+
+    def test_include_of_a_file_in_no_room(self):
+        self.write("src/vm/engine/a.cc", LICENSE + '#include "vm/engine.h"\n')
+        self.assert_found("src/vm/engine/a.cc:2: vm/engine must not include vm/engine.h")
+
     def test_locks_know_no_pthreads(self):
         self.write("src/locks/tatas.h", LICENSE + "#include <pthread.h>\n")
         self.assert_found("src/locks/tatas.h:2: locks must not include pthread.h")
@@ -75,17 +84,17 @@ class CheckTree(unittest.TestCase):
         self.assert_found("src/machine/a.cc:2: machine must not include")
 
     def test_freestanding_library_reaches_no_container(self):
-        self.write("src/vm/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(elision_vm_light STATIC light_path.cc\n  ordering.cc)\n")
-        self.write("src/vm/light_path.cc", LICENSE + "#include <cstdint>\n")
-        self.write("src/vm/ordering.cc", LICENSE + '#include "vm/ordering.h"\n')
-        self.write("src/vm/ordering.h", LICENSE + "#include <bit>\n")
+        self.write("src/vm/cpu/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(elision_vm_light STATIC light_path.cc\n  ordering.cc)\n")
+        self.write("src/vm/cpu/light_path.cc", LICENSE + "#include <cstdint>\n")
+        self.write("src/vm/cpu/ordering.cc", LICENSE + '#include "vm/cpu/ordering.h"\n')
+        self.write("src/vm/cpu/ordering.h", LICENSE + "#include <bit>\n")
         self.assertEqual(self.found(), [])
-        self.write("src/vm/ordering.h", LICENSE + "#include <bit>\n#include <vector>\n")
-        self.assert_found("src/vm/ordering.h:3: elision_vm_light is freestanding and must not reach <vector>")
+        self.write("src/vm/cpu/ordering.h", LICENSE + "#include <bit>\n#include <vector>\n")
+        self.assert_found("src/vm/cpu/ordering.h:3: elision_vm_light is freestanding and must not reach <vector>")
 
     def test_freestanding_library_without_units(self):
-        self.write("src/vm/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(other STATIC light_path.cc)\n")
-        self.assert_found("src/vm/CMakeLists.txt:1: does not list the units of elision_vm_light")
+        self.write("src/vm/cpu/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(other STATIC light_path.cc)\n")
+        self.assert_found("src/vm/cpu/CMakeLists.txt:1: does not list the units of elision_vm_light")
 
     def test_public_header_knows_no_source(self):
         self.write("include/elision/elision.h", LICENSE + '#include "abi/counters.h"\n')

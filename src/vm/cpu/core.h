@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// One virtual CPU as translated code sees it: gs points at a Core while guest code runs on it.
+//
+// The offsets of the fields in the first part are known to the emitter and to stubs.S (checked by
+// static_assert below). Time: the clock of a core is deadline_ticks less its budget; translated code
+// only takes from the budget. A core's clock is kept in ticks, a sixteenth of a cycle, so that block costs
+// below a cycle add up. Budget and instructions are two fields of one word, so that a block accounts for both
+// with one addition.
+//
+// Light path: no member function here allocates or touches host TLS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "machine/branch_predictor.h"
+#include "machine/filter.h"
+#include "machine/model.h"
+#include "vm/cpu/exit.h"
+#include "vm/cpu/undo_log.h"
+#include "vm/interface/guest_state.h"
+
+namespace elision::vm {
+
+struct Thread;
+
+inline constexpr unsigned kTickShift = 4;
+inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
+/// The budget of a core that nothing limits. A tick is at least half an instruction, so that the instructions
+/// of one budget fit their field.
+inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
+/// Core::progress: instructions since the word was last written in the low bits, the budget above them.
+inline constexpr unsigned kBudgetShift = 24;
+
+/// AC, ID and NT are the guest's to set and to read, and mean nothing to the machine: alignment is not
+/// checked. The host must not have them while the engine runs.
+inline constexpr std::uint32_t kSystemFlags = 0x244000;
+
+/// How far an XEND has come.
+enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
+
+/// What a transaction restores on abort.
+struct Checkpoint {
+  GuestState state;          // registers at XBEGIN; rip is the fallback address
+  std::uint64_t resume = 0;  // where that address is translated
+  std::uint64_t flags_slot = 0;
+  std::uint8_t direction_flag = 0;
+};
+
+struct alignas(64) Core {
+  // --- known to translated code and stubs.S ---
+  Core* self = this;
+  std::uint32_t system_flags = 0;   // those of kSystemFlags that the guest has set
+  std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
+  std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
+  std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
+  std::uint8_t reserved0 = 0;
+  std::int64_t progress = 0;       // see kBudgetShift; the budget may be negative: the core owes an exit
+  std::uint64_t scratch[4] = {};   // spilled registers of the running hook; [3] jump target
+  std::uint64_t flags_slot = 0;    // AH = SF ZF AF PF CF as LAHF has them, AL = OF
+  std::uint64_t hook_address = 0;  // guest address of the access on the slow path
+  const Hook* hook = nullptr;      // and its description
+  Exit* exit = nullptr;            // why the full exit
+  std::uint64_t exit_value = 0;    // target of an indirect branch
+  std::uint64_t resume = 0;        // host address to continue at
+  std::uint64_t chunk = 0;         // bytes or elements of the running string operation's step
+  // Every slow access looks at these; here they share lines of the host with what precedes.
+  std::uint64_t deadline_ticks = 0;
+  std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
+  CpuId id;
+  std::uint32_t reserved1 = 0;
+  std::uint64_t group[3] = {};            // filter entries that the running group has looked at
+  std::uint64_t instructions_before = 0;  // those that `progress` does not count
+  std::uint64_t branch = 0;  // to be resolved: its number in the predictor, doubled, and whether it was taken
+  std::uint64_t misprediction_cost = 0;  // as it is taken from `progress`
+  std::uint64_t reserved2[1] = {};
+  GuestState state;
+  machine::Filter filter;
+  machine::BranchPredictor branches;
+  std::uint64_t overwritten[kGprCount];  // see BlockBuilder::spill()
+
+  // --- the engine's own ---
+  Cycles next_interrupt{0};
+  Cycles slice_end{0};
+  Thread* thread = nullptr;       // null: idle
+  bool access_made = false;       // the engine made the accesses of the next instruction
+  bool in_heap = false;           // waits in Ordering for its turn
+  bool waits_for_line = false;    // in the heap until `awaited` is no longer busy
+  std::uint64_t asked_ticks = 0;  // when the access that found its line busy first asked for it; 0: none did
+  machine::AccessKind awaited_kind{};
+  LineAddr awaited;
+  Exit deferred{};  // an ordered exit that has to wait its turn
+  /// The last missed load whose value went into a register: when it arrives, and where it was, so that
+  /// a later value in the same register is not taken for it.
+  struct MissedValue {
+    std::uint64_t ready = 0;
+    std::uint64_t address = 0;
+    std::uint32_t size = 0;
+  };
+  MissedValue register_miss[kGprCount];
+  /// Missed loads by hook (hashed), for addresses within the same block.
+  struct MissedLoad {
+    const Hook* hook = nullptr;
+    std::uint64_t ready = 0;
+  };
+  static constexpr std::size_t kMissedLoads = 16;
+  MissedLoad missed_loads[kMissedLoads];
+  /// Two threads of a core share what it can issue in a cycle. While the sibling runs, work since the last
+  /// account takes no less than its instructions do at the share of one; what the CPU waited meanwhile counts
+  /// for both.
+  struct Sharing {
+    Core* sibling = nullptr;  // null: this machine has one thread a core, or the other is not in use
+    bool active = false;      // both run
+    std::uint64_t ticks_per_256_instructions;  // at a thread's share
+    std::uint64_t since_ticks = 0;
+    std::uint64_t since_instructions = 0;
+  } sharing;
+  unsigned nesting = 0;
+  CommitStep commit_step = CommitStep::kNone;
+  bool always_abort() const { return (in_transaction & 2) != 0; }
+  Checkpoint checkpoint;
+  UndoLog undo;
+
+  /// Nothing is on its way to the registers any more.
+  void forget_misses() {
+    for (MissedValue& miss : register_miss) miss.ready = 0;
+    for (MissedLoad& miss : missed_loads) miss.hook = nullptr;
+  }
+
+  std::uint64_t instructions() const {
+    return instructions_before + (static_cast<std::uint64_t>(progress) & ((1u << kBudgetShift) - 1));
+  }
+  std::uint64_t clock_ticks() const {
+    return deadline_ticks - static_cast<std::uint64_t>(progress >> kBudgetShift);
+  }
+  Cycles clock() const { return Cycles(clock_ticks() >> kTickShift); }
+  bool budget_exhausted() const { return progress < 0; }
+  /// Moves the clock and the deadline at once; the budget follows.
+  void set_time(std::uint64_t clock_ticks, std::uint64_t deadline) {
+    std::int64_t budget = static_cast<std::int64_t>(deadline - clock_ticks);
+    if (budget > kMaxBudgetTicks) budget = kMaxBudgetTicks;
+    if (budget < -kMaxBudgetTicks) budget = -kMaxBudgetTicks;
+    instructions_before = instructions();
+    progress = budget << kBudgetShift;
+    deadline_ticks = clock_ticks + static_cast<std::uint64_t>(budget);
+  }
+  void set_deadline(std::uint64_t deadline) { set_time(clock_ticks(), deadline); }
+  /// Lets the clock stand at `cycles` if it is behind; whole cycles.
+  void advance_to(Cycles cycles) {
+    const std::uint64_t ticks = cycles.value << kTickShift;
+    if (ticks > clock_ticks()) set_time(ticks, deadline_ticks);
+  }
+  void rewind_to(Cycles cycles) {
+    set_time(cycles.value << kTickShift, deadline_ticks);
+    restart_account();
+  }
+  void restart_account() {
+    sharing.since_ticks = clock_ticks();
+    sharing.since_instructions = instructions();
+  }
+  /// Settles what sharing the core has cost since the last time. Only at events that the fast path does not
+  /// swallow.
+  void account_for_sibling() {
+    if (!sharing.active) return;
+    const std::uint64_t spent = clock_ticks() - sharing.since_ticks;
+    const std::uint64_t needed =
+        (instructions() - sharing.since_instructions) * sharing.ticks_per_256_instructions / 256;
+    if (needed > spent) set_time(clock_ticks() + needed - spent, deadline_ticks);
+    restart_account();
+  }
+};
+
+/// Offsets for the emitter and for stubs.S, which repeats them.
+inline constexpr int kOffsetInTransaction = 12;
+inline constexpr int kOffsetSelf = 0;
+inline constexpr int kOffsetSystemFlags = 8;
+inline constexpr int kOffsetDirection = 13;
+inline constexpr int kOffsetX87Used = 14;
+inline constexpr int kOffsetProgress = 16;
+inline constexpr int kOffsetScratch = 24;
+inline constexpr int kOffsetFlags = 56;
+inline constexpr int kOffsetHookAddress = 64;
+inline constexpr int kOffsetHook = 72;
+inline constexpr int kOffsetExit = 80;
+inline constexpr int kOffsetExitValue = 88;
+inline constexpr int kOffsetResume = 96;
+inline constexpr int kOffsetChunk = 104;
+inline constexpr int kOffsetGroup = 136;
+inline constexpr int kOffsetBranch = 168;
+inline constexpr int kOffsetGpr = 192;
+inline constexpr int kOffsetRip = 320;
+inline constexpr int kOffsetFsBase = 336;
+inline constexpr int kOffsetMxcsr = 344;
+inline constexpr int kOffsetYmm = 352;
+inline constexpr int kOffsetFx = 896;
+inline constexpr int kOffsetEpoch = 1408;
+inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
+inline constexpr int kOffsetCode = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, code));
+inline constexpr int kOffsetBranches = kOffsetEpoch + static_cast<int>(sizeof(machine::Filter));
+
+inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Core, overwritten));
+
+#define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
+ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
+ELISION_CHECK_OFFSET(self, kOffsetSelf);
+ELISION_CHECK_OFFSET(system_flags, kOffsetSystemFlags);
+ELISION_CHECK_OFFSET(direction_flag, kOffsetDirection);
+ELISION_CHECK_OFFSET(x87_used, kOffsetX87Used);
+ELISION_CHECK_OFFSET(progress, kOffsetProgress);
+ELISION_CHECK_OFFSET(scratch, kOffsetScratch);
+ELISION_CHECK_OFFSET(flags_slot, kOffsetFlags);
+ELISION_CHECK_OFFSET(hook_address, kOffsetHookAddress);
+ELISION_CHECK_OFFSET(hook, kOffsetHook);
+ELISION_CHECK_OFFSET(exit, kOffsetExit);
+ELISION_CHECK_OFFSET(exit_value, kOffsetExitValue);
+ELISION_CHECK_OFFSET(resume, kOffsetResume);
+ELISION_CHECK_OFFSET(chunk, kOffsetChunk);
+ELISION_CHECK_OFFSET(group, kOffsetGroup);
+ELISION_CHECK_OFFSET(branch, kOffsetBranch);
+ELISION_CHECK_OFFSET(branches, kOffsetBranches);
+ELISION_CHECK_OFFSET(state.gpr, kOffsetGpr);
+ELISION_CHECK_OFFSET(state.rip, kOffsetRip);
+ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);
+ELISION_CHECK_OFFSET(state.mxcsr, kOffsetMxcsr);
+ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
+ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
+ELISION_CHECK_OFFSET(filter.epoch, kOffsetEpoch);
+ELISION_CHECK_OFFSET(filter.entry, 1408 + 64);
+static_assert(machine::Filter::kIndexMask == 16383 && sizeof(machine::FilterEntry) == 16 &&
+              machine::FilterEntry::kNoStore == 1 && machine::FilterEntry::kInFlight == 2);
+ELISION_CHECK_OFFSET(misprediction_cost, 176);
+ELISION_CHECK_OFFSET(branches, 280000);
+ELISION_CHECK_OFFSET(branches.history, 280000);
+ELISION_CHECK_OFFSET(branches.mispredictions, 280000 + 8);
+ELISION_CHECK_OFFSET(branches.bias, 280000 + 16);
+ELISION_CHECK_OFFSET(branches.pattern, 280000 + 4112);
+ELISION_CHECK_OFFSET(branches.next_bias, 280000 + 28688);
+ELISION_CHECK_OFFSET(branches.next_counter, 280000 + 29200);
+static_assert(machine::BranchPredictor::kWrong == 0x40 && machine::BranchPredictor::kPatterns == 0x4000 &&
+              machine::BranchPredictor::kHistoryBits == 12);
+#undef ELISION_CHECK_OFFSET
+
+}  // namespace elision::vm

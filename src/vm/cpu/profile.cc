@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Light path: the functions that the timed stubs call, and the accounts.
+#include "vm/cpu/profile.h"
+
+#include "vm/cpu/light_path.h"
+#include "vm/cpu/stubs.h"
+
+namespace elision::vm {
+
+EngineProfile* engine_profile = nullptr;
+
+/// A reading of the host's time stamp counter as the stubs leave it: two stores, which a load of both halves
+/// at once would have to wait for.
+struct Stamp {
+  std::uint32_t low, high;
+  std::uint64_t ticks() const { return std::uint64_t{high} << 32 | low; }
+};
+
+}  // namespace elision::vm
+
+extern "C" {
+elision::vm::Stamp elision_profile_arrived;  // in the engine
+elision::vm::Stamp elision_profile_left;     // for translated code
+}
+
+namespace elision::vm {
+namespace {
+
+std::uint64_t now_ticks() { return __builtin_ia32_rdtsc(); }
+
+[[gnu::always_inline]] inline void stamp(Stamp& into) {
+  __asm__ volatile("rdtsc" : "=a"(into.low), "=d"(into.high) : : "memory");
+}
+
+std::int64_t from_to(std::uint64_t begin, std::uint64_t end) {
+  return static_cast<std::int64_t>(end - begin);
+}
+
+/// What the light path counted so far.
+struct Counters {
+  ModelEvents events;
+  std::uint64_t yields, waits;
+
+  explicit Counters(const Core& core)
+      : events(engine_profile->events_of(core)), yields(light_context.yields), waits(light_context.waits) {}
+};
+
+/// One crossing into the light path: arrives, and leaves when the work is done.
+class Crossing {
+ public:
+  explicit Crossing(const Core& core) : core_(core), before_(arrived(core)) {}
+
+  /// What an access found, the rarest first, since it may have had several lines.
+  Work access(const Core* next) const {
+    const Counters after(core_);
+    if (reinterpret_cast<std::uint64_t>(next) & 1) return Work::kOwnAbort;
+    if (after.yields != before_.yields) return after.waits != before_.waits ? Work::kBusyLine : Work::kTurn;
+    const ModelEvents found = after.events - before_.events;
+    if (found.l3_misses != 0) return Work::kMemory;
+    if (found.cache_to_cache != 0) return Work::kCacheToCache;
+    if (found.upgrades != 0) return Work::kUpgrade;
+    if (found.l2_misses != 0) return Work::kL3;
+    if (found.l1_misses != 0) return Work::kL2;
+    return found.accesses != 0 ? Work::kModelHit : Work::kPrivateHit;
+  }
+  bool changed_cpu() const { return light_context.yields != before_.yields; }
+  void leave_after(Work work) const {
+    engine_profile->leave_after(work, engine_profile->events_of(core_) - before_.events);
+  }
+
+ private:
+  static Counters arrived(const Core& core) {
+    if (!engine_profile->in_engine()) engine_profile->arrive();
+    return Counters(core);
+  }
+
+  const Core& core_;
+  Counters before_;
+};
+
+}  // namespace
+
+EngineProfile::EngineProfile(const machine::Model& model, const Core& sample, const Start& start)
+    : model_(model) {
+  engine_profile = this;
+  calibrate(sample);
+  restart(start);
+}
+
+void EngineProfile::restart(const Start& start) {
+  start_ = start;
+  clear();
+  count(work_);
+  first_tick_ = since_;
+  if (exit_core_ != nullptr) exit_events_ = events_of(*exit_core_);
+}
+
+void EngineProfile::clear() {
+  for (Row& each : rows_) each = Row{};
+  since_ = now_ticks();
+}
+
+ModelEvents EngineProfile::events_of(const Core& core) const {
+  return ModelEvents::of(model_.counts(core.id));
+}
+
+/// Closes the engine's last piece and the translated code's after it.
+void EngineProfile::arrive() {
+  const std::uint64_t left = elision_profile_left.ticks();
+  const std::uint64_t arrived = elision_profile_arrived.ticks();
+  row(work_).ticks += from_to(since_, left);
+  row(work_).own += cost_.inside;
+  row(Work::kTranslated).ticks += from_to(left, arrived);
+  row(Work::kTranslated).own += cost_.outside;
+  since_ = arrived;
+  in_engine_ = true;
+}
+
+/// The engine's present piece was `work` and ends with the next stamp.
+void EngineProfile::leave_after(Work work, const ModelEvents& events) {
+  work_ = work;
+  Row& done = row(work);
+  ++done.count;
+  done.events += events;
+  in_engine_ = false;
+}
+
+void EngineProfile::close() {
+  const std::uint64_t now = now_ticks();
+  row(work_).ticks += from_to(since_, now);
+  row(work_).own += cost_.change;
+  since_ = now;
+  if (exit_core_ == nullptr) return;
+  const ModelEvents events = events_of(*exit_core_);
+  row(work_).events += events - exit_events_;
+  exit_events_ = events;
+}
+
+void EngineProfile::change_to(Work work) {
+  close();
+  work_ = work;
+}
+
+void EngineProfile::enter_guest() {
+  if (exit_core_ != nullptr) row(work_).events += events_of(*exit_core_) - exit_events_;
+  exit_core_ = nullptr;
+  in_engine_ = false;
+}
+
+/// `core` has left to the run loop. An exit that had to wait its turn comes twice and counts once.
+void EngineProfile::full_exit(Core& core) {
+  const bool again = core.exit->reason == ExitReason::kPending;
+  const ExitReason reason = again ? core.deferred.reason : core.exit->reason;
+  if (reason == ExitReason::kHostFault) stamp(elision_profile_arrived);  // by way of a signal handler
+  if (in_engine_) {
+    close();  // by way of the light path
+  } else {
+    arrive();
+  }
+  work_ = static_cast<Work>(static_cast<unsigned>(Work::kExits) + static_cast<unsigned>(reason));
+  if (!again) count(work_);
+  exit_core_ = &core;
+  exit_events_ = events_of(core);
+}
+
+/// The least that crossings and changes cost one after the other: what they cost beyond that is not told
+/// apart from the engine.
+void EngineProfile::calibrate(const Core& sample) {
+  constexpr int kBatches = 64, kCrossings = 256;
+  Cost least{1 << 30, 1 << 30, 1 << 30};
+  const auto keep_less = [](std::int64_t& least, std::int64_t ticks) {
+    if (ticks / kCrossings < least) least = ticks / kCrossings;
+  };
+  for (int batch = 0; batch < kBatches; ++batch) {
+    clear();
+    in_engine_ = false;
+    stamp(elision_profile_left);
+    for (int i = 0; i < kCrossings; ++i) {
+      stamp(elision_profile_arrived);
+      const Crossing crossing(sample);
+      crossing.leave_after(crossing.access(&sample));
+      stamp(elision_profile_left);
+    }
+    keep_less(least.inside, row(Work::kPrivateHit).ticks);
+    keep_less(least.outside, row(Work::kTranslated).ticks);
+    clear();
+    for (int i = 0; i < kCrossings; ++i) close();
+    keep_less(least.change, row(work_).ticks);
+  }
+  cost_ = least;
+  work_ = Work::kStart;
+  in_engine_ = true;
+}
+
+}  // namespace elision::vm
+
+using namespace elision::vm;
+
+[[gnu::no_caller_saved_registers]] bool elision_timed_late_load(Core* core) {
+  if (!engine_profile->in_engine()) engine_profile->arrive();
+  if (!elision_late_load(core)) return false;  // elision_timed_slow_access goes on in the same piece
+  engine_profile->leave_after(Work::kLateLine, ModelEvents{});
+  return true;
+}
+
+Core* elision_timed_slow_access(Core* core) {
+  const Crossing crossing(*core);
+  Core* next = elision_slow_access(core);
+  crossing.leave_after(crossing.access(next));
+  return next;
+}
+
+Core* elision_timed_budget_exhausted(Core* core) {
+  const Crossing crossing(*core);
+  Core* next = elision_budget_exhausted(core);
+  // Without a core to run it becomes a full exit, which is a piece of its own.
+  if (next != nullptr) crossing.leave_after(crossing.changed_cpu() ? Work::kBudgetTurn : Work::kBudget);
+  return next;
+}
+
+Core* elision_timed_string_step(Core* core) {
+  const Crossing crossing(*core);
+  Core* next = elision_string_step(core);
+  const Work found = crossing.access(next);
+  const bool stepped = !crossing.changed_cpu() && found != Work::kOwnAbort;
+  crossing.leave_after(stepped ? Work::kString : found);
+  return next;
+}
+
+Core* elision_timed_fetch(Core* core) {
+  const Crossing crossing(*core);
+  Core* next = elision_fetch(core);
+  if (next != nullptr) crossing.leave_after(crossing.changed_cpu() ? Work::kTurn : Work::kFetch);
+  return next;
+}
+
+void elision_profiled_enter(Core* core) {
+  engine_profile->enter_guest();
+  elision_timed_enter(core);
+  engine_profile->full_exit(*current_core());
+}

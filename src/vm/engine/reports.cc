@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine tells people: of a guest that dies, of threads that wait for ever, of instructions that it
+// cannot execute; and where the guest was, should the engine itself fail.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "vm/decode/disassembly.h"
+#include "vm/engine/engine.h"
+#include "vm/engine/host_faults.h"
+#include "vm/host/failure.h"
+#include "vm/host/host_limits.h"
+#include "vm/host/host_signals.h"
+#include "vm/report/crash_report.h"
+#include "vm/report/symbols.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr int kDeadlockExitCode = 124;
+
+void locate_guest(GuestPlace& place) {
+  if (the_engine != nullptr) the_engine->locate(place);
+}
+
+/// Of the core that runs: its time, and where it last left translated code.
+std::uint64_t guest_progress() {
+  GuestPlace place;
+  locate_guest(place);
+  return place.cycle ^ place.pc << 32;
+}
+
+/// Where standard error led when the program began. It may have closed that since and opened a file of its
+/// own as 2.
+struct stat stderr_at_start;
+
+bool stderr_is_the_same() {
+  struct stat now;
+  return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_at_start.st_dev &&
+         now.st_ino == stderr_at_start.st_ino;
+}
+
+/// Appends in one write, so that reports of several processes do not mix.
+void write_report(const std::string& where, const std::string& text) {
+  if (where == "stderr") {
+    if (stderr_is_the_same()) (void)!write(STDERR_FILENO, text.data(), text.size());
+    return;
+  }
+  const int file = open(where.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+  if (file < 0) return;
+  (void)!write(file, text.data(), text.size());
+  close(file);
+}
+
+}  // namespace
+
+void Engine::prepare_for_failure() {
+  failure_context.command = options_.command.c_str();
+  failure_context.program = program_.c_str();
+  failure_context.locate = locate_guest;
+  install_terminate_handler();
+  watch_progress(guest_progress);
+  (void)fstat(STDERR_FILENO, &stderr_at_start);
+}
+
+void Engine::locate(GuestPlace& place) const {
+  const Core* core = ordering_.running();
+  if (core == nullptr || core->thread == nullptr) return;
+  place.known = true;
+  place.tid = core->thread->tid;
+  place.pc = core->exit != nullptr && core->exit->pc != 0 ? core->exit->pc : core->state.rip;
+  place.last_translated = last_translated_;
+  place.cycle = core->clock().value;
+  place.cpu = core->id.value;
+}
+
+ThreadPlace Engine::place_of(const Thread& thread) const {
+  return {thread.tid, kernel_->thread_name(thread), &thread.state, kernel_->waits_for(thread)};
+}
+
+void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::string& note) {
+  if (options_.crash_reports == "none") return;
+  const LiftedLimits lifted;
+  die_if_faulting(info.si_signo);
+  Symbols symbols(kernel_->memory_map());
+  Crash crash;
+  crash.info = info;
+  crash.thread = place_of(thread);
+  crash.program = program_;
+  const Core* core = of(thread).core;
+  crash.cycle = (core != nullptr ? core->clock() : engine_time_).value;
+  crash.cpu = cpu_of(thread);
+  crash.command = options_.command;
+  crash.note = note;
+  write_report(options_.crash_reports, crash_report(crash, symbols));
+  die_if_faulting(0);  // a vfork child's memory is its parent's
+}
+
+void Engine::end_by_deadlock() {
+  write_statistics(kDeadlockExitCode, true);
+  if (options_.crash_reports != "none") {
+    Symbols symbols(kernel_->memory_map());
+    std::vector<ThreadPlace> places;
+    for (const auto& thread : threads_) places.push_back(place_of(thread->thread));
+    write_report(options_.crash_reports, deadlock_report(places, program_, options_.command, symbols));
+  }
+  if (options_.crash_reports != "stderr") tell(kDeadlock);
+  _exit(kDeadlockExitCode);
+}
+
+void Engine::tell(const std::string& line) { write_report("stderr", line + "\n"); }
+
+/// Each kind is counted, and told once.
+void Engine::tell_unsupported(std::uint64_t pc) {
+  const std::string kind = instruction_kind(pc);
+  if (++unsupported_instructions_[kind] > 1) return;
+  const Symbols symbols(kernel_->memory_map());
+  tell("elision vm: instruction " + kind + " (" + instruction_bytes(pc) + ") at " +
+       symbols.describe({pc, false}) + " is not supported");
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/engine/run.h"
+
+#include <fcntl.h>
+#include <immintrin.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdio>
+
+#include "machine/variation.h"
+#include "vm/engine/engine.h"
+#include "vm/host/host_limits.h"
+#include "vm/linux/load/hand_over.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr unsigned long kFsgsbase = 1u << 1;  // AT_HWCAP2
+
+int fail(const Options& options, const std::string& message) {
+  leave_not_started(options, message);
+  std::fprintf(stderr, "elision: %s\n", message.c_str());
+  return 2;
+}
+
+/// What translated code needs from the host; empty if it is there.
+std::string missing_on_host() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2")) return "this CPU has no AVX2, which the virtual machine needs";
+  if (!__builtin_cpu_supports("bmi2")) return "this CPU has no BMI2, which the virtual machine needs";
+  if ((getauxval(AT_HWCAP2) & kFsgsbase) == 0)
+    return "this kernel does not let programs use FSGSBASE, which the virtual machine needs";
+  return "";
+}
+
+MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
+  MachineIdentity identity;
+  identity.brand = m.cpuid.brand;
+  identity.family = m.cpuid.family;
+  identity.model = m.cpuid.model;
+  identity.stepping = m.cpuid.stepping;
+  identity.megahertz = m.frequency_mhz;
+  identity.threads_per_core = cpus > m.total_cores() ? m.topology.threads_per_core : 1;
+  identity.thread_bits = static_cast<unsigned>(std::bit_width(m.topology.threads_per_core - 1));
+  identity.sockets = m.topology.sockets;
+  identity.cores_per_socket = m.topology.cores;
+  identity.cache_kilobytes = m.l3.size_kb;
+  return identity;
+}
+
+int start(const Options& options, const ProgramRequest& request, const ProcessOrigin& origin) {
+  if (const std::string scarce = lift_host_limits(); !scarce.empty()) return fail(options, scarce);
+  if (const std::string missing = missing_on_host(); !missing.empty()) return fail(options, missing);
+  const Result<machine::Machine> loaded = machine::load_machine(options.machine);
+  if (!loaded) return fail(options, loaded.error());
+  const Result<machine::Variation> variation = machine::variation_of(*loaded, options.variation);
+  if (!variation) return fail(options, variation.error());
+  Fallible<CheckedProgram> program = check_program(request);
+  if (!program) return fail(options, program.error());
+  const machine::Description& description = variation->machine.description;
+  const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
+  // Never destroyed: the process ends when the guest does.
+  auto* engine = new Engine(options, description, description.name);
+  return fail(options, engine->run_program(program.value(), request.environment,
+                                           identity_of(description, cpus), origin));
+}
+
+}  // namespace
+
+void leave_not_started(const Options& options, const std::string& why) {
+  if (options.stats_directory.empty()) return;
+  const std::string file = options.stats_directory + "/" + kNotStartedFile;
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) return;
+  (void)!write(descriptor, why.data(), why.size());
+  close(descriptor);
+}
+
+int run_virtual_machine(const Options& options, const std::string& program,
+                        const std::vector<std::string>& argv, char** environment) {
+  ProgramRequest request;
+  request.path = program;
+  request.arguments = argv;
+  for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
+  ProcessOrigin origin;
+  origin.limits = host_limits();
+  origin.scheduling.nice = getpriority(PRIO_PROCESS, 0);
+  return start(options, request, origin);
+}
+
+int resume_virtual_machine(int descriptor) {
+  Fallible<HandOver> handed = read_hand_over(descriptor);
+  if (!handed) return fail({}, handed.error());
+  return start(handed->options, handed->program, handed->origin);
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam between the engine (translation, virtual CPUs, virtual time, scheduling of threads on
+// CPUs) and the kernel (what Linux does for the guest: system calls, signals, memory mappings,
+// processes). Each side calls the other only through this file.
+//
+// Everything here runs on the host thread of the engine, outside translated code, with the host's
+// own TLS and any library available ("full exit"). One host thread runs all virtual threads; a call
+// into the kernel must therefore never block the host while another virtual thread could run: it
+// parks the calling thread and completes later.
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "vm/interface/guest_state.h"
+
+namespace elision::vm {
+
+/// What the kernel keeps for one thread; defined in kernel/.
+struct KernelThread;
+
+/// A fault as the hardware reports it: vector, error code, and CR2 of the last page fault.
+struct Trap {
+  std::uint64_t number = 0;
+  std::uint64_t error = 0;
+  std::uint64_t address = 0;
+
+  static constexpr std::uint64_t kPageFault = 14;
+  static constexpr std::uint64_t kPresent = 1, kUser = 4, kFetch = 16;  // bits of a page fault's error code
+};
+
+/// A guest thread. `state` is exact whenever the kernel sees the thread.
+struct Thread {
+  GuestState state;
+  Trap trap;                                   // the last one, which every signal frame shows
+  int tid = 0;                                 // as the guest sees it
+  std::uint64_t affinity[2] = {~0ull, ~0ull};  // CPUs it may run on; CPU i is bit i
+  KernelThread* kernel = nullptr;
+  void* engine = nullptr;  // the engine's own data
+};
+
+/// Virtual time in nanoseconds since the machine started.
+using Nanoseconds = std::uint64_t;
+inline constexpr Nanoseconds kNoDeadline = ~std::uint64_t{0};
+
+/// What the engine does for the kernel.
+class EngineServices {
+ public:
+  virtual ~EngineServices() = default;
+
+  /// Virtual time of the CPU that runs `thread` (or of the latest event if it is parked).
+  virtual Nanoseconds now(const Thread& thread) const = 0;
+  /// A number from the machine's seed (AT_RANDOM, getrandom, layout).
+  virtual std::uint64_t random() = 0;
+  virtual unsigned cpu_count() const = 0;
+  /// The CPU on which `thread` runs or last ran (getcpu).
+  virtual unsigned cpu_of(const Thread& thread) const = 0;
+
+  /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The
+  /// engine owns it.
+  virtual Thread& create_thread(const GuestState& state, Thread& creator) = 0;
+  /// `thread` is gone; the reference dies when the engine next schedules.
+  virtual void end_thread(Thread& thread) = 0;
+  /// `thread` leaves its CPU until unpark() or the deadline; then `on_timeout` runs first (it may set
+  /// the result register) and the thread becomes runnable.
+  virtual void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) = 0;
+  /// Makes a parked thread runnable at `waker`'s time (null: now) plus the wake-up latency. Cancels its
+  /// deadline.
+  virtual void unpark(Thread& thread, const Thread* waker) = 0;
+  virtual bool is_parked(const Thread& thread) const = 0;
+  /// `thread` executes nothing more until release(): from now on if it is parked or queued, else from its
+  /// next safe point on, when Kernel::held is called. A parked one may be unparked meanwhile.
+  virtual void hold(Thread& thread) = 0;
+  virtual bool is_held(const Thread& thread) const = 0;
+  virtual void release(Thread& thread) = 0;
+  /// `thread` gives up its CPU to others that wait for one (sched_yield).
+  virtual void yield(Thread& thread) = 0;
+  /// Affinity changed: moves the thread if it may no longer run where it is.
+  virtual void affinity_changed(Thread& thread) = 0;
+  /// Threads that exist, in creation order.
+  virtual std::vector<Thread*> threads() = 0;
+  /// Asks for Kernel::deliver_signals on `thread` as soon as it is at a safe point.
+  virtual void request_signal_delivery(Thread& thread) = 0;
+  /// Calls back at virtual time `at` in scheduling order (interval timers, timerfd).
+  virtual void call_at(Nanoseconds at, std::function<void()> what) = 0;
+
+  /// The guest's mappings are about to change: every transaction ends, as by the interrupt with which the
+  /// operating system tells other CPUs (what it wrote may lie in memory that goes away).
+  virtual void memory_changes() = 0;
+  /// Translations made from [begin, end) are invalid (munmap, mprotect, mmap over it).
+  virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
+  /// The guest has asked for pages of 2 MB in [begin, end), or no longer has them there.
+  virtual void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) = 0;
+  /// Other processes may see what the guest writes in [begin, end), or no longer: transactions that touch
+  /// such memory abort.
+  virtual void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) = 0;
+  /// The kernel or the host may read or write guest memory: ends the transactions that conflict (of any CPU:
+  /// a thread in a system call has none), and lifts what guards code from being written.
+  virtual void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) = 0;
+  /// The host may write some of this memory, how much is known afterwards: ends the transactions that have
+  /// written there, whose undo logs would take it back, and lifts what guards code. Those that have read
+  /// there go on until host_access tells what was written.
+  virtual void prepare_filling(std::uint64_t address, std::uint64_t size) = 0;
+  /// The same for what surely is read or written on `thread`'s behalf: if it is on a CPU, the lines move
+  /// there, and it takes the time for that. Null: on nobody's behalf.
+  virtual void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
+  /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now
+  /// on.
+  virtual void keep_only(Thread& survivor) = 0;
+  /// `parent` is about to make a process that shares this one's memory, and to wait for it: threads, timers
+  /// and CPUs are put aside.
+  virtual void begin_vfork(Thread& parent) = 0;
+  /// In the parent, before it takes notice of anything else: they are as they were.
+  virtual void end_vfork() = 0;
+  /// In the child, between the two: runs guest code on the parent's CPU until it execs or exits.
+  [[noreturn]] virtual void run_vfork_child() = 0;
+  /// The guest is about to die of `info`, which `thread` caused itself: tells people where. `note` says more,
+  /// or nothing.
+  virtual void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) = 0;
+  /// Writes this process's statistics (exec and exit call it once).
+  virtual void write_statistics(int exit_status) = 0;
+};
+
+/// How a system call ended.
+enum class SyscallOutcome {
+  kReturn,     // state.gpr[kRax] holds the result; continue behind the SYSCALL instruction
+  kParked,     // the thread is parked; whoever unparks it has set or will set RAX
+  kRestart,    // execute the SYSCALL instruction again when the thread next runs
+  kExited,     // the thread (or the process image) is gone
+  kSigreturn,  // state was replaced as a whole: continue at state.rip
+};
+
+/// What the kernel does for the engine.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+
+  /// Executes the system call that `thread` stands at (number and arguments in its registers;
+  /// state.rip already points behind the instruction; RCX and R11 are set by the engine as SYSCALL does).
+  virtual SyscallOutcome system_call(Thread& thread) = 0;
+  /// Safe point: if an unblocked signal is pending, edits state to enter its handler (or ends the process).
+  virtual void deliver_signals(Thread& thread) = 0;
+  /// What EngineServices::hold asked for has happened: `thread` executes nothing more, and its state is
+  /// exact.
+  virtual void held(Thread& thread) = 0;
+  /// A synchronous fault at state.rip, of which thread.trap says more; `info` is the host's (address already
+  /// the guest's).
+  virtual void fault(Thread& thread, const siginfo_t& info) = 0;
+  /// All threads are parked. Waits for the first host event (descriptor, signal, child) but no longer
+  /// than to the engine's next timer if `timer` is set; 0 runnable threads and nothing to wait for =
+  /// deadlock: returns false.
+  virtual bool wait_for_event(std::optional<Nanoseconds> timer) = 0;
+  /// Called now and then while threads run: looks, without blocking, for host events that complete parked
+  /// calls.
+  virtual void poll_events() = 0;
+  /// True if a host signal or event arrived since (an atomic flag; cheap).
+  virtual bool event_pending() const = 0;
+  /// End of the mapping that holds `address` if the guest may execute there, else 0 (a jump there faults).
+  virtual std::uint64_t executable_end(std::uint64_t address) const = 0;
+  virtual bool is_writable(std::uint64_t address) const = 0;
+  /// Code was translated from [begin, end): the guest's writes there fault in the host until lift_guards().
+  virtual void guard_code(std::uint64_t begin, std::uint64_t end) = 0;
+  /// Returns the pages of [begin, end) that were guarded.
+  virtual std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end) = 0;
+
+  /// The guest's mappings as its /proc/self/maps shows them.
+  virtual std::string memory_map() const = 0;
+  virtual std::string thread_name(const Thread& thread) const = 0;
+  /// The system call in which a parked thread waits.
+  virtual std::string waits_for(const Thread& thread) const = 0;
+  /// How often the process got ENOSYS, by the name of the system call.
+  virtual const std::map<std::string, std::uint64_t>& refused_calls() const = 0;
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one engine process hands to the next over execve: options, the guest program, and who it is.
+//
+// It travels in a memfd whose number the hidden verb `vm-exec FD` gets, guest environment included: so
+// the guest's LD_PRELOAD or LD_LIBRARY_PATH never reaches the engine's own dynamic loader, and the
+// guest finds no trace in its environment.
+#pragma once
+
+#include <string>
+
+#include "vm/host/own_descriptors.h"
+#include "vm/interface/fallible.h"
+#include "vm/interface/options.h"
+#include "vm/linux/load/loader.h"
+#include "vm/linux/process/process_ids.h"
+
+namespace elision::vm {
+
+struct HandOver {
+  Options options;
+  ProgramRequest program;
+  ProcessOrigin origin;
+};
+
+std::string encode_hand_over(const HandOver& hand_over);
+Fallible<HandOver> decode_hand_over(const std::string& bytes);
+
+/// A memfd that survives execve, numbered kFirstEngineDescriptor or above; a negative errno on failure.
+int write_hand_over(const HandOver& hand_over);
+/// Reads and closes `descriptor`.
+Fallible<HandOver> read_hand_over(int descriptor);
+
+}  // namespace elision::vm

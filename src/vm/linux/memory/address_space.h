@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's address space inside the engine's: chooses addresses, maps, and never touches a
+// mapping that is not the guest's.
+//
+// The layout is that of guest_layout.h.
+// Results are those of the system calls: a value, or a negative errno.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vm/interface/guest_layout.h"
+#include "vm/interface/kernel.h"
+#include "vm/linux/memory/region_map.h"
+
+namespace elision::vm {
+
+class AddressSpace {
+ public:
+  /// `services` gives seeded numbers for the layout and drops translations of code that goes away.
+  explicit AddressSpace(EngineServices& services);
+
+  long map(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
+           std::uint64_t offset, RegionUse use = RegionUse::kMapping);
+  long unmap(std::uint64_t address, std::uint64_t size);
+  long protect(std::uint64_t address, std::uint64_t size, int protection);
+  long remap(std::uint64_t address, std::uint64_t old_size, std::uint64_t new_size, int flags,
+             std::uint64_t new_address);
+  long advise(std::uint64_t address, std::uint64_t size, int advice);
+  /// shmat and shmdt: the segment takes a place of ours unless `address` says where.
+  long attach(int segment, std::uint64_t address, int flags);
+  long detach(std::uint64_t address);
+  /// The brk system call: returns the new end, or the old one if it cannot be moved.
+  std::uint64_t set_break(std::uint64_t end);
+  void start_break(std::uint64_t begin);
+
+  /// Maps `size` bytes of nothing (PROT_NONE) at `address`, or 0 for a choice of ours.
+  long reserve(std::uint64_t address, std::uint64_t size, std::uint64_t alignment);
+
+  const RegionMap& regions() const { return regions_; }
+  /// End of the executable mapping that holds `address`, 0 if it is not executable.
+  std::uint64_t executable_end(std::uint64_t address) const;
+  bool is_shared(std::uint64_t address) const;
+  bool is_writable(std::uint64_t address) const;
+  /// Code was translated from [begin, end): where the guest may write there, or to another mapping of the
+  /// same page of a file, it faults from now on, so that the translation can go. Its own permissions stay
+  /// what they are.
+  void guard_code(std::uint64_t begin, std::uint64_t end);
+  /// Writes to [begin, end) fault no more. Returns the pages of code for whose sake they did.
+  std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end);
+  /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
+  std::string describe() const;
+
+ private:
+  long map_fixed(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
+                 std::uint64_t offset, RegionProperties properties);
+  long map_anywhere(std::uint64_t size, int protection, int flags, int descriptor, std::uint64_t offset,
+                    RegionProperties properties, std::uint64_t alignment);
+  bool claim_gaps(std::uint64_t begin, std::uint64_t end);
+  void record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties);
+  void forget(std::uint64_t begin, std::uint64_t end);
+  void tell_shared(std::uint64_t begin, std::uint64_t end);
+  void forget_code(std::uint64_t begin, std::uint64_t end);
+  void guard_page(std::uint64_t page, std::uint64_t code_page);
+  void guard_views(const std::set<std::uint64_t>& code_pages);
+  void new_view(const RegionProperties& properties);
+  std::uint64_t choose(std::uint64_t size, std::uint64_t alignment) const;
+
+  EngineServices& services_;
+  RegionMap regions_;
+  std::map<std::uint64_t, std::set<std::uint64_t>>
+      guarded_;                            // pages, and those of code that show the same memory
+  std::set<std::uint64_t> views_guarded_;  // pages of code in shared mappings whose other views are guarded
+  std::map<std::uint64_t, std::uint64_t> segments_;  // System V shared memory: address and size
+  std::uint64_t low_begin_;
+  std::uint64_t large_begin_;
+  std::uint64_t break_begin_ = 0;
+  std::uint64_t break_end_ = 0;
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guest's clocks, and the virtual CPU time of its threads.
+#pragma once
+
+#include <sys/time.h>
+
+#include <ctime>
+#include <optional>
+
+#include "vm/linux/process/process.h"
+
+namespace elision::vm {
+
+inline constexpr Nanoseconds kNanosecondsPerSecond = 1'000'000'000;
+/// What CLOCK_MONOTONIC shows when the machine starts (0 would be taken for "never" by some programs).
+inline constexpr Nanoseconds kUptimeStart = 1000 * kNanosecondsPerSecond;
+
+/// What clock `id` shows to `thread`; nothing if there is no such clock.
+std::optional<Nanoseconds> read_clock(Process& process, KernelThread& thread, int id);
+/// Engine time at which clock `id` shows `value`; CPU clocks are taken as running all the time.
+Nanoseconds deadline_at(Process& process, KernelThread& thread, int id, Nanoseconds value);
+/// Engine time `span` from now, saturating.
+Nanoseconds deadline_after(Process& process, KernelThread& thread, Nanoseconds span);
+
+/// A guest timespec in nanoseconds (saturating); a negative errno if it is unreadable or invalid.
+struct GuestTime {
+  Nanoseconds value = 0;
+  int error = 0;
+};
+GuestTime load_timespec(std::uint64_t address);
+timespec to_timespec(Nanoseconds value);
+timeval to_timeval(Nanoseconds value);
+
+Nanoseconds thread_cpu_time(Process& process, const KernelThread& thread);
+Nanoseconds process_cpu_time(Process& process);
+/// Leaves on the board what the parent will be told that this process and its children have used.
+void publish_cpu_time(Process& process);
+
+}  // namespace elision::vm

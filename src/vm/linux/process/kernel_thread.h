@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel keeps for one guest thread, and why it is parked.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vm/interface/kernel.h"
+#include "vm/interface/signal_types.h"
+#include "vm/linux/process/pending_signals.h"
+#include "vm/linux/process/process_ids.h"
+
+namespace elision::vm {
+
+class CredentialHolder;
+
+/// What a signal handler makes of a waiting call: start it again if the handler has SA_RESTART, or
+/// fail with EINTR in any case (signal(7) lists which is which).
+enum class OnSignal { kRestart, kInterrupt };
+
+/// A call that waits. Whoever ends it (event, wake, deadline, signal) clears it exactly once.
+struct Wait {
+  std::vector<pollfd> descriptors;  // ready descriptors cause `attempt`
+  bool for_children = false;        // a SIGCHLD causes `attempt`
+  ino_t signal_descriptor = 0;      // reads from this signalfd
+  bool periodic = false;            // no event tells: `attempt` again and again
+  OnSignal on_signal = OnSignal::kRestart;
+  long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
+  std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
+  std::function<void()> cancel;   // leaves queues
+  std::function<void()> expire;   // what the call does to memory if its time is up
+  std::function<void()> give_up;  // the same if a signal ends it
+  /// Ends what goes on for the call elsewhere, as a signal or the deadline is about to end the call. If it
+  /// came to its end all the same, that is how the call ends.
+  std::function<std::optional<long>()> interrupt;
+};
+
+inline constexpr std::size_t kThreadNameBytes = 16;  // TASK_COMM_LEN
+
+/// What a process of its own has that shares this one's memory (companions.h).
+struct Companion {
+  int parent = 0;
+  int exit_signal = 0;
+  SignalAction actions[kSignalCount + 1];
+};
+
+/// How far a thread is that a companion traces (trace_calls.h).
+enum class TraceStop { kNone, kWanted, kStopped, kTold };
+struct Tracing {
+  int tracer = 0;  // its number; 0: none
+  TraceStop stop = TraceStop::kNone;
+};
+
+struct KernelThread {
+  explicit KernelThread(Thread& engine_thread) : thread(engine_thread) {}
+
+  Thread& thread;
+  std::string name;  // PR_SET_NAME
+  std::uint64_t clear_child_tid = 0;
+  std::uint64_t robust_list = 0;
+  std::uint64_t call_number = 0;  // of the call in progress
+  Scheduling scheduling;
+
+  std::shared_ptr<CredentialHolder> credentials;  // null: those of the engine's host thread
+
+  std::optional<Wait> wait;
+  std::uint64_t futex_address = 0;  // queue it stands in, 0: none
+  std::uint32_t futex_bits = 0;
+
+  SignalSet blocked;
+  std::optional<SignalSet> saved_blocked;  // to restore when the call that replaced the mask ends
+  SignalSet waited_for;                    // rt_sigtimedwait
+  PendingSignals pending;
+  SignalStack signal_stack;
+  std::unique_ptr<Companion> companion;  // null: a thread of the process
+  Tracing tracing;
+
+  Nanoseconds started = 0;  // CPU clock: time since then without waits
+  Nanoseconds waited = 0;
+  std::optional<Nanoseconds> waits_since;
+};
+
+}  // namespace elision::vm

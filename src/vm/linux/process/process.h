@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// One guest process: the parts of the kernel and what they share. The engine's host thread is the
+// only one that ever touches it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "vm/interface/kernel.h"
+#include "vm/interface/machine_identity.h"
+#include "vm/interface/options.h"
+#include "vm/interface/signal_types.h"
+#include "vm/linux/memory/address_space.h"
+#include "vm/linux/process/cpu_time_board.h"
+#include "vm/linux/process/futex_queues.h"
+#include "vm/linux/process/kernel_thread.h"
+#include "vm/linux/process/pending_signals.h"
+#include "vm/linux/process/process_ids.h"
+#include "vm/linux/process/virtual_timers.h"
+
+namespace elision::vm {
+
+/// A timer made by timer_create. `signal` 0: it only counts; `thread` 0: its signal goes to the process.
+struct PosixTimer {
+  int clock = 0;
+  int owner = 0;  // the thread that made it
+  int signal = 0;
+  std::uint64_t value = 0;
+  int thread = 0;
+  int overruns = 0;       // expiries since its signal was sent, which still waits
+  int last_overruns = 0;  // as of the signal that was taken last
+};
+
+/// A descriptor made by timerfd_create.
+struct DescriptorTimer {
+  int clock = 0;
+};
+
+/// A descriptor made by signalfd (signal_descriptors.h).
+struct SignalDescriptor {
+  SignalSet mask;
+  int write_end = -1;     // ours
+  bool readable = false;  // the pipe holds a byte
+  bool arrived = false;   // a signal was sent since: who waits for edges gets one
+};
+
+/// By inode of the pipe.
+using SignalDescriptors = std::map<ino_t, SignalDescriptor>;
+
+/// A companion, or a traced thread, whose end nobody has waited for yet.
+struct EndedCompanion {
+  int pid = 0;
+  int parent = 0;  // or tracer
+  int status = 0;  // as wait4 tells it
+  bool sends_sigchld = false;
+};
+
+struct Process {
+  Process(EngineServices& engine, const Options& process_options, const MachineIdentity& machine,
+          const ProcessOrigin& process_origin)
+      : services(engine),
+        options(process_options),
+        identity(machine),
+        ids(process_origin),
+        start_time(process_origin.start_time),
+        cpu_time_board(process_origin.cpu_time_board),
+        limits(process_origin.limits),
+        memory(engine),
+        ended_threads_cpu_time(process_origin.cpu_time),
+        children_cpu_time(process_origin.children_cpu_time) {}
+
+  EngineServices& services;
+  const Options options;
+  const MachineIdentity identity;
+  ProcessIds ids;
+  Nanoseconds start_time;  // virtual time that earlier images of this process used up
+  CpuTimeBoard cpu_time_board;
+  LimitTable limits;
+  AddressSpace memory;
+  FutexQueues futexes;
+  VirtualTimers timers;
+  CpuTimers cpu_timers;
+  std::map<int, PosixTimer> posix_timers;
+  int next_posix_timer = 0;
+  SignalDescriptors signal_descriptors;
+  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
+
+  Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_call.h)
+  std::vector<std::unique_ptr<KernelThread>> threads;     // live ones, in creation order
+  std::vector<std::unique_ptr<KernelThread>> companions;  // live ones (companions.h)
+  std::vector<EndedCompanion> ended_companions;
+  Nanoseconds ended_threads_cpu_time;  // and of earlier images
+  Nanoseconds children_cpu_time;       // of those that were waited for
+  int leader_exit_code = 0;
+  int leader_tid = 0;
+
+  SignalAction actions[kSignalCount + 1];
+  PendingSignals pending;  // sent to the process as a whole
+
+  std::string executable;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  std::vector<std::uint64_t> auxiliary_vector;
+
+  int membarrier_commands = 0;           // registered for, as MEMBARRIER_CMD_ bits
+  bool child_event = false;              // some child changed state since the waits were last tried
+  bool has_had_children = false;         // other processes exist: their time is the host's
+  KernelThread* inside_vfork = nullptr;  // this is a vfork child in its parent's memory: its thread
+  std::map<std::string, std::uint64_t> refused_calls;  // ENOSYS, by name
+  std::set<std::uint64_t> named_calls;                 // whose absence was told
+  std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal
+
+  /// True if blocking the host blocks nobody else and holds up no timer.
+  bool alone() const {
+    return inside_vfork != nullptr || (threads.size() == 1 && companions.empty() && !timers.any_armed() &&
+                                       threads.front()->credentials == nullptr);
+  }
+  /// Everything that runs guest code here: threads and companions.
+  template <class Visit>
+  void visit_runners(const Visit& visit) const {
+    for (const auto* list : {&threads, &companions})
+      for (const auto& each : *list) visit(*each);
+  }
+  template <class Condition>
+  bool any_runner(const Condition& condition) const {
+    bool any = false;
+    visit_runners([&](KernelThread& each) { any = any || condition(each); });
+    return any;
+  }
+  bool has_several_runners() const { return threads.size() + companions.size() > 1; }
+  /// What `thread` does on signals.
+  SignalAction& action_of(const KernelThread& thread, int signal) {
+    return thread.companion != nullptr ? thread.companion->actions[signal] : actions[signal];
+  }
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// wait4 and waitid. A process's children are the host's, or companions and threads that it traces
+// (companions.h), which the host does not know: each wait looks at both.
+#pragma once
+
+#include "vm/linux/process/call.h"
+
+namespace elision::vm {
+
+SyscallOutcome sys_wait4(Call& call);
+SyscallOutcome sys_waitid(Call& call);
+
+/// A companion or a traced thread has changed: waits that it ends go on.
+void wake_companion_waits(Process& process);
+
+}  // namespace elision::vm

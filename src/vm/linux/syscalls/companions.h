@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Companions: processes that share this one's memory, files and folders and run on beside it (clone with
+// CLONE_VM, CLONE_FILES and CLONE_FS, without CLONE_THREAD and CLONE_VFORK). LeakSanitizer looks for pointers
+// from one.
+//
+// To the engine a companion is a thread like any other, and the host knows nothing of it. To the guest it has
+// a process number, a parent, signal actions and an exit status of its own. It starts no threads, processes
+// or programs, and goes when its process goes.
+#pragma once
+
+#include "vm/linux/process/call.h"
+
+namespace elision::vm {
+
+/// clone for a companion.
+SyscallOutcome clone_companion(Call& call);
+
+/// How a companion makes the call `number`: as a thread does, but for calls about what it has of its own.
+CallHandler find_companion_handler(std::uint64_t number);
+
+/// The live companion with this process number, or null.
+KernelThread* find_companion(Process& process, int pid);
+
+/// The process number that `thread` has to the guest.
+int process_number(const Process& process, const KernelThread& thread);
+
+/// `thread`, which ends with `code`, is traced: that is what its tracer's wait shall tell.
+void tell_tracer_of_end(Process& process, KernelThread& thread, int code);
+
+}  // namespace elision::vm

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials of guest threads: calls that change them, and calls of the host that depend on them.
+#pragma once
+
+#include <optional>
+
+#include "vm/host/credentials.h"
+#include "vm/linux/process/call.h"
+
+namespace elision::vm {
+
+/// Makes a call of the host's that depends on who asks: as `thread`.
+long call_as(const KernelThread& thread, long number, std::uint64_t a0 = 0, std::uint64_t a1 = 0,
+             std::uint64_t a2 = 0, std::uint64_t a3 = 0, std::uint64_t a4 = 0, std::uint64_t a5 = 0);
+
+/// True if `thread` has this capability (CAP_ of linux/capability.h) in effect.
+bool is_capable(const KernelThread& thread, unsigned capability);
+
+/// The credentials that a process made by `thread` has to take on: none if they are the engine's. An error if
+/// it could not.
+struct ChildCredentials {
+  std::optional<Credentials> wanted;
+  long error = 0;
+};
+ChildCredentials credentials_for_child(const KernelThread& thread);
+
+/// setuid, setgroups, capset and the like: of the calling thread alone.
+SyscallOutcome sys_set_credentials(Call& call);
+
+}  // namespace elision::vm

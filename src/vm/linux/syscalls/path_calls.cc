@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/linux/syscalls/path_calls.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "vm/host/guest_memory.h"
+#include "vm/host/host_call.h"
+#include "vm/host/host_limits.h"
+#include "vm/host/own_descriptors.h"
+#include "vm/linux/signals/waiting.h"
+#include "vm/linux/syscalls/blocking_calls.h"
+#include "vm/linux/syscalls/guest_call.h"
+#include "vm/linux/syscalls/path_translation.h"
+
+namespace elision::vm {
+namespace {
+
+/// The path at `address` if it is one that may need translation. Most are not: looks at 4 bytes first.
+std::optional<std::string> special_path(std::uint64_t address) {
+  const auto start = load_guest<std::uint32_t>(address);
+  if (!start || (std::memcmp(&*start, "/pro", 4) != 0 && std::memcmp(&*start, "/sys", 4) != 0))
+    return std::nullopt;
+  auto path = load_guest_string(address);
+  if (!path || !may_need_translation(*path)) return std::nullopt;
+  return path;
+}
+
+SyscallOutcome with_translated_path(Call& call, unsigned argument) {
+  const auto path = special_path(call[argument]);
+  if (!path) return pass_through(call);
+  const std::string translated = translate_path(call.process, *path);
+  call.arguments[argument] = reinterpret_cast<std::uint64_t>(translated.c_str());
+  return pass_through(call);
+}
+
+/// A descriptor of a file with these contents, as open with `flags` would give.
+long open_made_up(const std::string& contents, int flags) {
+  if ((flags & O_ACCMODE) != O_RDONLY) return -EACCES;
+  const int file = memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
+  if (file < 0) return -errno;
+  const LiftedLimits lifted;
+  if (pwrite(file, contents.data(), contents.size(), 0) < 0) return close(file), -EIO;
+  return file;
+}
+
+/// The path of an open folder; empty if it has none.
+std::string folder_of(int descriptor) {
+  char path[64];
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  const ssize_t size = readlink(link.c_str(), path, sizeof path);
+  return size > 0 && size < static_cast<ssize_t>(sizeof path)
+             ? std::string(path, static_cast<std::size_t>(size))
+             : "";
+}
+
+/// What an entry of getdents64 begins with; that of getdents, which programs older than it and sanitizers
+/// call, has its type behind the name, as the last byte.
+struct FolderEntry {
+  std::uint64_t inode;
+  std::int64_t offset;
+  std::uint16_t size;
+  std::uint8_t type;
+};
+
+std::size_t name_offset(const Call& call) { return call.number == SYS_getdents ? 18 : 19; }
+
+std::string thread_entry(const Call& call, const std::string& name, std::uint64_t number) {
+  std::string entry(name_offset(call), '\0');
+  entry += name;
+  entry.resize((entry.size() + 9) / 8 * 8);  // a zero and a type, or one of them, at least
+  const FolderEntry head{number, static_cast<std::int64_t>(number), static_cast<std::uint16_t>(entry.size()),
+                         DT_DIR};
+  std::memcpy(entry.data(), &head, name_offset(call));
+  if (call.number == SYS_getdents) entry.back() = DT_DIR;
+  return entry;
+}
+
+/// As many entries as the buffer holds. The position in the host's folder says how many have been told.
+SyscallOutcome list_threads(Call& call) {
+  const long told = host_call(SYS_lseek, call[0], 0, SEEK_CUR);
+  if (told < 0) return call.finish(told);
+  std::vector<std::string> names = {".", ".."};
+  for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
+  std::string all;
+  auto next = static_cast<std::size_t>(told);
+  for (; next < names.size(); ++next) {
+    const std::string entry = thread_entry(call, names[next], next + 1);
+    if (all.size() + entry.size() > call[2]) break;
+    all += entry;
+  }
+  if (all.empty() && next < names.size()) return call.finish(-EINVAL);
+  if (!copy_to_guest(call[1], all.data(), all.size())) return call.finish(-EFAULT);
+  host_call(SYS_lseek, call[0], next, SEEK_SET);
+  return call.finish(static_cast<long>(all.size()));
+}
+
+/// Takes the entries out that are numbers of our own; returns how many bytes are left.
+std::size_t drop_own_descriptors(const Call& call, std::vector<char>& entries, std::size_t size) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < size;) {
+    FolderEntry head{};
+    std::memcpy(&head, entries.data() + at, name_offset(call));
+    const char* const name = entries.data() + at + name_offset(call);
+    if (name[0] == '.' || !is_own_descriptor(std::atoi(name))) {
+      std::memmove(entries.data() + kept, entries.data() + at, head.size);
+      kept += head.size;
+    }
+    at += head.size;
+  }
+  return kept;
+}
+
+int open_flags(const Call& call) {
+  switch (call.number) {
+    case SYS_open:
+      return call.integer(1);
+    case SYS_creat:
+      return O_CREAT | O_WRONLY | O_TRUNC;
+    case SYS_openat2:
+      return static_cast<int>(load_guest<std::uint64_t>(call[2]).value_or(0));
+    default:
+      return call.integer(2);
+  }
+}
+
+}  // namespace
+
+SyscallOutcome sys_open(Call& call) {
+  const unsigned argument = call.number == SYS_open || call.number == SYS_creat ? 0 : 1;
+  if (const auto path = special_path(call[argument])) {
+    if (const auto contents = made_up_file(call.process, *path))
+      return call.finish(open_made_up(*contents, open_flags(call)));
+    return with_translated_path(call, argument);
+  }
+  return open_or_wait(call, argument, open_flags(call));
+}
+
+SyscallOutcome sys_readlink(Call& call) {
+  const unsigned argument = call.number == SYS_readlink ? 0 : 1;
+  const auto path = special_path(call[argument]);
+  if (!path) return pass_through(call);
+  const std::string translated = translate_path(call.process, *path);
+  if (translated != call.process.executable) return with_translated_path(call, argument);
+  const auto room = static_cast<std::int64_t>(call[argument + 2]);
+  if (room <= 0) return call.finish(-EINVAL);
+  const std::size_t size = std::min<std::size_t>(translated.size(), static_cast<std::size_t>(room));
+  const bool stored = copy_to_guest(call[argument + 1], translated.data(), size);
+  return call.finish(stored ? static_cast<long>(size) : -EFAULT);
+}
+
+SyscallOutcome sys_with_path(Call& call) { return with_translated_path(call, 0); }
+SyscallOutcome sys_with_path_at(Call& call) { return with_translated_path(call, 1); }
+
+/// Folders that would show the host's threads or our own descriptors are shown as the guest's.
+SyscallOutcome sys_getdents(Call& call) {
+  const std::string folder = folder_of(call.integer(0));
+  const std::string own = "/proc/" + std::to_string(call.process.ids.host_pid());
+  if (folder == own + "/task") return list_threads(call);
+  if (folder != own + "/fd" && folder != own + "/fdinfo") return pass_through(call);
+  std::vector<char> entries(std::min<std::uint64_t>(call[2], 1u << 20));
+  std::size_t kept = 0;
+  do {
+    const long size = host_call(static_cast<long>(call.number), call[0],
+                                reinterpret_cast<std::uint64_t>(entries.data()), entries.size());
+    if (size <= 0) return call.finish(size);
+    kept = drop_own_descriptors(call, entries, static_cast<std::size_t>(size));
+  } while (kept == 0);
+  const bool stored = copy_to_guest(call[1], entries.data(), kept);
+  return call.finish(stored ? static_cast<long>(kept) : -EFAULT);
+}
+
+}  // namespace elision::vm

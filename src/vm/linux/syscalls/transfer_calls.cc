@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/linux/syscalls/transfer_calls.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "vm/host/guest_memory.h"
+#include "vm/host/host_call.h"
+#include "vm/linux/process/clocks.h"
+#include "vm/linux/signals/signal_descriptors.h"
+#include "vm/linux/signals/waiting.h"
+#include "vm/linux/syscalls/blocking_calls.h"
+#include "vm/linux/syscalls/guest_call.h"
+
+namespace elision::vm {
+namespace {
+
+/// A pipe that polls writable takes this much without blocking (pipe(7), PIPE_BUF).
+constexpr std::uint64_t kSafeWriteBytes = 4096;
+constexpr std::uint64_t kMaxVectors = 1024;
+
+mode_t type_of(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+bool never_blocks(mode_t type) { return type == S_IFREG || type == S_IFDIR || type == S_IFBLK || type == 0; }
+
+/// SO_RCVTIMEO or SO_SNDTIMEO as a deadline.
+Nanoseconds socket_deadline(Call& call, int descriptor, short events) {
+  timeval limit{};
+  socklen_t size = sizeof limit;
+  const int option = events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO;
+  if (getsockopt(descriptor, SOL_SOCKET, option, &limit, &size) != 0) return kNoDeadline;
+  const auto span = static_cast<Nanoseconds>(limit.tv_sec) * kNanosecondsPerSecond +
+                    static_cast<Nanoseconds>(limit.tv_usec) * 1000;
+  return span == 0 ? kNoDeadline : deadline_after(call.process, call.self, span);
+}
+
+/// Parks until `descriptor` is ready for `events` and `attempt` gives something other than EAGAIN.
+SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::function<long()> attempt,
+                              long transferred = 0) {
+  Wait wait;
+  wait.transferred = transferred;
+  wait.descriptors = {{descriptor, events, 0}};
+  wait.attempt = [&self = call.self, attempt = std::move(attempt)] {
+    const long result = attempt();
+    if (result == -EAGAIN) return false;
+    self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(result);
+    return true;
+  };
+  return park(call, std::move(wait), socket_deadline(call, descriptor, events), -EAGAIN);
+}
+
+/// `attempt` makes the call and may be repeated; it must not block when the descriptor is ready.
+/// `transferred`: bytes that it has moved so far, if it may end in the middle.
+SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt,
+                          const std::uint64_t* transferred = nullptr) {
+  const int descriptor = call.integer(0);
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (is_ready(descriptor, events)) {
+    const long result = attempt();
+    if (result != -EAGAIN || is_nonblocking(descriptor)) return call.finish(result);
+  } else if (is_nonblocking(descriptor)) {
+    return pass_through(call);
+  }
+  const long so_far = transferred != nullptr ? static_cast<long>(*transferred) : 0;
+  return wait_and_retry(call, descriptor, events, std::move(attempt), so_far);
+}
+
+/// read or readv of a descriptor that was ready. Somebody else may have taken what was there: pipes and
+/// sockets can be told not to wait.
+long read_what_is_there(const Call& call) {
+  const mode_t type = type_of(call.integer(0));
+  if (type != S_IFIFO && type != S_IFSOCK) return guest_call(call);
+  const iovec one{reinterpret_cast<void*>(call[1]), call[2]};
+  const bool plain = call.number == SYS_read;
+  const long result =
+      guest_call(call, SYS_preadv2, call[0], plain ? reinterpret_cast<std::uint64_t>(&one) : call[1],
+                 plain ? 1 : call[2], ~0ull, ~0ull, RWF_NOWAIT);
+  return result == -EOPNOTSUPP ? guest_call(call) : result;
+}
+
+/// What is left to write, and how to write a piece of it without blocking.
+struct Outgoing {
+  std::vector<iovec> pieces;
+  std::size_t first = 0;
+  long done = 0;
+  std::function<long(const iovec*, std::size_t)> write_some;
+  std::uint64_t limit = kSafeWriteBytes;  // bytes a call
+
+  bool empty() const { return first == pieces.size(); }
+
+  /// The next pieces, together not more than the limit.
+  std::vector<iovec> next() const {
+    std::vector<iovec> result;
+    std::uint64_t room = limit;
+    for (std::size_t i = first; i < pieces.size() && room > 0; ++i) {
+      result.push_back({pieces[i].iov_base, std::min<std::uint64_t>(pieces[i].iov_len, room)});
+      room -= result.back().iov_len;
+    }
+    return result;
+  }
+
+  void advance(std::uint64_t bytes) {
+    done += static_cast<long>(bytes);
+    while (first < pieces.size() && bytes >= pieces[first].iov_len) bytes -= pieces[first++].iov_len;
+    if (first == pieces.size()) return;
+    pieces[first].iov_base = static_cast<char*>(pieces[first].iov_base) + bytes;
+    pieces[first].iov_len -= bytes;
+  }
+};
+
+/// Writes as much as goes without blocking; EAGAIN while something is left.
+long write_without_blocking(KernelThread& self, int descriptor, Outgoing& outgoing) {
+  while (!outgoing.empty()) {
+    if (!is_ready(descriptor, POLLOUT)) return -EAGAIN;
+    const std::vector<iovec> pieces = outgoing.next();
+    const long result = outgoing.write_some(pieces.data(), pieces.size());
+    if (result == -EAGAIN) return result;
+    if (result < 0) return outgoing.done > 0 ? outgoing.done : result;
+    outgoing.advance(static_cast<std::uint64_t>(result));
+    if (self.wait) self.wait->transferred = outgoing.done;
+  }
+  return outgoing.done;
+}
+
+SyscallOutcome write_all(Call& call, Outgoing outgoing) {
+  const int descriptor = call.integer(0);
+  const auto shared = std::make_shared<Outgoing>(std::move(outgoing));
+  const auto attempt = [&self = call.self, descriptor, shared] {
+    return write_without_blocking(self, descriptor, *shared);
+  };
+  const long result = attempt();
+  if (result != -EAGAIN) return call.finish(result);
+  return wait_and_retry(call, descriptor, POLLOUT, attempt, shared->done);
+}
+
+std::optional<std::vector<iovec>> load_vectors(std::uint64_t address, std::uint64_t count) {
+  if (count > kMaxVectors) return std::nullopt;
+  std::vector<iovec> vectors(count);
+  if (!copy_from_guest(vectors.data(), address, count * sizeof(iovec))) return std::nullopt;
+  std::erase_if(vectors, [](const iovec& piece) { return piece.iov_len == 0; });
+  return vectors;
+}
+
+SyscallOutcome write_pieces(Call& call, std::optional<std::vector<iovec>> pieces) {
+  const int descriptor = call.integer(0);
+  const mode_t type = type_of(descriptor);
+  if (!pieces || pieces->empty() || never_blocks(type) || is_nonblocking(descriptor))
+    return pass_through(call);
+  Outgoing outgoing;
+  outgoing.pieces = std::move(*pieces);
+  if (type == S_IFSOCK) {
+    outgoing.limit = ~0ull;
+    outgoing.write_some = [call, descriptor](const iovec* from, std::size_t count) {
+      msghdr message{};
+      message.msg_iov = const_cast<iovec*>(from);
+      message.msg_iovlen = count;
+      return guest_call(call, SYS_sendmsg, descriptor, reinterpret_cast<std::uint64_t>(&message),
+                        MSG_DONTWAIT);
+    };
+  } else {
+    outgoing.write_some = [call, descriptor](const iovec* from, std::size_t count) {
+      return guest_call(call, SYS_writev, descriptor, reinterpret_cast<std::uint64_t>(from), count);
+    };
+  }
+  return write_all(call, std::move(outgoing));
+}
+
+/// A message whose data goes out in parts; address and control data accompany the first part.
+Outgoing outgoing_message(const Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
+  Outgoing outgoing;
+  outgoing.pieces = std::move(pieces);
+  outgoing.limit = ~0ull;
+  outgoing.write_some = [call, message, flags](const iovec* from, std::size_t count) mutable {
+    message.msg_iov = const_cast<iovec*>(from);
+    message.msg_iovlen = count;
+    const long sent = guest_call(call, SYS_sendmsg, call[0], reinterpret_cast<std::uint64_t>(&message),
+                                 flags | MSG_DONTWAIT);
+    if (sent > 0) message.msg_control = nullptr, message.msg_controllen = 0;
+    return sent;
+  };
+  return outgoing;
+}
+
+SyscallOutcome send_pieces(Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
+  const int descriptor = call.integer(0);
+  if (pieces.empty() || (flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
+  return write_all(call, outgoing_message(call, message, std::move(pieces), flags));
+}
+
+}  // namespace
+
+bool is_ready(int descriptor, short events) {
+  pollfd wanted{descriptor, events, 0};
+  return host_call(SYS_poll, reinterpret_cast<std::uint64_t>(&wanted), 1, 0) != 0;
+}
+
+bool is_nonblocking(int descriptor) {
+  const int flags = fcntl(descriptor, F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
+
+SyscallOutcome sys_read(Call& call) {
+  if (const auto outcome = read_signals(call)) return *outcome;
+  return when_ready(call, POLLIN, [call] { return read_what_is_there(call); });
+}
+
+SyscallOutcome sys_write(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  return write_pieces(call, std::vector<iovec>{{reinterpret_cast<void*>(call[1]), call[2]}});
+}
+
+SyscallOutcome sys_writev(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  return write_pieces(call, load_vectors(call[1], call[2]));
+}
+
+SyscallOutcome sys_recvfrom(Call& call) {
+  if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
+  // MSG_WAITALL: parts are put together here, since MSG_DONTWAIT takes what there is.
+  const auto done = std::make_shared<std::uint64_t>(0);
+  return when_ready(
+      call, POLLIN,
+      [call, done]() -> long {
+        const std::uint64_t flags = (call[3] & ~std::uint64_t{MSG_WAITALL}) | MSG_DONTWAIT;
+        for (;;) {
+          const long result = guest_call(call, SYS_recvfrom, call[0], call[1] + *done, call[2] - *done, flags,
+                                         call[4], call[5]);
+          if (result == -EAGAIN) return result;
+          if (result <= 0) return *done > 0 ? static_cast<long>(*done) : result;
+          *done += static_cast<std::uint64_t>(result);
+          if ((call[3] & MSG_WAITALL) == 0 || *done >= call[2]) return static_cast<long>(*done);
+          if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
+        }
+      },
+      done.get());
+}
+
+SyscallOutcome sys_recvmsg(Call& call) {
+  if ((call[2] & MSG_DONTWAIT) != 0) return pass_through(call);
+  Call without_blocking = call;
+  without_blocking.arguments[2] |= MSG_DONTWAIT;
+  return when_ready(call, POLLIN, [without_blocking] { return guest_call(without_blocking); });
+}
+
+/// Waits until all messages are there, or one (MSG_WAITFORONE). As in Linux the time limit is looked at only
+/// when a message has arrived (recvmmsg(2), "Bugs").
+SyscallOutcome sys_recvmmsg(Call& call) {
+  if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
+  Nanoseconds limit = kNoDeadline;
+  if (call[4] != 0) {
+    const GuestTime time = load_timespec(call[4]);
+    if (time.error != 0) return call.finish(time.error);
+    limit = deadline_after(call.process, call.self, time.value);
+    call.arguments[4] = 0;
+  }
+  const std::uint64_t wanted = call[2] & 0xffffffff;
+  const auto done = std::make_shared<std::uint64_t>(0);
+  const auto attempt = [call, limit, wanted, done]() -> long {
+    while (*done < wanted) {
+      const long got =
+          guest_call(call, SYS_recvmmsg, call[0], call[1] + *done * sizeof(mmsghdr), wanted - *done,
+                     (call[3] & ~std::uint64_t{MSG_WAITFORONE}) | MSG_DONTWAIT, 0);
+      if (got < 0 && got != -EAGAIN) return *done > 0 ? static_cast<long>(*done) : got;
+      if (got > 0) *done += static_cast<std::uint64_t>(got);
+      const bool enough =
+          *done > 0 && ((call[3] & MSG_WAITFORONE) != 0 || call.services().now(call.thread()) >= limit);
+      if (enough) break;
+      if (got <= 0) {
+        if (call.self.wait) call.self.wait->transferred = static_cast<long>(*done);
+        return -EAGAIN;
+      }
+    }
+    return static_cast<long>(*done);
+  };
+  const long result = attempt();
+  if (result == -EAGAIN && *done > 0 && is_nonblocking(call.integer(0)))
+    return call.finish(static_cast<long>(*done));
+  if (result != -EAGAIN || is_nonblocking(call.integer(0))) return call.finish(result);
+  return wait_and_retry(call, call.integer(0), POLLIN, attempt, static_cast<long>(*done));
+}
+
+SyscallOutcome sys_sendto(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  msghdr message{};
+  message.msg_name = reinterpret_cast<void*>(call[4]);
+  message.msg_namelen = static_cast<socklen_t>(call[5]);
+  std::vector<iovec> pieces;
+  if (call[2] != 0) pieces.push_back({reinterpret_cast<void*>(call[1]), call[2]});
+  return send_pieces(call, message, std::move(pieces), call.integer(3));
+}
+
+SyscallOutcome sys_sendmsg(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const auto message = load_guest<msghdr>(call[1]);
+  if (!message) return call.finish(-EFAULT);
+  auto pieces = load_vectors(reinterpret_cast<std::uint64_t>(message->msg_iov), message->msg_iovlen);
+  if (!pieces) return pass_through(call);
+  return send_pieces(call, *message, std::move(*pieces), call.integer(2));
+}
+
+/// One message after the other; what counts is how many went out whole.
+SyscallOutcome sys_sendmmsg(Call& call) {
+  const int descriptor = call.integer(0), flags = call.integer(3);
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if ((flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
+  const std::uint64_t count = std::min<std::uint64_t>(call[2] & 0xffffffff, kMaxVectors);
+  const auto current = std::make_shared<std::optional<Outgoing>>();
+  const auto sent = std::make_shared<std::uint64_t>(0);
+  const auto attempt = [call, vector = call[1], count, descriptor, flags, current, sent]() -> long {
+    KernelThread& self = call.self;
+    for (; *sent < count; ++*sent) {
+      const std::uint64_t at = vector + *sent * sizeof(mmsghdr);
+      if (!*current) {
+        const auto header = load_guest<mmsghdr>(at);
+        auto pieces = header ? load_vectors(reinterpret_cast<std::uint64_t>(header->msg_hdr.msg_iov),
+                                            header->msg_hdr.msg_iovlen)
+                             : std::nullopt;
+        if (!pieces) return *sent > 0 ? static_cast<long>(*sent) : -EFAULT;
+        if (pieces->empty()) pieces->push_back({nullptr, 0});
+        *current = outgoing_message(call, header->msg_hdr, std::move(*pieces), flags);
+      }
+      const long bytes = write_without_blocking(self, descriptor, **current);
+      if (self.wait) self.wait->transferred = static_cast<long>(*sent);
+      if (bytes == -EAGAIN) return bytes;
+      if (bytes < 0) return *sent > 0 ? static_cast<long>(*sent) : bytes;
+      current->reset();
+      if (!store_guest(at + offsetof(mmsghdr, msg_len), static_cast<std::uint32_t>(bytes))) return -EFAULT;
+    }
+    return static_cast<long>(*sent);
+  };
+  const long result = attempt();
+  if (result != -EAGAIN) return call.finish(result);
+  return wait_and_retry(call, descriptor, POLLOUT, attempt, static_cast<long>(*sent));
+}
+
+/// The host waits for room, or for data, once, and then takes what goes (fs/splice.c): so it does here.
+SyscallOutcome sys_vmsplice(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const int descriptor = call.integer(0);
+  if ((call[3] & SPLICE_F_NONBLOCK) != 0) return pass_through(call);
+  Call part = call;
+  part.arguments[3] |= SPLICE_F_NONBLOCK;
+  const long result = guest_call(part);
+  if (result != -EAGAIN) return call.finish(result);
+  const int mode = fcntl(descriptor, F_GETFL) & O_ACCMODE;
+  return wait_and_retry(call, descriptor, mode == O_RDONLY ? POLLIN : POLLOUT,
+                        [part] { return guest_call(part); });
+}
+
+SyscallOutcome sys_accept(Call& call) {
+  return when_ready(call, POLLIN, [call] { return guest_call(call); });
+}
+
+SyscallOutcome sys_connect(Call& call) {
+  const int descriptor = call.integer(0);
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (is_nonblocking(descriptor)) return pass_through(call);
+  const auto attempt = [call, descriptor] {
+    const int flags = fcntl(descriptor, F_GETFL);
+    fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+    const long result = guest_call(call);
+    fcntl(descriptor, F_SETFL, flags);
+    return result;
+  };
+  const long result = attempt();
+  if (result == -EINPROGRESS) {
+    return wait_and_retry(call, descriptor, POLLOUT, [descriptor]() -> long {
+      int error = 0;
+      socklen_t size = sizeof error;
+      getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
+      return -error;
+    });
+  }
+  if (result != -EAGAIN) return call.finish(result);
+  return wait_for_backlog(call);
+}
+
+SyscallOutcome sys_copy(Call& call) {
+  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  const bool is_sendfile = call.number == SYS_sendfile;
+  const int input = call.integer(is_sendfile ? 1 : 0);
+  const int output = call.integer(is_sendfile ? 0 : call.number == SYS_tee ? 1 : 2);
+  const unsigned size_argument = is_sendfile ? 3 : call.number == SYS_tee ? 2 : 4;
+  Call part = call;
+  if (!never_blocks(type_of(output)))
+    part.arguments[size_argument] = std::min(call[size_argument], kSafeWriteBytes);
+  const auto attempt = [part, input, output]() -> long {
+    return is_ready(input, POLLIN) && is_ready(output, POLLOUT) ? guest_call(part) : -EAGAIN;
+  };
+  const long result = attempt();
+  if (result != -EAGAIN || is_nonblocking(input) || is_nonblocking(output)) return call.finish(result);
+  const bool input_ready = is_ready(input, POLLIN);
+  const SyscallOutcome outcome =
+      wait_and_retry(call, input_ready ? output : input, input_ready ? POLLOUT : POLLIN, attempt);
+  if (call.self.wait) call.self.wait->periodic = true;  // the other side may stop being ready meanwhile
+  return outcome;
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that move data through one descriptor and may wait for it: read, write, send, receive, accept.
+//
+// A process with one thread and no timer lets the host block. Otherwise the call is made only when the
+// descriptor is ready; until then the thread is parked. Limit: if another process accepts
+// from the same socket or reads from the same terminal, it may be faster than the call, which then waits in
+// the host.
+#pragma once
+
+#include "vm/linux/process/call.h"
+
+namespace elision::vm {
+
+SyscallOutcome sys_read(Call& call);  // read, readv
+SyscallOutcome sys_write(Call& call);
+SyscallOutcome sys_writev(Call& call);
+SyscallOutcome sys_recvfrom(Call& call);
+SyscallOutcome sys_recvmsg(Call& call);
+SyscallOutcome sys_recvmmsg(Call& call);
+SyscallOutcome sys_sendto(Call& call);
+SyscallOutcome sys_sendmsg(Call& call);
+SyscallOutcome sys_sendmmsg(Call& call);
+SyscallOutcome sys_vmsplice(Call& call);
+SyscallOutcome sys_accept(Call& call);  // accept, accept4
+SyscallOutcome sys_connect(Call& call);
+SyscallOutcome sys_copy(Call& call);  // sendfile, splice, tee: input and output descriptor
+
+/// True if `descriptor` is ready for `events` now, or never will block (error, hang-up, no such one).
+bool is_ready(int descriptor, short events);
+bool is_nonblocking(int descriptor);
+
+}  // namespace elision::vm

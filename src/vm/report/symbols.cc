@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// libdwfl follows calls by their unwinding rules (.eh_frame, .debug_frame). Where there are none (a wild
+// jump, code made at run time, assembly), the caller is looked for at the stack pointer, as after a call,
+// then at the frame pointer; only an address behind a call instruction counts.
+#include "vm/report/symbols.h"
+
+#include <cxxabi.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "vm/host/guest_memory.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr unsigned kDwarfRegisters = 17;  // System V ABI, AMD64 supplement, figure 3.36
+constexpr unsigned kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16;
+/// By DWARF's number.
+constexpr Gpr kGprOfDwarf[kGprCount] = {kRax, kRdx, kRcx, kRbx, kRsi, kRdi, kRbp, kRsp,
+                                        kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
+constexpr pid_t kTheThread = 1;  // libdwfl wants a number
+
+struct Mapping {
+  std::uint64_t begin = 0, end = 0, offset = 0;
+  bool executable = false;
+  std::string name;  // a path, "[stack]" and the like, or nothing
+  bool is_file() const { return name.starts_with('/'); }
+};
+
+std::vector<Mapping> parse_map(const std::string& text) {
+  std::vector<Mapping> mappings;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    unsigned long long begin = 0, end = 0, offset = 0;
+    char permissions[5] = "";
+    int name = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, permissions, &offset,
+                    &name) < 4)
+      continue;
+    mappings.push_back({begin, end, offset, permissions[2] == 'x',
+                        name > 0 && static_cast<std::size_t>(name) < line.size() ? line.substr(name) : ""});
+  }
+  return mappings;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// Without its version and as the source has it.
+std::string readable(const std::string& symbol) {
+  const std::string name = symbol.substr(0, symbol.find('@'));
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : name;
+  std::free(text);
+  return result;
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+/// As libc's restorer of signal frames is known to debuggers: mov $15, %rax; syscall.
+bool is_signal_return(std::uint64_t pc) {
+  constexpr std::uint8_t kCode[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  std::uint8_t code[sizeof kCode];
+  return copy_guest_bytes(code, reinterpret_cast<const void*>(pc), sizeof code) &&
+         std::memcmp(code, kCode, sizeof code) == 0;
+}
+
+/// Behind CALL rel32, or behind an indirect CALL (FF /2) of any length.
+bool is_behind_call(std::uint64_t address) {
+  constexpr unsigned kLongest = 7;
+  std::uint8_t code[kLongest];
+  if (!copy_guest_bytes(code, reinterpret_cast<const void*>(address - kLongest), kLongest)) return false;
+  if (code[kLongest - 5] == 0xe8) return true;
+  for (const unsigned length : {2u, 3u, 4u, 6u, 7u})
+    if (code[kLongest - length] == 0xff && (code[kLongest - length + 1] >> 3 & 7) == 2) return true;
+  return false;
+}
+
+/// A word of guest memory, to look at: no transaction ends for it.
+std::optional<std::uint64_t> peek(std::uint64_t address) {
+  std::uint64_t word = 0;
+  if (!copy_guest_bytes(&word, reinterpret_cast<const void*>(address), sizeof word)) return std::nullopt;
+  return word;
+}
+
+bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void*) {
+  const auto word = peek(address);
+  if (word) *result = *word;
+  return word.has_value();
+}
+
+}  // namespace
+
+struct Symbols::Impl {
+  explicit Impl(const std::string& memory_map) : mappings(parse_map(memory_map)) {
+    // Symbols that are not here are not fetched from anywhere.
+    unsetenv("DEBUGINFOD_URLS");
+    callbacks.find_elf = dwfl_linux_proc_find_elf;
+    callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    dwfl = dwfl_begin(&callbacks);
+    if (dwfl == nullptr) return;
+    report_files();
+    attached = dwfl_attach_state(dwfl, nullptr, kTheThread, &kThreadCallbacks, this);
+  }
+  ~Impl() { dwfl_end(dwfl); }
+
+  /// A file counts as a program or library if it is mapped from its first byte and somewhere executable.
+  void report_files() {
+    dwfl_report_begin(dwfl);
+    const Mapping* first = nullptr;
+    const Mapping* reported = nullptr;
+    for (const Mapping& mapping : mappings) {
+      if (!mapping.is_file()) continue;
+      if (mapping.offset == 0 && (first == nullptr || first->name != mapping.name || !mapping.executable))
+        first = &mapping;
+      if (!mapping.executable || first == nullptr || first->name != mapping.name || first == reported)
+        continue;
+      reported = first;
+      dwfl_report_elf(dwfl, base_name(mapping.name).c_str(), mapping.name.c_str(), -1, first->begin, false);
+    }
+    dwfl_report_end(dwfl, nullptr, nullptr);
+  }
+
+  const Mapping* mapping_of(std::uint64_t address) const {
+    for (const Mapping& mapping : mappings)
+      if (mapping.begin <= address && address < mapping.end) return &mapping;
+    return nullptr;
+  }
+  bool is_executable(std::uint64_t address) const {
+    const Mapping* const mapping = mapping_of(address);
+    return mapping != nullptr && mapping->executable;
+  }
+  bool is_return_address(std::uint64_t address) const {
+    return (is_executable(address - 1) && is_behind_call(address)) ||
+           (is_executable(address) && is_signal_return(address));
+  }
+
+  /// True if libdwfl can find the caller of the code at `pc`.
+  bool has_rules(std::uint64_t pc) const {
+    Dwfl_Module* const module = attached && is_executable(pc) ? dwfl_addrmodule(dwfl, pc) : nullptr;
+    if (module == nullptr) return false;
+    for (const auto rules_of : {dwfl_module_eh_cfi, dwfl_module_dwarf_cfi}) {
+      Dwarf_Addr bias = 0;
+      Dwarf_CFI* const rules = rules_of(module, &bias);
+      Dwarf_Frame* frame = nullptr;
+      if (rules == nullptr || dwarf_cfi_addrframe(rules, pc - bias, &frame) != 0) continue;
+      std::free(frame);
+      return true;
+    }
+    return false;
+  }
+
+  static pid_t next_thread(Dwfl*, void* self, void** thread) {
+    if (*thread != nullptr) return 0;
+    *thread = self;
+    return kTheThread;
+  }
+  static bool get_thread(Dwfl*, pid_t, void* self, void** thread) {
+    *thread = self;
+    return true;
+  }
+  static bool set_registers(Dwfl_Thread* thread, void* argument) {
+    const Impl& self = *static_cast<Impl*>(argument);
+    return dwfl_thread_state_registers(thread, 0, kDwarfRegisters, self.registers);
+  }
+  static int on_frame(Dwfl_Frame* frame, void* argument) { return static_cast<Impl*>(argument)->take(frame); }
+
+  int take(Dwfl_Frame* frame) {
+    Dwarf_Addr pc = 0;
+    bool interrupted = false;  // here, rather than in a call
+    if (!dwfl_frame_pc(frame, &pc, &interrupted) || pc == 0) return DWARF_CB_ABORT;
+    const bool first_behind_call = std::exchange(behind_call, false);
+    frames->push_back({first_behind_call ? pc + 1 : pc, first_behind_call || !interrupted});
+    if (frames->size() >= limit) return DWARF_CB_ABORT;
+    const std::uint64_t place = interrupted ? pc : pc - 1;
+    if (has_rules(place)) return DWARF_CB_OK;
+    for (unsigned i = 0; i < kDwarfPc; ++i)
+      if (Dwarf_Word value = 0; dwfl_frame_reg(frame, i, &value) == 0) registers[i] = value;
+    registers[kDwarfPc] = place;
+    lost = true;
+    return DWARF_CB_ABORT;
+  }
+
+  /// True if `pc` lies behind a prologue that sets up a frame pointer: [ENDBR64;] PUSH RBP; MOV RBP, RSP.
+  bool has_frame_pointer(std::uint64_t pc) const {
+    constexpr std::uint8_t kPrologue[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5};
+    constexpr std::size_t kMarkBytes = 4;
+    Dwfl_Module* const module = attached ? dwfl_addrmodule(dwfl, pc) : nullptr;
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    if (module == nullptr ||
+        dwfl_module_addrinfo(module, pc, &offset, &symbol, nullptr, nullptr, nullptr) == nullptr)
+      return false;
+    for (const std::size_t from : {std::size_t{0}, kMarkBytes}) {
+      const std::size_t size = sizeof kPrologue - from;
+      std::uint8_t code[sizeof kPrologue];
+      if (offset >= size && copy_guest_bytes(code, reinterpret_cast<const void*>(pc - offset), size) &&
+          std::memcmp(code, kPrologue + from, size) == 0)
+        return true;
+    }
+    return false;
+  }
+
+  /// Goes to the caller without rules; false if there is none.
+  bool step_by_hand() {
+    std::uint64_t& stack = registers[kDwarfStackPointer];
+    std::uint64_t& frame = registers[kDwarfFramePointer];
+    const auto at_stack = peek(stack);
+    if (at_stack && is_return_address(*at_stack) && !has_frame_pointer(registers[kDwarfPc])) {
+      stack += 8;
+      return return_to(*at_stack);
+    }
+    const auto saved = peek(frame);
+    const auto behind = peek(frame + 8);
+    if (frame < stack || !saved || !behind || !is_return_address(*behind)) return false;
+    stack = frame + 16;
+    frame = *saved;
+    return return_to(*behind);
+  }
+  bool return_to(std::uint64_t address) {
+    registers[kDwarfPc] = address - 1;
+    behind_call = true;
+    return true;
+  }
+
+  std::vector<Frame> backtrace(const GuestState& state, std::size_t most) {
+    std::vector<Frame> result;
+    frames = &result;
+    limit = most;
+    for (unsigned i = 0; i < kGprCount; ++i) registers[i] = state.gpr[kGprOfDwarf[i]];
+    registers[kDwarfPc] = state.rip;
+    behind_call = false;
+    do {
+      const std::uint64_t place = registers[kDwarfPc];
+      lost = true;
+      if (has_rules(place)) {
+        lost = false;
+        dwfl_getthread_frames(dwfl, kTheThread, on_frame, this);
+      } else {
+        result.push_back({behind_call ? place + 1 : place, behind_call});
+      }
+    } while (lost && result.size() < limit && step_by_hand());
+    return result;
+  }
+
+  std::string describe(const Frame& frame) const {
+    std::string text = hexadecimal(frame.pc);
+    const std::uint64_t place = frame.returns_here ? frame.pc - 1 : frame.pc;
+    const Mapping* const mapping = mapping_of(place);
+    if (mapping == nullptr) return text + " (nothing is mapped here)";
+    Dwfl_Module* const module = dwfl != nullptr ? dwfl_addrmodule(dwfl, place) : nullptr;
+    const std::string file = mapping->is_file()      ? base_name(mapping->name)
+                             : mapping->name.empty() ? "anonymous memory"
+                                                     : mapping->name;
+    if (module == nullptr) return text + " (" + file + ")";
+    if (is_signal_return(frame.pc)) return text + " <signal handler called> (" + file + ")";
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    const char* const name = dwfl_module_addrinfo(module, place, &offset, &symbol, nullptr, nullptr, nullptr);
+    if (name == nullptr || (symbol.st_size == 0 && offset > kFarthestUnsized)) {
+      Dwarf_Addr begin = 0;
+      dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
+      return text + " (" + file + "+" + hexadecimal(frame.pc - begin) + ")";
+    }
+    text += " " + readable(name) + "+" + hexadecimal(offset + (frame.pc - place));
+    int line = 0;
+    Dwfl_Line* const source = dwfl_module_getsrc(module, place);
+    const char* const source_file =
+        source != nullptr ? dwfl_lineinfo(source, nullptr, &line, nullptr, nullptr, nullptr) : nullptr;
+    if (source_file != nullptr && line > 0)
+      text += " at " + base_name(source_file) + ":" + std::to_string(line);
+    return text + " (" + file + ")";
+  }
+
+  static constexpr std::uint64_t kFarthestUnsized = 4096;  // a symbol without size is not believed beyond
+  static constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {next_thread,   get_thread, read_word,
+                                                             set_registers, nullptr,    nullptr};
+
+  std::vector<Mapping> mappings;
+  Dwfl_Callbacks callbacks{};
+  Dwfl* dwfl = nullptr;
+  bool attached = false;
+  // The chain that is being followed.
+  std::vector<Frame>* frames = nullptr;
+  std::size_t limit = 0;
+  Dwarf_Word registers[kDwarfRegisters] = {};
+  bool behind_call = false;  // the PC in `registers` is the byte before a return address
+  bool lost = false;         // `registers` are of a frame without rules
+};
+
+Symbols::Symbols(const std::string& memory_map) : impl_(std::make_unique<Impl>(memory_map)) {}
+Symbols::~Symbols() = default;
+
+std::vector<Frame> Symbols::backtrace(const GuestState& state, std::size_t limit) {
+  return impl_->backtrace(state, limit);
+}
+
+std::string Symbols::describe(const Frame& frame) const { return impl_->describe(frame); }
+
+}  // namespace elision::vm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and call chains in the guest's code, for messages: elfutils' libdwfl over the files that the guest
+// has mapped, reading the guest's memory through guest_memory.h. Made when something is to be said, seldom
+// and late.
+//
+// Allocates and opens files. The guest's memory and files may hold anything: what cannot be followed ends the
+// chain.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vm/interface/guest_state.h"
+
+namespace elision::vm {
+
+/// A step of a call chain.
+struct Frame {
+  std::uint64_t pc = 0;
+  bool returns_here = false;  // `pc` is a return address: the call lies before it
+};
+
+class Symbols {
+ public:
+  /// `memory_map` is the guest's own, as /proc/self/maps shows it.
+  explicit Symbols(const std::string& memory_map);
+  ~Symbols();
+  Symbols(const Symbols&) = delete;
+  Symbols& operator=(const Symbols&) = delete;
+
+  /// The chain of calls that leads to `state`, innermost first; at most `limit` steps.
+  std::vector<Frame> backtrace(const GuestState& state, std::size_t limit);
+  /// "0x401136 crash_here+0x16 at crash.c:12 (program)", or what is known of it.
+  std::string describe(const Frame& frame) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace elision::vm

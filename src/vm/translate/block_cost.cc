@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/translate/block_cost.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vm/cpu/core.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr unsigned kL1LatencyCycles = 4;
+
+struct OperationCost {
+  unsigned latency_cycles;
+  unsigned uops;
+  unsigned serial_cycles;  // nothing overlaps with these
+};
+
+OperationCost divide_cost(const Instruction& i) {
+  const bool wide = (i.bytes[0] & 0xf8) == 0x48;  // REX.W
+  return wide ? OperationCost{42, 36, 0} : OperationCost{26, 10, 0};
+}
+
+OperationCost operation_cost(const Instruction& i, const machine::Description& machine) {
+  switch (i.mnemonic) {
+    case ZYDIS_MNEMONIC_DIV:
+    case ZYDIS_MNEMONIC_IDIV:
+      return divide_cost(i);
+    case ZYDIS_MNEMONIC_IMUL:
+    case ZYDIS_MNEMONIC_MUL:
+    case ZYDIS_MNEMONIC_MULX:
+    case ZYDIS_MNEMONIC_POPCNT:
+    case ZYDIS_MNEMONIC_LZCNT:
+    case ZYDIS_MNEMONIC_TZCNT:
+    case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_BSR:
+    case ZYDIS_MNEMONIC_CRC32:
+    case ZYDIS_MNEMONIC_PDEP:
+    case ZYDIS_MNEMONIC_PEXT:
+      return {3, 1, 0};
+    case ZYDIS_MNEMONIC_ADDSD:
+    case ZYDIS_MNEMONIC_ADDSS:
+    case ZYDIS_MNEMONIC_ADDPD:
+    case ZYDIS_MNEMONIC_ADDPS:
+    case ZYDIS_MNEMONIC_SUBSD:
+    case ZYDIS_MNEMONIC_SUBSS:
+    case ZYDIS_MNEMONIC_MULSD:
+    case ZYDIS_MNEMONIC_MULSS:
+    case ZYDIS_MNEMONIC_MULPD:
+    case ZYDIS_MNEMONIC_MULPS:
+    case ZYDIS_MNEMONIC_VADDSD:
+    case ZYDIS_MNEMONIC_VADDPD:
+    case ZYDIS_MNEMONIC_VMULSD:
+    case ZYDIS_MNEMONIC_VMULPD:
+      return {3, 1, 0};
+    case ZYDIS_MNEMONIC_VFMADD231SD:
+    case ZYDIS_MNEMONIC_VFMADD231PD:
+    case ZYDIS_MNEMONIC_VFMADD213SD:
+    case ZYDIS_MNEMONIC_VFMADD132SD:
+      return {5, 1, 0};
+    case ZYDIS_MNEMONIC_DIVSD:
+    case ZYDIS_MNEMONIC_DIVSS:
+    case ZYDIS_MNEMONIC_SQRTSD:
+    case ZYDIS_MNEMONIC_VDIVSD:
+    case ZYDIS_MNEMONIC_VSQRTSD:
+      return {14, 4, 0};
+    case ZYDIS_MNEMONIC_MOV:
+    case ZYDIS_MNEMONIC_MOVSXD:
+    case ZYDIS_MNEMONIC_MOVSX:
+    case ZYDIS_MNEMONIC_MOVZX:
+      return {i.accesses > 0 ? 0u : 1u, 1, 0};  // a load's latency is L1's alone
+    case ZYDIS_MNEMONIC_PAUSE:
+      return {1, 1, machine.instructions.pause_cycles};
+    case ZYDIS_MNEMONIC_MFENCE:
+      return {1, 1, machine.instructions.mfence_cycles};
+    case ZYDIS_MNEMONIC_LFENCE:
+      return {1, 1, machine.instructions.lfence_cycles};
+    case ZYDIS_MNEMONIC_CPUID:
+      return {1, 1, machine.instructions.cpuid_cycles};
+    case ZYDIS_MNEMONIC_NOP:
+    case ZYDIS_MNEMONIC_ENDBR64:
+      return {0, 1, 0};
+    case ZYDIS_MNEMONIC_PUSH:
+    case ZYDIS_MNEMONIC_POP:
+    case ZYDIS_MNEMONIC_CALL:
+    case ZYDIS_MNEMONIC_RET:
+      return {0, 1, 0};  // the stack engine updates RSP
+    default:
+      return {1, 1, 0};
+  }
+}
+
+unsigned access_uops(const Instruction& i) {
+  unsigned uops = 0;
+  for (unsigned k = 0; k < i.accesses; ++k) uops += i.access[k].read && i.access[k].write ? 2 : 0;
+  return uops;
+}
+
+/// Registers as one numbering: 16 general, 16 vector, the flags.
+constexpr unsigned kFlagsResource = 32;
+constexpr unsigned kResources = 33;
+
+std::uint64_t reads(const Instruction& i) {
+  return i.gpr_read | (std::uint64_t{i.vector_read} << 16) |
+         (std::uint64_t{i.flags_read != 0} << kFlagsResource);
+}
+std::uint64_t writes(const Instruction& i) {
+  return i.gpr_write | (std::uint64_t{i.vector_write} << 16) |
+         (std::uint64_t{i.flags_kill != 0} << kFlagsResource);
+}
+
+bool clears_register(const Instruction& i) {  // XOR r,r and the like break dependences
+  switch (i.mnemonic) {
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_VPXOR:
+      return i.accesses == 0 && (i.gpr_read & i.gpr_write) == i.gpr_read && i.length <= 4 &&
+             (i.bytes[i.length - 1] & 0xc0) == 0xc0 &&
+             (i.bytes[i.length - 1] & 7) == ((i.bytes[i.length - 1] >> 3) & 7);
+    default:
+      return false;
+  }
+}
+
+template <class Visit>
+void for_each_bit(std::uint64_t mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctzll(mask)));
+}
+
+/// Earliest finish of each register's chain within the block, and which entry values it rests on.
+struct Chains {
+  std::array<unsigned, kResources> ready_cycles{};
+  std::array<std::uint64_t, kResources> sources{};
+
+  Chains() {
+    for (unsigned r = 0; r < kResources; ++r) sources[r] = std::uint64_t{1} << r;
+  }
+
+  void step(const Instruction& i, unsigned latency_cycles) {
+    unsigned start = 0;
+    std::uint64_t from = 0;
+    if (!clears_register(i))
+      for_each_bit(reads(i), [&](unsigned r) {
+        start = std::max(start, ready_cycles[r]);
+        from |= sources[r];
+      });
+    bool loads = false;
+    for (unsigned k = 0; k < i.accesses; ++k) loads |= i.access[k].read;
+    const unsigned done = start + latency_cycles + (loads ? kL1LatencyCycles : 0);
+    for_each_bit(writes(i), [&](unsigned r) {
+      if (r == kRsp && latency_cycles == 0) return;
+      ready_cycles[r] = done;
+      sources[r] = from;
+    });
+  }
+
+  /// The longest chain from a register to itself: what a loop over the block cannot go below.
+  unsigned recurrence_cycles() const {
+    unsigned longest = 0;
+    for (unsigned r = 0; r < kResources; ++r)
+      if (sources[r] >> r & 1) longest = std::max(longest, ready_cycles[r]);
+    return longest;
+  }
+};
+
+}  // namespace
+
+std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine) {
+  Chains chains;
+  unsigned uops = 0;
+  unsigned serial_cycles = 0;
+  for (const Instruction& i : block) {
+    const OperationCost cost = operation_cost(i, machine);
+    uops += cost.uops + access_uops(i);
+    serial_cycles += cost.serial_cycles + (i.locked ? machine.instructions.locked_cycles : 0);
+    chains.step(i, cost.latency_cycles);
+  }
+  if (block.size() > 1 && block.back().kind == InstructionClass::kConditionalJump && uops > 1)
+    --uops;  // CMP and Jcc fuse
+  const unsigned width_ticks = uops * kTicksPerCycle / std::max(1u, machine.core.issue_width);
+  const unsigned chain_ticks = chains.recurrence_cycles() * kTicksPerCycle;
+  return std::max({1u, width_ticks, chain_ticks}) + serial_cycles * kTicksPerCycle;
+}
+
+void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow) {
+  struct Source {
+    std::uint16_t registers;  // at entry
+    std::uint64_t loads;      // of the block
+  };
+  std::array<Source, kGprCount> sources;
+  for (unsigned r = 0; r < kGprCount; ++r) sources[r] = {static_cast<std::uint16_t>(1u << r), 0};
+  for (std::size_t n = 0; n < block.size(); ++n) {
+    const Instruction& i = block[n];
+    bool loads = false;
+    for (unsigned k = 0; k < i.accesses; ++k) {
+      const MemoryOperand& m = i.access[k].operand;
+      for (const int reg : {m.base, m.index}) {
+        if (reg < 0 || reg == kRsp || reg >= static_cast<int>(kGprCount)) continue;
+        flow[2 * n + k].address_registers |= sources[static_cast<unsigned>(reg)].registers;
+        flow[2 * n + k].address_loads |= sources[static_cast<unsigned>(reg)].loads;
+      }
+      loads = loads || i.access[k].read;
+    }
+    Source from{};
+    if (!clears_register(i))
+      for_each_bit(i.gpr_read, [&](unsigned r) {
+        if (r == kRsp) return;
+        from.registers |= sources[r].registers;
+        from.loads |= sources[r].loads;
+      });
+    // A load's address does not matter to those who use its value: the load itself waits for it.
+    const Source result = loads ? Source{0, std::uint64_t{1} << n} : from;
+    for_each_bit(i.gpr_write, [&](unsigned r) {
+      if (r != kRsp) sources[r] = result;
+    });
+  }
+  std::uint64_t address_loads = 0;
+  for (const DataFlow& access : flow) address_loads |= access.address_loads;
+  for (std::size_t n = 0; n < block.size(); ++n) {
+    std::uint16_t results = 0;
+    for (unsigned r = 0; r < kGprCount; ++r)
+      if (sources[r].loads >> n & 1) results |= static_cast<std::uint16_t>(1u << r);
+    for (std::size_t access : {2 * n, 2 * n + 1}) {
+      flow[access].results = results;
+      flow[access].feeds_address = results != 0 || (address_loads >> n & 1);
+    }
+  }
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code in front of a memory access: the inlined filter lookup and its slow path.
+//
+//   [spill scratch]                        only if live
+//   lea  a, [operand]
+//   lea  t, [a + size - 1]
+//   shr  a, 2 ; and a, 16383*16           index: 16 bytes an entry, by line
+//   and  t, -64 ; xor t, epoch ; xor t, filter[a].tag
+//   and  t, ~tolerated ; jne slow           tolerated: machine/filter.h; no AND if it is nothing
+//   mov  filter[a].used, 1
+//   [reload scratch]
+//
+// Flags that are live around the hook are kept in Core::flags_slot, where the slow path finds them.
+#include "vm/cpu/core.h"
+#include "vm/translate/block_builder.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr std::uint32_t kIndexBits = machine::Filter::kIndexMask * sizeof(machine::FilterEntry);
+constexpr unsigned kIndexShift = 2;  // 64-byte lines, 16-byte entries
+static_assert(kLineBytes >> kIndexShift == sizeof(machine::FilterEntry));
+
+machine::AccessKind access_kind(const Instruction& i, const MemoryAccess& access) {
+  if (i.locked) return machine::AccessKind::kAtomic;
+  return access.write ? machine::AccessKind::kStore : machine::AccessKind::kLoad;
+}
+
+}  // namespace
+
+void BlockBuilder::save_flags() {
+  out_.store(core_field(kOffsetScratch + 16), kRax);
+  out_.save_flags_to_rax();
+  out_.store(core_field(kOffsetFlags), kRax);
+  out_.load(kRax, core_field(kOffsetScratch + 16));
+}
+
+void BlockBuilder::restore_flags() {
+  out_.store(core_field(kOffsetScratch + 16), kRax);
+  out_.load32(kRax, core_field(kOffsetFlags));
+  out_.restore_flags_from_rax();
+  out_.load(kRax, core_field(kOffsetScratch + 16));
+}
+
+BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t addresses) const {
+  Scratch scratch{};
+  unsigned found = 0;
+  const std::uint16_t live = code_block_.live_gpr[n];
+  for (int pass = 0; pass < 2 && found < 2; ++pass) {
+    for (int reg = 0; reg < static_cast<int>(kGprCount) && found < 2; ++reg) {
+      const bool is_live = live >> reg & 1 || !(may_overwrite_ >> reg & 1);
+      if (reg == kRsp || addresses >> reg & 1 || is_live != (pass == 1)) continue;
+      scratch.reg[found] = reg;
+      scratch.spilled[found++] = is_live;
+    }
+  }
+  return scratch;
+}
+
+/// What is live is kept for reload(). What is not would be written before anybody reads it; but if a fault
+/// comes first, the signal handler sees it.
+void BlockBuilder::spill(const Scratch& scratch) {
+  for (int k = 0; k < scratch.count; ++k) {
+    const int reg = scratch.reg[k];
+    if (scratch.spilled[k]) {
+      out_.store(core_field(kOffsetScratch + 8 * k), reg);
+    } else if (!(overwritten_ >> reg & 1)) {
+      out_.store(core_field(kOffsetOverwritten + 8 * reg), reg);
+      overwritten_ = static_cast<std::uint16_t>(overwritten_ | 1u << reg);
+    }
+  }
+}
+
+void BlockBuilder::reload(const Scratch& scratch) {
+  for (int k = 0; k < scratch.count; ++k)
+    if (scratch.spilled[k]) out_.load(scratch.reg[k], core_field(kOffsetScratch + 8 * k));
+}
+
+void BlockBuilder::address_to(int reg, const MemoryOperand& m) {
+  if (m.rip_relative) {
+    out_.move_imm(reg, static_cast<std::uint64_t>(m.displacement));
+  } else {
+    MemoryOperand plain = m;
+    plain.segment = Segment::kNone;
+    out_.lea(reg, plain);
+  }
+  if (m.segment == Segment::kFs) out_.add(reg, core_field(kOffsetFsBase));
+}
+
+std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
+  return machine::FilterEntry::tolerated(code_block_.instructions[n].access[access].write,
+                                         flow_[2 * n + access].feeds_address);
+}
+
+/// The hook that notes when what instruction n loads is there.
+const Hook* BlockBuilder::hook_of_load(std::size_t n) const {
+  const Instruction& i = code_block_.instructions[n];
+  for (unsigned access = i.accesses; access-- > 0;)
+    if (i.access[access].read) return hooks_[2 * n + access];
+  return nullptr;
+}
+
+const Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry) {
+  const Instruction& i = code_block_.instructions[n];
+  Hook& hook = *hooks_[2 * n + access];
+  hook.retry = retry;
+  hook.done = out_.address();
+  hook.pc = i.pc;
+  hook.size = i.access[access].size;
+  hook.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
+  const DataFlow& flow = flow_[2 * n + access];
+  hook.address_registers = flow.address_registers;
+  hook.results = flow.results;
+  hook.feeds_address = flow.feeds_address;
+  unsigned found = 0;
+  for (std::size_t load = n; load-- > 0 && found < 2;)
+    if (flow.address_loads >> load & 1) hook.address_loads[found++] = hook_of_load(load);
+  return &hook;
+}
+
+void BlockBuilder::hooks(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  if (i.accesses == 0 || checked_) return;
+  const bool live = flags_live(n);
+  const std::uint64_t retry = out_.address();
+  if (live) save_flags();
+  for (unsigned k = 0; k < i.accesses; ++k) {
+    if (i.locked || i.access[k].size > kLineBytes) {  // an atomic is ordered even if the line is private
+      always_slow_hook(n, k, retry);
+    } else {
+      hook(n, k, retry);
+    }
+  }
+  if (live) restore_flags();
+}
+
+/// A look at the filter for the `size` bytes at `m`, by `scratch`: returns the jump that is taken if they may
+/// not be used without asking. Leaves the entry's offset in the first register.
+std::uint8_t* BlockBuilder::look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
+                                 const Scratch& scratch) {
+  const int index = scratch.reg[0], tag = scratch.reg[1];
+  address_to(index, m);
+  out_.lea(tag, index, static_cast<std::int32_t>(size) - 1);
+  out_.shift_right32(index, kIndexShift);
+  out_.and32_imm32(index, kIndexBits);
+  out_.and_imm8(tag, -64);
+  out_.xor_(tag, core_field(kOffsetEpoch));
+  out_.xor_(tag, core_field_indexed(index, kOffsetFilter));
+  if (tolerated != 0) out_.and_imm8(tag, static_cast<int>(~tolerated));
+  return out_.jump_if(kNotEqual);
+}
+
+void BlockBuilder::mark_used(int index) {
+  out_.store_imm8(
+      core_field_indexed(index, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
+}
+
+void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
+  const MemoryAccess& a = code_block_.instructions[n].access[access];
+  SlowPath slow{.operand = a.operand, .scratch = pick_scratch(n, a.operand.registers())};
+  spill(slow.scratch);
+  slow.patch = look(a.operand, a.size, tolerated(n, access), slow.scratch);
+  mark_used(slow.scratch.reg[0]);
+  reload(slow.scratch);
+  continue_slowly(slow, n, access, retry);
+}
+
+void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry) {
+  const MemoryOperand& m = code_block_.instructions[n].access[access].operand;
+  SlowPath slow{.operand = m, .scratch = pick_scratch(n, m.registers())};
+  slow.scratch.count = 1;
+  spill(slow.scratch);
+  slow.patch = out_.jump();
+  continue_slowly(slow, n, access, retry);
+}
+
+/// `slow` comes back here.
+void BlockBuilder::continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry) {
+  slow.hook = new_hook(n, access, retry);
+  slow_paths_.push_back(slow);
+}
+
+void BlockBuilder::slow_path(const SlowPath& s) {
+  out_.land(s.patch);
+  address_to(s.scratch.reg[0], s.operand);
+  out_.store(core_field(kOffsetHookAddress), s.scratch.reg[0]);
+  reload(s.scratch);
+  out_.store_imm64(core_field(kOffsetHook),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(s.hook)));
+  out_.jump_through(MemoryOperand{
+      .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kSlowAccess)))});
+}
+
+}  // namespace elision::vm

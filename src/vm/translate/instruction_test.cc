@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/decode/instruction.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "vm/cpu/core.h"
+#include "vm/decode/guest_code.h"
+#include "vm/translate/block_cost.h"
+
+namespace elision::vm {
+namespace {
+
+Instruction decoded(std::vector<std::uint8_t> bytes, std::uint64_t pc = 0x1000) {
+  bytes.resize(15, 0x90);
+  return decode(pc, bytes);
+}
+
+constexpr std::uint32_t kCarry = 1, kZero = 0x40;
+
+TEST(Instruction, PushWritesTheSlotBelowTheStackPointer) {
+  const Instruction i = decoded({0x50});  // push rax
+  ASSERT_EQ(i.accesses, 1);
+  EXPECT_TRUE(i.access[0].write);
+  EXPECT_FALSE(i.access[0].read);
+  EXPECT_EQ(i.access[0].operand.base, kRsp);
+  EXPECT_EQ(i.access[0].operand.displacement, -8);
+  EXPECT_EQ(i.access[0].size, 8u);
+}
+
+TEST(Instruction, PopReadsTheSlotAtTheStackPointer) {
+  const Instruction i = decoded({0x58});  // pop rax
+  ASSERT_EQ(i.accesses, 1);
+  EXPECT_TRUE(i.access[0].read);
+  EXPECT_EQ(i.access[0].operand.displacement, 0);
+}
+
+TEST(Instruction, CallWritesItsReturnAddress) {
+  const Instruction i = decoded({0xe8, 0x10, 0, 0, 0});
+  EXPECT_EQ(i.kind, InstructionClass::kCall);
+  EXPECT_EQ(i.target, 0x1015u);
+  ASSERT_EQ(i.accesses, 1);
+  EXPECT_EQ(i.access[0].operand.displacement, -8);
+}
+
+TEST(Instruction, AnAddressSizePrefixIsNotAboutTheImpliedStack) {
+  for (const std::vector<std::uint8_t>& bytes :
+       {std::vector<std::uint8_t>{0x67, 0xe8, 0x10, 0, 0, 0}, {0x67, 0x50}, {0x67, 0xc3}}) {
+    const Instruction i = decoded(bytes);  // addr32 call, push rax, ret
+    ASSERT_EQ(i.accesses, 1);
+    EXPECT_FALSE(i.access[0].operand.address_size_32);
+  }
+  EXPECT_TRUE(decoded({0x67, 0x8b, 0x04, 0x24}).access[0].operand.address_size_32);  // mov eax, [esp]
+}
+
+TEST(Instruction, WhatNeedsMoreBytesThanThereAreIsIncomplete) {
+  const std::vector<std::uint8_t> bytes = {0x66, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8};  // mov rax, imm64
+  for (std::size_t have = 0; have < bytes.size(); ++have) {
+    const Instruction i = decode(0x1000, std::span(bytes).first(have));
+    EXPECT_EQ(i.kind, InstructionClass::kIncomplete) << have;
+    EXPECT_EQ(i.length, 0);
+    EXPECT_EQ(i.looked_at, have);
+  }
+  EXPECT_EQ(decode(0x1000, bytes).length, bytes.size());
+}
+
+TEST(Instruction, MoreThanFifteenBytesAreTooManyHoweverManyThereAre) {
+  const std::vector<std::uint8_t> prefixes(20, 0x66);
+  EXPECT_EQ(decode(0x1000, prefixes).kind, InstructionClass::kTooLong);
+  EXPECT_EQ(decode(0x1000, std::span(prefixes).first(15)).kind, InstructionClass::kTooLong);
+  EXPECT_EQ(decode(0x1000, std::span(prefixes).first(14)).kind, InstructionClass::kIncomplete);
+}
+
+TEST(Instruction, LeaAndPrefetchTouchNoMemory) {
+  EXPECT_EQ(decoded({0x48, 0x8d, 0x00}).accesses, 0);
+  EXPECT_EQ(decoded({0x0f, 0x18, 0x00}).accesses, 0);
+}
+
+TEST(Instruction, ShiftByRegisterMayLeaveTheFlagsAlone) {
+  EXPECT_EQ(decoded({0xd3, 0xe0}).flags_kill, 0u);        // shl eax, cl
+  EXPECT_EQ(decoded({0xc1, 0xe0, 0x00}).flags_kill, 0u);  // shl eax, 0
+  EXPECT_EQ(decoded({0xc1, 0xe0, 0x20}).flags_kill, 0u);  // shl eax, 32: counts as 0
+  EXPECT_NE(decoded({0xc1, 0xe0, 0x01}).flags_kill, 0u);
+}
+
+TEST(Instruction, PartialWritesDoNotKillTheRegister) {
+  EXPECT_EQ(decoded({0xb0, 0x01}).gpr_kill, 0);                 // mov al, 1
+  EXPECT_EQ(decoded({0xb8, 1, 0, 0, 0}).gpr_kill, 1u << kRax);  // mov eax, 1
+  EXPECT_EQ(decoded({0x0f, 0x44, 0xc1}).gpr_kill, 0);           // cmove eax, ecx
+  EXPECT_NE(decoded({0x0f, 0x44, 0xc1}).gpr_read & 1u << kRax, 0);
+}
+
+TEST(Instruction, IncrementLeavesCarryAlone) {
+  const Instruction i = decoded({0xff, 0xc0});  // inc eax
+  EXPECT_EQ(i.flags_kill & kCarry, 0u);
+  EXPECT_EQ(i.flags_kill & kZero, kZero);
+}
+
+TEST(Instruction, LockedAndExchangedMemoryIsAtomic) {
+  EXPECT_TRUE(decoded({0xf0, 0x48, 0x0f, 0xc1, 0x07}).locked);  // lock xadd [rdi], rax
+  EXPECT_TRUE(decoded({0x87, 0x07}).locked);                    // xchg [rdi], eax
+  EXPECT_FALSE(decoded({0x87, 0xc1}).locked);                   // xchg ecx, eax
+}
+
+TEST(Instruction, AlwaysAbortInstructionsAreTheVirtualCpusOwn) {
+  const Instruction begin = decoded({0xf3, 0xc7, 0xf8, 0x10, 0, 0, 0});
+  EXPECT_EQ(begin.kind, InstructionClass::kAlwaysAbortBegin);
+  EXPECT_EQ(begin.target, 0x1017u);
+  EXPECT_EQ(decoded({0xc7, 0xf8, 0x10, 0, 0, 0}).kind, InstructionClass::kTransactionBegin);
+  EXPECT_EQ(decoded({0xf3, 0x0f, 0x01, 0xd6}).kind, InstructionClass::kAlwaysAbortTest);
+  EXPECT_EQ(decoded({0x0f, 0x01, 0xd6}).kind, InstructionClass::kTransactionTest);
+}
+
+TEST(Instruction, WhatCannotBeTranslatedIsUnsupported) {
+  EXPECT_EQ(decoded({0x62, 0xf1, 0x7d, 0x48, 0x6f, 0x00}).kind, InstructionClass::kUnsupported);  // AVX-512
+  EXPECT_EQ(decoded({0x65, 0x48, 0x8b, 0x00}).kind, InstructionClass::kUnsupported);              // gs:
+  EXPECT_EQ(decoded({0xcd, 0x80}).kind, InstructionClass::kUnsupported);                          // int 0x80
+  EXPECT_EQ(decoded({0x06}).kind, InstructionClass::kUnsupported);  // not in 64-bit mode
+}
+
+TEST(Instruction, NothingLeavesTranslatedCodeByItself) {
+  EXPECT_EQ(decoded({0x48, 0xcf}).kind, InstructionClass::kUnsupported);        // iretq
+  EXPECT_EQ(decoded({0x0f, 0x01, 0xef}).kind, InstructionClass::kUnsupported);  // wrpkru
+  const Instruction lock_xbegin = decoded({0xf0, 0xc7, 0xf8, 0, 0, 0, 0});
+  EXPECT_EQ(lock_xbegin.kind, InstructionClass::kUndefined);
+  EXPECT_EQ(lock_xbegin.length, 0);
+}
+
+TEST(Instruction, SegmentRegistersAreNotTheGuestsToWrite) {
+  EXPECT_EQ(decoded({0x8e, 0xe8}).kind, InstructionClass::kUnsupported);              // mov gs, eax
+  EXPECT_EQ(decoded({0x0f, 0xa9}).kind, InstructionClass::kUnsupported);              // pop gs
+  EXPECT_EQ(decoded({0x8c, 0xe8}).kind, InstructionClass::kPlain);                    // mov eax, gs
+  EXPECT_EQ(decoded({0xff, 0x2f}).kind, InstructionClass::kUnsupported);              // far jmp [rdi]
+  EXPECT_EQ(decoded({0xcb}).kind, InstructionClass::kUnsupported);                    // far ret
+  EXPECT_EQ(decoded({0xf3, 0x0f, 0xc7, 0xf8}).kind, InstructionClass::kUnsupported);  // rdpid eax
+  EXPECT_TRUE(decoded({0xf3, 0x48, 0x0f, 0xae, 0xd0}).aborts_transaction);            // wrfsbase rax
+}
+
+TEST(Instruction, RipRelativeOperandsKnowTheirTarget) {
+  const Instruction i = decoded({0x48, 0x8b, 0x05, 0x10, 0, 0, 0});  // mov rax, [rip+0x10]
+  ASSERT_EQ(i.accesses, 1);
+  EXPECT_TRUE(i.access[0].operand.rip_relative);
+  EXPECT_EQ(i.access[0].operand.displacement, 0x1017);
+  EXPECT_EQ(i.displacement_offset, 3);
+  const Instruction with_immediate = decoded({0x83, 0x3d, 0x10, 0, 0, 0, 0x05});  // cmp [rip+0x10], 5
+  EXPECT_EQ(with_immediate.immediate_bytes, 1);
+}
+
+// --- cost ---
+
+machine::Description four_wide() {
+  machine::Description m;
+  m.core.issue_width = 4;
+  m.instructions.pause_cycles = 9;
+  return m;
+}
+
+std::uint32_t cost_cycles(const std::vector<std::vector<std::uint8_t>>& code) {
+  std::vector<Instruction> block;
+  for (const auto& bytes : code) block.push_back(decoded(bytes));
+  return block_cost_ticks(block, four_wide()) >> kTickShift;
+}
+
+TEST(BlockCost, IndependentInstructionsCostTheirWidth) {
+  const std::vector<std::vector<std::uint8_t>> moves(16, {0xb8, 1, 0, 0, 0});
+  EXPECT_EQ(cost_cycles(moves), 4u);
+}
+
+TEST(BlockCost, ADependentChainCostsItsLatency) {
+  const std::vector<std::vector<std::uint8_t>> adds(16, {0x48, 0xff, 0xc0});  // inc rax
+  EXPECT_EQ(cost_cycles(adds), 16u);
+}
+
+TEST(BlockCost, APointerChaseInL1CostsItsLoadLatencyEachTime) {
+  const std::vector<std::vector<std::uint8_t>> loads(4, {0x48, 0x8b, 0x00});  // mov rax, [rax]
+  EXPECT_EQ(cost_cycles(loads), 4u * 4u);
+}
+
+TEST(BlockCost, ClearingARegisterBreaksTheChain) {
+  std::vector<std::vector<std::uint8_t>> code;
+  for (int k = 0; k < 8; ++k) {
+    code.push_back({0x48, 0xff, 0xc0});  // inc rax
+    code.push_back({0x31, 0xc0});        // xor eax, eax
+  }
+  EXPECT_EQ(cost_cycles(code), 4u);
+}
+
+TEST(BlockCost, PauseSerialises) { EXPECT_GE(cost_cycles({{0xf3, 0x90}}), 9u); }
+
+// --- liveness ---
+
+class GuestCodeTest : public testing::Test {
+ protected:
+  DecodedBlock block_of(std::vector<std::uint8_t> bytes) {
+    bytes_ = std::move(bytes);
+    bytes_.resize(bytes_.size() + 32, 0xc3);
+    return code_.block(reinterpret_cast<std::uint64_t>(bytes_.data()));
+  }
+  std::vector<std::uint8_t> bytes_;
+  bool writable_ = false;
+  static constexpr std::uint64_t kEnd = 0x7ffffffff000;
+  GuestCode code_{[](std::uint64_t pc) { return pc < 0x1000 || pc >= kEnd ? 0 : kEnd; },
+                  [this](std::uint64_t) { return writable_; }};
+};
+
+TEST_F(GuestCodeTest, FlagsAreLiveBetweenCompareAndBranchOnly) {
+  const DecodedBlock b = block_of({0x48, 0x8b, 0x07,  // mov rax, [rdi]
+                                   0x39, 0xd8,        // cmp eax, ebx
+                                   0x48, 0x8b, 0x0e,  // mov rcx, [rsi]
+                                   0x74, 0x00});      // je
+  ASSERT_EQ(b.instructions.size(), 4u);
+  EXPECT_EQ(b.live_flags[0], 0u);
+  EXPECT_EQ(b.live_flags[1], 0u);
+  EXPECT_NE(b.live_flags[2], 0u);
+}
+
+TEST_F(GuestCodeTest, ARegisterIsDeadBeforeItIsOverwritten) {
+  const DecodedBlock b = block_of({0x48, 0x8b, 0x07, 0xc3});  // mov rax, [rdi]; ret
+  EXPECT_EQ(b.live_gpr[0] >> kRax & 1, 0);
+  EXPECT_EQ(b.live_gpr[0] >> kRdi & 1, 1);
+}
+
+TEST_F(GuestCodeTest, CodeThatReadsIncomingFlagsIsFound) {
+  const std::vector<std::uint8_t> reads = {0x0f, 0x92, 0xc0, 0xc3};  // setb al; ret
+  const std::vector<std::uint8_t> writes = {0x31, 0xc0, 0x0f, 0x92, 0xc0, 0xc3};
+  EXPECT_TRUE(code_.reads_incoming_flags(reinterpret_cast<std::uint64_t>(reads.data())));
+  EXPECT_FALSE(code_.reads_incoming_flags(reinterpret_cast<std::uint64_t>(writes.data())));
+}
+
+TEST_F(GuestCodeTest, FlagsDieAtReturnsUnlessSomeCodePassesThem) {
+  const std::vector<std::uint8_t> code = {0x48, 0x8b, 0x07, 0xc3};
+  const auto pc = reinterpret_cast<std::uint64_t>(code.data());
+  EXPECT_EQ(code_.flags_live_at(pc), 0u);
+  code_.assume_flags_live();
+  EXPECT_EQ(code_.flags_live_at(pc), kArithmeticFlags);
+}
+
+TEST_F(GuestCodeTest, NothingIsConcludedFromCodeThatMayChange) {
+  static const std::uint8_t kBytes[] = {0x85, 0xc0, 0xc3};  // test eax, eax; ret
+  const auto pc = reinterpret_cast<std::uint64_t>(kBytes);
+  EXPECT_EQ(code_.flags_live_at(pc) & 1, 0u);
+  code_.forget();
+  writable_ = true;
+  EXPECT_EQ(code_.flags_live_at(pc) & 1, 1u);
+}
+
+TEST_F(GuestCodeTest, TheMissingByteIsTheFirstThatCannotBeFetched) {
+  EXPECT_EQ(code_.missing_byte(0x10), 0x10u);
+  EXPECT_EQ(code_.missing_byte(~0ull), ~0ull);
+  EXPECT_EQ(code_.missing_byte(~0ull - 10), ~0ull - 10);
+}
+
+TEST_F(GuestCodeTest, UnmappedCodeIsReportedNotRead) { EXPECT_TRUE(code_.block(0x10).instructions.empty()); }
+
+}  // namespace
+}  // namespace elision::vm

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks, branches and the chaining between them.
+#include "vm/translate/translator.h"
+
+#include "vm/cpu/core.h"
+#include "vm/translate/block_builder.h"
+
+namespace elision::vm {
+namespace {
+
+MemoryOperand absolute(std::uint64_t address) {
+  return MemoryOperand{.displacement = static_cast<std::int64_t>(address)};
+}
+
+}  // namespace
+
+const Block* Translator::translate(std::uint64_t pc, std::size_t most) {
+  return BlockBuilder(cache_, code_, machine_, pc, most).build();
+}
+
+BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine,
+                           std::uint64_t pc, std::size_t most)
+    : cache_(cache), code_(code), machine_(machine), code_block_(code.block(pc, most)), out_(cache.cursor()) {
+  block_.pc = pc;
+  block_.host = out_.address();
+  flow_.resize(code_block_.instructions.size() * 2);
+  hooks_.resize(code_block_.instructions.size() * 2);
+  for (std::size_t n = 0; n < code_block_.instructions.size(); ++n)
+    for (unsigned k = 0; k < code_block_.instructions[n].accesses; ++k)
+      hooks_[2 * n + k] = cache_.allocate_meta(Hook{});
+  block_data_flow(code_block_.instructions, flow_);
+}
+
+const Block* BlockBuilder::build() {
+  const auto& code = code_block_.instructions;
+  if (code.empty()) return nullptr;
+  block_.end_pc = code.back().pc + code.back().looked_at;
+  prologue();
+  for (std::size_t n = 0; n < code.size();) {
+    const HookGroup together = group_at(n);
+    if (together.pays()) {
+      group(n, together);
+      n = together.end;
+    } else {
+      instruction(n);
+      note_writes(code[n++]);
+    }
+  }
+  const Instruction& last = code.back();
+  // What is privileged may end without a fault all the same: the host's kernel emulates SIDT.
+  const bool may_go_on = last.kind == InstructionClass::kUndefined && last.length > 0;
+  if (!last.ends_block() || may_go_on) link(out_.jump(), last.next());
+  out_of_line();
+  block_.pages_read = code_.take_pages_read();
+  return &cache_.add(std::move(block_), out_.here());
+}
+
+void BlockBuilder::prologue() {
+  const bool live = flags_live(0);
+  if (live) save_flags();
+  check_fetched();
+  charge(block_cost_ticks(code_block_.instructions, machine_), code_block_.instructions.size());
+  leave_if_out_of_budget(block_.pc);
+  if (live) restore_flags();
+}
+
+/// Behind charge(): lets others run if they are due, and goes on here. `pc` is where the guest stands.
+void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
+  std::uint8_t* const patch = out_.jump_if(kSign);
+  Hook hook{};
+  hook.retry = hook.done = out_.address();
+  hook.pc = pc;
+  budget_exits_.push_back({patch, cache_.allocate_meta(hook)});
+}
+
+/// The lines that hold the block are in L1I, or are fetched first.
+void BlockBuilder::check_fetched() {
+  Hook hook{};
+  hook.retry = hook.done = out_.address();
+  hook.pc = block_.pc;
+  hook.size = static_cast<std::uint32_t>(block_.end_pc - block_.pc);
+  fetch_hook_ = cache_.allocate_meta(hook);
+  const LineAddr last = line_of(GuestAddr(block_.end_pc - 1));
+  for (LineAddr line = line_of(GuestAddr(block_.pc)); line <= last; line += LineAddr(1)) {
+    const auto index = static_cast<int>(machine::Filter::code_index(line) * sizeof(std::uint32_t));
+    out_.cmp32_imm32(core_field(kOffsetCode + index), machine::Filter::code_tag(line));
+    fetch_patches_.push_back(out_.jump_if(kNotEqual));
+  }
+}
+
+void BlockBuilder::range(const Instruction& i, int spilled) {
+  block_.ranges.push_back({static_cast<std::uint32_t>(out_.address() - block_.host),
+                           static_cast<std::uint32_t>(i.pc - block_.pc), static_cast<std::int8_t>(spilled),
+                           overwritten_});
+}
+
+/// Takes from the budget and counts instructions; leaves the sign of the budget in SF.
+void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
+  constexpr std::uint32_t kMostAtOnce =
+      127;  // of a field that begins at bit 24, in a signed 32-bit immediate
+  constexpr unsigned kUpperHalf = 32 - kBudgetShift;
+  if (ticks >> kUpperHalf != 0) {
+    out_.sub32_imm32(core_field(kOffsetProgress + 4), ticks >> kUpperHalf);
+    ticks &= (1u << kUpperHalf) - 1;
+  }
+  while (ticks > kMostAtOnce) {
+    out_.add64_imm32(core_field(kOffsetProgress), -static_cast<std::int32_t>(kMostAtOnce << kBudgetShift));
+    ticks -= kMostAtOnce;
+  }
+  out_.add64_imm32(core_field(kOffsetProgress), static_cast<std::int32_t>(instructions) -
+                                                    static_cast<std::int32_t>(ticks << kBudgetShift));
+}
+
+void BlockBuilder::instruction(std::size_t n) {
+  const Instruction& i = code_block_.instructions[n];
+  range(i);
+  switch (i.kind) {
+    case InstructionClass::kJump:
+      link(out_.jump(), i.target);
+      return;
+    case InstructionClass::kConditionalJump:
+      conditional_jump(i);
+      return;
+    case InstructionClass::kLoop:
+      loop(i);
+      return;
+    case InstructionClass::kCall:
+      hooks(n), call(i);
+      return;
+    case InstructionClass::kReturn:
+      hooks(n), return_(i);
+      return;
+    case InstructionClass::kIndirectJump:
+      hooks(n), indirect_jump(i);
+      return;
+    case InstructionClass::kIndirectCall:
+      hooks(n), indirect_call(i);
+      return;
+    default:
+      special(n);
+      return;
+  }
+}
+
+void BlockBuilder::link(std::uint8_t* patch, std::uint64_t target) {
+  if (const Block* known = cache_.find(target)) {
+    Emitter::patch(patch, known->host);
+  } else {
+    links_.push_back({patch, target});
+  }
+}
+
+void BlockBuilder::out_of_line() {
+  for (const SlowCopy& slow : slow_copies_) slow_copy(slow);
+  for (const SlowPath& slow : slow_paths_) slow_path(slow);
+  for (const UnsureBranch& unsure : unsure_branches_) unsure_branch(unsure);
+  for (std::uint8_t* patch : fetch_patches_) out_.land(patch);
+  out_.store_imm64(core_field(kOffsetHook),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_hook_)));
+  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kFetch))));
+  for (const BudgetExit& budget : budget_exits_) {
+    out_.land(budget.patch);
+    out_.store_imm64(core_field(kOffsetHook),
+                     static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(budget.hook)));
+    out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBudget))));
+  }
+  for (const LinkStub& stub : links_) {
+    out_.land(stub.patch);
+    Exit exit{};
+    exit.reason = ExitReason::kLink;
+    exit.pc = stub.target;
+    exit.patch = stub.patch;
+    emit_exit(out_, cache_.allocate_meta(exit));
+  }
+  for (const ExitStub& stub : exits_) {
+    out_.land(stub.patch);
+    emit_exit(out_, stub.exit);
+  }
+}
+
+/// The way that a compiler lays out as the likelier one comes first: back to a loop's begin, or on.
+void BlockBuilder::conditional_jump(const Instruction& i) {
+  const bool backward = i.target <= i.pc;
+  std::uint8_t* other = out_.jump_if(backward ? i.condition ^ 1u : i.condition);
+  edge(i, backward);
+  out_.land(other);
+  edge(i, !backward);
+}
+
+/// One way that a conditional jump goes, past the predictor (machine/branch_predictor.h).
+void BlockBuilder::edge(const Instruction& i, bool taken) {
+  using Predictor = machine::BranchPredictor;
+  const std::uint64_t target = taken ? i.target : i.next();
+  const std::uint32_t branch = Predictor::branch_at(i.pc);
+  const MemoryOperand bias =
+      core_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, bias)) + static_cast<int>(branch));
+  UnsureBranch unsure{nullptr, branch, taken, code_.flags_live_at(target) != 0, 0};
+  if (unsure.flags_live) {
+    out_.store(core_field(kOffsetScratch), kRcx);
+    out_.load_byte(kRcx, bias);
+    out_.lea(kRcx, kRcx, -static_cast<std::int32_t>(Predictor::sure(taken)));
+    out_.skip_jump_if_rcx_zero();
+    unsure.patch = out_.jump();
+    out_.load(kRcx, core_field(kOffsetScratch));
+  } else {
+    out_.cmp8_imm(bias, Predictor::sure(taken));
+    unsure.patch = out_.jump_if(kNotEqual);
+  }
+  unsure.resume = out_.address();
+  link(out_.jump(), target);
+  unsure_branches_.push_back(unsure);
+}
+
+void BlockBuilder::unsure_branch(const UnsureBranch& unsure) {
+  out_.land(unsure.patch);
+  if (unsure.flags_live) {
+    out_.load(kRcx, core_field(kOffsetScratch));
+    save_flags();
+  }
+  out_.store_imm64(core_field(kOffsetBranch),
+                   static_cast<std::int32_t>(unsure.branch * 2 + (unsure.taken ? 1 : 0)));
+  out_.store(core_field(kOffsetScratch), kRsp);
+  out_.load(kRsp, absolute(kHostStack));
+  out_.call_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBranch))));
+  out_.load(kRsp, core_field(kOffsetScratch));
+  if (unsure.flags_live) restore_flags();
+  Emitter::patch(out_.jump(), unsure.resume);
+}
+
+/// LOOP, LOOPcc and JRCXZ have only short forms: jump over the jump.
+void BlockBuilder::loop(const Instruction& i) {
+  constexpr unsigned kJumpBytes = 5;
+  out_.raw(i.bytes, i.length - 1u);
+  out_.byte(kJumpBytes);
+  link(out_.jump(), i.next());
+  link(out_.jump(), i.target);
+}
+
+void BlockBuilder::push_return_address(std::uint64_t address) {
+  if (address < 0x80000000u) {
+    out_.byte(0x68), out_.word32(static_cast<std::uint32_t>(address));  // push imm32
+    return;
+  }
+  out_.store_imm32(MemoryOperand{.base = kRsp, .displacement = -8}, static_cast<std::uint32_t>(address));
+  out_.store_imm32(MemoryOperand{.base = kRsp, .displacement = -4},
+                   static_cast<std::uint32_t>(address >> 32));
+  out_.lea(kRsp, kRsp, -8);
+}
+
+void BlockBuilder::call(const Instruction& i) {
+  push_return_address(i.next());
+  // Code behind the call that reads flags shows that they pass through returns.
+  if (code_.reads_incoming_flags(i.next())) code_.assume_flags_live();
+  link(out_.jump(), i.target);
+}
+
+void BlockBuilder::indirect_call(const Instruction& i) { indirect_jump(i); }
+
+/// Loads the target of an indirect jump or call into RCX (RCX and RDX are spilled first) and goes there.
+void BlockBuilder::indirect_jump(const Instruction& i) {
+  if (code_.passes_flags(i)) save_flags();
+  out_.store(core_field(kOffsetScratch), kRcx);
+  out_.store(core_field(kOffsetScratch + 8), kRdx);
+  if (i.accesses > 0 && i.access[0].read) {
+    MemoryOperand m = i.access[0].operand;
+    if (m.rip_relative) {
+      out_.move_imm(kRcx, static_cast<std::uint64_t>(m.displacement));
+      m = MemoryOperand{.segment = m.segment, .base = kRcx};
+    }
+    out_.load(kRcx, m);
+  } else {
+    const auto encoded = static_cast<unsigned>(i.bytes[i.length - 1] & 7);
+    const bool extended = i.length >= 3 && (i.bytes[i.length - 3] & 0xf1) == 0x41;
+    out_.move(kRcx, static_cast<int>(encoded | (extended ? 8u : 0u)));
+  }
+  if (i.kind == InstructionClass::kIndirectCall) push_return_address(i.next());
+  jump_to_rcx(i);
+}
+
+void BlockBuilder::return_(const Instruction& i) {
+  if (code_.passes_flags(i)) save_flags();
+  out_.store(core_field(kOffsetScratch), kRcx);
+  out_.store(core_field(kOffsetScratch + 8), kRdx);
+  out_.byte(0x59);  // pop rcx
+  if (i.length >= 3 && (i.bytes[i.length - 3] == 0xc2)) {
+    const unsigned popped = i.bytes[i.length - 2] | static_cast<unsigned>(i.bytes[i.length - 1]) << 8;
+    out_.lea(kRsp, kRsp, static_cast<std::int32_t>(popped));
+  }
+  jump_to_rcx(i);
+}
+
+/// RCX is the target of an indirect jump or call; RDX and the flags are free. What
+/// BranchPredictor::resolve_indirect does.
+void BlockBuilder::predict_target(const Instruction& i) {
+  using Predictor = machine::BranchPredictor;
+  constexpr std::uint32_t kMask = (Predictor::kTargets - 1) * sizeof(std::uint32_t);
+  const MemoryOperand path = core_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, path)));
+  const auto site = static_cast<int>(Predictor::site_at(i.pc) * sizeof(std::uint32_t));
+  const MemoryOperand predicted =
+      core_field_indexed(kRdx, kOffsetBranches + static_cast<int>(offsetof(Predictor, target)) + site);
+  out_.load32(kRdx, path);
+  out_.shift_left32(kRdx, 2);
+  out_.and32_imm32(kRdx, kMask);
+  out_.cmp32(kRcx, predicted);
+  std::uint8_t* right = out_.jump_if_short(kEqual);
+  out_.store32(predicted, kRcx);
+  misprediction();
+  out_.land_short(right);
+  out_.load32(kRdx, path);
+  out_.shift_left32(kRdx, Predictor::kPathShift);
+  out_.store32(path, kRdx);
+  out_.move32(kRdx, kRcx);
+  out_.shift_right32(kRdx, 2);
+  out_.xor32_to(path, kRdx);
+}
+
+/// Charges a misprediction, and counts it.
+void BlockBuilder::misprediction() {
+  charge(machine_.core.branch_misprediction_cycles * kTicksPerCycle, 0);
+  out_.add64_imm32(
+      core_field(kOffsetBranches + static_cast<int>(offsetof(machine::BranchPredictor, mispredictions))), 1);
+}
+
+/// Looks RCX up in the branch table; RCX and RDX lie in scratch.
+void BlockBuilder::jump_to_rcx(const Instruction& i) {
+  if (i.kind != InstructionClass::kReturn) predict_target(i);
+  constexpr unsigned kEntryShift = 4;
+  static_assert(sizeof(BranchEntry) == 1u << kEntryShift && kBranchEntries == 1u << 16);
+  out_.xor32_self(kRdx);
+  out_.crc32(kRdx, kRcx);
+  out_.zero_extend16(kRdx, kRdx);
+  out_.shift_left32(kRdx, kEntryShift);
+  out_.cmp(kRcx, MemoryOperand{.base = kRdx, .displacement = static_cast<std::int64_t>(kBranchTable)});
+  std::uint8_t* miss = out_.jump_if_short(kNotEqual);
+  out_.load(kRdx, MemoryOperand{.base = kRdx, .displacement = static_cast<std::int64_t>(kBranchTable + 8)});
+  out_.store(core_field(kOffsetScratch + 24), kRdx);
+  if (code_.passes_flags(i)) restore_flags();
+  out_.load(kRcx, core_field(kOffsetScratch));
+  out_.load(kRdx, core_field(kOffsetScratch + 8));
+  out_.jump_through(core_field(kOffsetScratch + 24));
+  out_.land_short(miss);
+  out_.store(core_field(kOffsetExitValue), kRcx);
+  if (code_.passes_flags(i)) restore_flags();
+  out_.load(kRcx, core_field(kOffsetScratch));
+  out_.load(kRdx, core_field(kOffsetScratch + 8));
+  emit_exit(out_, new_exit(i, ExitReason::kIndirect, code_.passes_flags(i)));
+}
+
+}  // namespace elision::vm
