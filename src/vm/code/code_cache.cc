@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 #include "vm/code/emitter.h"
 #include "vm/cpu/core.h"
@@ -25,10 +25,11 @@ void map_region(std::uint64_t address, std::uint64_t size, int protection) {
   void* got = mmap(reinterpret_cast<void*>(address), size, protection,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == reinterpret_cast<void*>(address)) return;
-  std::fprintf(stderr, "elision: cannot map %llu MB at %#llx: %s\n",
-               static_cast<unsigned long long>(size >> 20), static_cast<unsigned long long>(address),
-               std::strerror(errno));
-  std::exit(2);
+  char line[96];
+  std::snprintf(line, sizeof line, "cannot map %llu MB at %#llx: %s",
+                static_cast<unsigned long long>(size >> 20), static_cast<unsigned long long>(address),
+                std::strerror(errno));
+  throw std::runtime_error(line);
 }
 
 BranchEntry* branch_slot(std::uint64_t pc) {

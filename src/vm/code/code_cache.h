@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "vm/cpu/exit.h"
+#include "vm/cpu/stubs.h"
 
 namespace elision::vm {
 
@@ -23,10 +24,6 @@ inline constexpr std::uint64_t kPermanentBytes = 4096;   // at its start: code t
 inline constexpr std::uint64_t kMetaRegion = 0x78000000;
 inline constexpr std::uint64_t kMetaBytes = 0x06000000;    // 96 MB of hooks and exits
 inline constexpr std::uint64_t kBranchTable = 0x7e000000;  // 1 MB
-inline constexpr std::uint64_t kStubTable = 0x7e200000;    // pointers to stubs.S; host registers
-inline constexpr std::uint64_t kHostStack =
-    kStubTable + 0x100;  // the engine's stack pointer: HOST_RSP in stubs.S
-static_assert(kHostStack == 0x7e200100);
 inline constexpr std::uint64_t kPermanentExits = kStubTable + 0x200;
 
 /// One copied instruction: where a host fault address belongs.
@@ -66,7 +63,7 @@ struct Exit;
 
 class CodeCache {
  public:
-  /// Maps the regions. Exits the process with one line if the host does not grant them.
+  /// Maps the regions. Throws std::runtime_error with one line if the host does not grant them.
   CodeCache();
 
   std::uint8_t* cursor() const { return cursor_; }
@@ -114,8 +111,5 @@ class CodeCache {
 
 /// Code that leaves to the engine by `exit`.
 void emit_exit(Emitter& out, const Exit* exit);
-
-/// The address of stub `index` (see stubs.h) as translated code jumps to it.
-inline constexpr std::uint64_t stub_slot(unsigned index) { return kStubTable + 8 * index; }
 
 }  // namespace elision::vm

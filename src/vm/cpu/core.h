@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One virtual CPU as translated code sees it: gs points at a Core while guest code runs on it.
 //
-// The offsets of the fields in the first part are known to the emitter and to stubs.S (checked by
-// static_assert below). Time: the clock of a core is deadline_ticks less its budget; translated code
-// only takes from the budget. A core's clock is kept in ticks, a sixteenth of a cycle, so that block costs
-// below a cycle add up. Budget and instructions are two fields of one word, so that a block accounts for both
-// with one addition.
+// The fields in the first part are known to the emitter and to stubs.S. Time: the clock of a core is
+// deadline_ticks less its budget; translated code only takes from the budget. A core's clock is kept in
+// ticks, a sixteenth of a cycle, so that block costs below a cycle add up. Budget and instructions are two
+// fields of one word, so that a block accounts for both with one addition.
 //
 // Light path: no member function here allocates or touches host TLS.
 #pragma once
@@ -55,7 +54,6 @@ struct alignas(64) Core {
   std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
   std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
   std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
-  std::uint8_t reserved0 = 0;
   std::int64_t progress = 0;       // see kBudgetShift; the budget may be negative: the core owes an exit
   std::uint64_t scratch[4] = {};   // spilled registers of the running hook; [3] jump target
   std::uint64_t flags_slot = 0;    // AH = SF ZF AF PF CF as LAHF has them, AL = OF
@@ -69,12 +67,10 @@ struct alignas(64) Core {
   std::uint64_t deadline_ticks = 0;
   std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
   CpuId id;
-  std::uint32_t reserved1 = 0;
   std::uint64_t group[3] = {};            // filter entries that the running group has looked at
   std::uint64_t instructions_before = 0;  // those that `progress` does not count
   std::uint64_t branch = 0;  // to be resolved: its number in the predictor, doubled, and whether it was taken
   std::uint64_t misprediction_cost = 0;  // as it is taken from `progress`
-  std::uint64_t reserved2[1] = {};
   GuestState state;
   machine::Filter filter;
   machine::BranchPredictor branches;
@@ -171,74 +167,27 @@ struct alignas(64) Core {
   }
 };
 
-/// Offsets for the emitter and for stubs.S, which repeats them.
-inline constexpr int kOffsetInTransaction = 12;
-inline constexpr int kOffsetSelf = 0;
-inline constexpr int kOffsetSystemFlags = 8;
-inline constexpr int kOffsetDirection = 13;
-inline constexpr int kOffsetX87Used = 14;
-inline constexpr int kOffsetProgress = 16;
-inline constexpr int kOffsetScratch = 24;
-inline constexpr int kOffsetFlags = 56;
-inline constexpr int kOffsetHookAddress = 64;
-inline constexpr int kOffsetHook = 72;
-inline constexpr int kOffsetExit = 80;
-inline constexpr int kOffsetExitValue = 88;
-inline constexpr int kOffsetResume = 96;
-inline constexpr int kOffsetChunk = 104;
-inline constexpr int kOffsetGroup = 136;
-inline constexpr int kOffsetBranch = 168;
-inline constexpr int kOffsetGpr = 192;
-inline constexpr int kOffsetRip = 320;
-inline constexpr int kOffsetFsBase = 336;
-inline constexpr int kOffsetMxcsr = 344;
-inline constexpr int kOffsetYmm = 352;
-inline constexpr int kOffsetFx = 896;
-inline constexpr int kOffsetEpoch = 1408;
-inline constexpr int kOffsetFilter = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, entry));
-inline constexpr int kOffsetCode = kOffsetEpoch + static_cast<int>(offsetof(machine::Filter, code));
-inline constexpr int kOffsetBranches = kOffsetEpoch + static_cast<int>(sizeof(machine::Filter));
-
+/// Offsets for the emitter; stub_offsets.cc has those for stubs.S.
+inline constexpr int kOffsetInTransaction = static_cast<int>(offsetof(Core, in_transaction));
+inline constexpr int kOffsetSelf = static_cast<int>(offsetof(Core, self));
+inline constexpr int kOffsetSystemFlags = static_cast<int>(offsetof(Core, system_flags));
+inline constexpr int kOffsetDirection = static_cast<int>(offsetof(Core, direction_flag));
+inline constexpr int kOffsetX87Used = static_cast<int>(offsetof(Core, x87_used));
+inline constexpr int kOffsetProgress = static_cast<int>(offsetof(Core, progress));
+inline constexpr int kOffsetScratch = static_cast<int>(offsetof(Core, scratch));
+inline constexpr int kOffsetFlags = static_cast<int>(offsetof(Core, flags_slot));
+inline constexpr int kOffsetHookAddress = static_cast<int>(offsetof(Core, hook_address));
+inline constexpr int kOffsetHook = static_cast<int>(offsetof(Core, hook));
+inline constexpr int kOffsetExit = static_cast<int>(offsetof(Core, exit));
+inline constexpr int kOffsetExitValue = static_cast<int>(offsetof(Core, exit_value));
+inline constexpr int kOffsetChunk = static_cast<int>(offsetof(Core, chunk));
+inline constexpr int kOffsetGroup = static_cast<int>(offsetof(Core, group));
+inline constexpr int kOffsetBranch = static_cast<int>(offsetof(Core, branch));
+inline constexpr int kOffsetFsBase = static_cast<int>(offsetof(Core, state.fs_base));
+inline constexpr int kOffsetEpoch = static_cast<int>(offsetof(Core, filter.epoch));
+inline constexpr int kOffsetFilter = static_cast<int>(offsetof(Core, filter.entry));
+inline constexpr int kOffsetCode = static_cast<int>(offsetof(Core, filter.code));
+inline constexpr int kOffsetBranches = static_cast<int>(offsetof(Core, branches));
 inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Core, overwritten));
-
-#define ELISION_CHECK_OFFSET(field, offset) static_assert(offsetof(Core, field) == (offset))
-ELISION_CHECK_OFFSET(in_transaction, kOffsetInTransaction);
-ELISION_CHECK_OFFSET(self, kOffsetSelf);
-ELISION_CHECK_OFFSET(system_flags, kOffsetSystemFlags);
-ELISION_CHECK_OFFSET(direction_flag, kOffsetDirection);
-ELISION_CHECK_OFFSET(x87_used, kOffsetX87Used);
-ELISION_CHECK_OFFSET(progress, kOffsetProgress);
-ELISION_CHECK_OFFSET(scratch, kOffsetScratch);
-ELISION_CHECK_OFFSET(flags_slot, kOffsetFlags);
-ELISION_CHECK_OFFSET(hook_address, kOffsetHookAddress);
-ELISION_CHECK_OFFSET(hook, kOffsetHook);
-ELISION_CHECK_OFFSET(exit, kOffsetExit);
-ELISION_CHECK_OFFSET(exit_value, kOffsetExitValue);
-ELISION_CHECK_OFFSET(resume, kOffsetResume);
-ELISION_CHECK_OFFSET(chunk, kOffsetChunk);
-ELISION_CHECK_OFFSET(group, kOffsetGroup);
-ELISION_CHECK_OFFSET(branch, kOffsetBranch);
-ELISION_CHECK_OFFSET(branches, kOffsetBranches);
-ELISION_CHECK_OFFSET(state.gpr, kOffsetGpr);
-ELISION_CHECK_OFFSET(state.rip, kOffsetRip);
-ELISION_CHECK_OFFSET(state.fs_base, kOffsetFsBase);
-ELISION_CHECK_OFFSET(state.mxcsr, kOffsetMxcsr);
-ELISION_CHECK_OFFSET(state.ymm, kOffsetYmm);
-ELISION_CHECK_OFFSET(state.fx, kOffsetFx);
-ELISION_CHECK_OFFSET(filter.epoch, kOffsetEpoch);
-ELISION_CHECK_OFFSET(filter.entry, 1408 + 64);
-static_assert(machine::Filter::kIndexMask == 16383 && sizeof(machine::FilterEntry) == 16 &&
-              machine::FilterEntry::kNoStore == 1 && machine::FilterEntry::kInFlight == 2);
-ELISION_CHECK_OFFSET(misprediction_cost, 176);
-ELISION_CHECK_OFFSET(branches, 280000);
-ELISION_CHECK_OFFSET(branches.history, 280000);
-ELISION_CHECK_OFFSET(branches.mispredictions, 280000 + 8);
-ELISION_CHECK_OFFSET(branches.bias, 280000 + 16);
-ELISION_CHECK_OFFSET(branches.pattern, 280000 + 4112);
-ELISION_CHECK_OFFSET(branches.next_bias, 280000 + 28688);
-ELISION_CHECK_OFFSET(branches.next_counter, 280000 + 29200);
-static_assert(machine::BranchPredictor::kWrong == 0x40 && machine::BranchPredictor::kPatterns == 0x4000 &&
-              machine::BranchPredictor::kHistoryBits == 12);
-#undef ELISION_CHECK_OFFSET
 
 }  // namespace elision::vm

@@ -7,46 +7,10 @@
 //
 // profile_stubs.S assembles this text a second time, under other names and with time stamps at the border.
 //
-// gs points at the Core all the time; the host's C++ code never uses gs. The offsets are those of
-// core.h, where static_asserts hold them.
+// gs points at the Core all the time; the host's C++ code never uses gs. stub_offsets.h has the offsets of
+// its fields (stub_offsets.cc writes it as the project is built).
 
-#define DIRECTION  13
-#define X87_USED   14
-#define FLAGS      56
-#define HOOK_ADDRESS 64
-#define RESUME     96
-#define GPR        192
-#define FS_BASE    336
-#define MXCSR      344
-#define YMM        352
-#define FX         896
-#define PROGRESS   16
-#define BRANCH     168
-#define MISPREDICTION 176
-
-// The filter (machine/filter.h).
-#define EPOCH      1408
-#define FILTER     (EPOCH + 64)
-#define INDEX_BITS (16383 * 16)
-#define NO_STORE   1
-#define IN_FLIGHT  2
-
-// The branch predictor (machine/branch_predictor.h).
-#define BRANCHES   280000
-#define HISTORY    (BRANCHES + 0)
-#define MISPREDICTIONS (BRANCHES + 8)
-#define BIAS       (BRANCHES + 16)
-#define PATTERN    (BRANCHES + 4112)
-#define NEXT_BIAS  (BRANCHES + 28688)
-#define NEXT_COUNTER (BRANCHES + 29200)
-#define WRONG      0x40
-#define WRONG_BIT  6
-#define HISTORY_MASK 0xfff
-
-// A page below 2 GB that any code reaches by absolute address (code_cache.h: kStubTable).
-#define HOST_RSP   0x7e200100
-#define HOST_FS    0x7e200108
-#define HOST_MXCSR 0x7e200110
+#include "vm/cpu/stub_offsets.h"
 
         .text
 
@@ -180,9 +144,9 @@ resume_backward:
         save_gprs
         cld
         movq HOST_RSP, %rsp
-        movq %gs:0, %rdi
+        movq %gs:SELF, %rdi
         call \function
-        cmpq %gs:0, %rax
+        cmpq %gs:SELF, %rax
         je resume_core
         jmp switch_core
 .endm
@@ -225,7 +189,7 @@ elision_stub_slow_access:
         jne 1f
         movq %rsp, %gs:GPR+32
         movq HOST_RSP, %rsp
-        movq %gs:0, %rdi
+        movq %gs:SELF, %rdi
         call elision_late_load
         movq %gs:GPR+32, %rsp
         testb %al, %al

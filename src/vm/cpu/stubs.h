@@ -8,7 +8,14 @@ namespace elision::vm {
 
 struct Core;
 
-/// Index into the table of stub addresses at kStubTable (code_cache.h).
+/// A page below 2 GB that any code reaches by absolute address: pointers to the stubs; behind them what the
+/// host's code has in its stack pointer, FS base and MXCSR.
+inline constexpr std::uint64_t kStubTable = 0x7e200000;
+inline constexpr std::uint64_t kHostStack = kStubTable + 0x100;
+/// The address of stub `index` as translated code jumps to it.
+inline constexpr std::uint64_t stub_slot(unsigned index) { return kStubTable + 8 * index; }
+
+/// Index into the table of stub addresses at kStubTable.
 enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kFetch, kBranch, kCount };
 
 }  // namespace elision::vm

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "vm/cpu/light_path.h"
 #include "vm/engine/engine.h"
 
 namespace elision::vm {
@@ -126,10 +127,11 @@ void Engine::complex_access(Core& core, Exit& exit) {
     Cycles ready{0};
     const AccessStep step = access_range(core, range.address, range.size, kind, Cycles(0), ready);
     if (step == AccessStep::kRolledBack) return;
-    if (step != AccessStep::kDone) return wait_turn(core, exit);  // all of it again when its turn comes
+    if (step != AccessStep::kDone)
+      return code_.repeat_in_order(core, exit);  // all of it again when its turn comes
   }
   core.access_made = true;
-  next_instruction(core, exit);
+  code_.next_instruction(core, exit);
 }
 
 }  // namespace elision::vm

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "vm/cpu/cpuid.h"
+#include "vm/cpu/light_path.h"
 #include "vm/cpu/stubs.h"
 #include "vm/engine/engine.h"
 #include "vm/engine/host_faults.h"
@@ -32,43 +34,9 @@ void note_trap(Trap& trap, const siginfo_t& info) {
 
 }  // namespace
 
-void Engine::link(Core& core, Exit& exit) {
-  const std::uint64_t flushes = cache_.flushes();
-  const std::uint64_t target = exit.pc;
-  std::uint8_t* patch = exit.patch;
-  if (continue_at(core, target) && cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
-}
-
-void Engine::indirect(Core& core, Exit& exit) {
-  const std::uint64_t target = core.exit_value;
-  const bool flags_passed = exit.detail != 0;
-  if (!flags_passed && guest_code_.reads_incoming_flags(target)) {
-    guest_code_.assume_flags_live();
-    flush_code();
-  }
-  if (continue_at(core, target)) CodeCache::remember_branch(target, core.resume);
-}
-
-/// Goes on behind the instruction that made the exit; the place is remembered in the exit.
-void Engine::next_instruction(Core& core, Exit& exit) {
-  core.state.rip = exit.pc + exit.length;
-  if (exit.next_host != 0) {
-    core.resume = exit.next_host;
-    return;
-  }
-  if (exit.reason == ExitReason::kComplexAccess) {  // the cache was flushed
-    continue_at(core, exit.pc);
-    return;
-  }
-  const std::uint64_t flushes = cache_.flushes();
-  const bool remembers = &exit != &core.deferred;
-  const bool goes_on = continue_at(core, exit.pc + exit.length);
-  if (goes_on && remembers && cache_.flushes() == flushes) exit.next_host = core.resume;
-}
-
 void Engine::system_call(Core& core, Exit& exit) {
-  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
-  charge(core, machine_.instructions.syscall_cycles);
+  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kInstruction);
+  charge(core, context_.machine.instructions.syscall_cycles);
   Thread& thread = *core.thread;
   constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
   const std::uint64_t number = core.state.gpr[kRax];
@@ -76,7 +44,7 @@ void Engine::system_call(Core& core, Exit& exit) {
   const std::uint64_t next_pc = pc + exit.length;
   core.state.rip = next_pc;
   core.state.gpr[kRcx] = next_pc;
-  capture(core);
+  Scheduler::capture(core);
   core.state.gpr[kR11] = thread.state.gpr[kR11] = thread.state.rflags;
   const SyscallOutcome outcome = [&] {
     const ProfileScope scope(Work::kKernel);
@@ -86,35 +54,51 @@ void Engine::system_call(Core& core, Exit& exit) {
   if (core.thread != &thread) return;  // yielded or migrated: the state waits in the thread
   // The kernel may not write where code was translated from: let it, and try again.
   const bool refused = outcome == SyscallOutcome::kReturn && thread.state.gpr[kRax] == kBadAddress;
-  if (refused && code_changes(0, ~std::uint64_t{0})) {
+  if (refused && code_.code_changes(0, ~std::uint64_t{0})) {
     core.state.gpr[kRax] = number;
-    return repeat_without_guard(core, pc);
+    return code_.repeat_without_guard(core, pc);
   }
   if (outcome == SyscallOutcome::kRestart) thread.state.rip = pc;
-  if (of(thread).wants_signals) {
-    of(thread).wants_signals = false;
+  if (Scheduler::of(thread).wants_signals) {
+    Scheduler::of(thread).wants_signals = false;
     kernel_->deliver_signals(thread);
     if (core.thread != &thread) return;
   }
-  restore(core);
+  scheduler_.restore(core);
 }
 
 void Engine::read_clock(Core& core, Exit& exit) {
-  core.advance_to(model_->settle(core.id, core.clock()));  // or a later reading could be the smaller one
-  charge(core, machine_.instructions.rdtsc_cycles);
+  core.advance_to(
+      context_.model->settle(core.id, core.clock()));  // or a later reading could be the smaller one
+  charge(core, context_.machine.instructions.rdtsc_cycles);
   const std::uint64_t now = core.clock().value;
   core.state.gpr[kRax] = now & 0xffffffffu;
   core.state.gpr[kRdx] = now >> 32;
   if (exit.detail != 0) core.state.gpr[kRcx] = core.id.value;  // RDTSCP: IA32_TSC_AUX
-  next_instruction(core, exit);
+  code_.next_instruction(core, exit);
+}
+
+/// There is XCR0 alone.
+void Engine::read_xcr(Core& core, Exit& exit) {
+  if (static_cast<std::uint32_t>(core.state.gpr[kRcx]) != 0)
+    return raise_fault(core, exit.pc, SIGSEGV, SI_KERNEL, 0);
+  core.state.gpr[kRax] = kVirtualXcr0;
+  core.state.gpr[kRdx] = 0;
+  code_.next_instruction(core, exit);
+}
+
+void Engine::cpuid(Core& core, Exit& exit) {
+  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kInstruction);
+  virtual_cpuid(context_.machine, cpu_count(), core.id.value, core.state.gpr);
+  code_.next_instruction(core, exit);
 }
 
 /// LFENCE waits for the loads before it, MFENCE for the stores too (SDM Vol. 2; the block's cost has the
 /// rest).
 void Engine::fence(Core& core, Exit& exit) {
-  core.advance_to(model_->settle(core.id, core.clock()));
-  if (exit.detail != 0) core.advance_to(model_->drain_time(core.id, core.clock()));
-  next_instruction(core, exit);
+  core.advance_to(context_.model->settle(core.id, core.clock()));
+  if (exit.detail != 0) core.advance_to(context_.model->drain_time(core.id, core.clock()));
+  code_.next_instruction(core, exit);
 }
 
 /// RDRAND and RDSEED: from the seed; always succeeds.
@@ -127,19 +111,19 @@ void Engine::random_number(Core& core, Exit& exit) {
   std::uint64_t& into = core.state.gpr[reg];
   into = wide ? value : half ? (into & ~0xffffull) | (value & 0xffff) : value & 0xffffffffu;
   core.flags_slot = 0x0300;  // CF alone
-  next_instruction(core, exit);
+  code_.next_instruction(core, exit);
 }
 
 void Engine::transaction_begin(Core& core, Exit& exit, bool always_abort) {
   if (core.in_transaction) {
-    if (++core.nesting > machine_.transactions.nesting_limit)
-      return abort_transaction(core, machine::AbortCause::kNested);
-    return next_instruction(core, exit);
+    if (++core.nesting > context_.machine.transactions.nesting_limit)
+      return transactions_.abort(core, machine::AbortCause::kNested);
+    return code_.next_instruction(core, exit);
   }
   Exit copy = exit;  // a flush takes the original away
   copy.next_host = 0;
-  const std::uint64_t flushes = cache_.flushes();
-  const std::uint64_t fallback_host = host_address(copy.target);
+  const std::uint64_t flushes = code_.flushes();
+  const std::uint64_t fallback_host = code_.host_address(copy.target);
   Checkpoint& saved = core.checkpoint;
   std::memcpy(saved.state.gpr, core.state.gpr, sizeof saved.state.gpr);
   std::memcpy(saved.state.ymm, core.state.ymm, sizeof saved.state.ymm);
@@ -151,64 +135,60 @@ void Engine::transaction_begin(Core& core, Exit& exit, bool always_abort) {
   core.nesting = 1;
   core.in_transaction = always_abort ? 3 : 1;
   core.undo.clear();
-  core.advance_to(model_->begin(core.id, core.clock(), always_abort));
-  next_instruction(core, cache_.flushes() == flushes ? exit : copy);
+  core.advance_to(context_.model->begin(core.id, core.clock(), always_abort));
+  code_.next_instruction(core, code_.flushes() == flushes ? exit : copy);
 }
 
 void Engine::transaction_end(Core& core, Exit& exit) {
   if (!core.in_transaction) return raise_fault(core, exit.pc, SIGSEGV, SI_KERNEL, 0);  // #GP(0)
   if (core.nesting > 1) {
     --core.nesting;
-    return next_instruction(core, exit);
+    return code_.next_instruction(core, exit);
   }
-  if (core.always_abort()) return abort_transaction(core, machine::AbortCause::kCommitInAlwaysAbort);
+  if (core.always_abort()) return transactions_.abort(core, machine::AbortCause::kCommitInAlwaysAbort);
   if (core.commit_step == CommitStep::kNone) {
-    if (model_->spurious_abort_due(core.id, core.clock()))
-      return abort_transaction(core, machine::AbortCause::kSpurious);
+    if (context_.model->spurious_abort_due(core.id, core.clock()))
+      return transactions_.abort(core, machine::AbortCause::kSpurious);
     // XEND begins when every load before it is there; until then whatever was touched can be lost.
     core.commit_step = CommitStep::kWaitsForLoads;
-    core.advance_to(model_->settle(core.id, core.clock()));
+    core.advance_to(context_.model->settle(core.id, core.clock()));
     if (must_wait(core, exit)) return;
   }
   if (core.commit_step == CommitStep::kWaitsForLoads) {
     core.commit_step = CommitStep::kWaitsForStores;
-    core.advance_to(model_->commit_time(core.id, core.clock()));
+    core.advance_to(context_.model->commit_time(core.id, core.clock()));
     if (must_wait(core, exit)) return;
   }
-  model_->finish_commit(core.id);
+  context_.model->finish_commit(core.id);
   core.commit_step = CommitStep::kNone;
   core.in_transaction = 0;
   core.nesting = 0;
   core.undo.clear();
-  next_instruction(core, exit);
-}
-
-void Engine::abort_transaction(Core& core, machine::AbortCause cause, unsigned immediate) {
-  core.account_for_sibling();
-  const Cycles clock = model_->abort(core.id, core.clock(), cause);
-  roll_back(core, cause, immediate, clock);
-  core.state.x87_used = core.x87_used;
-}
-
-void Engine::on_abort(CpuId victim, machine::AbortCause cause, LineAddr, CpuId, Cycles now) {
-  Core& core = *cores_[victim.value];
-  roll_back(core, cause, 0, now + model_->abort_cost());
-  if (core.in_heap) ordering_.moved(core);
+  code_.next_instruction(core, exit);
 }
 
 void Engine::interrupt(Core& core) {
   if (core.clock() < core.next_interrupt) return;  // a timer of the engine's: run() fires it
-  if (core.in_transaction) abort_transaction(core, machine::AbortCause::kInterrupt);
-  charge(core, machine_.system.timer_interrupt_cycles);
-  first_interrupt_after(core);
+  if (core.in_transaction) transactions_.abort(core, machine::AbortCause::kInterrupt);
+  charge(core, context_.machine.system.timer_interrupt_cycles);
+  scheduler_.first_interrupt_after(core);
   kernel_->poll_events();
   if (core.thread == nullptr) return;
   deliver_signals(core);
-  if (core.thread != nullptr) preempt(core);
+  if (core.thread != nullptr) scheduler_.preempt(core);
+}
+
+void Engine::deliver_signals(Core& core) {
+  Thread& thread = *core.thread;
+  if (!Scheduler::of(thread).wants_signals) return;
+  Scheduler::of(thread).wants_signals = false;
+  Scheduler::capture(core);
+  kernel_->deliver_signals(thread);
+  if (core.thread == &thread) scheduler_.restore(core);
 }
 
 void Engine::unsupported(Core& core, Exit& exit) {
-  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kInstruction);
+  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kInstruction);
   tell_unsupported(exit.pc);
   raise_fault(core, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
 }
@@ -218,9 +198,9 @@ void Engine::unsupported(Core& core, Exit& exit) {
 void Engine::fetch_fault(Core& core) {
   constexpr unsigned kAddressBits = 48;
   const std::uint64_t pc = core.state.rip;
-  const std::optional<std::uint64_t> missing = guest_code_.missing_byte(pc);
+  const std::optional<std::uint64_t> missing = code_.missing_byte(pc);
   if (!missing) {
-    continue_at(core, pc);
+    code_.continue_at(core, pc);
     return;
   }
   const auto address = static_cast<std::int64_t>(*missing);
@@ -231,28 +211,17 @@ void Engine::fetch_fault(Core& core) {
 
 /// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
 void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address) {
-  if (core.in_transaction) return abort_transaction(core, machine::AbortCause::kFault);
+  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kFault);
   core.state.rip = pc;
   siginfo_t info{};
   info.si_signo = signal;
   info.si_code = code;
   info.si_addr = reinterpret_cast<void*>(address);
   Thread& thread = *core.thread;
-  capture(core);
+  Scheduler::capture(core);
   note_trap(thread.trap, info);
   kernel_->fault(thread, info);
-  if (core.thread == &thread) restore(core);
-}
-
-/// Executes the instruction at `pc` again, now that the guards are lifted that it came upon. One that is not
-/// translated any more, because it lies in such a page, is translated alone and without a guard: what follows
-/// it brings the guard back.
-void Engine::repeat_without_guard(Core& core, std::uint64_t pc) {
-  if (cache_.find(pc) == nullptr) {
-    if (cache_.nearly_full()) flush_code();
-    translator_.translate(pc, 1);
-  }
-  continue_at(core, pc);
+  if (core.thread == &thread) scheduler_.restore(core);
 }
 
 /// A host signal in translated code: finds the guest's instruction and undoes what a rewritten one
@@ -261,7 +230,7 @@ void Engine::host_fault(Core& core) {
   siginfo_t info = host_fault_info();
   const Trap trap = host_fault_trap();
   const std::uint64_t host = core.exit_value;
-  const Block* block = cache_.find_host(host);
+  const Block* block = code_.find_host(host);
   check(block != nullptr, "fault in translated code that belongs to no block", host);
   const HostRange& range = block->range_of(host);
   core.state.rip = block->pc + range.guest_offset;
@@ -282,17 +251,17 @@ void Engine::host_fault(Core& core) {
   }
   if (info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR) {
     const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
-    if (code_changes(address, address + 1)) return repeat_without_guard(core, core.state.rip);
+    if (code_.code_changes(address, address + 1)) return code_.repeat_without_guard(core, core.state.rip);
   }
   if (core.in_transaction)
-    return abort_transaction(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);
+    return transactions_.abort(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);
   Thread& thread = *core.thread;
-  capture(core);
+  Scheduler::capture(core);
   thread.trap.number = trap.number;
   thread.trap.error = trap.error;
   if (trap.number == Trap::kPageFault) thread.trap.address = reinterpret_cast<std::uint64_t>(info.si_addr);
   kernel_->fault(thread, info);
-  if (core.thread == &thread) restore(core);
+  if (core.thread == &thread) scheduler_.restore(core);
 }
 
 }  // namespace elision::vm

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "vm/decode/disassembly.h"
 #include "vm/engine/engine.h"
 #include "vm/engine/host_faults.h"
@@ -14,6 +17,7 @@
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
 #include "vm/report/crash_report.h"
+#include "vm/report/profile_report.h"
 #include "vm/report/symbols.h"
 
 namespace elision::vm {
@@ -66,12 +70,12 @@ void Engine::prepare_for_failure() {
 }
 
 void Engine::locate(GuestPlace& place) const {
-  const Core* core = ordering_.running();
+  const Core* core = context_.ordering.running();
   if (core == nullptr || core->thread == nullptr) return;
   place.known = true;
   place.tid = core->thread->tid;
   place.pc = core->exit != nullptr && core->exit->pc != 0 ? core->exit->pc : core->state.rip;
-  place.last_translated = last_translated_;
+  place.last_translated = code_.last_translated();
   place.cycle = core->clock().value;
   place.cpu = core->id.value;
 }
@@ -89,8 +93,8 @@ void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::stri
   crash.info = info;
   crash.thread = place_of(thread);
   crash.program = program_;
-  const Core* core = of(thread).core;
-  crash.cycle = (core != nullptr ? core->clock() : engine_time_).value;
+  const Core* core = Scheduler::of(thread).core;
+  crash.cycle = (core != nullptr ? core->clock() : context_.idle_time).value;
   crash.cpu = cpu_of(thread);
   crash.command = options_.command;
   crash.note = note;
@@ -103,7 +107,7 @@ void Engine::end_by_deadlock() {
   if (options_.crash_reports != "none") {
     Symbols symbols(kernel_->memory_map());
     std::vector<ThreadPlace> places;
-    for (const auto& thread : threads_) places.push_back(place_of(thread->thread));
+    for (const auto& thread : scheduler_.live()) places.push_back(place_of(thread->thread));
     write_report(options_.crash_reports, deadlock_report(places, program_, options_.command, symbols));
   }
   if (options_.crash_reports != "stderr") tell(kDeadlock);
@@ -112,10 +116,31 @@ void Engine::end_by_deadlock() {
 
 void Engine::tell(const std::string& line) { write_report("stderr", line + "\n"); }
 
+/// Prints the process's profile at once, so that lines of several processes do not mix.
+nlohmann::ordered_json Engine::report_profile() {
+  profile_->close();
+  const ProfileReport report = profile_report(*profile_, program_, profile_start(context_.instructions()));
+  const std::string text = profile_table(report);
+  (void)!write(profile_descriptor_ >= 0 ? profile_descriptor_ : STDERR_FILENO, text.data(), text.size());
+  return profile_json(report);
+}
+
+void Engine::write_statistics(int exit_status, bool deadlocked) {
+  if (scheduler_.in_vfork()) return;
+  const LiftedLimits lifted;
+  nlohmann::ordered_json profile;
+  if (profile_ != nullptr) profile = report_profile();
+  const std::string path = statistics_.file();
+  if (path.empty()) return;
+  // The process is at its end and its exit code is the guest's: an error can only be told.
+  if (const int error = statistics_.write(program_, exit_status, deadlocked, profile); error != 0)
+    tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
+}
+
 /// Each kind is counted, and told once.
 void Engine::tell_unsupported(std::uint64_t pc) {
   const std::string kind = instruction_kind(pc);
-  if (++unsupported_instructions_[kind] > 1) return;
+  if (!statistics_.count_unsupported(kind)) return;
   const Symbols symbols(kernel_->memory_map());
   tell("elision vm: instruction " + kind + " (" + instruction_bytes(pc) + ") at " +
        symbols.describe({pc, false}) + " is not supported");

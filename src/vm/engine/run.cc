@@ -9,6 +9,8 @@
 
 #include <bit>
 #include <cstdio>
+#include <new>
+#include <stdexcept>
 
 #include "machine/variation.h"
 #include "vm/engine/engine.h"
@@ -62,10 +64,16 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
   if (!program) return fail(options, program.error());
   const machine::Description& description = variation->machine.description;
   const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
-  // Never destroyed: the process ends when the guest does.
-  auto* engine = new Engine(options, description, description.name);
-  return fail(options, engine->run_program(program.value(), request.environment,
-                                           identity_of(description, cpus), origin));
+  try {
+    // Never destroyed: the process ends when the guest does.
+    auto* engine = new Engine(options, description, description.name);
+    return fail(options, engine->run_program(program.value(), request.environment,
+                                             identity_of(description, cpus), origin));
+  } catch (const std::bad_alloc&) {
+    return fail(options, "out of memory for " + std::to_string(cpus) + " virtual CPUs");
+  } catch (const std::runtime_error& failure) {
+    return fail(options, failure.what());
+  }
 }
 
 }  // namespace

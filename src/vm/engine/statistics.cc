@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process leaves behind in the statistics directory: one JSON file, claimed at its start
-// (so that the numbers are in start order) and written once at its end, whole or not at all.
+#include "vm/engine/statistics.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
-#include "base/printable.h"
-#include "vm/engine/engine.h"
+#include "vm/cpu/light_path.h"
 #include "vm/host/failure.h"
 #include "vm/host/host_limits.h"
-#include "vm/report/profile_report.h"
 
 namespace elision::vm {
 namespace {
@@ -100,26 +99,7 @@ int write_whole(const std::string& path, const std::string& text) {
   return error;
 }
 
-}  // namespace
-
-void Engine::claim_statistics() {
-  if (options_.stats_directory.empty() || statistics_number_ >= 0) return;
-  const LiftedLimits lifted;
-  for (int number = 0; number < 100000; ++number) {
-    const int fd = open(file_name(options_.stats_directory, number).c_str(),
-                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == EEXIST) continue;
-    if (fd >= 0) {
-      close(fd);
-      statistics_number_ = number;
-      statistics_file_ = file_name(options_.stats_directory, number);
-      failure_context.statistics_file = statistics_file_.c_str();
-    }
-    return;
-  }
-}
-
-ordered_json Engine::thread_statistics(const EngineThread& thread) const {
+ordered_json thread_statistics(const EngineThread& thread) {
   std::uint64_t busy = thread.busy_cycles;
   std::uint64_t instructions = thread.instructions;
   if (thread.core != nullptr) {
@@ -133,85 +113,101 @@ ordered_json Engine::thread_statistics(const EngineThread& thread) const {
           {"last_cpu", thread.last_cpu}};
 }
 
-std::uint64_t Engine::instructions() const {
-  std::uint64_t sum = 0;
-  for (const Core* core : cores_) sum += core->instructions();
-  return sum;
-}
-
-/// Prints the process's profile at once, so that lines of several processes do not mix.
-ordered_json Engine::report_profile() {
-  profile_->close();
-  const ProfileReport report = profile_report(*profile_, program_, profile_start(instructions()));
-  const std::string text = profile_table(report);
-  (void)!write(profile_descriptor_ >= 0 ? profile_descriptor_ : STDERR_FILENO, text.data(), text.size());
-  return profile_json(report);
-}
-
-void Engine::write_statistics(int exit_status, bool deadlocked) {
-  if (in_vfork()) return;
-  const LiftedLimits lifted;
-  ordered_json profile;
-  if (profile_ != nullptr) profile = report_profile();
-  if (statistics_number_ < 0) return;
-  machine::CpuCounts totals{};
+/// All CPUs together.
+struct Totals {
+  machine::CpuCounts counts{};
   std::uint64_t instructions = 0, mispredictions = 0;
-  Cycles last = engine_time_;
+  Cycles last{0};
+};
+
+Totals totals_of(const EngineContext& context) {
+  Totals totals;
+  totals.last = context.idle_time;
+  for (const Core* core : context.cores) {
+    add(totals.counts, context.model->counts(core->id));
+    totals.instructions += core->instructions();
+    totals.mispredictions += core->branches.mispredictions;
+    totals.last = std::max(totals.last, core->clock());
+  }
+  return totals;
+}
+
+ordered_json cpu_statistics(const EngineContext& context) {
   ordered_json cpus = ordered_json::array();
-  for (const Core* core : cores_) {
-    const machine::CpuCounts& counts = model_->counts(core->id);
-    add(totals, counts);
-    instructions += core->instructions();
-    mispredictions += core->branches.mispredictions;
-    last = std::max(last, core->clock());
+  for (const Core* core : context.cores) {
     if (core->instructions() == 0) continue;
-    ordered_json cpu = counts_of(counts);
+    ordered_json cpu = counts_of(context.model->counts(core->id));
     cpu["cpu"] = core->id.value;
     cpu["instructions"] = core->instructions();
     cpus.push_back(cpu);
   }
+  return cpus;
+}
+
+}  // namespace
+
+void Statistics::announce_to_failure(bool own) const {
+  failure_context.statistics_file = own ? file_.c_str() : "";
+}
+
+void Statistics::claim() {
+  file_.clear();
+  unsupported_instructions_.clear();
+  if (options_.stats_directory.empty()) return;
+  const LiftedLimits lifted;
+  for (int number = 0; number < 100000; ++number) {
+    const std::string name = file_name(options_.stats_directory, number);
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd >= 0) {
+      close(fd);
+      file_ = name;
+      announce_to_failure(true);
+    }
+    return;
+  }
+}
+
+int Statistics::write(const std::string& program, int exit_status, bool deadlocked,
+                      const ordered_json& profile) {
+  const Totals totals = totals_of(context_);
   ordered_json threads = ordered_json::array();
   std::uint64_t busy = 0;
-  const auto list = [&](const auto& group) {
-    for (const auto& thread : group) {
+  for (const Scheduler::Threads* group : {&scheduler_.ended(), &scheduler_.live()}) {
+    for (const auto& thread : *group) {
       threads.push_back(thread_statistics(*thread));
-      busy += threads.back()["busy_cycles"].template get<std::uint64_t>();
+      busy += threads.back()["busy_cycles"].get<std::uint64_t>();
     }
-  };
-  list(ended_threads_);
-  list(threads_);
+  }
   ordered_json out{{"version", 1},
-                   {"program", program_},
+                   {"program", program},
                    {"exit", exit_status},
                    {"deadlocked", deadlocked},
                    {"machine", machine_name_},
-                   {"cpus", cores_.size()},
+                   {"cpus", context_.cores.size()},
                    {"seed", options_.seed},
                    {"variation", options_.variation},
-                   {"virtual_cycles", last.value},
-                   {"virtual_ns", nanoseconds_of(last)},
+                   {"virtual_cycles", totals.last.value},
+                   {"virtual_ns", context_.nanoseconds_of(totals.last)},
                    {"cpu_cycles", busy},
-                   {"cpu_ns", nanoseconds_of(Cycles(busy))},
-                   {"instructions", instructions},
-                   {"branch_mispredictions", mispredictions}};
-  out.update(counts_of(totals));
-  out["ordered_events"] = ordering_.events();
-  out["out_of_order"] = ordering_.out_of_order();
+                   {"cpu_ns", context_.nanoseconds_of(Cycles(busy))},
+                   {"instructions", totals.instructions},
+                   {"branch_mispredictions", totals.mispredictions}};
+  out.update(counts_of(totals.counts));
+  out["ordered_events"] = context_.ordering.events();
+  out["out_of_order"] = context_.ordering.out_of_order();
   out["waits_for_order"] = light_context.yields;
   out["waits_for_busy_lines"] = light_context.waits;
-  out["code_cache_flushes"] = cache_.flushes();
+  out["code_cache_flushes"] = code_.flushes();
   out["unsupported"] = {{"instructions", unsupported_instructions_},
-                        {"system_calls", kernel_->refused_calls()}};
+                        {"system_calls", context_.kernel->refused_calls()}};
   out["threads"] = threads;
-  out["per_cpu"] = cpus;
-  if (profile_ != nullptr) out["profile"] = profile;
-  if (guest_code_.forms() != nullptr) out["instruction_forms"] = forms_json(*guest_code_.forms());
-  const std::string path = file_name(options_.stats_directory, statistics_number_);
-  // The process is at its end and its exit code is the guest's: an error can only be told.
-  if (const int error = write_whole(path, out.dump(1) + "\n"); error != 0)
-    tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
-  statistics_number_ = -1;
-  failure_context.statistics_file = "";
+  out["per_cpu"] = cpu_statistics(context_);
+  if (!profile.is_null()) out["profile"] = profile;
+  if (code_.forms() != nullptr) out["instruction_forms"] = forms_json(*code_.forms());
+  const std::string path = std::exchange(file_, "");
+  announce_to_failure(false);
+  return write_whole(path, out.dump(1) + "\n");
 }
 
 }  // namespace elision::vm

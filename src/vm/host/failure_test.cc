@@ -28,7 +28,7 @@ class FailureDeathTest : public testing::Test {
 TEST_F(FailureDeathTest, ACheckNamesItselfThePlaceAndTheCommand) {
   EXPECT_EXIT(check(false, "unknown block", 0x70001000), testing::KilledBySignal(SIGABRT),
               "^elision vm: internal error: unknown block \\(0x70001000\\), "
-              "src/vm/failure_test.cc:[0-9]+\n"
+              "src/vm/host/failure_test.cc:[0-9]+\n"
               "elision vm:   running /bin/program, thread 42, guest at or behind 0x401136, "
               "last translated block 0x401120, CPU 3, virtual cycle 123456\n"
               "elision vm:   this is a defect of elision, not of the program; it repeats with: "

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/engine/code_manager.h"
+
+#include "vm/code/emitter.h"
+#include "vm/cpu/profile.h"
+#include "vm/cpu/stubs.h"
+
+namespace elision::vm {
+namespace {
+
+/// An Exit that outlives flushes of the cache, with the code that leaves through it.
+std::uint64_t emit_permanent_exit(Emitter& out, Exit& permanent, ExitReason reason) {
+  permanent.reason = reason;
+  const std::uint64_t entry = out.address();
+  emit_exit(out, &permanent);
+  return entry;
+}
+
+}  // namespace
+
+CodeManager::CodeManager(EngineContext& context, Transactions& transactions)
+    : context_(context),
+      transactions_(transactions),
+      guest_code_([this](std::uint64_t pc) { return context_.kernel->executable_end(pc); },
+                  [this](std::uint64_t pc) { return context_.kernel->is_writable(pc); }),
+      translator_(cache_, guest_code_, context.machine) {}
+
+void CodeManager::install_stubs(bool timed) {
+  auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
+  const auto set = [&](Stub stub, void (*entry)()) {
+    table[static_cast<unsigned>(stub)] = reinterpret_cast<std::uint64_t>(entry);
+  };
+  set(Stub::kSlowAccess, timed ? elision_timed_stub_slow_access : elision_stub_slow_access);
+  set(Stub::kBudget, timed ? elision_timed_stub_budget : elision_stub_budget);
+  set(Stub::kString, timed ? elision_timed_stub_string : elision_stub_string);
+  set(Stub::kExit, timed ? elision_timed_stub_exit : elision_stub_exit);
+  set(Stub::kFetch, timed ? elision_timed_stub_fetch : elision_stub_fetch);
+  set(Stub::kBranch, elision_stub_branch);
+  auto* exits = reinterpret_cast<Exit*>(kPermanentExits);
+  Emitter out(CodeCache::permanent());
+  pending_stub_ = emit_permanent_exit(out, exits[0], ExitReason::kPending);
+  resolve_stub_ = emit_permanent_exit(out, exits[1], ExitReason::kResolve);
+  attach_stub_ = emit_permanent_exit(out, exits[2], ExitReason::kAttach);
+  fetch_fault_stub_ = emit_permanent_exit(out, exits[3], ExitReason::kFetchFault);
+}
+
+std::uint64_t CodeManager::host_address(std::uint64_t pc) {
+  if (const Block* known = cache_.find(pc)) return known->host;
+  make_room();
+  const ProfileScope scope(Work::kTranslation);
+  end_writers(pc);
+  const bool conservative = guest_code_.flags_live_everywhere();
+  const Block* block = translator_.translate(pc);
+  if (guest_code_.flags_live_everywhere() != conservative) {
+    flush();  // earlier translations assumed otherwise
+    block = translator_.translate(pc);
+  }
+  if (block == nullptr) return fetch_fault_stub_;
+  last_translated_ = pc;
+  context_.kernel->guard_code(block->pc, block->end_pc);
+  return block->host;
+}
+
+bool CodeManager::continue_at(Core& core, std::uint64_t pc) {
+  core.state.rip = pc;
+  const bool inside = core.in_transaction != 0;
+  const std::uint64_t host = host_address(pc);
+  if (inside && core.in_transaction == 0) return false;  // rolled back, and has been told where to go on
+  core.resume = host;
+  return host != fetch_fault_stub_;
+}
+
+void CodeManager::next_instruction(Core& core, Exit& exit) {
+  core.state.rip = exit.pc + exit.length;
+  if (exit.next_host != 0) {
+    core.resume = exit.next_host;
+    return;
+  }
+  if (exit.reason == ExitReason::kComplexAccess) {  // the cache was flushed
+    continue_at(core, exit.pc);
+    return;
+  }
+  const std::uint64_t flushes = cache_.flushes();
+  const bool remembers = &exit != &core.deferred;
+  const bool goes_on = continue_at(core, exit.pc + exit.length);
+  if (goes_on && remembers && cache_.flushes() == flushes) exit.next_host = core.resume;
+}
+
+void CodeManager::link(Core& core, Exit& exit) {
+  const std::uint64_t flushes = cache_.flushes();
+  const std::uint64_t target = exit.pc;
+  std::uint8_t* patch = exit.patch;
+  if (continue_at(core, target) && cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
+}
+
+void CodeManager::indirect(Core& core, Exit& exit) {
+  const std::uint64_t target = core.exit_value;
+  const bool flags_passed = exit.detail != 0;
+  if (!flags_passed && guest_code_.reads_incoming_flags(target)) {
+    guest_code_.assume_flags_live();
+    flush();
+  }
+  if (continue_at(core, target)) CodeCache::remember_branch(target, core.resume);
+}
+
+void CodeManager::resume_from_thread(Core& core) {
+  core.resume = attach_stub_;
+  core.x87_used = 0;
+}
+
+void CodeManager::repeat_in_order(Core& core, const Exit& exit) {
+  core.deferred = exit;
+  core.resume = pending_stub_;
+  core.state.rip = exit.pc;
+}
+
+void CodeManager::repeat_without_guard(Core& core, std::uint64_t pc) {
+  if (cache_.find(pc) == nullptr) {
+    make_room();
+    translator_.translate(pc, 1);
+  }
+  continue_at(core, pc);
+}
+
+/// The block at `pc` is about to be translated: transactions that have written to it end, the running core's
+/// own too ("self-modifying code transactionally may also cause transactional aborts", SDM volume 1,
+/// 17.3.9.2). So nothing is translated that a roll-back changes.
+void CodeManager::end_writers(std::uint64_t pc) {
+  constexpr std::uint64_t kLongest = 15, kLongestBlock = GuestCode::kMaxInstructions * kLongest;
+  const auto end_of = [pc](std::uint64_t bytes) { return pc > ~bytes ? ~std::uint64_t{0} : pc + bytes; };
+  if (!transactions_.any_writer(pc, end_of(kLongestBlock))) return;
+  const DecodedBlock block = guest_code_.block(pc);
+  const Instruction* last = block.instructions.empty() ? nullptr : &block.instructions.back();
+  transactions_.end_writers(pc, end_of(last != nullptr ? last->pc + last->looked_at - pc : kLongest));
+}
+
+void CodeManager::make_room() {
+  if (cache_.nearly_full()) flush();
+}
+
+void CodeManager::flush() {
+  cache_.flush();
+  guest_code_.forget();
+  for (Core* core : context_.cores) {
+    if (core->resume != pending_stub_ && core->resume != attach_stub_) core->resume = resolve_stub_;
+    core->checkpoint.resume = resolve_stub_;
+    core->deferred.next_host = 0;
+    core->forget_misses();  // they name hooks
+  }
+}
+
+bool CodeManager::code_changes(std::uint64_t begin, std::uint64_t end) {
+  const std::vector<std::uint64_t> pages = context_.kernel->lift_guards(begin, end);
+  if (pages.empty()) return false;
+  invalidate(pages);
+  return true;
+}
+
+void CodeManager::invalidate(const std::vector<std::uint64_t>& pages) {
+  guest_code_.forget();
+  for (const std::uint64_t page : pages) {
+    make_room();
+    cache_.invalidate(page);
+  }
+}
+
+}  // namespace elision::vm

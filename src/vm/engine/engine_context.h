@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the engine share: the machine, its CPUs, the order of events, virtual time, the kernel.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "machine/description.h"
+#include "machine/model.h"
+#include "vm/cpu/core.h"
+#include "vm/cpu/ordering.h"
+#include "vm/interface/kernel.h"
+
+namespace elision::vm {
+
+struct EngineContext {
+  machine::Description machine;
+  Ordering ordering;
+  std::vector<Core*> cores{};
+  std::unique_ptr<machine::Model> model{};
+  Kernel* kernel = nullptr;  // set before the first thread exists
+  Cycles idle_time{0};       // virtual time while no core runs
+
+  Cycles cycles_of(Nanoseconds time) const;
+  Nanoseconds nanoseconds_of(Cycles time) const;
+  /// The time at which the kernel acts.
+  Cycles kernel_time() const {
+    const Core* core = ordering.running();
+    return core != nullptr ? core->clock() : idle_time;
+  }
+  /// Guest instructions that all CPUs have executed.
+  std::uint64_t instructions() const;
+};
+
+/// Makes the `count` CPUs of `context.machine` in memory that is touched only as far as it is used, and pairs
+/// those that share a core. Throws std::bad_alloc.
+void make_cores(EngineContext& context, unsigned count);
+
+}  // namespace elision::vm
