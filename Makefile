@@ -51,7 +51,7 @@ demo-barrier:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo-barrier --build $(BUILD)
 
-# Every probe on virtual machines beside figures of real ones; writes docs/fidelity.md. QUICK=1 takes a fraction of the time
+# Every probe on virtual machines beside figures of real ones; writes docs/measured/fidelity.md. QUICK=1 takes a fraction of the time
 # and writes nothing.
 fidelity:
 	@tools/install-packages "make fidelity" $(BUILD_PACKAGES)
@@ -99,14 +99,14 @@ soak:
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --label-regex soak
 
 # The virtual machine's slowdown against native and against valgrind's cachegrind, and what its order of events costs;
-# writes docs/performance.md.
+# writes docs/measured/performance.md.
 bench:
 	@tools/install-packages "make bench" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile
 	@tools/bench --build $(BUILD)
 
 # What lock designs cost beside glibc's locks, natively; then what libelision-api costs, and programs with their synchronisation in
-# several variants, also virtually. Writes docs/lock-costs.md, docs/api-costs.md and docs/variants.md. QUICK=1 writes nothing.
+# several variants, also virtually. Writes docs/measured/lock-costs.md, docs/measured/api-costs.md and docs/measured/variants.md. QUICK=1 writes nothing.
 bench-locks:
 	@tools/install-packages "make bench-locks" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile
@@ -114,7 +114,7 @@ bench-locks:
 	@tools/bench-api --build $(BUILD) $(if $(QUICK),--quick)
 	@tools/bench-variants --build $(BUILD) $(if $(QUICK),--quick)
 
-# Elided locks of glibc, oneTBB and Concurrency Kit beside ours on the virtual machine; writes docs/elision-compared.md.
+# Elided locks of glibc, oneTBB and Concurrency Kit beside ours on the virtual machine; writes docs/measured/elision-compared.md.
 # QUICK=1 runs few cells and writes nothing.
 bench-locks-virtual:
 	@tools/install-packages "make bench-locks-virtual" $(BUILD_PACKAGES) $(BENCH_PACKAGES)

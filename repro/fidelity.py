@@ -190,11 +190,11 @@ PREAMBLE = """\
 # Fidelity
 
 The probes on virtual machines beside figures that others measured on real ones. `make fidelity` makes this page: the
-figures with their sources, and the reasons where one misses, are in [hardware.toml](../repro/hardware.toml), the targets
+figures with their sources, and the reasons where one misses, are in [hardware.toml](../../repro/hardware.toml), the targets
 and the layout in `repro/fidelity.py`.
 
 *Ours* is the median of {seeds} seeds on the machine as its file describes it; *over all runs* adds {variations}
-variations, in which the uncertain values of the file are drawn anew ([machines](machines.md)). A latency, the cost of an
+variations, in which the uncertain values of the file are drawn anew ([machines](../guide/machines.md)). A latency, the cost of an
 instruction or a size meets its target within {latency:.0f} % of the real figure; a throughput or a share of commits or
 aborts inside the measured range, within {rate:.0f} % of it, or within {points:.0f} points. What has no target is shown for
 information.
@@ -202,7 +202,7 @@ information.
 
 
 def page(outcomes, taken, fitted, seeds, variations):
-    """docs/fidelity.md. `taken` and `fitted` are hardware.toml's lists of parameters and where they come from."""
+    """docs/measured/fidelity.md. `taken` and `fitted` are hardware.toml's lists of parameters and where they come from."""
     counted = f"{variations}" if variations else "no"
     lines = PREAMBLE.format(seeds=seeds, variations=counted, latency=100 * LATENCY_SHARE, rate=100 * RATE_SHARE,
                             points=RATE_POINTS).splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-locks makes of what apicost printed: tables and docs/api-costs.md. Nothing here runs anything. `native` and
+"""What tools/bench-locks makes of what apicost printed: tables and docs/measured/api-costs.md. Nothing here runs anything. `native` and
 `virtual` are {name: [median, lower quartile, upper quartile]}."""
 
 import lock_costs
@@ -37,7 +37,7 @@ def sections(native, virtual):
 
 
 def document(origin, native, virtual):
-    """The text of docs/api-costs.md."""
+    """The text of docs/measured/api-costs.md."""
     lines = [
         "# What libelision-api costs",
         "",

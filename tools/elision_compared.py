@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-elision runs and what it makes of the results: cells, ratios, verdicts and docs/elision-compared.md. Nothing
+"""What tools/bench-elision runs and what it makes of the results: cells, ratios, verdicts and docs/measured/elision-compared.md. Nothing
 here runs anything."""
 
 import dataclasses
@@ -265,7 +265,7 @@ class Setting:
 
 
 def document(setting, comparison):
-    """The text of docs/elision-compared.md."""
+    """The text of docs/measured/elision-compared.md."""
     lines = [
         "# Elision compared",
         "",

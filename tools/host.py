@@ -62,8 +62,8 @@ def first_line(words):
     return (text.splitlines() or [""])[0] if code == 0 else ""
 
 
-# What the benchmarks write.
-PAGES = ("api-costs", "elision-compared", "fidelity", "lock-costs", "performance", "variants")
+# The pages that benchmarks write.
+PAGES = "docs/measured"
 
 
 def commit():
@@ -71,7 +71,7 @@ def commit():
     named = first_line(["git", "log", "-1", "--format=%h of %cs"])
     if not named:
         return "unknown"
-    changed = first_line(["git", "status", "--porcelain", "--", ".", *(f":!docs/{name}.md" for name in PAGES)])
+    changed = first_line(["git", "status", "--porcelain", "--", ".", f":!{PAGES}"])
     return named + (", with changes" if changed else "")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-locks makes of what lockcost printed: verdicts, tables and docs/lock-costs.md. Nothing here runs
+"""What tools/bench-locks makes of what lockcost printed: verdicts, tables and docs/measured/lock-costs.md. Nothing here runs
 anything. `values` is {name: numbers} of one run of lockcost, `measured` is {design: values}."""
 
 import dataclasses
@@ -150,7 +150,7 @@ def loading_cells(loading):
 
 
 def document(origin, measured, notes, loading):
-    """The text of docs/lock-costs.md. `notes`: {design: what the launcher said}."""
+    """The text of docs/measured/lock-costs.md. `notes`: {design: what the launcher said}."""
     lines = [
         "# What the locks cost beside glibc's",
         "",

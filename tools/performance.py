@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench makes of its measurements: rates, tables and docs/performance.md. Nothing here runs anything."""
+"""What tools/bench makes of its measurements: rates, tables and docs/measured/performance.md. Nothing here runs anything."""
 
 import dataclasses
 import math
@@ -174,7 +174,7 @@ def origin_cells(origin):
 
 
 def document(origin, rows, costs, found):
-    """The text of docs/performance.md."""
+    """The text of docs/measured/performance.md."""
     return "\n".join([
         "# How fast the virtual machine is",
         "",
@@ -210,6 +210,6 @@ def document(origin, rows, costs, found):
         "    tools/bench --quick        a tenth of the work; writes nothing unless --write asks for it",
         "    tools/bench xz python3     some programs alone",
         "",
-        "Where the time goes within a run: `elision vm --profile` ([vm](vm.md)).",
+        "Where the time goes within a run: `elision vm --profile` ([vm](../guide/vm.md)).",
         "",
     ])

@@ -112,7 +112,7 @@ def cells(experiment, measured):
 
 
 def document(origin, found, command):
-    """The text of docs/variants.md. `found`: [(experiment, "natively" or the machine, rounds, measured)]; `command` wrote it."""
+    """The text of docs/measured/variants.md. `found`: [(experiment, "natively" or the machine, rounds, measured)]; `command` wrote it."""
     lines = ["# The same program, synchronised in several ways", "", f"Written by `{command}`.", "",
              *performance.markdown(performance.origin_cells(origin)), "",
              *paragraph("Numbers are throughputs as multiples of the first variant's in the same round, the median of the rounds and "

@@ -2,7 +2,7 @@
 /*
  * Elision for programs that can be changed: locks whose sections run as hardware transactions where the CPU
  * has them, and what only the source can ask for: one transaction for a set of locks or for many small
- * sections, the reasons of aborts, other ways through a section. docs/api.md has the whole with examples.
+ * sections, the reasons of aborts, other ways through a section. docs/guide/api.md has the whole with examples.
  *
  * C11, and C++17; elision.hpp is for C++20. GCC and Clang, x86-64 Linux. Link libelision-api. Only
  * elision_speculating() needs nothing to be linked.

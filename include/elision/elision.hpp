@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // elision.h for C++20: mutexes that fit std::unique_lock, std::scoped_lock and std::shared_lock, and scopes
 // in place of pairs of calls. Everything is inline over the C functions; what they promise is said there and
-// in docs/api.md.
+// in docs/guide/api.md.
 //
 // Nothing throws. No object can be copied or moved.
 #ifndef ELISION_ELISION_HPP

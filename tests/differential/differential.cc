@@ -122,7 +122,7 @@ void make_comparable(State& state) {
   std::memset(state.fx + 6, 0, 18);
   std::memset(state.fx + 416, 0, 96);
   // A sequence that came to its end has put the others into memory. At a fault those that the code behind it
-  // would have overwritten are not kept (docs/virtual-machine.md).
+  // would have overwritten are not kept (docs/reference/limits.md).
   state.flags &= kDirectionFlag;
   fault.flags &= kDirectionFlag;
 }

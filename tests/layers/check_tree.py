@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lint of the tree as a test: arrows between parts run one way, files say their licence and nothing
-about the machine they were written on, folders explain themselves.
+about the machine they were written on, folders explain themselves, links lead somewhere.
 
     check_tree.py ROOT
 
@@ -72,6 +72,11 @@ MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|work|Users)/\w")
 PRINTS = re.compile(r"\bfmt::print\b|std::(?:cout|cerr|puts|fputs|printf|fprintf|fwrite)\b")
 CONSOLE = "src/cli/console.cc"  # the one place of the command line that prints: it sees when output is lost
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.md\b")
+CODE_SPAN = re.compile(r"`[^`]*`")
+HEADING = re.compile(r"#+ +(.*)")
 
 SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", ".ci")
 TOP_FILES = ("CMakeLists.txt", "Makefile", "CMakePresets.json", "README.md")
@@ -168,6 +173,46 @@ def check_words(path, lines):
             yield number, "says that it is unfinished"
 
 
+def prose(lines):
+    """The numbered lines of a Markdown page outside of fenced blocks, without code spans."""
+    fenced = False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, CODE_SPAN.sub("", line)
+
+
+def anchors(lines):
+    """The anchors of a page's headings, as GitHub makes them."""
+    fenced = False
+    for line in lines:
+        fenced ^= line.startswith("```")
+        heading = None if fenced else HEADING.match(line)
+        if heading:
+            words = re.sub(r"\]\([^)]*\)", "", heading.group(1)).lower()
+            yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def check_links(root):
+    """Relative links of every Markdown page, and pages of docs/ that any text file names."""
+    for path, lines in text_files(root):
+        for number, line in prose(lines) if path.suffix == ".md" else ():
+            for target in LINK.findall(line):
+                if "://" in target:
+                    continue
+                name, _, anchor = target.partition("#")
+                page = root / path.parent / name if name else root / path
+                if not page.exists():
+                    yield path, number, f"links to {name}, which does not exist"
+                elif anchor and anchor not in anchors(page.read_text(encoding="utf-8").splitlines()):
+                    yield path, number, f"links to {target}, which has no such heading"
+        for number, line in enumerate(lines, 1) if str(path) not in SELF else ():
+            for name in PAGE.findall(line):
+                if not (root / name).is_file():
+                    yield path, number, f"names {name}, which does not exist"
+
+
 def reached_headers(root, units):
     """(file, line, header) of every <header> that the units include, directly or through the project's own files."""
     files, seen = list(units), set()
@@ -215,6 +260,7 @@ def violations(root):
                 yield path, number, what
     yield from check_freestanding(root)
     yield from check_readmes(root)
+    yield from check_links(root)
 
 
 def main():

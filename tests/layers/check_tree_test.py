@@ -120,6 +120,23 @@ class CheckTree(unittest.TestCase):
         (self.root / "src/vm/README.md").unlink()
         self.assert_found("src/vm:0: the folder has no README.md")
 
+    def test_link_to_a_page_that_is_not_there(self):
+        self.write("docs/guide/run.md", "# elision run\n\nSee [vm](vm.md), [the web](https://example.org) and `[code](none.md)`.\n")
+        self.assert_found("docs/guide/run.md:3: links to vm.md, which does not exist")
+        self.write("docs/guide/vm.md", "# elision vm\n")
+        self.assertEqual(self.found(), [])
+
+    def test_link_to_a_heading_that_is_not_there(self):
+        self.write("docs/guide/vm.md", "# elision vm\n\n## What `--vary N` shows\n\n```\n# not a heading\n```\n")
+        self.write("README.md", "[vary](docs/guide/vm.md#what---vary-n-shows)\n")
+        self.assertEqual(self.found(), [])
+        self.write("README.md", "\n[vary](docs/guide/vm.md#not-a-heading)\n")
+        self.assert_found("README.md:2: links to docs/guide/vm.md#not-a-heading, which has no such heading")
+
+    def test_page_that_is_not_there_named_in_code(self):
+        self.write("src/base/units.h", LICENSE + "// docs/design/units.md says why; others/docs/design.md is not ours\n")
+        self.assert_found("src/base/units.h:2: names docs/design/units.md, which does not exist")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -29,7 +29,7 @@ class Docs(unittest.TestCase):
         self.elision = Elision(BUILD)
 
     def page(self, verb):
-        return (ROOT / "docs" / f"{verb}.md").read_text()
+        return (ROOT / "docs" / "guide" / f"{verb}.md").read_text()
 
     def options_of_help(self, verb):
         text = run([self.elision.binary, verb, "--help"]).stdout
