@@ -13,10 +13,12 @@ SILICON_PACKAGES := python3-tomli-w
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
 TEST_PACKAGES := $(PROGRAM_PACKAGES) binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack
+# pip in a virtual environment, and the tree's list of files.
+LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full demo-barrier fidelity silicon test test-glibcs test-releases mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build demo demo-full demo-barrier fidelity silicon test test-glibcs test-releases lint mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -77,6 +79,14 @@ test:
 mutants:
 	@tools/install-packages "make mutants" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/mutants --build $(BUILD)
+
+# clang-format, clang-tidy, shellcheck, ruff, layers; what clang-tidy knows to be clean, it skips (tests/lint/README.md).
+lint:
+	@tools/install-packages "make lint" $(BUILD_PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@[ -d $(BUILD)/lint-tools ] || python3 -m venv $(BUILD)/lint-tools
+	@$(BUILD)/lint-tools/bin/pip install --quiet --disable-pip-version-check --requirement tests/lint/requirements.txt
+	@python3 -B tests/lint/lint.py
 
 # The preload library under the C libraries of other Debian releases, which it downloads; some minutes.
 test-glibcs:

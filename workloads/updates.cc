@@ -136,11 +136,13 @@ void under_locks(Locks mutex_of, World& world, const Item& item) {
 }
 
 void locked(World& world, const Item& item) {
-  under_locks([&](std::uint32_t place) -> auto& { return world.mutexes[place].mutex; }, world, item);
+  under_locks(
+      [&](std::uint32_t place) -> auto& { return world.mutexes[place].mutex; }, world, item);
 }
 
 void elided(World& world, const Item& item) {
-  under_locks([&](std::uint32_t place) -> auto& { return world.elided[place]; }, world, item);
+  under_locks(
+      [&](std::uint32_t place) -> auto& { return world.elided[place]; }, world, item);
 }
 
 struct Scoped {

@@ -711,9 +711,7 @@ TEST(Barrier, IsLeftOutsideOfTheTransaction) {
   std::thread([&] {
     std::thread other([] {});
     elision::coarsener coarsener(50);
-    {
-      const elision::coarsener::lock_guard lock(coarsener, mutex);
-    }
+    { const elision::coarsener::lock_guard lock(coarsener, mutex); }
     (void)barrier.arrive_and_wait();
     was_inside = elision::in_transaction();
     coarsener.flush();  // or an expectation that fails would undo itself

@@ -8,7 +8,6 @@
 namespace {
 
 using elision::api::Elided;
-using elision::api::elides;
 using elision::api::Plain;
 using elision::api::this_thread;
 using elision::locks::Cell;

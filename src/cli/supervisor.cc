@@ -31,7 +31,7 @@ void pass_on(int signal, siginfo_t* info, void*) {
 class SignalsPassedOn {
  public:
   SignalsPassedOn() {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_sigaction = pass_on;
     action.sa_flags = SA_SIGINFO;
     for (std::size_t i = 0; i < kPassedOn.size(); ++i) sigaction(kPassedOn[i], &action, &previous_[i]);

@@ -15,9 +15,9 @@
 //
 // The first tries follow each other at once, unless Parameters::backs_off asks for the paper's back-off: on
 // the virtual Broadwell that takes up to a fifth of the throughput of a map or a hash table
-// (docs/measured/elision-compared.md has what remains between us and locks that never back off). The others follow
-// after back-off: sections that always conflict, tried ten times at once, got 0.4 of the throughput of a
-// mutex, where now they get nearly all of it (docs/measured/lock-costs.md, mutex 200ns).
+// (docs/measured/elision-compared.md has what remains between us and locks that never back off). The others
+// follow after back-off: sections that always conflict, tried ten times at once, got 0.4 of the throughput of
+// a mutex, where now they get nearly all of it (docs/measured/lock-costs.md, mutex 200ns).
 //
 // What ends a transaction can be told only from the status, and an abort out of the inside loop has that
 // of any conflict. So a thread loops inside only if it saw the lock held just before it began, and takes

@@ -187,16 +187,32 @@ const Variant kVariants[] = {
      3,
      2,
      {.crowded_sets = 6},
-     [](Description& d) { d.always_abort = {ReadEviction::kNever, false}; }},
+     [](Description& d) {
+       d.always_abort = {ReadEviction::kNever, false};
+     }},
     {"FragileAlwaysAbort",
      3,
      2,
      {.crowded_sets = 6},
-     [](Description& d) { d.always_abort = {ReadEviction::kL1, true}; }},
+     [](Description& d) {
+       d.always_abort = {ReadEviction::kL1, true};
+     }},
     {"LongWindow", 4, 1, {}, [](Description& d) { d.coherence.hot_window_cycles = 1'000'000; }},
     {"NoWindow", 4, 1, {}, [](Description& d) { d.coherence.hot_window_cycles = 0; }},
-    {"SmallL1", 4, 1, {}, [](Description& d) { d.l1d = {4, 4, 4}; }},
-    {"ManyCpus", 80, 1, {}, [](Description& d) { d.l3 = {10240, 20, 50}; }},
+    {"SmallL1",
+     4,
+     1,
+     {},
+     [](Description& d) {
+       d.l1d = {4, 4, 4};
+     }},
+    {"ManyCpus",
+     80,
+     1,
+     {},
+     [](Description& d) {
+       d.l3 = {10240, 20, 50};
+     }},
 };
 
 class StormTest : public ::testing::TestWithParam<Variant> {

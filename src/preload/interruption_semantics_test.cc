@@ -33,7 +33,7 @@ class Interrupted : public ::testing::Test {
   void SetUp() override {
     handled = 0;
     ASSERT_EQ(sem_init(&posted, 0, 0), 0);
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = on_signal;
     sigaction(kInterrupting, &action, nullptr);
     action.sa_flags = SA_RESTART;

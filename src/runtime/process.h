@@ -34,7 +34,7 @@ enum class SetUp { kDone, kRunning };
 SetUp ensure_set_up();
 
 /// Whether locks, or barriers, that are not pthread mutexes are ours too.
-inline bool owns(Owner Process::* kind) {
+inline bool owns(Owner Process::*kind) {
   if (process.*kind == Owner::kNotYetKnown) [[unlikely]]
     ensure_set_up();
   return process.*kind == Owner::kUs;

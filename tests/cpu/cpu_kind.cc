@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints which kind of CPU this is. Exit code: 0 where our libraries use its transactions, else 1.
-#include <cstdio>
-
 #include "htm/cpu_kind.h"
+
+#include <cstdio>
 
 int main() {
   const elision::htm::CpuFeatures cpu = elision::htm::detect_cpu();

@@ -288,9 +288,8 @@ int main(int argc, char** argv) {
   const std::map<std::string, differential::Flip> flips = {{"nothing", differential::Flip::kNothing},
                                                            {"undefined", differential::Flip::kUndefined},
                                                            {"defined", differential::Flip::kDefined}};
-  app.add_option(
-         "--flip", options.flips.what,
-         "behind instructions that write flags: change nothing, undefined, or defined flags")
+  app.add_option("--flip", options.flips.what,
+                 "behind instructions that write flags: change nothing, undefined, or defined flags")
       ->transform(CLI::CheckedTransformer(flips));
   app.add_option("--flags", options.flips.flags, "which flags --flip defined changes, as bits of RFLAGS");
   app.add_flag("--high", options.high, "code above 2 GB");

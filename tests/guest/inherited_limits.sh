@@ -12,6 +12,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
 # Runs under `ulimit -v $1`; leaves the status in $status.
+# shellcheck disable=SC3045  # POSIX does not know ulimit -v; every /bin/sh of Debian does
 run() {
   (ulimit -v "$1" && exec $drop "$elision" vm -- "$limits" all_space_inside) >"$work/out" 2>"$work/err"
   status=$?

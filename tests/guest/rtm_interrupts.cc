@@ -75,7 +75,8 @@ const char* endless_transactions(int wanted) {
 
 template <class Run>
 const char* with_handler(int signal, Run run) {
-  struct sigaction action{}, before;
+  struct sigaction action {
+  }, before;
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   word = 1;

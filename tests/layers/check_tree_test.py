@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import check_tree  # noqa: E402
+import check_tree
 
 LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
 

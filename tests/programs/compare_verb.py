@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-from whole_programs import LIMIT_SECONDS, Elision, run
+from whole_programs import Elision, run
 
 BUILD = None
 XEON = ["--machine", "xeon-e5-2697v4"]

@@ -105,7 +105,7 @@ def loses(elision, seeds):
     """Failures: none if every kind of section lost something with one seed or another."""
     for case in ("criticals", "locks", "nest-locks"):
         for program in programs(elision):
-            def lost(seed):
+            def lost(seed, program=program, case=case):
                 ending = elision.vm([program, 40, case], ["--machine", MACHINE, "--seed", str(seed), "--lock", "htm-10",
                                                           "--no-conflict-detection"])
                 return " instead of " in ending.stdout
@@ -116,7 +116,7 @@ def loses(elision, seeds):
     environment = {"LD_PRELOAD": str(elision.build / "tests" / "libno_barriers.so")}
     for case in ("barriers", "nested", "tasks", "captures"):
         for program in programs(elision):
-            def missed(seed):
+            def missed(seed, program=program, case=case):
                 options = ["--machine", MACHINE, "--seed", str(seed)]
                 return " instead of " in elision.vm([program, 20, case], options, environment=environment).stdout
 

@@ -113,7 +113,7 @@ class Outputs(unittest.TestCase):
         os.mkfifo(fifo)
         for words in self.each_writer(fifo):
             got = []
-            reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
+            reader = threading.Thread(target=lambda got=got: got.append(fifo.read_text()), daemon=True)
             reader.start()
             self.run_words(words)
             self.assertTrue(stat.S_ISFIFO(fifo.stat().st_mode), "the FIFO was replaced")

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "repro"))
 
-import probes  # noqa: E402
+import probes
 
 BUILD = pathlib.Path(sys.argv.pop(1))
 MACHINE = "xeon-e5-2660v4"

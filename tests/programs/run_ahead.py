@@ -21,7 +21,6 @@ and what fails both times fails.
 Seeds are fixed and the bootstrap draws from a fixed sequence: a build either passes or fails.
 """
 
-import json
 import math
 import os
 import random

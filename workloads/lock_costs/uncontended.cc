@@ -42,7 +42,7 @@ struct alignas(4096) Locks {
 };
 
 // The functions are copied so that the loops call through registers.
-template <pthread_mutex_t Locks::* kMutex>
+template <pthread_mutex_t Locks::*kMutex>
 void lock_mutex(Locks& locks, int count) {
   const auto functions = locks.side.mutex;
   for (int i = 0; i < count; ++i) {

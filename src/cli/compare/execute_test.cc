@@ -186,9 +186,7 @@ TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
 
 TEST(Execute, ProgramThatCannotStartIsAnErrorAtOnce) {
   FakeRunner runner(1);
-  runner.script = [](const Cell&, Sample& sample) {
-    sample.start_error = "cannot open '/lib/x'";
-  };
+  runner.script = [](const Cell&, Sample& sample) { sample.start_error = "cannot open '/lib/x'"; };
   Notes notes;
   try {
     execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0);

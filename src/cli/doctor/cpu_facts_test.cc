@@ -74,7 +74,7 @@ TEST(CpuFacts, SignatureIsFamilyModelStepping) {
 TEST(CpuFacts, EachTransactionBitIsItsOwn) {
   const struct {
     CpuidRegisters leaf7;
-    bool CpuFacts::* fact;
+    bool CpuFacts::*fact;
   } cases[] = {{{0, 1u << 11, 0, 0}, &CpuFacts::rtm},
                {{0, 1u << 4, 0, 0}, &CpuFacts::hle},
                {{0, 0, 0, 1u << 11}, &CpuFacts::rtm_always_abort},

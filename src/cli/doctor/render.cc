@@ -15,7 +15,7 @@ constexpr std::size_t kLineWidth = 100;
 // A longer value pushes its own meaning to the right, not everybody's.
 constexpr std::size_t kWidestValue = 14;
 
-std::size_t widest(const std::vector<Row>& rows, std::string Row::* column) {
+std::size_t widest(const std::vector<Row>& rows, std::string Row::*column) {
   std::size_t width = 0;
   for (const Row& row : rows) width = std::max(width, (row.*column).size());
   return width;
@@ -23,7 +23,8 @@ std::size_t widest(const std::vector<Row>& rows, std::string Row::* column) {
 
 /// Names come from CPUID, files and the environment: a control character must not reach the terminal.
 std::string printable(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
   return text;
 }
 

@@ -14,7 +14,8 @@ void go_back(int) { siglongjmp(before_work, 1); }
 }  // namespace
 
 bool runs_legally(const std::function<void()>& work) {
-  struct sigaction ours{}, theirs{};
+  struct sigaction ours {
+  }, theirs{};
   ours.sa_handler = go_back;
   sigaction(SIGILL, &ours, &theirs);
   const bool legal = sigsetjmp(before_work, 1) == 0;

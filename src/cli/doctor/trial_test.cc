@@ -18,7 +18,8 @@ TEST(Trial, BeginsNothingWithoutRtm) {
 }
 
 TEST(Trial, IllegalInstructionsAreAFact) {
-  struct sigaction before{}, after{};
+  struct sigaction before {
+  }, after{};
   sigaction(SIGILL, nullptr, &before);
   EXPECT_FALSE(runs_legally([] { asm volatile("ud2"); }));
   EXPECT_FALSE(runs_legally([] { asm volatile("ud2"); })) << "the signal stayed blocked";

@@ -98,7 +98,7 @@ bool forbid_system_calls() {
   filter[1 + kCount] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   filter[2 + kCount] = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
   const sock_fprog program{kCount + 3, filter};
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = on_forbidden_call;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSYS, &action, nullptr);

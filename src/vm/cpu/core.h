@@ -54,15 +54,15 @@ struct alignas(64) Core {
   std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
   std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
   std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
-  std::int64_t progress = 0;       // see kBudgetShift; the budget may be negative: the core owes an exit
-  std::uint64_t scratch[4] = {};   // spilled registers of the running hook; [3] jump target
-  std::uint64_t flags_slot = 0;    // AH = SF ZF AF PF CF as LAHF has them, AL = OF
-  std::uint64_t hook_address = 0;  // guest address of the access on the slow path
-  const Hook* hook = nullptr;      // and its description
-  Exit* exit = nullptr;            // why the full exit
-  std::uint64_t exit_value = 0;    // target of an indirect branch
-  std::uint64_t resume = 0;        // host address to continue at
-  std::uint64_t chunk = 0;         // bytes or elements of the running string operation's step
+  std::int64_t progress = 0;        // see kBudgetShift; the budget may be negative: the core owes an exit
+  std::uint64_t scratch[4] = {};    // spilled registers of the running hook; [3] jump target
+  std::uint64_t flags_slot = 0;     // AH = SF ZF AF PF CF as LAHF has them, AL = OF
+  std::uint64_t hook_address = 0;   // guest address of the access on the slow path
+  const Hook* hook = nullptr;       // and its description
+  Exit* exit = nullptr;             // why the full exit
+  std::uint64_t exit_value = 0;     // target of an indirect branch
+  std::uint64_t resume = 0;         // host address to continue at
+  std::uint64_t chunk = 0;          // bytes or elements of the running string operation's step
   // Every slow access looks at these; here they share lines of the host with what precedes.
   std::uint64_t deadline_ticks = 0;
   std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later

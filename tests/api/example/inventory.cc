@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads move goods between shelves and now and then look all over: the C++20 classes with the standard's locks.
+// Threads move goods between shelves and now and then look all over: the C++20 classes with the standard's
+// locks.
 #include <cstdio>
 #include <elision/elision.hpp>
 #include <mutex>

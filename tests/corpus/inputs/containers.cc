@@ -22,7 +22,9 @@ int main(int, char** words) {
   for (int i = 0; i < 5; ++i) std::cout << order[i].second << ' ' << -order[i].first << '\n';
   long sum = 0;
   for (const auto& [length, total] : lengths) sum += static_cast<long>(length) * total;
-  const auto matches = std::count_if(order.begin(), order.end(), [&](const auto& entry) { return entry.second.find("bc") != std::string::npos; });
+  const auto matches = std::count_if(order.begin(), order.end(), [&](const auto& entry) {
+    return entry.second.find("bc") != std::string::npos;
+  });
   std::atomic<long> shared{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

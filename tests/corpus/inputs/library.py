@@ -51,7 +51,8 @@ def square(n, results):
 
 
 def main():
-    text = open(sys.argv[1], "rb").read()
+    with open(sys.argv[1], "rb") as file:
+        text = file.read()
     for module in (zlib, bz2, lzma):
         assert module.decompress(module.compress(text)) == text
     asyncio.run(served())

@@ -64,9 +64,13 @@ def turns_taken(size):
 
     def take(who):
         nonlocal turn
+
+        def is_next():
+            return turn % THREADS == who
+
         for _ in range(size):
             with changed:
-                changed.wait_for(lambda: turn % THREADS == who)
+                changed.wait_for(is_next)
                 turn += 1
                 changed.notify_all()
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs of oneTBB: parallel algorithms, concurrent containers, its mutexes, the elided one among them.
+// What the corpus runs of oneTBB: parallel algorithms, concurrent containers, its mutexes, the elided one
+// among them.
 #include <tbb/concurrent_hash_map.h>
 #include <tbb/concurrent_queue.h>
 #include <tbb/global_control.h>
@@ -27,7 +28,8 @@ long counted() {
 }
 
 int main(int, char** words) {
-  tbb::global_control limit(tbb::global_control::max_allowed_parallelism, std::strtoul(words[1], nullptr, 10));
+  tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                            std::strtoul(words[1], nullptr, 10));
   std::vector<unsigned> numbers(20000);
   unsigned draw = 1;
   for (unsigned& number : numbers) number = draw = draw * 1664525u + 1013904223u;
@@ -49,13 +51,15 @@ int main(int, char** words) {
   for (const auto& [key, value] : map) total += key * value;
   int next = 0;
   long piped = 0;
-  tbb::parallel_pipeline(4, tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order,
-                                                        [&](tbb::flow_control& control) {
-                                                          if (next == 500) control.stop();
-                                                          return next++;
-                                                        }) &
-                                tbb::make_filter<int, long>(tbb::filter_mode::parallel, [](int i) { return long{i} * i; }) &
-                                tbb::make_filter<long, void>(tbb::filter_mode::serial_out_of_order, [&](long i) { piped += i; }));
+  tbb::parallel_pipeline(
+      4,
+      tbb::make_filter<void, int>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& control) {
+        if (next == 500) control.stop();
+        return next++;
+      }) & tbb::make_filter<int, long>(tbb::filter_mode::parallel, [](int i) {
+        return long{i} * i;
+      }) & tbb::make_filter<long, void>(tbb::filter_mode::serial_out_of_order, [&](long i) { piped += i; }));
   std::printf("%u %u %lu %ld %ld %ld %ld %ld\n", numbers[0], numbers[19999], sum, total, piped,
-              counted<tbb::speculative_spin_mutex>(), counted<tbb::queuing_mutex>(), counted<tbb::spin_rw_mutex>());
+              counted<tbb::speculative_spin_mutex>(), counted<tbb::queuing_mutex>(),
+              counted<tbb::spin_rw_mutex>());
 }

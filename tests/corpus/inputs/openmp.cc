@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs of OpenMP: loops of every schedule, reductions, critical, atomic, barriers, sections, tasks, locks.
+// What the corpus runs of OpenMP: loops of every schedule, reductions, critical, atomic, barriers, sections,
+// tasks, locks.
 #include <omp.h>
 
 #include <cstdio>
@@ -53,5 +54,6 @@ int main() {
 #pragma omp single
   result = fibonacci(16);
   const int n = omp_get_max_threads();
-  std::printf("%d %.1f %.1f %ld %ld %ld %ld %ld\n", n, sum, v[4999], inside / n, added / n, locked - n, sections, result);
+  std::printf("%d %.1f %.1f %ld %ld %ld %ld %ld\n", n, sum, v[4999], inside / n, added / n, locked - n,
+              sections, result);
 }

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lints the tree: layout, likely defects, shell scripts, Python, layers.
+
+    lint.py [--tools FOLDER] [--build FOLDER] [--root FOLDER] [STEP...]
+
+Steps: format, tidy, shell, python, tree; all of them if none is named. FOLDER of --tools holds the programs of requirements.txt
+(a virtual environment's bin); --build has the compile_commands.json. Prints what the tools find, and one line a step; ends with 1 if
+a step is not clean, with 2 if it cannot run.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+CODE = {".cc", ".h", ".c"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+KNOWN_CLEAN = "tests/lint/known_clean.txt"
+CONFIGURATION = (".clang-tidy", "tests/lint/requirements.txt")
+
+
+class CannotRun(Exception):
+    """What keeps a step from running, in one line."""
+
+
+class Tree:
+    """The tracked files below a root, and where the tools are."""
+
+    def __init__(self, root, build, tools):
+        self.root, self.build, self.tools = root, build, tools
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                                check=True, capture_output=True, text=True).stdout
+        self.files = sorted(name for name in listed.split("\0") if name and (root / name).is_file())
+
+    def run(self, program, *arguments):
+        """(exit code, what it printed) of one of the tools."""
+        path = self.tools / program
+        if not path.exists():
+            raise CannotRun(f"{path} is missing (make lint installs it)")
+        done = subprocess.run([path, *arguments], cwd=self.root, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    def read(self, name):
+        return (self.root / name).read_text(encoding="utf-8")
+
+
+def is_formatted_code(name):
+    """Programs in C below tests/ are compiled as they are, public headers are laid out to be read: not these."""
+    return pathlib.PurePath(name).suffix in CODE and not name.startswith("include/") and not name.endswith(".c")
+
+
+def check_format(tree):
+    return tree.run("clang-format", "--dry-run", "--Werror", *filter(is_formatted_code, tree.files))
+
+
+def is_shell(tree, name):
+    with open(tree.root / name, "rb") as file:
+        first = file.readline()
+    return re.match(rb"#!.*\b(ba|da)?sh\b", first) is not None
+
+
+def check_shell(tree):
+    scripts = [name for name in tree.files if is_shell(tree, name)]
+    return tree.run("shellcheck", "--severity", "warning", *scripts)
+
+
+def check_python(tree):
+    return tree.run("ruff", "check", "--no-cache", "--quiet", ".")
+
+
+def check_tree(tree):
+    done = subprocess.run([sys.executable, "-B", tree.root / "tests/layers/check_tree.py", tree.root], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def reached(tree, source):
+    """The source and every header of the project that it includes, directly or not."""
+    files, seen = [source], set()
+    while files:
+        name = files.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for target in INCLUDE.findall(tree.read(name)):
+            near = os.path.normpath(os.path.join(os.path.dirname(name), target))
+            for candidate in (near, f"src/{target}", f"include/{target}", target):
+                if (tree.root / candidate).is_file():
+                    files.append(candidate)
+                    break
+    return sorted(seen)
+
+
+def options_of(tree, command):
+    """A compiler's options without what differs from one machine to the next."""
+    words = [word.replace(str(tree.build), "BUILD").replace(str(tree.root), "ROOT") for word in command.split()]
+    return [word for word in words if word.startswith(("-D", "-I", "-std", "-m", "-f", "-isystem"))]
+
+
+def hash_of(tree, source, command):
+    total = hashlib.sha256(" ".join(options_of(tree, command)).encode())
+    for name in (*CONFIGURATION, *reached(tree, source)):
+        total.update(f"\n{name}\n{tree.read(name)}".encode())
+    return total.hexdigest()[:32]
+
+
+def compiled_sources(tree):
+    """The command of each tracked source that the build compiles, by name; of several, the first."""
+    database = tree.build / "compile_commands.json"
+    if not database.is_file():
+        raise CannotRun(f"{database} is missing (cmake --preset release writes it)")
+    tracked, commands = set(tree.files), {}
+    for entry in json.loads(database.read_text(encoding="utf-8")):
+        name = os.path.relpath(os.path.join(entry["directory"], entry["file"]), tree.root)
+        if name in tracked and name.endswith((".cc", ".c")):
+            commands.setdefault(name, entry["command"])
+    return commands
+
+
+def load_known(tree):
+    path = tree.root / KNOWN_CLEAN
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return dict(line.split() for line in lines if line and not line.startswith("#"))
+
+
+def save_known(tree, known):
+    text = "# SPDX-License-Identifier: Apache-2.0\n# Sources in which clang-tidy finds nothing (README.md).\n"
+    text += "".join(f"{name} {known[name]}\n" for name in sorted(known))
+    temporary = tree.root / f"{KNOWN_CLEAN}.part"
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(tree.root / KNOWN_CLEAN)
+
+
+def check_tidy(tree):
+    commands = compiled_sources(tree)
+    hashes = {name: hash_of(tree, name, command) for name, command in commands.items()}
+    known = load_known(tree)
+    clean = {name: value for name, value in hashes.items() if known.get(name) == value}
+    wanted = sorted(set(hashes) - set(clean))
+    status, found = 0, ""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        def tidy(name):
+            return name, tree.run("clang-tidy", "-p", str(tree.build), "--quiet", name)
+        for name, (code, text) in pool.map(tidy, wanted):
+            if code == 0:
+                clean[name] = hashes[name]
+            else:
+                status, found = 1, found + text
+    if clean != known:
+        save_known(tree, clean)
+    print(f"lint: clang-tidy looked at {len(wanted)} of {len(hashes)} sources; the others are known to be clean")
+    return status, found
+
+
+STEPS = {"format": check_format, "tidy": check_tidy, "shell": check_shell, "python": check_python, "tree": check_tree}
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--root", type=pathlib.Path, default=here)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--tools", type=pathlib.Path)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=", ".join(STEPS))
+    options = parser.parse_args()
+    if unknown := [step for step in options.steps if step not in STEPS]:
+        parser.error(f"unknown step '{unknown[0]}'")
+    root = options.root.resolve()
+    build = (options.build or root / "build").resolve()
+    tree = Tree(root, build, (options.tools or build / "lint-tools/bin").absolute())
+    status = 0
+    for step in options.steps or STEPS:
+        try:
+            code, text = STEPS[step](tree)
+        except CannotRun as reason:
+            print(f"lint: {step}: {reason}", file=sys.stderr)
+            return 2
+        if code != 0:
+            print(text, end="")
+            status = 1
+        print(f"lint: {step}: {'clean' if code == 0 else 'not clean'}", flush=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
