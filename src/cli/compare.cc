@@ -9,24 +9,24 @@
 #include <csignal>
 
 #include "base/usable_cpus.h"
-#include "cli/arguments.h"
-#include "cli/compare/execute.h"
-#include "cli/compare/metric.h"
-#include "cli/compare/program_runners.h"
-#include "cli/compare/progress.h"
-#include "cli/compare/render.h"
-#include "cli/compare/report_json.h"
-#include "cli/console.h"
-#include "cli/designs.h"
-#include "cli/environment.h"
-#include "cli/install.h"
-#include "cli/json_text.h"
-#include "cli/machine_choice.h"
-#include "cli/native_htm.h"
-#include "cli/output_file.h"
-#include "cli/program_file.h"
-#include "cli/replaceable_locks.h"
-#include "cli/usage_error.h"
+#include "cli/experiment/execute.h"
+#include "cli/experiment/metric.h"
+#include "cli/experiment/program_runners.h"
+#include "cli/host/console.h"
+#include "cli/host/environment.h"
+#include "cli/host/install.h"
+#include "cli/host/json_text.h"
+#include "cli/host/native_htm.h"
+#include "cli/host/output_file.h"
+#include "cli/host/program_file.h"
+#include "cli/host/replaceable_locks.h"
+#include "cli/host/usage_error.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
+#include "cli/options/machine_choice.h"
+#include "cli/show/progress.h"
+#include "cli/show/render.h"
+#include "cli/show/report_json.h"
 #include "cli/verbs.h"
 
 namespace elision::cli {
@@ -41,7 +41,7 @@ struct CompareRequest {
   std::string designs;
   std::string machine;
   std::string threads;
-  compare::Plan plan;
+  experiment::Plan plan;
   std::string json_file;
   double timeout_seconds = 0;
   std::uint32_t variations = 0;  // 0: the machine as it is
@@ -98,10 +98,12 @@ std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
   }
 }
 
-bool takes_threads(const std::vector<std::string>& words) { return compare::with_threads(words, 1) != words; }
+bool takes_threads(const std::vector<std::string>& words) {
+  return experiment::with_threads(words, 1) != words;
+}
 
 void choose_threads(CompareRequest& request, const std::vector<std::string>& words, unsigned cpus) {
-  compare::Plan& plan = request.plan;
+  experiment::Plan& plan = request.plan;
   if (!takes_threads(words)) {
     if (!request.threads.empty()) throw UsageError("--threads without {threads} in the program's arguments");
     plan.thread_counts = {std::nullopt};
@@ -120,7 +122,7 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
 
 // Returns the number of CPUs of the place chosen.
 unsigned choose_place(CompareRequest& request) {
-  compare::Plan& plan = request.plan;
+  experiment::Plan& plan = request.plan;
   plan.where = !request.machine.empty() ? request.machine : native_htm_is_live() ? kNative : kDefaultMachine;
   plan.model = plan.where != kNative;
   if (!plan.model && request.variations != 0)
@@ -132,11 +134,11 @@ unsigned choose_place(CompareRequest& request) {
 }
 
 void choose_designs(CompareRequest& request) {
-  compare::Plan& plan = request.plan;
+  experiment::Plan& plan = request.plan;
   plan.designs = request.designs.empty() ? default_designs() : parse_designs(request.designs);
-  plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), compare::kReference),
+  plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), experiment::kReference),
                      plan.designs.end());
-  plan.designs.insert(plan.designs.begin(), compare::kReference);
+  plan.designs.insert(plan.designs.begin(), experiment::kReference);
   for (const std::string& design : plan.designs) {
     if (const std::string reason = missing_in_glibc(design); !reason.empty()) plan.not_run[design] = reason;
   }
@@ -152,8 +154,8 @@ void choose_designs(CompareRequest& request) {
   }
 }
 
-compare::Launch launch_of(const CompareRequest& request, const std::vector<std::string>& words) {
-  compare::Launch launch;
+experiment::Launch launch_of(const CompareRequest& request, const std::vector<std::string>& words) {
+  experiment::Launch launch;
   launch.file = find_program(words.front(), variable(copy_environment(environ), "PATH"));
   check_program(launch.file);
   launch.words = words;
@@ -164,8 +166,8 @@ compare::Launch launch_of(const CompareRequest& request, const std::vector<std::
 }
 
 // JSON on standard output leaves that to programs: then the table is for standard error.
-void publish(const CompareRequest& request, const std::vector<compare::Result>& results,
-             const std::vector<compare::Block>& blocks) {
+void publish(const CompareRequest& request, const std::vector<experiment::Result>& results,
+             const std::vector<experiment::Block>& blocks) {
   const std::string& file = request.json_file;
   const bool taken = !file.empty() && is_standard_output(file);
   const auto json = [&] {
@@ -178,21 +180,21 @@ void publish(const CompareRequest& request, const std::vector<compare::Result>& 
   do_all({json, table});
 }
 
-int compare_and_report(const CompareRequest& request, const compare::Launch& launch) {
+int compare_and_report(const CompareRequest& request, const experiment::Launch& launch) {
   constexpr int kStoppedExitCode = 128 + SIGINT;
-  const compare::Plan& plan = request.plan;
-  const compare::StopFlag stop;
-  compare::stop_on_signals(stop);
+  const experiment::Plan& plan = request.plan;
+  const experiment::StopFlag stop;
+  experiment::stop_on_signals(stop);
   const auto runner = plan.model ? virtual_runner(launch, stop) : native_runner(launch, stop);
-  compare::Progress progress("compare", isatty(STDERR_FILENO) == 1);
-  const compare::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
+  experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
+  const experiment::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
   progress.clear();
   const auto blocks = analyse(plan, execution.results, execution.complete);
   publish(request, execution.results, blocks);
   if (!execution.complete) return kStoppedExitCode;
-  const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const compare::Block& block) {
-    return block.verdict.kind != compare::VerdictKind::kNoReference &&
-           block.verdict.kind != compare::VerdictKind::kNoOther;
+  const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
+    return block.verdict.kind != experiment::VerdictKind::kNoReference &&
+           block.verdict.kind != experiment::VerdictKind::kNoOther;
   });
   return compared ? 0 : 1;
 }
@@ -207,13 +209,13 @@ int compare_verb(const Words& words) {
   check_lock_options(request.lock);
   const unsigned cpus = choose_place(request);
   choose_designs(request);
-  if (request.plan.uses_metric()) compare::Metric{request.plan.metric};
+  if (request.plan.uses_metric()) experiment::Metric{request.plan.metric};
   request.plan.compare_output = !request.ignore_output;
   const std::vector<std::string>& program = required_program(arguments, "compare");
   choose_threads(request, program, cpus);
   request.plan.program = program.front();
   if (!request.json_file.empty()) require_writable(request.json_file);
-  const compare::Launch launch = launch_of(request, program);
+  const experiment::Launch launch = launch_of(request, program);
   // Behind all that may be refused: a refusal is one line.
   for (const std::string& note : without_effect(request.lock, request.plan.designs)) tell("compare", note);
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;

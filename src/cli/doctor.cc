@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `elision doctor`: do hardware transactions commit here, and if not, why, and what to change?
-#include "cli/arguments.h"
-#include "cli/console.h"
 #include "cli/doctor/gather.h"
 #include "cli/doctor/render.h"
 #include "cli/doctor/report_json.h"
-#include "cli/json_text.h"
+#include "cli/host/console.h"
+#include "cli/host/json_text.h"
+#include "cli/options/arguments.h"
 #include "cli/verbs.h"
 
 namespace elision::cli {

@@ -2,7 +2,7 @@
 // `elision help [VERB]`: what there is, and one verb in detail.
 #include <fmt/format.h>
 
-#include "cli/console.h"
+#include "cli/host/console.h"
 #include "cli/verbs.h"
 
 namespace elision::cli {

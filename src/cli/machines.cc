@@ -3,9 +3,9 @@
 // with its source.
 #include <fmt/format.h>
 
-#include "cli/arguments.h"
-#include "cli/console.h"
-#include "cli/machine_choice.h"
+#include "cli/host/console.h"
+#include "cli/options/arguments.h"
+#include "cli/options/machine_choice.h"
 #include "cli/verbs.h"
 #include "machine/description_toml.h"
 

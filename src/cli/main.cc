@@ -2,8 +2,8 @@
 // The `elision` command: finds the verb, runs it, and reports an error once, as one line.
 #include <exception>
 
-#include "cli/console.h"
-#include "cli/usage_error.h"
+#include "cli/host/console.h"
+#include "cli/host/usage_error.h"
 #include "cli/verbs.h"
 
 namespace {

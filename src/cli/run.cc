@@ -7,16 +7,16 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cli/arguments.h"
-#include "cli/console.h"
-#include "cli/designs.h"
-#include "cli/environment.h"
-#include "cli/install.h"
-#include "cli/lock_options.h"
-#include "cli/native_htm.h"
-#include "cli/program_file.h"
-#include "cli/replaceable_locks.h"
-#include "cli/usage_error.h"
+#include "cli/host/console.h"
+#include "cli/host/environment.h"
+#include "cli/host/install.h"
+#include "cli/host/native_htm.h"
+#include "cli/host/program_file.h"
+#include "cli/host/replaceable_locks.h"
+#include "cli/host/usage_error.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
+#include "cli/options/lock_options.h"
 #include "cli/verbs.h"
 
 namespace elision::cli {

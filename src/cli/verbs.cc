@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs.h"
 
-#include "cli/suggest.h"
+#include "cli/options/suggest.h"
 
 namespace elision::cli {
 

@@ -13,25 +13,26 @@
 #include <optional>
 
 #include "abi/lock_variables.h"
-#include "cli/arguments.h"
-#include "cli/compare/metric.h"
-#include "cli/console.h"
-#include "cli/designs.h"
-#include "cli/environment.h"
-#include "cli/install.h"
-#include "cli/json_text.h"
-#include "cli/lifeline.h"
-#include "cli/lock_options.h"
-#include "cli/machine_choice.h"
-#include "cli/output_file.h"
-#include "cli/program_file.h"
-#include "cli/replaceable_locks.h"
-#include "cli/shell_words.h"
-#include "cli/supervisor.h"
-#include "cli/temp_directory.h"
-#include "cli/usage_error.h"
+#include "cli/experiment/metric.h"
+#include "cli/experiment/process_statistics.h"
+#include "cli/host/console.h"
+#include "cli/host/environment.h"
+#include "cli/host/install.h"
+#include "cli/host/json_text.h"
+#include "cli/host/lifeline.h"
+#include "cli/host/output_file.h"
+#include "cli/host/program_file.h"
+#include "cli/host/replaceable_locks.h"
+#include "cli/host/shell_words.h"
+#include "cli/host/supervisor.h"
+#include "cli/host/temp_directory.h"
+#include "cli/host/usage_error.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
+#include "cli/options/lock_options.h"
+#include "cli/options/machine_choice.h"
+#include "cli/show/statistics_json.h"
 #include "cli/verbs.h"
-#include "cli/vm_statistics.h"
 #include "cli/vm_vary.h"
 #include "vm/engine/engine_layout.h"
 #include "vm/engine/run.h"
@@ -188,10 +189,10 @@ int start_guest(const VmRequest& request, const std::string& file, const std::ve
   return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
 }
 
-nlohmann::json merged_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
+nlohmann::json statistics_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
   const machine::Machine machine = load_machine_or_throw(options.machine);
   const auto drawn = variation_or_throw(machine, options.variation).drawn;
-  return merged_statistics(options.machine, options.variation, drawn, processes);
+  return experiment::run_statistics(options.machine, options.variation, drawn, processes);
 }
 
 int supervised(VmRequest request, const std::string& file, const std::vector<std::string>& words) {
@@ -200,15 +201,15 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
   {
     const TempDirectory directory;
     request.options.stats_directory = directory.path();
-    status =
-        supervise([&] { return start_guest(request, file, words); },
-                  [&] {
-                    const auto processes = read_process_statistics(directory.path());
-                    started = why_not_started(directory.path()).empty();
-                    if (processes.empty()) return;
-                    written = true;
-                    write_output(request.statistics_file, json_text(merged_of(request.options, processes)));
-                  });
+    status = supervise([&] { return start_guest(request, file, words); },
+                       [&] {
+                         const auto processes = experiment::read_process_statistics(directory.path());
+                         started = experiment::why_not_started(directory.path()).empty();
+                         if (processes.empty()) return;
+                         written = true;
+                         write_output(request.statistics_file,
+                                      json_text(statistics_of(request.options, processes)));
+                       });
   }
   // Where the guest does not start, the child has said why.
   if (!written && started && WIFEXITED(status))
@@ -231,7 +232,7 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request) {
 
 [[noreturn]] void varied(const VmRequest& request, const std::string& file,
                          const std::vector<std::string>& words) {
-  compare::Plan plan;
+  experiment::Plan plan;
   plan.program = words.front();
   plan.where = request.options.machine;
   plan.model = true;
@@ -242,8 +243,8 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   plan.metric = request.metric;
   plan.variations = drawn_values(load_machine_or_throw(request.options.machine), request.variations);
   plan.judges_designs = false;
-  if (plan.uses_metric()) compare::Metric{plan.metric};
-  compare::Launch launch;
+  if (plan.uses_metric()) experiment::Metric{plan.metric};
+  experiment::Launch launch;
   launch.file = file;
   launch.words = words;
   launch.lock = request.lock;

@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "cli/compare/program_runners.h"
-#include "cli/compare/sample.h"
+#include "cli/experiment/program_runners.h"
+#include "cli/experiment/sample.h"
 
 namespace elision::cli {
 
 /// Runs the plan's only design, shows what variation 0 printed and a table on standard error, writes
 /// `statistics_file` if that is not empty, and ends as variation 0 did.
-[[noreturn]] void run_variations(const compare::Plan& plan, const compare::Launch& launch,
+[[noreturn]] void run_variations(const experiment::Plan& plan, const experiment::Launch& launch,
                                  const std::string& statistics_file);
 
 }  // namespace elision::cli

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "abi/lock_designs.h"
-#include "cli/compare/lock_counters.h"
+#include "cli/experiment/lock_counters.h"
 
 namespace abi = elision::abi;
 
@@ -64,7 +64,7 @@ int main(int count, char** words) {
     return 0;
   }
   if (count == 3 && std::string_view(arguments[1]) == "counters") {
-    for (const auto& totals : elision::cli::compare::read_counters(arguments[2])) {
+    for (const auto& totals : elision::cli::experiment::read_counters(arguments[2])) {
       fmt::print("{}\n", as_json(totals).dump());
     }
     return 0;

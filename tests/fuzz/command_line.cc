@@ -19,11 +19,11 @@
 #define main elision_main
 #include "cli/main.cc"
 #undef main
-#include "cli/arguments.h"
-#include "cli/designs.h"
 #include "cli/doctor/gather.h"
-#include "cli/output_file.h"
-#include "cli/program_file.h"
+#include "cli/host/output_file.h"
+#include "cli/host/program_file.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
 #include "fuzz.h"
 #include "machine/description_toml.h"
 #include "text_mutation.h"

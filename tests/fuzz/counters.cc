@@ -10,13 +10,13 @@
 #include <string>
 
 #include "abi/counters_reader.h"
-#include "cli/compare/lock_counters.h"
+#include "cli/experiment/lock_counters.h"
 #include "fuzz.h"
 
 namespace {
 
 namespace abi = elision::abi;
-namespace compare = elision::cli::compare;
+namespace experiment = elision::cli::experiment;
 
 /// One for each input: a driver may run each in a process of its own.
 class Folder {
@@ -53,7 +53,7 @@ void check_note(const std::filesystem::path& folder, const std::uint8_t* data, s
   for (std::size_t i = 0; i < size && i < 20; ++i)
     if (data[i] != 0 && data[i] != '/') name += static_cast<char>(data[i]);
   write_file(folder / name, nullptr, 0);
-  const std::string reason = compare::why_not_counted(folder);
+  const std::string reason = experiment::why_not_counted(folder);
   std::filesystem::remove(folder / name);
   if (reason.empty() || reason.find('\n') != std::string::npos) fuzz::fail("not one line: " + reason);
 }
@@ -69,12 +69,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (in_memory) check_totals(*in_memory, size);
 
   write_file(folder.path() / "0000.counters", data, size);
-  const auto read = compare::read_counters(folder.path());
+  const auto read = experiment::read_counters(folder.path());
   if (read.size() != (in_memory ? 1 : 0)) fuzz::fail("the file and its bytes are not read alike");
   if (in_memory && read[0].sections() != in_memory->sections()) fuzz::fail("other sums from the file");
-  const auto counts = compare::lock_counts(read, 1e9);
+  const auto counts = experiment::lock_counts(read, 1e9);
   if (counts.longest_wait_seconds < 0) fuzz::fail("a wait below zero");
-  (void)compare::native_ticks_per_second(read);
+  (void)experiment::native_ticks_per_second(read);
   std::filesystem::remove(folder.path() / "0000.counters");
   check_note(folder.path(), data, size);
   return 0;

@@ -17,7 +17,7 @@ class CheckTree(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
-        for part in ("base", "machine", "vm", "vm/cpu", "vm/engine", "locks", "cli"):
+        for part in ("base", "machine", "vm", "vm/cpu", "vm/engine", "locks", "cli", "cli/experiment", "cli/judge"):
             self.write(f"src/{part}/README.md", "# x\n")
         self.write("src/base/units.h", LICENSE)
         self.write("src/machine/model.h", LICENSE + '#include "base/units.h"\n')
@@ -55,7 +55,15 @@ class CheckTree(unittest.TestCase):
 
     def test_print_past_the_console_is_found(self):
         self.write("src/cli/run.cc", LICENSE + 'void f() {\n  fmt::print(stderr, "x");\n}\n')
-        self.assert_found("src/cli/run.cc:3: prints past src/cli/console.cc")
+        self.assert_found("src/cli/run.cc:3: prints past src/cli/host/console.cc")
+
+    def test_experiment_knows_neither_verbs_nor_judges(self):
+        self.write("src/cli/judge/verdict.h", LICENSE + '#include "cli/experiment/sample.h"\n')
+        self.write("src/cli/compare.cc", LICENSE + '#include "cli/judge/verdict.h"\n')
+        self.assertEqual(self.found(), [])
+        for target in ("cli/judge/verdict.h", "cli/verbs.h"):
+            self.write("src/cli/experiment/execute.cc", LICENSE + f'#include "{target}"\n')
+            self.assert_found(f"src/cli/experiment/execute.cc:2: cli/experiment must not include {target}")
 
     def test_arrows_have_no_circle(self):
         for part, allowed in check_tree.LAYERS.items():

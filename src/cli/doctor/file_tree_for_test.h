@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "cli/temp_directory.h"
+#include "cli/host/temp_directory.h"
 
 namespace elision::cli::doctor {
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/experiment/lock_counters.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+namespace elision::cli::experiment {
+namespace {
+
+// The program may have taken the directory away.
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
+       at.increment(error))
+    files.push_back(at->path());
+  return files;
+}
+
+// The bytes at the start of a file, fewer if it is shorter.
+std::vector<char> read_start(int descriptor, std::size_t bytes) {
+  std::vector<char> data(bytes);
+  std::size_t done = 0;
+  for (ssize_t part = 1; part > 0 && done < bytes; done += static_cast<std::size_t>(part)) {
+    part = pread(descriptor, data.data() + done, bytes - done, static_cast<off_t>(done));
+    if (part < 0) part = 0;
+  }
+  data.resize(done);
+  return data;
+}
+
+// The files are sparse, 16 MB long and mostly holes: only what is in use is read.
+std::optional<abi::CounterTotals> read_file(const std::filesystem::path& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  std::vector<char> data = read_start(descriptor, abi::kCountersHeaderBytes);
+  if (data.size() == abi::kCountersHeaderBytes)
+    data = read_start(descriptor, abi::counter_bytes_in_use(data.data()));
+  close(descriptor);
+  return abi::sum_counters(data.data(), data.size());
+}
+
+// Why no file can be made in `directory`; 0: one can.
+int error_of_new_file(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "probe";
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return errno;
+  close(descriptor);
+  unlink(file.c_str());
+  return 0;
+}
+
+}  // namespace
+
+std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& directory) {
+  std::vector<abi::CounterTotals> processes;
+  for (const std::filesystem::path& file : files_in(directory)) {
+    if (file.extension() != ".counters") continue;
+    if (auto totals = read_file(file)) processes.push_back(std::move(*totals));
+  }
+  return processes;
+}
+
+std::string why_not_counted(const std::filesystem::path& directory) {
+  constexpr std::string_view kMark = abi::kNoCountersMark;
+  bool any_counters = false;
+  for (const std::filesystem::path& file : files_in(directory)) {
+    const std::string name = file.filename().string();
+    if (name.starts_with(kMark)) return std::strerror(std::atoi(name.c_str() + kMark.size()));
+    any_counters |= file.extension() == ".counters";
+  }
+  const int error = any_counters ? 0 : error_of_new_file(directory);
+  return error == 0 ? "" : std::strerror(error);
+}
+
+LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double ticks_per_second) {
+  abi::CounterTotals sum;
+  for (const abi::CounterTotals& process : processes) sum.add(process);
+  LockCounts counts;
+  counts.locks_seen = sum.interposed_locks_seen;
+  counts.acquisitions = sum.acquisitions;
+  counts.commits = sum.commits;
+  counts.fallbacks = sum.fallbacks;
+  counts.speculations = sum.speculations;
+  for (std::size_t i = 0; i < abi::kAbortCauses; ++i) {
+    if (sum.aborts[i] != 0) counts.aborts[abi::kAbortCauseNames[i]] = sum.aborts[i];
+  }
+  if (ticks_per_second > 0)
+    counts.longest_wait_seconds = static_cast<double>(sum.longest_wait_ticks) / ticks_per_second;
+  return counts;
+}
+
+double native_ticks_per_second(const std::vector<abi::CounterTotals>& processes) {
+  if (processes.empty()) return 0;
+  const abi::CounterTotals& process = processes.front();
+  if (process.tsc_khz != 0) return 1000.0 * static_cast<double>(process.tsc_khz);
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double now_ns = 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+  const double elapsed_ns = now_ns - static_cast<double>(process.start_monotonic_ns);
+  return elapsed_ns > 0 ? 1e9 * static_cast<double>(__rdtsc() - process.start_tsc) / elapsed_ns : 0;
+}
+
+}  // namespace elision::cli::experiment

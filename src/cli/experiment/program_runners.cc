@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/experiment/program_runners.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "abi/lock_variables.h"
+#include "base/usable_cpus.h"
+#include "cli/experiment/lock_counters.h"
+#include "cli/experiment/process_statistics.h"
+#include "cli/host/console.h"
+#include "cli/host/environment.h"
+#include "cli/host/install.h"
+#include "cli/host/temp_directory.h"
+#include "cli/host/usage_error.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+constexpr std::string_view kThreads = "{threads}";
+
+/// What the two runners share: directories, counters, being stopped.
+class ProgramRunner : public Runner {
+ public:
+  ProgramRunner(const Launch& launch, const StopFlag& stop) : launch_(launch), stop_(stop) {}
+  bool cancelled() const override { return stop_.raised(); }
+
+  Sample run(const Cell& cell, double timeout_seconds) final {
+    const TempDirectory directory;
+    ChildRequest request = prepare(cell, directory.path());
+    if (!cell.design.empty()) {
+      set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
+    }
+    request.program = launch_.words.front();
+    request.directory = directory.path();
+    request.timeout_seconds = timeout_seconds;
+    Sample sample = run_child(request, stop_);
+    tell_of_left_process(sample.left_running);
+    finish(sample, directory.path());
+    if (!cell.design.empty()) require_counters(sample, directory.path());
+    return sample;
+  }
+
+ protected:
+  virtual ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const = 0;
+  virtual void finish(Sample& sample, const std::filesystem::path& directory) const = 0;
+
+  const Launch launch_;
+
+ private:
+  // Of another user: the program started it with sudo or the like.
+  void tell_of_left_process(pid_t process) const {
+    if (process == 0) return;
+    tell("",
+         fmt::format("process {}, which {} started, cannot be ended and runs on: it belongs to another user",
+                     process, launch_.words.front()));
+  }
+
+  // Without its counters a program cannot be said to take no locks.
+  void require_counters(Sample& sample, const std::filesystem::path& directory) {
+    const std::string reason = why_not_counted(directory);
+    if (reason.empty()) return;
+    sample.locks.locks_seen = true;
+    std::call_once(told_, [&] {
+      tell("", fmt::format("the locks of {} are not counted, in {}: {}", launch_.file,
+                           directory.parent_path().string(), reason));
+    });
+  }
+
+  const StopFlag& stop_;
+  std::once_flag told_;
+};
+
+class NativeRunner final : public ProgramRunner {
+ public:
+  using ProgramRunner::ProgramRunner;
+  unsigned workers() const override { return 1; }
+
+ private:
+  ChildRequest prepare(const Cell& cell, const std::filesystem::path&) const override {
+    ChildRequest request;
+    request.file = launch_.file;
+    request.words = with_threads(launch_.words, cell.threads);
+    request.environment = copy_environment(environ);
+    set_lock_variables(request.environment, cell.design, launch_.lock);
+    preload_into(request.file, request.environment);
+    return request;
+  }
+
+  void finish(Sample& sample, const std::filesystem::path& directory) const override {
+    const auto processes = read_counters(directory);
+    sample.locks = lock_counts(processes, native_ticks_per_second(processes));
+  }
+};
+
+class VirtualRunner final : public ProgramRunner {
+ public:
+  using ProgramRunner::ProgramRunner;
+  unsigned workers() const override { return usable_cpus(); }
+
+ private:
+  ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const override {
+    ChildRequest request;
+    request.file = own_binary();
+    request.environment = copy_environment(environ);
+    request.words = {"elision",
+                     "vm",
+                     "--machine",
+                     launch_.machine,
+                     "--seed",
+                     std::to_string(cell.seed),
+                     "--variation",
+                     std::to_string(cell.variation),
+                     "--stats-directory",
+                     directory.string()};
+    const auto add = [&request](const std::vector<std::string>& words) {
+      request.words.insert(request.words.end(), words.begin(), words.end());
+    };
+    add(launch_.vm_words);
+    if (!cell.design.empty()) add({"--lock", cell.design});
+    add(as_words(launch_.lock));
+    add({"--"});
+    add(with_threads(launch_.words, cell.threads));
+    return request;
+  }
+
+  // A program that starts others has several clocks. The one that worked most is the one asked about;
+  // the others (a shell around it) mostly wait, and they wait in the host's time.
+  void finish(Sample& sample, const std::filesystem::path& directory) const override {
+    auto processes = read_process_statistics(directory);
+    double ticks_per_second = 0, busiest_ns = -1;
+    sample.seconds = sample.cpu_seconds = 0;
+    for (const nlohmann::json& process : processes) {
+      const double virtual_ns = process.value("virtual_ns", 0.0);
+      const double cpu_ns = process.value("cpu_ns", 0.0);
+      sample.cpu_seconds += 1e-9 * cpu_ns;
+      sample.deadlocked |= process.value("deadlocked", false);
+      if (cpu_ns <= busiest_ns) continue;
+      busiest_ns = cpu_ns;
+      sample.seconds = 1e-9 * virtual_ns;
+      if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
+    }
+    sample.locks = lock_counts(read_counters(directory), ticks_per_second);
+    sample.start_error = why_not_started(directory);
+    const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
+    if (lost)
+      throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
+                                   launch_.words.front(), directory.parent_path().string()));
+    if (launch_.keep_statistics) sample.processes = std::move(processes);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> with_threads(const std::vector<std::string>& words,
+                                      const std::optional<unsigned>& threads) {
+  std::vector<std::string> replaced = words;
+  if (!threads) return replaced;
+  for (std::string& word : replaced) {
+    for (std::size_t at = word.find(kThreads); at != std::string::npos; at = word.find(kThreads, at)) {
+      word.replace(at, kThreads.size(), std::to_string(*threads));
+    }
+  }
+  return replaced;
+}
+
+std::unique_ptr<Runner> native_runner(const Launch& launch, const StopFlag& stop) {
+  return std::make_unique<NativeRunner>(launch, stop);
+}
+
+std::unique_ptr<Runner> virtual_runner(const Launch& launch, const StopFlag& stop) {
+  return std::make_unique<VirtualRunner>(launch, stop);
+}
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nouns of a comparison: what is to be run (Plan, Cell) and what one run gave (Sample).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/variation.h"
+
+namespace elision::cli::experiment {
+
+inline constexpr const char* kReference = "pthread";  // the design that the others are held against
+
+/// One run of the program: one row and one column of the whole experiment.
+struct Cell {
+  std::optional<unsigned> threads;  // what {threads} stands for; nothing if the program does not take it
+  std::string design;
+  unsigned run = 0;             // 0-based
+  std::uint64_t seed = 1;       // virtual machine only, as the variation is
+  std::uint32_t variation = 0;  // of the machine
+};
+
+struct Sample;
+
+/// What is compared and how results are read.
+struct Plan {
+  std::string program;               // as the user wrote it
+  std::string where;                 // "native" or the machine's name
+  bool model = false;                // true: virtual time from a model, false: a real CPU's clock
+  std::vector<std::string> designs;  // kReference first
+  std::vector<std::optional<unsigned>> thread_counts;
+  unsigned runs = 3;
+  std::uint64_t first_seed = 1;  // of run 0; the others count up
+  std::string metric;            // regular expression whose first group is the result; empty: time
+  bool lower_is_better = false;  // of the metric; of time it always is
+  bool compare_output = true;
+  bool ignore_failure = false;  // an exit code other than 0 under kReference is how the program ends
+  // Said of a program that takes no lock that can be replaced.
+  std::string why_no_locks = "it is linked statically, or does not lock through pthread mutexes";
+  std::map<std::string, std::string> not_run;  // design -> why it is left out
+
+  // With --vary: what each variation's uncertain values are; run i has variation i. Else empty.
+  std::vector<std::vector<machine::DrawnValue>> variations;
+  // False: the question is not which design is best, so a run without locks or a program that breaks is no
+  // reason to stop.
+  bool judges_designs = true;
+
+  /// Whether a run like this under kReference says what the program does.
+  bool accepts(const Sample& reference) const;
+
+  bool uses_metric() const { return !metric.empty(); }
+  bool varies() const { return !variations.empty(); }
+};
+
+enum class Outcome {
+  kEnded,     // with an exit code
+  kKilled,    // by a signal
+  kTimedOut,  // did not end in the time allowed
+};
+
+/// What the lock library counted, over all processes and threads of a run.
+struct LockCounts {
+  bool locks_seen = false;  // at least one lock that the library can replace was taken
+  std::uint64_t acquisitions = 0;
+  std::uint64_t commits = 0;
+  std::map<std::string, std::uint64_t> aborts;  // by cause, zeros left out
+  std::uint64_t fallbacks = 0;
+  std::uint64_t speculations = 0;
+  double longest_wait_seconds = 0;
+};
+
+struct Sample {
+  /// Whether the program ended with an exit code of its own; a deadlock ends with one of the engine.
+  bool ended() const { return outcome == Outcome::kEnded && !deadlocked; }
+
+  Outcome outcome = Outcome::kEnded;
+  bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
+  std::string start_error;  // why the virtual machine could not start the program; empty: it did
+  int status = 0;           // exit code or signal number
+  int left_running = 0;     // a process of the program that could not be ended; 0: none
+  double seconds = 0;       // virtual or wall, as the plan says
+  double cpu_seconds = 0;   // virtual or real
+  double host_seconds = 0;  // what the run cost here, for the estimate
+  LockCounts locks;
+  std::string output;        // standard output
+  std::string error_output;  // standard error
+  // The virtual machine's statistics, one object a process in start order, if the launch keeps them.
+  std::vector<nlohmann::json> processes;
+};
+
+inline bool Plan::accepts(const Sample& reference) const {
+  return reference.ended() && (reference.status == 0 || ignore_failure);
+}
+
+/// A cell that was run.
+struct Result {
+  Cell cell;
+  Sample sample;
+};
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/host/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "cli/host/console.h"
+#include "cli/host/usage_error.h"
+
+namespace elision::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where an option's file is to be found once its links are followed.
+struct Destination {
+  int descriptor = -1;    // of ours: written as it is; else -1
+  std::string path;       // without a descriptor
+  bool exists = false;    // at `path`
+  struct stat status {};  // if it exists
+  bool regular() const { return !exists || S_ISREG(status.st_mode); }
+  bool replaceable() const { return regular() && (!exists || status.st_nlink == 1); }
+};
+
+UsageError cannot_write(const std::string& path, int error) {
+  return UsageError(fmt::format("cannot write '{}': {}", path, std::strerror(error)));
+}
+
+std::optional<int> number_of(const std::string& name) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = error == std::errc() && end == name.data() + name.size() && number >= 0;
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+// The directory part of `path` without links. Throws if that directory does not exist.
+std::string folder_of(const std::string& asked, const fs::path& path) {
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  char resolved[PATH_MAX];
+  if (realpath(parent.c_str(), resolved) == nullptr) throw cannot_write(asked, errno);
+  return resolved;
+}
+
+// The links in a process's descriptor folder name what no path names: pipes, sockets, removed files.
+bool is_descriptor_folder(const std::string& folder) {
+  return folder.starts_with("/proc/") && folder.ends_with("/fd");
+}
+
+Destination found_at(const std::string& asked, const std::string& path) {
+  Destination destination;
+  destination.path = path;
+  destination.exists = stat(path.c_str(), &destination.status) == 0;
+  if (!destination.exists && errno != ENOENT) throw cannot_write(asked, errno);
+  if (destination.exists && S_ISDIR(destination.status.st_mode)) throw cannot_write(asked, EISDIR);
+  return destination;
+}
+
+// A link whose target does not exist yet is followed too, which realpath does not do.
+Destination destination_of(const std::string& asked) {
+  constexpr int kMostLinks = 40;  // the kernel's own limit
+  if (asked == kStandardOutput) return {STDOUT_FILENO, {}, false, {}};
+  if (asked.empty() || asked.ends_with('/')) throw cannot_write(asked, asked.empty() ? ENOENT : EISDIR);
+  fs::path path = asked;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const std::string folder = folder_of(asked, path);
+    const std::string name = path.filename();
+    const std::string whole = folder + "/" + name;
+    if (folder == fmt::format("/proc/{}/fd", getpid())) {
+      if (const auto number = number_of(name)) return {*number, {}, false, {}};
+    }
+    char target[PATH_MAX];
+    const ssize_t length = is_descriptor_folder(folder) ? -1 : readlink(whole.c_str(), target, sizeof target);
+    if (length < 0) return found_at(asked, whole);
+    const fs::path next(std::string(target, static_cast<std::size_t>(length)));
+    path = next.is_absolute() ? next : fs::path(folder) / next;
+  }
+  throw cannot_write(asked, ELOOP);
+}
+
+// Closes `descriptor` too. 0 or an errno.
+int write_and_close(int descriptor, std::string_view content) {
+  const int error = write_all(descriptor, content);
+  return close(descriptor) != 0 && error == 0 ? errno : error;
+}
+
+int write_in_place(const Destination& destination, std::string_view content) {
+  const int fresh = destination.regular() ? O_CREAT | O_TRUNC : 0;
+  const int descriptor = open(destination.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | fresh, 0666);
+  return descriptor < 0 ? errno : write_and_close(descriptor, content);
+}
+
+// The new file's owner and mode are those of the file that it replaces.
+bool takes_after(int descriptor, const struct stat& old) {
+  struct stat own {};
+  if (fstat(descriptor, &own) != 0) return false;
+  const bool same_owner = own.st_uid == old.st_uid && own.st_gid == old.st_gid;
+  if (!same_owner && fchown(descriptor, old.st_uid, old.st_gid) != 0) return false;
+  return fchmod(descriptor, old.st_mode & 07777) == 0;
+}
+
+// Nothing: the file cannot be replaced here. Else 0 or an errno.
+std::optional<int> replace(const Destination& destination, std::string_view content) {
+  const std::string temporary = fmt::format("{}.{}.tmp", destination.path, getpid());
+  const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) return std::nullopt;
+  if (destination.exists && !takes_after(descriptor, destination.status)) {
+    close(descriptor);
+    unlink(temporary.c_str());
+    return std::nullopt;
+  }
+  int error = write_and_close(descriptor, content);
+  if (error == 0 && rename(temporary.c_str(), destination.path.c_str()) != 0) error = errno;
+  if (error != 0) unlink(temporary.c_str());
+  return error;
+}
+
+}  // namespace
+
+void require_writable(const std::string& path) {
+  const Destination destination = destination_of(path);
+  if (destination.descriptor >= 0) {
+    const int flags = fcntl(destination.descriptor, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) throw cannot_write(path, EBADF);
+    return;
+  }
+  const std::string folder = fs::path(destination.path).parent_path();
+  const bool good = destination.exists ? access(destination.path.c_str(), W_OK) == 0
+                                       : access(folder.c_str(), W_OK | X_OK) == 0;
+  if (!good) throw cannot_write(path, errno);
+}
+
+void require_directory(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) throw cannot_write(path, errno);
+  if (!S_ISDIR(status.st_mode)) throw cannot_write(path, ENOTDIR);
+  if (access(path.c_str(), W_OK | X_OK) != 0) throw cannot_write(path, errno);
+}
+
+bool is_standard_output(const std::string& path) { return destination_of(path).descriptor == STDOUT_FILENO; }
+
+void write_output(const std::string& path, std::string_view content) {
+  const Destination destination = destination_of(path);
+  if (destination.descriptor == STDOUT_FILENO) return print(content);
+  std::optional<int> error;
+  if (destination.descriptor >= 0) {
+    error = write_all(destination.descriptor, content);
+  } else if (destination.replaceable()) {
+    error = replace(destination, content);
+  }
+  if (!error) error = write_in_place(destination, content);
+  if (*error != 0) throw cannot_write(path, *error);
+}
+
+}  // namespace elision::cli

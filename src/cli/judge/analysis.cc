@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/judge/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "cli/experiment/metric.h"
+#include "cli/judge/output_filter.h"
+#include "cli/judge/verdict.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using Results = std::vector<const Result*>;
+
+constexpr const char* kStoppedEarly = "Stopped early. ";
+
+Results results_of(const std::vector<Result>& results, const std::optional<unsigned>& threads,
+                   const std::string& design) {
+  Results found;
+  for (const Result& result : results) {
+    if (result.cell.threads == threads && result.cell.design == design) found.push_back(&result);
+  }
+  return found;
+}
+
+std::string describe_end(const Sample& sample) {
+  if (sample.deadlocked) return "deadlocked: every thread waited for another";
+  if (sample.outcome == Outcome::kKilled) return fmt::format("was killed by {}", strsignal(sample.status));
+  return fmt::format("ended with exit code {}", sample.status);
+}
+
+// The last line that the program wrote to standard error: usually the reason. If it wrote nothing, what the
+// virtual machine's report of a crash begins with.
+std::string last_words(const Sample& sample) {
+  const std::string prefix = "elision vm: ";
+  std::string own, report;
+  std::istringstream lines(sample.error_output);
+  for (std::string line; std::getline(lines, line);) {
+    while (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.starts_with(prefix)) {
+      if (report.empty()) report = line.substr(prefix.size());
+    } else if (!line.empty()) {
+      own = line;
+    }
+  }
+  if (sample.deadlocked) return "";
+  const std::string& words = own.empty() ? report : own;
+  return words.empty() ? words : fmt::format(" ({})", words);
+}
+
+/// Turns the samples of one number of threads into rows.
+class BlockAnalysis {
+ public:
+  BlockAnalysis(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads)
+      : plan_(plan), results_(results), threads_(threads) {
+    if (plan.uses_metric()) metric_.emplace(plan.metric);
+    reference_ = results_of(results, threads, kReference);
+    std::vector<std::string> outputs;
+    for (const Result* result : reference_) outputs.push_back(comparable_output(result->sample));
+    if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs, plan.uses_metric());
+  }
+
+  Row row(const std::string& design) const {
+    Row row;
+    row.design = design;
+    const auto left_out = plan_.not_run.find(design);
+    const Results results = results_of(results_, threads_, design);
+    if (left_out != plan_.not_run.end() || results.empty()) {
+      row.remark = left_out != plan_.not_run.end() ? left_out->second : "not run";
+      return row;
+    }
+    row.state = RowState::kGood;
+    for (const Result* result : results) {
+      if (row.state != RowState::kGood) break;
+      check(*result, row);
+      if (row.state != RowState::kGood && plan_.varies())
+        row.remark += fmt::format(", in variation {}", result->cell.variation);
+    }
+    collect(results, row);
+    return row;
+  }
+
+ private:
+  std::string comparable_output(const Sample& sample) const {
+    return metric_ ? metric_->without(sample.output) : sample.output;
+  }
+
+  std::optional<double> value_of(const Sample& sample) const {
+    return metric_ ? metric_->read(sample) : sample.seconds;
+  }
+
+  // What the program ends with by itself: under the reference design, on the same variation of the machine.
+  std::optional<int> expected_status(const Cell& cell) const {
+    for (const Result* result : reference_) {
+      if (result->cell.variation == cell.variation) return result->sample.status;
+    }
+    return std::nullopt;
+  }
+
+  // With ignore_failure the program ends under the reference design as it always does, but a signal, a
+  // deadlock and a time-out can never be right.
+  void check(const Result& result, Row& row) const {
+    const Sample& sample = result.sample;
+    const bool is_reference = row.design == kReference;
+    if (sample.outcome == Outcome::kTimedOut) {
+      fail(row, RowState::kTimedOut, fmt::format("did not end within {:.0f} s", sample.host_seconds));
+    } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
+               sample.status != expected_status(result.cell).value_or(sample.status)) {
+      fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));
+      row.has_exit_code = sample.ended();
+    } else if (!value_of(sample)) {
+      fail(row, RowState::kNoMetric, "printed nothing that the metric matches");
+    } else if (filter_ && !is_reference) {
+      if (const auto difference = filter_->difference(comparable_output(sample))) {
+        fail(row, RowState::kDifferentOutput, "printed something else: " + *difference);
+      }
+    }
+  }
+
+  static void fail(Row& row, RowState state, std::string remark) {
+    row.state = state;
+    row.remark = std::move(remark);
+  }
+
+  void collect(const Results& results, Row& row) const {
+    std::vector<std::pair<double, const Sample*>> values;
+    if (plan_.varies()) row.values.resize(plan_.variations.size());
+    for (const Result* result : results) {
+      row.locks.locks_seen |= result->sample.locks.locks_seen;
+      const auto value = value_of(result->sample);
+      if (value) values.emplace_back(*value, &result->sample);
+      if (plan_.varies()) row.values[result->cell.variation] = value;
+    }
+    if (row.state != RowState::kGood) return;
+    std::stable_sort(values.begin(), values.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto& [median, middle] = values[(values.size() - 1) / 2];
+    row.runs = static_cast<unsigned>(values.size());
+    row.value = {median, values.front().first, values.back().first};
+    row.cpu_seconds = middle->cpu_seconds;
+    const bool seen = row.locks.locks_seen;
+    row.locks = middle->locks;
+    row.locks.locks_seen = seen;
+    for (const Result* result : results) {
+      row.locks.longest_wait_seconds =
+          std::max(row.locks.longest_wait_seconds, result->sample.locks.longest_wait_seconds);
+    }
+  }
+
+  const Plan& plan_;
+  const std::vector<Result>& results_;
+  std::optional<unsigned> threads_;
+  std::optional<Metric> metric_;
+  std::optional<OutputFilter> filter_;
+  Results reference_;
+};
+
+bool higher_is_better(const Plan& plan) { return plan.uses_metric() && !plan.lower_is_better; }
+
+double speedup_of(const Plan& plan, double value, double reference) {
+  return higher_is_better(plan) ? value / reference : reference / value;
+}
+
+// Each run against the reference's in the same variation: what moves both is no difference between them.
+void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
+  std::vector<double> known;
+  for (std::size_t i = 0; i < row.values.size(); ++i) {
+    auto& ratio = row.ratios.emplace_back();
+    if (row.values[i].value_or(0) <= 0 || reference.values[i].value_or(0) <= 0) continue;
+    ratio = speedup_of(plan, *row.values[i], *reference.values[i]);
+    known.push_back(*ratio);
+  }
+  row.ratio = range_of(known);
+  row.speedup = row.ratio.median;
+}
+
+void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
+  const Row& reference = rows.front();
+  if (reference.state != RowState::kGood || reference.value.median <= 0) return;
+  for (Row& row : rows) {
+    if (row.state != RowState::kGood || row.value.median <= 0) continue;
+    if (plan.varies()) {
+      fill_ratios(plan, reference, row);
+    } else {
+      row.speedup = speedup_of(plan, row.value.median, reference.value.median);
+    }
+  }
+}
+
+void fill_leads(const Plan& plan, std::vector<Row>& rows) {
+  for (std::size_t i = 0; i < plan.variations.size(); ++i) {
+    double most = 0;
+    const auto ratio = [i](const Row& row) {
+      return i < row.ratios.size() ? row.ratios[i].value_or(0) : 0.0;
+    };
+    for (const Row& row : rows) most = std::max(most, ratio(row));
+    for (Row& row : rows) {
+      if (most > 0 && ratio(row) == most) ++row.leads;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete) {
+  std::vector<Block> blocks;
+  for (const std::optional<unsigned>& threads : plan.thread_counts) {
+    const BlockAnalysis analysis(plan, results, threads);
+    Block block;
+    block.threads = threads;
+    for (const std::string& design : plan.designs) block.rows.push_back(analysis.row(design));
+    fill_speedups(plan, block.rows);
+    fill_leads(plan, block.rows);
+    block.verdict = judge(plan, block.rows);
+    for (Row& row : block.rows) row.best = row.design == block.verdict.design;
+    if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+}  // namespace elision::cli::experiment

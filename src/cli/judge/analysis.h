@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// From samples to rows and a verdict. Pure: opens nothing, prints nothing, reads no clock.
+//
+// Invariants: the reference design's row comes first; a row that is not kGood has a remark and never
+// is the best; the best row is the one of the design that the sentence names first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/experiment/range.h"
+#include "cli/experiment/sample.h"
+
+namespace elision::cli::experiment {
+
+enum class RowState {
+  kGood,
+  kFailed,  // ended otherwise than under the reference design, or by a deadlock or a signal, or is the
+            // reference's and ended with an error
+  kTimedOut,
+  kDifferentOutput,  // printed something else than under the reference design
+  kNoMetric,         // printed nothing that the metric matches
+  kNotRun,           // left out on purpose, or stopped before its turn
+};
+
+struct Row {
+  std::string design;
+  RowState state = RowState::kNotRun;
+  std::string remark;          // why it has no result; empty if kGood
+  bool has_exit_code = false;  // kFailed: a run ended with another exit code than it should
+  unsigned runs = 0;           // that count
+  Range value;                 // seconds, or the metric
+  double speedup = 0;          // over the reference design; 0: not known
+  double cpu_seconds = 0;      // of the median run, as the counts are
+  LockCounts locks;            // longest wait: of all runs
+  bool best = false;
+
+  // With variations of the machine, by their number; nothing where a run is missing.
+  std::vector<std::optional<double>> values;
+  std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same variation
+  Range ratio;                                // of all variations; its median is the speedup
+  unsigned leads = 0;                         // in so many variations no other design is better
+};
+
+enum class VerdictKind {
+  kUse,           // a design is better than the reference, and the runs show it
+  kWithinModel,   // ... but by less than a model can promise
+  kOneRun,        // ... but nobody knows the spread
+  kKeep,          // the reference is best
+  kWithinSpread,  // the runs show no design to be better than the reference
+  kNoOther,       // there is a result under the reference design alone
+  kNotInEvery,    // the leader does not win in every variation of the machine
+  kNoLocks,       // the program takes no lock that we can replace
+  kNoReference,   // the program fails under the reference design, or was never run under it
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::kNoReference;
+  std::string sentence;
+  std::string design;  // that the sentence names; empty: none
+};
+
+/// The results for one number of threads.
+struct Block {
+  std::optional<unsigned> threads;
+  std::vector<Row> rows;
+  Verdict verdict;
+};
+
+/// What a virtual machine cannot tell apart, as a ratio: the model's own error, not the runs' spread.
+inline constexpr double kModelError = 1.20;
+
+/// On a model or in a single run, a smaller ratio does not count as a gain.
+inline constexpr double kSmallestGain = 1.05;
+
+/// `complete` is false if the comparison was stopped before every cell had run.
+std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete);
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in, rows and sentences out: every verdict, every way of not having a result.
+#include "cli/judge/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "cli/judge/comparison_for_test.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+TEST_F(Comparison, ClearWinnerIsNamed) {
+  add_times("pthread", {1.0, 1.02, 0.98});
+  add_times("tatas", {0.9, 0.95, 1.0});
+  add_times("htm-10", {0.5, 0.51, 0.49});
+  const Block result = block();
+  EXPECT_EQ(result.verdict.kind, VerdictKind::kUse);
+  EXPECT_EQ(result.verdict.sentence,
+            "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 4.0 %).");  // tatas has more
+  EXPECT_TRUE(result.rows[2].best);
+  EXPECT_FALSE(result.rows[0].best);
+  EXPECT_DOUBLE_EQ(result.rows[2].speedup, 2.0);
+}
+
+TEST_F(Comparison, WinnersWithinEachOthersSpreadAreNamedTogether) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("htm-1", {0.50, 0.52, 0.48});
+  add_times("htm-10", {0.51, 0.53, 0.49});
+  EXPECT_EQ(sentence(),
+            "Use htm-1 or htm-10, which the spread does not tell apart: 2.00 times as fast as pthread "
+            "(spread of the runs up to 8.0 %).");
+}
+
+TEST_F(Comparison, DifferencesWithinTheSpread) {
+  add_times("pthread", {1.0, 1.1, 0.9});
+  add_times("tatas", {0.95, 1.05, 0.85});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no design is faster by more than the spread of the runs (up to 21.1 %).");
+}
+
+TEST_F(Comparison, ReferenceLeadsButOnlyWithinTheSpread) {
+  add_times("pthread", {0.95, 1.05, 0.85});
+  add_times("tatas", {1.0, 1.1, 0.9});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+}
+
+TEST_F(Comparison, ReferenceIsBest) {
+  add_times("pthread", {1.0, 1.01, 0.99});
+  add_times("ticket", {4.0, 4.0, 4.0});
+  add_times("tatas", {2.0, 2.0, 2.0});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kKeep);
+  EXPECT_EQ(sentence(), "Stay with pthread: the next best design, tatas, reaches 0.50 of its speed.");
+}
+
+TEST_F(Comparison, SmallGainOnAModelIsDoubted) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.9, 0.9, 0.9});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinModel);
+  EXPECT_EQ(
+      sentence(),
+      "Perhaps tatas: 1.11 times as fast as pthread, more than the spread of the runs (up to 0.0 %) but less "
+      "than the 20 % that a virtual machine can be wrong by.");
+  plan_.model = false;
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kUse);
+}
+
+TEST_F(Comparison, OneRunTellsNothingOfTheSpread) {
+  plan_.runs = 1;
+  add_times("pthread", {1.0});
+  add_times("tatas", {0.5});
+  EXPECT_EQ(sentence(),
+            "Perhaps tatas: 2.00 times as fast as pthread in the only run; with --runs 3 the spread would "
+            "show.");
+}
+
+TEST_F(Comparison, SpreadIsThatOfTheDesignsCompared) {
+  add_times("pthread", {1.0, 1.05, 0.95});
+  add_times("tatas", {0.5, 0.51, 0.49});
+  add_times("ticket", {3.0, 1.5, 9.0});
+  EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread (spread of the runs up to 10.0 %).");
+}
+
+TEST_F(Comparison, StarStandsAtTheDesignOfTheSentence) {
+  add_times("pthread", {1.0, 1.1, 0.9});
+  add_times("tatas", {0.95, 1.05, 0.85});  // a better median, within the spread
+  EXPECT_TRUE(block().rows[0].best);
+  EXPECT_FALSE(block().rows[1].best);
+}
+
+TEST_F(Comparison, ClearWinnerIsNamedBeforeABetterMedianThatMayBeChance) {
+  add_times("pthread", {1.0, 1.01, 0.99});
+  add_times("tatas", {0.4, 1.2, 0.3});
+  add_times("htm-10", {0.6, 0.61, 0.59});
+  EXPECT_EQ(sentence(), "Use htm-10: 1.67 times as fast as pthread (spread of the runs up to 3.3 %).");
+  EXPECT_TRUE(block().rows[2].best);
+}
+
+TEST_F(Comparison, TinyGainIsNoDifference) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.98, 0.98, 0.98});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that these runs can show (tatas, the best, reaches 1.02 times "
+            "as fast "
+            "as pthread; a virtual machine can be wrong by 20 %).");
+}
+
+TEST_F(Comparison, GainBelowTheSpreadIsNoDifferenceThoughNoRunsOverlap) {
+  plan_.model = false;
+  add_times("pthread", {1.0, 1.1, 0.99});
+  add_times("tatas", {0.98, 0.97, 0.96});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that these runs can show (tatas, the best, reaches 1.03 times "
+            "as fast "
+            "as pthread; the spread of the runs is up to 11.0 %).");
+}
+
+TEST_F(Comparison, TinyGainInOneRunIsNoDifference) {
+  plan_.runs = 1;
+  add_times("pthread", {1.0});
+  add_times("tatas", {0.98});
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no difference that one run can show (tatas, the best, reaches 1.02 times as "
+            "fast as "
+            "pthread; with --runs 3 the spread would show).");
+}
+
+TEST_F(Comparison, DesignThatFailsCannotWin) {
+  Sample failed = timed(0.1);
+  failed.status = 3;
+  failed.error_output = "first\nassertion failed\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {timed(0.1), failed, timed(0.1)});
+  const Block result = block();
+  EXPECT_EQ(result.verdict.kind, VerdictKind::kNoOther);
+  EXPECT_EQ(result.rows[1].state, RowState::kFailed);
+  EXPECT_EQ(result.rows[1].remark, "ended with exit code 3 (assertion failed)");
+  EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
+}
+
+TEST_F(Comparison, CrashIsNamedByTheProgramOrElseByItsReport) {
+  const std::string report =
+      "elision vm: SIGSEGV (address not mapped) at 0x10 in prog\nelision vm:   #0 0x401136\n";
+  Sample silent = timed(0.1), spoke = timed(0.1);
+  silent.outcome = spoke.outcome = Outcome::kKilled;
+  silent.status = spoke.status = 11;
+  silent.error_output = report;
+  spoke.error_output = "out of luck\n" + report;
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {silent, silent, silent});
+  add("ticket", {spoke, spoke, spoke});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].remark,
+            "was killed by Segmentation fault (SIGSEGV (address not mapped) at 0x10 in prog)");
+  EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault (out of luck)");
+}
+
+TEST_F(Comparison, ProgramThatEndsWithAnErrorByItselfIsNotCompared) {
+  Sample failed = timed(1.0);
+  failed.status = 1;
+  failed.error_output = "no such table\n";
+  add("pthread", {timed(1.0), timed(1.0), failed});
+  add_times("tatas", {0.5, 0.5, 0.5});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoReference);
+  EXPECT_EQ(
+      sentence(),
+      "Nothing to compare: under pthread, prog ended with exit code 1 (no such table); --ignore-failure "
+      "compares programs that end so.");
+  EXPECT_FALSE(block().rows[0].best || block().rows[1].best);
+}
+
+TEST_F(Comparison, DeadlockIsNeverCompared) {
+  Sample stuck = timed(0.1);
+  stuck.status = 124;
+  stuck.deadlocked = true;
+  stuck.error_output = "elision vm: deadlock: every thread waits for another\nelision vm:   thread 4242\n";
+  plan_.ignore_failure = true;
+  add("pthread", {stuck, stuck, stuck});
+  add("tatas", {stuck, stuck, stuck});
+  EXPECT_EQ(sentence(),
+            "Nothing to compare: under pthread, prog deadlocked: every thread waited for another.");
+  for (Result& result : results_) {
+    if (result.cell.design == kReference) result.sample = timed(1.0);
+  }
+  EXPECT_EQ(block().rows[1].state, RowState::kFailed);
+  EXPECT_EQ(block().rows[1].remark, "deadlocked: every thread waited for another");
+}
+
+TEST_F(Comparison, ExitCodeIsHeldAgainstTheReferences) {
+  plan_.ignore_failure = true;
+  Sample one = timed(1.0), one_faster = timed(0.5), zero = timed(0.1);
+  one.status = one_faster.status = 1;
+  add("pthread", {one, one, one});
+  add("tatas", {one_faster, one_faster, one_faster});
+  add("ticket", {zero, zero, zero});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].state, RowState::kGood);
+  EXPECT_EQ(result.rows[2].state, RowState::kFailed);
+}
+
+TEST_F(Comparison, DesignThatIsKilledOrHangsCannotWin) {
+  Sample killed = timed(0.1), hanging = timed(0.1);
+  killed.outcome = Outcome::kKilled;
+  killed.status = SIGSEGV;
+  hanging.outcome = Outcome::kTimedOut;
+  hanging.host_seconds = 60;
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {killed});
+  add("ticket", {hanging});
+  const Block result = block();
+  EXPECT_EQ(result.rows[1].remark, "was killed by Segmentation fault");
+  EXPECT_EQ(result.rows[2].state, RowState::kTimedOut);
+  EXPECT_EQ(result.rows[2].remark, "did not end within 60 s");
+  EXPECT_FALSE(result.rows[1].best || result.rows[2].best);
+}
+
+TEST_F(Comparison, DesignThatPrintsSomethingElseCannotWin) {
+  Sample lost = timed(0.1);
+  lost.output = "total 399\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {timed(0.1), timed(0.1), lost});
+  EXPECT_EQ(block().rows[1].state, RowState::kDifferentOutput);
+  EXPECT_EQ(block().rows[1].remark, "printed something else: line 1 is 'total 399' instead of 'total 400'");
+  plan_.compare_output = false;
+  EXPECT_EQ(block().rows[1].state, RowState::kGood);
+}
+
+TEST_F(Comparison, ProgramThatFailsByItselfIsNotCompared) {
+  Sample killed = timed(1.0);
+  killed.outcome = Outcome::kKilled;
+  killed.status = SIGABRT;
+  add("pthread", {killed});
+  add_times("tatas", {1.0});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoReference);
+  EXPECT_EQ(sentence(), "Nothing to compare: under pthread, prog was killed by Aborted.");
+}
+
+TEST_F(Comparison, MetricOfZeroIsNotCompared) {
+  plan_.metric = "rate ([0-9]+)";
+  Sample zero = timed(1.0);
+  zero.output = "rate 0\n";
+  add("pthread", {zero});
+  EXPECT_EQ(sentence(), "Nothing to compare: the result under pthread is zero.");
+}
+
+TEST_F(Comparison, MetricMayRiseOrFall) {
+  plan_.metric = "rate ([0-9]+)";
+  Sample slow = timed(1.0), fast = timed(1.0), none = timed(1.0);
+  slow.output = "rate 100\n";
+  fast.output = "rate 250\n";
+  none.output = "rate -\n";
+  add("pthread", {slow, slow, slow});
+  add("tatas", {fast, fast, fast});
+  add("ticket", {none});
+  EXPECT_DOUBLE_EQ(block().rows[1].speedup, 2.5);
+  EXPECT_EQ(sentence(), "Use tatas: 2.50 times the result of pthread (spread of the runs up to 0.0 %).");
+  EXPECT_EQ(block().rows[2].state, RowState::kNoMetric);
+  plan_.lower_is_better = true;
+  EXPECT_DOUBLE_EQ(block().rows[1].speedup, 0.4);
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: the next best design, tatas, has 2.50 times its result, of which less is better.");
+  for (Result& result : results_)
+    result.sample.output = result.cell.design == "tatas" ? "rate 50\n" : "rate 100\n";
+  EXPECT_EQ(sentence(),
+            "Use tatas: 0.50 times the result of pthread, of which less is better (spread of the runs up to "
+            "0.0 %).");
+}
+
+TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {
+  add_times("pthread", {1.0, 1.0});
+  add_times("tatas", {0.5});
+  add("ticket", {});
+  const Block result = block(false);
+  EXPECT_EQ(result.rows[1].runs, 1u);
+  EXPECT_EQ(result.rows[2].state, RowState::kNotRun);
+  EXPECT_EQ(result.verdict.sentence,
+            "Stopped early. Perhaps tatas: 2.00 times as fast as pthread in the only run; the spread is not "
+            "known.");
+}
+
+TEST_F(Comparison, StoppedBeforeTheReferenceEnded) {
+  add("pthread", {});
+  add("tatas", {});
+  EXPECT_EQ(block(false).verdict.sentence, "Stopped early. Nothing to compare: no run under pthread ended.");
+}
+
+TEST_F(Comparison, DesignLeftOutSaysWhy) {
+  plan_.not_run["tatas-aahtm"] = "needs a flag";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas-aahtm", {});
+  EXPECT_EQ(block().rows[1].remark, "needs a flag");
+}
+
+TEST_F(Comparison, CountsAreTheMedianRunsAndTheLongestWaitIsOfAll) {
+  Sample low = timed(0.9), middle = timed(1.0), high = timed(1.1);
+  low.locks.commits = 1;
+  middle.locks.commits = 2;
+  high.locks.commits = 3;
+  high.locks.longest_wait_seconds = 0.5;
+  add("pthread", {high, low, middle});
+  const Row row = block().rows[0];
+  EXPECT_EQ(row.locks.commits, 2u);
+  EXPECT_DOUBLE_EQ(row.locks.longest_wait_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(row.cpu_seconds, 2.0);
+}
+
+}  // namespace
+}  // namespace elision::cli::experiment

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/judge/variation_verdict.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/judge/influence.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+/// One design against another, variation by variation.
+struct Contest {
+  const Row& winner;
+  const Row& other;
+  std::vector<std::optional<double>> ratios;  // above 1: the winner is better
+  Range ratio;
+  std::size_t wins = 0;
+  std::size_t variations = 0;  // in which both have a result
+
+  bool settled() const { return wins == variations; }
+};
+
+Contest contest(const Row& winner, const Row& other) {
+  Contest result{winner, other, {}, {}, 0, 0};
+  std::vector<double> known;
+  for (std::size_t i = 0; i < winner.ratios.size(); ++i) {
+    auto& ratio = result.ratios.emplace_back();
+    if (!winner.ratios[i] || !other.ratios[i]) continue;
+    ratio = *winner.ratios[i] / *other.ratios[i];
+    known.push_back(*ratio);
+    result.wins += *ratio > 1 ? 1 : 0;
+  }
+  result.ratio = range_of(known);
+  result.variations = known.size();
+  return result;
+}
+
+const Row* best_of(const std::vector<Row>& rows, const std::vector<const Row*>& without) {
+  const Row* best = nullptr;
+  for (const Row& row : rows) {
+    if (row.state != RowState::kGood || row.speedup <= 0) continue;
+    if (std::find(without.begin(), without.end(), &row) != without.end()) continue;
+    if (best == nullptr || row.speedup > best->speedup) best = &row;
+  }
+  return best;
+}
+
+// "in 64 of 64, by 1.90x to 2.90x" or "only in 41 of 64, at 0.90x to 1.20x".
+std::string score(const Contest& c) {
+  return fmt::format("{}in {} of {}, {} {:.2f}x to {:.2f}x", c.settled() ? "" : "only ", c.wins, c.variations,
+                     c.settled() ? "by" : "at", c.ratio.low, c.ratio.high);
+}
+
+// ", which turns on transactions.aborted_lines", if that is clear.
+std::string turns_on(const Plan& plan, const Contest& c) {
+  std::vector<std::string> names;
+  for (const Influence& influence : influences(plan.variations, c.ratios)) names.push_back(influence.field);
+  return names.empty() ? "" : fmt::format(", which turns on {}", fmt::join(names, " and "));
+}
+
+// What the next best design's standing adds.
+std::string ranking(const Plan& plan, const Contest& c) {
+  std::string text = fmt::format(" It beats {}, the next best, {}", c.other.design, score(c));
+  if (!c.settled()) text += ": the ranking of these two is not settled" + turns_on(plan, c);
+  return text + ".";
+}
+
+Verdict only_variation(const Row& best) {
+  const std::string gain = fmt::format("{:.2f} times {} in the only variation", best.speedup, kReference);
+  if (best.speedup < kSmallestGain) {
+    return {VerdictKind::kWithinSpread,
+            fmt::format("Stay with {}: no difference that one variation can show ({}, the best, reaches {}).",
+                        kReference, best.design, gain),
+            kReference};
+  }
+  return {VerdictKind::kOneRun,
+          fmt::format("Perhaps {}: {}; with --vary 8 the range would show.", best.design, gain), best.design};
+}
+
+Verdict no_difference(const Contest& c) {
+  return {
+      VerdictKind::kWithinSpread,
+      fmt::format("Stay with {}: no difference that these variations can show ({}, the best, beats it {}).",
+                  kReference, c.winner.design, score(c)),
+      kReference};
+}
+
+Verdict keep(const Plan& plan, const Row& reference, const Row& next) {
+  const Contest c = contest(reference, next);
+  std::string text =
+      fmt::format("Stay with {0}: {0} beats {1}, the next best, {2}", kReference, next.design, score(c));
+  if (!c.settled()) text += ": the ranking of these two is not settled" + turns_on(plan, c);
+  return {c.settled() ? VerdictKind::kKeep : VerdictKind::kNotInEvery, text + ".", kReference};
+}
+
+}  // namespace
+
+Verdict judge_variations(const Plan& plan, const std::vector<Row>& rows) {
+  const Row& reference = rows.front();
+  const Row* best = best_of(rows, {});
+  if (best == &reference) return keep(plan, reference, *best_of(rows, {&reference}));
+  const Contest c = contest(*best, reference);
+  if (c.variations == 1) return only_variation(*best);
+  if (!c.settled() && best->speedup < kSmallestGain) return no_difference(c);
+  std::string text = fmt::format("{0} {1}: {1} beats {2} {3}", c.settled() ? "Use" : "Perhaps", best->design,
+                                 kReference, score(c));
+  if (!c.settled()) text += ": it does not win in every variation" + turns_on(plan, c);
+  text += ".";
+  const Row* next = best_of(rows, {best});
+  if (next != nullptr && next != &reference) text += ranking(plan, contest(*best, *next));
+  return {c.settled() ? VerdictKind::kUse : VerdictKind::kNotInEvery, text, best->design};
+}
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cli/host/console.h"
+#include "cli/options/suggest.h"
+
+namespace elision::cli {
+namespace {
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// CLI11 knows nothing of "-- PROGRAM ARG...", so the usage line is ours.
+class UsageLine : public CLI::Formatter {
+ public:
+  explicit UsageLine(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App*, std::string) const override { return "\n  " + usage_ + "\n"; }
+
+ private:
+  std::string usage_;
+};
+
+// The name without "=value".
+std::string bare_name(const std::string& option) { return option.substr(0, option.find('=')); }
+
+[[noreturn]] void report_extra(const CLI::App& app) {
+  const std::vector<std::string> extras = app.remaining();
+  const auto dashed = std::find_if(extras.begin(), extras.end(),
+                                   [](const std::string& word) { return word.rfind('-', 0) == 0; });
+  if (dashed != extras.end()) throw unknown_name("option", bare_name(*dashed), option_names(app));
+  throw UsageError(fmt::format("'{}' is not expected here; a program and its arguments stand behind '--'",
+                               extras.front()));
+}
+
+// An empty value is most often a shell's variable that is not set; it must not mean "not given".
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    const bool takes_value = option->get_items_expected_max() > 0;
+    if (takes_value && std::find(values.begin(), values.end(), "") != values.end())
+      throw UsageError(fmt::format("{} is empty", option->get_name()));
+  }
+}
+
+}  // namespace
+
+Arguments split_arguments(const std::vector<std::string>& arguments) {
+  Arguments split;
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  split.options.assign(arguments.begin(), separator);
+  split.separator = separator != arguments.end();
+  if (split.separator) split.program.assign(separator + 1, arguments.end());
+  return split;
+}
+
+std::unique_ptr<CLI::App> make_app(const std::string& usage, const std::string& description) {
+  auto app = std::make_unique<CLI::App>(description);
+  auto formatter = std::make_shared<UsageLine>(usage);
+  formatter->column_width(30);
+  app->formatter(formatter);
+  return app;
+}
+
+bool parse_options(CLI::App& app, const std::vector<std::string>& options) {
+  try {
+    // CLI11 takes its vector from the back.
+    app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
+    refuse_empty_values(app);
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    print(app.help());
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    report_extra(app);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+}
+
+std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t low,
+                           std::uint64_t high) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  if (number && value >= low && value <= high) return value;
+  throw UsageError(fmt::format("{}: '{}' is not a whole number from {} to {}", option, text, low, high));
+}
+
+CLI::Validator seconds_up_to(double most) {
+  const auto complaint = [most](const std::string& text) -> std::string {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool number = error == std::errc() && end == text.data() + text.size();
+    if (number && value > 0 && value <= most) return {};
+    return fmt::format("'{}' is not a number of seconds above 0, up to {:.0f}", text, most);
+  };
+  return CLI::Validator(complaint, "SECONDS");
+}
+
+const std::vector<std::string>& required_program(const Arguments& arguments, std::string_view verb) {
+  if (arguments.program.empty() || arguments.program.front().empty()) {
+    throw UsageError(
+        fmt::format("no program to run; write it behind '--', as in: elision {} -- PROGRAM ARG...", verb));
+  }
+  return arguments.program;
+}
+
+}  // namespace elision::cli

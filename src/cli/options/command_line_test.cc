@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// What words on the command line come to mean: splitting, options, designs, environment.
+#include <gtest/gtest.h>
+
+#include "cli/host/environment.h"
+#include "cli/host/usage_error.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
+#include "cli/options/lock_options.h"
+
+namespace elision::cli {
+namespace {
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Arguments, OnlyTheFirstSeparatorCounts) {
+  const Arguments split = split_arguments({"--lock", "tatas", "--", "prog", "--lock", "--", "-x"});
+  EXPECT_EQ(split.options, (std::vector<std::string>{"--lock", "tatas"}));
+  EXPECT_EQ(split.program, (std::vector<std::string>{"prog", "--lock", "--", "-x"}));
+}
+
+TEST(Arguments, MissingProgramShowsHowToNameOne) {
+  EXPECT_EQ(error_of([] {
+              required_program(split_arguments({"--lock", "x"}), "vm");
+            }),
+            "no program to run; write it behind '--', as in: elision vm -- PROGRAM ARG...");
+  EXPECT_NE(error_of([] { required_program(split_arguments({"--"}), "vm"); }), "no error");
+  EXPECT_NE(error_of([] { required_program(split_arguments({"--", ""}), "vm"); }), "no error");
+}
+
+TEST(Arguments, UnknownOptionIsNamedWithTheNearest) {
+  std::string value;
+  const auto app = make_app("elision x", "x");
+  app->add_option("--machine", value, "m");
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"--machin=a"}); }),
+            "unknown option '--machin'; the nearest is '--machine'");
+}
+
+TEST(Arguments, StrayWordIsNamed) {
+  const auto app = make_app("elision x", "x");
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"ls"}); }),
+            "'ls' is not expected here; a program and its arguments stand behind '--'");
+}
+
+TEST(Arguments, NumbersOutsideTheirRangeAreNamed) {
+  unsigned value = 0;
+  const auto app = make_app("elision x", "x");
+  add_number(*app, "--cpus", value, 1, 128, "c");
+  for (const char* bad : {"0", "129", "x", "1x", "", "-1", "+1", "0x10", "1.0", "1e1", " 1", "nan",
+                          "99999999999999999999", "18446744073709551617"}) {
+    const std::string error = error_of([&] { parse_options(*app, {"--cpus", bad}); });
+    EXPECT_NE(error.find("--cpus"), std::string::npos) << bad << ": " << error;
+  }
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"--cpus=-5"}); }),
+            "--cpus: '-5' is not a whole number from 1 to 128");
+  EXPECT_TRUE(parse_options(*app, {"--cpus", "128"}));
+  EXPECT_EQ(value, 128u);
+  EXPECT_TRUE(parse_options(*app, {"--cpus", "010"}));
+  EXPECT_EQ(value, 10u);  // not octal
+}
+
+TEST(Arguments, EmptyValuesAreNotTheSameAsNone) {
+  std::string value = "kept";
+  const auto app = make_app("elision x", "x");
+  app->add_option("--machine", value, "m");
+  EXPECT_EQ(error_of([&] { parse_options(*app, {"--machine", ""}); }), "--machine is empty");
+  EXPECT_TRUE(parse_options(*app, {}));
+}
+
+TEST(Arguments, SecondsMayHaveAFractionButNotBeNone) {
+  double value = 0;
+  const auto app = make_app("elision x", "x");
+  app->add_option("--timeout", value, "t")->check(seconds_up_to(100));
+  for (const char* bad : {"0", "-1", "nan", "inf", "101", "1s", "0x1"}) {
+    const std::string error = error_of([&] { parse_options(*app, {"--timeout", bad}); });
+    EXPECT_NE(error.find("'" + std::string(bad) + "' is not a number of seconds"), std::string::npos)
+        << error;
+  }
+  EXPECT_TRUE(parse_options(*app, {"--timeout", "0.5"}));
+  EXPECT_EQ(value, 0.5);
+}
+
+TEST(Designs, NamesOfTheFamilyAreAccepted) {
+  for (const char* name :
+       {"pthread", "tatas", "ticket", "htm-1", "htm-10", "htm-77", "tatas-aahtm", "ticket-aahtm", "tts",
+        "ttstle", "htm-5-fb-aahtm", "hle-scm", "tatas-pri-aahtm", "pthread-aahtm", "glibc-elision"}) {
+    EXPECT_TRUE(is_design(name)) << name;
+  }
+  for (const char* name : {"", "htm", "htm-", "htm-0", "htm-01", "htm-1x", "htm--1", "htm-1000001", "tatas-",
+                           "Ticket", "htm-N", "htm-fb-aahtm"}) {
+    EXPECT_FALSE(is_design(name)) << name;
+  }
+}
+
+TEST(Designs, ElidingAndSpeculatingAreToldApart) {
+  EXPECT_TRUE(elides("htm-10"));
+  EXPECT_FALSE(elides("tatas-aahtm"));
+  EXPECT_TRUE(speculates("ticket-aahtm"));
+  EXPECT_FALSE(speculates("ticket"));
+  EXPECT_TRUE(elides("htm-3-fb-aahtm") && speculates("htm-3-fb-aahtm"));
+  EXPECT_TRUE(elides("hle-scm"));
+  EXPECT_FALSE(elides("glibc-elision"));
+}
+
+TEST(Designs, ListsAreCheckedNameByName) {
+  EXPECT_EQ(parse_designs("tatas,htm-3"), (std::vector<std::string>{"tatas", "htm-3"}));
+  EXPECT_EQ(error_of([] { parse_designs("tatas,tickt"); }),
+            "unknown lock design 'tickt'; the nearest is 'ticket'");
+  EXPECT_EQ(error_of([] { parse_designs("tatas,tatas"); }), "lock design 'tatas' is named twice");
+  EXPECT_NE(error_of([] { parse_designs("tatas,"); }), "no error");
+}
+
+TEST(LockOptions, ValuesAreChecked) {
+  LockOptions options;
+  options.wait = "spinn";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "unknown value for --wait 'spinn'; the nearest is 'spin'");
+  options.wait = "spin";
+  options.tries = "-1";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "--tries: '-1' is not a whole number from 0 to 1000000");
+  options.tries = "12";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
+}
+
+TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
+  LockOptions options;
+  options.busy = "inside";
+  options.rtm_always_abort = true;
+  const Variables expected = {
+      {"ELISION_LOCK", "htm-1"}, {"ELISION_BUSY", "inside"}, {"ELISION_RTM_ALWAYS_ABORT", "1"}};
+  EXPECT_EQ(lock_variables("htm-1", options), expected);
+}
+
+TEST(LockOptions, WhatChangesNothingIsSaid) {
+  using Notes = std::vector<std::string>;
+  LockOptions options;
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), Notes{});
+  options.rwlock = "shared";
+  options.condition = "busy";
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas", "ticket"}), Notes{});
+  options.rwlock = "exclusive";
+  EXPECT_EQ(without_effect(options, {"tatas", "htm-10", "ticket-aahtm"}), Notes{});
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas", "pthread-aahtm"}),
+            Notes{"--rwlock exclusive changes nothing for pthread, pthread-aahtm, whose reader-writer locks "
+                  "are the C library's"});
+  options.rwlock = "";
+  options.condition = "aware";
+  EXPECT_EQ(without_effect(options, {"ticket", "pthread-aahtm"}), Notes{});
+  EXPECT_EQ(
+      without_effect(options, {"pthread", "htm-10", "glibc-elision"}),
+      Notes{
+          "--condition aware changes nothing for pthread, glibc-elision, whose mutexes are the C library's"});
+  options.condition = "glibc";
+  EXPECT_EQ(
+      without_effect(options, {"pthread", "htm-10", "ticket-aahtm"}),
+      Notes{"--condition glibc changes nothing for ticket-aahtm, whose mutexes the C library's condition "
+            "variables cannot take"});
+}
+
+TEST(LockOptions, WordsParseBackToTheSameOptions) {
+  LockOptions options;
+  options.wait = "spin";
+  options.max_dist = "7";
+  options.busy_counts = true;
+  LockOptions parsed;
+  const auto app = make_app("elision x", "x");
+  add_lock_options(*app, parsed);
+  parse_options(*app, as_words(options));
+  EXPECT_EQ(lock_variables("d", parsed), lock_variables("d", options));
+}
+
+TEST(LockOptions, ElisionByGlibcIsSwitchedOnBesideOtherTunables) {
+  std::vector<std::string> none, others = {"GLIBC_TUNABLES=glibc.malloc.check=3"}, ours = {"A=1"};
+  set_lock_variables(none, "glibc-elision", {});
+  set_lock_variables(others, "glibc-elision", {});
+  set_lock_variables(ours, "htm-10", {});
+  EXPECT_EQ(variable(none, "GLIBC_TUNABLES"), "glibc.elision.enable=1");
+  EXPECT_EQ(variable(others, "GLIBC_TUNABLES"), "glibc.malloc.check=3:glibc.elision.enable=1");
+  EXPECT_EQ(variable(ours, "GLIBC_TUNABLES"), "");
+  EXPECT_EQ(variable(ours, "ELISION_LOCK"), "htm-10");
+}
+
+TEST(Environment, PreloadGoesInFrontOnce) {
+  std::vector<std::string> environment = {"A=1", "LD_PRELOAD=/x.so"};
+  prepend_preload(environment, "/e.so");
+  EXPECT_EQ(variable(environment, "LD_PRELOAD"), "/e.so:/x.so");
+  prepend_preload(environment, "/e.so");
+  EXPECT_EQ(variable(environment, "LD_PRELOAD"), "/e.so:/x.so");
+  std::vector<std::string> empty;
+  prepend_preload(empty, "/e.so");
+  EXPECT_EQ(variable(empty, "LD_PRELOAD"), "/e.so");
+}
+
+TEST(Environment, SettingReplaces) {
+  std::vector<std::string> environment = {"AB=1", "A=2"};
+  set_variable(environment, "A", "3");
+  EXPECT_EQ(environment, (std::vector<std::string>{"AB=1", "A=3"}));
+}
+
+}  // namespace
+}  // namespace elision::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/lock_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "abi/lock_variables.h"
+#include "cli/options/arguments.h"
+#include "cli/options/designs.h"
+#include "cli/options/suggest.h"
+
+namespace elision::cli {
+namespace {
+
+using abi::LockVariable;
+
+struct TextOption {
+  const char* option;
+  LockVariable variable;
+  std::string LockOptions::*member;
+  std::vector<std::string> choices;  // empty: a number
+};
+
+struct FlagOption {
+  const char* option;
+  LockVariable variable;
+  bool LockOptions::*member;
+};
+
+const std::vector<TextOption>& text_options() {
+  static const std::vector<TextOption> kOptions = {
+      {"--wait", LockVariable::kWait, &LockOptions::wait, {"park", "spin"}},
+      {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside"}},
+      {"--retry", LockVariable::kRetry, &LockOptions::retry, {"at-once", "back-off"}},
+      {"--speculation", LockVariable::kSpeculation, &LockOptions::speculation, {"run-on", "abort-at-unlock"}},
+      {"--tries", LockVariable::kTries, &LockOptions::tries, {}},
+      {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}},
+      {"--min-dist", LockVariable::kMinDist, &LockOptions::min_dist, {}},
+      {"--max-specs", LockVariable::kMaxSpecs, &LockOptions::max_specs, {}},
+      {"--scm-tries", LockVariable::kScmTries, &LockOptions::scm_tries, {}},
+      {"--rwlock", LockVariable::kRwlock, &LockOptions::rwlock, {"shared", "exclusive"}},
+      {"--condition", LockVariable::kCondition, &LockOptions::condition, {"auto", "glibc", "aware", "busy"}},
+  };
+  return kOptions;
+}
+
+const std::vector<FlagOption>& flag_options() {
+  static const std::vector<FlagOption> kOptions = {
+      {"--busy-counts", LockVariable::kBusyCounts, &LockOptions::busy_counts},
+      {"--rtm-always-abort", LockVariable::kRtmAlwaysAbort, &LockOptions::rtm_always_abort},
+  };
+  return kOptions;
+}
+
+std::string help_of(const TextOption& option) {
+  const abi::LockVariableRow& row = abi::row_of(option.variable);
+  const std::string values =
+      option.choices.empty() ? "" : fmt::format("{}: ", fmt::join(option.choices, " or "));
+  return fmt::format("{}{} (default: {})", values, row.meaning, row.default_value);
+}
+
+constexpr std::uint64_t kMostTries = 1'000'000;  // as many as the library takes
+
+void check(const TextOption& option, const std::string& value) {
+  if (value.empty()) return;
+  if (option.choices.empty()) {
+    whole_number(option.option, value, 0, kMostTries);
+  } else if (std::find(option.choices.begin(), option.choices.end(), value) == option.choices.end()) {
+    throw unknown_name(std::string("value for ") + option.option, value, option.choices);
+  }
+}
+
+}  // namespace
+
+void add_lock_options(CLI::App& app, LockOptions& options) {
+  for (const TextOption& option : text_options()) {
+    app.add_option(option.option, options.*option.member, help_of(option));
+  }
+  for (const FlagOption& option : flag_options())
+    app.add_flag(option.option, options.*option.member, abi::row_of(option.variable).meaning);
+}
+
+void check_lock_options(const LockOptions& options) {
+  for (const TextOption& option : text_options()) check(option, options.*option.member);
+}
+
+std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs) {
+  struct Rule {
+    bool is_asked;
+    bool (*concerns)(std::string_view design);
+    const char* option;
+    const char* why;
+  };
+  const Rule rules[] = {
+      {options.rwlock == "exclusive", leaves_rwlocks, "--rwlock exclusive",
+       "whose reader-writer locks are the C library's"},
+      {options.condition == "aware", leaves_mutexes, "--condition aware",
+       "whose mutexes are the C library's"},
+      {options.condition == "glibc", is_fifo, "--condition glibc",
+       "whose mutexes the C library's condition variables cannot take"},
+  };
+  std::vector<std::string> notes;
+  for (const Rule& rule : rules) {
+    std::vector<std::string> concerned;
+    if (rule.is_asked)
+      std::copy_if(designs.begin(), designs.end(), std::back_inserter(concerned), rule.concerns);
+    if (!concerned.empty())
+      notes.push_back(
+          fmt::format("{} changes nothing for {}, {}", rule.option, fmt::join(concerned, ", "), rule.why));
+  }
+  return notes;
+}
+
+Variables lock_variables(const std::string& design, const LockOptions& options) {
+  Variables variables = {{abi::row_of(LockVariable::kLock).name, design}};
+  for (const TextOption& option : text_options()) {
+    if (!(options.*option.member).empty())
+      variables.emplace_back(abi::row_of(option.variable).name, options.*option.member);
+  }
+  for (const FlagOption& option : flag_options()) {
+    if (options.*option.member) variables.emplace_back(abi::row_of(option.variable).name, "1");
+  }
+  return variables;
+}
+
+void set_lock_variables(std::vector<std::string>& environment, const std::string& design,
+                        const LockOptions& options) {
+  constexpr const char* kTunables = "GLIBC_TUNABLES";
+  constexpr const char* kElisionOn = "glibc.elision.enable=1";
+  for (const auto& [name, value] : lock_variables(design, options)) set_variable(environment, name, value);
+  if (!is_elided_by_glibc(design)) return;
+  const std::string present = variable(environment, kTunables);
+  set_variable(environment, kTunables, present.empty() ? kElisionOn : present + ":" + kElisionOn);
+}
+
+std::vector<std::string> as_words(const LockOptions& options) {
+  std::vector<std::string> words;
+  for (const TextOption& option : text_options()) {
+    if (!(options.*option.member).empty()) {
+      words.insert(words.end(), {option.option, options.*option.member});
+    }
+  }
+  for (const FlagOption& option : flag_options()) {
+    if (options.*option.member) words.push_back(option.option);
+  }
+  return words;
+}
+
+}  // namespace elision::cli

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that shape a lock design, shared by `run`, `vm` and `compare`, and their translation
+// into the environment variables that the preload library reads (abi/lock_variables.h).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/host/environment.h"
+
+namespace elision::cli {
+
+struct LockOptions {
+  std::string wait;         // park or spin; empty: the library's default
+  std::string busy;         // inside or outside
+  std::string retry;        // at-once or back-off
+  std::string speculation;  // run-on or abort-at-unlock
+  std::string tries;        // numbers stay text: they are checked here and passed on as they are
+  std::string max_dist;
+  std::string min_dist;
+  std::string max_specs;
+  std::string scm_tries;
+  std::string rwlock;     // shared or exclusive
+  std::string condition;  // auto, glibc, aware or busy
+  bool busy_counts = false;
+  bool rtm_always_abort = false;
+};
+
+/// Adds the options to a verb.
+void add_lock_options(CLI::App& app, LockOptions& options);
+
+/// Checks the values; throws UsageError with the nearest valid one.
+void check_lock_options(const LockOptions& options);
+
+/// What of `options` changes nothing for some of `designs`, in lines for people.
+std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs);
+
+/// What to set in the program's environment for `design`.
+Variables lock_variables(const std::string& design, const LockOptions& options);
+
+/// Sets them in `environment`, and for glibc's own elision the tunable that switches it on, beside those that
+/// are set there.
+void set_lock_variables(std::vector<std::string>& environment, const std::string& design,
+                        const LockOptions& options);
+
+/// The same options as words for another `elision` process.
+std::vector<std::string> as_words(const LockOptions& options);
+
+}  // namespace elision::cli

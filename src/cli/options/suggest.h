@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line for a name that does not exist: what was asked for and the nearest name that does.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/host/usage_error.h"
+
+namespace elision::cli {
+
+/// An error that says `kind` `given` is unknown and names the nearest of `valid`.
+UsageError unknown_name(std::string_view kind, std::string_view given, const std::vector<std::string>& valid);
+
+}  // namespace elision::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantities as tables show them. Pure.
+#pragma once
+
+#include <string>
+
+#include "cli/experiment/range.h"
+
+namespace elision::cli::experiment {
+
+/// "12.3 ms [11.0 ms - 13.1 ms]".
+std::string format_seconds(const Range& range);
+
+/// "12.3k [9.9k - 13.1k]".
+std::string format_count(const Range& range);
+
+/// "12.3 ms": three significant digits and the unit that suits them.
+std::string format_seconds(double seconds);
+
+/// "12.3k", "4.56M"; whole below 10,000.
+std::string format_count(double count);
+
+}  // namespace elision::cli::experiment

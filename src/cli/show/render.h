@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison as text for people. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/judge/analysis.h"
+
+namespace elision::cli::experiment {
+
+/// One table a block, each followed by its sentence; only the sentence where a table would mean nothing.
+std::string render(const Plan& plan, const std::vector<Block>& blocks);
+
+}  // namespace elision::cli::experiment

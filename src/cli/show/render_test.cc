@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a comparison looks like: tables, sentences, progress, JSON.
+#include "cli/show/render.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "cli/judge/comparison_for_test.h"
+#include "cli/show/format.h"
+#include "cli/show/progress.h"
+#include "cli/show/report_json.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+TEST_F(Comparison, NamesFromOutsideCannotBreakTheText) {
+  plan_.program = "a\nb\x1b[2J";
+  Sample killed = timed(1.0);
+  killed.status = 3;
+  killed.error_output = "\x1b[31mred\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {killed});
+  const std::string text = render(plan_, {block()});
+  EXPECT_NE(text.find("a\\nb\\x1b[2J on virtual m"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+}
+
+TEST_F(Comparison, NoLockSeenMeansNoTable) {
+  Sample sample = timed(1.0);
+  sample.locks = {};
+  add("pthread", {sample});
+  add("tatas", {});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoLocks);
+  const std::string expected =
+      "prog took no lock that Elision can replace (it is linked statically, or does not lock through pthread "
+      "mutexes), so the design of the lock makes no difference to it.\n";
+  EXPECT_EQ(render(plan_, {block()}), expected);
+}
+
+TEST_F(Comparison, WithoutAReferenceThereIsNoTable) {
+  add("pthread", {});
+  add("tatas", {});
+  EXPECT_EQ(render(plan_, {block(false)}),
+            "Stopped early. Nothing to compare: no run under pthread ended.\n");
+}
+
+TEST_F(Comparison, RenderedTableMarksTheBestAndKeepsRemarks) {
+  Sample fast = timed(0.0005);
+  fast.locks.commits = 12345;
+  fast.locks.fallbacks = 7;
+  fast.locks.aborts = {{"capacity", 2}, {"conflict", 2500}};
+  fast.locks.longest_wait_seconds = 1.5e-6;
+  Sample killed = timed(0.1);
+  killed.outcome = Outcome::kKilled;
+  killed.status = SIGSEGV;
+  add_times("pthread", {0.001, 0.001, 0.001});
+  add("htm-10", {fast, fast, fast});
+  add("tatas", {killed});
+  plan_.thread_counts = {std::nullopt};
+  const std::string expected =
+      "prog on virtual m, 3 runs a design\n"
+      "  design   virtual time  speedup  CPU time  commits  fallbacks  speculations  longest wait  spread  "
+      "aborts by cause\n"
+      "  pthread       1.00 ms    1.00x   2.00 ms        -          -             -             -   0.0 %  "
+      "-\n"
+      "* htm-10         500 us    2.00x   1.00 ms    12.3k          7             -       1.50 us   0.0 %  "
+      "conflict 2500, capacity 2\n"
+      "  tatas    was killed by Segmentation fault\n"
+      "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 0.0 %).\n";
+  EXPECT_EQ(render(plan_, {block()}), expected);
+}
+
+TEST(Render, OneBlockANumberOfThreads) {
+  Plan plan;
+  plan.program = "prog";
+  plan.where = "native";
+  plan.designs = {"pthread"};
+  plan.thread_counts = {1u, 2u};
+  plan.runs = 1;
+  const std::vector<Result> results = {{{1u, "pthread", 0}, timed(1.0)}, {{2u, "pthread", 0}, timed(2.0)}};
+  const std::string text = render(plan, analyse(plan, results, true));
+  EXPECT_NE(text.find("prog on this CPU, 1 thread, 1 run a design\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("prog on this CPU, 2 threads, 1 run a design\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.00 s"), std::string::npos);
+  EXPECT_NE(text.find("2.00 s"), std::string::npos);
+}
+
+TEST(Render, NumbersKeepThreeDigits) {
+  EXPECT_EQ(format_seconds(0.0123456), "12.3 ms");
+  EXPECT_EQ(format_seconds(9.999), "10.0 s");
+  EXPECT_EQ(format_seconds(0.9999), "1.00 s");
+  EXPECT_EQ(format_seconds(3e-9), "3.00 ns");
+  EXPECT_EQ(format_seconds(0), "0 s");
+  EXPECT_EQ(format_count(9999), "9999");
+  EXPECT_EQ(format_count(12345), "12.3k");
+  EXPECT_EQ(format_count(999999), "1.00M");
+  EXPECT_EQ(format_count(2.5), "2.50");
+}
+
+TEST_F(Comparison, JsonHoldsRowsRunsAndVerdict) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.5, 0.5, 0.5});
+  const nlohmann::json report = report_json(plan_, results_, {block()});
+  EXPECT_EQ(report["blocks"][0]["rows"][1]["design"], "tatas");
+  EXPECT_EQ(report["blocks"][0]["rows"][1]["best"], true);
+  EXPECT_EQ(report["blocks"][0]["verdict"]["kind"], "use");
+  EXPECT_EQ(report["runs"].size(), 6u);
+  EXPECT_TRUE(report["blocks"][0]["threads"].is_null());
+}
+
+TEST_F(Varied, TableShowsRanges) {
+  vary("a.b", {0, 1});
+  add("pthread", {0.001, 0.002});
+  add("tatas", {0.0005, 0.0005});
+  const std::string expected =
+      "prog on virtual m, 2 variations of the machine: median [low - high], counts of the median run\n"
+      "  design                  virtual time           to pthread  best in  CPU time  commits  fallbacks  "
+      "speculations  longest wait  aborts by cause\n"
+      "  pthread  1.00 ms [1.00 ms - 2.00 ms]  1.00x [1.00 - 1.00]      0/2       0 s        -          -    "
+      "         -             -  -\n"
+      "* tatas       500 us [500 us - 500 us]  3.00x [2.00 - 4.00]      2/2       0 s        -          -    "
+      "         -             -  -\n"
+      "Use tatas: tatas beats pthread in 2 of 2, by 2.00x to 4.00x.\n";
+  EXPECT_EQ(render(plan_, {block()}), expected);
+}
+
+TEST_F(Varied, JsonHoldsWhatWasDrawnAndTheRatios) {
+  vary("a.b", {0, 7});
+  for (auto& variation : plan_.variations) variation.push_back({"a.word", "kept", "lost", 1});
+  add("pthread", {1, 1});
+  add("tatas", {0.5, 0.25});
+  const nlohmann::json report = report_json(plan_, results_, {block()});
+  EXPECT_EQ(report["variations"][1],
+            (nlohmann::json{{"variation", 1}, {"seed", 6}, {"drawn", {{"a.b", 7}, {"a.word", "lost"}}}}));
+  const nlohmann::json row = report["blocks"][0]["rows"][1];
+  EXPECT_EQ(row["ratios"], (nlohmann::json{2.0, 4.0}));
+  EXPECT_EQ(row["ratio"], (nlohmann::json{{"median", 3.0}, {"low", 2.0}, {"high", 4.0}}));
+  EXPECT_EQ(row["leads"], 2);
+  EXPECT_EQ(report["runs"][3]["seed"], 6);
+  EXPECT_EQ(report["runs"][3]["variation"], 1);
+}
+
+TEST(Progress, BarAndEstimate) {
+  EXPECT_EQ(format_bar(10, 20, 40), "[###############...............] 10/20 runs, about 40 s left");
+  EXPECT_EQ(format_estimate(0.2), "less than a second");
+  EXPECT_EQ(format_estimate(125), "about 3 min");
+}
+
+}  // namespace
+}  // namespace elision::cli::experiment

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/show/report_json.h"
+
+#include "cli/experiment/metric.h"
+#include "cli/show/statistics_json.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+
+json threads_json(const std::optional<unsigned>& threads) { return threads ? json(*threads) : json(nullptr); }
+
+const char* name_of(RowState state) {
+  switch (state) {
+    case RowState::kGood:
+      return "good";
+    case RowState::kFailed:
+      return "failed";
+    case RowState::kTimedOut:
+      return "timed-out";
+    case RowState::kDifferentOutput:
+      return "different-output";
+    case RowState::kNoMetric:
+      return "no-metric";
+    case RowState::kNotRun:
+      return "not-run";
+  }
+  return "unknown";
+}
+
+const char* name_of(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::kUse:
+      return "use";
+    case VerdictKind::kWithinModel:
+      return "within-model-error";
+    case VerdictKind::kOneRun:
+      return "one-run";
+    case VerdictKind::kKeep:
+      return "keep";
+    case VerdictKind::kWithinSpread:
+      return "within-spread";
+    case VerdictKind::kNoOther:
+      return "no-other";
+    case VerdictKind::kNotInEvery:
+      return "not-in-every-variation";
+    case VerdictKind::kNoLocks:
+      return "no-locks";
+    case VerdictKind::kNoReference:
+      return "no-reference";
+  }
+  return "unknown";
+}
+
+const char* name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kEnded:
+      return "ended";
+    case Outcome::kKilled:
+      return "killed";
+    case Outcome::kTimedOut:
+      return "timed-out";
+  }
+  return "unknown";
+}
+
+json counts_json(const LockCounts& locks) {
+  return {{"locks_seen", locks.locks_seen},
+          {"acquisitions", locks.acquisitions},
+          {"commits", locks.commits},
+          {"aborts", locks.aborts},
+          {"fallbacks", locks.fallbacks},
+          {"speculations", locks.speculations},
+          {"longest_wait_seconds", locks.longest_wait_seconds}};
+}
+
+json ratios_json(const std::vector<std::optional<double>>& ratios) {
+  json list = json::array();
+  for (const std::optional<double>& ratio : ratios) list.push_back(ratio ? json(*ratio) : json(nullptr));
+  return list;
+}
+
+json row_json(const Row& row) {
+  json result = {{"design", row.design}, {"state", name_of(row.state)}, {"best", row.best}};
+  if (!row.remark.empty()) result["remark"] = row.remark;
+  if (row.state != RowState::kGood) return result;
+  result["value"] = range_json(row.value);
+  result["runs"] = row.runs;
+  result["speedup"] = row.speedup;
+  result["cpu_seconds"] = row.cpu_seconds;
+  result["locks"] = counts_json(row.locks);
+  if (!row.ratios.empty()) {
+    result["ratio"] = range_json(row.ratio);
+    result["ratios"] = ratios_json(row.ratios);
+    result["leads"] = row.leads;
+  }
+  return result;
+}
+
+json block_json(const Block& block) {
+  json rows = json::array();
+  for (const Row& row : block.rows) rows.push_back(row_json(row));
+  return {{"threads", threads_json(block.threads)},
+          {"rows", rows},
+          {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
+}
+
+json result_json(const Plan& plan, const Result& result) {
+  const Sample& sample = result.sample;
+  json run = {{"threads", threads_json(result.cell.threads)},
+              {"design", result.cell.design},
+              {"run", result.cell.run},
+              {"seed", result.cell.seed},
+              {"variation", result.cell.variation},
+              {"outcome", name_of(sample.outcome)},
+              {"status", sample.status},
+              {"deadlocked", sample.deadlocked},
+              {"seconds", sample.seconds},
+              {"cpu_seconds", sample.cpu_seconds},
+              {"host_seconds", sample.host_seconds},
+              {"locks", counts_json(sample.locks)}};
+  if (plan.uses_metric()) {
+    if (const auto found = Metric(plan.metric).read(sample)) run["metric"] = *found;
+  }
+  return run;
+}
+
+}  // namespace
+
+json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks) {
+  json report = {{"version", kVersion},     {"program", plan.program},
+                 {"where", plan.where},     {"virtual", plan.model},
+                 {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
+                 {"blocks", json::array()}, {"runs", json::array()}};
+  if (plan.varies()) report["variations"] = variations_json(plan);
+  for (const Block& block : blocks) report["blocks"].push_back(block_json(block));
+  for (const Result& result : results) report["runs"].push_back(result_json(plan, result));
+  return report;
+}
+
+}  // namespace elision::cli::experiment
