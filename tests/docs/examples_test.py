@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import examples  # noqa: E402
+import examples
 
 TABLE = """  design        result  speedup  commits  aborts by cause
   pthread        1.25M    1.00x        -  -
