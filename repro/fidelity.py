@@ -189,15 +189,15 @@ def cell(text):
 PREAMBLE = """\
 # Fidelity
 
-The probes on virtual machines beside figures that others measured on real ones. `make fidelity` makes this page: the
-figures with their sources, and the reasons where one misses, are in [hardware.toml](../../repro/hardware.toml), the targets
-and the layout in `repro/fidelity.py`.
+Written by `make fidelity`: the probes on virtual machines, beside figures that others measured on real CPUs. The
+figures with their sources, and the reasons for those that miss, are in [hardware.toml](../../repro/hardware.toml), the targets
+in `repro/fidelity.py`.
 
-*Ours* is the median of {seeds} seeds on the machine as its file describes it; *over all runs* adds {variations}
-variations, in which the uncertain values of the file are drawn anew ([machines](../guide/machines.md)). A latency, the cost of an
-instruction or a size meets its target within {latency:.0f} % of the real figure; a throughput or a share of commits or
-aborts inside the measured range, within {rate:.0f} % of it, or within {points:.0f} points. What has no target is shown for
-information.
+*Ours* is the median of {seeds} seeds on the machine with its best guesses; *over all runs* adds {variations}
+variations, in which the uncertain values are drawn anew ([machines](../guide/machines.md#variations)). A latency, the cost of an
+instruction or a size meets its target within {latency:.0f} % of the real figure. A throughput or a share of commits or
+aborts meets it inside the measured range, within {rate:.0f} % of it, or within {points:.0f} points. Figures without a target are
+for information.
 """
 
 
@@ -212,11 +212,11 @@ def page(outcomes, taken, fitted, seeds, variations):
     missing = [one for one in outcomes if one.verdict == MISSES]
     lines += reasons(missing) or ["None does."]
     lines += ["", "## Which parameters rest on these probes", "",
-              "Taken from a probe's published figure itself, so that a match only says that the model charges what the "
-              "file says:", ""]
+              "These are a probe's published figure itself, so a match only shows that the model charges what the file "
+              "says:", ""]
     lines += [f"- {parameter_text(entry)}" for entry in taken]
-    lines += ["", "Without a source, and fitted on a probe (" + ", ".join(MAY_BE_FITTED_ON) + " may be used, nothing "
-              "else; never the bank, the read set or a paper's claim):", ""]
+    lines += ["", "These have no source and were fitted on a probe. Only " + ", ".join(MAY_BE_FITTED_ON) + " may be used for "
+              "that, never the bank, the read set or a paper's claim:", ""]
     lines += [f"- {parameter_text(entry)}" for entry in fitted] or ["- none"]
     lines += ["", "## Where the figures were measured", ""]
     lines += sources(outcomes)

@@ -46,11 +46,11 @@ def document(origin, native, virtual):
         *performance.markdown(performance.origin_cells(origin)),
         "",
         *paragraph(
-            "Every number is a ratio of neighbouring rounds in one process: the median, ± half the distance of the quartiles. *Alone*: "
-            "of times, while a second thread sleeps; less is better. *Together*: of throughputs, a thread a CPU natively and "
-            f"{THREADS} threads virtually; more is better."),
+            "Every number is a ratio of neighbouring rounds in one process: the median, ± half the distance of the quartiles. *Alone* "
+            "is a ratio of times, while a second thread sleeps; less is better. *Together* is a ratio of throughputs, with one thread "
+            f"per CPU natively and {THREADS} threads virtually; more is better."),
     ]
     for title, what, cells in sections(native, virtual):
         lines += [f"## {title}", "", *paragraph(what), *performance.markdown(cells), ""]
-    return "\n".join([*lines, "## Again", "", "    tools/bench-api            all of it, writes this page; also a part of make bench-locks",
+    return "\n".join([*lines, "## How to repeat", "", "    tools/bench-api            all of it, writes this page; also a part of make bench-locks",
                       "    build/workloads/apicost    natively, as it is", ""])

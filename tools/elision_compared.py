@@ -228,13 +228,13 @@ def verdict(comparison):
         return "No cell is contended."
     beyond = {cell: names for cell in contended if (names := comparison.beyond_range(*cell))}
     behind = {cell: names for cell in contended if (names := comparison.behind(*cell))}
-    text = (f"In {len(beyond) or 'none'} of the {len(contended)} contended cells {OURS} is behind by more than the variations of the "
-            f"machine move its throughput{said_of(beyond)}. Pair by pair, on every variation, it is behind in "
-            f"{len(behind) or 'none'}{said_of(behind)}")
+    text = (f"In {len(beyond) or 'none'} of the {len(contended)} contended cells the median of another lock is above the highest "
+            f"throughput of {OURS}{said_of(beyond)}. In {len(behind) or 'no'} contended cells "
+            f"another lock is faster on every variation{said_of(behind)}")
     if not behind:
         return text + "."
     least = min(comparison.ratio(*cell, OURS, name).median for cell, names in behind.items() for name in names)
-    return f"{text}; at most by {percent(1 - least)} (median)."
+    return f"{text}; by at most {percent(1 - least)} (median)."
 
 
 def starvation(comparison):
@@ -276,14 +276,14 @@ def document(setting, comparison):
                                ["a run's counted window", f"{1000 * setting.seconds:g} ms of virtual time"]]),
         "",
         *paragraph(
-            f"The same structures under one lock, with the lock of glibc (*{GLIBC}*: its plain mutex; *{GLIBC_ELISION}*: with "
+            f"Four structures, each under one lock. The lock is glibc's (*{GLIBC}*: its plain mutex; *{GLIBC_ELISION}*: with "
             f"`{GLIBC_TUNABLES}1`), oneTBB's `speculative_spin_mutex`, Concurrency Kit's spinlock elided with its adaptive "
             "policy and default configuration (Debian builds it without RTM; the workload turns the RTM of its headers on), and "
             "our designs, preloaded. All have their default parameters, the same in every cell. *our best* is our design with "
-            f"the highest median there, of {', '.join(comparison.designs)}."),
+            f"the highest median in the cell, of {', '.join(comparison.designs)}."),
         *paragraph(
-            "Numbers are throughputs as multiples: the median over the variations of the machine, and the lowest and highest. "
-            "Both of a ratio ran on the same variation with the same seed. A cell is contended if over "
+            "Numbers are ratios of throughputs: the median over the variations of the machine, with the lowest and the highest. "
+            "Both runs of a ratio have the same variation and the same seed. A cell is contended if over "
             f"{percent(CONTENDED_ABOVE)} of the transactions of glibc's elided run aborted, or as many of its sections took "
             "the lock."),
         *paragraph(verdict(comparison)),
@@ -296,7 +296,7 @@ def document(setting, comparison):
     for title, what, cells in sections(comparison):
         lines += [f"## {title.capitalize()}", "", *paragraph(what), *performance.markdown(cells), ""]
     return "\n".join([*lines,
-                      "## Again",
+                      "## How to repeat",
                       "",
                       "    make bench-locks-virtual               all of it; says first how long it will take; writes this page",
                       "    tools/bench-elision --quick            few cells; writes nothing",

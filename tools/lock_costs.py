@@ -159,14 +159,14 @@ def document(origin, measured, notes, loading):
         *performance.markdown(performance.origin_cells(origin)),
         "",
         *paragraph(
-            "Every number is a ratio to glibc's own function, called in the same process in rounds that take turns with ours: the "
-            "median of the ratios of neighbouring rounds, ± half the distance of their quartiles. Both sides are in one process so "
-            f"that other work on the machine meets both. *{NOISE}* is a run without our library: what it differs from 1 is noise. "
-            "A goal is missed if the median and its quartile are beyond it by more than that. A dash: the design leaves the "
+            "Every number is a ratio to glibc's own function. Both functions are called in the same process, in rounds that take "
+            "turns, so that other work on the machine affects both. The number is the median of the ratios of neighbouring rounds, "
+            f"± half the distance of their quartiles. *{NOISE}* is a run without Elision's library; its difference from 1 is noise. "
+            "A goal is missed if the median and its quartile are beyond it by more than the noise. A dash: the design leaves the "
             "function to glibc."),
         *paragraph(
-            "A longest wait is that of rounds of their own, ten times as long, in which a clock is read before and after the lock "
-            "is taken. It includes waiting for a CPU, and is at most about the length of a round where a thread is starved."),
+            "Longest waits are measured in separate rounds, ten times as long, which read a clock before and after taking the "
+            "lock. They include waiting for a CPU. If a thread starves, its longest wait is about the length of a round."),
     ]
     left = not_replaced(measured)
     if left:
@@ -179,7 +179,7 @@ def document(origin, measured, notes, loading):
         f"{len(loading)} pairs of runs, one without the library and one with it: medians, ± half the distance of the quartiles."),
         *performance.markdown(loading_cells(loading)), ""]
     return "\n".join([*lines,
-                      "## Again",
+                      "## How to repeat",
                       "",
                       "    make bench-locks                            all of it (some minutes); writes this page",
                       "    tools/bench-locks --quick                   short rounds; writes nothing",

@@ -36,9 +36,9 @@ class Experiment:
 
 CONDITIONS = Experiment(
     "conditions", "Condition variables",
-    "Eight threads send and receive 64-byte packets over four connections, 32 packets at most on their way in each. *tsx.abort*: a "
-    "transaction ends before it waits or signals; *tsx.cond*: condition variables aware of transactions; *busywait*: waits that "
-    "only look again (TSX paper, section 6).",
+    "Eight threads send and receive 64-byte packets over four connections, with at most 32 packets under way in each. *tsx.abort*: "
+    "a transaction aborts before it waits or signals; *tsx.cond*: condition variables aware of transactions; *busywait*: waits that "
+    "only check again (TSX paper, section 6).",
     "packets",
     (Variant("mutex"),
      Variant("tsx.abort", ("--lock", "htm-10", "--condition", "glibc")),
@@ -50,8 +50,8 @@ CONDITIONS = Experiment(
 
 BARRIERS = Experiment(
     "barriers", "OpenMP barriers",
-    "A sparse triangular solve with a barrier behind each level, on cold caches; two threads natively, 12 virtually. Reference: "
-    "libgomp's barrier. *waiting*: the library's without speculation; *speculating*: threads that wait run ahead (AAHTM paper, III-D).",
+    "A sparse triangular solve with a barrier after each level, on cold caches; two threads natively, 12 virtually. Reference: "
+    "libgomp's barrier. *waiting*: the library's barrier without speculation; *speculating*: waiting threads speculate (AAHTM paper, III-D).",
     "backward_solver",
     (Variant("libgomp"),
      Variant("waiting", ("--lock", "tatas-aahtm", "--tries", "0")),
@@ -62,20 +62,19 @@ BARRIERS = Experiment(
 
 THREADS = {"1 thread": ("--threads", "1"), **{f"{count} threads": ("--threads", str(count)) for count in (2, 4, 8)}}
 COARSENED = tuple(Variant(f"tsx.gran{count or '*'}", words=("--variant", f"coarse1-{count}")) for count in (1, 4, 16, 64, 0))
-GRANULARITIES = ("*tsx.granN*: N items a transaction under one mutex, *tsx.gran\\**: a number that adapts itself (TSX paper, 5.4 and "
-                 "Fig. 5).")
+GRANULARITIES = "*tsx.granN*: N items in a transaction, under one mutex; *tsx.gran\\**: an adaptive number (TSX paper, 5.4 and Fig. 5)."
 
 HISTOGRAM = Experiment(
-    "histogram", "A histogram without conflicts, and with",
+    "histogram", "A histogram without conflicts, and with them",
     "Threads count 16,384 items into 65,536 bins. *privatised*: a copy for each thread, added up at the end; " + GRANULARITIES,
     "updates", (Variant("atomic", words=("--variant", "atomic")), Variant("privatised", words=("--variant", "privatised")), *COARSENED),
     THREADS, None, "core-i7-4770", ("--kernel", "histogram", "--items", "16384", "--places", "65536"),
     "items/s")
 
 PHYSICS = Experiment(
-    "physics", "Pairs of objects without conflicts, and with",
-    "Threads apply 8,192 forces to pairs of 1,024 objects; four objects are in half of the pairs. *mutex*: a lock for each object; "
-    "*lockset*: both in one transaction; *barrier*: groups of independent pairs one after the other; " + GRANULARITIES,
+    "physics", "Pairs of objects without conflicts, and with them",
+    "Threads apply 8,192 forces to pairs of 1,024 objects; half of the pairs contain one of four objects. *mutex*: a lock for each "
+    "object; *lockset*: both locks in one transaction; *barrier*: groups of independent pairs, one after the other; " + GRANULARITIES,
     "updates", (Variant("mutex", words=("--variant", "lock")), Variant("barrier", words=("--variant", "barrier")),
                 Variant("lockset", words=("--variant", "lockset")), *COARSENED),
     THREADS, None, "core-i7-4770", ("--kernel", "physics", "--items", "8192", "--places", "1024"), "items/s")
@@ -115,12 +114,12 @@ def document(origin, found, command):
     """The text of docs/measured/variants.md. `found`: [(experiment, "natively" or the machine, rounds, measured)]; `command` wrote it."""
     lines = ["# The same program, synchronised in several ways", "", f"Written by `{command}`.", "",
              *performance.markdown(performance.origin_cells(origin)), "",
-             *paragraph("Numbers are throughputs as multiples of the first variant's in the same round, the median of the rounds and "
-                        "the lowest and highest. Natively all variants take turns; on a virtual machine a round is a variation of "
-                        "it, which all variants meet with the same seed.")]
+             *paragraph("Numbers are ratios to the throughput of the first variant in the same round: the median of the rounds, with "
+                        "the lowest and the highest. Natively all variants take turns. On a virtual machine a round is a variation of "
+                        "it, on which all variants run with the same seed.")]
     for experiment, where, rounds, measured in found:
         lines += [f"## {experiment.title}, {where}", "", *paragraph(f"{experiment.what} Rounds: {rounds}."),
                   *performance.markdown(cells(experiment, measured)), ""]
-    return "\n".join([*lines, "## Again", "",
+    return "\n".join([*lines, "## How to repeat", "",
                       "    tools/bench-variants                       all of it, writes this page; also a part of make bench-locks",
                       "    tools/bench-variants --quick conditions    few rounds of one; writes nothing", ""])
