@@ -93,6 +93,7 @@ UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.md\b")
+NAMED = re.compile(r"`((?:src|include|workloads|tests|tools|machines|repro|docs)/[\w./*-]+)`")
 CODE_SPAN = re.compile(r"`[^`]*`")
 HEADING = re.compile(r"#+ +(.*)")
 
@@ -213,8 +214,12 @@ def anchors(lines):
 
 
 def check_links(root):
-    """Relative links of every Markdown page, and pages of docs/ that any text file names."""
+    """Relative links of every Markdown page, files that a page names, and pages of docs/ that any text file names."""
     for path, lines in text_files(root):
+        for number, line in enumerate(lines, 1) if path.suffix == ".md" else ():
+            for name in NAMED.findall(line):
+                if not any(root.glob(name.rstrip("/"))):
+                    yield path, number, f"names {name}, which does not exist"
         for number, line in prose(lines) if path.suffix == ".md" else ():
             for target in LINK.findall(line):
                 if "://" in target:

@@ -141,6 +141,12 @@ class CheckTree(unittest.TestCase):
         self.write("README.md", "\n[vary](docs/guide/vm.md#not-a-heading)\n")
         self.assert_found("README.md:2: links to docs/guide/vm.md#not-a-heading, which has no such heading")
 
+    def test_file_that_is_not_there_named_in_a_page(self):
+        self.write("docs/guide/vm.md", "# x\n\n`src/base/units.h`, `src/base/*.h`, `src/base` and `build/bin/elision`\n")
+        self.assertEqual(self.found(), [])
+        self.write("docs/guide/vm.md", "# x\n\n`src/base/unit.h`\n")
+        self.assert_found("docs/guide/vm.md:3: names src/base/unit.h, which does not exist")
+
     def test_page_that_is_not_there_named_in_code(self):
         self.write("src/base/units.h", LICENSE + "// docs/design/units.md says why; others/docs/design.md is not ours\n")
         self.assert_found("src/base/units.h:2: names docs/design/units.md, which does not exist")
