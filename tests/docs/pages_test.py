@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Pages against what they describe: every option has a row, and every row an option; what README.md says of a measured page
-stands there.
+stands there; every step of a walk-through in ARCHITECTURE.md is a function of the file that it names.
 
     pages_test.py BUILD
 """
@@ -46,6 +46,23 @@ class Figures(unittest.TestCase):
                     checked += 1
                     self.assertRegex(page, rf"(?<![\d.]){re.escape(figure)}(?!\d)", name)
         self.assertGreater(checked, 3)
+
+
+class WalkThroughs(unittest.TestCase):
+    MOST_STEPS = 10
+
+    def test_steps_exist_in_the_code(self):
+        tables = re.findall(r"^\| step \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "docs" / "ARCHITECTURE.md").read_text(), re.M)
+        self.assertTrue(tables)
+        for table in tables:
+            rows = [re.match(r"\| (\d+) \| `([\w:]+)` \| `([\w./]+)` \|", row) for row in table.splitlines()]
+            self.assertTrue(all(rows), table)
+            self.assertEqual([int(row.group(1)) for row in rows], list(range(1, len(rows) + 1)))
+            self.assertLessEqual(len(rows), self.MOST_STEPS)
+            for row in rows:
+                source = (ROOT / row.group(3)).read_text()
+                for word in row.group(2).split("::"):
+                    self.assertRegex(source, rf"\b{word}\b\s*[({:<]", row.group(0))
 
 
 if __name__ == "__main__":
