@@ -62,7 +62,7 @@ class WalkThroughs(unittest.TestCase):
             for row in rows:
                 source = (ROOT / row.group(3)).read_text()
                 for word in row.group(2).split("::"):
-                    self.assertRegex(source, rf"\b{word}\b\s*[({:<]", row.group(0))
+                    self.assertRegex(source, rf"\b{word}\b\s*[(:<{{]", row.group(0))
 
 
 if __name__ == "__main__":
