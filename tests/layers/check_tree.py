@@ -9,6 +9,7 @@ Prints one line a violation (file:line: what) and ends with 1 if there is any. c
 violations and expects them to be found.
 """
 
+import fnmatch
 import pathlib
 import re
 import sys
@@ -94,6 +95,7 @@ UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.md\b")
 NAMED = re.compile(r"`((?:src|include|workloads|tests|tools|machines|repro|docs)/[\w./*-]+)`")
+NAMED_BESIDE = re.compile(r"`((?:\w+/)*\w+\.(?:cc|h|S|py|sh|toml|\*))`")
 CODE_SPAN = re.compile(r"`[^`]*`")
 HEADING = re.compile(r"#+ +(.*)")
 
@@ -236,6 +238,18 @@ def check_links(root):
                     yield path, number, f"names {name}, which does not exist"
 
 
+def check_names_in_readmes(root):
+    """Files that a README under src names, in its folder or anywhere."""
+    files = [f"/{path}" for path, _ in text_files(root)]
+    for path, lines in text_files(root):
+        if path.parts[0] != "src" or path.name != "README.md":
+            continue
+        for number, line in enumerate(lines, 1):
+            for name in NAMED_BESIDE.findall(line):
+                if not fnmatch.filter(files, f"*/{name}"):
+                    yield path, number, f"names {name}, which does not exist"
+
+
 def reached_headers(root, units):
     """(file, line, header) of every <header> that the units include, directly or through the project's own files."""
     files, seen = list(units), set()
@@ -284,6 +298,7 @@ def violations(root):
     yield from check_freestanding(root)
     yield from check_readmes(root)
     yield from check_links(root)
+    yield from check_names_in_readmes(root)
 
 
 def main():

@@ -147,6 +147,12 @@ class CheckTree(unittest.TestCase):
         self.write("docs/guide/vm.md", "# x\n\n`src/base/unit.h`\n")
         self.assert_found("docs/guide/vm.md:3: names src/base/unit.h, which does not exist")
 
+    def test_file_that_is_not_there_named_in_a_readme(self):
+        self.write("src/vm/engine/README.md", "`engine.*` and `engine.cc` run over `machine/model.h`.\n")
+        self.assertEqual(self.found(), [])
+        self.write("src/vm/engine/README.md", "\n`threads.cc` schedules.\n")
+        self.assert_found("src/vm/engine/README.md:2: names threads.cc, which does not exist")
+
     def test_page_that_is_not_there_named_in_code(self):
         self.write("src/base/units.h", LICENSE + "// docs/design/units.md says why; others/docs/design.md is not ours\n")
         self.assert_found("src/base/units.h:2: names docs/design/units.md, which does not exist")
