@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -127,8 +128,11 @@ class ChildDescriptor {
     }
     before_ = *before;
     const LiftedLimits lifted;
-    if (pipe2(gate_, O_CLOEXEC) != 0) gate_[0] = gate_[1] = -1;
-    return 0;
+    if (pipe2(gate_, O_CLOEXEC) == 0) return 0;
+    const int error = errno;
+    gate_[0] = gate_[1] = -1;
+    undo();
+    return -error;
   }
   /// As if nothing had been done: in the child, and where there is none.
   void undo() const {
@@ -136,13 +140,20 @@ class ChildDescriptor {
     close(number_);
     (void)store_guest(address_, before_);
   }
-  void name_child(pid_t child) const {
-    if (address_ == 0) return;
+  /// The parent's: the number stands for the child from now on. 0 or an error, after which there is no child.
+  long name_child(pid_t child) {
+    if (address_ == 0) return 0;
+    close(std::exchange(gate_[0], -1));  // where descriptors are few, the next one needs its place
     const LiftedLimits lifted;
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-    if (descriptor < 0) return;
-    dup3(descriptor, number_, O_CLOEXEC);
-    close(descriptor);
+    const bool named = descriptor >= 0 && dup3(descriptor, number_, O_CLOEXEC) >= 0;
+    const int error = errno;
+    if (descriptor >= 0) close(descriptor);
+    if (named) return 0;
+    kill(child, SIGKILL);
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+    undo();
+    return -error;
   }
   /// The child's: goes on when the parent has named it, or is dead. A child that nobody waits for could be
   /// gone before.
@@ -178,7 +189,7 @@ SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack
       descriptor.undo();
       return call.finish(-error);
     }
-    descriptor.name_child(pid);
+    if (const long failed = descriptor.name_child(pid); failed != 0) return call.finish(failed);
     call.process.has_had_children = true;
     if ((flags & CLONE_PARENT_SETTID) != 0 && !store_guest(parent_tid, pid)) return call.finish(-EFAULT);
     return call.finish(pid);
