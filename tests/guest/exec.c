@@ -56,6 +56,9 @@ static void test_failures(void) {
   fail_to_run("script without interpreter", path);
   fail_to_run("missing", "/nonexistent");
   unlink(path);
+  mkfifo(path, 0755);
+  fail_to_run("FIFO", path);
+  unlink(path);
   rmdir(folder);
 }
 

@@ -146,7 +146,8 @@ OpenFile::~OpenFile() {
 }
 
 Fallible<OpenFile> open_program(const std::string& path) {
-  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A FIFO must not wait for a writer, nor a terminal become the process's.
+  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return failure(errno, path, std::strerror(errno));
   struct stat status;
   if (fstat(file.get(), &status) != 0) return failure(errno, path, std::strerror(errno));
