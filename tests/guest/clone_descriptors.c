@@ -72,6 +72,34 @@ static void forks(void) {
   show_end("killed", pid, descriptor);
 }
 
+static void show_wait(const char* name, int descriptor, int options) {
+  siginfo_t info;
+  memset(&info, 0xff, sizeof info);
+  const int result = waitid((idtype_t)3 /* P_PIDFD */, (id_t)descriptor, &info, options);
+  printf("%s: %s, told %d %d %d\n", name, result == 0 ? "done" : strerror(errno), info.si_signo,
+         info.si_status, info.si_pid != 0);
+}
+
+/// With O_NONBLOCK a wait for a child that runs on ends at once; whatever the error, what happened is
+/// nothing.
+static void does_not_wait(void) {
+  int descriptor = -1;
+  fflush(stdout);
+  const int pid = clone_with(DESCRIPTOR, &descriptor);
+  if (pid == 0) pause();
+  fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  show_wait("not yet", descriptor, WEXITED);
+  show_wait("asked not to wait", descriptor, WEXITED | WNOHANG);
+  show_wait("for nothing", descriptor, 0);
+  syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, NULL, 0);
+  struct pollfd readable = {descriptor, POLLIN, 0};
+  poll(&readable, 1, 60000);
+  show_wait("ended", descriptor, WEXITED);
+  show_wait("once only", descriptor, WEXITED);
+  close(descriptor);
+  show_wait("closed", descriptor, WEXITED);
+}
+
 static int ends_inside(void* descriptor) {
   seen_inside = *(volatile int*)descriptor;
   _exit(5);
@@ -161,6 +189,7 @@ int main(int argc, char** argv) {
   for (int i = 3; i < 20; ++i) close(i);
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   forks();
+  does_not_wait();
   shares_memory();
   ignored();
   refusals();

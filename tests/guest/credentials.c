@@ -128,7 +128,11 @@ static void* alone_as_other(void* unused) {
     _exit(0);
   }
   int status;
-  waitpid(child, &status, 0);
+  printf("waited for %d\n", waitpid(child, &status, __WNOTHREAD) == child);
+  const pid_t next = fork();
+  if (next == 0) _exit(0);
+  siginfo_t change;
+  printf("and by waitid %d\n", waitid(P_PID, (id_t)next, &change, WEXITED | __WNOTHREAD));
   char* const arguments[] = {"id", "-u", NULL};
   pid_t spawned = 0;
   const int result = posix_spawn(&spawned, "/usr/bin/id", NULL, NULL, arguments, NULL);

@@ -2,6 +2,7 @@
 // Which child a wait may take is Linux's (kernel/exit.c: wait_consider_child, eligible_child).
 #include "vm/linux/syscalls/child_waits.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
@@ -34,6 +36,9 @@ struct ChildWait {
   std::function<std::optional<long>()> try_host;
   /// Stores what the guest is told of a companion or a traced thread; `si_pid` 0: that nothing has changed.
   std::function<long(const siginfo_t&)> tell;
+  /// What the call returns on an error, after what it then stores.
+  std::function<long(long)> refuse;
+  bool never_blocks = false;  // of a descriptor with O_NONBLOCK
 };
 
 /// Companions and traced threads are in the process's group.
@@ -109,8 +114,9 @@ std::optional<long> try_wait(const Call& call, const ChildWait& wait) {
     if (host && *host != -ECHILD) return host;
     has_children = has_children || !host;
   }
-  if (!has_children) return -ECHILD;
-  return (wait.options & WNOHANG) != 0 ? std::optional(wait.tell({})) : std::nullopt;
+  if (!has_children) return wait.refuse(-ECHILD);
+  if ((wait.options & WNOHANG) != 0) return wait.tell({});
+  return wait.never_blocks ? std::optional(wait.refuse(-EAGAIN)) : std::nullopt;
 }
 
 SyscallOutcome wait_for_child(Call& call, const ChildWait& child_wait) {
@@ -149,10 +155,12 @@ long end_wait4(const Call& call, long result, int status) {
   return tell_usage(call, static_cast<int>(result), gone, call[3]) && told ? result : -EFAULT;
 }
 
+/// The host's children are those of the thread that runs the engine, whatever the caller's credentials:
+/// __WNOTHREAD would keep them from a thread that holds others.
 std::optional<long> try_wait4(const Call& call, int host_pid) {
   int status = 0;
-  const long result = call_as(call.self, SYS_wait4, static_cast<std::uint64_t>(host_pid),
-                              reinterpret_cast<std::uint64_t>(&status), call[2] | WNOHANG);
+  const long result = host_call(SYS_wait4, static_cast<std::uint64_t>(host_pid),
+                                reinterpret_cast<std::uint64_t>(&status), call[2] | WNOHANG);
   if (result == 0) return std::nullopt;
   return end_wait4(call, result, status);
 }
@@ -165,19 +173,31 @@ long tell_wait4(const Call& call, const siginfo_t& change) {
   return call[3] == 0 || store_guest(call[3], rusage{}) ? change.si_pid : -EFAULT;
 }
 
+/// The members that Linux stores, on errors as well; it leaves the rest. False on a bad address.
+bool store_change(const Call& call, const siginfo_t& change) {
+  if (call[2] == 0) return true;
+  constexpr std::size_t kSecondPart = offsetof(siginfo_t, si_pid);
+  const auto* const bytes = reinterpret_cast<const char*>(&change);
+  return copy_to_guest(call[2], bytes, 3 * sizeof(int)) &&
+         copy_to_guest(call[2] + kSecondPart, bytes + kSecondPart, 3 * sizeof(int));
+}
+
+long refuse_waitid(const Call& call, long error) { return store_change(call, {}) ? error : -EFAULT; }
+
 std::optional<long> try_waitid(const Call& call, int host_id) {
   siginfo_t info{};
-  const long result = call_as(call.self, SYS_waitid, call[0], static_cast<std::uint64_t>(host_id),
-                              reinterpret_cast<std::uint64_t>(&info), call[3] | WNOHANG);
+  const long result = host_call(SYS_waitid, call[0], static_cast<std::uint64_t>(host_id),
+                                reinterpret_cast<std::uint64_t>(&info), call[3] | WNOHANG);
   if (result == 0 && info.si_pid == 0) return std::nullopt;
-  if (result != 0) return result;
+  if (result == -ECHILD) return result;  // it may have others
+  if (result != 0) return refuse_waitid(call, result);
   const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-  const bool told = call[2] == 0 || store_guest(call[2], info);
+  const bool told = store_change(call, info);
   return tell_usage(call, info.si_pid, ended && (call[3] & WNOWAIT) == 0, call[4]) && told ? 0 : -EFAULT;
 }
 
 long tell_waitid(const Call& call, const siginfo_t& change) {
-  if (call[2] != 0 && !store_guest(call[2], change)) return -EFAULT;
+  if (!store_change(call, change)) return -EFAULT;
   return change.si_pid == 0 || call[4] == 0 || store_guest(call[4], rusage{}) ? 0 : -EFAULT;
 }
 
@@ -201,9 +221,12 @@ SyscallOutcome sys_wait4(Call& call) {
     return call.finish(-EINVAL);
   const idtype_t type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
   const int host_pid = call.process.ids.to_host(pid);
-  const ChildWait wait{type, type == P_PGID ? static_cast<int>(0u - static_cast<unsigned>(pid)) : pid,
-                       call[2] | WEXITED, [call, host_pid] { return try_wait4(call, host_pid); },
-                       [call](const siginfo_t& change) { return tell_wait4(call, change); }};
+  const ChildWait wait{type,
+                       type == P_PGID ? static_cast<int>(0u - static_cast<unsigned>(pid)) : pid,
+                       call[2] | WEXITED,
+                       [call, host_pid] { return try_wait4(call, host_pid); },
+                       [call](const siginfo_t& change) { return tell_wait4(call, change); },
+                       [](long error) { return error; }};
   if (call.process.alone() && !awaits_companion(call, wait)) return wait4_on_host(call, host_pid);
   return wait_for_child(call, wait);
 }
@@ -212,13 +235,18 @@ SyscallOutcome sys_waitid(Call& call) {
   const int type = call.integer(0), id = call.integer(1);
   const auto options = static_cast<std::uint32_t>(call[3]);
   if ((options & ~(WNOHANG | WNOWAIT | kChanges | kClones)) != 0 || (options & kChanges) == 0)
-    return call.finish(-EINVAL);
+    return call.finish(refuse_waitid(call, -EINVAL));
   if (type < P_ALL || type > P_PIDFD || (type == P_PID && id <= 0) || (type != P_ALL && id < 0))
-    return call.finish(-EINVAL);
+    return call.finish(refuse_waitid(call, -EINVAL));
+  const long flags = type == P_PIDFD ? host_call(SYS_fcntl, static_cast<std::uint64_t>(id), F_GETFL) : 0;
   const int host_id = type == P_PID || type == P_PGID ? call.process.ids.to_host(id) : id;
-  const ChildWait wait{static_cast<idtype_t>(type), id, options,
+  const ChildWait wait{static_cast<idtype_t>(type),
+                       id,
+                       options,
                        [call, host_id] { return try_waitid(call, host_id); },
-                       [call](const siginfo_t& change) { return tell_waitid(call, change); }};
+                       [call](const siginfo_t& change) { return tell_waitid(call, change); },
+                       [call](long error) { return refuse_waitid(call, error); },
+                       flags >= 0 && (flags & O_NONBLOCK) != 0};
   return wait_for_child(call, wait);
 }
 
