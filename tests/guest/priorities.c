@@ -108,6 +108,27 @@ static void attributes(void) {
   printf("flags of the call: %s\n", result_of(syscall(SYS_sched_setattr, 0, &wanted, 1)));
 }
 
+/* That there is no such process comes before everything else that is wrong. */
+static void of_nobody(void) {
+  const struct sched_param ten = {10};
+  struct attributes wanted = ordinary(0);
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  waitpid(gone, NULL, 0);
+  printf("gone: %s", result_of(sched_setscheduler(gone, 77, &ten)));
+  printf(", %s", result_of(sched_setscheduler(gone, SCHED_FIFO, &ten)));
+  printf(", %s", result_of(sched_setparam(gone, &ten)));
+  wanted.policy = 77;
+  printf(", %s\n", result_of(syscall(SYS_sched_setattr, gone, &wanted, 0)));
+}
+
+static void* execs_with_its_own(void* self) {
+  char* const words[] = {self, "nice", NULL};
+  setpriority(PRIO_PROCESS, 0, 9);
+  execv(self, words);
+  return NULL;
+}
+
 /* What a child sets is not its parent's, even where both share memory. */
 static void children(char* self) {
   char* const words[] = {self, "nice", NULL};
@@ -130,6 +151,13 @@ static void children(char* self) {
   posix_spawn(&child, self, NULL, &how, words, NULL);
   waitpid(child, &status, 0);
   printf("parent: nice %d, policy %d\n", nice_of(0), sched_getscheduler(0));
+  fflush(stdout);
+  if (fork() == 0) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, execs_with_its_own, self);
+    pthread_join(thread, NULL);
+  }
+  wait(&status);
 }
 
 /* Who may not be less nice again. */
@@ -155,13 +183,16 @@ static void without_rights(void) {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    printf("after exec: nice %d, policy %d\n", nice_of(0), sched_getscheduler(0));
+    printf("after exec: nice %d, policy %d", nice_of(0), sched_getscheduler(0));
+    fflush(stdout);
+    if (fork() == 0) return printf(", its child sees %d\n", nice_of(getppid())), 0;
+    wait(NULL);
     return 0;
   }
   setpriority(PRIO_PROCESS, 0, 5);
   threads();
   fflush(stdout);
-  if (fork() == 0) return attributes(), 0;
+  if (fork() == 0) return attributes(), of_nobody(), 0;
   wait(NULL);
   if (fork() == 0) {
     if (geteuid() == 0) setpriority(PRIO_PROCESS, 0, 7);

@@ -21,6 +21,7 @@
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/companions.h"
 #include "vm/linux/syscalls/limit_calls.h"
+#include "vm/linux/syscalls/policy_calls.h"
 #include "vm/linux/syscalls/system_calls.h"
 #include "vm/linux/syscalls/trace_calls.h"
 #include "vm/linux/syscalls/vsyscall.h"
@@ -113,6 +114,8 @@ class LinuxKernel final : public GuestKernel {
     std::copy(std::begin(origin_.affinity), std::end(origin_.affinity), thread.affinity);
     kernel->name = initial_name();
     kernel->scheduling = origin_.scheduling;
+    // Other processes still see the nice value of the first thread, even if another one called execve.
+    show_nice(origin_.scheduling.nice);
     process_.threads.push_back(std::move(kernel));
     inherit_signals(*process_.threads.front());
     bind_host_limits(process_.limits);

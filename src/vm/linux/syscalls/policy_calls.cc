@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks and their order are those of kernel/sched/core.c and kernel/sys.c: EINVAL for what makes no sense
-// comes before EPERM.
+// comes before EPERM, and ESRCH before both.
 #include "vm/linux/syscalls/policy_calls.h"
 
 #include <linux/capability.h>
@@ -48,6 +48,13 @@ KernelThread* named_thread(const Call& call) {
   return call.integer(0) == 0 ? &call.self : find_thread(call.process, call.integer(0));
 }
 
+/// True if argument 0 names a process or thread that is no more.
+bool names_nobody(const Call& call) {
+  if (named_thread(call) != nullptr) return false;
+  const int host = call.process.ids.to_host(call.integer(0));
+  return host_call(SYS_sched_getscheduler, static_cast<std::uint64_t>(host)) == -ESRCH;
+}
+
 bool is_real_time(int policy) { return policy == SCHED_FIFO || policy == SCHED_RR; }
 bool is_fair(int policy) { return policy == SCHED_OTHER || policy == SCHED_BATCH; }
 bool is_policy(int policy) {
@@ -92,6 +99,7 @@ long schedule(const Call& call, KernelThread& target, Scheduling wanted) {
 }
 
 SyscallOutcome set_policy(Call& call, int policy, int priority, bool reset_on_fork) {
+  if (names_nobody(call)) return call.finish(-ESRCH);
   if (const long error = refusal(policy, priority); error != 0) return call.finish(error);
   KernelThread* const target = named_thread(call);
   if (target == nullptr) return sys_with_pid(call);
@@ -187,6 +195,7 @@ SyscallOutcome sys_sched_setattr(Call& call) {
   Attributes wanted{};
   if (const long error = load_attributes(call[1], wanted); error != 0) return call.finish(error);
   if (static_cast<int>(wanted.policy) < 0) return call.finish(-EINVAL);
+  if (names_nobody(call)) return call.finish(-ESRCH);
   KernelThread* const target = named_thread(call);
   Scheduling next{static_cast<int>(wanted.policy), (wanted.flags & kResetFlag) != 0, wanted.nice};
   if (target != nullptr && (wanted.flags & kKeepPolicy) != 0) {
