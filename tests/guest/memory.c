@@ -33,10 +33,25 @@ static void test_mappings(void) {
   /* The C library hands a fifth argument on or not, and Linux looks at it. */
   char* const bad_hint = (char*)(d + 1);
   printf("hint: misaligned %d, overlaps %d\n",
-         (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, bad_hint) == MAP_FAILED && errno == EINVAL,
-         (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, d + kPage) == MAP_FAILED && errno == EINVAL);
+         (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, bad_hint) ==
+                 MAP_FAILED &&
+             errno == EINVAL,
+         (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, d + kPage) ==
+                 MAP_FAILED &&
+             errno == EINVAL);
+  printf(
+      "refused: beyond all %d, unknown flag %d, without the right to move %d %d\n",
+      (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
+                     0x7fffffffe000) == MAP_FAILED &&
+          errno == EINVAL,
+      (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | 8, 0) == MAP_FAILED &&
+          errno == EINVAL,
+      (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_DONTUNMAP, 0) == MAP_FAILED &&
+          errno == EINVAL,
+      (void*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_FIXED, 0) == MAP_FAILED && errno == EINVAL);
   char* e = (char*)syscall(SYS_mremap, d, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
-  printf("moved, and the old pages are empty: %d %d %d\n", e != d && e != MAP_FAILED, e[0] == 'a' || e[0] != d[0], d[0]);
+  printf("moved, and the old pages are empty: %d %d %d\n", e != d && e != MAP_FAILED,
+         e[0] == 'a' || e[0] != d[0], d[0]);
   printf("and back: %d\n", mremap(e, 8 * kPage, 8 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, d) == d);
   printf("shrunk in place: %d\n", mremap(d, 8 * kPage, kPage, 0) == d);
   printf("split: %d %d\n", munmap(map(NULL, 3 * kPage, 0), kPage),

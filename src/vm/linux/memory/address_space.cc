@@ -284,22 +284,27 @@ long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protec
 
 long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uint64_t new_size, int flags,
                          std::uint64_t new_address) {
+  constexpr int kMovesAnyway = MREMAP_FIXED | MREMAP_DONTUNMAP;
+  if ((flags & ~(MREMAP_MAYMOVE | kMovesAnyway)) != 0) return -EINVAL;
+  if ((flags & kMovesAnyway) != 0 && (flags & MREMAP_MAYMOVE) == 0) return -EINVAL;
   if (address % kPageBytes != 0 || new_size == 0 || new_size > kAddressLimit) return -EINVAL;
   old_size = page_up(old_size);
   new_size = page_up(new_size);
   const std::uint64_t old_end = address + old_size;
   if (!regions_.covers(address, std::max(old_end, address + 1))) return -EFAULT;
   const RegionProperties properties = regions_.find(address)->second.properties;
+  if ((flags & kMovesAnyway) != 0 &&
+      (new_address % kPageBytes != 0 || new_address > kAddressLimit - new_size))
+    return -EINVAL;
   if ((flags & MREMAP_FIXED) != 0) {
     const std::uint64_t new_end = new_address + new_size;
-    if ((flags & MREMAP_MAYMOVE) == 0 || new_address % kPageBytes != 0) return -EINVAL;
-    if (new_address > kAddressLimit - new_size || touches_code_cache(new_address, new_end)) return -ENOMEM;
+    if (touches_code_cache(new_address, new_end)) return -ENOMEM;
     if (!claim_gaps(new_address, new_end)) return -ENOMEM;
     forget_code(new_address, new_end);
     services_.set_huge_pages(new_address, new_end, false);
   } else if ((flags & MREMAP_DONTUNMAP) != 0) {  // it moves in any case; the new address is a hint
     const bool overlaps = new_address < old_end && address < new_address + new_size;
-    if (new_size != old_size || new_address % kPageBytes != 0 || overlaps) return -EINVAL;
+    if (new_size != old_size || overlaps) return -EINVAL;
   } else if (new_size <= old_size) {
     return new_size == old_size || unmap(address + new_size, old_size - new_size) == 0
                ? static_cast<long>(address)
