@@ -141,9 +141,14 @@ class Case:
         """Linked into the program it comes before the library, and sees every design."""
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "beside_others"
-            words = [tool(words[0]), *words[1:], "-fsanitize=thread", "-std=c++20", "-O1", "-g", "-pthread", HERE / "beside_others.cc"]
-            if subprocess.run([*words, "-o", program], capture_output=True, check=False).returncode != 0:
-                raise Skipped(f"cannot build: {shlex.join(map(str, words))}")
+            words = [tool(words[0]), *words[1:], "-fsanitize=thread", "-std=c++20", "-O1", "-g", "-pthread", "-o", program]
+            empty = subprocess.run([*words, "-x", "c++", "-"], input="int main() {}", text=True, capture_output=True, check=False)
+            if empty.returncode != 0:
+                raise Skipped(f"cannot build even an empty program: {shlex.join(map(str, words))}")
+            words.append(HERE / "beside_others.cc")
+            built = subprocess.run(words, text=True, capture_output=True, check=False)
+            if built.returncode != 0:
+                raise Failed(f"cannot build: {shlex.join(map(str, words))}\n{built.stderr}")
             self.fixed_addresses = whole_programs.can_fix_addresses()
             self.needs([program, ROUNDS], "ThreadSanitizer")
             self.detector([program, ROUNDS], DESIGNS, [(self.library,)])

@@ -135,10 +135,13 @@ class LeftBehind(unittest.TestCase):
 
     def test_guards_have_other_names_than_the_command(self):
         process = self.start(COMMANDS["vm --vary"])
-        for guard in self.guards(process):
+        guards = self.guards(process)
+        self.assertTrue(guards)
+        for guard in guards:
             self.assertNotIn("elision", pathlib.Path("/proc", str(guard), "comm").read_text())
         process.terminate()
         process.wait(LIMIT_SECONDS)
+        self.assert_nothing_left()
 
     def compare(self, options, program, **more):
         return subprocess.run([self.elision.binary, "compare", "--machine", "native", "--locks", "tatas", *options, "--",
