@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host system calls that work on guest memory.
 //
-// Transactions of virtual CPUs are isolated from the kernel as from each other: before the kernel or the host
-// reads memory, a transaction that has written it ends; before it is written, one that has read or written it
-// does. What a call reaches, its row in the table of system calls states.
+// Transactions of virtual CPUs are isolated from the kernel as from each other. Before the kernel or the host
+// reads memory, transactions that have written it end; before it writes memory, those that have read or
+// written it do. How much of a buffer a call fills, only its result tells: transactions that have written the
+// buffer end before the call, those that have read it end after the call, as far as it was filled. No guest
+// code runs in between. The row of a call in the table of system calls states what memory it reaches.
 #pragma once
 
 #include "vm/linux/process/call.h"
