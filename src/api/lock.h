@@ -14,19 +14,20 @@ inline bool is_valid_deadline(int clock, const timespec* until) {
          until->tv_nsec < 1000000000;
 }
 
-template <class Eliding, class NotEliding, bool kWrites = true>
+template <class Eliding, class NotEliding>
 struct Lock {
   /// False: the deadline passed. The first tries are made without a frame; what else can happen is out of
   /// line.
   [[gnu::always_inline]] static bool enter(locks::Cell cell, const locks::Deadline* deadline) {
-    using Algorithm = typename Eliding::Algorithm;
     locks::TransactionContext& me = this_thread.transaction;
-    if (!process.elides || me.inside() || locks::is_single_threaded() || !Algorithm::may_try(cell))
-        [[unlikely]]
-      return enter_out_of_line(cell, deadline);
-    Self().recorder().prepare_commit(me.entry, me.entry_is_shared);
-    const auto tried = Algorithm::try_at_once(cell, me, process.parameters, kWrites);
-    return tried.status.started() || go_on(tried, cell, deadline);
+    typename Eliding::Attempt attempt;
+    if (process.elides && !me.inside() && !locks::is_single_threaded() && Eliding::may_attempt(cell))
+        [[likely]] {
+      Self().recorder().prepare_commit(me.entry, me.entry_is_shared);
+      if (Eliding::attempt(cell, me, process.parameters, attempt)) [[likely]]
+        return true;
+    }
+    return enter_slow(cell, deadline, attempt);
   }
 
   static int try_enter(locks::Cell cell) {
@@ -45,19 +46,16 @@ struct Lock {
   [[gnu::always_inline]] static int leave(locks::Cell cell) {
     if (Eliding::leave_quickly(cell, this_thread.transaction)) [[likely]]
       return 0;
-    return leave_out_of_line(cell);
+    return leave_slow(cell);
   }
 
  private:
-  [[gnu::noinline]] static bool enter_out_of_line(locks::Cell cell, const locks::Deadline* deadline) {
-    return is_inside(elides() ? Eliding::enter(cell, Self(), deadline)
+  [[gnu::noinline]] static bool enter_slow(locks::Cell cell, const locks::Deadline* deadline,
+                                           typename Eliding::Attempt attempt) {
+    return is_inside(elides() ? Eliding::enter(cell, Self(), deadline, attempt)
                               : NotEliding::enter(cell, Self(), deadline));
   }
-  template <class Tried>
-  [[gnu::noinline]] static bool go_on(Tried tried, locks::Cell cell, const locks::Deadline* deadline) {
-    return is_inside(Eliding::Algorithm::go_on(tried, cell, Self(), deadline, kWrites));
-  }
-  [[gnu::noinline]] static int leave_out_of_line(locks::Cell cell) {
+  [[gnu::noinline]] static int leave_slow(locks::Cell cell) {
     return Eliding::leave(cell, this_thread.transaction) ? 0 : EPERM;
   }
 };

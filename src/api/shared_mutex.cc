@@ -11,7 +11,7 @@ using elision::api::Elided;
 using elision::api::Plain;
 using elision::api::this_thread;
 using elision::locks::Cell;
-using Reader = elision::api::Lock<Elided::ReaderSide, Plain::ReaderSide, false>;
+using Reader = elision::api::Lock<Elided::ReaderSide, Plain::ReaderSide>;
 using Writer = elision::api::Lock<Elided::WriterSide, Plain::WriterSide>;
 
 Cell cell_of(elision_shared_mutex* mutex) {

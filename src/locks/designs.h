@@ -4,13 +4,18 @@
 // (elided.h).
 //
 // Every design answers the same questions:
-//   enter / try_enter(cell, caller, ...)  -> Entry
-//   may_arrive(cell)                      -> whether arrive() may be called, else enter()
-//   arrive(cell, arrival)                 -> enter() as far as no stack frame is needed: no deadline, not
-//                                            speculating, designs that elide nothing. true: holding;
-//                                            false: go_on() must follow
-//   go_on(arrival or tries, cell, caller, deadline)
-//                                         -> what follows the first attempt
+//   enter(cell, caller, deadline, attempt)
+//                                         -> Entry. Makes the first attempt, unless `attempt` was made
+//   try_enter(cell, caller)               -> Entry
+//   Attempt                               -> the first attempt of a thread to enter. Without arguments: none
+//                                            was_made()
+//   may_attempt(cell)                     -> whether attempt() may be called
+//   attempt(cell, me, parameters, attempt)
+//                                         -> the first attempt, without a stack frame, for callers that
+//                                         inline
+//                                            it. Not while speculating, nor in a transaction; where kElides,
+//                                            `me` must name the counters. True: inside, but not counted.
+//                                            Else enter() must follow
 //   leave_quickly(cell, me)               -> true: left in the way that nearly all take: the thread's
 //                                            transaction elided this lock alone, or nobody sleeps for it.
 //                                            Else nothing was done; leave() does it
@@ -102,21 +107,25 @@ struct WordDesign : How {
     return Entry::kHolding;
   }
 
-  struct Arrival {};
-  static bool may_arrive(Cell) { return true; }
-  [[gnu::always_inline]] static bool arrive(Cell cell, Arrival&) { return Wait::try_first(cell); }
-  template <Caller C>
-  static Entry go_on(Arrival, Cell cell, C caller, const Deadline* deadline) {
-    WaitClock clock;
-    return Wait::enter(cell, caller, clock, deadline);
+  struct Attempt {
+    bool made = false;
+    bool was_made() const { return made; }
+  };
+  static bool may_attempt(Cell) { return true; }
+  [[gnu::always_inline]] static bool attempt(Cell cell, TransactionContext&, const Parameters&,
+                                             Attempt& attempt) {
+    attempt.made = true;
+    return Wait::try_first(cell);
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C caller, const Deadline* deadline) {
-    Arrival arrival;
-    if (!arrive(cell, arrival)) return go_on(arrival, cell, caller, deadline);
-    caller.count_uncontended();
-    return Entry::kHolding;
+  static Entry enter(Cell cell, C caller, const Deadline* deadline, Attempt attempt = {}) {
+    if (!attempt.was_made() && Wait::try_first(cell)) {
+      caller.count_uncontended();
+      return Entry::kHolding;
+    }
+    WaitClock clock;
+    return Wait::enter(cell, caller, clock, deadline);
   }
 
   static constexpr bool kElides = false;
@@ -146,26 +155,30 @@ struct TicketDesign : How {
     return Entry::kHolding;
   }
 
-  struct Arrival {
-    std::uint32_t ticket;
+  struct Attempt {
+    std::int64_t drawn = -1;  // the ticket, of 32 bits
+    bool was_made() const { return drawn >= 0; }
   };
-  static bool may_arrive(Cell cell) { return Lock::is_adopted(cell.ticket()); }
-  [[gnu::always_inline]] static bool arrive(Cell cell, Arrival& arrival) {
-    arrival.ticket = Lock::draw(cell.ticket());
-    return Lock::distance(cell.ticket(), arrival.ticket) == 0;
-  }
-  template <Caller C>
-  static Entry go_on(Arrival arrival, Cell cell, C caller, const Deadline* deadline) {
-    return How::template TicketWait<Waiting>::enter(cell.ticket(), arrival.ticket, caller, deadline);
+  static bool may_attempt(Cell cell) { return Lock::is_adopted(cell.ticket()); }
+  [[gnu::always_inline]] static bool attempt(Cell cell, TransactionContext&, const Parameters&,
+                                             Attempt& attempt) {
+    const std::uint32_t ticket = Lock::draw(cell.ticket());
+    attempt.drawn = ticket;
+    return Lock::distance(cell.ticket(), ticket) == 0;
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C caller, const Deadline* deadline) {
-    Arrival arrival;
-    if (!Lock::join(cell.ticket(), deadline, arrival.ticket)) return Entry::kTimedOut;
-    if (Lock::distance(cell.ticket(), arrival.ticket) != 0) return go_on(arrival, cell, caller, deadline);
-    caller.count_uncontended();
-    return Entry::kHolding;
+  static Entry enter(Cell cell, C caller, const Deadline* deadline, Attempt attempt = {}) {
+    TicketState& queue = cell.ticket();
+    auto ticket = static_cast<std::uint32_t>(attempt.drawn);
+    if (!attempt.was_made()) {
+      if (!Lock::join(queue, deadline, ticket)) return Entry::kTimedOut;
+      if (Lock::distance(queue, ticket) == 0) {
+        caller.count_uncontended();
+        return Entry::kHolding;
+      }
+    }
+    return How::template TicketWait<Waiting>::enter(queue, ticket, caller, deadline);
   }
 
   static constexpr bool kElides = false;
@@ -194,21 +207,26 @@ struct ElidedDesign : How {
 
   static bool is_held(Cell cell) { return Lock::is_held(cell); }
 
+  using Attempt = typename Algorithm::Attempt;
+  static bool may_attempt(Cell cell) { return Algorithm::may_attempt(cell); }
+  [[gnu::always_inline]] static bool attempt(Cell cell, TransactionContext& me, const Parameters& parameters,
+                                             Attempt& attempt) {
+    attempt = Algorithm::attempt(cell, me, parameters, kWrites);
+    return attempt.status.started();
+  }
+
   template <Caller C>
-  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline) {
+  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline,
+                                            Attempt attempt = {}) {
     if (caller.transaction().inside()) [[unlikely]]
       return Algorithm::enter_further(cell, caller.transaction(), kWrites);
-    return Algorithm::enter(cell, caller, deadline, kWrites);
+    return Algorithm::enter(cell, caller, deadline, kWrites, attempt);
   }
   template <Caller C>
   static Entry try_enter(Cell cell, C caller) {
     if (caller.transaction().inside())
       return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
     return Algorithm::try_enter(cell, caller, kWrites);
-  }
-  template <Caller C>
-  static Entry go_on(typename Algorithm::Tried tried, Cell cell, C caller, const Deadline* deadline) {
-    return Algorithm::go_on(tried, cell, caller, deadline, kWrites);
   }
   static constexpr bool kElides = true;
   static bool leave_quickly(Cell cell, TransactionContext& me) { return Algorithm::leave_quickly(cell, me); }

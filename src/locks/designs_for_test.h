@@ -100,10 +100,10 @@ struct Locked {
   bool lock_until(Thread& me, const Deadline* deadline) {
     if (Design::speculating()) return true;
     if constexpr (!Design::kElides) {  // as mutexes do
-      if (deadline == nullptr && Design::may_arrive(words.cell())) {
-        typename Design::Arrival arrival;
-        return Design::arrive(words.cell(), arrival) ||
-               Design::go_on(arrival, words.cell(), me, deadline) != Entry::kTimedOut;
+      if (deadline == nullptr && Design::may_attempt(words.cell())) {
+        typename Design::Attempt attempt;
+        return Design::attempt(words.cell(), me.context, me.tuning, attempt) ||
+               Design::enter(words.cell(), me, deadline, attempt) != Entry::kTimedOut;
       }
     }
     return Design::enter(words.cell(), me, deadline) != Entry::kTimedOut;

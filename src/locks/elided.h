@@ -58,93 +58,47 @@ template <htm::Transactional Htm, class Lock, class Fallback, class Contention =
           Subscription kSubscription = Subscription::kEarly>
 class Elided {
  public:
-  /// How the first tries of a section went: the last one's status, and how many there were.
-  struct Tried {
-    htm::Status status;  // started: if none was made, the lock was found held or elision is off
-    std::uint32_t tries;
+  /// How the first tries of a section went: the last one's status, and how many there were. None: elision is
+  /// off, the lock was found held, or nobody has looked yet.
+  struct Attempt {
+    htm::Status status;
+    std::uint32_t tries = 0;
+    bool was_made() const { return tries != 0; }
   };
 
   /// Outside of transactions of ours. Enters the section: as transaction if one begins within N tries, else
-  /// as the fallback does. `writes`: see ElidedLock.
+  /// as the fallback does. `writes`: see ElidedLock. `attempt`: that of attempt(), if the caller called it.
   template <Caller C>
-  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline,
-                                            bool writes = true) {
+  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline, bool writes = true,
+                                            Attempt attempt = {}) {
     const Parameters& parameters = caller.parameters();
-    if (tries(parameters) == 0 || Lock::is_held(cell)) [[unlikely]]
-      return go_on({{}, 0}, cell, caller, deadline, writes);
-    TransactionContext& me = caller.transaction();
-    caller.recorder().prepare_commit(me.entry, me.entry_is_shared);
-    const Tried tried = try_at_once(cell, me, parameters, writes);
-    if (tried.status.started()) [[likely]]
-      return Entry::kElided;
-    return go_on(tried, cell, caller, deadline, writes);
+    if (!attempt.was_made() && tries(parameters) != 0 && !Lock::is_held(cell)) [[likely]] {
+      TransactionContext& me = caller.transaction();
+      caller.recorder().prepare_commit(me.entry, me.entry_is_shared);
+      attempt = Elided::attempt(cell, me, parameters, writes);
+      if (attempt.status.started()) [[likely]]
+        return Entry::kElided;
+    }
+    return enter_slow(attempt, cell, caller, deadline, writes);
   }
 
-  /// Whether try_at_once() may be called: elision is on, and the lock looks free.
-  static bool may_try(Cell cell) { return transactions_are_on() && !Lock::is_held(cell); }
+  /// Whether attempt() may be called: elision is on, and the lock looks free.
+  static bool may_attempt(Cell cell) { return transactions_are_on() && !Lock::is_held(cell); }
 
   /// The first tries, as long as conflicts end them: at once, since the other thread's transaction has won
   /// and will soon be over, and without a frame, a clock or a look-up. `me` names the counters. What else can
-  /// happen is go_on()'s.
-  [[gnu::always_inline]] static Tried try_at_once(Cell cell, TransactionContext& me,
-                                                  const Parameters& parameters, bool writes = true) {
-    for (Tried tried{{}, 1};; ++tried.tries) {
-      tried.status = begin(cell, me, 0, false, writes);
-      if (tried.status.started()) [[likely]]
-        return tried;
-      if (Contention::kWaits || parameters.backs_off || !tried.status.is_conflict() ||
-          tried.tries >= kTriesAtOnce || tried.tries >= parameters.elision_tries || Lock::is_held(cell))
-        return tried;
+  /// happen is enter()'s.
+  [[gnu::always_inline]] static Attempt attempt(Cell cell, TransactionContext& me,
+                                                const Parameters& parameters, bool writes = true) {
+    for (Attempt attempt{{}, 1};; ++attempt.tries) {
+      attempt.status = begin(cell, me, 0, false, writes);
+      if (attempt.status.started()) [[likely]]
+        return attempt;
+      if (Contention::kWaits || parameters.backs_off || !attempt.status.is_conflict() ||
+          attempt.tries >= kTriesAtOnce || attempt.tries >= parameters.elision_tries || Lock::is_held(cell))
+        return attempt;
       Recorder(*me.entry, me.entry_is_shared).abort(abi::AbortCause::kConflict);
     }
-  }
-
-  /// The way of a section whose lock was found held, or whose first tries failed. Out of line, but not cold:
-  /// under contention many come here.
-  template <Caller C>
-  [[gnu::noinline]] static Entry go_on(Tried tried, Cell cell, C caller, const Deadline* deadline,
-                                       bool writes = true) {
-    const Parameters& parameters = caller.parameters();
-    TransactionContext& me = caller.transaction();
-    const Recorder recorder = caller.recorder();
-    recorder.prepare_commit(me.entry, me.entry_is_shared);
-    const IfLeft if_left(Contention::kWaits ? &stop_contending : nullptr, &me);
-    WaitClock clock;
-    Backoff backoff;
-    bool held = false;
-    std::uint32_t left = tries(parameters);
-    if (tried.tries > 1 && left > 0) left -= tried.tries - 1;  // the last is still to be judged
-    for (htm::Status status = tried.status; left > 0;) {
-      if (!status.started()) {
-        const abi::AbortCause cause = status.cause();
-        recorder.abort(cause);
-        if (status.has_code(htm::kCodeGiveUp)) break;
-        if (!was_waiting(status, held, parameters)) {
-          if (cause == abi::AbortCause::kConflict) {
-            if constexpr (Contention::kWaits) clock.start();
-            // On timeout in the queue, try the lock itself once more.
-            if (!Contention::after_conflict(cell, me, deadline)) break;
-          }
-          if (--left == 0) break;
-          if (parameters.backs_off || (cause == abi::AbortCause::kConflict && !Contention::kWaits)) {
-            clock.start();
-            backoff.wait();
-          }
-        }
-      }
-      held = Lock::is_held(cell);
-      if (held) {
-        recorder.busy();
-        clock.start();
-        if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
-        if (parameters.busy == Busy::kFallBack) break;
-        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(cell, deadline))
-          return finish(me, Entry::kTimedOut);
-      }
-      status = begin(cell, me, clock.waited(), held && parameters.busy == Busy::kInside, writes);
-      if (status.started()) return Entry::kElided;
-    }
-    return finish(me, fall_back(cell, caller, recorder, clock, deadline));
   }
 
   /// trylock: as enter(), but never waits for a holder.
@@ -211,6 +165,54 @@ class Elided {
   }
 
  private:
+  /// The way of a section whose lock was found held, or whose first tries failed. Out of line, but not cold:
+  /// under contention many come here.
+  template <Caller C>
+  [[gnu::noinline]] static Entry enter_slow(Attempt attempt, Cell cell, C caller, const Deadline* deadline,
+                                            bool writes) {
+    const Parameters& parameters = caller.parameters();
+    TransactionContext& me = caller.transaction();
+    const Recorder recorder = caller.recorder();
+    recorder.prepare_commit(me.entry, me.entry_is_shared);
+    const IfLeft if_left(Contention::kWaits ? &stop_contending : nullptr, &me);
+    WaitClock clock;
+    Backoff backoff;
+    bool held = false;
+    std::uint32_t left = tries(parameters);
+    if (attempt.tries > 1 && left > 0) left -= attempt.tries - 1;  // the last is still to be judged
+    for (htm::Status status = attempt.status; left > 0;) {
+      if (!status.started()) {
+        const abi::AbortCause cause = status.cause();
+        recorder.abort(cause);
+        if (status.has_code(htm::kCodeGiveUp)) break;
+        if (!was_waiting(status, held, parameters)) {
+          if (cause == abi::AbortCause::kConflict) {
+            if constexpr (Contention::kWaits) clock.start();
+            // On timeout in the queue, try the lock itself once more.
+            if (!Contention::after_conflict(cell, me, deadline)) break;
+          }
+          if (--left == 0) break;
+          if (parameters.backs_off || (cause == abi::AbortCause::kConflict && !Contention::kWaits)) {
+            clock.start();
+            backoff.wait();
+          }
+        }
+      }
+      held = Lock::is_held(cell);
+      if (held) {
+        recorder.busy();
+        clock.start();
+        if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
+        if (parameters.busy == Busy::kFallBack) break;
+        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(cell, deadline))
+          return finish(me, Entry::kTimedOut);
+      }
+      status = begin(cell, me, clock.waited(), held && parameters.busy == Busy::kInside, writes);
+      if (status.started()) return Entry::kElided;
+    }
+    return finish(me, fall_back(cell, caller, recorder, clock, deadline));
+  }
+
   static void commit(TransactionContext& me) {
     Htm::commit();
     Contention::finished(me);

@@ -16,7 +16,7 @@ class CallerAt {
 
   locks::TransactionContext& transaction() const { return this_thread.transaction; }
   const locks::Parameters& parameters() const { return process.configuration.parameters; }
-  locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
+  [[gnu::always_inline]] locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
   void count_uncontended() const { runtime::count_uncontended(this_thread); }
   /// In a transaction that elides this lock: it may begin the same way next time, if it is the only one.
   void open_short_way() const {

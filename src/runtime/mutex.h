@@ -28,25 +28,17 @@ class Mutex {
  public:
   static int lock(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
-    ThreadState& thread = this_thread;
     const MutexKind kind(mutex.kind);
+    ThreadState& thread = this_thread;
+    if (!may_attempt(mutex, kind, thread, site)) return lock_slow(raw, kind, site, {}, nullptr);
+    Attempt attempt;
+    if (!Design::attempt(cell_of(mutex), thread.transaction, process.configuration.parameters, attempt))
+      return lock_slow(raw, kind, site, attempt, nullptr);
     if constexpr (!Design::kElides) {
-      if (thread.slot == nullptr || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread))) ||
-          Design::speculating() || !Design::may_arrive(cell_of(mutex)))
-        return lock_out_of_line(raw, site);
-      typename Design::Arrival arrival;
-      if (!Design::arrive(cell_of(mutex), arrival)) return go_on(arrival, mutex, kind, site);
       count_uncontended(thread);
       if (!kind.is_plain()) become_owner(mutex, kind, thread.thread_id);
-      return 0;
-    } else {
-      if (!kind.is_plain() || thread.short_lock != raw || thread.short_site != site ||
-          thread.transaction.inside() || Design::speculating() || !Design::Algorithm::may_try(cell_of(mutex)))
-        return lock_out_of_line(raw, site);
-      const auto tried = Design::Algorithm::try_at_once(cell_of(mutex), thread.transaction,
-                                                        process.configuration.parameters);
-      return tried.status.started() ? 0 : go_on(tried, mutex, kind, site);
     }
+    return 0;
   }
 
   static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
@@ -61,7 +53,7 @@ class Mutex {
       return kind.is_error_checking() && is_mine(mutex) ? EDEADLK : EINVAL;
     }
     const Deadline deadline{clock, at};
-    return lock_until(mutex, kind, site, &deadline);
+    return lock_slow(raw, kind, site, {}, &deadline);
   }
 
   static int trylock(pthread_mutex_t* raw, const void* site) {
@@ -97,11 +89,11 @@ class Mutex {
       if (Design::leave_quickly(cell_of(mutex), thread.transaction)) [[likely]]
         return 0;
     } else if (!Design::speculating()) {
-      if (kind.is_plain()) return release(mutex, raw, site);
+      if (kind.is_plain()) return release(mutex, site);
       if (thread.slot != nullptr && is_of(mutex, thread))
-        return kind.is_recursive() && --mutex.count != 0 ? 0 : release(mutex, raw, site);
+        return kind.is_recursive() && --mutex.count != 0 ? 0 : release(mutex, site);
     }
-    return leave_out_of_line(mutex, kind, raw, site);
+    return unlock_slow(mutex, kind, site);
   }
 
   static bool is_held(pthread_mutex_t* raw) {
@@ -119,73 +111,57 @@ class Mutex {
   }
 
  private:
-  [[gnu::always_inline]] static int lock_any(pthread_mutex_t* raw, const void* site) {
-    MutexOverlay& mutex = overlay_of(raw);
-    const MutexKind kind(mutex.kind);
-    if (!kind.is_ours()) [[unlikely]]
-      return glibc.mutex_lock(raw);
-    return lock_until(mutex, kind, site, nullptr);
-  }
+  using Attempt = typename Design::Attempt;
 
-  // What the short ways leave out of line needs a stack frame, and so would they.
-  [[gnu::noinline]] static int lock_out_of_line(pthread_mutex_t* raw, const void* site) {
-    return lock_any(raw, site);
-  }
-  [[gnu::noinline]] static int leave_out_of_line(MutexOverlay& mutex, MutexKind kind, pthread_mutex_t* raw,
+  /// Whether lock() may make the first attempt inline: nothing but the design has a say in it.
+  [[gnu::always_inline]] static bool may_attempt(MutexOverlay& mutex, MutexKind kind, ThreadState& thread,
                                                  const void* site) {
-    return leave(mutex, kind, raw, site);
-  }
-
-  /// The short way's tries, or its arrival, failed. `kind` comes from before: a speculation that begins here
-  /// must not read the mutex, or every step of the lock would end it.
-  template <class Tried>
-  [[gnu::noinline]] static int go_on(Tried tried, MutexOverlay& mutex, MutexKind kind, const void* site) {
-    const CallerAt caller(&mutex, site);
-    const Entry entry = Design::go_on(tried, cell_of(mutex), caller, nullptr);
-    return entry == Entry::kElided ? 0 : conclude(entry, mutex, kind, caller);
-  }
-
-  [[gnu::always_inline]] static int lock_until(MutexOverlay& mutex, MutexKind kind, const void* site,
-                                               const Deadline* deadline) {
-    if (!Design::speculating() && !kind.is_plain() && is_mine(mutex)) {
-      if (kind.is_recursive()) return lock_again(mutex);
-      if (kind.is_error_checking()) return EDEADLK;
+    if constexpr (Design::kElides) {
+      if (!kind.is_plain() || thread.short_lock != &mutex || thread.short_site != site ||
+          thread.transaction.inside())
+        return false;
+    } else {
+      if (thread.slot == nullptr || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread))))
+        return false;
     }
-    return enter(mutex, kind, site, deadline);
+    return !Design::speculating() && Design::may_attempt(cell_of(mutex));
   }
 
-  [[gnu::always_inline]] static int enter(MutexOverlay& mutex, MutexKind kind, const void* site,
-                                          const Deadline* deadline) {
-    if (Design::speculating()) [[unlikely]]
-      return 0;
-    const CallerAt caller(&mutex, site);
-    const Entry entry = Design::enter(cell_of(mutex), caller, deadline);
-    if (entry == Entry::kHolding) [[likely]] {
-      become_owner(mutex, kind, caller.thread_id());
-      return 0;
+  /// Everything but an inline attempt that succeeds. Out of line, since it needs a stack frame, but not cold.
+  /// `kind` comes from before an attempt: a speculation that begins here must not read the mutex, or every
+  /// step of the lock would end it.
+  [[gnu::noinline]] static int lock_slow(pthread_mutex_t* raw, MutexKind kind, const void* site,
+                                         Attempt attempt, const Deadline* deadline) {
+    MutexOverlay& mutex = overlay_of(raw);
+    if (!attempt.was_made()) [[likely]] {
+      if (!kind.is_ours()) [[unlikely]]
+        return glibc.mutex_lock(raw);
+      if (Design::speculating()) [[unlikely]]
+        return 0;
+      if (!kind.is_plain() && is_mine(mutex)) {
+        if (kind.is_recursive()) return lock_again(mutex);
+        if (kind.is_error_checking()) return EDEADLK;
+      }
     }
-    return conclude(entry, mutex, kind, caller);
-  }
-
-  [[gnu::noinline]] static int conclude(Entry entry, MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
-    switch (entry) {
+    const CallerAt caller(raw, site);
+    switch (Design::enter(cell_of(mutex), caller, deadline, attempt)) {
       case Entry::kHolding:
         become_owner(mutex, kind, caller.thread_id());
         return 0;
-      case Entry::kTimedOut:
-        return ETIMEDOUT;
-      case Entry::kOwn:
-        return lock_own_elided(mutex, kind, caller);
       case Entry::kElided:
         if (kind.is_plain()) caller.open_short_way();
         return 0;
+      case Entry::kOwn:
+        return lock_own_elided(mutex, kind, caller);
+      case Entry::kTimedOut:
+        return ETIMEDOUT;
       default:
         return 0;
     }
   }
 
-  [[gnu::always_inline]] static int leave(MutexOverlay& mutex, MutexKind kind, pthread_mutex_t* raw,
-                                          const void* site) {
+  /// Everything but an elided mutex that is the transaction's only one, and a mutex that is held for real.
+  [[gnu::noinline]] static int unlock_slow(MutexOverlay& mutex, MutexKind kind, const void* site) {
     if (Design::speculating()) [[unlikely]] {
       end_speculation_at_unlock<Design>();
       return 0;
@@ -195,26 +171,26 @@ class Mutex {
       if (kind.is_recursive() || kind.is_error_checking()) {
         if (!is_mine(mutex)) {
           Design::require_real_locks(this_thread.transaction);  // what is noted must stay noted
-          return refuse(Misuse::kUnlockOfFree, raw, site, EPERM);
+          return refuse(Misuse::kUnlockOfFree, &mutex, site, EPERM);
         }
         if (kind.is_recursive() && --mutex.count != 0) return 0;
       }
       give_up_ownership(mutex);
     }
-    return leave_any(mutex, raw, site);
+    return release_slow(mutex, site);
   }
 
   /// Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
   static void give_up_ownership(MutexOverlay& mutex) { mutex.owner.store(0, std::memory_order_relaxed); }
 
-  /// The short way of designs that elide nothing, out of a mutex that is held once, or plain.
-  [[gnu::always_inline]] static int release(MutexOverlay& mutex, pthread_mutex_t* raw, const void* site) {
+  /// Gives back a mutex of a design that elides nothing: one that is held once, or plain.
+  [[gnu::always_inline]] static int release(MutexOverlay& mutex, const void* site) {
     give_up_ownership(mutex);
-    return Design::leave_quickly(cell_of(mutex), this_thread.transaction) ? 0 : leave_any(mutex, raw, site);
+    return Design::leave_quickly(cell_of(mutex), this_thread.transaction) ? 0 : release_slow(mutex, site);
   }
-  [[gnu::noinline]] static int leave_any(MutexOverlay& mutex, pthread_mutex_t* raw, const void* site) {
+  [[gnu::noinline]] static int release_slow(MutexOverlay& mutex, const void* site) {
     if (!Design::leave(cell_of(mutex), this_thread.transaction)) [[unlikely]]
-      report_misuse(Misuse::kUnlockOfFree, raw, site);
+      report_misuse(Misuse::kUnlockOfFree, &mutex, site);
     return 0;
   }
 

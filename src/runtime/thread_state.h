@@ -47,7 +47,8 @@ inline ThreadState& known_thread() {
 void look_up_entry(ThreadState& thread, const void* lock, const void* site);
 
 /// The recorder for `lock` taken at `site` by the calling thread.
-inline locks::Recorder recorder_for(ThreadState& thread, const void* lock, const void* site) {
+[[gnu::always_inline]] inline locks::Recorder recorder_for(ThreadState& thread, const void* lock,
+                                                           const void* site) {
   if (thread.last_lock != lock || thread.last_site != site) [[unlikely]]
     look_up_entry(thread, lock, site);
   return locks::Recorder(*thread.last_entry, thread.slot_is_shared);
