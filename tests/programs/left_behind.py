@@ -7,6 +7,7 @@
 The program starts another in a session of its own, without environment, and both wait for ever.
 """
 
+import itertools
 import os
 import pathlib
 import shutil
@@ -26,7 +27,7 @@ COMMANDS = {
     "vm --vary": ["vm", "--vary", "2"],
 }
 SIGNALS = {signal.SIGKILL: -9, signal.SIGQUIT: 130, signal.SIGTERM: 130, signal.SIGHUP: 130, signal.SIGINT: 130}
-PIDFD_OPEN, CLOSE_RANGE = 434, 436  # as under an old kernel, or in an old container
+PIDFD_OPEN, CLOSE_RANGE, SIGNALFD4 = 434, 436, 289  # as under an old kernel, or in an old container
 
 
 def parent_of(process):
@@ -123,11 +124,11 @@ class LeftBehind(unittest.TestCase):
 
     def test_kill_of_a_guard(self):
         for name, words in COMMANDS.items():
-            for which in (0, -1):
-                with self.subTest(command=name, guard=which):
+            for which, number in itertools.product((0, -1), (signal.SIGKILL, signal.SIGTERM)):
+                with self.subTest(command=name, guard=which, signal=number.name):
                     process = self.start(words)
                     try:
-                        os.kill(self.guards(process)[which], signal.SIGKILL)
+                        os.kill(self.guards(process)[which], number)
                         self.assertEqual(process.wait(LIMIT_SECONDS), 2)
                         self.assert_nothing_left()
                     finally:
@@ -149,7 +150,7 @@ class LeftBehind(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **more)
 
     def test_time_limit_holds_without_new_system_calls(self):
-        done = self.compare(["--timeout", "1"], self.program, timeout=60, preexec_fn=lambda: forbid_system_calls(PIDFD_OPEN, CLOSE_RANGE))
+        done = self.compare(["--timeout", "1"], self.program, timeout=60, preexec_fn=lambda: forbid_system_calls(PIDFD_OPEN, CLOSE_RANGE, SIGNALFD4))
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("did not end within", done.stdout)
         self.assert_nothing_left()

@@ -66,6 +66,7 @@ struct Report {
   int start_error = 0;     // an errno: the program could not be started
   pid_t left_running = 0;  // a process of the program that may not be ended; 0: none
   bool ended = false;      // the outer guard saw the inner one do its work: what follows is known
+  bool stopped = false;    // the guards ended the program
   int status = 0;
   double seconds = 0;
   rusage usage{};
@@ -178,18 +179,24 @@ pid_t end_descendants() {
   }
 }
 
+bool told_to_end() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
+}
+
 // Until `child` ends, `life` is closed at its other end, or SIGTERM comes. It and SIGCHLD are blocked. Not by
-// pidfd_open, which a container may forbid: nothing would tell of the end.
+// pidfd_open, which a container may forbid: nothing would tell of the end. Without signalfd, by looking.
 void wait_for_any(pid_t child, int life) {
   sigset_t news;
   sigemptyset(&news);
   sigaddset(&news, SIGTERM);
   sigaddset(&news, SIGCHLD);
   pollfd waits[] = {{life, 0, 0}, {signalfd(-1, &news, SFD_CLOEXEC), POLLIN, 0}};
+  const int wait_ms = waits[1].fd < 0 ? 100 : -1;
   while (!has_ended(child)) {
-    if (poll(waits, std::size(waits), -1) < 0 && errno != EINTR) return;
+    if (poll(waits, std::size(waits), wait_ms) < 0 && errno != EINTR) return;
     signalfd_siginfo signal{};
-    if (waits[0].revents != 0) return;
+    if (waits[0].revents != 0 || (waits[1].fd < 0 && told_to_end())) return;
     if (waits[1].revents != 0 &&
         (read(waits[1].fd, &signal, sizeof signal) < 0 || signal.ssi_signo == SIGTERM))
       return;
@@ -222,8 +229,10 @@ class Pipe {
   int ends[2] = {-1, -1};
 };
 
+// The guards are copies of the comparison: no exception may leave them for its handlers.
+
 // The inner guard: starts the program and measures it. `outer` shows the end of the outer guard.
-[[noreturn]] void guard_program(const Start& start, Report& report, int outer) {
+[[noreturn]] void guard_program(const Start& start, Report& report, int outer) noexcept {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t self = getpid();
   const auto begin = Clock::now();
@@ -234,6 +243,7 @@ class Pipe {
     _exit(kUsageExitCode);
   }
   wait_for_any(program, outer);
+  report.stopped = !has_ended(program);
   // It may have ended; nobody else has waited for it.
   const bool ends = kill(program, SIGKILL) == 0 || has_ended(program);
   while (ends && wait4(program, &report.status, 0, &report.usage) < 0 && errno == EINTR) {
@@ -245,7 +255,7 @@ class Pipe {
 
 // The outer guard, between the comparison and the inner one. Each of the two outlives the comparison and the
 // other, and leaves nothing of the program running. Both hold `ending` until then.
-[[noreturn]] void guard_run(const Start& start, Report& report, int ending) {
+[[noreturn]] void guard_run(const Start& start, Report& report, int ending) noexcept {
   become_helper("run-guard", ending);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   Pipe life;
@@ -345,7 +355,8 @@ Sample run_child(const ChildRequest& request, const StopFlag& stop) {
   await_end(ending.reader());
   if (report.start_error != 0)
     throw UsageError(fmt::format("cannot run '{}': {}", request.file, std::strerror(report.start_error)));
-  if (!report.ended) throw UsageError(fmt::format("a process that watches '{}' was killed", request.program));
+  if (!report.ended || (ended && report.stopped))
+    throw UsageError(fmt::format("a process that watches '{}' was killed", request.program));
   Sample sample;
   const int status = report.status;
   sample.seconds = sample.host_seconds = report.seconds;
