@@ -205,7 +205,7 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
                        [&] {
                          const auto processes = experiment::read_process_statistics(directory.path());
                          started = experiment::why_not_started(directory.path()).empty();
-                         if (processes.empty()) return;
+                         if (processes.empty() || !started) return;
                          written = true;
                          write_output(request.statistics_file,
                                       json_text(statistics_of(request.options, processes)));

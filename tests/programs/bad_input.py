@@ -230,6 +230,9 @@ class BadInput(unittest.TestCase):
         program[at:at + 6] = b"/lib00"
         loaderless = self.file("loaderless", bytes(program))
         self.refused(["vm", "--stats", "s.json", "--", loaderless], "/lib00")
+        # The first program runs, the one that it becomes cannot: there are statistics of the first.
+        at_null = self.file("at-null", elf(kind=2))
+        self.refused(["vm", "--stats", "s.json", "--", "bash", "-c", f"exec {at_null}"], "at-null", "null page")
         self.refused(["vm", "--vary", "2", "--stats", "s.json", "--", loaderless], "/lib00")
         self.refused(["compare", "--machine", "xeon-e5-2697v4", "--json", "c.json", "--", loaderless], "/lib00")
 
