@@ -155,9 +155,11 @@ class Outputs(unittest.TestCase):
 
     def test_statistics_directory_holds_when_the_program_goes_elsewhere(self):
         (self.root / "here").mkdir()
+        (self.root / "here" / "not-started").write_text("an earlier run")
         done = self.run_words(["vm", "--stats-directory", "here", "--", "bash", "-c", "cd /; (true); true"])
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(len(list((self.root / "here").glob("*.json"))), 2)
+        self.assertEqual(len(list((self.root / "here").iterdir())), 2)
 
     PRINTERS = ("machines", "machines xeon-e5-2697v4", "help", "--version", "vm --help", "doctor", "doctor --json",
                 "compare --machine xeon-e5-2697v4 --locks tatas -- true", "vm --vary 1 -- echo x", "vm --stats - -- true")

@@ -22,6 +22,10 @@ namespace {
 
 constexpr unsigned long kFsgsbase = 1u << 1;  // AT_HWCAP2
 
+std::string not_started_file(const Options& options) {
+  return options.stats_directory + "/" + kNotStartedFile;
+}
+
 int fail(const Options& options, const std::string& message) {
   leave_not_started(options, message);
   std::fprintf(stderr, "elision: %s\n", message.c_str());
@@ -80,8 +84,8 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
 
 void leave_not_started(const Options& options, const std::string& why) {
   if (options.stats_directory.empty()) return;
-  const std::string file = options.stats_directory + "/" + kNotStartedFile;
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int descriptor =
+      open(not_started_file(options).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) return;
   (void)!write(descriptor, why.data(), why.size());
   close(descriptor);
@@ -93,6 +97,8 @@ int run_virtual_machine(const Options& options, const std::string& program,
   request.path = program;
   request.arguments = argv;
   for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
+  // Of an earlier run with the same directory.
+  if (!options.stats_directory.empty()) unlink(not_started_file(options).c_str());
   ProcessOrigin origin;
   origin.limits = host_limits();
   origin.scheduling.nice = getpriority(PRIO_PROCESS, 0);
