@@ -39,14 +39,11 @@ constexpr double kLongestTimeoutSeconds = 1e6;
 
 struct CompareRequest {
   std::string designs;
-  std::string machine;
   std::string threads;
   experiment::Plan plan;
   std::string json_file;
   double timeout_seconds = 0;
   std::uint32_t variations = 0;  // 0: the machine as it is
-  bool ignore_output = false;
-  LockOptions lock;
 };
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
@@ -57,7 +54,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_option(
       "--locks", request.designs,
       fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ",")));
-  app->add_option("--machine", request.machine,
+  app->add_option("--machine", request.plan.where,
                   "a virtual machine, or 'native' (default: native if its transactions work, else " +
                       std::string(kDefaultMachine) + ")");
   app->add_option("--threads", request.threads,
@@ -79,8 +76,10 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
       ->check(seconds_up_to(kLongestTimeoutSeconds));
   app->add_flag("--ignore-failure", request.plan.ignore_failure,
                 "compare also if the program ends with an exit code other than 0 by itself");
-  app->add_flag("--ignore-output", request.ignore_output, "do not compare what the program prints");
-  add_lock_options(*app, request.lock);
+  app->add_flag_callback(
+      "--ignore-output", [&request] { request.plan.compare_output = false; },
+      "do not compare what the program prints");
+  add_lock_options(*app, request.plan.launch.lock);
   return app;
 }
 
@@ -123,7 +122,7 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
 // Returns the number of CPUs of the place chosen.
 unsigned choose_place(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
-  plan.where = !request.machine.empty() ? request.machine : native_htm_is_live() ? kNative : kDefaultMachine;
+  if (plan.where.empty()) plan.where = native_htm_is_live() ? kNative : kDefaultMachine;
   plan.model = plan.where != kNative;
   if (!plan.model && request.variations != 0)
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
@@ -148,21 +147,10 @@ void choose_designs(CompareRequest& request) {
       plan.not_run[design] = native_cpu().rtm_is_hidden
                                  ? "needs hardware transactions, which ELISION_HIDE_RTM=1 hides"
                                  : "needs hardware transactions, which this CPU does not have";
-    } else if (speculates(design) && !request.lock.rtm_always_abort) {
+    } else if (speculates(design) && !plan.launch.lock.rtm_always_abort) {
       plan.not_run[design] = "not run on a real CPU without --rtm-always-abort";
     }
   }
-}
-
-experiment::Launch launch_of(const CompareRequest& request, const std::vector<std::string>& words) {
-  experiment::Launch launch;
-  launch.file = find_program(words.front(), variable(copy_environment(environ), "PATH"));
-  check_program(launch.file);
-  launch.words = words;
-  launch.lock = request.lock;
-  launch.machine = request.plan.where;
-  preload_library();  // say now if it is missing
-  return launch;
 }
 
 // JSON on standard output leaves that to programs: then the table is for standard error.
@@ -180,18 +168,17 @@ void publish(const CompareRequest& request, const std::vector<experiment::Result
   do_all({json, table});
 }
 
-int compare_and_report(const CompareRequest& request, const experiment::Launch& launch) {
-  constexpr int kStoppedExitCode = 128 + SIGINT;
+int compare_and_report(const CompareRequest& request) {
   const experiment::Plan& plan = request.plan;
   const experiment::StopFlag stop;
   experiment::stop_on_signals(stop);
-  const auto runner = plan.model ? virtual_runner(launch, stop) : native_runner(launch, stop);
+  const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
   const experiment::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
   progress.clear();
   const auto blocks = analyse(plan, execution.results, execution.complete);
   publish(request, execution.results, blocks);
-  if (!execution.complete) return kStoppedExitCode;
+  if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
     return block.verdict.kind != experiment::VerdictKind::kNoReference &&
            block.verdict.kind != experiment::VerdictKind::kNoOther;
@@ -201,27 +188,27 @@ int compare_and_report(const CompareRequest& request, const experiment::Launch& 
 
 }  // namespace
 
-int compare_verb(const Words& words) {
-  const Arguments arguments = split_arguments(words);
+int compare_verb(const Words& line) {
+  const Arguments arguments = split_arguments(line);
   CompareRequest request;
   const auto app = compare_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
-  check_lock_options(request.lock);
+  check_lock_options(request.plan.launch.lock);
   const unsigned cpus = choose_place(request);
   choose_designs(request);
   if (request.plan.uses_metric()) experiment::Metric{request.plan.metric};
-  request.plan.compare_output = !request.ignore_output;
-  const std::vector<std::string>& program = required_program(arguments, "compare");
-  choose_threads(request, program, cpus);
-  request.plan.program = program.front();
+  const std::vector<std::string>& words = required_program(arguments, "compare");
+  choose_threads(request, words, cpus);
   if (!request.json_file.empty()) require_writable(request.json_file);
-  const experiment::Launch launch = launch_of(request, program);
+  request.plan.launch.program = program_of(words);
+  preload_library();  // say now if it is missing
   // Behind all that may be refused: a refusal is one line.
-  for (const std::string& note : without_effect(request.lock, request.plan.designs)) tell("compare", note);
+  for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
+    tell("compare", note);
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
-  if (const std::string why = why_no_lock_is_replaced(launch.file, place); !why.empty())
+  if (const std::string why = why_no_lock_is_replaced(request.plan.launch.program.file, place); !why.empty())
     request.plan.why_no_locks = why;
-  return compare_and_report(request, launch);
+  return compare_and_report(request);
 }
 
 }  // namespace elision::cli

@@ -28,10 +28,9 @@ struct RunRequest {
 };
 
 // Said here, once, because the library itself prints nothing.
-void tell_what_is_missing(const std::string& program, const std::string& file, const std::string& design,
-                          const LockOptions& lock) {
-  if (const std::string why = why_no_lock_is_replaced(file, Place::kNative); !why.empty())
-    return tell("run", no_lock_sentence(program, "takes", why));
+void tell_what_is_missing(const Program& program, const std::string& design, const LockOptions& lock) {
+  if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
+    return tell("run", no_lock_sentence(program.words.front(), "takes", why));
   for (const std::string& note : without_effect(lock, {design})) tell("run", note);
   if (const std::string reason = missing_in_glibc(design); !reason.empty())
     tell("run", fmt::format("{}; {} is pthread here", reason, design));
@@ -46,10 +45,9 @@ void tell_what_is_missing(const std::string& program, const std::string& file, c
   }
 }
 
-[[noreturn]] void become(const std::string& file, const std::vector<std::string>& words,
-                         const std::vector<std::string>& environment) {
-  execve(file.c_str(), pointers_to(words).data(), pointers_to(environment).data());
-  throw UsageError(fmt::format("cannot run '{}': {}", file, std::strerror(errno)));
+[[noreturn]] void become(const Program& program, const std::vector<std::string>& environment) {
+  execve(program.file.c_str(), pointers_to(program.words).data(), pointers_to(environment).data());
+  throw UsageError(fmt::format("cannot run '{}': {}", program.file, std::strerror(errno)));
 }
 
 }  // namespace
@@ -64,15 +62,12 @@ int run_verb(const Words& words) {
   if (!parse_options(*app, arguments.options)) return 0;
   require_design(request.design);
   check_lock_options(request.lock);
-  const std::vector<std::string>& program = required_program(arguments, "run --lock " + request.design);
-
+  const Program program = program_of(required_program(arguments, "run --lock " + request.design));
   std::vector<std::string> environment = copy_environment(environ);
-  const std::string file = find_program(program.front(), variable(environment, "PATH"));
-  check_program(file);
   set_lock_variables(environment, request.design, request.lock);
-  preload_into(file, environment);
-  tell_what_is_missing(program.front(), file, request.design, request.lock);
-  become(file, program, environment);
+  preload_into(program.file, environment);
+  tell_what_is_missing(program, request.design, request.lock);
+  become(program, environment);
 }
 
 }  // namespace elision::cli

@@ -64,9 +64,6 @@ struct VmRequest {
   std::string design;  // empty: the guest keeps its own locks
   LockOptions lock;
   std::string statistics_file;
-  std::string date;
-  bool no_fast_path = false;
-  bool no_conflict_detection = false;
   std::uint32_t variations = 0;  // 0: one run on options.variation
   std::string metric;
 };
@@ -81,8 +78,9 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
              "how many of its CPUs (default: all)");
   add_number(*app, "--seed", request.options.seed, 0, kLastFirstSeed,
              "everything random comes from it (default: 1)");
-  app->add_option(
-         kDate, request.date,
+  app->add_option_function<std::string>(
+         kDate,
+         [&request](const std::string& text) { request.options.date_seconds = *seconds_of_date(text); },
          "the wall clock at the start: now, or seconds since 1970 (default: 2026-01-01, so that runs repeat)")
       ->check(CLI::Validator(complain_about_date, "now|SECONDS"));
   CLI::Option* variation =
@@ -112,10 +110,12 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
                   "where to say how the program crashed: stderr (default), none, or a file to append to");
   add_number(*app, "--run-ahead", request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
              "how far private work may run ahead (cycles)");
-  app->add_flag("--no-fast-path", request.no_fast_path,
-                "every access takes the slow path; changes no result");
-  app->add_flag("--no-conflict-detection", request.no_conflict_detection,
-                "transactions never conflict: results are then wrong, which tests rely on");
+  app->add_flag_callback(
+      "--no-fast-path", [&request] { request.options.fast_path = false; },
+      "every access takes the slow path; changes no result");
+  app->add_flag_callback(
+      "--no-conflict-detection", [&request] { request.options.conflict_detection = false; },
+      "transactions never conflict: results are then wrong, which tests rely on");
   return app;
 }
 
@@ -170,7 +170,7 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
     if (word == kStatisticsDirectory || word == kDate) ++i;
     if (!word.starts_with(kStatisticsDirectory) && !word.starts_with(kDate)) words.push_back(word);
   }
-  if (!request.date.empty()) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
+  if (app.count(kDate) != 0) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
   const auto add = [&](const char* option, const std::string& value) {
     if (app.count(option) == 0) words.insert(words.end(), {option, value});
   };
@@ -182,11 +182,12 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
   return quoted_for_shell(words);
 }
 
-int start_guest(const VmRequest& request, const std::string& file, const std::vector<std::string>& words) {
+int start_guest(const VmRequest& request, const Program& program) {
   const std::vector<std::string> environment = guest_environment(request);
   release_standard_descriptors();
   close_lifeline();
-  return vm::run_virtual_machine(request.options, file, words, pointers_to(environment).data());
+  return vm::run_virtual_machine(request.options, program.file, program.words,
+                                 pointers_to(environment).data());
 }
 
 nlohmann::json statistics_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
@@ -195,13 +196,13 @@ nlohmann::json statistics_of(const vm::Options& options, const std::vector<nlohm
   return experiment::run_statistics(options.machine, options.variation, drawn, processes);
 }
 
-int supervised(VmRequest request, const std::string& file, const std::vector<std::string>& words) {
+int supervised(VmRequest request, const Program& program) {
   int status = 0;
   bool written = false, started = true;
   {
     const TempDirectory directory;
     request.options.stats_directory = directory.path();
-    status = supervise([&] { return start_guest(request, file, words); },
+    status = supervise([&] { return start_guest(request, program); },
                        [&] {
                          const auto processes = experiment::read_process_statistics(directory.path());
                          started = experiment::why_not_started(directory.path()).empty();
@@ -219,21 +220,20 @@ int supervised(VmRequest request, const std::string& file, const std::vector<std
 }
 
 // The options that every variation's own `elision vm` takes over.
-std::vector<std::string> words_for_every_variation(const VmRequest& request) {
+std::vector<std::string> words_for_every_variation(const VmRequest& request, bool dated) {
   std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
-  if (!request.date.empty()) words.insert(words.end(), {kDate, request.date});
+  if (dated) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
   words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
   if (request.options.record_forms) words.emplace_back("--instruction-forms");
-  if (request.no_fast_path) words.emplace_back("--no-fast-path");
-  if (request.no_conflict_detection) words.emplace_back("--no-conflict-detection");
+  if (!request.options.fast_path) words.emplace_back("--no-fast-path");
+  if (!request.options.conflict_detection) words.emplace_back("--no-conflict-detection");
   return words;
 }
 
-[[noreturn]] void varied(const VmRequest& request, const std::string& file,
-                         const std::vector<std::string>& words) {
+[[noreturn]] void varied(const VmRequest& request, const Program& program, bool dated) {
   experiment::Plan plan;
-  plan.program = words.front();
+  plan.launch = {program, request.lock, words_for_every_variation(request, dated), true};
   plan.where = request.options.machine;
   plan.model = true;
   plan.designs = {request.design};
@@ -244,41 +244,29 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request) {
   plan.variations = drawn_values(load_machine_or_throw(request.options.machine), request.variations);
   plan.judges_designs = false;
   if (plan.uses_metric()) experiment::Metric{plan.metric};
-  experiment::Launch launch;
-  launch.file = file;
-  launch.words = words;
-  launch.lock = request.lock;
-  launch.machine = request.options.machine;
-  launch.vm_words = words_for_every_variation(request);
-  launch.keep_statistics = true;
-  run_variations(plan, launch, request.statistics_file);
+  run_variations(plan, request.statistics_file);
 }
 
 // A caller that collects the counters, as a comparison does, learns it from them.
-void tell_if_without_locks(const std::string& program, const std::string& file) {
+void tell_if_without_locks(const Program& program) {
   const char* const counters = abi::row_of(abi::LockVariable::kCountersDir).name;
   if (!variable(copy_environment(environ), counters).empty()) return;
-  if (const std::string why = why_no_lock_is_replaced(file, Place::kVirtual); !why.empty())
-    tell("vm", no_lock_sentence(program, "takes", why));
+  if (const std::string why = why_no_lock_is_replaced(program.file, Place::kVirtual); !why.empty())
+    tell("vm", no_lock_sentence(program.words.front(), "takes", why));
 }
 
 int run_request(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
   check(request);
-  const std::vector<std::string>& program = required_program(arguments, "vm");
-  const std::string file = find_program(program.front(), variable(copy_environment(environ), "PATH"));
-  check_program(file);
-  if (!request.date.empty()) request.options.date_seconds = *seconds_of_date(request.date);
+  const Program program = program_of(required_program(arguments, "vm"));
   request.options.command = repeating_command(arguments, request, app);
   make_absolute(request.options);
-  request.options.fast_path = !request.no_fast_path;
-  request.options.conflict_detection = !request.no_conflict_detection;
   if (!request.design.empty()) {
     request.options.preload.push_back(preload_library());
-    tell_if_without_locks(program.front(), file);
+    tell_if_without_locks(program);
   }
-  if (request.variations != 0) varied(request, file, program);
-  if (request.statistics_file.empty()) return start_guest(request, file, program);
-  return supervised(request, file, program);
+  if (request.variations != 0) varied(request, program, app.count(kDate) != 0);
+  if (request.statistics_file.empty()) return start_guest(request, program);
+  return supervised(request, program);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "cli/experiment/execute.h"
+#include "cli/experiment/program_runners.h"
 #include "cli/host/console.h"
 #include "cli/host/json_text.h"
 #include "cli/host/output_file.h"
@@ -21,10 +22,10 @@ namespace {
 
 constexpr double kNoTimeoutSeconds = 1e9;  // a program may run as long as it likes, as by itself
 
-experiment::Execution execute_until_stopped(const experiment::Plan& plan, const experiment::Launch& launch) {
+experiment::Execution execute_until_stopped(const experiment::Plan& plan) {
   const experiment::StopFlag stop;
   experiment::stop_on_signals(stop);
-  const auto runner = virtual_runner(launch, stop);
+  const auto runner = virtual_runner(plan, stop);
   experiment::Progress progress("vm", isatty(STDERR_FILENO) == 1);
   auto execution = execute(plan, *runner, progress, kNoTimeoutSeconds);
   for (const int signal : experiment::kStopSignals) std::signal(signal, SIG_DFL);
@@ -47,15 +48,13 @@ int wait_status_of(const experiment::Sample& sample) {
 
 }  // namespace
 
-void run_variations(const experiment::Plan& plan, const experiment::Launch& launch,
-                    const std::string& statistics_file) {
-  constexpr int kStoppedExitCode = 128 + SIGINT;
-  const experiment::Execution execution = execute_until_stopped(plan, launch);
-  if (execution.results.empty()) std::exit(kStoppedExitCode);
+void run_variations(const experiment::Plan& plan, const std::string& statistics_file) {
+  const experiment::Execution execution = execute_until_stopped(plan);
+  if (execution.results.empty()) std::exit(experiment::kStoppedExitCode);
   const experiment::Sample& first = execution.results.front().sample;
   do_all({[&] { write_statistics(statistics_file, plan, execution.results); }, [&] { print(first.output); },
           [&] { print_error(first.error_output + table(plan, execution)); }});
-  if (!execution.complete) std::exit(kStoppedExitCode);
+  if (!execution.complete) std::exit(experiment::kStoppedExitCode);
   end_like(wait_status_of(first));
 }
 

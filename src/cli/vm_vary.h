@@ -4,14 +4,12 @@
 
 #include <string>
 
-#include "cli/experiment/program_runners.h"
 #include "cli/experiment/sample.h"
 
 namespace elision::cli {
 
 /// Runs the plan's only design, shows what variation 0 printed and a table on standard error, writes
 /// `statistics_file` if that is not empty, and ends as variation 0 did.
-[[noreturn]] void run_variations(const experiment::Plan& plan, const experiment::Launch& launch,
-                                 const std::string& statistics_file);
+[[noreturn]] void run_variations(const experiment::Plan& plan, const std::string& statistics_file);
 
 }  // namespace elision::cli

@@ -45,8 +45,7 @@ struct Understood {
 
 namespace elision::cli {
 
-std::string find_program(const std::string& name, std::string_view) { throw Understood{name}; }
-void check_program(const std::string&) { must_not_come_here("check_program"); }
+Program program_of(const std::vector<std::string>& words) { throw Understood{words.front()}; }
 std::string interpreter_of_script(const std::string&) { must_not_come_here("interpreter_of_script"); }
 std::string address_sanitizer_of(const std::string&) { must_not_come_here("address_sanitizer_of"); }
 

@@ -36,6 +36,9 @@ class StopFlag {
 /// What stops a comparison, unless it is ignored.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
+/// What a command that was stopped so ends with.
+inline constexpr int kStoppedExitCode = 128 + SIGINT;
+
 /// From now on kStopSignals raise `stop`, which must live as long as the process does anything.
 void stop_on_signals(const StopFlag& stop);
 

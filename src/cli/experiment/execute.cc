@@ -27,7 +27,7 @@ void require_start(const Sample& sample) {
 void require_metric(const Plan& plan, const Sample& sample) {
   if (!plan.uses_metric() || (plan.judges_designs ? !plan.accepts(sample) : !sample.ended())) return;
   const Metric metric(plan.metric);
-  if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program));
+  if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program()));
 }
 
 /// Hands out cells to workers and collects what they bring back.

@@ -56,7 +56,7 @@ class Notes final : public Observer {
 
 Plan plan_of(std::vector<std::string> designs, unsigned runs) {
   Plan plan;
-  plan.program = "prog";
+  plan.launch.program.words = {"prog"};
   plan.designs = std::move(designs);
   plan.thread_counts = {std::nullopt};
   plan.runs = runs;

@@ -16,6 +16,7 @@
 #include "cli/host/install.h"
 #include "cli/host/temp_directory.h"
 #include "cli/host/usage_error.h"
+#include "cli/options/lock_options.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::string_view kThreads = "{threads}";
 /// What the two runners share: directories, counters, being stopped.
 class ProgramRunner : public Runner {
  public:
-  ProgramRunner(const Launch& launch, const StopFlag& stop) : launch_(launch), stop_(stop) {}
+  ProgramRunner(const Plan& plan, const StopFlag& stop) : plan_(plan), launch_(plan.launch), stop_(stop) {}
   bool cancelled() const override { return stop_.raised(); }
 
   Sample run(const Cell& cell, double timeout_seconds) final {
@@ -34,7 +35,7 @@ class ProgramRunner : public Runner {
     if (!cell.design.empty()) {
       set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
     }
-    request.program = launch_.words.front();
+    request.program = plan_.program();
     request.directory = directory.path();
     request.timeout_seconds = timeout_seconds;
     Sample sample = run_child(request, stop_);
@@ -48,7 +49,8 @@ class ProgramRunner : public Runner {
   virtual ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const = 0;
   virtual void finish(Sample& sample, const std::filesystem::path& directory) const = 0;
 
-  const Launch launch_;
+  const Plan& plan_;
+  const Launch& launch_;
 
  private:
   // Of another user: the program started it with sudo or the like.
@@ -56,7 +58,7 @@ class ProgramRunner : public Runner {
     if (process == 0) return;
     tell("",
          fmt::format("process {}, which {} started, cannot be ended and runs on: it belongs to another user",
-                     process, launch_.words.front()));
+                     process, plan_.program()));
   }
 
   // Without its counters a program cannot be said to take no locks.
@@ -65,7 +67,7 @@ class ProgramRunner : public Runner {
     if (reason.empty()) return;
     sample.locks.locks_seen = true;
     std::call_once(told_, [&] {
-      tell("", fmt::format("the locks of {} are not counted, in {}: {}", launch_.file,
+      tell("", fmt::format("the locks of {} are not counted, in {}: {}", launch_.program.file,
                            directory.parent_path().string(), reason));
     });
   }
@@ -82,8 +84,8 @@ class NativeRunner final : public ProgramRunner {
  private:
   ChildRequest prepare(const Cell& cell, const std::filesystem::path&) const override {
     ChildRequest request;
-    request.file = launch_.file;
-    request.words = with_threads(launch_.words, cell.threads);
+    request.file = launch_.program.file;
+    request.words = with_threads(launch_.program.words, cell.threads);
     request.environment = copy_environment(environ);
     set_lock_variables(request.environment, cell.design, launch_.lock);
     preload_into(request.file, request.environment);
@@ -109,7 +111,7 @@ class VirtualRunner final : public ProgramRunner {
     request.words = {"elision",
                      "vm",
                      "--machine",
-                     launch_.machine,
+                     plan_.where,
                      "--seed",
                      std::to_string(cell.seed),
                      "--variation",
@@ -123,7 +125,7 @@ class VirtualRunner final : public ProgramRunner {
     if (!cell.design.empty()) add({"--lock", cell.design});
     add(as_words(launch_.lock));
     add({"--"});
-    add(with_threads(launch_.words, cell.threads));
+    add(with_threads(launch_.program.words, cell.threads));
     return request;
   }
 
@@ -148,7 +150,7 @@ class VirtualRunner final : public ProgramRunner {
     const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
     if (lost)
       throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
-                                   launch_.words.front(), directory.parent_path().string()));
+                                   plan_.program(), directory.parent_path().string()));
     if (launch_.keep_statistics) sample.processes = std::move(processes);
   }
 };
@@ -167,12 +169,12 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
   return replaced;
 }
 
-std::unique_ptr<Runner> native_runner(const Launch& launch, const StopFlag& stop) {
-  return std::make_unique<NativeRunner>(launch, stop);
+std::unique_ptr<Runner> native_runner(const Plan& plan, const StopFlag& stop) {
+  return std::make_unique<NativeRunner>(plan, stop);
 }
 
-std::unique_ptr<Runner> virtual_runner(const Launch& launch, const StopFlag& stop) {
-  return std::make_unique<VirtualRunner>(launch, stop);
+std::unique_ptr<Runner> virtual_runner(const Plan& plan, const StopFlag& stop) {
+  return std::make_unique<VirtualRunner>(plan, stop);
 }
 
 }  // namespace elision::cli::experiment

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/host/program_file.h"
+#include "cli/options/lock_options.h"
 #include "machine/variation.h"
 
 namespace elision::cli::experiment {
@@ -26,9 +28,18 @@ struct Cell {
 
 struct Sample;
 
-/// What is compared and how results are read.
+/// What every run starts. "{threads}" in the program's words stands for a cell's number.
+struct Launch {
+  Program program;
+  LockOptions lock;
+  // For the virtual machine only:
+  std::vector<std::string> vm_words;  // more options of `elision vm`
+  bool keep_statistics = false;       // in the samples
+};
+
+/// What is run and how results are read.
 struct Plan {
-  std::string program;               // as the user wrote it
+  Launch launch;
   std::string where;                 // "native" or the machine's name
   bool model = false;                // true: virtual time from a model, false: a real CPU's clock
   std::vector<std::string> designs;  // kReference first
@@ -52,6 +63,8 @@ struct Plan {
   /// Whether a run like this under kReference says what the program does.
   bool accepts(const Sample& reference) const;
 
+  /// The program's name as the user wrote it.
+  const std::string& program() const { return launch.program.words.front(); }
   bool uses_metric() const { return !metric.empty(); }
   bool varies() const { return !variations.empty(); }
 };

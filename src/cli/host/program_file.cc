@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/host/environment.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli {
@@ -111,6 +112,12 @@ std::string find_program(const std::string& name, std::string_view path) {
   if (fs::is_directory(name, error)) reject(name, "it is a directory");
   if (!is_runnable(name)) reject(name, "it is not executable");
   return name;
+}
+
+Program program_of(const std::vector<std::string>& words) {
+  Program program{find_program(words.front(), variable(copy_environment(environ), "PATH")), words};
+  check_program(program.file);
+  return program;
 }
 
 void check_program(const std::string& file) {

@@ -6,8 +6,19 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace elision::cli {
+
+/// A program that can be started.
+struct Program {
+  std::string file;                // found and checked
+  std::vector<std::string> words;  // its name, as the user wrote it, and its arguments
+};
+
+/// The program that `words` ask for, looked for along PATH. Throws UsageError as find_program and
+/// check_program do.
+Program program_of(const std::vector<std::string>& words);
 
 /// The file that `name` stands for: itself if it has a slash, else the first executable of that name
 /// in `path` (colon-separated, as PATH). Throws UsageError if there is none.

@@ -26,7 +26,7 @@ inline Sample timed(double seconds) {
 class Comparison : public ::testing::Test {
  protected:
   Comparison() {
-    plan_.program = "prog";
+    plan_.launch.program.words = {"prog"};
     plan_.where = "m";
     plan_.model = true;
     plan_.thread_counts = {std::nullopt};
@@ -54,7 +54,7 @@ class Comparison : public ::testing::Test {
 class Varied : public ::testing::Test {
  protected:
   Varied() {
-    plan_.program = "prog";
+    plan_.launch.program.words = {"prog"};
     plan_.where = "m";
     plan_.model = true;
     plan_.thread_counts = {std::nullopt};

@@ -61,7 +61,7 @@ Verdict no_reference(const Plan& plan, const Row& reference) {
   }
   const bool ends_by_itself = reference.state == RowState::kFailed && reference.has_exit_code;
   return {VerdictKind::kNoReference,
-          fmt::format("Nothing to compare: under {}, {} {}{}.", kReference, plan.program, reference.remark,
+          fmt::format("Nothing to compare: under {}, {} {}{}.", kReference, plan.program(), reference.remark,
                       ends_by_itself ? "; --ignore-failure compares programs that end so" : ""),
           {}};
 }
@@ -74,7 +74,7 @@ Verdict no_result(const Row& reference) {
 }
 
 Verdict no_locks(const Plan& plan) {
-  return {VerdictKind::kNoLocks, no_lock_sentence(plan.program, "took", plan.why_no_locks) + ".", {}};
+  return {VerdictKind::kNoLocks, no_lock_sentence(plan.program(), "took", plan.why_no_locks) + ".", {}};
 }
 
 Verdict keep(const Plan& plan, const Row& next) {

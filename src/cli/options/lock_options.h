@@ -3,11 +3,14 @@
 // into the environment variables that the preload library reads (abi/lock_variables.h).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/host/environment.h"
+
+namespace CLI {
+class App;
+}
 
 namespace elision::cli {
 

@@ -115,7 +115,7 @@ bool means_something(const Block& block) {
 
 std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
-  std::string text = fmt::format("{} on {}", printable(plan.program), where);
+  std::string text = fmt::format("{} on {}", printable(plan.program()), where);
   if (block.threads)
     text += fmt::format(", {} {}", *block.threads, *block.threads == 1 ? "thread" : "threads");
   if (plan.varies()) {

@@ -15,7 +15,7 @@ namespace elision::cli::experiment {
 namespace {
 
 TEST_F(Comparison, NamesFromOutsideCannotBreakTheText) {
-  plan_.program = "a\nb\x1b[2J";
+  plan_.launch.program.words = {"a\nb\x1b[2J"};
   Sample killed = timed(1.0);
   killed.status = 3;
   killed.error_output = "\x1b[31mred\n";
@@ -73,7 +73,7 @@ TEST_F(Comparison, RenderedTableMarksTheBestAndKeepsRemarks) {
 
 TEST(Render, OneBlockANumberOfThreads) {
   Plan plan;
-  plan.program = "prog";
+  plan.launch.program.words = {"prog"};
   plan.where = "native";
   plan.designs = {"pthread"};
   plan.thread_counts = {1u, 2u};

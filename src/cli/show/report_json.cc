@@ -131,7 +131,7 @@ json result_json(const Plan& plan, const Result& result) {
 }  // namespace
 
 json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks) {
-  json report = {{"version", kVersion},     {"program", plan.program},
+  json report = {{"version", kVersion},     {"program", plan.program()},
                  {"where", plan.where},     {"virtual", plan.model},
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
                  {"blocks", json::array()}, {"runs", json::array()}};

@@ -25,7 +25,7 @@ Sample sample_of(double seconds, unsigned commits, unsigned conflicts) {
 class Variations : public ::testing::Test {
  protected:
   Variations() {
-    plan_.program = "prog";
+    plan_.launch.program.words = {"prog"};
     plan_.where = "m";
     plan_.model = true;
     plan_.designs = {""};

@@ -21,7 +21,7 @@ std::string shown(const VariedQuantity& quantity) {
 
 std::string render_variations(const Plan& plan, const std::vector<Result>& results) {
   const auto quantities = varied_quantities(plan, results);
-  std::string text = fmt::format("{} on {} {} of virtual {}: {}\n", printable(plan.program), results.size(),
+  std::string text = fmt::format("{} on {} {} of virtual {}: {}\n", printable(plan.program()), results.size(),
                                  results.size() == 1 ? "variation" : "variations", plan.where,
                                  quantities.empty() ? "none ended by itself" : "median [low - high]");
   std::size_t widest = 0;
