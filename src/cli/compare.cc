@@ -18,6 +18,7 @@
 #include "cli/host/json_text.h"
 #include "cli/host/native_htm.h"
 #include "cli/host/output_file.h"
+#include "cli/host/parse.h"
 #include "cli/host/program_file.h"
 #include "cli/host/replaceable_locks.h"
 #include "cli/host/usage_error.h"
@@ -85,16 +86,13 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
 
 std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
   std::vector<std::optional<unsigned>> counts;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    const std::string_view word = list.substr(0, comma);
+  for (const std::string& word : split_list(list, ',')) {
     const auto count = static_cast<unsigned>(whole_number("--threads", word, 1, kMostThreads));
     if (std::find(counts.begin(), counts.end(), count) != counts.end())
       throw UsageError(fmt::format("--threads: {} is named twice", count));
     counts.emplace_back(count);
-    if (comma == std::string_view::npos) return counts;
-    list.remove_prefix(comma + 1);
   }
+  return counts;
 }
 
 bool takes_threads(const std::vector<std::string>& words) {

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "cli/host/json_text.h"
 #include "cli/host/lifeline.h"
 #include "cli/host/output_file.h"
+#include "cli/host/parse.h"
 #include "cli/host/program_file.h"
 #include "cli/host/replaceable_locks.h"
 #include "cli/host/shell_words.h"
@@ -46,16 +46,15 @@ constexpr std::uint64_t kLastDate = 4102444800;  // 2100-01-01
 /// Seconds since 1970; nothing if `text` is no date that --date takes.
 std::optional<std::uint64_t> seconds_of_date(const std::string& text) {
   if (text == "now") return static_cast<std::uint64_t>(std::time(nullptr));
-  std::uint64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds > kLastDate) return std::nullopt;
-  return seconds;
+  const auto seconds = number_of<std::uint64_t>(text);
+  return seconds && *seconds <= kLastDate ? seconds : std::nullopt;
 }
 
 std::string complain_about_date(const std::string& text) {
   if (seconds_of_date(text)) return {};
   return fmt::format("'{}' is neither 'now' nor seconds since 1970, up to {}", text, kLastDate);
 }
+
 constexpr const char* kStatisticsDirectory = "--stats-directory";
 constexpr const char* kDate = "--date";
 
@@ -287,14 +286,10 @@ int vm_verb(const Words& words) {
 
 int vm_exec_verb(const Words& words) {
   vm::leave_the_way();
-  int descriptor = -1;
-  const std::string text = words.empty() ? "" : words.front();
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), descriptor);
-  if (words.size() != 1 || error != std::errc() || end != text.data() + text.size() || descriptor < 0) {
-    throw UsageError("vm-exec is for the virtual machine's own use");
-  }
+  const auto descriptor = number_of<int>(words.size() == 1 ? words.front() : "");
+  if (descriptor.value_or(-1) < 0) throw UsageError("vm-exec is for the virtual machine's own use");
   release_standard_descriptors();
-  return vm::resume_virtual_machine(descriptor);
+  return vm::resume_virtual_machine(*descriptor);
 }
 
 }  // namespace elision::cli

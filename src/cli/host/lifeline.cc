@@ -65,8 +65,6 @@ int lifeline() {
   return g_ends[kRead];
 }
 
-void leave_lifeline() { close_end(kWrite); }
-
 void close_lifeline() {
   close_end(kWrite);
   close_end(kRead);
@@ -78,7 +76,7 @@ void become_helper(const char* name, int kept) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  leave_lifeline();
+  close_end(kWrite);  // it says that this command lives
   close_all_but(g_ends[kRead], kept);
 }
 

@@ -9,9 +9,6 @@ namespace elision::cli {
 /// Makes the pipe with the first call; throws UsageError if it cannot. What the helpers poll for POLLHUP.
 int lifeline();
 
-/// For a forked process: lets go of the end that says that we live.
-void leave_lifeline();
-
 /// For a forked process that goes on as somebody else's program: closes both ends.
 void close_lifeline();
 

@@ -7,15 +7,14 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 
 #include "cli/host/console.h"
+#include "cli/host/parse.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli {
@@ -35,13 +34,6 @@ struct Destination {
 
 UsageError cannot_write(const std::string& path, int error) {
   return UsageError(fmt::format("cannot write '{}': {}", path, std::strerror(error)));
-}
-
-std::optional<int> number_of(const std::string& name) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool whole = error == std::errc() && end == name.data() + name.size() && number >= 0;
-  return whole ? std::optional(number) : std::nullopt;
 }
 
 // The directory part of `path` without links. Throws if that directory does not exist.
@@ -77,7 +69,7 @@ Destination destination_of(const std::string& asked) {
     const std::string name = path.filename();
     const std::string whole = folder + "/" + name;
     if (folder == fmt::format("/proc/{}/fd", getpid())) {
-      if (const auto number = number_of(name)) return {*number, {}, false, {}};
+      if (const auto number = number_of<int>(name); number.value_or(-1) >= 0) return {*number, {}, false, {}};
     }
     char target[PATH_MAX];
     const ssize_t length = is_descriptor_folder(folder) ? -1 : readlink(whole.c_str(), target, sizeof target);
@@ -109,16 +101,24 @@ bool takes_after(int descriptor, const struct stat& old) {
   return fchmod(descriptor, old.st_mode & 07777) == 0;
 }
 
-// Nothing: the file cannot be replaced here. Else 0 or an errno.
-std::optional<int> replace(const Destination& destination, std::string_view content) {
-  const std::string temporary = fmt::format("{}.{}.tmp", destination.path, getpid());
+std::string temporary_name(const Destination& destination) {
+  return fmt::format("{}.{}.tmp", destination.path, getpid());
+}
+
+// A new file under the temporary name that can take the destination's place; -1: there can be none.
+int open_replacement(const Destination& destination) {
+  if (!destination.replaceable()) return -1;
+  const std::string temporary = temporary_name(destination);
   const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) return std::nullopt;
-  if (destination.exists && !takes_after(descriptor, destination.status)) {
-    close(descriptor);
-    unlink(temporary.c_str());
-    return std::nullopt;
-  }
+  if (descriptor < 0 || !destination.exists || takes_after(descriptor, destination.status)) return descriptor;
+  close(descriptor);
+  unlink(temporary.c_str());
+  return -1;
+}
+
+// Closes `descriptor`, the replacement. 0 or an errno.
+int write_and_replace(int descriptor, const Destination& destination, std::string_view content) {
+  const std::string temporary = temporary_name(destination);
   int error = write_and_close(descriptor, content);
   if (error == 0 && rename(temporary.c_str(), destination.path.c_str()) != 0) error = errno;
   if (error != 0) unlink(temporary.c_str());
@@ -152,14 +152,15 @@ bool is_standard_output(const std::string& path) { return destination_of(path).d
 void write_output(const std::string& path, std::string_view content) {
   const Destination destination = destination_of(path);
   if (destination.descriptor == STDOUT_FILENO) return print(content);
-  std::optional<int> error;
+  int error = 0;
   if (destination.descriptor >= 0) {
     error = write_all(destination.descriptor, content);
-  } else if (destination.replaceable()) {
-    error = replace(destination, content);
+  } else if (const int replacement = open_replacement(destination); replacement >= 0) {
+    error = write_and_replace(replacement, destination, content);
+  } else {
+    error = write_in_place(destination, content);
   }
-  if (!error) error = write_in_place(destination, content);
-  if (*error != 0) throw cannot_write(path, *error);
+  if (error != 0) throw cannot_write(path, error);
 }
 
 }  // namespace elision::cli

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/host/environment.h"
+#include "cli/host/parse.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli {
@@ -35,14 +36,11 @@ bool is_runnable(const std::string& file) {
 }
 
 std::optional<std::string> search(const std::string& name, std::string_view path) {
-  while (true) {
-    const std::size_t colon = path.find(':');
-    const std::string directory(path.substr(0, colon));
+  for (const std::string& directory : split_list(path, ':')) {
     const std::string candidate = (directory.empty() ? "." : directory) + "/" + name;
     if (is_runnable(candidate)) return candidate;
-    if (colon == std::string_view::npos) return std::nullopt;
-    path.remove_prefix(colon + 1);
   }
+  return std::nullopt;
 }
 
 // What stands behind "#!" in the first line.

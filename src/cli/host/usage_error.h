@@ -17,7 +17,4 @@ class UsageError : public std::runtime_error {
   explicit UsageError(const std::string& message) : std::runtime_error(message) {}
 };
 
-/// The person at the keyboard stopped us: everything is cleaned up, nothing more is printed.
-struct Interrupted {};
-
 }  // namespace elision::cli

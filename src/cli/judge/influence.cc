@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kSmallestCorrelation = 0.5;
 constexpr double kChance = 0.05;
+constexpr std::size_t kFewestOutcomes = 8;  // fewer say nothing about thirty uncertain values
 constexpr std::size_t kMostNamed = 3;
 
 std::vector<double> ranks(const std::vector<double>& values) {
@@ -62,7 +63,7 @@ std::vector<Influence> influences(const std::vector<std::vector<machine::DrawnVa
     if (outcome[i]) known.push_back(i);
   }
   std::vector<Influence> clear;
-  if (known.size() < kFewestForInfluence) return clear;
+  if (known.size() < kFewestOutcomes) return clear;
   std::vector<double> outcomes;
   for (const std::size_t i : known) outcomes.push_back(*outcome[i]);
   const std::size_t fields = variations.front().size();

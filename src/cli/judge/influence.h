@@ -19,12 +19,9 @@ struct Influence {
   double correlation = 0;
 };
 
-/// Fewer outcomes say nothing about thirty uncertain values.
-inline constexpr std::size_t kFewestForInfluence = 8;
-
 /// The values whose rank correlation with `outcome` (one a variation, nothing where unknown) is clear: at
 /// least one half in size, and so large by chance for any of the values in fewer than one comparison in
-/// twenty (Bonferroni). Strongest first, at most three; none if there are fewer than kFewestForInfluence
+/// twenty (Bonferroni). Strongest first, at most three; none if there are fewer than eight
 /// outcomes.
 std::vector<Influence> influences(const std::vector<std::vector<machine::DrawnValue>>& variations,
                                   const std::vector<std::optional<double>>& outcome);

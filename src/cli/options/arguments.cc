@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "cli/host/console.h"
+#include "cli/host/parse.h"
 #include "cli/options/suggest.h"
 
 namespace elision::cli {
@@ -58,8 +58,7 @@ Arguments split_arguments(const std::vector<std::string>& arguments) {
   Arguments split;
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   split.options.assign(arguments.begin(), separator);
-  split.separator = separator != arguments.end();
-  if (split.separator) split.program.assign(separator + 1, arguments.end());
+  if (separator != arguments.end()) split.program.assign(separator + 1, arguments.end());
   return split;
 }
 
@@ -89,19 +88,15 @@ bool parse_options(CLI::App& app, const std::vector<std::string>& options) {
 
 std::uint64_t whole_number(std::string_view option, std::string_view text, std::uint64_t low,
                            std::uint64_t high) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool number = error == std::errc() && end == text.data() + text.size();
-  if (number && value >= low && value <= high) return value;
+  const auto value = number_of<std::uint64_t>(text);
+  if (value && *value >= low && *value <= high) return *value;
   throw UsageError(fmt::format("{}: '{}' is not a whole number from {} to {}", option, text, low, high));
 }
 
 CLI::Validator seconds_up_to(double most) {
   const auto complaint = [most](const std::string& text) -> std::string {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool number = error == std::errc() && end == text.data() + text.size();
-    if (number && value > 0 && value <= most) return {};
+    const auto value = number_of<double>(text);
+    if (value && *value > 0 && *value <= most) return {};
     return fmt::format("'{}' is not a number of seconds above 0, up to {:.0f}", text, most);
   };
   return CLI::Validator(complaint, "SECONDS");

@@ -16,7 +16,6 @@ namespace elision::cli {
 /// A verb's arguments, split at the first "--".
 struct Arguments {
   std::vector<std::string> options;  // the verb's own
-  bool separator = false;            // whether "--" was there
   std::vector<std::string> program;  // name and arguments; empty without "--"
 };
 

@@ -91,11 +91,11 @@ TEST(Designs, NamesOfTheFamilyAreAccepted) {
   for (const char* name :
        {"pthread", "tatas", "ticket", "htm-1", "htm-10", "htm-77", "tatas-aahtm", "ticket-aahtm", "tts",
         "ttstle", "htm-5-fb-aahtm", "hle-scm", "tatas-pri-aahtm", "pthread-aahtm", "glibc-elision"}) {
-    EXPECT_TRUE(is_design(name)) << name;
+    EXPECT_NO_THROW(require_design(name)) << name;
   }
   for (const char* name : {"", "htm", "htm-", "htm-0", "htm-01", "htm-1x", "htm--1", "htm-1000001", "tatas-",
                            "Ticket", "htm-N", "htm-fb-aahtm"}) {
-    EXPECT_FALSE(is_design(name)) << name;
+    EXPECT_THROW(require_design(name), UsageError) << name;
   }
 }
 

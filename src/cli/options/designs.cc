@@ -9,6 +9,7 @@
 
 #include "abi/lock_designs.h"
 #include "cli/doctor/knowledge.h"
+#include "cli/host/parse.h"
 #include "cli/options/suggest.h"
 
 namespace elision::cli {
@@ -40,11 +41,6 @@ std::string design_forms() {
   return fmt::format("{} or {}", fmt::join(forms.begin(), forms.end() - 1, ", "), forms.back());
 }
 
-bool is_design(std::string_view name) {
-  abi::LockDesign design;
-  return abi::find_lock_design(std::string(name).c_str(), design);
-}
-
 bool elides(std::string_view design) { return design_of(design).elides() && !is_elided_by_glibc(design); }
 
 bool is_elided_by_glibc(std::string_view design) {
@@ -67,7 +63,8 @@ bool is_fifo(std::string_view design) { return design_of(design).base == abi::Lo
 bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
 void require_design(std::string_view name) {
-  if (is_design(name)) return;
+  abi::LockDesign design;
+  if (abi::find_lock_design(std::string(name).c_str(), design)) return;
   std::vector<std::string> examples;
   for (const std::string& form : all_forms()) {
     const std::size_t number = form.find('N');
@@ -81,17 +78,13 @@ void require_design(std::string_view name) {
 
 std::vector<std::string> parse_designs(std::string_view list) {
   std::vector<std::string> designs;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    const std::string name(list.substr(0, comma));
+  for (const std::string& name : split_list(list, ',')) {
     require_design(name);
-    if (std::find(designs.begin(), designs.end(), name) != designs.end()) {
+    if (std::find(designs.begin(), designs.end(), name) != designs.end())
       throw UsageError(fmt::format("lock design '{}' is named twice", name));
-    }
     designs.push_back(name);
-    if (comma == std::string_view::npos) return designs;
-    list.remove_prefix(comma + 1);
   }
+  return designs;
 }
 
 }  // namespace elision::cli

@@ -14,8 +14,6 @@ const std::vector<std::string>& default_designs();
 /// The forms of a design's name, for people: "pthread, ..., htm-N, ... or pthread-aahtm".
 std::string design_forms();
 
-bool is_design(std::string_view name);
-
 /// True if the design begins transactions that are meant to commit, by our library.
 bool elides(std::string_view design);
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and lists in the words of a command line. Pure.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elision::cli {
+
+/// The decimal number that `text` is as a whole; nothing if it is none or does not fit.
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+/// The parts of `list` between its separators, empty ones too; at least one.
+inline std::vector<std::string> split_list(std::string_view list, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = list.find(separator);
+    parts.emplace_back(list.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    list.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace elision::cli
