@@ -211,6 +211,7 @@ int supervised(VmRequest request, const Program& program) {
                                       json_text(statistics_of(request.options, processes)));
                        });
   }
+  if (!written) discard_output(request.statistics_file);
   // Where the guest does not start, the child has said why.
   if (!written && started && WIFEXITED(status))
     throw UsageError(
@@ -254,7 +255,8 @@ void tell_if_without_locks(const Program& program) {
     tell("vm", no_lock_sentence(program.words.front(), "takes", why));
 }
 
-int run_request(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
+// All that may be refused before the guest starts.
+Program prepare(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
   check(request);
   const Program program = program_of(required_program(arguments, "vm"));
   request.options.command = repeating_command(arguments, request, app);
@@ -263,6 +265,12 @@ int run_request(VmRequest& request, const Arguments& arguments, const CLI::App& 
     request.options.preload.push_back(preload_library());
     tell_if_without_locks(program);
   }
+  return program;
+}
+
+int run_request(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
+  const Program program =
+      or_discard(request.statistics_file, [&] { return prepare(request, arguments, app); });
   if (request.variations != 0) varied(request, program, app.count(kDate) != 0);
   if (request.statistics_file.empty()) return start_guest(request, program);
   return supervised(request, program);

@@ -49,8 +49,12 @@ int wait_status_of(const experiment::Sample& sample) {
 }  // namespace
 
 void run_variations(const experiment::Plan& plan, const std::string& statistics_file) {
-  const experiment::Execution execution = execute_until_stopped(plan);
-  if (execution.results.empty()) std::exit(experiment::kStoppedExitCode);
+  const experiment::Execution execution =
+      or_discard(statistics_file, [&] { return execute_until_stopped(plan); });
+  if (execution.results.empty()) {
+    discard_output(statistics_file);
+    std::exit(experiment::kStoppedExitCode);
+  }
   const experiment::Sample& first = execution.results.front().sample;
   do_all({[&] { write_statistics(statistics_file, plan, execution.results); }, [&] { print(first.output); },
           [&] { print_error(first.error_output + table(plan, execution)); }});

@@ -145,6 +145,44 @@ class Outputs(unittest.TestCase):
             self.assert_json(self.run_words(words).stdout)
             self.assertFalse((self.root / "-").exists(), "a file named '-'")
 
+    def loaderless(self):
+        """A program that is found and checked, but cannot start: its loader is not there."""
+        program = bytearray(pathlib.Path("/bin/true").read_bytes())
+        at = program.find(b"/lib64/ld-linux-x86-64.so.2")
+        program[at:at + 6] = b"/lib00"
+        path = self.root / "loaderless"
+        path.write_bytes(program)
+        path.chmod(0o755)
+        return path
+
+    def statistics_left(self, words, file):
+        """Whether the statistics of an earlier run lie in `file` after the refused words, with and without --vary."""
+        for vary in ([], ["--vary", "2"]):
+            file.write_text("old")
+            done = self.run_words(["vm", *vary, "--stats", file, *words])
+            self.assertEqual(done.returncode, 2, done)
+            yield file.exists() and file.read_text() == "old"
+
+    def test_old_statistics_go_if_the_run_does_not_start(self):
+        file = self.root / "file"
+        for words in (["--", self.loaderless()], ["--", self.root / "missing"], ["--machine", "core-i7-4770", "--cpus", "9", "--", "true"]):
+            self.assertEqual(list(self.statistics_left(words, file)), [False, False], words)
+            self.assertFalse(file.exists())
+
+    def test_old_statistics_go_by_all_names_of_the_file(self):
+        file, other = self.root / "file", self.root / "other"
+        for way in (other.symlink_to, lambda target: other.hardlink_to(target)):
+            file.write_text("old")
+            way(file)
+            self.assertEqual(list(self.statistics_left(["--", self.loaderless()], other)), [False, False])
+            self.assertNotEqual(file.exists() and file.read_text(), "old")
+            other.unlink()
+            file.unlink(missing_ok=True)
+
+    def test_old_statistics_stay_if_the_words_are_not_understood(self):
+        for words in (["--sede", "1", "--", "true"], ["--seed", "x", "--", "true"]):
+            self.assertEqual(list(self.statistics_left(words, self.root / "file")), [True, True])
+
     def test_directory_is_refused(self):
         for words in self.each_writer("."):
             self.assert_refused(self.run_words(words), "'.'", "directory")

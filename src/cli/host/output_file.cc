@@ -15,7 +15,6 @@
 
 #include "cli/host/console.h"
 #include "cli/host/parse.h"
-#include "cli/host/usage_error.h"
 
 namespace elision::cli {
 namespace {
@@ -161,6 +160,17 @@ void write_output(const std::string& path, std::string_view content) {
     error = write_in_place(destination, content);
   }
   if (error != 0) throw cannot_write(path, error);
+}
+
+void discard_output(const std::string& path) try {
+  if (path.empty()) return;
+  require_writable(path);
+  const Destination destination = destination_of(path);
+  if (!destination.exists || !destination.regular()) return;
+  const bool gone = destination.replaceable() && unlink(destination.path.c_str()) == 0;
+  if (!gone && truncate(destination.path.c_str(), 0) != 0) throw cannot_write(path, errno);
+} catch (const UsageError&) {
+  // It is no file of ours.
 }
 
 }  // namespace elision::cli

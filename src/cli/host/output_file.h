@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/host/usage_error.h"
+
 namespace elision::cli {
 
 /// The name of standard output in every option that names an output.
@@ -26,5 +28,21 @@ bool is_standard_output(const std::string& path);
 /// write the directory or to give the file away), it is written in place. Throws UsageError if it fails, and
 /// leaves nothing behind but what part a device or a file written in place has taken.
 void write_output(const std::string& path, std::string_view content);
+
+/// Takes away what an earlier command left in the regular file at `path`, as far as that can be written; the
+/// rest stays. An empty `path` names nothing.
+void discard_output(const std::string& path);
+
+/// What `work` returns. If it throws UsageError, nothing will be written to `path`: what lies there from
+/// before must not pass for the result, and is discarded.
+template <typename Work>
+auto or_discard(const std::string& path, const Work& work) {
+  try {
+    return work();
+  } catch (const UsageError&) {
+    discard_output(path);
+    throw;
+  }
+}
 
 }  // namespace elision::cli
