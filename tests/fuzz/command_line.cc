@@ -218,7 +218,9 @@ std::vector<std::string> names() {
   return names;
 }
 
-const fuzz::TextKind& text_kind() {
+}  // namespace
+
+const fuzz::TextKind& fuzz::text_kind() {
   static const fuzz::TextKind kKind = [] {
     fuzz::TextKind kind{'\0', "=,", names()};
     for (const auto& more : {cli::default_designs(), elision::machine::built_in_machines()})
@@ -268,13 +270,6 @@ const fuzz::TextKind& text_kind() {
     return kind;
   }();
   return kKind;
-}
-
-}  // namespace
-
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
-                                               unsigned seed) {
-  return fuzz::mutate_text(text_kind(), data, size, most, seed);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

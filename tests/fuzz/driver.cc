@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drives a fuzzer without libFuzzer:
 //
-//     FUZZER --corpus DIR [--seed N] [--runs N | --seconds S] [--state DIR]
+//     FUZZER --corpus DIR [--seed N] [--runs N | --seconds S] [--state DIR] [--accepted N]
 //     FUZZER FILE...
 //
 // Input n of a seed follows from the corpus, the seed and n alone, as long as no state is kept. With --state
 // the number of the next input and the inputs that reached new code are kept in DIR, and the next run goes on
 // there. Inputs run in a child process, which tells by shared memory what it is at: one that dies or hangs
-// leaves its input there, to be saved.
+// leaves its input there, to be saved. With --accepted it is a failure if fewer than N mutated inputs were
+// accepted by what reads them (fuzz::g_accepted): a fuzzer whose inputs are all refused tests nothing behind
+// that.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -41,6 +43,7 @@ constexpr std::size_t kMapBytes = 1 << 16;
 struct Shared {
   std::uint64_t next;  // the number of the input that runs, or of the first that has not run
   std::uint64_t found;
+  std::uint64_t accepted;  // mutated inputs
   std::size_t size;
   std::uint8_t input[kMostBytes];
 };
@@ -54,6 +57,7 @@ struct Request {
   std::string state;
   std::uint64_t seed = 1;
   std::uint64_t runs = ~0ull;
+  std::uint64_t accepted = 0;  // at least
   double seconds = 1e18;
   std::vector<std::string> files;
 };
@@ -161,8 +165,10 @@ Bytes make_input(const std::vector<Bytes>& corpus, std::uint64_t seed, std::uint
   if (number < corpus.size()) return corpus[number];  // each as it is first
   elision::Random random(seed * 0x9e3779b97f4a7c15ull + number);
   Bytes bytes = corpus.empty() ? Bytes() : corpus[random.below(corpus.size())];
+  // Of an input's changes all are the fuzzer's own, or half, or none: a byte of any value spoils most texts.
+  const std::uint64_t own = &LLVMFuzzerCustomMutator == nullptr ? 0 : random.below(3);
   for (std::uint64_t n = 1 + random.below(random.below(4) == 0 ? 24 : 4); n > 0; --n) {
-    if (&LLVMFuzzerCustomMutator != nullptr && random.below(2) == 0)
+    if (random.below(2) < own)
       mutate_as_fuzzer_does(bytes, random);
     else
       mutate_once(bytes, corpus, random);
@@ -201,7 +207,9 @@ void run_inputs(const Request& request, std::uint64_t end, double deadline) {
   while (g_shared->next < end && now() < deadline) {
     const Bytes bytes = make_input(corpus, request.seed, g_shared->next);
     g_new = false;
+    const std::uint64_t accepted = fuzz::g_accepted;
     run_one(bytes);
+    if (g_shared->next >= corpus.size()) g_shared->accepted += fuzz::g_accepted - accepted;
     if (g_new && !request.state.empty() && g_shared->next >= corpus.size()) {
       const std::string name = std::to_string(request.seed) + "-" + std::to_string(g_shared->next);
       write_file(found_folder(request) + "/" + name, bytes.data(), bytes.size());
@@ -252,10 +260,12 @@ int run(const Request& request, const char* program) {
     ++g_shared->next;
   }
   if (!request.state.empty()) std::ofstream(request.state + "/next") << g_shared->next;
-  std::printf("%llu inputs, %llu of them reached new code, %d failures\n",
-              static_cast<unsigned long long>(g_shared->next - first),
-              static_cast<unsigned long long>(g_shared->found), failures);
-  return failures == 0 ? 0 : 1;
+  const auto shown = [](std::uint64_t number) { return static_cast<unsigned long long>(number); };
+  std::printf("%llu inputs, %llu of them reached new code, %llu mutated ones were accepted, %d failures\n",
+              shown(g_shared->next - first), shown(g_shared->found), shown(g_shared->accepted), failures);
+  if (g_shared->accepted >= request.accepted) return failures == 0 ? 0 : 1;
+  std::printf("at least %llu should have been accepted\n", shown(request.accepted));
+  return 1;
 }
 
 bool parse(int argc, char** argv, Request& request) {
@@ -270,6 +280,8 @@ bool parse(int argc, char** argv, Request& request) {
       request.corpus = argv[i];
     } else if (name == "--state") {
       request.state = argv[i];
+    } else if (name == "--accepted") {
+      request.accepted = std::strtoull(argv[i], nullptr, 10);
     } else if (name == "--seed") {
       request.seed = std::strtoull(argv[i], nullptr, 10);
     } else if (name == "--runs") {
@@ -297,10 +309,10 @@ extern "C" void __sanitizer_cov_trace_pc() {
 int main(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) {
-    std::fprintf(
-        stderr,
-        "usage: %s --corpus DIR [--seed N] [--runs N | --seconds S] [--state DIR]\n       %s FILE...\n",
-        argv[0], argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s --corpus DIR [--seed N] [--runs N | --seconds S] [--state DIR] [--accepted N]\n"
+                 "       %s FILE...\n",
+                 argv[0], argv[0]);
     return 2;
   }
   g_shared = static_cast<Shared*>(

@@ -22,6 +22,9 @@ namespace fuzz {
 /// The exit code of a fuzzer that cannot run here.
 inline constexpr int kSkipped = 77;
 
+/// How many inputs their reader has taken, in this process. Counted by fuzzers whose inputs it may refuse.
+inline std::uint64_t g_accepted = 0;
+
 [[noreturn]] inline void fail(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
   std::abort();

@@ -114,7 +114,9 @@ void check_shown(const Machine& machine) {
     fuzz::fail("shown with control characters:\n" + shown);
 }
 
-const fuzz::TextKind& text_kind() {
+}  // namespace
+
+const fuzz::TextKind& fuzz::text_kind() {
   static const fuzz::TextKind kKind = [] {
     fuzz::TextKind kind{
         '\n', " \t=,[]{}\"'#", {"best", "value", "low",  "high",    "alternatives", "source",
@@ -131,13 +133,6 @@ const fuzz::TextKind& text_kind() {
   return kKind;
 }
 
-}  // namespace
-
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
-                                               unsigned seed) {
-  return fuzz::mutate_text(text_kind(), data, size, most, seed);
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto machine = parse_machine(text, "input");
@@ -146,6 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (machine.error().rfind("input: ", 0) != 0) fuzz::fail("the file is not named: " + machine.error());
     return 0;
   }
+  ++fuzz::g_accepted;
   check_values(*machine);
   check_shown(*machine);
   const auto again = parse_machine(toml_of(*machine), "again");

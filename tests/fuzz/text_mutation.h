@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutation of texts that are lines of words: most texts that this makes get behind the first check of their
-// reader.
+// The mutator of fuzzers over texts that are lines of words (LLVMFuzzerCustomMutator): it puts another word,
+// number, line or byte somewhere. Most texts that this makes get behind the first check of their reader.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,8 +14,7 @@ struct TextKind {
   std::vector<std::string> words;  // what a word may be replaced by
 };
 
-/// Puts another word, number, line or byte somewhere. Takes and returns what LLVMFuzzerCustomMutator does.
-std::size_t mutate_text(const TextKind& kind, std::uint8_t* data, std::size_t size, std::size_t most,
-                        unsigned seed);
+/// What the inputs of this fuzzer look like. Each such fuzzer defines it.
+const TextKind& text_kind();
 
 }  // namespace fuzz
