@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "cli/judge/influence.h"
+#include "cli/judge/sensitivity.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -57,7 +57,8 @@ std::string score(const Contest& c) {
 // ", which turns on transactions.aborted_lines", if that is clear.
 std::string turns_on(const Plan& plan, const Contest& c) {
   std::vector<std::string> names;
-  for (const Influence& influence : influences(plan.variations, c.ratios)) names.push_back(influence.field);
+  for (const Sensitivity& sensitivity : sensitivities(plan.variations, c.ratios))
+    names.push_back(sensitivity.field);
   return names.empty() ? "" : fmt::format(", which turns on {}", fmt::join(names, " and "));
 }
 

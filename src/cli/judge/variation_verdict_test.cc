@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/judge/comparison_for_test.h"
-#include "cli/judge/influence.h"
+#include "cli/judge/sensitivity.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -186,39 +186,39 @@ std::vector<std::optional<double>> outcome_of(const std::vector<std::vector<mach
   return outcome;
 }
 
-TEST(Influences, AreNamedIfClear) {
+TEST(Sensitivities, AreNamedIfClear) {
   const auto variations = levels_of(16, 5);
-  const auto found = influences(variations, outcome_of(variations, 2, 0.1));
+  const auto found = sensitivities(variations, outcome_of(variations, 2, 0.1));
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found.front().field, "f2");
   EXPECT_LT(found.front().correlation, -0.9);
 }
 
-TEST(Influences, NoiseNamesNone) {
+TEST(Sensitivities, NoiseNamesNone) {
   const auto variations = levels_of(16, 5);
-  EXPECT_TRUE(influences(variations, outcome_of(variations, 2, 20)).empty());
+  EXPECT_TRUE(sensitivities(variations, outcome_of(variations, 2, 20)).empty());
 }
 
-TEST(Influences, AreNotGuessedFromFew) {
+TEST(Sensitivities, AreNotGuessedFromFew) {
   const auto variations = levels_of(8, 2);
   auto outcome = outcome_of(variations, 1, 0);
-  EXPECT_FALSE(influences(variations, outcome).empty());
+  EXPECT_FALSE(sensitivities(variations, outcome).empty());
   outcome[3] = std::nullopt;
-  EXPECT_TRUE(influences(variations, outcome).empty());
+  EXPECT_TRUE(sensitivities(variations, outcome).empty());
 }
 
-TEST(Influences, ManyValuesNeedMoreThanTwo) {
+TEST(Sensitivities, ManyValuesNeedMoreThanTwo) {
   // A correlation of 0.79 over eight outcomes is clear for one value, not for the largest of forty.
   std::vector<std::vector<machine::DrawnValue>> one(8);
   const double levels[] = {1, 2, 3, 4, 5, 6, 7, 8};
   for (std::size_t i = 0; i < 8; ++i) one[i].push_back({"f", "", "", levels[i]});
   const std::vector<std::optional<double>> outcome = {2.0, 1.0, 4.0, 3.0, 8.0, 5.0, 7.0, 6.0};
-  EXPECT_EQ(influences(one, outcome).size(), 1u);
+  EXPECT_EQ(sensitivities(one, outcome).size(), 1u);
   auto many = one;
   for (auto& variation : many) {
     for (int f = 0; f < 39; ++f) variation.push_back({"g", "", "", 0});
   }
-  EXPECT_TRUE(influences(many, outcome).empty());
+  EXPECT_TRUE(sensitivities(many, outcome).empty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/judge/influence.h"
+#include "cli/judge/sensitivity.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,13 +56,13 @@ double rank_correlation(const std::vector<double>& x, const std::vector<double>&
   return correlation(ranks(x), ranks(y));
 }
 
-std::vector<Influence> influences(const std::vector<std::vector<machine::DrawnValue>>& variations,
-                                  const std::vector<std::optional<double>>& outcome) {
+std::vector<Sensitivity> sensitivities(const std::vector<std::vector<machine::DrawnValue>>& variations,
+                                       const std::vector<std::optional<double>>& outcome) {
   std::vector<std::size_t> known;
   for (std::size_t i = 0; i < outcome.size(); ++i) {
     if (outcome[i]) known.push_back(i);
   }
-  std::vector<Influence> clear;
+  std::vector<Sensitivity> clear;
   if (known.size() < kFewestOutcomes) return clear;
   std::vector<double> outcomes;
   for (const std::size_t i : known) outcomes.push_back(*outcome[i]);
@@ -75,7 +75,7 @@ std::vector<Influence> influences(const std::vector<std::vector<machine::DrawnVa
     if (chance_of(found, known.size()) * static_cast<double>(fields) > kChance) continue;
     clear.push_back({variations.front()[field].field, found});
   }
-  std::stable_sort(clear.begin(), clear.end(), [](const Influence& a, const Influence& b) {
+  std::stable_sort(clear.begin(), clear.end(), [](const Sensitivity& a, const Sensitivity& b) {
     return std::fabs(a.correlation) > std::fabs(b.correlation);
   });
   if (clear.size() > kMostNamed) clear.resize(kMostNamed);

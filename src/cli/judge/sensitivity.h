@@ -14,7 +14,7 @@ namespace elision::cli::experiment {
 /// them never varies.
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y);
 
-struct Influence {
+struct Sensitivity {
   std::string field;
   double correlation = 0;
 };
@@ -23,7 +23,7 @@ struct Influence {
 /// least one half in size, and so large by chance for any of the values in fewer than one comparison in
 /// twenty (Bonferroni). Strongest first, at most three; none if there are fewer than eight
 /// outcomes.
-std::vector<Influence> influences(const std::vector<std::vector<machine::DrawnValue>>& variations,
-                                  const std::vector<std::optional<double>>& outcome);
+std::vector<Sensitivity> sensitivities(const std::vector<std::vector<machine::DrawnValue>>& variations,
+                                       const std::vector<std::optional<double>>& outcome);
 
 }  // namespace elision::cli::experiment
