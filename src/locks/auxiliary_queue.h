@@ -13,7 +13,11 @@
 //    the thread gives up, or leaves for good (if_left.h). So a thread that holds it waits at most
 //    for the holder of the same lock.
 //  - finished() is the only undo of the use of a place, and the number of the ticket tells whether the ticket
-//    is still to be given back. So it may run again wherever it was interrupted.
+//    is still to be given back. So it may run again wherever it was interrupted. A thread that left between
+//    serving the next ticket and waking its waiter has not woken it: left() wakes again.
+//  - Only the wait and what follows in the same call are covered (if_left.h). A thread that leaves after the
+//    commit, in finished(), keeps its ticket or leaves the next waiter asleep: the queue of this lock stops.
+//    Waiters with a deadline then go on without, and the lock itself stays free.
 //  - A thread that leaves for good between the step that counts it as a user, or no longer, and the record of
 //    that stays counted: the place serves this lock alone from then on, and threads of others go on without.
 //    Between the drawing of a ticket and its record, it blocks the queue, as any of tickets (if_left.h).
@@ -53,6 +57,12 @@ struct AuxiliaryQueue {
     me.auxiliary_ticket = wait.ticket;
     me.has_auxiliary_ticket = true;
     return true;
+  }
+
+  /// For IfLeft: the thread leaves for good, from its wait or from between two attempts.
+  static void left(TransactionContext& me) {
+    if (me.auxiliary != nullptr && me.has_auxiliary_ticket) Queue::wake(me.auxiliary->queue);
+    finished(me);
   }
 
   /// Outside of the transaction; the section has ended or holds the real lock.

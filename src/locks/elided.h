@@ -52,6 +52,7 @@ struct NoContentionControl {
   static constexpr bool kWaits = false;
   static bool after_conflict(Cell, TransactionContext&, const Deadline*) { return true; }
   static void finished(TransactionContext&) {}
+  static void left(TransactionContext&) {}
 };
 
 template <htm::Transactional Htm, class Lock, class Fallback, class Contention = NoContentionControl,
@@ -249,7 +250,7 @@ class Elided {
   // these. With two a hash table gets 5 % less, with sixteen sections that always conflict less than half.
   static constexpr std::uint32_t kTriesAtOnce = 4;
 
-  static void stop_contending(void* me) { Contention::finished(*static_cast<TransactionContext*>(me)); }
+  static void stop_contending(void* me) { Contention::left(*static_cast<TransactionContext*>(me)); }
   static Entry finish(TransactionContext& me, Entry entry) {
     Contention::finished(me);
     return entry;

@@ -243,7 +243,10 @@ class Ticket {
     return true;
   }
 
-  /// Frees the lock, whoever held it or waited: they are gone.
+  /// Wakes all sleepers, for a thread that may have left between serving a ticket and waking its waiter.
+  static void wake(const TicketState& state) { futex_wake(now_word(state), kAllSleepers, kAnyBit); }
+
+  /// Frees the lock. Its holder and those that waited are gone.
   static void forget(TicketState& state) {
     state.next.store(serving(state), std::memory_order_relaxed);
     state.grant.store(Grant{serving(state), 0, 0}.pack(), std::memory_order_relaxed);

@@ -2,8 +2,10 @@
 // The ways to wait, step by step over scripted transactions: where ticket-aahtm, tatas-aahtm and
 // tatas-pri-aahtm speculate and what they leave behind; who has hle-scm's auxiliary lock, and when.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csetjmp>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -307,6 +309,41 @@ TEST_F(Conflicts, AThreadThatLeavesForGoodGivesItBack) {
                                       EXPECT_EQ(place_in_use(), nullptr);
                                       EXPECT_EQ(me_.context.auxiliary, nullptr);
                                       EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
+                                    }});
+  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  Scm::leave(cell_, me_.context);
+}
+
+/// Returns once `thread` sleeps in the kernel.
+void await_sleep(pid_t thread) {
+  char state = 0;
+  while (state != 'S') {
+    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string number, name;
+    stat >> number >> name >> state;
+    std::this_thread::yield();
+  }
+}
+
+/// Hangs if the waiter is not woken.
+TEST_F(Conflicts, ThreadThatLeavesAfterServingTheNextTicketWakesItsWaiter) {
+  const LeavingList list;
+  Scripted::script.steps.push_back({kConflict});
+  Scripted::script.steps.push_back({kConflict, [&] {
+                                      TicketState& queue = place_in_use()->queue;
+                                      std::atomic<pid_t> waiter{0};
+                                      std::thread thread([&] {
+                                        TicketPlace wait{queue, join(queue), true};
+                                        waiter = gettid();
+                                        EXPECT_EQ(Ticket<Park>::await(wait, nullptr), Outcome::kAcquired);
+                                        Ticket<Park>::release(queue);
+                                      });
+                                      while (waiter == 0 || queue.grant >> 48 == 0) std::this_thread::yield();
+                                      await_sleep(waiter);
+                                      queue.grant += 1;  // release() up to its wake-up
+                                      LeavingList::leave();
+                                      thread.join();
+                                      EXPECT_EQ(place_in_use(), nullptr);
                                     }});
   ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
   Scm::leave(cell_, me_.context);
