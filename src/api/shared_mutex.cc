@@ -51,7 +51,7 @@ int elision_shared_mutex_unlock_shared(elision_shared_mutex* mutex) { return Rea
 /// write.
 int elision_shared_mutex_try_upgrade(elision_shared_mutex* mutex) {
   const Cell cell = cell_of(mutex);
-  elision::locks::ElidedLock* mine = Elided::WriterSide::pretends(cell, this_thread.transaction);
+  elision::locks::ElidedLock* mine = Elided::WriterSide::elided_entry(cell, this_thread.transaction);
   if (mine == nullptr) return Elided::WriterSide::Lock::try_upgrade(cell) ? 0 : EBUSY;
   if (mine->writes || Elided::WriterSide::is_held(cell)) return EBUSY;
   mine->writes = true;

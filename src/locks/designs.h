@@ -21,7 +21,7 @@
 //                                            Else nothing was done; leave() does it
 //   leave(cell, me)                       -> false: it was not held
 //   is_held(cell)
-//   pretends(cell, me)                    -> the record, if the calling thread's transaction elides this lock
+//   elided_entry(cell, me)                -> the record, if the calling thread's transaction elides this lock
 //   speculating()                         -> inside an always-abort transaction: every operation succeeds
 //                                            and does nothing; a try may say that the lock is held
 //   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be outside
@@ -132,7 +132,7 @@ struct WordDesign : How {
   static bool leave_quickly(Cell, TransactionContext&) { return false; }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell); }
 
-  static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
+  static ElidedLock* elided_entry(Cell, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
 };
 
@@ -187,7 +187,7 @@ struct TicketDesign : How {
   }
   static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell.ticket()); }
 
-  static ElidedLock* pretends(Cell, TransactionContext&) { return nullptr; }
+  static ElidedLock* elided_entry(Cell, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
 };
 
@@ -232,7 +232,7 @@ struct ElidedDesign : How {
   static bool leave_quickly(Cell cell, TransactionContext& me) { return Algorithm::leave_quickly(cell, me); }
   static bool leave(Cell cell, TransactionContext& me) { return Algorithm::leave(cell, me); }
 
-  static ElidedLock* pretends(Cell cell, TransactionContext& me) { return me.find(cell.word); }
+  static ElidedLock* elided_entry(Cell cell, TransactionContext& me) { return me.find(cell.word); }
   static void require_real_locks(const TransactionContext& me) {
     How::end_speculation();
     Algorithm::require_real_locks(me);

@@ -137,7 +137,7 @@ struct ReaderWriter {
     if (Design::speculating()) return true;
     const Entry entry =
         writes ? Writer::enter(words.cell(), me, deadline) : Reader::enter(words.cell(), me, deadline);
-    if (entry == Entry::kOwn) ++Reader::pretends(words.cell(), me.context)->depth;
+    if (entry == Entry::kOwn) ++Reader::elided_entry(words.cell(), me.context)->depth;
     return entry != Entry::kTimedOut;
   }
   bool try_lock(Thread& me, bool writes = true) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread must know about its own elided critical sections: which locks it pretends to hold.
+// What a thread must know about its own elided critical sections: which locks its transaction elides.
 //
 // `count` and the records are written inside the transaction only: an abort empties them, so outside a
 // transaction the context is always empty. The rest is written before the transaction begins and read

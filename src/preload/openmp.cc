@@ -89,7 +89,7 @@ ELISION_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned thre
   static constinit OpenMpFunction<void(void (*)(void*), void*, unsigned, unsigned)> original{"GOMP_parallel"};
   const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
   if (!ours()) return original.in(runtime)(body, data, threads, flags);
-  entry_points.meet_others();
+  entry_points.end_transactions();
   Region region{{}, runtime, body, data};
   original.in(runtime)(run_region, &region, threads, flags);
 }
@@ -97,7 +97,7 @@ ELISION_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned thre
 ELISION_EXPORT void __kmpc_fork_call(void* place, std::int32_t count, Microtask body, ...) {
   static constinit OpenMpFunction<void(void*, std::int32_t, Microtask, ...)> original{"__kmpc_fork_call"};
   const bool may_be_ours = ours();
-  if (may_be_ours) entry_points.meet_others();
+  if (may_be_ours) entry_points.end_transactions();
   if (count > kMostArguments) __builtin_trap();
   const int passed = arguments_passed(count);
   auto** arguments = static_cast<void**>(__builtin_alloca(static_cast<std::size_t>(passed) * sizeof(void*)));
@@ -116,7 +116,7 @@ ELISION_EXPORT void GOMP_barrier() {
   static constinit OpenMpFunction<void()> original{"GOMP_barrier"};
   const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
   if (ours() && pass_team_barrier(runtime, ELISION_CALL_SITE)) return;
-  entry_points.meet_others();
+  entry_points.end_transactions();
   original.in(runtime)();
 }
 
@@ -124,6 +124,6 @@ ELISION_EXPORT void __kmpc_barrier(void* place, std::int32_t thread) {
   static constinit OpenMpFunction<void(void*, std::int32_t)> original{"__kmpc_barrier"};
   const unsigned runtime = original.runtime_at(ELISION_CALL_SITE);
   if (ours() && pass_team_barrier(runtime, ELISION_CALL_SITE)) return;
-  entry_points.meet_others();
+  entry_points.end_transactions();
   original.in(runtime)(place, thread);
 }

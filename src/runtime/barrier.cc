@@ -11,7 +11,7 @@ constinit NumberedCells<BarrierCell> barrier_cells;
 
 int init_barrier(pthread_barrier_t* raw, const pthread_barrierattr_t* attributes, unsigned count) {
   const bool may_be_ours = owns(&Process::barriers);
-  if (may_be_ours) entry_points.meet_others();
+  if (may_be_ours) entry_points.end_transactions();
   const int result = glibc.barrier_init(raw, attributes, count);
   if (result != 0 || !may_be_ours) return result;
   BarrierOverlay& overlay = overlay_of(raw);

@@ -92,7 +92,7 @@ void install_pthread() {
   entry_points.barrier_destroy.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_destroy));
   entry_points.team_wait.set(have_no_team_barrier);
   entry_points.team_moves.set(have_no_team_to_move);
-  entry_points.meet_others.set(never_speculating);
+  entry_points.end_transactions.set(never_speculating);
   entry_points.speculating.set(never_speculating);
   process.locks = process.barriers = Owner::kOriginal;
   // Last: until here a call of these sets the library up, which includes waiting for whoever does.
@@ -178,15 +178,15 @@ struct Conditions {
 
 /// What else no transaction survives, or must not undo.
 template <class Design>
-struct Meeting {
-  static int meet_others() {
+struct Transactions {
+  static int end_transactions() {
     Design::require_real_locks(this_thread.transaction);
     return 0;
   }
   static int speculating() { return Design::speculating(); }
 };
 
-template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class Others, class OnBarrier>
+template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class OnThread, class OnBarrier>
 void install() {
   entry_points.unlock.set(OnMutex::unlock);
   entry_points.destroy.set(OnMutex::destroy);
@@ -202,8 +202,8 @@ void install() {
   entry_points.barrier_destroy.set(OnBarrier::destroy);
   entry_points.team_wait.set(OnBarrier::team_wait);
   entry_points.team_moves.set(OnBarrier::team_moves);
-  entry_points.meet_others.set(Others::meet_others);
-  entry_points.speculating.set(Others::speculating);
+  entry_points.end_transactions.set(OnThread::end_transactions);
+  entry_points.speculating.set(OnThread::speculating);
   process.locks = Owner::kUs;
   process.barriers = OnBarrier::kOurs ? Owner::kUs : Owner::kOriginal;
   entry_points.rdlock.set(OnRwlock::rdlock);
@@ -220,10 +220,10 @@ template <class Design>
 void install_design_of_ours() {
   if (process.configuration.exclusive_rwlocks) {
     install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>,
-            Conditions<Design, Mutex<Design>>, Meeting<Design>, BarrierOf<Design>>();
+            Conditions<Design, Mutex<Design>>, Transactions<Design>, BarrierOf<Design>>();
   } else {
     install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>,
-            Conditions<Design, Mutex<Design>>, Meeting<Design>, BarrierOf<Design>>();
+            Conditions<Design, Mutex<Design>>, Transactions<Design>, BarrierOf<Design>>();
   }
 }
 
@@ -237,7 +237,7 @@ template <class How, class Waiting>
 void install_glibc_speculating() {
   using Glibc = GlibcSpeculating<How, Waiting>;
   install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>,
-          Conditions<Glibc, typename Glibc::OnMutex>, Meeting<Glibc>, BarrierOf<Glibc>>();
+          Conditions<Glibc, typename Glibc::OnMutex>, Transactions<Glibc>, BarrierOf<Glibc>>();
 }
 
 /// The designs that wait by `Waiting`, and by always-abort transactions of `Htm`.
@@ -325,7 +325,7 @@ constinit EntryPoints entry_points{
     ELISION_BEFORE_SET_UP(barrier_destroy),
     ELISION_BEFORE_SET_UP(team_wait),
     ELISION_BEFORE_SET_UP(team_moves),
-    ELISION_BEFORE_SET_UP(meet_others),
+    ELISION_BEFORE_SET_UP(end_transactions),
     ELISION_BEFORE_SET_UP(speculating),
 };
 #undef ELISION_BEFORE_SET_UP

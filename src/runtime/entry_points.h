@@ -77,8 +77,8 @@ struct EntryPoints {
   EntryPoint<int(locks::BarrierState*, unsigned total, const void* site)> team_wait;
   EntryPoint<int(locks::BarrierState*)> team_moves;
 
-  /// What follows waits for other threads or wakes them: the caller is outside of transactions from here on.
-  EntryPoint<int()> meet_others;
+  /// Before what waits for other threads or wakes them: the caller is outside of transactions from here on.
+  EntryPoint<int()> end_transactions;
   EntryPoint<int()> speculating;
 };
 

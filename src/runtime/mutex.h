@@ -72,7 +72,7 @@ class Mutex {
         return 0;
       case Entry::kOwn:
         if (!kind.is_recursive()) return EBUSY;
-        ++Design::pretends(cell, caller.transaction())->depth;
+        ++Design::elided_entry(cell, caller.transaction())->depth;
         return 0;
       default:
         return EBUSY;
@@ -167,7 +167,7 @@ class Mutex {
       return 0;
     }
     const Cell cell = cell_of(mutex);
-    if (Design::pretends(cell, this_thread.transaction) == nullptr) {
+    if (Design::elided_entry(cell, this_thread.transaction) == nullptr) {
       if (kind.is_recursive() || kind.is_error_checking()) {
         if (!is_mine(mutex)) {
           Design::require_real_locks(this_thread.transaction);  // what is noted must stay noted
@@ -198,7 +198,7 @@ class Mutex {
   static int lock_own_elided(MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
     if (kind.is_error_checking()) return EDEADLK;
     if (!kind.is_recursive()) Design::require_real_locks(caller.transaction());  // and deadlock for real
-    ++Design::pretends(cell_of(mutex), caller.transaction())->depth;
+    ++Design::elided_entry(cell_of(mutex), caller.transaction())->depth;
     return 0;
   }
 

@@ -19,7 +19,7 @@ Membership::Membership(Team& team, unsigned runtime) : before_(this_member) {
 }
 
 Membership::~Membership() {
-  entry_points.meet_others();
+  entry_points.end_transactions();
   this_member = before_;
 }
 

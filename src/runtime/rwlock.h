@@ -95,7 +95,7 @@ class Rwlock {
 
   static bool leave(RwlockOverlay& lock, locks::TransactionContext& me) {
     const Cell cell = cell_of(lock);
-    if (Writer::pretends(cell, me) != nullptr) return Writer::leave(cell, me);
+    if (Writer::elided_entry(cell, me) != nullptr) return Writer::leave(cell, me);
     if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(cell, me);
     if (kExclusive && lock.depth > 0) {
       --lock.depth;
@@ -168,7 +168,7 @@ class Rwlock {
   /// too would wait for itself: it does, outside the transaction.
   template <bool kToRead>
   static int enter_own_elided(RwlockOverlay& lock, CallerAt caller) {
-    locks::ElidedLock* mine = Writer::pretends(cell_of(lock), caller.transaction());
+    locks::ElidedLock* mine = Writer::elided_entry(cell_of(lock), caller.transaction());
     if (mine->writes && !(kExclusive && kToRead)) return EDEADLK;
     if (!kToRead) Design::require_real_locks(caller.transaction());
     ++mine->depth;
