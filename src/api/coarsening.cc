@@ -14,8 +14,8 @@ namespace {
 using elision::abi::AbortCause;
 using elision::api::MutexLock;
 using elision::api::this_thread;
-using elision::locks::Cell;
 using elision::locks::Entry;
+using elision::locks::LockWords;
 
 // A granularity that fits is found in some tens of transactions, and what a failed attempt to grow costs is
 // one in kCommitsToGrow.
@@ -23,16 +23,16 @@ constexpr std::uint32_t kFirstGranularity = 4;
 constexpr std::uint32_t kMostGranularity = 256;
 constexpr std::uint32_t kCommitsToGrow = 32;
 
-Cell cell_of(elision_region* region) { return {elision::api::word_at(&region->own.word)}; }
+LockWords words_of(elision_region* region) { return {elision::api::word_at(&region->own.word)}; }
 
 /// True: it is a transaction.
 bool enter(elision_region* region) {
   return elision::api::elides() &&
-         elision::api::Elided::enter(cell_of(region), elision::api::Self(), nullptr) == Entry::kElided;
+         elision::api::Elided::enter(words_of(region), elision::api::Self(), nullptr) == Entry::kElided;
 }
 
 void leave(elision_region* region) {
-  if (elision::api::elides()) (void)MutexLock::leave(cell_of(region));
+  if (elision::api::elides()) (void)MutexLock::leave(words_of(region));
 }
 
 /// Aborts that smaller transactions may not have.

@@ -25,9 +25,9 @@ ConditionState& state_of(elision_condition* condition) {
 }
 
 bool wait(elision_condition* condition, elision_mutex* mutex, const Deadline* deadline) {
-  const elision::locks::Cell cell{elision::api::word_at(&mutex->word)};
-  return elides() ? Eliding::wait(state_of(condition), cell, Self(), deadline)
-                  : NotEliding::wait(state_of(condition), cell, Self(), deadline);
+  const elision::locks::LockWords words{elision::api::word_at(&mutex->word)};
+  return elides() ? Eliding::wait(state_of(condition), words, Self(), deadline)
+                  : NotEliding::wait(state_of(condition), words, Self(), deadline);
 }
 
 }  // namespace

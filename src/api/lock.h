@@ -18,45 +18,45 @@ template <class Eliding, class NotEliding>
 struct Lock {
   /// False: the deadline passed. The first tries are made without a frame; what else can happen is out of
   /// line.
-  [[gnu::always_inline]] static bool enter(locks::Cell cell, const locks::Deadline* deadline) {
+  [[gnu::always_inline]] static bool enter(locks::LockWords words, const locks::Deadline* deadline) {
     locks::TransactionContext& me = this_thread.transaction;
     typename Eliding::Attempt attempt;
-    if (process.elides && !me.inside() && !locks::is_single_threaded() && Eliding::may_attempt(cell))
+    if (process.elides && !me.inside() && !locks::is_single_threaded() && Eliding::may_attempt(words))
         [[likely]] {
       Self().recorder().prepare_commit(me.entry, me.entry_is_shared);
-      if (Eliding::attempt(cell, me, process.parameters, attempt)) [[likely]]
+      if (Eliding::attempt(words, me, process.parameters, attempt)) [[likely]]
         return true;
     }
-    return enter_slow(cell, deadline, attempt);
+    return enter_slow(words, deadline, attempt);
   }
 
-  static int try_enter(locks::Cell cell) {
+  static int try_enter(locks::LockWords words) {
     const locks::Entry entry =
-        elides() ? Eliding::try_enter(cell, Self()) : NotEliding::try_enter(cell, Self());
+        elides() ? Eliding::try_enter(words, Self()) : NotEliding::try_enter(words, Self());
     return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
   }
 
-  static int enter_until(locks::Cell cell, int clock, const timespec* until) {
+  static int enter_until(locks::LockWords words, int clock, const timespec* until) {
     if (!is_valid_deadline(clock, until)) return EINVAL;
     const locks::Deadline deadline{clock, until};
-    return enter(cell, &deadline) ? 0 : ETIMEDOUT;
+    return enter(words, &deadline) ? 0 : ETIMEDOUT;
   }
 
   /// Also what was really taken, with or without transactions: then no transaction runs, or it began later.
-  [[gnu::always_inline]] static int leave(locks::Cell cell) {
-    if (Eliding::leave_quickly(cell, this_thread.transaction)) [[likely]]
+  [[gnu::always_inline]] static int leave(locks::LockWords words) {
+    if (Eliding::leave_quickly(words, this_thread.transaction)) [[likely]]
       return 0;
-    return leave_slow(cell);
+    return leave_slow(words);
   }
 
  private:
-  [[gnu::noinline]] static bool enter_slow(locks::Cell cell, const locks::Deadline* deadline,
+  [[gnu::noinline]] static bool enter_slow(locks::LockWords words, const locks::Deadline* deadline,
                                            typename Eliding::Attempt attempt) {
-    return is_inside(elides() ? Eliding::enter(cell, Self(), deadline, attempt)
-                              : NotEliding::enter(cell, Self(), deadline));
+    return is_inside(elides() ? Eliding::enter(words, Self(), deadline, attempt)
+                              : NotEliding::enter(words, Self(), deadline));
   }
-  [[gnu::noinline]] static int leave_slow(locks::Cell cell) {
-    return Eliding::leave(cell, this_thread.transaction) ? 0 : EPERM;
+  [[gnu::noinline]] static int leave_slow(locks::LockWords words) {
+    return Eliding::leave(words, this_thread.transaction) ? 0 : EPERM;
   }
 };
 

@@ -7,16 +7,16 @@ namespace {
 
 using elision::api::MutexLock;
 
-elision::locks::Cell cell_of(elision_mutex* mutex) { return {elision::api::word_at(&mutex->word)}; }
+elision::locks::LockWords words_of(elision_mutex* mutex) { return {elision::api::word_at(&mutex->word)}; }
 
 }  // namespace
 
-void elision_mutex_lock(elision_mutex* mutex) { (void)MutexLock::enter(cell_of(mutex), nullptr); }
+void elision_mutex_lock(elision_mutex* mutex) { (void)MutexLock::enter(words_of(mutex), nullptr); }
 
-int elision_mutex_try_lock(elision_mutex* mutex) { return MutexLock::try_enter(cell_of(mutex)); }
+int elision_mutex_try_lock(elision_mutex* mutex) { return MutexLock::try_enter(words_of(mutex)); }
 
 int elision_mutex_lock_until(elision_mutex* mutex, int clock, const timespec* until) {
-  return MutexLock::enter_until(cell_of(mutex), clock, until);
+  return MutexLock::enter_until(words_of(mutex), clock, until);
 }
 
-int elision_mutex_unlock(elision_mutex* mutex) { return MutexLock::leave(cell_of(mutex)); }
+int elision_mutex_unlock(elision_mutex* mutex) { return MutexLock::leave(words_of(mutex)); }

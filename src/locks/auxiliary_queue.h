@@ -42,11 +42,11 @@ struct AuxiliaryQueue {
   static constexpr bool kWaits = true;
 
   /// False: the deadline passed first.
-  static bool after_conflict(Cell cell, TransactionContext& me, const Deadline* deadline) {
+  static bool after_conflict(LockWords words, TransactionContext& me, const Deadline* deadline) {
     if (me.auxiliary != nullptr) return true;
-    AuxiliaryPlace& place = place_of(cell.word);
+    AuxiliaryPlace& place = place_of(words.word);
     me.has_auxiliary_ticket = false;
-    if (!join(place, address_of(cell.word))) return true;
+    if (!join(place, address_of(words.word))) return true;
     me.auxiliary = &place;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     TicketPlace wait{place.queue};

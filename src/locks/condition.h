@@ -32,9 +32,9 @@
 #include <bit>
 #include <cstdint>
 
-#include "locks/cell.h"
 #include "locks/fork_generation.h"
 #include "locks/futex.h"
+#include "locks/lock_words.h"
 #include "locks/transaction_context.h"
 
 namespace elision::locks {
@@ -149,18 +149,18 @@ class ConditionQueue {
 /// The condition variable of a lock under `Design` (designs.h).
 template <class Design>
 struct Condition {
-  /// The calling thread is in the section of `cell`, and is again at the end. False: the deadline passed
+  /// The calling thread is in the section of `words`, and is again at the end. False: the deadline passed
   /// first; true may also be a wake-up for no reason.
   template <class C>
-  static bool wait(ConditionState& state, Cell cell, C caller, const Deadline* deadline) {
+  static bool wait(ConditionState& state, LockWords words, C caller, const Deadline* deadline) {
     TransactionContext& me = caller.transaction();
     // Other locks that the transaction elides would be given up with this one.
-    if (me.inside() && !me.has_only(cell.word)) Design::require_real_locks(me);
+    if (me.inside() && !me.has_only(words.word)) Design::require_real_locks(me);
     const std::uint32_t seen = ConditionQueue::enrol(state, me);
-    Design::leave(cell, me);
+    Design::leave(words, me);
     const bool in_time = ConditionQueue::sleep(state, seen, deadline);
     ConditionQueue::withdraw(state);
-    (void)Design::enter(cell, caller, nullptr);
+    (void)Design::enter(words, caller, nullptr);
     return in_time;
   }
   static void signal(ConditionState& state, TransactionContext& me) { notify(state, me, false); }

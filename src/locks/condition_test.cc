@@ -22,7 +22,7 @@ class Deferred : public ::testing::Test {
  protected:
   void SetUp() override {
     Scripted::reset();
-    ASSERT_EQ(ScriptedElided::enter(words_.cell(), me_, nullptr), Entry::kElided);
+    ASSERT_EQ(ScriptedElided::enter(words_.lock_words(), me_, nullptr), Entry::kElided);
   }
   std::uint32_t signals() const { return state_.sequence; }
 
@@ -36,7 +36,7 @@ TEST_F(Deferred, ASignalInATransactionWakesAfterItsCommit) {
   Condition<ScriptedElided>::signal(state_, me_.context);
   EXPECT_EQ(signals(), 1u);
   EXPECT_EQ(me_.context.deferred_count, 1u);
-  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
+  EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
   EXPECT_EQ(me_.context.deferred_count, 0u);
 }
 
@@ -48,19 +48,19 @@ TEST_F(Deferred, AfterTheCommitTheStateIsNotTouched) {
   Condition<ScriptedElided>::signal(*state, me_.context);
   Condition<ScriptedElided>::broadcast(*state, me_.context);
   munmap(page, 4096);
-  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
+  EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
 }
 
 TEST_F(Deferred, SignalsThatNobodyWaitsForTakeNoRoom) {
   for (std::uint32_t i = 0; i <= TransactionContext::kMostDeferred; ++i)
     Condition<ScriptedElided>::signal(state_, me_.context);
   EXPECT_EQ(me_.context.deferred_count, 0u);
-  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
+  EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
 }
 
 TEST_F(Deferred, WithNobodyWaitingNothingIsWritten) {
   Condition<ScriptedElided>::broadcast(state_, me_.context);
-  EXPECT_TRUE(ScriptedElided::leave_quickly(words_.cell(), me_.context));
+  EXPECT_TRUE(ScriptedElided::leave_quickly(words_.lock_words(), me_.context));
   EXPECT_EQ(signals(), 0u);
 }
 
@@ -73,17 +73,17 @@ TEST_F(Deferred, MoreSignalsThanHaveRoomEndTheTransaction) {
 
 TEST_F(Deferred, AWaitWithOtherElidedLocksEndsTheTransaction) {
   Words other;
-  ASSERT_EQ(ScriptedElided::enter(other.cell(), me_, nullptr), Entry::kElided);
-  EXPECT_THROW(Condition<ScriptedElided>::wait(state_, other.cell(), me_, nullptr),
+  ASSERT_EQ(ScriptedElided::enter(other.lock_words(), me_, nullptr), Entry::kElided);
+  EXPECT_THROW(Condition<ScriptedElided>::wait(state_, other.lock_words(), me_, nullptr),
                Scripted::AbortedByItself);
 }
 
 TEST_F(Deferred, AWaitCommitsAndEntersAgain) {
-  EXPECT_FALSE(Condition<ScriptedElided>::wait(state_, words_.cell(), me_, &kPassed));
-  EXPECT_TRUE(me_.context.has_only(words_.cell().word));
+  EXPECT_FALSE(Condition<ScriptedElided>::wait(state_, words_.lock_words(), me_, &kPassed));
+  EXPECT_TRUE(me_.context.has_only(words_.lock_words().word));
   EXPECT_EQ(me_.counters.commits, 1u);
   EXPECT_EQ(state_.waiters, 0u);
-  EXPECT_TRUE(ScriptedElided::leave(words_.cell(), me_.context));
+  EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
 }
 
 TEST(ConditionQueue, ASignalBeforeTheSleepKeepsAwake) {
@@ -149,7 +149,7 @@ class Buffer : public ::testing::Test {
     Thread me;
     for (int i = 0; i < kItems; ++i) {
       lock_.lock_until(me, nullptr);
-      while (filled_ == kRoom) Waits::wait(has_room_, lock_.words.cell(), me, nullptr);
+      while (filled_ == kRoom) Waits::wait(has_room_, lock_.words.lock_words(), me, nullptr);
       filled_ = filled_ + 1;
       if (i % 2 == 0) Waits::signal(has_item_, me.context);
       lock_.unlock(me);
@@ -160,7 +160,8 @@ class Buffer : public ::testing::Test {
     Thread me;
     for (int i = 0; i < kItems; ++i) {
       lock_.lock_until(me, nullptr);
-      while (filled_ == 0) Waits::wait(has_item_, lock_.words.cell(), me, i % 8 == 0 ? &kPassed : nullptr);
+      while (filled_ == 0)
+        Waits::wait(has_item_, lock_.words.lock_words(), me, i % 8 == 0 ? &kPassed : nullptr);
       filled_ = filled_ - 1;
       taken_ = taken_ + 1;
       Waits::signal(has_room_, me.context);

@@ -4,24 +4,23 @@
 // (elided.h).
 //
 // Every design answers the same questions:
-//   enter(cell, caller, deadline, attempt)
+//   enter(words, caller, deadline, attempt)
 //                                         -> Entry. Makes the first attempt, unless `attempt` was made
-//   try_enter(cell, caller)               -> Entry
+//   try_enter(words, caller)              -> Entry
 //   Attempt                               -> the first attempt of a thread to enter. Without arguments: none
 //                                            was_made()
-//   may_attempt(cell)                     -> whether attempt() may be called
-//   attempt(cell, me, parameters, attempt)
-//                                         -> the first attempt, without a stack frame, for callers that
-//                                         inline
-//                                            it. Not while speculating, nor in a transaction; where kElides,
-//                                            `me` must name the counters. True: inside, but not counted.
-//                                            Else enter() must follow
-//   leave_quickly(cell, me)               -> true: left in the way that nearly all take: the thread's
+//   may_attempt(words)                    -> whether attempt() may be called
+//   attempt(words, me, parameters, attempt)
+//                                         -> the first attempt, without a stack frame, for callers to
+//                                            inline. Not while speculating, nor in a transaction; where
+//                                            kElides, `me` must name the counters. True: inside, but not
+//                                            counted. Else enter() must follow
+//   leave_quickly(words, me)              -> true: left in the way that nearly all take: the thread's
 //                                            transaction elided this lock alone, or nobody sleeps for it.
 //                                            Else nothing was done; leave() does it
-//   leave(cell, me)                       -> false: it was not held
-//   is_held(cell)
-//   elided_entry(cell, me)                -> the record, if the calling thread's transaction elides this lock
+//   leave(words, me)                      -> false: it was not held
+//   is_held(words)
+//   elided_entry(words, me)               -> the record, if the calling thread's transaction elides this lock
 //   speculating()                         -> inside an always-abort transaction: every operation succeeds
 //                                            and does nothing; a try may say that the lock is held
 //   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be outside
@@ -98,11 +97,11 @@ struct WordDesign : How {
   using WriterSide = WordDesign<WriteSide<TatasGate<Waiting>>, OtherHow>;
   static constexpr bool kGlibcMayLock = true;  // where Lock keeps glibc's mutex protocol
 
-  static bool is_held(Cell cell) { return Lock::is_held(cell); }
+  static bool is_held(LockWords words) { return Lock::is_held(words); }
 
   template <Caller C>
-  static Entry try_enter(Cell cell, C caller) {
-    if (!PlainWait<Lock>::try_first(cell)) return Entry::kBusy;
+  static Entry try_enter(LockWords words, C caller) {
+    if (!PlainWait<Lock>::try_first(words)) return Entry::kBusy;
     caller.count_uncontended();
     return Entry::kHolding;
   }
@@ -111,28 +110,28 @@ struct WordDesign : How {
     bool made = false;
     bool was_made() const { return made; }
   };
-  static bool may_attempt(Cell) { return true; }
-  [[gnu::always_inline]] static bool attempt(Cell cell, TransactionContext&, const Parameters&,
+  static bool may_attempt(LockWords) { return true; }
+  [[gnu::always_inline]] static bool attempt(LockWords words, TransactionContext&, const Parameters&,
                                              Attempt& attempt) {
     attempt.made = true;
-    return Wait::try_first(cell);
+    return Wait::try_first(words);
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C caller, const Deadline* deadline, Attempt attempt = {}) {
-    if (!attempt.was_made() && Wait::try_first(cell)) {
+  static Entry enter(LockWords words, C caller, const Deadline* deadline, Attempt attempt = {}) {
+    if (!attempt.was_made() && Wait::try_first(words)) {
       caller.count_uncontended();
       return Entry::kHolding;
     }
     WaitClock clock;
-    return Wait::enter(cell, caller, clock, deadline);
+    return Wait::enter(words, caller, clock, deadline);
   }
 
   static constexpr bool kElides = false;
-  static bool leave_quickly(Cell, TransactionContext&) { return false; }
-  static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell); }
+  static bool leave_quickly(LockWords, TransactionContext&) { return false; }
+  static bool leave(LockWords words, TransactionContext&) { return Lock::release(words); }
 
-  static ElidedLock* elided_entry(Cell, TransactionContext&) { return nullptr; }
+  static ElidedLock* elided_entry(LockWords, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
 };
 
@@ -146,11 +145,11 @@ struct TicketDesign : How {
   using WriterSide = WordDesign<WriteSide<TicketGate<Waiting>>, How>;
   static constexpr bool kGlibcMayLock = false;
 
-  static bool is_held(Cell cell) { return Lock::is_held(cell.ticket()); }
+  static bool is_held(LockWords words) { return Lock::is_held(words.ticket()); }
 
   template <Caller C>
-  static Entry try_enter(Cell cell, C caller) {
-    if (!Lock::try_acquire(cell.ticket())) return Entry::kBusy;
+  static Entry try_enter(LockWords words, C caller) {
+    if (!Lock::try_acquire(words.ticket())) return Entry::kBusy;
     caller.count_uncontended();
     return Entry::kHolding;
   }
@@ -159,17 +158,17 @@ struct TicketDesign : How {
     std::int64_t drawn = -1;  // the ticket, of 32 bits
     bool was_made() const { return drawn >= 0; }
   };
-  static bool may_attempt(Cell cell) { return Lock::is_adopted(cell.ticket()); }
-  [[gnu::always_inline]] static bool attempt(Cell cell, TransactionContext&, const Parameters&,
+  static bool may_attempt(LockWords words) { return Lock::is_adopted(words.ticket()); }
+  [[gnu::always_inline]] static bool attempt(LockWords words, TransactionContext&, const Parameters&,
                                              Attempt& attempt) {
-    const std::uint32_t ticket = Lock::draw(cell.ticket());
+    const std::uint32_t ticket = Lock::draw(words.ticket());
     attempt.drawn = ticket;
-    return Lock::distance(cell.ticket(), ticket) == 0;
+    return Lock::distance(words.ticket(), ticket) == 0;
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C caller, const Deadline* deadline, Attempt attempt = {}) {
-    TicketState& queue = cell.ticket();
+  static Entry enter(LockWords words, C caller, const Deadline* deadline, Attempt attempt = {}) {
+    TicketState& queue = words.ticket();
     auto ticket = static_cast<std::uint32_t>(attempt.drawn);
     if (!attempt.was_made()) {
       if (!Lock::join(queue, deadline, ticket)) return Entry::kTimedOut;
@@ -182,12 +181,12 @@ struct TicketDesign : How {
   }
 
   static constexpr bool kElides = false;
-  [[gnu::always_inline]] static bool leave_quickly(Cell cell, TransactionContext&) {
-    return Lock::is_adopted(cell.ticket()) && Lock::release_plainly(cell.ticket());
+  [[gnu::always_inline]] static bool leave_quickly(LockWords words, TransactionContext&) {
+    return Lock::is_adopted(words.ticket()) && Lock::release_plainly(words.ticket());
   }
-  static bool leave(Cell cell, TransactionContext&) { return Lock::release(cell.ticket()); }
+  static bool leave(LockWords words, TransactionContext&) { return Lock::release(words.ticket()); }
 
-  static ElidedLock* elided_entry(Cell, TransactionContext&) { return nullptr; }
+  static ElidedLock* elided_entry(LockWords, TransactionContext&) { return nullptr; }
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
 };
 
@@ -205,34 +204,36 @@ struct ElidedDesign : How {
   using WriterSide = On<WriteSide<TatasGate<Waiting>>, true>;
   static constexpr bool kGlibcMayLock = true;
 
-  static bool is_held(Cell cell) { return Lock::is_held(cell); }
+  static bool is_held(LockWords words) { return Lock::is_held(words); }
 
   using Attempt = typename Algorithm::Attempt;
-  static bool may_attempt(Cell cell) { return Algorithm::may_attempt(cell); }
-  [[gnu::always_inline]] static bool attempt(Cell cell, TransactionContext& me, const Parameters& parameters,
-                                             Attempt& attempt) {
-    attempt = Algorithm::attempt(cell, me, parameters, kWrites);
+  static bool may_attempt(LockWords words) { return Algorithm::may_attempt(words); }
+  [[gnu::always_inline]] static bool attempt(LockWords words, TransactionContext& me,
+                                             const Parameters& parameters, Attempt& attempt) {
+    attempt = Algorithm::attempt(words, me, parameters, kWrites);
     return attempt.status.started();
   }
 
   template <Caller C>
-  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline,
+  [[gnu::always_inline]] static Entry enter(LockWords words, C caller, const Deadline* deadline,
                                             Attempt attempt = {}) {
     if (caller.transaction().inside()) [[unlikely]]
-      return Algorithm::enter_further(cell, caller.transaction(), kWrites);
-    return Algorithm::enter(cell, caller, deadline, kWrites, attempt);
+      return Algorithm::enter_further(words, caller.transaction(), kWrites);
+    return Algorithm::enter(words, caller, deadline, kWrites, attempt);
   }
   template <Caller C>
-  static Entry try_enter(Cell cell, C caller) {
+  static Entry try_enter(LockWords words, C caller) {
     if (caller.transaction().inside())
-      return Algorithm::try_enter_further(cell, caller.transaction(), kWrites);
-    return Algorithm::try_enter(cell, caller, kWrites);
+      return Algorithm::try_enter_further(words, caller.transaction(), kWrites);
+    return Algorithm::try_enter(words, caller, kWrites);
   }
   static constexpr bool kElides = true;
-  static bool leave_quickly(Cell cell, TransactionContext& me) { return Algorithm::leave_quickly(cell, me); }
-  static bool leave(Cell cell, TransactionContext& me) { return Algorithm::leave(cell, me); }
+  static bool leave_quickly(LockWords words, TransactionContext& me) {
+    return Algorithm::leave_quickly(words, me);
+  }
+  static bool leave(LockWords words, TransactionContext& me) { return Algorithm::leave(words, me); }
 
-  static ElidedLock* elided_entry(Cell cell, TransactionContext& me) { return me.find(cell.word); }
+  static ElidedLock* elided_entry(LockWords words, TransactionContext& me) { return me.find(words.word); }
   static void require_real_locks(const TransactionContext& me) {
     How::end_speculation();
     Algorithm::require_real_locks(me);

@@ -76,19 +76,19 @@ struct Words {
   std::atomic<std::uint32_t> generation{0};
   bool writers_first = false;
 
-  inline static constexpr Places places(bool writers_first);
-  Cell cell();
+  inline static constexpr WordOffsets offsets(bool writers_first);
+  LockWords lock_words();
   bool all_free() const {
     return word == 0 && gate == 0 && ticket.next == static_cast<std::uint32_t>(ticket.grant) &&
            ticket.grant >> 32 == 0 && warm == 0;
   }
 };
-constexpr Places Words::places(bool writers_first) {
+constexpr WordOffsets Words::offsets(bool writers_first) {
   return {offsetof(Words, gate), offsetof(Words, ticket), offsetof(Words, warm), offsetof(Words, generation),
           writers_first};
 }
-inline Cell Words::cell() {
-  static constexpr Places kDefault = places(false), kWritersFirst = places(true);
+inline LockWords Words::lock_words() {
+  static constexpr WordOffsets kDefault = offsets(false), kWritersFirst = offsets(true);
   return {&word, writers_first ? &kWritersFirst : &kDefault};
 }
 
@@ -100,20 +100,20 @@ struct Locked {
   bool lock_until(Thread& me, const Deadline* deadline) {
     if (Design::speculating()) return true;
     if constexpr (!Design::kElides) {  // as mutexes do
-      if (deadline == nullptr && Design::may_attempt(words.cell())) {
+      if (deadline == nullptr && Design::may_attempt(words.lock_words())) {
         typename Design::Attempt attempt;
-        return Design::attempt(words.cell(), me.context, me.tuning, attempt) ||
-               Design::enter(words.cell(), me, deadline, attempt) != Entry::kTimedOut;
+        return Design::attempt(words.lock_words(), me.context, me.tuning, attempt) ||
+               Design::enter(words.lock_words(), me, deadline, attempt) != Entry::kTimedOut;
       }
     }
-    return Design::enter(words.cell(), me, deadline) != Entry::kTimedOut;
+    return Design::enter(words.lock_words(), me, deadline) != Entry::kTimedOut;
   }
   bool try_lock(Thread& me) {
-    return Design::speculating() || Design::try_enter(words.cell(), me) != Entry::kBusy;
+    return Design::speculating() || Design::try_enter(words.lock_words(), me) != Entry::kBusy;
   }
   bool unlock(Thread& me) {
-    return Design::speculating() || Design::leave_quickly(words.cell(), me.context) ||
-           Design::leave(words.cell(), me.context);
+    return Design::speculating() || Design::leave_quickly(words.lock_words(), me.context) ||
+           Design::leave(words.lock_words(), me.context);
   }
   bool is_free() const { return words.all_free(); }
 };
@@ -135,19 +135,20 @@ struct ReaderWriter {
 
   bool lock_until(Thread& me, const Deadline* deadline, bool writes = true) {
     if (Design::speculating()) return true;
-    const Entry entry =
-        writes ? Writer::enter(words.cell(), me, deadline) : Reader::enter(words.cell(), me, deadline);
-    if (entry == Entry::kOwn) ++Reader::elided_entry(words.cell(), me.context)->depth;
+    const Entry entry = writes ? Writer::enter(words.lock_words(), me, deadline)
+                               : Reader::enter(words.lock_words(), me, deadline);
+    if (entry == Entry::kOwn) ++Reader::elided_entry(words.lock_words(), me.context)->depth;
     return entry != Entry::kTimedOut;
   }
   bool try_lock(Thread& me, bool writes = true) {
     if (Design::speculating()) return true;
-    return (writes ? Writer::try_enter(words.cell(), me) : Reader::try_enter(words.cell(), me)) !=
+    return (writes ? Writer::try_enter(words.lock_words(), me) : Reader::try_enter(words.lock_words(), me)) !=
            Entry::kBusy;
   }
   bool unlock(Thread& me, bool writes = true) {
     if (Design::speculating()) return true;
-    return writes ? Writer::leave(words.cell(), me.context) : Reader::leave(words.cell(), me.context);
+    return writes ? Writer::leave(words.lock_words(), me.context)
+                  : Reader::leave(words.lock_words(), me.context);
   }
   bool is_free() const { return words.all_free(); }
 };

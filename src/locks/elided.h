@@ -50,7 +50,7 @@ enum class Subscription { kEarly, kRemoved };
 /// Whoever conflicts tries again.
 struct NoContentionControl {
   static constexpr bool kWaits = false;
-  static bool after_conflict(Cell, TransactionContext&, const Deadline*) { return true; }
+  static bool after_conflict(LockWords, TransactionContext&, const Deadline*) { return true; }
   static void finished(TransactionContext&) {}
   static void left(TransactionContext&) {}
 };
@@ -70,33 +70,33 @@ class Elided {
   /// Outside of transactions of ours. Enters the section: as transaction if one begins within N tries, else
   /// as the fallback does. `writes`: see ElidedLock. `attempt`: that of attempt(), if the caller called it.
   template <Caller C>
-  [[gnu::always_inline]] static Entry enter(Cell cell, C caller, const Deadline* deadline, bool writes = true,
-                                            Attempt attempt = {}) {
+  [[gnu::always_inline]] static Entry enter(LockWords words, C caller, const Deadline* deadline,
+                                            bool writes = true, Attempt attempt = {}) {
     const Parameters& parameters = caller.parameters();
-    if (!attempt.was_made() && tries(parameters) != 0 && !Lock::is_held(cell)) [[likely]] {
+    if (!attempt.was_made() && tries(parameters) != 0 && !Lock::is_held(words)) [[likely]] {
       TransactionContext& me = caller.transaction();
       caller.recorder().prepare_commit(me.entry, me.entry_is_shared);
-      attempt = Elided::attempt(cell, me, parameters, writes);
+      attempt = Elided::attempt(words, me, parameters, writes);
       if (attempt.status.started()) [[likely]]
         return Entry::kElided;
     }
-    return enter_slow(attempt, cell, caller, deadline, writes);
+    return enter_slow(attempt, words, caller, deadline, writes);
   }
 
   /// Whether attempt() may be called: elision is on, and the lock looks free.
-  static bool may_attempt(Cell cell) { return transactions_are_on() && !Lock::is_held(cell); }
+  static bool may_attempt(LockWords words) { return transactions_are_on() && !Lock::is_held(words); }
 
   /// The first tries, as long as conflicts end them: at once, since the other thread's transaction has won
   /// and will soon be over, and without a frame, a clock or a look-up. `me` names the counters. What else can
   /// happen is enter()'s.
-  [[gnu::always_inline]] static Attempt attempt(Cell cell, TransactionContext& me,
+  [[gnu::always_inline]] static Attempt attempt(LockWords words, TransactionContext& me,
                                                 const Parameters& parameters, bool writes = true) {
     for (Attempt attempt{{}, 1};; ++attempt.tries) {
-      attempt.status = begin(cell, me, 0, false, writes);
+      attempt.status = begin(words, me, 0, false, writes);
       if (attempt.status.started()) [[likely]]
         return attempt;
       if (Contention::kWaits || parameters.backs_off || !attempt.status.is_conflict() ||
-          attempt.tries >= kTriesAtOnce || attempt.tries >= parameters.elision_tries || Lock::is_held(cell))
+          attempt.tries >= kTriesAtOnce || attempt.tries >= parameters.elision_tries || Lock::is_held(words))
         return attempt;
       Recorder(*me.entry, me.entry_is_shared).abort(abi::AbortCause::kConflict);
     }
@@ -104,18 +104,18 @@ class Elided {
 
   /// trylock: as enter(), but never waits for a holder.
   template <Caller C>
-  static Entry try_enter(Cell cell, C caller, bool writes = true) {
+  static Entry try_enter(LockWords words, C caller, bool writes = true) {
     TransactionContext& me = caller.transaction();
     const Recorder recorder = caller.recorder();
     for (std::uint32_t left = tries(caller.parameters()); left > 0; --left) {
-      if (Lock::is_held(cell)) break;
+      if (Lock::is_held(words)) break;
       recorder.prepare_commit(me.entry, me.entry_is_shared);
-      const htm::Status status = begin(cell, me, 0, false, writes);
+      const htm::Status status = begin(words, me, 0, false, writes);
       if (status.started()) return Entry::kElided;
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
     }
-    if (Lock::is_held(cell) || !Lock::try_acquire(cell)) {
+    if (Lock::is_held(words) || !Lock::try_acquire(words)) {
       recorder.busy();
       return Entry::kBusy;
     }
@@ -126,34 +126,34 @@ class Elided {
 
   /// A further lock inside a transaction. Whoever holds it may hold it for long: the transaction gives up
   /// a try instead of waiting, so that in the end this thread waits as lock holder, asleep.
-  static Entry enter_further(Cell cell, TransactionContext& me, bool writes = true) {
-    const Entry entry = try_enter_further(cell, me, writes);
+  static Entry enter_further(LockWords words, TransactionContext& me, bool writes = true) {
+    const Entry entry = try_enter_further(words, me, writes);
     if (entry == Entry::kBusy) (void)Htm::template abort<htm::kCodeNestedBusy>();
     return entry;
   }
 
   /// The same for trylock: says so if the lock is held.
-  static Entry try_enter_further(Cell cell, TransactionContext& me, bool writes = true) {
-    if (me.find(cell.word) != nullptr) return Entry::kOwn;
-    if (kSubscription == Subscription::kEarly && Lock::is_held(cell)) return Entry::kBusy;
+  static Entry try_enter_further(LockWords words, TransactionContext& me, bool writes = true) {
+    if (me.find(words.word) != nullptr) return Entry::kOwn;
+    if (kSubscription == Subscription::kEarly && Lock::is_held(words)) return Entry::kBusy;
     if (me.count == TransactionContext::kMostLocks) (void)Htm::template abort<htm::kCodeGiveUp>();
-    me.add(cell.word, writes);
+    me.add(words.word, writes);
     return Entry::kElided;
   }
 
   /// Leaves the section if it is elided and no other lock is: the way out that nearly all take.
-  [[gnu::always_inline]] static bool leave_quickly(Cell cell, TransactionContext& me) {
-    if (!me.has_only(cell.word)) return false;
+  [[gnu::always_inline]] static bool leave_quickly(LockWords words, TransactionContext& me) {
+    if (!me.has_only(words.word)) return false;
     me.count = 0;
     commit(me);
     return true;
   }
 
   /// Leaves the section, elided or not. False: the lock was not held.
-  static bool leave(Cell cell, TransactionContext& me) {
-    if (!me.inside()) return Lock::release(cell);
-    ElidedLock* mine = me.find(cell.word);
-    if (mine == nullptr) return release_inside(cell);
+  static bool leave(LockWords words, TransactionContext& me) {
+    if (!me.inside()) return Lock::release(words);
+    ElidedLock* mine = me.find(words.word);
+    if (mine == nullptr) return release_inside(words);
     if (--mine->depth > 0) return true;
     me.remove(mine);
     if (!me.inside()) commit(me);
@@ -169,8 +169,8 @@ class Elided {
   /// The way of a section whose lock was found held, or whose first tries failed. Out of line, but not cold:
   /// under contention many come here.
   template <Caller C>
-  [[gnu::noinline]] static Entry enter_slow(Attempt attempt, Cell cell, C caller, const Deadline* deadline,
-                                            bool writes) {
+  [[gnu::noinline]] static Entry enter_slow(Attempt attempt, LockWords words, C caller,
+                                            const Deadline* deadline, bool writes) {
     const Parameters& parameters = caller.parameters();
     TransactionContext& me = caller.transaction();
     const Recorder recorder = caller.recorder();
@@ -190,7 +190,7 @@ class Elided {
           if (cause == abi::AbortCause::kConflict) {
             if constexpr (Contention::kWaits) clock.start();
             // On timeout in the queue, try the lock itself once more.
-            if (!Contention::after_conflict(cell, me, deadline)) break;
+            if (!Contention::after_conflict(words, me, deadline)) break;
           }
           if (--left == 0) break;
           if (parameters.backs_off || (cause == abi::AbortCause::kConflict && !Contention::kWaits)) {
@@ -199,19 +199,19 @@ class Elided {
           }
         }
       }
-      held = Lock::is_held(cell);
+      held = Lock::is_held(words);
       if (held) {
         recorder.busy();
         clock.start();
         if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
         if (parameters.busy == Busy::kFallBack) break;
-        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(cell, deadline))
+        if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(words, deadline))
           return finish(me, Entry::kTimedOut);
       }
-      status = begin(cell, me, clock.waited(), held && parameters.busy == Busy::kInside, writes);
+      status = begin(words, me, clock.waited(), held && parameters.busy == Busy::kInside, writes);
       if (status.started()) return Entry::kElided;
     }
-    return finish(me, fall_back(cell, caller, recorder, clock, deadline));
+    return finish(me, fall_back(words, caller, recorder, clock, deadline));
   }
 
   static void commit(TransactionContext& me) {
@@ -229,20 +229,20 @@ class Elided {
 
   /// Begins a transaction subscribed to the lock. The result is "started" or why it ended. `waited_ticks`:
   /// how long the thread waited before.
-  [[gnu::always_inline]] static htm::Status begin(Cell cell, TransactionContext& me,
+  [[gnu::always_inline]] static htm::Status begin(LockWords words, TransactionContext& me,
                                                   std::uint64_t waited_ticks, bool loop_while_held,
                                                   bool writes) {
     me.waited_ticks = waited_ticks;
     htm::Status status = Htm::begin();
     if (!status.started()) return status;
     if constexpr (kSubscription == Subscription::kEarly) {
-      if (Lock::is_held(cell)) [[unlikely]] {
+      if (Lock::is_held(words)) [[unlikely]] {
         if (!loop_while_held) return Htm::template abort<htm::kCodeLockBusy>();
-        while (Lock::is_held(cell)) {
+        while (Lock::is_held(words)) {
         }  // the holder's release aborts us; there is no other way out on a CPU
       }
     }
-    me.add_first(cell.word, writes);
+    me.add_first(words.word, writes);
     return status;
   }
 
@@ -264,13 +264,13 @@ class Elided {
   }
 
   template <Caller C>
-  static Entry fall_back(Cell cell, C caller, const Recorder& recorder, WaitClock& clock,
+  static Entry fall_back(LockWords words, C caller, const Recorder& recorder, WaitClock& clock,
                          const Deadline* deadline) {
     Entry entry = Entry::kHolding;
-    if (Fallback::try_first(cell)) {
+    if (Fallback::try_first(words)) {
       recorder.acquired(clock.started_at());
     } else {
-      entry = Fallback::enter(cell, caller, clock, deadline);
+      entry = Fallback::enter(words, caller, clock, deadline);
     }
     if (entry == Entry::kHolding) recorder.fell_back();
     return entry;
@@ -279,8 +279,8 @@ class Elided {
   /// Releases, inside a transaction, a lock that was taken before it began: the store becomes visible
   /// with the commit. A wake-up is a system call, and an unlock of a free lock is worth a report:
   /// both happen again outside.
-  static bool release_inside(Cell cell) {
-    if (!Lock::release_quietly(cell)) (void)Htm::template abort<htm::kCodeGiveUp>();
+  static bool release_inside(LockWords words) {
+    if (!Lock::release_quietly(words)) (void)Htm::template abort<htm::kCodeGiveUp>();
     return true;
   }
 };

@@ -4,7 +4,7 @@
 
 #include <concepts>
 
-#include "locks/cell.h"
+#include "locks/lock_words.h"
 #include "locks/parameters.h"
 #include "locks/recorder.h"
 #include "locks/transaction_context.h"

@@ -16,8 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "locks/cell.h"
 #include "locks/entry.h"
+#include "locks/lock_words.h"
 #include "locks/plain_wait.h"
 
 namespace elision::locks {
@@ -27,7 +27,7 @@ struct LockSet {
   Member* const* members;
   std::size_t count;
 
-  static Cell cell_of(Member* member) {
+  static LockWords words_of(Member* member) {
     static_assert(sizeof member->word == sizeof(std::atomic<int>) && alignof(Member) >= 4);
     return {reinterpret_cast<std::atomic<int>*>(&member->word)};
   }
@@ -60,38 +60,38 @@ struct LockSet {
   }
 };
 
-/// The protocol of `Lock` on all words of a set. The cell's word stands for the descriptor of the set, is
+/// The protocol of `Lock` on all words of a set. Its word stands for the descriptor of the set, is
 /// never looked at as a word, and is of use while the call lasts that was given it.
 template <class Lock, class Member>
 struct OnLockSet {
   using Waiting = typename Lock::Waiting;
   using Set = LockSet<Member>;
 
-  static Cell cell_of(const Set& set) {
+  static LockWords words_of(const Set& set) {
     return {reinterpret_cast<std::atomic<int>*>(const_cast<Set*>(&set))};
   }
 
-  static bool is_held(Cell cell) {
-    const Set& set = set_of(cell);
+  static bool is_held(LockWords words) {
+    const Set& set = set_of(words);
     for (std::size_t i = 0; i < set.count; ++i) {
-      if (Lock::is_held(Set::cell_of(set.members[i]))) return true;
+      if (Lock::is_held(Set::words_of(set.members[i]))) return true;
     }
     return false;
   }
 
   /// All of them or none.
-  static bool try_acquire(Cell cell) {
-    const Set& set = set_of(cell);
+  static bool try_acquire(LockWords words) {
+    const Set& set = set_of(words);
     for (Member* next = set.next_after(nullptr); next != nullptr; next = set.next_after(next)) {
-      if (!Lock::try_acquire(Set::cell_of(next))) return release_before(set, next);
+      if (!Lock::try_acquire(Set::words_of(next))) return release_before(set, next);
     }
     return true;
   }
 
-  [[gnu::noinline]] static Outcome acquire(Cell cell, const Deadline* deadline) {
-    const Set& set = set_of(cell);
+  [[gnu::noinline]] static Outcome acquire(LockWords words, const Deadline* deadline) {
+    const Set& set = set_of(words);
     for (Member* next = set.next_after(nullptr); next != nullptr; next = set.next_after(next)) {
-      if (Lock::acquire(Set::cell_of(next), deadline) == Outcome::kTimedOut) {
+      if (Lock::acquire(Set::words_of(next), deadline) == Outcome::kTimedOut) {
         release_before(set, next);
         return Outcome::kTimedOut;
       }
@@ -100,21 +100,21 @@ struct OnLockSet {
   }
 
   /// Each was free at some time: not all at once.
-  static bool wait_until_free(Cell cell, const Deadline* deadline) {
-    const Set& set = set_of(cell);
+  static bool wait_until_free(LockWords words, const Deadline* deadline) {
+    const Set& set = set_of(words);
     for (std::size_t i = 0; i < set.count; ++i) {
-      if (!Lock::wait_until_free(Set::cell_of(set.members[i]), deadline)) return false;
+      if (!Lock::wait_until_free(Set::words_of(set.members[i]), deadline)) return false;
     }
     return true;
   }
 
  private:
-  static const Set& set_of(Cell cell) { return *reinterpret_cast<const Set*>(cell.word); }
+  static const Set& set_of(LockWords words) { return *reinterpret_cast<const Set*>(words.word); }
 
   /// Undoes what was taken before `end`, in the order of addresses.
   static bool release_before(const Set& set, const Member* end) {
     for (Member* next = set.next_after(nullptr); next != end; next = set.next_after(next))
-      (void)Lock::release(Set::cell_of(next));
+      (void)Lock::release(Set::words_of(next));
     return false;
   }
 };
@@ -131,7 +131,7 @@ struct LockSetDesign {
     TransactionContext& me = caller.transaction();
     if (me.inside()) return enter_further(set, me);
     if (!fits(set)) return take_really(set, caller, deadline);
-    const Entry entry = Together::enter(OnSet::cell_of(set), caller, deadline);
+    const Entry entry = Together::enter(OnSet::words_of(set), caller, deadline);
     if (entry == Entry::kElided) name_each(set, me);
     return entry;
   }
@@ -141,7 +141,7 @@ struct LockSetDesign {
     TransactionContext& me = caller.transaction();
     if (me.inside()) return try_enter_further(set, me);
     if (!fits(set)) return try_take_really(set, caller);
-    const Entry entry = Together::try_enter(OnSet::cell_of(set), caller);
+    const Entry entry = Together::try_enter(OnSet::words_of(set), caller);
     if (entry == Entry::kElided) name_each(set, me);
     return entry;
   }
@@ -149,18 +149,18 @@ struct LockSetDesign {
   /// The same without transactions.
   template <Caller C>
   static Entry take_really(const Set& set, C caller, const Deadline* deadline) {
-    const Cell cell = OnSet::cell_of(set);
-    if (Wait::try_first(cell)) {
+    const LockWords words = OnSet::words_of(set);
+    if (Wait::try_first(words)) {
       caller.count_uncontended();
       return Entry::kHolding;
     }
     WaitClock clock;
-    return Wait::enter(cell, caller, clock, deadline);
+    return Wait::enter(words, caller, clock, deadline);
   }
 
   template <Caller C>
   static Entry try_take_really(const Set& set, C caller) {
-    if (!OnSet::try_acquire(OnSet::cell_of(set))) return Entry::kBusy;
+    if (!OnSet::try_acquire(OnSet::words_of(set))) return Entry::kBusy;
     caller.count_uncontended();
     return Entry::kHolding;
   }
@@ -168,7 +168,7 @@ struct LockSetDesign {
   /// False: one of them was not held. Each may as well have been left alone.
   static bool leave(const Set& set, TransactionContext& me) {
     bool held = true;
-    set.for_each_backwards([&](Member* member) { held &= Design::leave(Set::cell_of(member), me); });
+    set.for_each_backwards([&](Member* member) { held &= Design::leave(Set::words_of(member), me); });
     return held;
   }
 
@@ -184,15 +184,15 @@ struct LockSetDesign {
   static void name_each(const Set& set, TransactionContext& me) {
     me.count = 0;
     for (std::size_t i = 0; i < set.count; ++i) {
-      const Cell cell = Set::cell_of(set.members[i]);
-      if (me.find(cell.word) == nullptr) me.add(cell.word, true);
+      const LockWords words = Set::words_of(set.members[i]);
+      if (me.find(words.word) == nullptr) me.add(words.word, true);
     }
   }
 
   static Entry enter_further(const Set& set, TransactionContext& me) {
     Entry entry = Entry::kElided;
     set.for_each_backwards([&](Member* member) {
-      if (Design::Algorithm::enter_further(Set::cell_of(member), me) == Entry::kOwn) entry = Entry::kOwn;
+      if (Design::Algorithm::enter_further(Set::words_of(member), me) == Entry::kOwn) entry = Entry::kOwn;
     });
     return entry;
   }
@@ -201,7 +201,7 @@ struct LockSetDesign {
     const std::uint32_t before = me.count;
     Entry entry = Entry::kElided;
     set.for_each_backwards([&](Member* member) {
-      if (entry == Entry::kElided) entry = Design::Algorithm::try_enter_further(Set::cell_of(member), me);
+      if (entry == Entry::kElided) entry = Design::Algorithm::try_enter_further(Set::words_of(member), me);
     });
     if (entry != Entry::kElided) me.count = before;  // records are added at the end
     return entry;

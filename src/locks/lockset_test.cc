@@ -111,8 +111,8 @@ TEST_F(LocksetTest, ATryThatFailsLeavesNothingTaken) {
   members_[2].word = kHeld;
   const Set set = set_of({3, 2, 0});
   EXPECT_EQ(Design::try_enter(set, me_), Entry::kBusy);
-  EXPECT_FALSE(OnSet::try_acquire(OnSet::cell_of(set)));
-  EXPECT_EQ(OnSet::acquire(OnSet::cell_of(set), &kPassed), Outcome::kTimedOut);
+  EXPECT_FALSE(OnSet::try_acquire(OnSet::words_of(set)));
+  EXPECT_EQ(OnSet::acquire(OnSet::words_of(set), &kPassed), Outcome::kTimedOut);
   EXPECT_EQ(words(), (std::vector<int>{0, 0, kHeld, 0}));
 }
 

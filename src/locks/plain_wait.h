@@ -12,17 +12,17 @@ namespace elision::locks {
 
 template <class Lock>
 struct PlainWait {
-  [[gnu::always_inline]] static bool try_first(Cell cell) {
-    return !Lock::is_held(cell) && Lock::try_acquire(cell);
+  [[gnu::always_inline]] static bool try_first(LockWords words) {
+    return !Lock::is_held(words) && Lock::try_acquire(words);
   }
 
   /// `clock`: the wait began when it was started, or begins now.
   template <Caller C>
-  static Entry enter(Cell cell, C caller, WaitClock& clock, const Deadline* deadline) {
+  static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
     clock.start();
     recorder.busy();
-    if (Lock::acquire(cell, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+    if (Lock::acquire(words, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
     recorder.acquired(clock.started_at());
     return Entry::kHolding;
   }

@@ -2,7 +2,7 @@
 // tatas-pri-aahtm (AAHTM paper, Fig. 4): waiters that have speculated, the warm ones, come before those that
 // have not, and at most MAX_SPECS wait warm. A cold thread takes the lock only if nobody is warm.
 //
-//   Cell::warm, bits 0-15 | means
+//   warm, bits 0-15       | means
 //   ----------------------+--------------------------------------------------------------------------
 //     0                   | the lock goes to anyone
 //     n > 0               | n threads have speculated and spin for the lock: arrivals wait
@@ -29,30 +29,30 @@ template <htm::AlwaysAborting Htm, class Lock>
 struct PriorityWait {
   using Waiting = typename Lock::Waiting;
 
-  [[gnu::always_inline]] static bool try_first(Cell cell) {
-    return warm(cell) == 0 && PlainWait<Lock>::try_first(cell);
+  [[gnu::always_inline]] static bool try_first(LockWords words) {
+    return warm(words) == 0 && PlainWait<Lock>::try_first(words);
   }
 
   template <Caller C>
-  static Entry enter(Cell cell, C caller, WaitClock& clock, const Deadline* deadline) {
+  static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
     clock.start();
     recorder.busy();
     Outcome outcome = Outcome::kAcquired;
     SpinDeadline until(deadline);
-    for (Backoff backoff; !try_first(cell); backoff.wait()) {
+    for (Backoff backoff; !try_first(words); backoff.wait()) {
       if (until.has_passed(backoff.spent())) {
         // POSIX: no timeout of a lock that is free, whoever should have come first.
-        if (!PlainWait<Lock>::try_first(cell)) return Entry::kTimedOut;
+        if (!PlainWait<Lock>::try_first(words)) return Entry::kTimedOut;
         break;
       }
-      if (warm(cell) < caller.parameters().most_warm) {
+      if (warm(words) < caller.parameters().most_warm) {
         if (speculate<Htm>(recorder)) return Entry::kSpeculating;
-        outcome = acquire_warm(cell, deadline);
+        outcome = acquire_warm(words, deadline);
         break;
       }
       if (Waiting::spun_enough(backoff.spent())) {
-        outcome = Lock::acquire(cell, deadline);
+        outcome = Lock::acquire(words, deadline);
         break;
       }
     }
@@ -65,37 +65,37 @@ struct PriorityWait {
   static constexpr std::uint32_t kCount = 0xffff;
 
   static std::uint32_t generation() { return fork_generation() << 16; }
-  static std::uint32_t warm(Cell cell) {
-    const std::uint32_t word = cell.warm().load(std::memory_order_relaxed);
+  static std::uint32_t warm(LockWords words) {
+    const std::uint32_t word = words.warm().load(std::memory_order_relaxed);
     return (word & ~kCount) == generation() ? word & kCount : 0;
   }
-  static void add_warm(Cell cell) {
-    std::uint32_t word = cell.warm().load(std::memory_order_relaxed);
+  static void add_warm(LockWords words) {
+    std::uint32_t word = words.warm().load(std::memory_order_relaxed);
     std::uint32_t more;
     do {
       more = ((word & ~kCount) == generation() ? word : generation()) + 1;
-    } while (!cell.warm().compare_exchange_weak(word, more, std::memory_order_relaxed));
+    } while (!words.warm().compare_exchange_weak(word, more, std::memory_order_relaxed));
   }
 
-  static void remove_warm(void* cell) {
-    static_cast<const Cell*>(cell)->warm().fetch_sub(1, std::memory_order_relaxed);
+  static void remove_warm(void* words) {
+    static_cast<const LockWords*>(words)->warm().fetch_sub(1, std::memory_order_relaxed);
   }
 
-  static Outcome acquire_warm(Cell cell, const Deadline* deadline) {
-    add_warm(cell);
+  static Outcome acquire_warm(LockWords words, const Deadline* deadline) {
+    add_warm(words);
     bool acquired = false, in_time = true;
     {
-      const IfLeft if_left(&remove_warm, &cell);
+      const IfLeft if_left(&remove_warm, &words);
       SpinDeadline until(deadline);
       for (std::uint32_t spun = 0; in_time && !Waiting::spun_enough(spun); spun += pause_units(1)) {
-        acquired = PlainWait<Lock>::try_first(cell);
+        acquired = PlainWait<Lock>::try_first(words);
         if (acquired) break;
         in_time = !until.has_passed(spun);
       }
     }
-    remove_warm(&cell);
+    remove_warm(&words);
     if (acquired) return Outcome::kAcquired;
-    return in_time ? Lock::acquire(cell, deadline) : Outcome::kTimedOut;
+    return in_time ? Lock::acquire(words, deadline) : Outcome::kTimedOut;
   }
 };
 

@@ -28,31 +28,32 @@ TYPED_TEST_SUITE(RwlockBy, Gates);
 TYPED_TEST(RwlockBy, AWaitingWriterKeepsReadersOutOnlyWhereWritersGoFirst) {
   for (const bool writers_first : {false, true}) {
     this->words_.writers_first = writers_first;
-    const Cell cell = this->words_.cell();
-    ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
-    std::thread writer([&] { EXPECT_EQ(TestFixture::Writer::acquire(cell, nullptr), Outcome::kAcquired); });
+    const LockWords lock_words = this->words_.lock_words();
+    ASSERT_TRUE(TestFixture::Reader::try_acquire(lock_words));
+    std::thread writer(
+        [&] { EXPECT_EQ(TestFixture::Writer::acquire(lock_words, nullptr), Outcome::kAcquired); });
     // It waits as soon as it marks the word, asleep or for its priority.
     while ((state_of(this->words_) & (kWriterFirst | kSleeps)) == 0) std::this_thread::yield();
-    EXPECT_EQ(TestFixture::Reader::try_acquire(cell), !writers_first);
+    EXPECT_EQ(TestFixture::Reader::try_acquire(lock_words), !writers_first);
     if (!writers_first) {
-      EXPECT_TRUE(TestFixture::Reader::release(cell));
+      EXPECT_TRUE(TestFixture::Reader::release(lock_words));
     }
-    EXPECT_TRUE(TestFixture::Reader::release(cell));
+    EXPECT_TRUE(TestFixture::Reader::release(lock_words));
     writer.join();
     EXPECT_EQ(state_of(this->words_), kWriter);
-    EXPECT_TRUE(TestFixture::Writer::release(cell));
+    EXPECT_TRUE(TestFixture::Writer::release(lock_words));
     EXPECT_TRUE(this->words_.all_free());
   }
 }
 
 TYPED_TEST(RwlockBy, AWriterThatGivesUpKeepsNobodyOut) {
   this->words_.writers_first = true;
-  const Cell cell = this->words_.cell();
-  ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
-  EXPECT_EQ(TestFixture::Writer::acquire(cell, &kPassed), Outcome::kTimedOut);
-  EXPECT_TRUE(TestFixture::Reader::try_acquire(cell));
-  EXPECT_TRUE(TestFixture::Reader::release(cell));
-  EXPECT_TRUE(TestFixture::Reader::release(cell));
+  const LockWords lock_words = this->words_.lock_words();
+  ASSERT_TRUE(TestFixture::Reader::try_acquire(lock_words));
+  EXPECT_EQ(TestFixture::Writer::acquire(lock_words, &kPassed), Outcome::kTimedOut);
+  EXPECT_TRUE(TestFixture::Reader::try_acquire(lock_words));
+  EXPECT_TRUE(TestFixture::Reader::release(lock_words));
+  EXPECT_TRUE(TestFixture::Reader::release(lock_words));
   EXPECT_TRUE(this->words_.all_free());
 }
 
@@ -62,20 +63,20 @@ TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
     for (const bool reads : {false, true}) {
       Words words;
       words.writers_first = true;
-      const Cell cell = words.cell();
-      ASSERT_EQ(TypeParam::acquire(cell, nullptr), Outcome::kAcquired);
+      const LockWords lock_words = words.lock_words();
+      ASSERT_EQ(TypeParam::acquire(lock_words, nullptr), Outcome::kAcquired);
       words.word = static_cast<int>(kWriterFirst | kSleeps);
       words.generation = amid_adoption ? adopting() : fork_generation();
       pretend_fork();
       if (reads) {
-        EXPECT_EQ(TestFixture::Reader::acquire(cell, nullptr), Outcome::kAcquired);
+        EXPECT_EQ(TestFixture::Reader::acquire(lock_words, nullptr), Outcome::kAcquired);
         EXPECT_EQ(state_of(words), 1u);
-        EXPECT_TRUE(TestFixture::Reader::release(cell));
+        EXPECT_TRUE(TestFixture::Reader::release(lock_words));
       } else {
-        EXPECT_FALSE(TestFixture::Writer::is_held(cell));
-        EXPECT_EQ(TestFixture::Writer::acquire(cell, nullptr), Outcome::kAcquired);
+        EXPECT_FALSE(TestFixture::Writer::is_held(lock_words));
+        EXPECT_EQ(TestFixture::Writer::acquire(lock_words, nullptr), Outcome::kAcquired);
         EXPECT_EQ(state_of(words), kWriter);
-        EXPECT_TRUE(TestFixture::Writer::release(cell));
+        EXPECT_TRUE(TestFixture::Writer::release(lock_words));
       }
       EXPECT_TRUE(words.all_free());
     }
@@ -86,20 +87,20 @@ TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
 TYPED_TEST(RwlockBy, AReaderIsUpgradedIfItIsAloneAndWhoeverSleepsIsWokenLater) {
   for (const bool writers_first : {false, true}) {
     this->words_.writers_first = writers_first;
-    const Cell cell = this->words_.cell();
-    EXPECT_FALSE(TestFixture::Writer::try_upgrade(cell)) << "nobody reads";
-    ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
-    ASSERT_TRUE(TestFixture::Reader::try_acquire(cell));
-    EXPECT_FALSE(TestFixture::Writer::try_upgrade(cell));
-    EXPECT_TRUE(TestFixture::Reader::release(cell));
+    const LockWords lock_words = this->words_.lock_words();
+    EXPECT_FALSE(TestFixture::Writer::try_upgrade(lock_words)) << "nobody reads";
+    ASSERT_TRUE(TestFixture::Reader::try_acquire(lock_words));
+    ASSERT_TRUE(TestFixture::Reader::try_acquire(lock_words));
+    EXPECT_FALSE(TestFixture::Writer::try_upgrade(lock_words));
+    EXPECT_TRUE(TestFixture::Reader::release(lock_words));
     std::thread writer([&] {
-      EXPECT_EQ(TestFixture::Writer::acquire(cell, nullptr), Outcome::kAcquired);
-      EXPECT_TRUE(TestFixture::Writer::release(cell));
+      EXPECT_EQ(TestFixture::Writer::acquire(lock_words, nullptr), Outcome::kAcquired);
+      EXPECT_TRUE(TestFixture::Writer::release(lock_words));
     });
     while ((state_of(this->words_) & kSleeps) == 0) std::this_thread::yield();
-    EXPECT_TRUE(TestFixture::Writer::try_upgrade(cell));
+    EXPECT_TRUE(TestFixture::Writer::try_upgrade(lock_words));
     EXPECT_EQ(state_of(this->words_) & ~kWriterFirst, kWriter | kSleeps);
-    EXPECT_TRUE(TestFixture::Writer::release(cell));
+    EXPECT_TRUE(TestFixture::Writer::release(lock_words));
     writer.join();
     EXPECT_TRUE(this->words_.all_free());
   }
@@ -108,19 +109,19 @@ TYPED_TEST(RwlockBy, AReaderIsUpgradedIfItIsAloneAndWhoeverSleepsIsWokenLater) {
 TEST(FifoRwlock, WritersComeInTheOrderInWhichTheyQueued) {
   using Writer = WriteSide<TicketGate<Park>>;
   Words words;
-  const Cell cell = words.cell();
-  ASSERT_TRUE(Writer::try_acquire(cell));
+  const LockWords lock_words = words.lock_words();
+  ASSERT_TRUE(Writer::try_acquire(lock_words));
   std::vector<int> order;
   std::vector<std::thread> writers;
   for (int number = 0; number < 4; ++number) {
     writers.emplace_back([&, number] {
-      EXPECT_EQ(Writer::acquire(cell, nullptr), Outcome::kAcquired);
+      EXPECT_EQ(Writer::acquire(lock_words, nullptr), Outcome::kAcquired);
       order.push_back(number);
-      EXPECT_TRUE(Writer::release(cell));
+      EXPECT_TRUE(Writer::release(lock_words));
     });
     while (words.ticket.next != static_cast<std::uint32_t>(number + 1)) std::this_thread::yield();
   }
-  EXPECT_TRUE(Writer::release(cell));
+  EXPECT_TRUE(Writer::release(lock_words));
   for (std::thread& writer : writers) writer.join();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_TRUE(words.all_free());

@@ -39,16 +39,16 @@ class EverySequence : public ::testing::Test {
 
   /// Another thread, which takes and gives back the lock between the steps of the one under test.
   void other_takes() {
-    if (other_holds_ || Other::is_held(words_.cell())) return;
+    if (other_holds_ || Other::is_held(words_.lock_words())) return;
     Thread other;
     other.take_really();
-    other_holds_ = Other::enter(words_.cell(), other, &kPassed) == Entry::kHolding;
+    other_holds_ = Other::enter(words_.lock_words(), other, &kPassed) == Entry::kHolding;
     at_ = kLongAgo;  // whoever waits from now on gives up
   }
   void other_gives_back() {
     Thread other;
     if (!other_holds_) return;
-    EXPECT_TRUE(Other::leave(words_.cell(), other.context));
+    EXPECT_TRUE(Other::leave(words_.lock_words(), other.context));
     other_holds_ = false;
   }
 
@@ -77,7 +77,7 @@ class EverySequence : public ::testing::Test {
     me.tuning.elision_tries = me.tuning.speculation_tries = 2;
     me.tuning.busy = Row::kBusy;
     const Deadline deadline{CLOCK_MONOTONIC, &at_};
-    const Entry entry = Design::enter(words_.cell(), me, &deadline);
+    const Entry entry = Design::enter(words_.lock_words(), me, &deadline);
     check(entry, me);
   }
 
@@ -87,12 +87,12 @@ class EverySequence : public ::testing::Test {
     switch (entry) {
       case Entry::kHolding:
         EXPECT_FALSE(other_holds_) << "two holders";
-        EXPECT_TRUE(Design::leave(words_.cell(), me.context));
+        EXPECT_TRUE(Design::leave(words_.lock_words(), me.context));
         break;
       case Entry::kElided:
         EXPECT_FALSE(other_holds_) << "elided beside a holder";
         EXPECT_FALSE(Scripted::in_always_abort());
-        EXPECT_TRUE(Design::leave(words_.cell(), me.context));
+        EXPECT_TRUE(Design::leave(words_.lock_words(), me.context));
         EXPECT_EQ(Scripted::script.committed, 1u);
         break;
       case Entry::kSpeculating:

@@ -26,17 +26,17 @@ template <htm::AlwaysAborting Htm>
 
 template <htm::AlwaysAborting Htm, class Lock>
 struct SpeculatingWait {
-  [[gnu::always_inline]] static bool try_first(Cell cell) { return PlainWait<Lock>::try_first(cell); }
+  [[gnu::always_inline]] static bool try_first(LockWords words) { return PlainWait<Lock>::try_first(words); }
 
   template <Caller C>
-  static Entry enter(Cell cell, C caller, WaitClock& clock, const Deadline* deadline) {
+  static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
     clock.start();
     recorder.busy();
-    for (std::uint32_t tries = 0; Lock::is_held(cell) || !Lock::try_acquire(cell); ++tries) {
+    for (std::uint32_t tries = 0; Lock::is_held(words) || !Lock::try_acquire(words); ++tries) {
       if (deadline != nullptr && deadline->has_passed()) return Entry::kTimedOut;
       if (tries == caller.parameters().speculation_tries) {
-        if (Lock::acquire(cell, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+        if (Lock::acquire(words, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
         break;
       }
       if (speculate<Htm>(recorder)) return Entry::kSpeculating;

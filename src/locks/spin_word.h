@@ -10,9 +10,9 @@
 
 #include <atomic>
 
-#include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
+#include "locks/lock_words.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {
@@ -23,24 +23,24 @@ struct SpinWord {
   static constexpr int kFree = 1;
   static constexpr int kHeld = 0;
 
-  [[gnu::always_inline]] static bool try_acquire(Cell cell) {
+  [[gnu::always_inline]] static bool try_acquire(LockWords words) {
     int expected = kFree;
-    return cell.word->compare_exchange_strong(expected, kHeld, std::memory_order_acquire,
-                                              std::memory_order_relaxed);
+    return words.word->compare_exchange_strong(expected, kHeld, std::memory_order_acquire,
+                                               std::memory_order_relaxed);
   }
-  static bool is_held(Cell cell) { return cell.word->load(std::memory_order_relaxed) != kFree; }
+  static bool is_held(LockWords words) { return words.word->load(std::memory_order_relaxed) != kFree; }
 
-  [[gnu::noinline]] static Outcome acquire(Cell cell, const Deadline* deadline) {
+  [[gnu::noinline]] static Outcome acquire(LockWords words, const Deadline* deadline) {
     while (true) {
-      if (!wait_until_free(cell, deadline)) return Outcome::kTimedOut;
-      if (try_acquire(cell)) return Outcome::kAcquired;
+      if (!wait_until_free(words, deadline)) return Outcome::kTimedOut;
+      if (try_acquire(words)) return Outcome::kAcquired;
     }
   }
 
   /// False: the deadline passed first.
-  [[gnu::noinline]] static bool wait_until_free(Cell cell, const Deadline* deadline) {
+  [[gnu::noinline]] static bool wait_until_free(LockWords words, const Deadline* deadline) {
     Backoff backoff;
-    while (is_held(cell)) {
+    while (is_held(words)) {
       if (deadline != nullptr && deadline->has_passed()) return false;
       if (Waiting::spun_enough(backoff.spent())) {
         sched_yield();
@@ -52,13 +52,13 @@ struct SpinWord {
   }
 
   /// False: it was not held.
-  [[gnu::always_inline]] static bool release(Cell cell) {
-    if (!is_held(cell)) [[unlikely]]
+  [[gnu::always_inline]] static bool release(LockWords words) {
+    if (!is_held(words)) [[unlikely]]
       return false;
-    cell.word->store(kFree, std::memory_order_release);
+    words.word->store(kFree, std::memory_order_release);
     return true;
   }
-  static bool release_quietly(Cell cell) { return release(cell); }
+  static bool release_quietly(LockWords words) { return release(words); }
 };
 
 }  // namespace elision::locks

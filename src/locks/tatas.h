@@ -16,10 +16,10 @@
 #include <atomic>
 
 #include "locks/alone.h"
-#include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/futex.h"
 #include "locks/if_left.h"
+#include "locks/lock_words.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {
@@ -30,7 +30,7 @@ inline constexpr int kHeldWithSleepers = 2;
 static_assert(kFree == 0, "static initialisers are all zero");
 static_assert(sizeof(std::atomic<int>) == 4 && std::atomic<int>::is_always_lock_free);
 
-/// The protocol on the word alone. What follows with a Cell is the same on its `word`: the form in which
+/// The protocol on the word alone. What follows with LockWords is the same on its `word`: the form in which
 /// the other algorithms of this folder use a lock.
 template <class Waiting_, class Pace = Backoff>
 struct Tatas {
@@ -103,14 +103,14 @@ struct Tatas {
     return true;
   }
 
-  [[gnu::always_inline]] static bool try_acquire(Cell cell) { return try_acquire(*cell.word); }
-  static bool is_held(Cell cell) { return is_held(*cell.word); }
-  static Outcome acquire(Cell cell, const Deadline* deadline) { return acquire(*cell.word, deadline); }
-  static bool wait_until_free(Cell cell, const Deadline* deadline) {
-    return wait_until_free(*cell.word, deadline);
+  [[gnu::always_inline]] static bool try_acquire(LockWords words) { return try_acquire(*words.word); }
+  static bool is_held(LockWords words) { return is_held(*words.word); }
+  static Outcome acquire(LockWords words, const Deadline* deadline) { return acquire(*words.word, deadline); }
+  static bool wait_until_free(LockWords words, const Deadline* deadline) {
+    return wait_until_free(*words.word, deadline);
   }
-  [[gnu::always_inline]] static bool release(Cell cell) { return release(*cell.word); }
-  static bool release_quietly(Cell cell) { return release_quietly(*cell.word); }
+  [[gnu::always_inline]] static bool release(LockWords words) { return release(*words.word); }
+  static bool release_quietly(LockWords words) { return release_quietly(*words.word); }
 
  private:
   static Outcome acquire_sleeping(Word& word, const Deadline* deadline) {

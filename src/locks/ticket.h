@@ -30,11 +30,11 @@
 #include <cstddef>
 
 #include "locks/alone.h"
-#include "locks/cell.h"
 #include "locks/entry.h"
 #include "locks/fork_generation.h"
 #include "locks/futex.h"
 #include "locks/if_left.h"
+#include "locks/lock_words.h"
 #include "locks/waiting.h"
 
 namespace elision::locks {

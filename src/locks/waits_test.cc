@@ -117,7 +117,7 @@ TEST(TatasPriAahtmLock, AWarmThreadTakesTheLockAndIsCountedWhileItWaits) {
                                       EXPECT_EQ(state.warm, 0u) << "not yet: it speculates";
                                       state.word = kFree;
                                     }});
-  EXPECT_EQ(Priority::enter(state.cell(), me, nullptr), Entry::kHolding);
+  EXPECT_EQ(Priority::enter(state.lock_words(), me, nullptr), Entry::kHolding);
   EXPECT_EQ(me.counters.speculations, 1u) << "one speculation a thread (Fig. 4)";
   EXPECT_EQ(state.warm, 0u);
   EXPECT_EQ(state.word, kHeld);
@@ -133,7 +133,7 @@ TEST(TatasPriAahtmLock, AColdThreadLeavesAFreeLockToTheWarmOnes) {
     EXPECT_EQ(state.word, kFree) << "a cold thread came first";
     state.warm = 0;
   });
-  EXPECT_EQ(Priority::enter(state.cell(), me, nullptr), Entry::kHolding);
+  EXPECT_EQ(Priority::enter(state.lock_words(), me, nullptr), Entry::kHolding);
   warm_one.join();
   EXPECT_EQ(Scripted::script.begun, 0u) << "nor does it speculate";
 }
@@ -144,7 +144,8 @@ TEST(TatasPriAahtmLock, WhatCannotWaitTakesAFreeLockAsItFindsIt) {
     PriorityState state;
     state.warm = 1;
     Thread me;
-    EXPECT_EQ(timed ? Priority::enter(state.cell(), me, &kPassed) : Priority::try_enter(state.cell(), me),
+    EXPECT_EQ(timed ? Priority::enter(state.lock_words(), me, &kPassed)
+                    : Priority::try_enter(state.lock_words(), me),
               Entry::kHolding);
   }
 }
@@ -155,7 +156,7 @@ TEST(TatasPriAahtmLock, WithRoomForMoreWarmThreadsAColdOneSpeculates) {
   state.warm = 1;
   Thread me;
   me.tuning.most_warm = 2;
-  EXPECT_EQ(Priority::enter(state.cell(), me, nullptr), Entry::kSpeculating);
+  EXPECT_EQ(Priority::enter(state.lock_words(), me, nullptr), Entry::kSpeculating);
   EXPECT_EQ(state.warm, 1u);
 }
 
@@ -169,7 +170,7 @@ TEST(TatasPriAahtmLock, AWarmThreadThatGivesUpIsCountedNoMore) {
   Scripted::script.steps.push_back({Status{0}, [&] { at = kLongAgo; }});
   Thread me;
   const Deadline deadline{CLOCK_MONOTONIC, &at};
-  EXPECT_EQ(Priority::enter(state.cell(), me, &deadline), Entry::kTimedOut);
+  EXPECT_EQ(Priority::enter(state.lock_words(), me, &deadline), Entry::kTimedOut);
   EXPECT_EQ(state.warm, 0u);
 }
 
@@ -192,17 +193,17 @@ class Conflicts : public ::testing::Test {
     reset_auxiliary_places();
   }
   std::atomic<int> word_{kFree};
-  Cell cell_{.word = &word_};
+  LockWords words_{.word = &word_};
   Thread me_;
 };
 
 TEST_F(Conflicts, TheAuxiliaryLockIsHeldFromTheFirstConflictToTheCommit) {
   Scripted::script.steps.push_back({kConflict, [] { EXPECT_EQ(place_in_use(), nullptr); }});
   Scripted::script.steps.push_back({kConflict, [] { EXPECT_NE(place_in_use(), nullptr); }});
-  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
   ASSERT_NE(place_in_use(), nullptr);
   EXPECT_EQ(place_in_use()->users >> 48, 1u) << "taken once, however often it conflicts";
-  EXPECT_TRUE(Scm::leave(cell_, me_.context));
+  EXPECT_TRUE(Scm::leave(words_, me_.context));
   EXPECT_EQ(place_in_use(), nullptr);
   EXPECT_EQ(me_.context.auxiliary, nullptr);
 }
@@ -210,24 +211,24 @@ TEST_F(Conflicts, TheAuxiliaryLockIsHeldFromTheFirstConflictToTheCommit) {
 TEST_F(Conflicts, OtherAbortsLeaveItAlone) {
   for (const Status status : {Status{Status::kCapacityBit}, Status{0}})
     Scripted::script.steps.push_back({status});
-  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
   EXPECT_EQ(place_in_use(), nullptr);
-  Scm::leave(cell_, me_.context);
+  Scm::leave(words_, me_.context);
 }
 
 TEST_F(Conflicts, ItGoesBackOnceTheRealLockIsTaken) {
   for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
-  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kHolding);
+  ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kHolding);
   EXPECT_EQ(place_in_use(), nullptr);
-  Scm::leave(cell_, me_.context);
+  Scm::leave(words_, me_.context);
 }
 
 TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
   for (AuxiliaryPlace& place : auxiliary_places) place.users = std::uint64_t{1} << 48 | 64;
   Scripted::script.steps.push_back({kConflict});
-  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
+  ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
   EXPECT_EQ(me_.context.auxiliary, nullptr);
-  Scm::leave(cell_, me_.context);
+  Scm::leave(words_, me_.context);
   for (AuxiliaryPlace& place : auxiliary_places) EXPECT_EQ(place.users, std::uint64_t{1} << 48 | 64);
 }
 
@@ -237,7 +238,7 @@ TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
     Scripted::reset();
     Thread other;
     Scripted::script.steps.push_back({kConflict});
-    ASSERT_EQ(Scm::enter(cell_, other, nullptr), Entry::kElided);  // has the auxiliary lock
+    ASSERT_EQ(Scm::enter(words_, other, nullptr), Entry::kElided);  // has the auxiliary lock
     AuxiliaryPlace* place = place_in_use();
     timespec at{};
     clock_gettime(CLOCK_MONOTONIC, &at);
@@ -247,10 +248,10 @@ TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
                                         if (held) word_ = kHeld;
                                       }});
     const Deadline deadline{CLOCK_MONOTONIC, &at};
-    EXPECT_EQ(Scm::enter(cell_, me_, &deadline), held ? Entry::kTimedOut : Entry::kHolding);
+    EXPECT_EQ(Scm::enter(words_, me_, &deadline), held ? Entry::kTimedOut : Entry::kHolding);
     EXPECT_EQ(place->users >> 48, 1u);
     word_ = kFree;
-    EXPECT_TRUE(Scm::leave(cell_, other.context));
+    EXPECT_TRUE(Scm::leave(words_, other.context));
     EXPECT_EQ(place_in_use(), nullptr);
     EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
   }
@@ -310,8 +311,8 @@ TEST_F(Conflicts, AThreadThatLeavesForGoodGivesItBack) {
                                       EXPECT_EQ(me_.context.auxiliary, nullptr);
                                       EXPECT_FALSE(Ticket<Spin>::is_held(place->queue));
                                     }});
-  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
-  Scm::leave(cell_, me_.context);
+  ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
+  Scm::leave(words_, me_.context);
 }
 
 /// Returns once `thread` sleeps in the kernel.
@@ -345,8 +346,8 @@ TEST_F(Conflicts, ThreadThatLeavesAfterServingTheNextTicketWakesItsWaiter) {
                                       thread.join();
                                       EXPECT_EQ(place_in_use(), nullptr);
                                     }});
-  ASSERT_EQ(Scm::enter(cell_, me_, nullptr), Entry::kElided);
-  Scm::leave(cell_, me_.context);
+  ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
+  Scm::leave(words_, me_.context);
 }
 
 /// At the end of each step both the step and what follows may be known as undoable.
@@ -361,7 +362,7 @@ TEST_F(Conflicts, AThreadThatLeavesBetweenTwoStepsGivesItBackOnce) {
       Thread me, other;
       if (!in_time) {
         Scripted::script.steps.push_back({kConflict});
-        ASSERT_EQ(Scm::enter(cell_, other, nullptr), Entry::kElided);  // has the auxiliary lock
+        ASSERT_EQ(Scm::enter(words_, other, nullptr), Entry::kElided);  // has the auxiliary lock
       }
       timespec at{};
       clock_gettime(CLOCK_MONOTONIC, &at);
@@ -370,13 +371,13 @@ TEST_F(Conflicts, AThreadThatLeavesBetweenTwoStepsGivesItBackOnce) {
       Scripted::script.steps.push_back({kConflict, [&] {
                                           if (!in_time) at = kLongAgo;
                                         }});
-      left = LeavingList::leaves_at_drop(drop, [&] { Scm::enter(cell_, me, &deadline); });
-      if (!left && in_time) Scm::leave(cell_, me.context);
+      left = LeavingList::leaves_at_drop(drop, [&] { Scm::enter(words_, me, &deadline); });
+      if (!left && in_time) Scm::leave(words_, me.context);
       EXPECT_EQ(me.context.auxiliary, nullptr);
       if (!in_time) {
         ASSERT_NE(place_in_use(), nullptr) << "the other thread's use is gone, too";
         EXPECT_EQ(place_in_use()->users >> 48, 1u);
-        Scm::leave(cell_, other.context);
+        Scm::leave(words_, other.context);
       }
       EXPECT_EQ(place_in_use(), nullptr);
       for (AuxiliaryPlace& place : auxiliary_places) EXPECT_FALSE(Ticket<Spin>::is_held(place.queue));

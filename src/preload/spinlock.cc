@@ -11,14 +11,14 @@
 
 namespace {
 
-using elision::runtime::cell_of;
 using elision::runtime::entry_points;
 using elision::runtime::fast_slot;
+using elision::runtime::words_of;
 using FastLock = elision::locks::SpinWord<elision::locks::Park>;  // the parts used here do not wait
 
 [[gnu::always_inline]] inline bool lock_fast(pthread_spinlock_t* lock) {
   elision::abi::CounterSlot* slot = fast_slot;
-  if (slot == nullptr || !FastLock::try_acquire(cell_of(lock))) return false;
+  if (slot == nullptr || !FastLock::try_acquire(words_of(lock))) return false;
   ++slot->uncontended;
   return true;
 }
@@ -36,7 +36,7 @@ ELISION_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
   return entry_points.spin_trylock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
-  if (fast_slot != nullptr && FastLock::release(cell_of(lock))) [[likely]]
+  if (fast_slot != nullptr && FastLock::release(words_of(lock))) [[likely]]
     return 0;
   return entry_points.spin_unlock(lock, ELISION_CALL_SITE);
 }

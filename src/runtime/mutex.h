@@ -20,8 +20,8 @@
 
 namespace elision::runtime {
 
-using locks::Cell;
 using locks::Entry;
+using locks::LockWords;
 
 template <class Design>
 class Mutex {
@@ -32,7 +32,7 @@ class Mutex {
     ThreadState& thread = this_thread;
     if (!may_attempt(mutex, kind, thread, site)) return lock_slow(raw, kind, site, {}, nullptr);
     Attempt attempt;
-    if (!Design::attempt(cell_of(mutex), thread.transaction, process.configuration.parameters, attempt))
+    if (!Design::attempt(words_of(mutex), thread.transaction, process.configuration.parameters, attempt))
       return lock_slow(raw, kind, site, attempt, nullptr);
     if constexpr (!Design::kElides) {
       count_uncontended(thread);
@@ -60,11 +60,11 @@ class Mutex {
     MutexOverlay& mutex = overlay_of(raw);
     const MutexKind kind(mutex.kind);
     if (!kind.is_ours()) return glibc.mutex_trylock(raw);
-    const Cell cell = cell_of(mutex);
-    if (Design::speculating()) return Design::is_held(cell) ? EBUSY : 0;
+    const LockWords words = words_of(mutex);
+    if (Design::speculating()) return Design::is_held(words) ? EBUSY : 0;
     if (kind.is_recursive() && is_mine(mutex)) return lock_again(mutex);
     const CallerAt caller(&mutex, site);
-    switch (Design::try_enter(cell, caller)) {
+    switch (Design::try_enter(words, caller)) {
       case Entry::kHolding:
         become_owner(mutex, kind, caller.thread_id());
         return 0;
@@ -72,7 +72,7 @@ class Mutex {
         return 0;
       case Entry::kOwn:
         if (!kind.is_recursive()) return EBUSY;
-        ++Design::elided_entry(cell, caller.transaction())->depth;
+        ++Design::elided_entry(words, caller.transaction())->depth;
         return 0;
       default:
         return EBUSY;
@@ -86,7 +86,7 @@ class Mutex {
       return glibc.mutex_unlock(raw);
     ThreadState& thread = this_thread;
     if constexpr (Design::kElides) {
-      if (Design::leave_quickly(cell_of(mutex), thread.transaction)) [[likely]]
+      if (Design::leave_quickly(words_of(mutex), thread.transaction)) [[likely]]
         return 0;
     } else if (!Design::speculating()) {
       if (kind.is_plain()) return release(mutex, site);
@@ -98,12 +98,12 @@ class Mutex {
 
   static bool is_held(pthread_mutex_t* raw) {
     MutexOverlay& mutex = overlay_of(raw);
-    return MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex));
+    return MutexKind(mutex.kind).is_ours() && Design::is_held(words_of(mutex));
   }
 
   static int destroy(pthread_mutex_t* raw, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
-    if (MutexKind(mutex.kind).is_ours() && Design::is_held(cell_of(mutex))) {
+    if (MutexKind(mutex.kind).is_ours() && Design::is_held(words_of(mutex))) {
       Design::require_real_locks(this_thread.transaction);
       return refuse(Misuse::kDestroyOfHeld, raw, site, EBUSY);
     }
@@ -124,7 +124,7 @@ class Mutex {
       if (thread.slot == nullptr || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread))))
         return false;
     }
-    return !Design::speculating() && Design::may_attempt(cell_of(mutex));
+    return !Design::speculating() && Design::may_attempt(words_of(mutex));
   }
 
   /// Everything but an inline attempt that succeeds. Out of line, since it needs a stack frame, but not cold.
@@ -144,7 +144,7 @@ class Mutex {
       }
     }
     const CallerAt caller(raw, site);
-    switch (Design::enter(cell_of(mutex), caller, deadline, attempt)) {
+    switch (Design::enter(words_of(mutex), caller, deadline, attempt)) {
       case Entry::kHolding:
         become_owner(mutex, kind, caller.thread_id());
         return 0;
@@ -166,8 +166,8 @@ class Mutex {
       end_speculation_at_unlock<Design>();
       return 0;
     }
-    const Cell cell = cell_of(mutex);
-    if (Design::elided_entry(cell, this_thread.transaction) == nullptr) {
+    const LockWords words = words_of(mutex);
+    if (Design::elided_entry(words, this_thread.transaction) == nullptr) {
       if (kind.is_recursive() || kind.is_error_checking()) {
         if (!is_mine(mutex)) {
           Design::require_real_locks(this_thread.transaction);  // what is noted must stay noted
@@ -186,10 +186,10 @@ class Mutex {
   /// Gives back a mutex of a design that elides nothing: one that is held once, or plain.
   [[gnu::always_inline]] static int release(MutexOverlay& mutex, const void* site) {
     give_up_ownership(mutex);
-    return Design::leave_quickly(cell_of(mutex), this_thread.transaction) ? 0 : release_slow(mutex, site);
+    return Design::leave_quickly(words_of(mutex), this_thread.transaction) ? 0 : release_slow(mutex, site);
   }
   [[gnu::noinline]] static int release_slow(MutexOverlay& mutex, const void* site) {
-    if (!Design::leave(cell_of(mutex), this_thread.transaction)) [[unlikely]]
+    if (!Design::leave(words_of(mutex), this_thread.transaction)) [[unlikely]]
       report_misuse(Misuse::kUnlockOfFree, &mutex, site);
     return 0;
   }
@@ -198,7 +198,7 @@ class Mutex {
   static int lock_own_elided(MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
     if (kind.is_error_checking()) return EDEADLK;
     if (!kind.is_recursive()) Design::require_real_locks(caller.transaction());  // and deadlock for real
-    ++Design::elided_entry(cell_of(mutex), caller.transaction())->depth;
+    ++Design::elided_entry(words_of(mutex), caller.transaction())->depth;
     return 0;
   }
 

@@ -39,7 +39,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "locks/cell.h"
+#include "locks/lock_words.h"
 #include "locks/ticket.h"
 
 namespace elision::runtime {
@@ -65,10 +65,10 @@ static_assert(offsetof(MutexOverlay, kind) == offsetof(pthread_mutex_t, __data._
 static_assert(offsetof(MutexOverlay, ticket) == offsetof(pthread_mutex_t, __data.__list));
 
 inline MutexOverlay& overlay_of(pthread_mutex_t* mutex) { return *reinterpret_cast<MutexOverlay*>(mutex); }
-inline constexpr locks::Places kMutexPlaces{.ticket = offsetof(MutexOverlay, ticket),
-                                            .warm = offsetof(MutexOverlay, warm)};
+inline constexpr locks::WordOffsets kMutexOffsets{.ticket = offsetof(MutexOverlay, ticket),
+                                                  .warm = offsetof(MutexOverlay, warm)};
 static_assert(offsetof(MutexOverlay, word) == 0);
-inline locks::Cell cell_of(MutexOverlay& mutex) { return {&mutex.word, &kMutexPlaces}; }
+inline locks::LockWords words_of(MutexOverlay& mutex) { return {&mutex.word, &kMutexOffsets}; }
 
 /// The kind word (glibc nptl/pthreadP.h): type in bits 0-1, then robust, priority inheritance,
 /// priority protection, process-shared, and two flags of glibc's own elision, which mean nothing to us.
@@ -117,23 +117,23 @@ static_assert(offsetof(RwlockOverlay, ticket) == offsetof(pthread_rwlock_t, __da
 static_assert(offsetof(RwlockOverlay, flags) == offsetof(pthread_rwlock_t, __data.__flags));
 
 inline RwlockOverlay& overlay_of(pthread_rwlock_t* lock) { return *reinterpret_cast<RwlockOverlay*>(lock); }
-inline constexpr locks::Places rwlock_places(bool writers_first) {
+inline constexpr locks::WordOffsets rwlock_offsets(bool writers_first) {
   return {.gate = offsetof(RwlockOverlay, gate),
           .ticket = offsetof(RwlockOverlay, ticket),
           .warm = offsetof(RwlockOverlay, warm),
           .generation = offsetof(RwlockOverlay, generation),
           .writers_first = writers_first};
 }
-inline constexpr locks::Places kRwlockPlaces = rwlock_places(false);
-inline constexpr locks::Places kWritersFirstPlaces = rwlock_places(true);
+inline constexpr locks::WordOffsets kRwlockOffsets = rwlock_offsets(false);
+inline constexpr locks::WordOffsets kWritersFirstOffsets = rwlock_offsets(true);
 static_assert(offsetof(RwlockOverlay, state) == 0);
-inline locks::Cell cell_of(RwlockOverlay& lock) {
+inline locks::LockWords words_of(RwlockOverlay& lock) {
   const bool writers_first = lock.flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
-  return {&lock.state, writers_first ? &kWritersFirstPlaces : &kRwlockPlaces};
+  return {&lock.state, writers_first ? &kWritersFirstOffsets : &kRwlockOffsets};
 }
 
 /// glibc's spin lock is an int of which nothing but the value is known.
-inline locks::Cell cell_of(pthread_spinlock_t* lock) {
+inline locks::LockWords words_of(pthread_spinlock_t* lock) {
   return {.word = const_cast<std::atomic<int>*>(reinterpret_cast<volatile std::atomic<int>*>(lock))};
 }
 static_assert(sizeof(pthread_spinlock_t) == sizeof(std::atomic<int>));

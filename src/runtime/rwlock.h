@@ -22,8 +22,8 @@
 
 namespace elision::runtime {
 
-using locks::Cell;
 using locks::Entry;
+using locks::LockWords;
 
 enum class RwMode { kShared, kExclusive };
 
@@ -89,20 +89,20 @@ class Rwlock {
   }
   /// Whether somebody holds it for real.
   static bool is_inside(RwlockOverlay& lock) {
-    if constexpr (kExclusive) return Design::is_held(cell_of(lock));
+    if constexpr (kExclusive) return Design::is_held(words_of(lock));
     return (state_of(lock) & (locks::kReaders | locks::kWriter)) != 0;
   }
 
   static bool leave(RwlockOverlay& lock, locks::TransactionContext& me) {
-    const Cell cell = cell_of(lock);
-    if (Writer::elided_entry(cell, me) != nullptr) return Writer::leave(cell, me);
-    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(cell, me);
+    const LockWords words = words_of(lock);
+    if (Writer::elided_entry(words, me) != nullptr) return Writer::leave(words, me);
+    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(words, me);
     if (kExclusive && lock.depth > 0) {
       --lock.depth;
       return true;
     }
     lock.writer.store(0, std::memory_order_relaxed);
-    return Writer::leave(cell, me);
+    return Writer::leave(words, me);
   }
 
   template <bool kToRead>
@@ -118,7 +118,7 @@ class Rwlock {
       return 0;
     const CallerAt caller(&lock, site);
     if (const int result = enter_again<kToRead>(lock, caller); result != kNotInside) return result;
-    switch (Side<kToRead>::enter(cell_of(lock), caller, deadline)) {
+    switch (Side<kToRead>::enter(words_of(lock), caller, deadline)) {
       case Entry::kHolding:
         become_writer<kToRead>(lock, caller);
         return 0;
@@ -134,11 +134,11 @@ class Rwlock {
   template <bool kToRead>
   static int try_enter(RwlockOverlay& lock, const void* site) {
     if (Design::speculating()) [[unlikely]]
-      return Side<kToRead>::is_held(cell_of(lock)) ? EBUSY : 0;
+      return Side<kToRead>::is_held(words_of(lock)) ? EBUSY : 0;
     const CallerAt caller(&lock, site);
     if (const int result = enter_again<kToRead>(lock, caller); result != kNotInside)
       return result == EDEADLK ? EBUSY : result;
-    switch (Side<kToRead>::try_enter(cell_of(lock), caller)) {
+    switch (Side<kToRead>::try_enter(words_of(lock), caller)) {
       case Entry::kHolding:
         become_writer<kToRead>(lock, caller);
         return 0;
@@ -168,7 +168,7 @@ class Rwlock {
   /// too would wait for itself: it does, outside the transaction.
   template <bool kToRead>
   static int enter_own_elided(RwlockOverlay& lock, CallerAt caller) {
-    locks::ElidedLock* mine = Writer::elided_entry(cell_of(lock), caller.transaction());
+    locks::ElidedLock* mine = Writer::elided_entry(words_of(lock), caller.transaction());
     if (mine->writes && !(kExclusive && kToRead)) return EDEADLK;
     if (!kToRead) Design::require_real_locks(caller.transaction());
     ++mine->depth;

@@ -21,16 +21,16 @@ class Spinlock {
       return 0;
     const CallerAt caller(const_cast<int*>(raw), site);
     // One taken twice is a deadlock, which then happens outside of the transaction.
-    if (Design::enter(cell_of(raw), caller, nullptr) == locks::Entry::kOwn)
+    if (Design::enter(words_of(raw), caller, nullptr) == locks::Entry::kOwn)
       Design::require_real_locks(caller.transaction());
     return 0;
   }
 
   static int trylock(pthread_spinlock_t* raw, const void* site) {
     if (Design::speculating()) [[unlikely]]
-      return Design::is_held(cell_of(raw)) ? EBUSY : 0;
+      return Design::is_held(words_of(raw)) ? EBUSY : 0;
     const CallerAt caller(const_cast<int*>(raw), site);
-    const locks::Entry entry = Design::try_enter(cell_of(raw), caller);
+    const locks::Entry entry = Design::try_enter(words_of(raw), caller);
     return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
   }
 
@@ -39,13 +39,13 @@ class Spinlock {
       end_speculation_at_unlock<Design>();
       return 0;
     }
-    if (!Design::leave(cell_of(raw), this_thread.transaction)) [[unlikely]]
+    if (!Design::leave(words_of(raw), this_thread.transaction)) [[unlikely]]
       report_misuse(Misuse::kUnlockOfFree, const_cast<int*>(raw), site);
     return 0;
   }
 
   static int destroy(pthread_spinlock_t* raw, const void* site) {
-    if (Design::is_held(cell_of(raw))) report_misuse(Misuse::kDestroyOfHeld, const_cast<int*>(raw), site);
+    if (Design::is_held(words_of(raw))) report_misuse(Misuse::kDestroyOfHeld, const_cast<int*>(raw), site);
     return 0;  // as glibc, which never refuses
   }
 };

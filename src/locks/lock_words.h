@@ -11,7 +11,7 @@
 //
 // `warm` may share its place with `ticket`: no design uses both.
 //
-// A cell is passed by value along the way of an uncontended lock, so it is two registers: where the word is,
+// LockWords go by value along the path of an uncontended lock, so they are two registers: where the word is,
 // and a constant table of where the others lie from there.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace elision::locks {
 struct TicketState;
 
 /// Bytes from the word, of those that the design in question uses.
-struct Places {
+struct WordOffsets {
   std::ptrdiff_t gate = 0;
   std::ptrdiff_t ticket = 0;
   std::ptrdiff_t warm = 0;
@@ -32,17 +32,17 @@ struct Places {
   bool writers_first = false;     // reader-writer locks: readers let a waiting writer pass
 };
 
-struct Cell {
+struct LockWords {
   std::atomic<int>* word = nullptr;
-  const Places* places = nullptr;
+  const WordOffsets* offsets = nullptr;
 
-  std::atomic<int>& gate() const { return at<std::atomic<int>>(places->gate); }
-  TicketState& ticket() const { return at<TicketState>(places->ticket); }
-  std::atomic<std::uint32_t>& warm() const { return at<std::atomic<std::uint32_t>>(places->warm); }
+  std::atomic<int>& gate() const { return at<std::atomic<int>>(offsets->gate); }
+  TicketState& ticket() const { return at<TicketState>(offsets->ticket); }
+  std::atomic<std::uint32_t>& warm() const { return at<std::atomic<std::uint32_t>>(offsets->warm); }
   std::atomic<std::uint32_t>& generation() const {
-    return at<std::atomic<std::uint32_t>>(places->generation);
+    return at<std::atomic<std::uint32_t>>(offsets->generation);
   }
-  bool writers_first() const { return places->writers_first; }
+  bool writers_first() const { return offsets->writers_first; }
 
  private:
   template <class T>
@@ -50,6 +50,6 @@ struct Cell {
     return *reinterpret_cast<T*>(reinterpret_cast<std::byte*>(word) + place);
   }
 };
-static_assert(sizeof(Cell) == 2 * sizeof(void*));
+static_assert(sizeof(LockWords) == 2 * sizeof(void*));
 
 }  // namespace elision::locks
