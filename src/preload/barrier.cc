@@ -7,17 +7,11 @@
 #include "preload/exported.h"
 #include "runtime/entry_points.h"
 
-using elision::runtime::entry_points;
-
 ELISION_EXPORT int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes,
                                         unsigned count) {
   return elision::runtime::init_barrier(barrier, attributes, count);
 }
 
-ELISION_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) {
-  return entry_points.barrier_wait(barrier, ELISION_CALL_SITE);
-}
+ELISION_FORWARD(barrier_wait, pthread_barrier_t)
 
-ELISION_EXPORT int pthread_barrier_destroy(pthread_barrier_t* barrier) {
-  return entry_points.barrier_destroy(barrier, ELISION_CALL_SITE);
-}
+ELISION_FORWARD(barrier_destroy, pthread_barrier_t)

@@ -40,23 +40,23 @@ int c11_code(int error) {
 }  // namespace
 
 ELISION_EXPORT int mtx_lock(mtx_t* mutex) {
-  return c11_code(entry_points.lock(mutex_of(mutex), ELISION_CALL_SITE));
+  return c11_code(entry_points.mutex_lock(mutex_of(mutex), ELISION_CALL_SITE));
 }
 
 ELISION_EXPORT int mtx_trylock(mtx_t* mutex) {
-  return c11_code(entry_points.trylock(mutex_of(mutex), ELISION_CALL_SITE));
+  return c11_code(entry_points.mutex_trylock(mutex_of(mutex), ELISION_CALL_SITE));
 }
 
 ELISION_EXPORT int mtx_timedlock(mtx_t* mutex, const timespec* at) {
-  return c11_code(entry_points.clocklock(mutex_of(mutex), CLOCK_REALTIME, at, ELISION_CALL_SITE));
+  return c11_code(entry_points.mutex_clocklock(mutex_of(mutex), CLOCK_REALTIME, at, ELISION_CALL_SITE));
 }
 
 ELISION_EXPORT int mtx_unlock(mtx_t* mutex) {
-  return c11_code(entry_points.unlock(mutex_of(mutex), ELISION_CALL_SITE));
+  return c11_code(entry_points.mutex_unlock(mutex_of(mutex), ELISION_CALL_SITE));
 }
 
 ELISION_EXPORT void mtx_destroy(mtx_t* mutex) {
-  (void)entry_points.destroy(mutex_of(mutex), ELISION_CALL_SITE);
+  (void)entry_points.mutex_destroy(mutex_of(mutex), ELISION_CALL_SITE);
 }
 
 ELISION_EXPORT int cnd_wait(cnd_t* cond, mtx_t* mutex) {

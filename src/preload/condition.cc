@@ -36,11 +36,23 @@ pthread_cond_t* today(OldCondition* cond) {
 
 }  // namespace
 
-ELISION_EXPORT int pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex) {
+/// cond_OF and old_cond_OF as pthread_cond_OF, at the versions of today's layout and of the one before. Under
+/// their own names they are not exported.
+#define ELISION_VERSIONS_OF(of)                 \
+  asm(".symver cond_" #of ", pthread_cond_" #of \
+      "@@GLIBC_2.3.2, remove\n"                 \
+      ".symver old_cond_" #of ", pthread_cond_" #of "@GLIBC_2.2.5, remove")
+ELISION_VERSIONS_OF(wait);
+ELISION_VERSIONS_OF(timedwait);
+ELISION_VERSIONS_OF(signal);
+ELISION_VERSIONS_OF(broadcast);
+ELISION_VERSIONS_OF(destroy);
+
+ELISION_EXPORT int cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex) {
   return entry_points.cond_wait(cond, mutex, {CondTimeout::Form::kNone, 0, nullptr}, ELISION_CALL_SITE);
 }
 
-ELISION_EXPORT int pthread_cond_timedwait(pthread_cond_t* cond, pthread_mutex_t* mutex, const timespec* at) {
+ELISION_EXPORT int cond_timedwait(pthread_cond_t* cond, pthread_mutex_t* mutex, const timespec* at) {
   return entry_points.cond_wait(cond, mutex, {CondTimeout::Form::kOwnClock, 0, at}, ELISION_CALL_SITE);
 }
 
@@ -49,17 +61,11 @@ ELISION_EXPORT int pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t*
   return entry_points.cond_wait(cond, mutex, {CondTimeout::Form::kClock, clock, at}, ELISION_CALL_SITE);
 }
 
-ELISION_EXPORT int pthread_cond_signal(pthread_cond_t* cond) { return entry_points.cond_signal(cond); }
+ELISION_EXPORT int cond_signal(pthread_cond_t* cond) { return entry_points.cond_signal(cond); }
 
-ELISION_EXPORT int pthread_cond_broadcast(pthread_cond_t* cond) { return entry_points.cond_broadcast(cond); }
+ELISION_EXPORT int cond_broadcast(pthread_cond_t* cond) { return entry_points.cond_broadcast(cond); }
 
-ELISION_EXPORT int pthread_cond_destroy(pthread_cond_t* cond) { return entry_points.cond_destroy(cond); }
-
-asm(".symver old_cond_wait, pthread_cond_wait@GLIBC_2.2.5, remove");
-asm(".symver old_cond_timedwait, pthread_cond_timedwait@GLIBC_2.2.5, remove");
-asm(".symver old_cond_signal, pthread_cond_signal@GLIBC_2.2.5, remove");
-asm(".symver old_cond_broadcast, pthread_cond_broadcast@GLIBC_2.2.5, remove");
-asm(".symver old_cond_destroy, pthread_cond_destroy@GLIBC_2.2.5, remove");
+ELISION_EXPORT int cond_destroy(pthread_cond_t* cond) { return entry_points.cond_destroy(cond); }
 
 ELISION_EXPORT int old_cond_wait(OldCondition* cond, pthread_mutex_t* mutex) {
   pthread_cond_t* const found = today(cond);

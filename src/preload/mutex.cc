@@ -36,29 +36,29 @@ using FastLock = elision::locks::Tatas<elision::locks::Park>;  // the parts used
 ELISION_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
   if (lock_fast(mutex)) [[likely]]
     return 0;
-  return entry_points.lock(mutex, ELISION_CALL_SITE);
+  return entry_points.mutex_lock(mutex, ELISION_CALL_SITE);
 }
 
 ELISION_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) {
   if (lock_fast(mutex)) [[likely]]
     return 0;
-  return entry_points.trylock(mutex, ELISION_CALL_SITE);
+  return entry_points.mutex_trylock(mutex, ELISION_CALL_SITE);
 }
 
 ELISION_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* at) {
   if (lock_fast(mutex)) [[likely]]
     return 0;
-  return entry_points.clocklock(mutex, CLOCK_REALTIME, at, ELISION_CALL_SITE);
+  return entry_points.mutex_clocklock(mutex, CLOCK_REALTIME, at, ELISION_CALL_SITE);
 }
 
 ELISION_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at) {
-  return entry_points.clocklock(mutex, clock, at, ELISION_CALL_SITE);
+  return entry_points.mutex_clocklock(mutex, clock, at, ELISION_CALL_SITE);
 }
 
 ELISION_EXPORT int pthread_mutex_unlock(pthread_mutex_t* raw) {
   MutexOverlay& mutex = overlay_of(raw);
   if (fast_slot == nullptr || !MutexKind(mutex.kind).is_plain())
-    return entry_points.unlock(raw, ELISION_CALL_SITE);
+    return entry_points.mutex_unlock(raw, ELISION_CALL_SITE);
   mutex.owner.store(0,
                     std::memory_order_relaxed);  // glibc's mark after a condition variable (runtime/mutex.h)
   if (!FastLock::release(mutex.word)) [[unlikely]]
@@ -72,16 +72,11 @@ ELISION_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mute
   return elision::runtime::glibc.mutex_init(mutex, attributes);
 }
 
-ELISION_EXPORT int pthread_mutex_destroy(pthread_mutex_t* mutex) {
-  return entry_points.destroy(mutex, ELISION_CALL_SITE);
-}
+ELISION_FORWARD(mutex_destroy, pthread_mutex_t)
 
-ELISION_EXPORT int __pthread_mutex_lock(pthread_mutex_t*) noexcept ELISION_OLD_NAME_OF(pthread_mutex_lock);
-ELISION_EXPORT int __pthread_mutex_trylock(pthread_mutex_t*) noexcept
-    ELISION_OLD_NAME_OF(pthread_mutex_trylock);
-ELISION_EXPORT int __pthread_mutex_unlock(pthread_mutex_t*) noexcept
-    ELISION_OLD_NAME_OF(pthread_mutex_unlock);
-ELISION_EXPORT int __pthread_mutex_destroy(pthread_mutex_t*) noexcept
-    ELISION_OLD_NAME_OF(pthread_mutex_destroy);
+ELISION_OLD_NAME_OF(pthread_mutex_lock, pthread_mutex_t);
+ELISION_OLD_NAME_OF(pthread_mutex_trylock, pthread_mutex_t);
+ELISION_OLD_NAME_OF(pthread_mutex_unlock, pthread_mutex_t);
+ELISION_OLD_NAME_OF(pthread_mutex_destroy, pthread_mutex_t);
 
 __attribute__((constructor(101))) static void set_up_library() { elision::runtime::set_up_at_load(); }

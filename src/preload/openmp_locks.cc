@@ -41,17 +41,17 @@ bool ours() {
   return false;
 }
 
-void take(pthread_mutex_t* mutex, const void* site) { entry_points.lock(mutex, site); }
-void give(pthread_mutex_t* mutex, const void* site) { entry_points.unlock(mutex, site); }
+void take(pthread_mutex_t* mutex, const void* site) { entry_points.mutex_lock(mutex, site); }
+void give(pthread_mutex_t* mutex, const void* site) { entry_points.mutex_unlock(mutex, site); }
 void set(void* lock, OpenMpLock kind, const void* site) { take(mutex_of_openmp_lock(lock, kind), site); }
 void unset(void* lock, OpenMpLock kind, const void* site) { give(mutex_of_openmp_lock(lock, kind), site); }
 int test(void* lock, const void* site) {
-  return entry_points.trylock(mutex_of_openmp_lock(lock, kSimple), site) == 0;
+  return entry_points.mutex_trylock(mutex_of_openmp_lock(lock, kSimple), site) == 0;
 }
 /// How often the thread has the lock now; 0: another has it.
 int test_nestable(void* lock, const void* site) {
   pthread_mutex_t* mutex = mutex_of_openmp_lock(lock, kNestable);
-  return entry_points.trylock(mutex, site) == 0 ? openmp_nesting(mutex) : 0;
+  return entry_points.mutex_trylock(mutex, site) == 0 ? openmp_nesting(mutex) : 0;
 }
 
 }  // namespace

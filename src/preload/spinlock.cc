@@ -40,6 +40,4 @@ ELISION_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
     return 0;
   return entry_points.spin_unlock(lock, ELISION_CALL_SITE);
 }
-ELISION_EXPORT int pthread_spin_destroy(pthread_spinlock_t* lock) {
-  return entry_points.spin_destroy(lock, ELISION_CALL_SITE);
-}
+ELISION_FORWARD(spin_destroy, pthread_spinlock_t)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/designs.h"
 
+#include <type_traits>
+
 #include "htm/always_abort.h"
 #include "htm/rtm.h"
 #include "runtime/barrier.h"
@@ -29,6 +31,22 @@ int after_set_up(Arguments... arguments) {
   return (entry_points.*kMember)(arguments...);
 }
 
+// ---- Every design is six groups of functions, by which the rows of entry_points.h name what serves them.
+
+template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class OnBarrier, class OnThread>
+void install() {
+  process.locks = OnThread::kOurs ? Owner::kUs : Owner::kOriginal;
+  process.barriers = OnBarrier::kOurs ? Owner::kUs : Owner::kOriginal;
+#define ELISION_INSTALL(name, served_by, Signature) entry_points.name.set(served_by);
+  ELISION_ENTRY_POINTS(ELISION_INSTALL)
+#undef ELISION_INSTALL
+}
+
+struct ConditionFunctions {
+  CondWaitFunction* wait;
+  CondFunction *signal, *broadcast, *destroy;
+};
+
 // ---- pthread, and glibc-elision: glibc's functions. The first lock says that the program has locks, then
 // steps aside.
 
@@ -38,7 +56,32 @@ To* with_call_site_ignored(From* function) {
   return reinterpret_cast<To*>(reinterpret_cast<void*>(function));
 }
 
-void see_lock();
+/// The signature of an entry point for which a function of glibc's can stand.
+template <class... Arguments>
+auto with_call_site(int (*)(Arguments...)) -> int (*)(Arguments..., const void* site);
+template <class Signature, class Function>
+constexpr bool is_alike = std::is_same_v<Signature*, decltype(with_call_site(Function()))>;
+static_assert(is_alike<MutexFunction, decltype(Glibc::mutex_lock)>);
+static_assert(!is_alike<CondWaitFunction, decltype(Glibc::cond_wait)>);
+
+/// Puts glibc's functions into the entry points, where they are alike. A template for the sake of `requires`.
+template <class Functions>
+void step_aside(const Functions& functions) {
+#define ELISION_STEP_ASIDE(name, served_by, Signature)                            \
+  if constexpr (requires { functions.name; }) {                                   \
+    if constexpr (is_alike<Signature, decltype(functions.name)>) {                \
+      if (functions.name != nullptr)                                              \
+        entry_points.name.set(with_call_site_ignored<Signature>(functions.name)); \
+    }                                                                             \
+  }
+  ELISION_ENTRY_POINTS(ELISION_STEP_ASIDE)
+#undef ELISION_STEP_ASIDE
+}
+
+void see_lock() {
+  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
+  step_aside(glibc);
+}
 
 template <auto kFunction, class Object>
 int first_call(Object* object, const void*) {
@@ -46,64 +89,74 @@ int first_call(Object* object, const void*) {
   return (glibc.*kFunction)(object);
 }
 template <auto kFunction, class Object>
-int forward_timed(Object* object, clockid_t clock, const timespec* at, const void*) {
+int first_timed_call(Object* object, clockid_t clock, const timespec* at, const void*) {
   see_lock();
   return kFunction(object, clock, at);
 }
-int forward_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
-  return wait_in_glibc(cond, mutex, timeout);
+template <auto kFunction, class Object>
+int forward(Object* object, const void*) {
+  return (glibc.*kFunction)(object);
 }
-int forward_busy_wait(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void* site) {
-  return wait_busily(cond, mutex, timeout,
-                     {with_call_site_ignored<MutexFunction>(glibc.mutex_lock),
-                      with_call_site_ignored<MutexFunction>(glibc.mutex_unlock), nullptr},
-                     site);
-}
-int never_speculating() { return 0; }
 
-void see_lock() {
-  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
-  entry_points.lock.set(with_call_site_ignored<MutexFunction>(glibc.mutex_lock));
-  entry_points.trylock.set(with_call_site_ignored<MutexFunction>(glibc.mutex_trylock));
-  entry_points.rdlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_rdlock));
-  entry_points.tryrdlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_tryrdlock));
-  entry_points.wrlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_wrlock));
-  entry_points.trywrlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_trywrlock));
-  entry_points.spin_lock.set(with_call_site_ignored<SpinFunction>(glibc.spin_lock));
-  entry_points.spin_trylock.set(with_call_site_ignored<SpinFunction>(glibc.spin_trylock));
-}
+struct GlibcMutex {
+  static constexpr auto lock = first_call<&Glibc::mutex_lock, pthread_mutex_t>;
+  static constexpr auto trylock = first_call<&Glibc::mutex_trylock, pthread_mutex_t>;
+  static constexpr auto clocklock = first_timed_call<glibc_clocklock, pthread_mutex_t>;
+  static constexpr auto unlock = forward<&Glibc::mutex_unlock, pthread_mutex_t>;
+  static constexpr auto destroy = forward<&Glibc::mutex_destroy, pthread_mutex_t>;
+};
+
+struct GlibcRwlock {
+  static constexpr auto rdlock = first_call<&Glibc::rwlock_rdlock, pthread_rwlock_t>;
+  static constexpr auto tryrdlock = first_call<&Glibc::rwlock_tryrdlock, pthread_rwlock_t>;
+  static constexpr auto clockrdlock = first_timed_call<glibc_clockrdlock, pthread_rwlock_t>;
+  static constexpr auto wrlock = first_call<&Glibc::rwlock_wrlock, pthread_rwlock_t>;
+  static constexpr auto trywrlock = first_call<&Glibc::rwlock_trywrlock, pthread_rwlock_t>;
+  static constexpr auto clockwrlock = first_timed_call<glibc_clockwrlock, pthread_rwlock_t>;
+  static constexpr auto unlock = forward<&Glibc::rwlock_unlock, pthread_rwlock_t>;
+  static constexpr auto destroy = forward<&Glibc::rwlock_destroy, pthread_rwlock_t>;
+};
+
+struct GlibcSpinlock {
+  static constexpr auto lock = first_call<&Glibc::spin_lock, pthread_spinlock_t>;
+  static constexpr auto trylock = first_call<&Glibc::spin_trylock, pthread_spinlock_t>;
+  static constexpr auto unlock = forward<&Glibc::spin_unlock, pthread_spinlock_t>;
+  static constexpr auto destroy = forward<&Glibc::spin_destroy, pthread_spinlock_t>;
+};
+
+struct GlibcConditions {
+  static int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
+    return runtime::wait_in_glibc(cond, mutex, timeout);
+  }
+  static int wait_busily(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
+                         const void* site) {
+    return runtime::wait_busily(cond, mutex, timeout,
+                                {with_call_site_ignored<MutexFunction>(glibc.mutex_lock),
+                                 with_call_site_ignored<MutexFunction>(glibc.mutex_unlock), nullptr},
+                                site);
+  }
+  static ConditionFunctions functions() {
+    const bool busy = process.configuration.condition == ConditionKind::kBusy;
+    return {busy ? wait_busily : wait_in_glibc, glibc.cond_signal, glibc.cond_broadcast, glibc.cond_destroy};
+  }
+};
+
+struct GlibcBarrier {
+  static constexpr bool kOurs = false;
+  static constexpr auto wait = forward<&Glibc::barrier_wait, pthread_barrier_t>;
+  static constexpr auto destroy = forward<&Glibc::barrier_destroy, pthread_barrier_t>;
+  static constexpr auto team_wait = have_no_team_barrier;
+  static constexpr auto team_moves = have_no_team_to_move;
+};
+
+struct NoTransactions {
+  static constexpr bool kOurs = false;
+  static int end_transactions() { return 0; }
+  static int speculating() { return 0; }
+};
 
 void install_pthread() {
-  entry_points.unlock.set(with_call_site_ignored<MutexFunction>(glibc.mutex_unlock));
-  entry_points.destroy.set(with_call_site_ignored<MutexFunction>(glibc.mutex_destroy));
-  entry_points.clocklock.set(forward_timed<glibc_clocklock, pthread_mutex_t>);
-  entry_points.clockrdlock.set(forward_timed<glibc_clockrdlock, pthread_rwlock_t>);
-  entry_points.clockwrlock.set(forward_timed<glibc_clockwrlock, pthread_rwlock_t>);
-  entry_points.rwlock_unlock.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_unlock));
-  entry_points.rwlock_destroy.set(with_call_site_ignored<RwlockFunction>(glibc.rwlock_destroy));
-  entry_points.spin_unlock.set(with_call_site_ignored<SpinFunction>(glibc.spin_unlock));
-  entry_points.spin_destroy.set(with_call_site_ignored<SpinFunction>(glibc.spin_destroy));
-  const bool busy = process.configuration.condition == ConditionKind::kBusy;
-  entry_points.cond_wait.set(busy ? forward_busy_wait : forward_cond_wait);
-  entry_points.cond_signal.set(glibc.cond_signal);
-  entry_points.cond_broadcast.set(glibc.cond_broadcast);
-  entry_points.cond_destroy.set(glibc.cond_destroy);
-  entry_points.barrier_wait.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_wait));
-  entry_points.barrier_destroy.set(with_call_site_ignored<BarrierFunction>(glibc.barrier_destroy));
-  entry_points.team_wait.set(have_no_team_barrier);
-  entry_points.team_moves.set(have_no_team_to_move);
-  entry_points.end_transactions.set(never_speculating);
-  entry_points.speculating.set(never_speculating);
-  process.locks = process.barriers = Owner::kOriginal;
-  // Last: until here a call of these sets the library up, which includes waiting for whoever does.
-  entry_points.rdlock.set(first_call<&Glibc::rwlock_rdlock, pthread_rwlock_t>);
-  entry_points.tryrdlock.set(first_call<&Glibc::rwlock_tryrdlock, pthread_rwlock_t>);
-  entry_points.wrlock.set(first_call<&Glibc::rwlock_wrlock, pthread_rwlock_t>);
-  entry_points.trywrlock.set(first_call<&Glibc::rwlock_trywrlock, pthread_rwlock_t>);
-  entry_points.spin_lock.set(first_call<&Glibc::spin_lock, volatile int>);
-  entry_points.spin_trylock.set(first_call<&Glibc::spin_trylock, volatile int>);
-  entry_points.trylock.set(first_call<&Glibc::mutex_trylock, pthread_mutex_t>);
-  entry_points.lock.set(first_call<&Glibc::mutex_lock, pthread_mutex_t>);
+  install<GlibcMutex, GlibcRwlock, GlibcSpinlock, GlibcConditions, GlibcBarrier, NoTransactions>();
   // A race detector would see one thread call what another replaces.
   if (process.configuration.off) see_lock();
 }
@@ -154,16 +207,13 @@ struct Conditions {
     return runtime::destroy_aware(cond);
   }
 
-  static void install() {
+  static ConditionFunctions functions() {
     const ConditionKind kind = process.configuration.condition;
     const bool aware = kind == ConditionKind::kAware || (kind == ConditionKind::kAuto && process.elides) ||
                        (kind != ConditionKind::kBusy && !Design::kGlibcMayLock);
-    entry_points.cond_wait.set(aware                          ? wait_aware
-                               : kind == ConditionKind::kBusy ? wait_busily
-                                                              : wait_in_glibc);
-    entry_points.cond_signal.set(aware ? notify_aware<false> : notify_in_glibc<false>);
-    entry_points.cond_broadcast.set(aware ? notify_aware<true> : notify_in_glibc<true>);
-    entry_points.cond_destroy.set(aware ? destroy_aware : glibc.cond_destroy);
+    if (aware) return {wait_aware, notify_aware<false>, notify_aware<true>, destroy_aware};
+    return {kind == ConditionKind::kBusy ? wait_busily : wait_in_glibc, notify_in_glibc<false>,
+            notify_in_glibc<true>, glibc.cond_destroy};
   }
 
  private:
@@ -179,6 +229,7 @@ struct Conditions {
 /// What else no transaction survives, or must not undo.
 template <class Design>
 struct Transactions {
+  static constexpr bool kOurs = true;
   static int end_transactions() {
     Design::require_real_locks(this_thread.transaction);
     return 0;
@@ -186,44 +237,14 @@ struct Transactions {
   static int speculating() { return Design::speculating(); }
 };
 
-template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class OnThread, class OnBarrier>
-void install() {
-  entry_points.unlock.set(OnMutex::unlock);
-  entry_points.destroy.set(OnMutex::destroy);
-  entry_points.clocklock.set(OnMutex::clocklock);
-  entry_points.clockrdlock.set(OnRwlock::clockrdlock);
-  entry_points.clockwrlock.set(OnRwlock::clockwrlock);
-  entry_points.rwlock_unlock.set(OnRwlock::unlock);
-  entry_points.rwlock_destroy.set(OnRwlock::destroy);
-  entry_points.spin_unlock.set(OnSpin::unlock);
-  entry_points.spin_destroy.set(OnSpin::destroy);
-  OnCondition::install();
-  entry_points.barrier_wait.set(OnBarrier::wait);
-  entry_points.barrier_destroy.set(OnBarrier::destroy);
-  entry_points.team_wait.set(OnBarrier::team_wait);
-  entry_points.team_moves.set(OnBarrier::team_moves);
-  entry_points.end_transactions.set(OnThread::end_transactions);
-  entry_points.speculating.set(OnThread::speculating);
-  process.locks = Owner::kUs;
-  process.barriers = OnBarrier::kOurs ? Owner::kUs : Owner::kOriginal;
-  entry_points.rdlock.set(OnRwlock::rdlock);
-  entry_points.tryrdlock.set(OnRwlock::tryrdlock);
-  entry_points.wrlock.set(OnRwlock::wrlock);
-  entry_points.trywrlock.set(OnRwlock::trywrlock);
-  entry_points.spin_lock.set(OnSpin::lock);
-  entry_points.spin_trylock.set(OnSpin::trylock);
-  entry_points.trylock.set(OnMutex::trylock);
-  entry_points.lock.set(OnMutex::lock);
-}
-
 template <class Design>
 void install_design_of_ours() {
   if (process.configuration.exclusive_rwlocks) {
     install<Mutex<Design>, Rwlock<Design, RwMode::kExclusive>, Spinlock<Design>,
-            Conditions<Design, Mutex<Design>>, Transactions<Design>, BarrierOf<Design>>();
+            Conditions<Design, Mutex<Design>>, BarrierOf<Design>, Transactions<Design>>();
   } else {
     install<Mutex<Design>, Rwlock<Design, RwMode::kShared>, Spinlock<Design>,
-            Conditions<Design, Mutex<Design>>, Transactions<Design>, BarrierOf<Design>>();
+            Conditions<Design, Mutex<Design>>, BarrierOf<Design>, Transactions<Design>>();
   }
 }
 
@@ -237,7 +258,7 @@ template <class How, class Waiting>
 void install_glibc_speculating() {
   using Glibc = GlibcSpeculating<How, Waiting>;
   install<typename Glibc::OnMutex, typename Glibc::OnRwlock, Spinlock<Glibc>,
-          Conditions<Glibc, typename Glibc::OnMutex>, Transactions<Glibc>, BarrierOf<Glibc>>();
+          Conditions<Glibc, typename Glibc::OnMutex>, BarrierOf<Glibc>, Transactions<Glibc>>();
 }
 
 /// The designs that wait by `Waiting`, and by always-abort transactions of `Htm`.
@@ -298,36 +319,9 @@ void install_waiting() {
 
 }  // namespace
 
-#define ELISION_BEFORE_SET_UP(member) decltype(EntryPoints::member)(after_set_up<&EntryPoints::member>)
-constinit EntryPoints entry_points{
-    ELISION_BEFORE_SET_UP(lock),
-    ELISION_BEFORE_SET_UP(trylock),
-    ELISION_BEFORE_SET_UP(clocklock),
-    ELISION_BEFORE_SET_UP(unlock),
-    ELISION_BEFORE_SET_UP(destroy),
-    ELISION_BEFORE_SET_UP(rdlock),
-    ELISION_BEFORE_SET_UP(tryrdlock),
-    ELISION_BEFORE_SET_UP(clockrdlock),
-    ELISION_BEFORE_SET_UP(wrlock),
-    ELISION_BEFORE_SET_UP(trywrlock),
-    ELISION_BEFORE_SET_UP(clockwrlock),
-    ELISION_BEFORE_SET_UP(rwlock_unlock),
-    ELISION_BEFORE_SET_UP(rwlock_destroy),
-    ELISION_BEFORE_SET_UP(spin_lock),
-    ELISION_BEFORE_SET_UP(spin_trylock),
-    ELISION_BEFORE_SET_UP(spin_unlock),
-    ELISION_BEFORE_SET_UP(spin_destroy),
-    ELISION_BEFORE_SET_UP(cond_wait),
-    ELISION_BEFORE_SET_UP(cond_signal),
-    ELISION_BEFORE_SET_UP(cond_broadcast),
-    ELISION_BEFORE_SET_UP(cond_destroy),
-    ELISION_BEFORE_SET_UP(barrier_wait),
-    ELISION_BEFORE_SET_UP(barrier_destroy),
-    ELISION_BEFORE_SET_UP(team_wait),
-    ELISION_BEFORE_SET_UP(team_moves),
-    ELISION_BEFORE_SET_UP(end_transactions),
-    ELISION_BEFORE_SET_UP(speculating),
-};
+#define ELISION_BEFORE_SET_UP(name, served_by, Signature) \
+  EntryPoint<Signature>(after_set_up<&EntryPoints::name>),
+constinit EntryPoints entry_points{ELISION_ENTRY_POINTS(ELISION_BEFORE_SET_UP)};
 #undef ELISION_BEFORE_SET_UP
 
 void install_design() {

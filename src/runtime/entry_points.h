@@ -3,6 +3,8 @@
 //
 // Before the library is set up it holds functions that set it up first; under `pthread` it ends up
 // holding glibc's own functions, which ignore the trailing call site (a register they do not read).
+//
+// A new entry point is a row here, and a function that src/preload exports.
 // A pointer may be replaced while other threads call: hence relaxed atomics, plain loads on x86.
 #pragma once
 
@@ -40,46 +42,54 @@ struct CondTimeout {
 };
 
 using MutexFunction = int(pthread_mutex_t*, const void* site);
+using TimedMutexFunction = int(pthread_mutex_t*, clockid_t, const timespec*, const void* site);
 using RwlockFunction = int(pthread_rwlock_t*, const void* site);
 using TimedRwlockFunction = int(pthread_rwlock_t*, clockid_t, const timespec*, const void* site);
 using SpinFunction = int(pthread_spinlock_t*, const void* site);
+using CondWaitFunction = int(pthread_cond_t*, pthread_mutex_t*, CondTimeout, const void* site);
+using CondFunction = int(pthread_cond_t*);
 using BarrierFunction = int(pthread_barrier_t*, const void* site);
+using TeamWaitFunction = int(locks::BarrierState*, unsigned total, const void* site);
+
+/// The entry points, a row each: its name, what serves it in a design (the template parameters of install()
+/// in designs.cc), its signature. This is the one list of them. Where glibc has a function of the same name,
+/// with `pthread_` in front, the two do the same.
+///
+/// team_wait and team_moves: the barrier of an OpenMP team (runtime/openmp_team.h). end_transactions: comes
+/// before what waits for other threads or wakes them, and the caller is outside of transactions from then on.
+#define ELISION_ENTRY_POINTS(ROW)                                       \
+  ROW(mutex_lock, OnMutex::lock, MutexFunction)                         \
+  ROW(mutex_trylock, OnMutex::trylock, MutexFunction)                   \
+  ROW(mutex_clocklock, OnMutex::clocklock, TimedMutexFunction)          \
+  ROW(mutex_unlock, OnMutex::unlock, MutexFunction)                     \
+  ROW(mutex_destroy, OnMutex::destroy, MutexFunction)                   \
+  ROW(rwlock_rdlock, OnRwlock::rdlock, RwlockFunction)                  \
+  ROW(rwlock_tryrdlock, OnRwlock::tryrdlock, RwlockFunction)            \
+  ROW(rwlock_clockrdlock, OnRwlock::clockrdlock, TimedRwlockFunction)   \
+  ROW(rwlock_wrlock, OnRwlock::wrlock, RwlockFunction)                  \
+  ROW(rwlock_trywrlock, OnRwlock::trywrlock, RwlockFunction)            \
+  ROW(rwlock_clockwrlock, OnRwlock::clockwrlock, TimedRwlockFunction)   \
+  ROW(rwlock_unlock, OnRwlock::unlock, RwlockFunction)                  \
+  ROW(rwlock_destroy, OnRwlock::destroy, RwlockFunction)                \
+  ROW(spin_lock, OnSpin::lock, SpinFunction)                            \
+  ROW(spin_trylock, OnSpin::trylock, SpinFunction)                      \
+  ROW(spin_unlock, OnSpin::unlock, SpinFunction)                        \
+  ROW(spin_destroy, OnSpin::destroy, SpinFunction)                      \
+  ROW(cond_wait, OnCondition::functions().wait, CondWaitFunction)       \
+  ROW(cond_signal, OnCondition::functions().signal, CondFunction)       \
+  ROW(cond_broadcast, OnCondition::functions().broadcast, CondFunction) \
+  ROW(cond_destroy, OnCondition::functions().destroy, CondFunction)     \
+  ROW(barrier_wait, OnBarrier::wait, BarrierFunction)                   \
+  ROW(barrier_destroy, OnBarrier::destroy, BarrierFunction)             \
+  ROW(team_wait, OnBarrier::team_wait, TeamWaitFunction)                \
+  ROW(team_moves, OnBarrier::team_moves, int(locks::BarrierState*))     \
+  ROW(end_transactions, OnThread::end_transactions, int())              \
+  ROW(speculating, OnThread::speculating, int())
 
 struct EntryPoints {
-  EntryPoint<MutexFunction> lock;
-  EntryPoint<MutexFunction> trylock;
-  EntryPoint<int(pthread_mutex_t*, clockid_t, const timespec*, const void* site)> clocklock;
-  EntryPoint<MutexFunction> unlock;
-  EntryPoint<MutexFunction> destroy;
-
-  EntryPoint<RwlockFunction> rdlock;
-  EntryPoint<RwlockFunction> tryrdlock;
-  EntryPoint<TimedRwlockFunction> clockrdlock;
-  EntryPoint<RwlockFunction> wrlock;
-  EntryPoint<RwlockFunction> trywrlock;
-  EntryPoint<TimedRwlockFunction> clockwrlock;
-  EntryPoint<RwlockFunction> rwlock_unlock;
-  EntryPoint<RwlockFunction> rwlock_destroy;
-
-  EntryPoint<SpinFunction> spin_lock;
-  EntryPoint<SpinFunction> spin_trylock;
-  EntryPoint<SpinFunction> spin_unlock;
-  EntryPoint<SpinFunction> spin_destroy;
-
-  EntryPoint<int(pthread_cond_t*, pthread_mutex_t*, CondTimeout, const void* site)> cond_wait;
-  EntryPoint<int(pthread_cond_t*)> cond_signal;
-  EntryPoint<int(pthread_cond_t*)> cond_broadcast;
-  EntryPoint<int(pthread_cond_t*)> cond_destroy;
-  EntryPoint<BarrierFunction> barrier_wait;
-  EntryPoint<BarrierFunction> barrier_destroy;
-
-  // The barrier of an OpenMP team (runtime/openmp_team.h).
-  EntryPoint<int(locks::BarrierState*, unsigned total, const void* site)> team_wait;
-  EntryPoint<int(locks::BarrierState*)> team_moves;
-
-  /// Before what waits for other threads or wakes them: the caller is outside of transactions from here on.
-  EntryPoint<int()> end_transactions;
-  EntryPoint<int()> speculating;
+#define ELISION_MEMBER(name, served_by, Signature) EntryPoint<Signature> name;
+  ELISION_ENTRY_POINTS(ELISION_MEMBER)
+#undef ELISION_MEMBER
 };
 
 extern constinit EntryPoints entry_points;
