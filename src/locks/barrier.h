@@ -19,8 +19,8 @@
 //
 // The release word has a line to itself, which arrivals do not touch (ibid.), and sleepers do not either: a
 // thread that goes to sleep ends no speculation. Sleep they do in the end, however the locks wait: a barrier
-// may have one thread more than there are CPUs, such as the one that started the others, and then whoever
-// spins keeps that thread from its CPU.
+// may have one thread more than there are CPUs, such as the one that started the others, and then a thread
+// that spins keeps that thread from its CPU.
 //
 // Memory order: an arrival releases what its thread did before, to the last one, which releases it to all.
 #pragma once
@@ -55,7 +55,7 @@ template <htm::AlwaysAborting Htm>
 class Barrier {
  public:
   /// `total` threads a round. After its speculations a thread looks for `spin_units` (waiting.h) before it
-  /// sleeps. Whoever speculates must not call.
+  /// sleeps. Not while speculating.
   template <Caller C>
   static Passage wait(BarrierState& state, std::uint32_t total, C caller,
                       std::uint32_t spin_units = Park::kSpinUnits) {

@@ -8,7 +8,8 @@
 //           (TransactionContext::deferred)
 //
 // Invariants:
-//  - A waiter reads the sequence and is counted before its section ends. Whoever enters the section later
+//  - A waiter reads the sequence and is counted before its section ends. A thread that enters the section
+//  later
 //    therefore finds a count that is not zero, and raises a sequence that differs from the one the waiter
 //    read: a signal between the end of the section and the sleep keeps it from sleeping.
 //  - A signal is for a thread that waits already. One that comes after the sequence was raised could be
@@ -18,8 +19,8 @@
 //    are woken: too many is the price of never one too few. (A signaller that is held up between the two
 //    steps while kAhead others pass may wake a newcomer.)
 //  - An aborted transaction has signalled nobody and waits nowhere: what it raised and noted is undone.
-//    After the commit, which publishes what it signals for, the state is no longer touched, since whoever
-//    sees that may destroy it: a wake needs the address alone.
+//    After the commit, which publishes what it signals for, the state is no longer touched, since a thread
+//    that sees that may destroy it: a wake needs the address alone.
 //  - After withdraw() a waiter does not touch the state: wait_until_left() returns when none has yet to.
 //
 // All zero is a condition variable. 2^32 signals between a waiter's registration and its sleep would go

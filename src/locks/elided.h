@@ -47,7 +47,7 @@ extern "C" {
 /// kRemoved exists for tests that must fail: without subscription updates are lost.
 enum class Subscription { kEarly, kRemoved };
 
-/// Whoever conflicts tries again.
+/// A thread that conflicts tries again.
 struct NoContentionControl {
   static constexpr bool kWaits = false;
   static bool after_conflict(LockWords, TransactionContext&, const Deadline*) { return true; }
@@ -124,7 +124,7 @@ class Elided {
     return Entry::kHolding;
   }
 
-  /// A further lock inside a transaction. Whoever holds it may hold it for long: the transaction gives up
+  /// A further lock inside a transaction. Its holder may hold it for long: the transaction gives up
   /// a try instead of waiting, so that in the end this thread waits as lock holder, asleep.
   static Entry enter_further(LockWords words, TransactionContext& me, bool writes = true) {
     const Entry entry = try_enter_further(words, me, writes);

@@ -42,7 +42,7 @@ struct PriorityWait {
     SpinDeadline until(deadline);
     for (Backoff backoff; !try_first(words); backoff.wait()) {
       if (until.has_passed(backoff.spent())) {
-        // POSIX: no timeout of a lock that is free, whoever should have come first.
+        // POSIX: no timeout of a lock that is free, even if a warm thread should have come first.
         if (!PlainWait<Lock>::try_first(words)) return Entry::kTimedOut;
         break;
       }

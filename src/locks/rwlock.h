@@ -8,7 +8,7 @@
 //     kSleeps        somebody may sleep on this word
 //     kWriter        a writer is inside
 //
-// Writers that must wait take the gate, one after the other; whoever has it is the head, the only writer
+// Writers that must wait take the gate, one after the other; its holder is the head, the only writer
 // that waits on the word. Readers wait on the word, while a writer is inside; those of a lock with
 // writers_first queue at the gate before.
 //
@@ -19,15 +19,15 @@
 //    sleepers, the last reader one, which is for the head: should a reader take it that a writer has freed
 //    and not yet woken, that writer's wake-up for all is still to come.
 //  - Without writers_first a reader waits for a writer inside and for nothing else: a thread that holds the
-//    reader's side may take it again whoever waits (POSIX; glibc's default kind).
-//  - kSleeps goes with its reason: whoever ends that takes it away and wakes.
+//    reader's side may take it again, even if others wait (POSIX; glibc's default kind).
+//  - kSleeps goes with its reason: the thread that ends it takes kSleeps away and wakes.
 //  - A head that leaves for good (if_left.h) gives the gate back, as one whose deadline passed.
 //
 // Gate: Tatas, or Ticket, whose queue makes the writers FIFO (and the readers of a lock with writers_first);
 // arriving writers then queue whenever anybody does.
 //
-// In the child of a fork those who waited are gone, but the gate is still theirs. Whoever has to wait first
-// there forgets them: all who wait carry the fork's generation, so none of them can be alive.
+// In the child of a fork those who waited are gone, but the gate is still theirs. The first thread that has
+// to wait there forgets them: all who wait carry the fork's generation, so none of them can be alive.
 #pragma once
 
 #include "locks/alone.h"

@@ -89,7 +89,7 @@ struct Tatas {
       return true;
     }
     const int previous = word.exchange(kFree, std::memory_order_release);
-    // Nothing of the word may be read from here on: whoever got the lock may have destroyed it.
+    // Nothing of the word may be read from here on: the next holder may have destroyed it.
     if (previous == kHeldWithSleepers) [[unlikely]]
       futex_wake(&word, 1, kAnyBit);
     return previous != kFree;

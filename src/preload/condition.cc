@@ -90,7 +90,7 @@ ELISION_EXPORT int old_cond_broadcast(OldCondition* cond) {
 }
 
 ELISION_EXPORT int old_cond_destroy(OldCondition* cond) {
-  // glibc's gives the memory back: whoever is on the way out of a wait must have left.
+  // glibc's gives the memory back: threads on the way out of a wait must have left.
   if (cond->today != nullptr) (void)entry_points.cond_destroy(cond->today);
   elision::runtime::ensure_set_up();
   return elision::runtime::glibc.old_cond_destroy(cond);

@@ -64,7 +64,7 @@ int error_of(CondTimeout timeout) {
   return timeout.form == CondTimeout::Form::kClock && !is_clock_to_wait_by(timeout.clock) ? EINVAL : 0;
 }
 
-/// Whoever is to end the wait may need this CPU.
+/// The thread that will end the wait may need this CPU.
 constexpr std::uint32_t kBusyWaitsPerYield = 16;
 
 }  // namespace
@@ -95,8 +95,8 @@ int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout
   Cancelled wait{state, mutex, operations, site};
   const bool in_time = sleep_cancellably(wait, seen, timed ? &deadline : nullptr);
   ConditionQueue::withdraw(state);
-  // Whoever signals with the mutex held gives it up next, but perhaps on this very CPU: a thread that spins
-  // for it would only be in the way (six times the time of a round trip).
+  // A thread that signals with the mutex held gives it up next, but perhaps on this very CPU: a thread that
+  // spins for it would only be in the way (six times the time of a round trip).
   if (operations.is_held != nullptr && operations.is_held(mutex)) sched_yield();
   const int error = operations.lock(mutex, site);
   return error != 0 ? error : in_time ? 0 : ETIMEDOUT;

@@ -64,7 +64,7 @@ void find_in(const LoadedFile& file, std::span<Wanted> all) {
   }
 }
 
-/// Whoever comes first behind us has a say, as with RTLD_NEXT: other preloaded libraries and race detectors
+/// The first library behind ours has a say, as with RTLD_NEXT: other preloaded libraries and race detectors
 /// do. But libc comes last: before 2.34 it too has some of these functions, for programs without libpthread,
 /// and until libpthread is initialised they do nothing at all (a mutex that they initialise keeps what was in
 /// its memory).
@@ -93,8 +93,8 @@ timespec moved_to(clockid_t other, clockid_t clock, const timespec* at) {
   return moved;
 }
 
-/// `wait` knows deadlines of `own` alone, glibc before 2.30: lets it wait until `at` of any clock. Whoever
-/// sets the realtime clock meanwhile may make it late, never early.
+/// `wait` knows deadlines of `own` alone, glibc before 2.30: lets it wait until `at` of any clock. A
+/// change of the realtime clock meanwhile may make it late, never early.
 template <class Wait>
 int wait_by_other_clock(clockid_t own, clockid_t clock, const timespec* at, Wait wait) {
   if (!is_clock_to_wait_by(clock)) return EINVAL;

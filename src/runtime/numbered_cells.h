@@ -2,7 +2,7 @@
 // Objects that are known by a number of 32 bits: what the library keeps for locks and barriers of the program
 // that have no room for it themselves.
 //
-// A cell lies where it is for ever, so that whoever comes late reads an old cell and not a hole. Cells lie in
+// A cell lies where it is for ever, so that a late reader finds an old cell and not a hole. Cells lie in
 // blocks of anonymous memory, each twice as long as the one before. Without locks: take() and give_back() may
 // be called anywhere, also in the child of a fork, and inside a transaction unless a new block is needed, for
 // which the system call ends it. Cells that were given back come with what was last in them.
