@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An access: whether others could notice it, what it must wait for before it may happen, the hits in L1 and
-// L2, and the end that all accesses share.
+// An access: how far it reaches, what it must wait for before it may happen, the hits in L1 and L2, and the
+// end that all accesses share. L1 and L2 are each looked up at most once.
 //
 // Time: `clock` is the CPU's clock, on which the translator has charged the work of every instruction as if
 // it hit L1. `data_ready` is when a loaded value can be used, the full latency counted from the later of
@@ -12,18 +12,37 @@
 
 namespace elision::machine {
 
-bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
-  if (request.kind == AccessKind::kAtomic) return false;
+Reply Model::Impl::access(const Request& request) {
   Cpu& one = cpu[request.cpu.value];
-  const bool store = request.kind == AccessKind::kStore;
-  FilterEntry& entry = one.filter->at(request.line);
-  const std::uint64_t restrictions = one.filter->restrictions(request.line);
-  PrivateCache& l1 = one.home->l1;
-  const std::uint32_t slot = restrictions & Filter::kNotOpen ? l1.find(request.line) : entry.l1_slot();
-  request.l1_slot = slot;
-  if (slot == kNoSlot) return false;
+  Lookup found;
+  if (request.least != Reach::kMachine && request.kind != AccessKind::kAtomic) {
+    const bool store = request.kind == AccessKind::kStore;
+    FilterEntry& entry = one.filter->at(request.line);
+    const std::uint64_t restrictions = one.filter->restrictions(request.line);
+    if (!(restrictions & ~FilterEntry::tolerated(store, true))) {
+      entry.used = 1;
+      return done(request.now.value, 0, Reach::kL1);
+    }
+    found.l1_slot = restrictions & Filter::kNotOpen ? one.home->l1.find(request.line) : entry.l1_slot();
+    if (hits_l1_locally(request, one, found.l1_slot)) return hit_l1_locally(request, one, found.l1_slot);
+    if (request.most != Reach::kL1 && stays_in_core(request, one, found)) {
+      Request local = request;
+      local.first_until = kNever;
+      Reply reply = perform(local, one, found);
+      reply.reach = Reach::kCore;
+      return reply;
+    }
+  }
+  return request.most == Reach::kMachine ? perform(request, one, found) : needs_order(request.now);
+}
 
-  WayState& state = l1.state(slot);
+/// L1 has the line in `slot` with the permission, the line is not hot, and inside a transaction it already
+/// belongs to the set that the access needs.
+[[gnu::always_inline]] inline bool Model::Impl::hits_l1_locally(const Request& request, const Cpu& one,
+                                                                std::uint32_t slot) const {
+  if (slot == kNoSlot) return false;
+  const bool store = request.kind == AccessKind::kStore;
+  const WayState& state = one.home->l1.state(slot);
   if (!(state.flags & one.mine(store ? kWritable : kReadable))) return false;
   if (state.flags & kPrefetched) return false;  // its first use may make others be fetched
   if (one.transaction.active) {
@@ -32,33 +51,36 @@ bool Model::Impl::private_hit(Request& request, Cycles& data_ready) {
   }
   // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
   // transaction, and the abort undoes what ran ahead.
-  if (request.now.value < state.hot_until && !conflicts_end(one)) return false;
+  return request.now.value >= state.hot_until || conflicts_end(one);
+}
 
-  l1.mark_used(slot);
+/// Costs nothing beyond the L1 hit that the static cost of the instruction contains; a line still in flight
+/// delays the value.
+[[gnu::always_inline]] inline Reply Model::Impl::hit_l1_locally(const Request& request, Cpu& one,
+                                                                std::uint32_t slot) {
+  const bool store = request.kind == AccessKind::kStore;
+  WayState& state = one.home->l1.state(slot);
+  one.home->l1.mark_used(slot);
   if (store && !(state.flags & kDirty)) state.flags |= kDirty;
-  data_ready = Cycles(0);
-  if (request.now.value < state.arrival) {  // on its way to this CPU
-    data_ready = Cycles(state.arrival);
-    if (store) one.stores.pass(state.arrival);
-  }
+  const std::uint64_t arrival = request.now.value < state.arrival ? std::uint64_t{state.arrival} : 0;
+  if (store && arrival != 0) one.stores.pass(arrival);
   open_to_filter(request, one, slot);
-  return true;
+  return done(request.now.value, arrival, Reach::kL1);
 }
 
 /// L2 has the line with the permission, or L1 has it and this is the first use since it was prefetched; it is
 /// not hot; and prefetches that follow stay within the core. Not in a transaction, whose sets others look at,
 /// nor beside one of the sibling, which might lose a line.
-bool Model::Impl::goes_unnoticed(Request& request) {
-  if (request.kind == AccessKind::kAtomic) return false;
-  if (request.l1_slot == Request::kNotSought) __builtin_trap();  // nobody asked private_hit()
-  Cpu& one = cpu[request.cpu.value];
-  Core& home = *one.home;
+bool Model::Impl::stays_in_core(const Request& request, const Cpu& one, Lookup& found) const {
+  const Core& home = *one.home;
   for (unsigned i = 0; i < home.threads; ++i)
     if (home.thread[i]->transaction.active) return false;
-  if (request.l1_slot == kNoSlot) request.l2_slot = home.l2.find(request.line);
-  const bool in_l1 = request.l1_slot != kNoSlot;
-  if (!in_l1 && request.l2_slot == kNoSlot) return false;
-  const WayState& state = in_l1 ? home.l1.state(request.l1_slot) : home.l2.state(request.l2_slot);
+  const bool in_l1 = found.l1_slot != kNoSlot;
+  if (!in_l1) {
+    found.l2_slot = home.l2.find(request.line);
+    if (found.l2_slot == kNoSlot) return false;
+  }
+  const WayState& state = in_l1 ? home.l1.state(found.l1_slot) : home.l2.state(found.l2_slot);
   const bool load = request.kind == AccessKind::kLoad;
   if (!(state.flags & one.mine(load ? kReadable : kWritable)) || request.now.value < state.hot_until)
     return false;
@@ -83,8 +105,9 @@ bool Model::Impl::goes_unnoticed(Request& request) {
                       state.arrival);
 }
 
-Reply Model::Impl::access(Request request) {
-  Cpu& one = cpu[request.cpu.value];
+/// The access itself, after the stalls of the CPU's own. `found` holds the look-ups that were made already.
+Reply Model::Impl::perform(Request request, Cpu& one, Lookup found) {
+  request.now = std::max(request.now, request.charged);
   while (const std::uint64_t until = stalled_until(request, one)) {
     if (until >= request.first_until.value) return wait_until(until);
     request.now = Cycles(until);
@@ -92,14 +115,11 @@ Reply Model::Impl::access(Request request) {
 
   const std::uint16_t needed = one.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& home = *one.home;
-  const std::uint32_t l1_slot =
-      request.l1_slot != Request::kNotSought ? request.l1_slot : home.l1.find(request.line);
-  if (l1_slot != kNoSlot && (home.l1.state(l1_slot).flags & needed)) return hit_l1(request, one, l1_slot);
+  if (found.l1_slot == Lookup::kNotSought) found.l1_slot = home.l1.find(request.line);
+  const bool in_l1 = found.l1_slot != kNoSlot;
+  if (in_l1 && (home.l1.state(found.l1_slot).flags & needed)) return hit_l1(request, one, found.l1_slot);
 
-  if (l1_slot == kNoSlot) {
-    if (const Cycles translated = translate(request, one); translated > request.address_ready)
-      request.address_ready = translated;
-  }
+  if (!in_l1) request.address_ready = std::max(request.address_ready, translate(request, one));
   if (request.kind == AccessKind::kLoad) {
     // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
     for (;;) {
@@ -111,11 +131,10 @@ Reply Model::Impl::access(Request request) {
       request.now = Cycles(issue);
     }
   }
-  const std::uint32_t l2_slot =
-      request.l2_slot != Request::kNotSought ? request.l2_slot : home.l2.find(request.line);
-  if (l1_slot == kNoSlot && l2_slot != kNoSlot && (home.l2.state(l2_slot).flags & needed))
-    return hit_l2(request, one, l2_slot);
-  return coherent_access(request, one, l1_slot, l2_slot);
+  if (found.l2_slot == Lookup::kNotSought) found.l2_slot = home.l2.find(request.line);
+  if (!in_l1 && found.l2_slot != kNoSlot && (home.l2.state(found.l2_slot).flags & needed))
+    return hit_l2(request, one, found.l2_slot);
+  return coherent_access(request, one, found.l1_slot, found.l2_slot);
 }
 
 /// When the CPU has to come back, for a reason within itself; 0 if it need not. Until then others may come

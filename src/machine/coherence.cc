@@ -20,12 +20,8 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
     Directory::Entry& line = directory.entry(entry);
-    hear_of_stores(one, entry, request.line, request.now.value);
-    if (line.busy_until > request.now.value) {
-      if (must_wait(request, one, entry, earliest)) return wait_until(earliest, true);
-    } else {
-      line.shared_flight = 0;
-    }
+    if (must_wait(request, one, entry, earliest)) return wait_until(earliest, true);
+    if (line.busy_until <= request.now.value) line.shared_flight = 0;
     if (line.marked) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);
@@ -137,13 +133,15 @@ void Model::Impl::note_store(Directory::Entry& line, const Cpu& one, std::uint64
   }
 }
 
-/// For a line that is on its way. True if that is to somebody else: then `until` says when to ask again. If
-/// it is on its way to this CPU alone (a store behind its own load, say), the core does not stop, but the
-/// request starts no sooner than `until`. Not so for a contended line: others that have asked for it by then
-/// are served between the core's load and its store, so the store must not execute before its time.
+/// True if the line is on its way to another CPU: then `until` says when to ask again. If it is on its way to
+/// this CPU alone (a store behind its own load, say), the core does not stop, but the request starts no
+/// sooner than `until`. Not so for a contended line: others that have asked for it by then are served between
+/// the core's load and its store, so the store must not execute before its time.
 bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
+  hear_of_stores(one, entry, request.line, now);
+  if (line.busy_until <= now) return false;
   if ((line.flight == one.id && !line.contended) || directory.sharers(entry).without(one.id).empty()) {
     until = line.busy_until;
     return false;
@@ -162,14 +160,11 @@ bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entr
   return true;
 }
 
-std::uint64_t Model::Impl::still_busy(const Request& request) {
+std::uint64_t Model::Impl::busy_until(const Request& request) {
   const std::uint32_t entry = directory.use(request.line);
-  if (entry == kNoSlot) return 0;
-  Cpu& one = cpu[request.cpu.value];
-  hear_of_stores(one, entry, request.line, request.now.value);
-  if (directory.entry(entry).busy_until <= request.now.value) return 0;
   std::uint64_t until = 0;
-  return must_wait(request, one, entry, until) ? until : 0;
+  const bool busy = entry != kNoSlot && must_wait(request, cpu[request.cpu.value], entry, until);
+  return busy ? until : 0;
 }
 
 /// Aborts every other transaction that this access conflicts with; requester wins.

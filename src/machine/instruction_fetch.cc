@@ -9,10 +9,15 @@
 
 namespace elision::machine {
 
+Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now, Reach most) {
+  std::uint64_t clock = now;
+  if (fetch_within_core(one, line, now, clock)) return done(clock, clock, Reach::kCore);
+  return most == Reach::kMachine ? fetch_in_order(one, line, now) : needs_order(Cycles(now));
+}
+
 /// True if L1I or the core's L2 has the line; then the clock at which it is fetched.
-bool Model::Impl::fetch_privately(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t& clock) {
+bool Model::Impl::fetch_within_core(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t& clock) {
   Core& home = *one.home;
-  clock = now;
   if (const std::uint32_t slot = home.l1i.find(line); slot != kNoSlot) {
     clock = stand_still(one, now, home.l1i.state(slot).arrival);  // a sibling may have asked for it
     one.filter->open_code(line);
@@ -28,16 +33,14 @@ bool Model::Impl::fetch_privately(Cpu& one, LineAddr line, std::uint64_t now, st
 }
 
 /// A fetch that others can notice.
-Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now) {
+Reply Model::Impl::fetch_in_order(Cpu& one, LineAddr line, std::uint64_t now) {
   const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
   Core& home = *one.home;
   std::uint32_t entry = directory.use(line);
   const bool in_l3 = entry != kNoSlot;
   std::uint64_t earliest = now;
   if (in_l3) {
-    hear_of_stores(one, entry, line, now);
-    if (directory.entry(entry).busy_until > now && must_wait(request, one, entry, earliest))
-      return wait_until(earliest);
+    if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
     if (directory.entry(entry).marked) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);

@@ -12,13 +12,11 @@ class FetchTest : public ::testing::Test {
   std::uint64_t stall(unsigned cpu, std::uint64_t line) {
     now_ += 10'000;
     if (m.filter(cpu).has_code(LineAddr(line))) return 0;
-    Cycles clock{0};
-    if (m.model().fetch_privately(CpuId(cpu), LineAddr(line), Cycles(now_), clock)) return clock.value - now_;
     std::uint64_t at = now_;
-    Reply reply = m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(at));
+    Reply reply = m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(at), Reach::kMachine);
     while (reply.verdict == Reply::Verdict::kWait) {
       at = reply.clock.value;
-      reply = m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(at));
+      reply = m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(at), Reach::kMachine);
     }
     EXPECT_TRUE(m.filter(cpu).has_code(LineAddr(line)));
     return reply.clock.value - now_;

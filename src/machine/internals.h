@@ -3,7 +3,7 @@
 //
 //   model.cc         construction, time (drain, settle)
 //   translation.cc   what an access waits for that needs a translation; huge pages
-//   access.cc        the private hit, and an access from stalls to reply: L1, L2, and what both end with
+//   access.cc        an access from the look-ups to the reply: local hits, stalls, L1, L2
 //   coherence.cc     an access that needs the directory: waits, conflicts, transfers, evictions
 //   instruction_fetch.cc  L1I and what is behind it
 //   prefetching.cc   lines that come before they are asked for
@@ -79,10 +79,18 @@ struct Model::Impl {
   void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
 
   // --- access.cc ---
-  bool private_hit(Request& request, Cycles& data_ready);
-  bool goes_unnoticed(Request& request);
+  /// Where a core's caches have a line, as far as that was looked up.
+  struct Lookup {
+    static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;
+    std::uint32_t l1_slot = kNotSought;
+    std::uint32_t l2_slot = kNotSought;
+  };
+  Reply access(const Request& request);
+  bool hits_l1_locally(const Request& request, const Cpu& cpu, std::uint32_t l1_slot) const;
+  Reply hit_l1_locally(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
+  bool stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const;
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
-  Reply access(Request request);
+  Reply perform(Request request, Cpu& cpu, Lookup found);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
@@ -106,7 +114,7 @@ struct Model::Impl {
                    std::uint64_t now, std::uint64_t arrival);
   static void note_store(Directory::Entry& line, const Cpu& cpu, std::uint64_t when);
   void hear_of_stores(const Cpu& cpu, std::uint32_t entry, LineAddr line, std::uint64_t now);
-  std::uint64_t still_busy(const Request& request);
+  std::uint64_t busy_until(const Request& request);
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   void resolve_false_conflicts(const Request& request);
@@ -124,8 +132,9 @@ struct Model::Impl {
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
 
   // --- instruction_fetch.cc ---
-  bool fetch_privately(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock);
-  Reply fetch(Cpu& cpu, LineAddr line, std::uint64_t now);
+  Reply fetch(Cpu& cpu, LineAddr line, std::uint64_t now, Reach most);
+  bool fetch_within_core(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock);
+  Reply fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t now);
   std::uint64_t fetched(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready);
   std::uint64_t stand_still(Cpu& cpu, std::uint64_t now, std::uint64_t ready);
   void forget_code(Core& core, LineAddr line);
@@ -218,12 +227,28 @@ struct Model::Impl {
   unsigned core_count;  // those that have a CPU in use
 };
 
-inline Reply done(std::uint64_t clock, std::uint64_t data_ready) {
-  return {Reply::Verdict::kDone, AbortCause::kNone,  false,    false,
-          Cycles(clock),         Cycles(data_ready), Cycles(0)};
+inline Reply done(std::uint64_t clock, std::uint64_t data_ready, Reach reach = Reach::kMachine) {
+  return {.verdict = Reply::Verdict::kDone,
+          .cause = AbortCause::kNone,
+          .first_write_in_transaction = false,
+          .reach = reach,
+          .clock = Cycles(clock),
+          .data_ready = Cycles(data_ready)};
 }
 inline Reply wait_until(std::uint64_t clock, bool busy = false) {
-  return {Reply::Verdict::kWait, AbortCause::kNone, false, busy, Cycles(clock), Cycles(clock), Cycles(0)};
+  return {.verdict = Reply::Verdict::kWait,
+          .cause = AbortCause::kNone,
+          .first_write_in_transaction = false,
+          .busy = busy,
+          .clock = Cycles(clock),
+          .data_ready = Cycles(clock)};
+}
+inline Reply needs_order(Cycles now) {
+  return {.verdict = Reply::Verdict::kNeedsOrder,
+          .cause = AbortCause::kNone,
+          .first_write_in_transaction = false,
+          .clock = now,
+          .data_ready = now};
 }
 
 }  // namespace elision::machine

@@ -67,22 +67,12 @@ Model::~Model() {
   arena.release();
 }
 
-bool Model::private_hit(Request& request, Cycles& data_ready) {
-  return impl_->private_hit(request, data_ready);
-}
-
-bool Model::goes_unnoticed(Request& request) { return impl_->goes_unnoticed(request); }
-
 Reply Model::access(const Request& request) { return impl_->access(request); }
 
-Cycles Model::still_busy(const Request& request) { return Cycles(impl_->still_busy(request)); }
+Cycles Model::busy_until(const Request& request) { return Cycles(impl_->busy_until(request)); }
 
-bool Model::fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock) {
-  return impl_->fetch_privately(impl_->cpu[cpu.value], line, now.value, clock.value);
-}
-
-Reply Model::fetch(CpuId cpu, LineAddr line, Cycles now) {
-  return impl_->fetch(impl_->cpu[cpu.value], line, now.value);
+Reply Model::fetch(CpuId cpu, LineAddr line, Cycles now, Reach most) {
+  return impl_->fetch(impl_->cpu[cpu.value], line, now.value, most);
 }
 
 Cycles Model::drain_time(CpuId cpu, Cycles now) const {

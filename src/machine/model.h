@@ -4,12 +4,13 @@
 // argument, and the caller (src/vm) decides in which order CPUs call.
 //
 // Contract with the caller:
-//  1. Before access(), begin(), commit() or abort() at time `now`, every other CPU whose clock is
-//     behind `now` has run up to it, unless private_hit() or goes_unnoticed() said that order does not
-//     matter.
-//  2. A reply of kWait means "nothing happened; call again, in order, at reply.clock": the line's
-//     data has not yet arrived where it is going, or the CPU itself must stop first (reorder window, fill
-//     buffers or store buffer full; an atomic behind loads and stores). The caller may be told to wait again.
+//  1. Before begin(), commit() or abort() at time `now`, and before an access() that may reach the machine
+//     (Reach), every other CPU whose clock is behind `now` has run up to it.
+//  2. A reply of kNeedsOrder means that other CPUs can notice the access and that the request did not allow
+//     that. Nothing happened: call again when no CPU is behind. A reply of kWait means "nothing happened;
+//     call again, in order, at reply.clock": the line's data has not yet arrived where it is going, or the
+//     CPU itself must stop first (reorder window, fill buffers or store buffer full; an atomic behind loads
+//     and stores). The caller may be told to wait again.
 //  3. When a request makes another CPU's transaction abort, the model has already forgotten that
 //     transaction when it calls AbortSink::on_abort; the sink restores the victim's memory at once,
 //     before access() returns, and its registers.
@@ -46,6 +47,13 @@ enum class AbortCause : std::uint8_t {
   kCount,
 };
 
+/// How far an access reaches: who takes part in it.
+enum class Reach : std::uint8_t {
+  kL1,       // a hit in L1 that no other CPU can notice; costs nothing beyond the hit
+  kCore,     // the caches of the CPU's own core; no other CPU can notice it
+  kMachine,  // other CPUs can notice it: an event, which happens in order
+};
+
 /// One access to one line.
 struct Request {
   CpuId cpu;
@@ -55,30 +63,35 @@ struct Request {
   Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
   bool open = true;      // to the filter, if the line may be
   std::uint64_t instruction = 0;  // the address of the load, for the prefetcher that looks at it; 0: none
+  /// How far it may reach: an access that would reach farther is answered by kNeedsOrder.
+  Reach most = Reach::kMachine;
+  /// kMachine: an event even if no other CPU could notice it. For an access that was told to wait in its
+  /// turn.
+  Reach least = Reach::kL1;
+  /// The CPU's clock once it has paid for sharing its core: an access beyond L1 happens no sooner.
+  Cycles charged{0};
   /// The CPU's own stalls up to this time need not be answered by kWait: nobody else does anything before.
   Cycles first_until{0};
-  /// Where L1 and L2 have the line, as private_hit() and goes_unnoticed() found, for access() right after
-  /// them.
-  std::uint32_t l1_slot = kNotSought;
-  std::uint32_t l2_slot = kNotSought;
-  static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;
 };
 
 struct Reply {
   enum class Verdict : std::uint8_t {
     kDone,
-    kWait,     // see contract 2
-    kAborted,  // the requester's own transaction was aborted (capacity); cause says why
+    kNeedsOrder,  // see contract 2
+    kWait,        // see contract 2
+    kAborted,     // the requester's own transaction was aborted (capacity); cause says why
   };
   Verdict verdict;
   AbortCause cause;
   bool first_write_in_transaction;
   bool busy = false;  // kWait: for a line, not for the CPU itself
+  Reach reach = Reach::kMachine;
   /// The CPU's clock after the access, stalls found so far included. The static cost of an instruction,
   /// charged by the caller, contains an L1 hit: an atomic that misses is charged its latency less L1's.
   Cycles clock;
   /// When a loaded value can be used, counted in full from the later of `now` and `address_ready`; pass it as
-  /// `address_ready` of an access whose address it is.
+  /// `address_ready` of an access whose address it is. With Reach::kL1, when a line that is on its way
+  /// arrives, else 0: that the address came late is for the caller to pass on, as after a hit in the filter.
   Cycles data_ready;
   /// When the access took place, after the stalls that were not answered by kWait.
   Cycles performed{0};
@@ -117,30 +130,16 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// True if the access is invisible to other CPUs: L1 has the line with the permission, the line is
-  /// not hot, and inside a transaction it already belongs to the set that the access needs. Marks
-  /// the L1 way as used and opens the line to the filter (if `request.open`); costs nothing beyond the L1 hit
-  /// that the translator's block cost already contains, except that a line still in flight delays the value:
-  /// then `data_ready` is when it arrives, else 0. (That its address came late is for the caller to pass on:
-  /// the fast path does not ask the model.)
-  bool private_hit(Request& request, Cycles& data_ready);
-
-  /// True if access() with this request, for which private_hit() was false just now, concerns only the caches
-  /// of the CPU's own core: it may be made at once then, with kNever for `first_until`.
-  bool goes_unnoticed(Request& request);
-
-  /// Performs one access, in order unless it goes unnoticed. See the contract above.
+  /// Makes one access, as far as the request lets it reach. See the contract above.
   Reply access(const Request& request);
 
-  /// For a CPU that was told to wait for a busy line and asks again: until when it has to go on waiting, or 0
-  /// if it may make the access. What access() would answer, without all that leads there.
-  Cycles still_busy(const Request& request);
+  /// For a CPU that was told to wait for a busy line: until when it has to go on waiting, or 0 if it may ask
+  /// again. What access() would answer, without all that leads there.
+  Cycles busy_until(const Request& request);
 
-  /// Fetches a line of code that the CPU's filter does not know. True if nobody else can notice; `clock` is
-  /// then the CPU's clock afterwards.
-  bool fetch_privately(CpuId cpu, LineAddr line, Cycles now, Cycles& clock);
-  /// The same in order, as access() is; the reply's clock counts.
-  Reply fetch(CpuId cpu, LineAddr line, Cycles now);
+  /// Fetches a line of code that the CPU's filter does not know, as far as `most`. Of a reply of kDone, the
+  /// clock counts.
+  Reply fetch(CpuId cpu, LineAddr line, Cycles now, Reach most);
 
   /// When every store that `cpu` has executed up to `now` is visible to others.
   Cycles drain_time(CpuId cpu, Cycles now) const;

@@ -66,8 +66,7 @@ std::string stream(bool alone) {
   for (int i = 0; i < 20'000; ++i) {
     now += random.below(6);
     const AccessKind kind = random.below(4) == 0 ? kStore : random.below(50) == 0 ? kAtomic : kLoad;
-    Request request =
-        TestMachine::request(0, random.below(40'000), kind, now, random.below(3) == 0 ? last : 0);
+    Request request = TestMachine::event(0, random.below(40'000), kind, now, random.below(3) == 0 ? last : 0);
     if (alone) request.first_until = kNever;
     Reply reply = m.model().access(request);
     while (reply.verdict == Reply::Verdict::kWait) {

@@ -43,7 +43,7 @@ class PrefetchTest : public ::testing::Test {
     return *machine_;
   }
   Reply load_by(std::uint64_t instruction, std::uint64_t line, std::uint64_t now) {
-    Request request = TestMachine::request(0, line, kLoad, now);
+    Request request = TestMachine::event(0, line, kLoad, now);
     request.instruction = instruction;
     machine().rest(0);
     return machine().model().access(request);

@@ -120,17 +120,21 @@ class Storm {
     if (options_.fill && kind != AccessKind::kAtomic && machine_.fast_path(cpu, line, kind, false)) return;
     Request request = TestMachine::request(cpu, line, kind, clock_[cpu]);
     request.open = options_.fill;
-    Cycles ready;
-    if (machine_.model().private_hit(request, ready)) return;
+    request.most = Reach::kL1;
+    if (machine_.model().access(request).verdict == Reply::Verdict::kDone) return;
     if (random_.below(4) == 0) request.address_ready = Cycles(clock_[cpu] + 40);
-    const bool unnoticed = machine_.model().goes_unnoticed(request);
-    if (unnoticed) request.first_until = kNever;
-    const std::uint64_t others = unnoticed ? seen_by_others(cpu) : 0;
-    const Reply reply = machine_.model().access(request);
-    if (unnoticed) {
+    request.most = Reach::kCore;
+    const std::uint64_t others = seen_by_others(cpu);
+    Reply reply = machine_.model().access(request);
+    EXPECT_EQ(seen_by_others(cpu), others) << "CPU " << cpu << ", line " << line;
+    if (reply.verdict == Reply::Verdict::kNeedsOrder) {
+      request.most = Reach::kMachine;
+      reply = machine_.model().access(request);
+      EXPECT_EQ(reply.reach, Reach::kMachine) << "it needed order a moment ago";
+    } else {
       ++unnoticed_;
       EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
-      EXPECT_EQ(seen_by_others(cpu), others) << "CPU " << cpu << ", line " << line;
+      EXPECT_EQ(reply.reach, Reach::kCore);
     }
     clock_[cpu] = reply.clock.value;
     if (reply.verdict != Reply::Verdict::kWait) {

@@ -79,11 +79,18 @@ class TestMachine : public AbortSink {
                          std::uint64_t address_ready = 0) {
     return {CpuId(cpu), LineAddr(line), kind, Cycles(now), Cycles(address_ready)};
   }
+  /// The same for an access that is an event, however far it reaches.
+  static Request event(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
+                       std::uint64_t address_ready = 0) {
+    Request event = request(cpu, line, kind, now, address_ready);
+    event.least = Reach::kMachine;
+    return event;
+  }
 
   /// One ordered access, as it is answered.
   Reply once(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
              std::uint64_t address_ready = 0) {
-    return model_->access(request(cpu, line, kind, now, address_ready));
+    return model_->access(event(cpu, line, kind, now, address_ready));
   }
   /// One ordered access, repeated as long as it is answered by kWait.
   Reply access(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
@@ -112,19 +119,21 @@ class TestMachine : public AbortSink {
   }
   /// `cpu` has waited for its loads.
   void rest(unsigned cpu) { model_->settle(CpuId(cpu), Cycles(0)); }
+  /// An access that is made only if it hits L1 and no other CPU can notice it; true if it was made.
   bool private_hit(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now, bool fill = false) {
-    Cycles ready;
     Request asked = request(cpu, line, kind, now);
     asked.open = fill;
-    return model_->private_hit(asked, ready);
+    asked.most = Reach::kL1;
+    return model_->access(asked).verdict == Reply::Verdict::kDone;
   }
 
   /// When the value of a load that hits privately is there; 0: at once.
   Cycles private_load(unsigned cpu, std::uint64_t line, std::uint64_t now) {
-    Cycles ready{~std::uint64_t{0}};
     Request asked = request(cpu, line, AccessKind::kLoad, now);
-    EXPECT_TRUE(model_->private_hit(asked, ready));
-    return ready;
+    asked.most = Reach::kL1;
+    const Reply reply = model_->access(asked);
+    EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
+    return reply.data_ready;
   }
 
   /// What translated code does; true on a hit.

@@ -70,7 +70,12 @@ void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
 Reply Model::Impl::aborted_for_room(const Request& request, Cpu& one) {
   abort_own(one, AbortCause::kCapacity);
   const Cycles clock = request.now + abort_cost();
-  return {Reply::Verdict::kAborted, AbortCause::kCapacity, false, false, clock, clock, request.now};
+  return {.verdict = Reply::Verdict::kAborted,
+          .cause = AbortCause::kCapacity,
+          .first_write_in_transaction = false,
+          .clock = clock,
+          .data_ready = clock,
+          .performed = request.now};
 }
 
 void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {

@@ -15,20 +15,22 @@ class UnnoticedTest : public ::testing::Test {
     if (!machine_) machine_ = std::make_unique<TestMachine>(description_);
     return *machine_;
   }
-  /// What the engine asks before it puts an access in order; `line` is not a private hit.
+  /// Makes an access that is no local hit in L1, if it stays within the core; true if it did.
   bool unnoticed(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
                  std::uint64_t instruction = 0) {
-    request_ = TestMachine::request(cpu, line, kind, now);
-    request_.instruction = instruction;
-    Cycles ready;
-    EXPECT_FALSE(machine().model().private_hit(request_, ready));
-    return machine().model().goes_unnoticed(request_);
+    Request request = TestMachine::request(cpu, line, kind, now);
+    request.instruction = instruction;
+    request.most = Reach::kL1;
+    EXPECT_EQ(machine().model().access(request).verdict, Reply::Verdict::kNeedsOrder);
+    request.most = Reach::kCore;
+    reply_ = machine().model().access(request);
+    if (reply_.verdict == Reply::Verdict::kNeedsOrder) return false;
+    EXPECT_EQ(reply_.verdict, Reply::Verdict::kDone);
+    EXPECT_EQ(reply_.reach, Reach::kCore);
+    return true;
   }
-  /// The access that was asked about.
-  Reply access() {
-    request_.first_until = kNever;
-    return machine().model().access(request_);
-  }
+  /// The answer to the access that stayed within the core.
+  const Reply& reply() const { return reply_; }
   /// CPU 0 has `line` in L2 and no longer in L1. Ends before cycle 10,000.
   void leave_in_l2(std::uint64_t line, AccessKind kind = kLoad) {
     machine().access(0, line, kind, 100);
@@ -42,16 +44,14 @@ class UnnoticedTest : public ::testing::Test {
 
  private:
   std::unique_ptr<TestMachine> machine_;
-  Request request_{};
+  Reply reply_{};
 };
 
 TEST_F(UnnoticedTest, AHitInL2CostsWhatItCostsInOrder) {
   leave_in_l2(7, kStore);
   machine().rest(0);
   ASSERT_TRUE(unnoticed(0, 7, kLoad, 20'000));
-  const Reply reply = access();
-  EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
-  EXPECT_EQ(reply.data_ready.value, 20'012u);
+  EXPECT_EQ(reply().data_ready.value, 20'012u);
   EXPECT_EQ(machine().counts(0).l2_misses, 1 + 2 * kL1Ways);
 }
 
@@ -63,8 +63,9 @@ TEST_F(UnnoticedTest, AMissOfL2AndAnAtomicAreNoticed) {
 
 TEST_F(UnnoticedTest, AStoreNeedsThePermission) {
   leave_in_l2(7);
-  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000)) << "nobody else has it";
-  machine().load(1, 7, 15'000);
+  leave_in_l2(9);
+  EXPECT_TRUE(unnoticed(0, 9, kStore, 20'000)) << "nobody else has it";
+  machine().load(1, 7, 25'000);
   EXPECT_FALSE(unnoticed(0, 7, kStore, 40'000));
   EXPECT_TRUE(unnoticed(0, 7, kLoad, 40'000));
 }
@@ -98,17 +99,14 @@ TEST_F(UnnoticedTest, StallsOfTheCpuItselfNeedNoOrder) {
   machine().rest(0);
   for (std::uint64_t line = 5000; line < 5010; ++line) machine().access(0, line, kLoad, 20'000);
   ASSERT_TRUE(unnoticed(0, 7, kLoad, 20'000)) << "all fill buffers are busy";
-  const Reply reply = access();
-  EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
-  EXPECT_EQ(reply.clock.value, 20'200u);
-  EXPECT_EQ(reply.data_ready.value, 20'212u);
+  EXPECT_EQ(reply().clock.value, 20'200u);
+  EXPECT_EQ(reply().data_ready.value, 20'212u);
 }
 
 TEST_F(UnnoticedTest, OthersWaitForAStoreThatTheDirectoryWasNotToldOf) {
   leave_in_l2(7);
   machine().rest(0);
   ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000));
-  access();
   ASSERT_EQ(machine().model().drain_time(CpuId(0), Cycles(20'000)).value, 20'012u);
   const Reply early = machine().once(1, 7, kLoad, 20'005);
   EXPECT_EQ(early.verdict, Reply::Verdict::kWait);
@@ -130,8 +128,7 @@ TEST_F(UnnoticedTest, AStoreIsHeardOfWhenItsLineHasGoneToL2Again) {
 TEST_F(UnnoticedTest, AStoreOfTheFutureKeepsNobodyWaiting) {
   leave_in_l2(7);
   machine().rest(0);
-  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000));
-  access();  // CPU 0 runs ahead
+  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000)) << "CPU 0 runs ahead";
   EXPECT_EQ(machine().once(1, 7, kLoad, 19'999).verdict, Reply::Verdict::kDone);
 }
 
@@ -157,10 +154,16 @@ TEST_F(UnnoticedTest, APrefetchThatLeavesTheCoreIsNoticed) {
   description_.prefetch.next_line = true;
   machine().load(0, 700, 100);
   machine().load(0, 701, 1000);  // brings 702, too
-  ASSERT_TRUE(unnoticed(0, 702, kStore, 5000)) << "stores bring nothing";
   EXPECT_FALSE(unnoticed(0, 702, kLoad, 5000)) << "703 is nowhere near";
   leave_in_l2(703);
   EXPECT_TRUE(unnoticed(0, 702, kLoad, 20'000)) << "703 is in L2";
+}
+
+TEST_F(UnnoticedTest, AStoreToAPrefetchedLineBringsNothing) {
+  description_.prefetch.next_line = true;
+  machine().load(0, 700, 100);
+  machine().load(0, 701, 1000);  // brings 702, too
+  EXPECT_TRUE(unnoticed(0, 702, kStore, 5000));
 }
 
 TEST_F(UnnoticedTest, AStrideThatStaysWithinTheCoreIsNot) {
@@ -170,7 +173,7 @@ TEST_F(UnnoticedTest, AStrideThatStaysWithinTheCoreIsNot) {
     leave_in_l2(line);
   }
   const auto by_instruction = [&](std::uint64_t line, std::uint64_t now) {
-    Request request = TestMachine::request(0, line, kLoad, now);
+    Request request = TestMachine::event(0, line, kLoad, now);
     request.instruction = 0x400;
     machine().rest(0);
     machine().model().access(request);

@@ -155,14 +155,21 @@ struct alignas(64) Core {
     sharing.since_ticks = clock_ticks();
     sharing.since_instructions = instructions();
   }
+  /// The clock once the core has paid for what sharing has cost since the last account.
+  std::uint64_t charged_ticks() const {
+    const std::uint64_t now = clock_ticks();
+    if (!sharing.active) return now;
+    const std::uint64_t spent = now - sharing.since_ticks;
+    const std::uint64_t needed =
+        (instructions() - sharing.since_instructions) * sharing.ticks_per_256_instructions / 256;
+    return needed > spent ? now + needed - spent : now;
+  }
   /// Settles what sharing the core has cost since the last time. Only at events that the fast path does not
   /// swallow.
   void account_for_sibling() {
     if (!sharing.active) return;
-    const std::uint64_t spent = clock_ticks() - sharing.since_ticks;
-    const std::uint64_t needed =
-        (instructions() - sharing.since_instructions) * sharing.ticks_per_256_instructions / 256;
-    if (needed > spent) set_time(clock_ticks() + needed - spent, deadline_ticks);
+    const std::uint64_t ticks = charged_ticks();
+    if (ticks > clock_ticks()) set_time(ticks, deadline_ticks);
     restart_account();
   }
 };

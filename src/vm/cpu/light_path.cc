@@ -103,7 +103,7 @@ Core* next_core() {
   for (;;) {
     Core* first = ordering.first();
     if (first == nullptr || !first->waits_for_line) return ordering.start_first();
-    const Cycles until = light_context.model->still_busy(
+    const Cycles until = light_context.model->busy_until(
         {first->id, first->awaited, first->awaited_kind, first->clock(), Cycles(0)});
     if (until <= first->clock()) return ordering.start_first();
     ++light_context.waits;
@@ -131,18 +131,24 @@ Core* after(Core* core, AccessStep step) {
   return let_others_run(core);
 }
 
-/// True if the filter settles an access by the engine, or a piece of one that straddles lines.
-bool settled(Core& core, LineAddr line, machine::AccessKind kind) {
-  return kind != machine::AccessKind::kAtomic &&
-         core.filter.hit(line, machine::FilterEntry::tolerated(kind == machine::AccessKind::kStore, true));
+/// Field by field: an initialiser list would clear the padding too, by a slow string store.
+[[gnu::always_inline]] inline machine::Request request_of(const Core& core, LineAddr line,
+                                                          machine::AccessKind kind) {
+  machine::Request request;
+  request.cpu = core.id;
+  request.line = line;
+  request.kind = kind;
+  request.now = core.clock();
+  request.address_ready = Cycles(0);
+  request.open = light_context.fast_path;
+  return request;
 }
 
-bool private_line(Core& core, std::uint64_t address, machine::AccessKind kind) {
-  const LineAddr line = line_of(GuestAddr(address));
-  if (settled(core, line, kind)) return true;
-  Cycles ready{0};
-  machine::Request request{core.id, line, kind, core.clock(), Cycles(0), light_context.fast_path};
-  return light_context.model->private_hit(request, ready);
+/// Makes an access if it is a hit in L1 that no other CPU can notice.
+bool hit_l1(Core& core, std::uint64_t address, machine::AccessKind kind) {
+  machine::Request request = request_of(core, line_of(GuestAddr(address)), kind);
+  request.most = machine::Reach::kL1;
+  return light_context.model->access(request).verdict == machine::Reply::Verdict::kDone;
 }
 
 std::uint64_t bytes_to_line_end(std::uint64_t address) { return kLineBytes - (address & (kLineBytes - 1)); }
@@ -168,77 +174,76 @@ void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles
 
 namespace {
 
-/// The rest of access_line(): nothing private.
-AccessStep ordered_access(Core& core, machine::Request& request, Cycles& ready) {
-  machine::Model& model = *light_context.model;
-  Ordering& ordering = *light_context.ordering;
-  core.account_for_sibling();
-  if (core.clock() > request.now) request.now = core.clock();
-  bool busy = false;  // so the last answer was
-  if (core.awaited != request.line) core.asked_ticks = 0;
-  for (;;) {
-    if (!ordering.is_first(core)) {
-      core.waits_for_line = busy;
-      core.awaited = request.line;
-      core.awaited_kind = request.kind;
-      return AccessStep::kNotYet;
-    }
-    request.first_until = ordering.first_until();
-    const machine::Reply reply = model.access(request);
-    if (reply.verdict != machine::Reply::Verdict::kWait) ordering.note_event(core, reply.performed);
-    if (reply.verdict == machine::Reply::Verdict::kDone) {
-      if (reply.first_write_in_transaction && !core.undo.save(request.line))
-        __builtin_trap();  // beyond any L1
-      core.asked_ticks = 0;
-      core.advance_to(reply.clock);
-      if (reply.data_ready > ready) ready = reply.data_ready;
-      return AccessStep::kDone;
-    }
-    if (reply.verdict == machine::Reply::Verdict::kAborted) {
-      roll_back(core, reply.cause, 0, reply.clock);
-      return AccessStep::kRolledBack;
-    }
+/// The access has to wait until the other cores have caught up.
+AccessStep let_others_first(Core& core, const machine::Request& request, bool line_is_busy) {
+  core.waits_for_line = line_is_busy;
+  core.awaited = request.line;
+  core.awaited_kind = request.kind;
+  return AccessStep::kNotYet;
+}
+
+/// The core waits as `reply` says, and asks again as long as no other core comes first.
+machine::Reply wait_in_turn(Core& core, machine::Request& request, machine::Reply reply) {
+  const Ordering& ordering = *light_context.ordering;
+  request.least = machine::Reach::kMachine;
+  do {
     ++light_context.waits;
     if (reply.busy && core.asked_ticks == 0) {
       core.asked_ticks = core.clock_ticks();
       core.awaited = request.line;
     }
-    core.advance_to(reply.clock > request.now ? reply.clock : request.now + Cycles(1));
+    const Cycles next = core.clock() + Cycles(1);
+    core.advance_to(reply.clock > next ? reply.clock : next);
+    if (!ordering.is_first(core)) return reply;
     request.now = core.clock();
-    busy = reply.busy;
+    request.first_until = ordering.first_until();
+    reply = light_context.model->access(request);
+  } while (reply.verdict == machine::Reply::Verdict::kWait);
+  return reply;
+}
+
+/// Leaves `core` as an access leaves it that happened, or that ended the transaction.
+AccessStep conclude(Core& core, LineAddr line, const machine::Reply& reply, Cycles& ready) {
+  if (reply.reach == machine::Reach::kMachine) light_context.ordering->note_event(core, reply.performed);
+  if (reply.verdict == machine::Reply::Verdict::kAborted) {
+    roll_back(core, reply.cause, 0, reply.clock);
+    return AccessStep::kRolledBack;
   }
+  if (reply.first_write_in_transaction && !core.undo.save(line)) __builtin_trap();  // beyond any L1
+  core.asked_ticks = 0;
+  core.advance_to(reply.clock);
+  if (reply.data_ready > ready) ready = reply.data_ready;
+  return AccessStep::kDone;
 }
 
 }  // namespace
 
 AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycles address_ready,
                        Cycles& ready, std::uint64_t instruction) {
-  if (settled(core, line, kind)) {
-    core.asked_ticks = 0;
-    return AccessStep::kDone;
-  }
   if (core.in_transaction && light_context.shared_memory->contains(start_of(line).value)) {
     core.account_for_sibling();
     const Cycles clock = light_context.model->abort(core.id, core.clock(), machine::AbortCause::kFault);
     roll_back(core, machine::AbortCause::kFault, 0, clock);
     return AccessStep::kRolledBack;
   }
-  machine::Request request{core.id,    line, kind, core.clock(), address_ready, light_context.fast_path,
-                           instruction};
-  Cycles arrival{0};
-  machine::Model& model = *light_context.model;
-  if (!model.private_hit(request, arrival)) {
-    if (!model.goes_unnoticed(request)) return ordered_access(core, request, ready);
-    core.account_for_sibling();
-    if (core.clock() > request.now) request.now = core.clock();
-    request.first_until = kNever;
-    const machine::Reply reply = model.access(request);
-    core.advance_to(reply.clock);
-    arrival = reply.data_ready;
+  if (core.awaited != line) core.asked_ticks = 0;
+  const Ordering& ordering = *light_context.ordering;
+  const std::uint64_t charged_ticks = core.charged_ticks();
+  const bool first = ordering.is_first(core, charged_ticks);
+  machine::Request request = request_of(core, line, kind);
+  request.address_ready = address_ready;
+  request.instruction = instruction;
+  request.most = first ? machine::Reach::kMachine : machine::Reach::kCore;
+  request.charged = Cycles(charged_ticks >> kTickShift);
+  request.first_until = ordering.first_until();
+  machine::Reply reply = light_context.model->access(request);
+  if (reply.reach != machine::Reach::kL1) core.account_for_sibling();
+  if (reply.verdict == machine::Reply::Verdict::kNeedsOrder) return let_others_first(core, request, false);
+  if (reply.verdict == machine::Reply::Verdict::kWait) {
+    reply = wait_in_turn(core, request, reply);
+    if (reply.verdict == machine::Reply::Verdict::kWait) return let_others_first(core, request, reply.busy);
   }
-  core.asked_ticks = 0;
-  if (arrival > ready) ready = arrival;
-  return AccessStep::kDone;
+  return conclude(core, line, reply, ready);
 }
 
 AccessStep access_range(Core& core, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
@@ -313,26 +318,24 @@ Core* elision_fetch(Core* core) {
   const Hook& hook = *core->hook;
   core->resume = hook.retry;
   core->state.rip = hook.pc;
+  using elision::machine::Reach, elision::machine::Reply;
   elision::machine::Model& model = *light_context.model;
   const std::uint64_t last = (hook.pc + hook.size - 1) >> elision::kLineShift;
   for (std::uint64_t at = hook.pc >> elision::kLineShift; at <= last; ++at) {
     const elision::LineAddr line(at);
     while (!core->filter.has_code(line)) {
-      elision::Cycles clock{0};
-      if (model.fetch_privately(core->id, line, core->clock(), clock)) {
-        core->advance_to(clock);
-        continue;
+      Reply reply = model.fetch(core->id, line, core->clock(), Reach::kCore);
+      if (reply.verdict == Reply::Verdict::kNeedsOrder) {
+        core->account_for_sibling();
+        if (!light_context.ordering->is_first(*core)) return let_others_run(core);
+        reply = model.fetch(core->id, line, core->clock(), Reach::kMachine);
+        if (reply.verdict != Reply::Verdict::kWait)
+          light_context.ordering->note_event(*core, reply.performed);
       }
-      core->account_for_sibling();
-      if (!light_context.ordering->is_first(*core)) return let_others_run(core);
-      const elision::machine::Reply reply = model.fetch(core->id, line, core->clock());
-      if (reply.verdict == elision::machine::Reply::Verdict::kAborted) {
-        light_context.ordering->note_event(*core, reply.performed);
+      if (reply.verdict == Reply::Verdict::kAborted) {
         roll_back(*core, reply.cause, 0, reply.clock);
         return reloading(core);
       }
-      if (reply.verdict == elision::machine::Reply::Verdict::kDone)
-        light_context.ordering->note_event(*core, reply.performed);
       core->advance_to(reply.clock);
     }
   }
@@ -364,9 +367,8 @@ Core* elision_string_step(Core* core) {
       if (moves) piece = smaller(piece, bytes_to_line_end(from + bytes));
       const bool same_lines = ((to + bytes) & (elision::kLineBytes - 1)) != 0 &&
                               (!moves || ((from + bytes) & (elision::kLineBytes - 1)) != 0);
-      if (!same_lines &&
-          ((moves && !private_line(*core, from + bytes, elision::machine::AccessKind::kLoad)) ||
-           !private_line(*core, to + bytes, elision::machine::AccessKind::kStore)))
+      if (!same_lines && ((moves && !hit_l1(*core, from + bytes, elision::machine::AccessKind::kLoad)) ||
+                          !hit_l1(*core, to + bytes, elision::machine::AccessKind::kStore)))
         break;
       bytes += piece;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory accesses that the inlined filter does not settle: private hits that only refill it, accesses that
-// others cannot notice, and ordered events.
+// Memory accesses that the inlined filter does not settle. Each goes to Model::access(), which says how far
+// it reaches: an L1 hit refills the filter, an access within the core is made at once, an event waits until
+// no other core is behind.
 //
 // Compiled with -mgeneral-regs-only and freestanding: the functions run with the guest's vector
 // registers and TLS live. Accesses made on the guest's behalf by the engine or the kernel go through

@@ -22,7 +22,11 @@ class Ordering {
   explicit Ordering(Cycles run_ahead) : run_ahead_ticks_(run_ahead.value << kTickShift) {}
 
   /// No core in the heap is behind `core`.
-  bool is_first(const Core& core) const { return size_ == 0 || before(core, *heap_[0]); }
+  bool is_first(const Core& core) const { return is_first(core, core.clock_ticks()); }
+  /// The same of a core whose clock is about to be `ticks`.
+  bool is_first(const Core& core, std::uint64_t ticks) const {
+    return size_ == 0 || before(core, ticks, *heap_[0], heap_[0]->clock_ticks());
+  }
   /// Nobody in the heap is to come before this time.
   Cycles first_until() const { return size_ == 0 ? kNever : heap_[0]->clock(); }
   bool empty() const { return size_ == 0; }
@@ -61,9 +65,8 @@ class Ordering {
   std::uint64_t out_of_order() const { return out_of_order_; }
 
  private:
-  static bool before(const Core& a, const Core& b) {
-    const std::uint64_t x = a.clock_ticks();
-    const std::uint64_t y = b.clock_ticks();
+  static bool before(const Core& a, const Core& b) { return before(a, a.clock_ticks(), b, b.clock_ticks()); }
+  static bool before(const Core& a, std::uint64_t x, const Core& b, std::uint64_t y) {
     if (x != y) [[likely]]
       return x < y;
     const std::uint64_t asked_a = a.asked_ticks != 0 ? a.asked_ticks : x;

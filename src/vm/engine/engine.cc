@@ -250,8 +250,9 @@ void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t si
   const std::uint64_t last = (address + std::min(size, kMostTimed) - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
     for (;;) {
-      const machine::Reply reply = context_.model->access(
-          {core->id, LineAddr(line), kind, core->clock(), Cycles(0), options_.fast_path});
+      machine::Request request{core->id, LineAddr(line), kind, core->clock(), Cycles(0), options_.fast_path};
+      request.least = machine::Reach::kMachine;  // the system call takes its turn anyway
+      const machine::Reply reply = context_.model->access(request);
       core->advance_to(reply.clock);
       if (reply.verdict != machine::Reply::Verdict::kWait) break;
     }
