@@ -127,7 +127,7 @@ unsigned choose_place(CompareRequest& request) {
   if (!plan.model) return usable_cpus();
   const machine::Machine machine = load_machine_or_throw(plan.where);
   choose_variations(request, machine);
-  return machine.description.cpus();
+  return machine.description.topology.cpus();
 }
 
 void choose_designs(CompareRequest& request) {

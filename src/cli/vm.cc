@@ -130,9 +130,9 @@ void check(const VmRequest& request) {
     throw UsageError(fmt::format("{} says nothing without --lock", words.front()));
   }
   const machine::Machine machine = load_machine_or_throw(request.options.machine);
-  if (request.options.cpus > machine.description.cpus()) {
+  if (request.options.cpus > machine.description.topology.cpus()) {
     throw UsageError(fmt::format("--cpus {}: {} has {}", request.options.cpus, machine.description.name,
-                                 machine.description.cpus()));
+                                 machine.description.topology.cpus()));
   }
   if (!request.statistics_file.empty()) require_writable(request.statistics_file);
   if (!request.options.stats_directory.empty()) require_directory(request.options.stats_directory);

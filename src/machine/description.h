@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "machine/topology.h"
+
 namespace elision::machine {
 
 inline constexpr unsigned kMaxCpus = 128;
@@ -45,9 +47,7 @@ struct Description {
 
   std::uint32_t frequency_mhz = 0;  // base; the time stamp counter runs at it
 
-  struct {
-    std::uint32_t sockets = 0, cores = 0 /* per socket */, threads_per_core = 0;
-  } topology;
+  Topology topology;
 
   struct {
     std::uint32_t issue_width = 0;  // fused uops a cycle
@@ -136,13 +136,6 @@ struct Description {
   /// False: no transaction ever conflicts, events stay ordered. Not part of a machine file: it is for
   /// tests that must then fail.
   bool conflict_detection = true;
-
-  constexpr unsigned total_cores() const { return topology.sockets * topology.cores; }
-  constexpr unsigned cpus() const { return total_cores() * topology.threads_per_core; }
-  /// CPUs are numbered as Linux numbers them: first one thread of every core, then their siblings.
-  constexpr unsigned core_of(unsigned cpu) const { return cpu % total_cores(); }
-  constexpr unsigned socket_of(unsigned cpu) const { return core_of(cpu) / topology.cores; }
-  constexpr unsigned thread_of(unsigned cpu) const { return cpu / total_cores(); }
 };
 
 }  // namespace elision::machine

@@ -155,8 +155,8 @@ const char* inconsistency(const Description& d) {
   if (d.l1d.latency_cycles > d.l2.latency_cycles) return "l2.latency_cycles: below that of l1d";
   if (d.l2.latency_cycles > d.l3.latency_cycles) return "l3.latency_cycles: below that of l2";
   if (d.l3.latency_cycles > d.memory_latency_cycles) return "memory.latency_cycles: below that of l3";
-  if (d.cpus() > kMaxCpus) return "topology.cores: more than 128 CPUs";
-  const std::uint64_t private_lines = std::uint64_t{d.l1d.lines() + d.l2.lines()} * d.total_cores();
+  if (d.topology.cpus() > kMaxCpus) return "topology.cores: more than 128 CPUs";
+  const std::uint64_t private_lines = std::uint64_t{d.l1d.lines() + d.l2.lines()} * d.topology.total_cores();
   if (d.l3_inclusive && private_lines > d.l3.lines())
     return "l3.size_kb: an inclusive L3 cannot be smaller than all L1 and L2";
   return nullptr;

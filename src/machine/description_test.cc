@@ -60,7 +60,7 @@ TEST(BuiltInMachines, XeonSaysWhatItsSourcesSay) {
   EXPECT_STREQ(d.name, "Intel Xeon E5-2697 v4");
   EXPECT_STREQ(d.cpuid.brand, "Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz");
   EXPECT_EQ(d.frequency_mhz, 2300u);
-  EXPECT_EQ(d.cpus(), 18u);
+  EXPECT_EQ(d.topology.cpus(), 18u);
   EXPECT_EQ(d.l1d.sets(), 64u);
   EXPECT_EQ(d.l3.lines(), 45u * 1024 * 16);
   EXPECT_EQ(d.l3.latency_cycles, 56u);
@@ -72,10 +72,10 @@ TEST(BuiltInMachines, XeonSaysWhatItsSourcesSay) {
 TEST(BuiltInMachines, SiblingsAreNumberedBehindAllCores) {
   const Result<Machine> machine = load_machine("core-i7-5960x");
   ASSERT_TRUE(machine);
-  EXPECT_EQ(machine->description.cpus(), 16u);
-  EXPECT_EQ(machine->description.core_of(3), machine->description.core_of(11));
-  EXPECT_EQ(machine->description.thread_of(3), 0u);
-  EXPECT_EQ(machine->description.thread_of(11), 1u);
+  EXPECT_EQ(machine->description.topology.cpus(), 16u);
+  EXPECT_EQ(machine->description.topology.core_of(3), machine->description.topology.core_of(11));
+  EXPECT_EQ(machine->description.topology.thread_of(3), 0u);
+  EXPECT_EQ(machine->description.topology.thread_of(11), 1u);
 }
 
 TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {

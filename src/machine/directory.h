@@ -89,7 +89,7 @@ class Directory {
     sets_ = sets_per_socket_ * sockets_;
     slots_ = sets_ * ways_;
     entries_ = arena.take<Entry>(slots_);
-    sharers_high_ = d.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
+    sharers_high_ = d.topology.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
     marks_ = arena.take<TransactionMarks>(slots_ + 1);
     table_.place(arena, sets_, ways_);
   }

@@ -15,8 +15,8 @@ std::size_t bytes_needed(const Description& d, unsigned cpus) {
                                PrivateCache::bytes(d.l1i) + Tlb::bytes(d) + sizeof(Core);
   const std::size_t per_cpu = sizeof(Cpu) + ReadFilter::bytes(d.transactions.read_filter_log2) +
                               Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
-  return sizeof(Model) + per_core * d.total_cores() + per_cpu * cpus + Directory::bytes(d) + Numa::bytes(d) +
-         65536;
+  return sizeof(Model) + per_core * d.topology.total_cores() + per_cpu * cpus + Directory::bytes(d) +
+         Numa::bytes(d) + 65536;
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
       description(d),
       arena(a),
       sink(s),
-      core_count(cpus < d.total_cores() ? cpus : d.total_cores()) {
+      core_count(cpus < d.topology.total_cores() ? cpus : d.topology.total_cores()) {
   cpu = arena.take<Cpu>(cpus);
   core = arena.take<Core>(core_count);
   directory.place(arena, d);
@@ -42,10 +42,10 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
   for (unsigned i = 0; i < cpus; ++i) {
     Cpu& one = *new (&cpu[i]) Cpu;
     one.id = i;
-    one.thread = d.thread_of(i);
-    one.socket = d.socket_of(i);
+    one.thread = d.topology.thread_of(i);
+    one.socket = d.topology.socket_of(i);
     one.filter = filters[i];
-    one.home = &core[d.core_of(i)];
+    one.home = &core[d.topology.core_of(i)];
     one.home->thread[one.home->threads++] = &one;
     one.overlap.configure(d);
     one.stores.configure(d);
@@ -56,7 +56,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
 
 Model::Model(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
              AbortSink& sink) {
-  if (cpus == 0 || cpus > description.cpus() || cpus > kMaxCpus) __builtin_trap();
+  if (cpus == 0 || cpus > description.topology.cpus() || cpus > kMaxCpus) __builtin_trap();
   Arena arena = Arena::reserve(bytes_needed(description, cpus) + sizeof(Impl));
   void* const memory = arena.take<char>(sizeof(Impl));
   impl_ = new (memory) Impl(description, cpus, seed, filters, sink, arena);

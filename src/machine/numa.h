@@ -27,7 +27,7 @@ class Numa {
     sockets_ = d.topology.sockets;
     if (sockets_ == 1) return;
     node_ = arena.take<std::uint8_t>(kPages);
-    for (unsigned cpu = 0; cpu < d.cpus(); ++cpu) cpus_[d.socket_of(cpu)].set(cpu);
+    for (unsigned cpu = 0; cpu < d.topology.cpus(); ++cpu) cpus_[d.topology.socket_of(cpu)].set(cpu);
   }
 
   bool several_nodes() const { return sockets_ > 1; }

@@ -64,12 +64,20 @@ TEST_F(NumaTest, ATransferAndAnInvalidationAcrossCostAHop) {
 TEST(Numa, LinuxNumbersThreadsAfterAllCores) {
   Description d = exact_description(18, 2);
   d.topology.sockets = 2;
-  EXPECT_EQ(d.cpus(), 72u);
-  EXPECT_EQ(d.socket_of(17), 0u);
-  EXPECT_EQ(d.socket_of(18), 1u);
-  EXPECT_EQ(d.socket_of(36), 0u);
-  EXPECT_EQ(d.core_of(36), 0u);
-  EXPECT_EQ(d.socket_of(71), 1u);
+  EXPECT_EQ(d.topology.cpus(), 72u);
+  EXPECT_EQ(d.topology.socket_of(17), 0u);
+  EXPECT_EQ(d.topology.socket_of(18), 1u);
+  EXPECT_EQ(d.topology.socket_of(36), 0u);
+  EXPECT_EQ(d.topology.core_of(36), 0u);
+  EXPECT_EQ(d.topology.socket_of(71), 1u);
+}
+
+TEST(Numa, ApicNumberHasSocketCoreAndThreadInFieldsOfTheirOwn) {
+  const Topology topology{2, 18, 2};
+  EXPECT_EQ(topology.apic_id(0), 0u);
+  EXPECT_EQ(topology.apic_id(17), 17u << 1);
+  EXPECT_EQ(topology.apic_id(18), 1u << 6);
+  EXPECT_EQ(topology.apic_id(71), 1u << 6 | 17u << 1 | 1u);
 }
 
 TEST(Directory, EachSocketHasItsOwnRoom) {

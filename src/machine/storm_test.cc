@@ -45,7 +45,10 @@ Description storm_description(unsigned cores, unsigned threads_per_core) {
 class Storm {
  public:
   Storm(const Description& description, std::uint64_t seed, const StormOptions& options)
-      : machine_(description, seed), options_(options), random_(seed ^ 0x5707), clock_(description.cpus()) {}
+      : machine_(description, seed),
+        options_(options),
+        random_(seed ^ 0x5707),
+        clock_(description.topology.cpus()) {}
 
   std::string run(std::uint64_t steps) {
     for (std::uint64_t step = 0; step < steps; ++step) {

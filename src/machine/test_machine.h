@@ -65,9 +65,9 @@ struct AbortRecord {
 class TestMachine : public AbortSink {
  public:
   explicit TestMachine(const Description& description, std::uint64_t seed = 1)
-      : description_(description), storage_(description.cpus()) {
+      : description_(description), storage_(description.topology.cpus()) {
     for (Filter& filter : storage_) pointers_.push_back(&filter);
-    model_ = std::make_unique<Model>(description, description.cpus(), seed, pointers_.data(), *this);
+    model_ = std::make_unique<Model>(description, description.topology.cpus(), seed, pointers_.data(), *this);
   }
 
   Model& model() { return *model_; }

@@ -4,7 +4,6 @@
 // AVX-512); RTM is on, HLE and RTM_ALWAYS_ABORT are off.
 #include "vm/cpu/cpuid.h"
 
-#include <bit>
 #include <cstring>
 #include <iterator>
 
@@ -45,18 +44,8 @@ std::uint32_t signature(const machine::Description& m) {
          m.cpuid.stepping;
 }
 
-std::uint32_t bits_for(std::uint32_t count) { return std::bit_width(count > 0 ? count - 1 : 0u); }
-
-/// Socket, core and thread in fields of their own.
-std::uint32_t apic_id(const machine::Description& m, unsigned cpu) {
-  const std::uint32_t thread_bits = bits_for(m.topology.threads_per_core),
-                      core_bits = bits_for(m.topology.cores);
-  return (m.socket_of(cpu) << (core_bits + thread_bits)) |
-         ((m.core_of(cpu) % m.topology.cores) << thread_bits) | m.thread_of(cpu);
-}
-
 /// How many of the CPUs in use share a core, or a socket, with `cpu`.
-std::uint32_t sharing(const machine::Description& m, unsigned cpus, unsigned cpu, bool core) {
+std::uint32_t sharing(const machine::Topology& m, unsigned cpus, unsigned cpu, bool core) {
   std::uint32_t count = 0;
   for (unsigned other = 0; other < cpus; ++other)
     count += core ? m.core_of(other) == m.core_of(cpu) : m.socket_of(other) == m.socket_of(cpu);
@@ -64,8 +53,9 @@ std::uint32_t sharing(const machine::Description& m, unsigned cpus, unsigned cpu
 }
 
 Answer features(const machine::Description& m, unsigned cpu) {
-  const std::uint32_t in_package = 1u << (bits_for(m.topology.cores) + bits_for(m.topology.threads_per_core));
-  return {signature(m), (apic_id(m, cpu) << 24) | (in_package << 16) | (8u << 8), kFeaturesEcx, kFeaturesEdx};
+  const std::uint32_t in_package = 1u << (m.topology.core_bits() + m.topology.thread_bits());
+  return {signature(m), (m.topology.apic_id(cpu) << 24) | (in_package << 16) | (8u << 8), kFeaturesEcx,
+          kFeaturesEdx};
 }
 
 /// Deterministic cache parameters.
@@ -81,18 +71,17 @@ Answer cache(const machine::Description& m, std::uint32_t index) {
                           {3, 3, threads * m.topology.cores, &m.l3}};
   if (index >= std::size(levels)) return {};
   const Level& l = levels[index];
-  const std::uint32_t sharing_ids = (1u << bits_for(l.sharing)) - 1;
-  const std::uint32_t core_ids = (1u << bits_for(m.topology.cores)) - 1;
+  const std::uint32_t sharing_ids = (1u << machine::Topology::bits_for(l.sharing)) - 1;
+  const std::uint32_t core_ids = (1u << m.topology.core_bits()) - 1;
   return {l.type | l.level << 5 | 1u << 8 | sharing_ids << 14 | core_ids << 26,
           (l.cache->ways - 1) << 22 | 63, l.cache->sets() - 1, l.level == 3 && m.l3_inclusive ? 2u : 0u};
 }
 
-Answer topology(const machine::Description& m, unsigned cpus, unsigned cpu, std::uint32_t level) {
-  const std::uint32_t thread_bits = bits_for(m.topology.threads_per_core);
-  const std::uint32_t core_bits = thread_bits + bits_for(m.topology.cores);
-  if (level == 0) return {thread_bits, sharing(m, cpus, cpu, true), 0x100, apic_id(m, cpu)};
-  if (level == 1) return {core_bits, sharing(m, cpus, cpu, false), 0x201, apic_id(m, cpu)};
-  return {0, 0, level, apic_id(m, cpu)};
+Answer topology(const machine::Topology& m, unsigned cpus, unsigned cpu, std::uint32_t level) {
+  if (level == 0) return {m.thread_bits(), sharing(m, cpus, cpu, true), 0x100, m.apic_id(cpu)};
+  if (level == 1)
+    return {m.thread_bits() + m.core_bits(), sharing(m, cpus, cpu, false), 0x201, m.apic_id(cpu)};
+  return {0, 0, level, m.apic_id(cpu)};
 }
 
 Answer extended_state(std::uint32_t subleaf) {
@@ -126,7 +115,7 @@ Answer answer(const machine::Description& m, unsigned cpus, unsigned cpu, std::u
     case 7:
       return subleaf == 0 ? Answer{0, kFeatures7Ebx, 0, 0} : Answer{};
     case 0xb:
-      return topology(m, cpus, cpu, subleaf);
+      return topology(m.topology, cpus, cpu, subleaf);
     case 0xd:
       return extended_state(subleaf);
     case 0x80000000:

@@ -44,7 +44,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
       random_(options.seed) {
   if (options_.record_forms) code_.record_forms();
   the_engine = this;
-  const unsigned cpus = options.cpus == 0 ? context_.machine.cpus() : options.cpus;
+  const unsigned cpus = options.cpus == 0 ? context_.machine.topology.cpus() : options.cpus;
   make_cores(context_, cpus);
   context_.model = std::make_unique<machine::Model>(context_.machine, cpus, options.seed,
                                                     filters_of(context_.cores).data(), transactions_);

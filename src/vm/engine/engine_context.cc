@@ -19,14 +19,15 @@ Core* new_core(unsigned id) {
 
 void pair_siblings(EngineContext& context) {
   constexpr std::uint64_t kBatch = 256, kPercent = 100;
-  const unsigned apart = context.machine.total_cores();
+  const machine::Topology& topology = context.machine.topology;
   for (Core* core : context.cores) {
     core->sharing.ticks_per_256_instructions =
         kBatch * kTicksPerCycle * kPercent /
         (context.machine.core.issue_width * context.machine.core.sibling_issue_percent);
-    const unsigned cpu = core->id.value;
-    const unsigned other = cpu < apart ? cpu + apart : cpu - apart;
-    if (other < context.cores.size()) core->sharing.sibling = context.cores[other];
+    for (Core* other : context.cores) {
+      if (other != core && topology.core_of(other->id.value) == topology.core_of(core->id.value))
+        core->sharing.sibling = other;
+    }
   }
 }
 

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
@@ -42,17 +41,14 @@ std::string missing_on_host() {
   return "";
 }
 
-MachineIdentity identity_of(const machine::Description& m, unsigned cpus) {
+MachineIdentity identity_of(const machine::Description& m) {
   MachineIdentity identity;
   identity.brand = m.cpuid.brand;
   identity.family = m.cpuid.family;
   identity.model = m.cpuid.model;
   identity.stepping = m.cpuid.stepping;
   identity.megahertz = m.frequency_mhz;
-  identity.threads_per_core = cpus > m.total_cores() ? m.topology.threads_per_core : 1;
-  identity.thread_bits = static_cast<unsigned>(std::bit_width(m.topology.threads_per_core - 1));
-  identity.sockets = m.topology.sockets;
-  identity.cores_per_socket = m.topology.cores;
+  identity.topology = m.topology;
   identity.cache_kilobytes = m.l3.size_kb;
   return identity;
 }
@@ -67,12 +63,12 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
   Fallible<CheckedProgram> program = check_program(request);
   if (!program) return fail(options, program.error());
   const machine::Description& description = variation->machine.description;
-  const unsigned cpus = options.cpus == 0 ? description.cpus() : options.cpus;
+  const unsigned cpus = options.cpus == 0 ? description.topology.cpus() : options.cpus;
   try {
     // Never destroyed: the process ends when the guest does.
     auto* engine = new Engine(options, description, description.name);
-    return fail(options, engine->run_program(program.value(), request.environment,
-                                             identity_of(description, cpus), origin));
+    return fail(options,
+                engine->run_program(program.value(), request.environment, identity_of(description), origin));
   } catch (const std::bad_alloc&) {
     return fail(options, "out of memory for " + std::to_string(cpus) + " virtual CPUs");
   } catch (const std::runtime_error& failure) {

@@ -2,7 +2,6 @@
 #include "vm/linux/syscalls/path_translation.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -33,16 +32,18 @@ std::vector<unsigned> cpus_where(const Process& process, Belongs belongs) {
 }
 
 std::vector<unsigned> cpus_of_socket(const Process& process, unsigned socket) {
-  return cpus_where(process, [&](unsigned cpu) { return process.identity.socket_of(cpu) == socket; });
+  return cpus_where(process,
+                    [&](unsigned cpu) { return process.identity.topology.socket_of(cpu) == socket; });
 }
 
 std::vector<unsigned> cpus_of_core(const Process& process, unsigned core) {
-  return cpus_where(process, [&](unsigned cpu) { return process.identity.core_of(cpu) == core; });
+  return cpus_where(process, [&](unsigned cpu) { return process.identity.topology.core_of(cpu) == core; });
 }
 
 unsigned cores_in_use(const Process& process, unsigned socket) {
   unsigned count = 0;
-  for (const unsigned cpu : cpus_of_socket(process, socket)) count += process.identity.thread_of(cpu) == 0;
+  for (const unsigned cpu : cpus_of_socket(process, socket))
+    count += process.identity.topology.thread_of(cpu) == 0;
   return count;
 }
 
@@ -59,21 +60,11 @@ std::string list_text(const std::vector<unsigned>& cpus) {
   return text + "\n";
 }
 
-/// The number of CPUID leaf 0xb (vm/cpuid.cc).
-unsigned apic_id(const MachineIdentity& machine, unsigned cpu) {
-  const auto bits_for = [](unsigned count) {
-    return static_cast<unsigned>(std::bit_width(std::max(count, 1u) - 1));
-  };
-  const unsigned thread_bits = machine.thread_bits, core_bits = bits_for(machine.cores_per_socket);
-  return (machine.socket_of(cpu) << (core_bits + thread_bits)) |
-         ((machine.core_of(cpu) % machine.cores_per_socket) << thread_bits) | machine.thread_of(cpu);
-}
-
 std::string cpu_information(const Process& process) {
   const MachineIdentity& machine = process.identity;
   std::string text;
   for (unsigned cpu = 0; cpu < process.services.cpu_count(); ++cpu) {
-    const unsigned socket = machine.socket_of(cpu);
+    const unsigned socket = machine.topology.socket_of(cpu);
     text += format("processor\t: %u\nvendor_id\t: GenuineIntel\ncpu family\t: %u\nmodel\t\t: %u\n", cpu,
                    machine.family, machine.model);
     text += "model name\t: " + machine.brand + "\n";
@@ -82,8 +73,8 @@ std::string cpu_information(const Process& process) {
                machine.stepping, machine.megahertz, machine.cache_kilobytes, socket,
                static_cast<unsigned>(cpus_of_socket(process, socket).size()));
     text += format("core id\t\t: %u\ncpu cores\t: %u\napicid\t\t: %u\nfpu\t\t: yes\nfpu_exception\t: yes\n",
-                   machine.core_of(cpu) % machine.cores_per_socket, cores_in_use(process, socket),
-                   apic_id(machine, cpu));
+                   machine.topology.core_in_socket(cpu), cores_in_use(process, socket),
+                   machine.topology.apic_id(cpu));
     text += "cpuid level\t: 20\nwp\t\t: yes\nflags\t\t: " + machine.flags + "\n";
     text += format("bogomips\t: %.2f\nclflush size\t: 64\ncache_alignment\t: 64\n", 2 * machine.megahertz);
     text += "address sizes\t: 46 bits physical, 48 bits virtual\n\n";
@@ -93,17 +84,17 @@ std::string cpu_information(const Process& process) {
 
 /// /sys/devices/system/cpu/cpuN/topology/..., /sys/devices/system/node/...
 std::optional<std::string> topology_file(const Process& process, const std::string& path) {
-  const MachineIdentity& machine = process.identity;
+  const machine::Topology& topology = process.identity.topology;
   unsigned number = 0;
   char name[64] = {};
   if (std::sscanf(path.c_str(), "/sys/devices/system/cpu/cpu%u/topology/%63s", &number, name) == 2) {
     if (number >= process.services.cpu_count()) return std::nullopt;
     const std::string file = name;
-    const unsigned socket = machine.socket_of(number);
-    if (file == "core_id") return std::to_string(machine.core_of(number) % machine.cores_per_socket) + "\n";
+    const unsigned socket = topology.socket_of(number);
+    if (file == "core_id") return std::to_string(topology.core_in_socket(number)) + "\n";
     if (file == "physical_package_id") return std::to_string(socket) + "\n";
     if (file == "thread_siblings_list" || file == "core_cpus_list")
-      return list_text(cpus_of_core(process, machine.core_of(number)));
+      return list_text(cpus_of_core(process, topology.core_of(number)));
     if (file == "core_siblings_list" || file == "package_cpus_list")
       return list_text(cpus_of_socket(process, socket));
   }
@@ -111,10 +102,10 @@ std::optional<std::string> topology_file(const Process& process, const std::stri
   if (!path.starts_with(kNodes)) return std::nullopt;
   const std::string file = path.substr(std::string(kNodes).size());
   std::vector<unsigned> nodes;
-  for (unsigned node = 0; node < machine.sockets; ++node) nodes.push_back(node);
+  for (unsigned node = 0; node < topology.sockets; ++node) nodes.push_back(node);
   if (file == "online" || file == "possible" || file == "has_memory" || file == "has_normal_memory")
     return list_text(nodes);
-  if (std::sscanf(file.c_str(), "node%u/%63s", &number, name) != 2 || number >= machine.sockets)
+  if (std::sscanf(file.c_str(), "node%u/%63s", &number, name) != 2 || number >= topology.sockets)
     return std::nullopt;
   if (name == std::string("cpulist")) return list_text(cpus_of_socket(process, number));
   if (name != std::string("distance")) return std::nullopt;

@@ -160,7 +160,7 @@ SyscallOutcome sys_sched_setaffinity(Call& call) {
 SyscallOutcome sys_getcpu(Call& call) {
   const std::uint32_t cpu = call.services().cpu_of(call.thread());
   if (call[0] != 0 && !store_guest(call[0], cpu)) return call.finish(-EFAULT);
-  if (call[1] != 0 && !store_guest(call[1], std::uint32_t{call.process.identity.socket_of(cpu)}))
+  if (call[1] != 0 && !store_guest(call[1], std::uint32_t{call.process.identity.topology.socket_of(cpu)}))
     return call.finish(-EFAULT);
   return call.finish(0);
 }
