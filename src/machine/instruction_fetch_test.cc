@@ -74,7 +74,7 @@ TEST_F(FetchTest, ALineOfCodeIsInNoReadSetButAbortsItsWriter) {
 TEST_F(FetchTest, DataBesideCodeKeepsItsPermissions) {
   m.store(0, 640, 1000);
   stall(0, 640);
-  EXPECT_TRUE(m.private_hit(0, 640, AccessKind::kStore, 90'000));
+  EXPECT_TRUE(m.local_hit(0, 640, AccessKind::kStore, 90'000));
 }
 
 }  // namespace

@@ -33,10 +33,10 @@ TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
   const Reply memory = m.load(0, 1, 1000);
   EXPECT_EQ(memory.clock.value, 1000u);  // the core runs on
   EXPECT_EQ(memory.data_ready.value, 1200u);
-  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 2000));
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 2000));
 
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);  // out of L1
-  EXPECT_FALSE(m.private_hit(0, 1, kLoad, 20'000));
+  EXPECT_FALSE(m.local_hit(0, 1, kLoad, 20'000));
   EXPECT_EQ(m.load(0, 1, 20'000).data_ready.value, 20'012u);
 
   m.load(1, 777, 30'000);
@@ -49,11 +49,11 @@ TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
 TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  EXPECT_EQ(m.private_load(0, 1, 1199), Cycles(1200));
+  EXPECT_EQ(m.local_load(0, 1, 1199), Cycles(1200));
   EXPECT_FALSE(m.fast_path(0, 1, kLoad)) << "an address may rest on the value";
   EXPECT_TRUE(m.fast_path(0, 1, kLoad, false));
   EXPECT_FALSE(m.fast_path(0, 1, kStore));
-  EXPECT_EQ(m.private_load(0, 1, 1200), Cycles(0));
+  EXPECT_EQ(m.local_load(0, 1, 1200), Cycles(0));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
 }
 
@@ -135,7 +135,7 @@ TEST_F(ModelTest, StoresDoNotStallAndDrainInOrder) {
   m.load(0, 9, 100);  // exclusive: a store to it drains at once
   EXPECT_EQ(m.store(0, 1, 1000).clock.value, 1000u);
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1000)).value, 1200u);
-  EXPECT_TRUE(m.private_hit(0, 9, kStore, 1001));
+  EXPECT_TRUE(m.local_hit(0, 9, kStore, 1001));
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1001)).value, 1200u);
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1300)).value, 1300u);
 }
@@ -177,14 +177,14 @@ TEST_F(ModelTest, AnAtomicWaitsForTheDrainForLoadsAndForItsLine) {
 
 TEST_F(ModelTest, AtomicsAreNeverPrivate) {
   machine().store(0, 1, 1000);
-  EXPECT_TRUE(machine().private_hit(0, 1, kStore, 5000));
-  EXPECT_FALSE(machine().private_hit(0, 1, kAtomic, 5000));
+  EXPECT_TRUE(machine().local_hit(0, 1, kStore, 5000));
+  EXPECT_FALSE(machine().local_hit(0, 1, kAtomic, 5000));
 }
 
 TEST_F(ModelTest, AStoreToALineOnItsWayDrainsWhenItArrives) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);  // exclusive, there at 1200
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 1010));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 1010));
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1010)).value, 1200u);
 }
 
@@ -200,7 +200,7 @@ TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
   EXPECT_EQ(m.counts(1).cache_to_cache, 2u);
   EXPECT_EQ(m.counts(2).cache_to_cache, 0u);
   m.load(0, 3, 1000);
-  m.private_hit(0, 3, kStore, 1500);  // silently modified
+  m.local_hit(0, 3, kStore, 1500);  // silently modified
   EXPECT_EQ(m.load(1, 3, 8000).data_ready.value, 8100u);
 }
 
@@ -212,7 +212,7 @@ TEST_F(ModelTest, AnUpgradeInvalidatesEverySharer) {
   EXPECT_EQ(m.counts(0).upgrades, 1u);
   EXPECT_EQ(m.counts(1).invalidations_received, 1u);
   EXPECT_EQ(m.counts(2).invalidations_received, 1u);
-  EXPECT_FALSE(m.private_hit(1, 1, kLoad, 50'000));
+  EXPECT_FALSE(m.local_hit(1, 1, kLoad, 50'000));
   EXPECT_EQ(m.load(1, 1, 50'000).data_ready.value, 50'100u);
 }
 
@@ -227,11 +227,11 @@ TEST_F(ModelTest, AStoreMissToASharedLineWaitsForTheSlowerOfDataAndAcknowledgeme
 TEST_F(ModelTest, ALoadThatFindsNobodyMayStoreWithoutAsking) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 2000));
   m.load(1, 2, 1000);
   m.load(0, 2, 2000);
-  EXPECT_FALSE(m.private_hit(0, 2, kStore, 50'000));
-  EXPECT_FALSE(m.private_hit(1, 2, kStore, 50'000));
+  EXPECT_FALSE(m.local_hit(0, 2, kStore, 50'000));
+  EXPECT_FALSE(m.local_hit(1, 2, kStore, 50'000));
 }
 
 TEST_F(ModelTest, AnOwnerThatDroppedTheLineIsNotAsked) {
@@ -239,7 +239,7 @@ TEST_F(ModelTest, AnOwnerThatDroppedTheLineIsNotAsked) {
   m.load(0, 777, 1000);
   for (std::uint64_t i = 1; i <= 16; ++i) m.load(0, 777 + 512 * i, 1000 + 1000 * i);  // out of L1 and L2
   EXPECT_EQ(m.load(1, 777, 50'000).data_ready.value, 50'050u);
-  EXPECT_TRUE(m.private_hit(1, 777, kStore, 51'000));
+  EXPECT_TRUE(m.local_hit(1, 777, kStore, 51'000));
 }
 
 // --- a line is busy until its data arrives ---
@@ -347,14 +347,14 @@ TEST_F(ModelTest, WaitingForALineIsNotWorkForTheReorderWindow) {
 TEST_F(ModelTest, AMovedLineIsHotForTheWindowOnBothSides) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 2000, true));
   EXPECT_TRUE(m.fast_path(0, 1, kStore));
   m.load(1, 1, 3000);  // moves
   for (unsigned cpu : {0u, 1u}) {
     EXPECT_FALSE(m.fast_path(cpu, 1, kLoad));
-    EXPECT_FALSE(m.private_hit(cpu, 1, kLoad, 12'999, true));
+    EXPECT_FALSE(m.local_hit(cpu, 1, kLoad, 12'999, true));
     EXPECT_FALSE(m.fast_path(cpu, 1, kLoad));
-    EXPECT_TRUE(m.private_hit(cpu, 1, kLoad, 13'000, true));
+    EXPECT_TRUE(m.local_hit(cpu, 1, kLoad, 13'000, true));
     EXPECT_TRUE(m.fast_path(cpu, 1, kLoad));
   }
 }
@@ -364,20 +364,20 @@ TEST_F(ModelTest, ALateReaderOfAHotLineFindsItHot) {
   m.store(0, 1, 1000);
   m.load(1, 1, 3000);
   m.load(2, 1, 5000);  // from L3: no move, but the line is hot
-  EXPECT_FALSE(m.private_hit(2, 1, kLoad, 12'999));
-  EXPECT_TRUE(m.private_hit(2, 1, kLoad, 13'000));
+  EXPECT_FALSE(m.local_hit(2, 1, kLoad, 12'999));
+  EXPECT_TRUE(m.local_hit(2, 1, kLoad, 13'000));
 }
 
 TEST_F(ModelTest, AnUpgradeMakesHotAndClosesTheFastPath) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   m.load(1, 1, 2000);
-  for (unsigned cpu : {0u, 1u}) EXPECT_TRUE(m.private_hit(cpu, 1, kLoad, 15'000, true));
+  for (unsigned cpu : {0u, 1u}) EXPECT_TRUE(m.local_hit(cpu, 1, kLoad, 15'000, true));
   m.store(0, 1, 20'000);
   EXPECT_FALSE(m.fast_path(0, 1, kLoad));
   EXPECT_FALSE(m.fast_path(1, 1, kLoad));
-  EXPECT_FALSE(m.private_hit(0, 1, kStore, 29'999));
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 30'000));
+  EXPECT_FALSE(m.local_hit(0, 1, kStore, 29'999));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 30'000));
 }
 
 TEST_F(ModelTest, HotnessSurvivesL1) {
@@ -387,14 +387,14 @@ TEST_F(ModelTest, HotnessSurvivesL1) {
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(1, 1 + 64 * i, 3000 + 500 * i);
   m.load(1, 1, 9000);  // back from L2
   EXPECT_EQ(m.counts(1).l2_misses, 9u);
-  EXPECT_FALSE(m.private_hit(1, 1, kLoad, 12'999));
-  EXPECT_TRUE(m.private_hit(1, 1, kLoad, 13'000));
+  EXPECT_FALSE(m.local_hit(1, 1, kLoad, 12'999));
+  EXPECT_TRUE(m.local_hit(1, 1, kLoad, 13'000));
 }
 
 TEST_F(ModelTest, PrivateDataIsNeverHot) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 1200));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 1200));
 }
 
 // --- the fast path's permissions ---
@@ -402,10 +402,10 @@ TEST_F(ModelTest, PrivateDataIsNeverHot) {
 TEST_F(ModelTest, TheFastPathTakesStoresOnlyAfterTheFirst) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 2000, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 2000, true));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
   EXPECT_FALSE(m.fast_path(0, 1, kStore));
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2001, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 2001, true));
   EXPECT_TRUE(m.fast_path(0, 1, kStore));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
 }
@@ -413,7 +413,7 @@ TEST_F(ModelTest, TheFastPathTakesStoresOnlyAfterTheFirst) {
 TEST_F(ModelTest, LinesThatLeaveL1LeaveTheFastPath) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  m.private_hit(0, 1, kLoad, 1500, true);
+  m.local_hit(0, 1, kLoad, 1500, true);
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);
   EXPECT_FALSE(m.fast_path(0, 1, kLoad));
 }
@@ -426,10 +426,10 @@ TEST_F(ModelTest, EvictionFromL3TakesTheLineFromEverybody) {
   m.load(1, 5, 1000);
   // Three CPUs fill the set; each keeps fewer of its lines than L2 has ways.
   std::uint64_t now = 2000;
-  for (std::uint64_t line = 1; m.private_hit(1, 5, kLoad, now) && line < 100'000; ++line) {
+  for (std::uint64_t line = 1; m.local_hit(1, 5, kLoad, now) && line < 100'000; ++line) {
     m.load(2 + line % 2, 100 + line, now += 1000);
   }
-  EXPECT_FALSE(m.private_hit(1, 5, kLoad, now));
+  EXPECT_FALSE(m.local_hit(1, 5, kLoad, now));
   EXPECT_EQ(m.load(1, 5, now + 1000).data_ready.value, now + 1200);
 }
 
@@ -450,11 +450,11 @@ TEST_F(ModelTest, AModifiedLineThatLeavesL1GoesToL2EvenIfL2HadDroppedIt) {
   std::uint64_t now = 1000;
   m.store(0, 1, now);
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, now += 1000);  // the same set of L1 and of L2
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, now + 500));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, now + 500));
   for (std::uint64_t i = 1; i <= 64; ++i) {
     if (i % 8 != 0) m.load(0, 1 + 64 * i, now += 1000);  // the same set of L1, other sets of L2
   }
-  EXPECT_FALSE(m.private_hit(0, 1, kLoad, now));
+  EXPECT_FALSE(m.local_hit(0, 1, kLoad, now));
   EXPECT_EQ(m.load(0, 1, now + 1000).data_ready.value, now + 1012);
 }
 
@@ -498,11 +498,11 @@ TEST(Siblings, ShareL1ButOrderWhatTheOtherMaySee) {
   const Reply reply = m.load(2, 1, 5000);
   EXPECT_EQ(reply.data_ready.value, 5000u);  // in the same L1
   EXPECT_EQ(m.counts(2).l1_misses, 0u);
-  EXPECT_FALSE(m.private_hit(0, 1, kStore, 50'000));  // CPU 2 would not see it in order
-  EXPECT_FALSE(m.private_hit(2, 1, kLoad, 14'999));   // moved between CPUs: hot
-  EXPECT_TRUE(m.private_hit(2, 1, kLoad, 15'000));
+  EXPECT_FALSE(m.local_hit(0, 1, kStore, 50'000));  // CPU 2 would not see it in order
+  EXPECT_FALSE(m.local_hit(2, 1, kLoad, 14'999));   // moved between CPUs: hot
+  EXPECT_TRUE(m.local_hit(2, 1, kLoad, 15'000));
   m.store(0, 1, 60'000);
-  EXPECT_FALSE(m.private_hit(2, 1, kLoad, 90'000));
+  EXPECT_FALSE(m.local_hit(2, 1, kLoad, 90'000));
   m.expect_sound();
 }
 
@@ -510,7 +510,7 @@ TEST(Siblings, CompeteForL1) {
   TestMachine m(exact_description(2, 2));
   m.load(0, 1, 1000);
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(2, 1 + 64 * i, 2000 + 1000 * i);
-  EXPECT_FALSE(m.private_hit(0, 1, kLoad, 50'000));
+  EXPECT_FALSE(m.local_hit(0, 1, kLoad, 50'000));
   m.expect_sound();
 }
 

@@ -63,11 +63,11 @@ TEST_F(PrefetchTest, TheNextLineFollowsTheOneBefore) {
   m.load(0, 131, 2000);
   EXPECT_EQ(m.counts(0).prefetches, 1u);
   // 132 is on its way; its first use goes by the model, which fetches 133.
-  EXPECT_FALSE(m.private_hit(0, 132, kLoad, 2100));
+  EXPECT_FALSE(m.local_hit(0, 132, kLoad, 2100));
   EXPECT_EQ(m.load(0, 132, 2150).data_ready.value, 2200u);
   EXPECT_EQ(m.counts(0).l1_misses, 2u);
   EXPECT_EQ(m.counts(0).prefetches, 2u);
-  EXPECT_TRUE(m.private_hit(0, 132, kLoad, 2200));
+  EXPECT_TRUE(m.local_hit(0, 132, kLoad, 2200));
   EXPECT_EQ(m.load(0, 133, 3000).data_ready.value, 3000u);
 }
 
@@ -114,7 +114,7 @@ TEST_F(PrefetchTest, WithoutSnoopsNothingIsTakenFromAnotherCore) {
   m.store(1, 130, 1000);
   m.load(0, 131, 20'000);
   EXPECT_EQ(m.counts(0).prefetches, 0u);
-  EXPECT_TRUE(m.private_hit(1, 130, kStore, 30'000)) << "still its own";
+  EXPECT_TRUE(m.local_hit(1, 130, kStore, 30'000)) << "still its own";
   m.load(2, 140, 40'000);
   EXPECT_EQ(m.counts(2).prefetches, 1u);
   EXPECT_EQ(m.load(1, 141, 60'000).data_ready.value, 60'090u) << "CPU 2 has it alone, unmodified";
@@ -127,7 +127,7 @@ TEST_F(PrefetchTest, WithSnoopsItIsAReadLikeOthers) {
   m.load(0, 131, 20'000);
   EXPECT_EQ(m.counts(0).prefetches, 1u);
   EXPECT_EQ(m.counts(0).cache_to_cache, 1u);
-  EXPECT_FALSE(m.private_hit(1, 130, kStore, 30'000)) << "CPU 1 shares it now, and it is hot";
+  EXPECT_FALSE(m.local_hit(1, 130, kStore, 30'000)) << "CPU 1 shares it now, and it is hot";
   EXPECT_EQ(m.load(0, 130, 30'000).data_ready.value, 30'012u);
 }
 
@@ -155,7 +155,7 @@ TEST_F(PrefetchTest, ItMakesNoRoomThatATransactionNeeds) {
   for (std::uint64_t i = 1; i <= 8; ++i) m.store(0, 133 + 64 * i, 2000 + 1000 * i);
   m.load(0, 132, 20'000);
   EXPECT_TRUE(m.model().in_transaction(CpuId(0)));
-  EXPECT_FALSE(m.private_hit(0, 133, kLoad, 30'000));
+  EXPECT_FALSE(m.local_hit(0, 133, kLoad, 30'000));
   EXPECT_TRUE(m.aborts().empty());
 }
 

@@ -86,7 +86,7 @@ TEST_F(ReadFilterTest, AStoreToAnOwnedLineAsksNobody) {
   TestMachine& m = machine();
   m.store(1, 500'000, 500);
   read(2 * kSets * kWays);
-  EXPECT_TRUE(m.private_hit(1, 500'000, AccessKind::kStore, 90'000'000));
+  EXPECT_TRUE(m.local_hit(1, 500'000, AccessKind::kStore, 90'000'000));
   EXPECT_TRUE(m.model().in_transaction(CpuId(0)));
   m.load(1, 600'000, 91'000'000);
   EXPECT_TRUE(m.model().in_transaction(CpuId(0))) << "reads do not conflict with reads";

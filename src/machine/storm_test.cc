@@ -77,7 +77,7 @@ class Storm {
   }
 
   TestMachine& machine() { return machine_; }
-  std::uint64_t unnoticed() const { return unnoticed_; }
+  std::uint64_t local_accesses() const { return local_accesses_; }
 
  private:
   unsigned next_cpu() const {
@@ -135,7 +135,7 @@ class Storm {
       reply = machine_.model().access(request);
       EXPECT_EQ(reply.reach, Reach::kMachine) << "it needed order a moment ago";
     } else {
-      ++unnoticed_;
+      ++local_accesses_;
       EXPECT_EQ(reply.verdict, Reply::Verdict::kDone);
       EXPECT_EQ(reply.reach, Reach::kCore);
     }
@@ -169,7 +169,7 @@ class Storm {
   StormOptions options_;
   Random random_;
   std::vector<std::uint64_t> clock_;
-  std::uint64_t unnoticed_ = 0;
+  std::uint64_t local_accesses_ = 0;
   std::string log_;
 };
 
@@ -237,7 +237,7 @@ TEST_P(StormTest, InvariantsHold) {
     options.check_every = 997;
     Storm storm(description(), seed, options);
     storm.run(30'000);
-    EXPECT_GT(storm.unnoticed(), 0u);
+    EXPECT_GT(storm.local_accesses(), 0u);
     if (HasFailure()) FAIL() << "seed " << seed;
   }
 }

@@ -120,15 +120,15 @@ class TestMachine : public AbortSink {
   /// `cpu` has waited for its loads.
   void rest(unsigned cpu) { model_->settle(CpuId(cpu), Cycles(0)); }
   /// An access that is made only if it hits L1 and no other CPU can notice it; true if it was made.
-  bool private_hit(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now, bool fill = false) {
+  bool local_hit(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now, bool fill = false) {
     Request asked = request(cpu, line, kind, now);
     asked.open = fill;
     asked.most = Reach::kL1;
     return model_->access(asked).verdict == Reply::Verdict::kDone;
   }
 
-  /// When the value of a load that hits privately is there; 0: at once.
-  Cycles private_load(unsigned cpu, std::uint64_t line, std::uint64_t now) {
+  /// When the value of a load that is a local hit is there; 0: at once.
+  Cycles local_load(unsigned cpu, std::uint64_t line, std::uint64_t now) {
     Request asked = request(cpu, line, AccessKind::kLoad, now);
     asked.most = Reach::kL1;
     const Reply reply = model_->access(asked);

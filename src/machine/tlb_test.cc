@@ -77,7 +77,7 @@ TEST_F(TlbTest, TheOldestPageOfASetGoesAndNoOther) {
 TEST_F(TlbTest, ALineInL1AsksForNothing) {
   m.load(0, line(2), 1000);
   push_out(2);
-  EXPECT_EQ(m.private_load(0, line(2), 900'000), Cycles(0));
+  EXPECT_EQ(m.local_load(0, line(2), 900'000), Cycles(0));
   EXPECT_TRUE(m.fast_path(0, line(2), kLoad));
   const std::uint64_t misses = m.counts(0).tlb_misses;
   m.store(0, line(2), 910'000);

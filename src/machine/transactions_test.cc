@@ -216,21 +216,21 @@ TEST_F(TransactionTest, SiblingsConflictInTheirSharedL1) {
 TEST_F(TransactionTest, TheFirstAccessToALineIsOrderedAndTheNextIsNot) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 2000, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 2000, true));
   begin(0, 3000);
   EXPECT_FALSE(m.fast_path(0, 1, kLoad));
-  EXPECT_FALSE(m.private_hit(0, 1, kLoad, 3100, true));
+  EXPECT_FALSE(m.local_hit(0, 1, kLoad, 3100, true));
   m.load(0, 1, 3100);
-  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 3200, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 3200, true));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
   EXPECT_FALSE(m.fast_path(0, 1, kStore));
-  EXPECT_FALSE(m.private_hit(0, 1, kStore, 3300, true));
+  EXPECT_FALSE(m.local_hit(0, 1, kStore, 3300, true));
   EXPECT_TRUE(m.store(0, 1, 3300).first_write_in_transaction);
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 3400, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 3400, true));
   EXPECT_TRUE(m.fast_path(0, 1, kStore));
   commit(0, 4000);
   EXPECT_FALSE(m.fast_path(0, 1, kLoad));
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 4100));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 4100));
 }
 
 TEST_F(TransactionTest, FirstWriteIsToldOncePerLine) {
@@ -264,7 +264,7 @@ TEST_F(TransactionTest, TheWriteSetIsExactlySetsTimesWays) {
   EXPECT_TRUE(m.aborts().empty());  // the sink hears of others only
   EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(AbortCause::kCapacity)], 1u);
   // The access has not happened.
-  EXPECT_FALSE(m.private_hit(0, 10'240 + 512, kLoad, now + 5000));
+  EXPECT_FALSE(m.local_hit(0, 10'240 + 512, kLoad, now + 5000));
 }
 
 TEST_F(TransactionTest, TheWriteSetIsBoundBySet) {
@@ -290,7 +290,7 @@ TEST_F(TransactionTest, TheReadSetOutlivesL1AndL2AndStillConflicts) {
   std::uint64_t now = 2000;
   for (std::uint64_t line = 0; line < 8000; ++line) m.load(0, 50'000 + line, now += 1000);  // 500 KB
   EXPECT_TRUE(running(0));
-  EXPECT_FALSE(m.private_hit(0, 50'000, kLoad, now));
+  EXPECT_FALSE(m.local_hit(0, 50'000, kLoad, now));
   m.expect_sound();
   m.store(1, 50'000, now += 1000);
   EXPECT_FALSE(running(0));
@@ -302,7 +302,7 @@ TEST_F(TransactionTest, ALineThatOnlyATransactionRemembersIsNotGivenExclusively)
   m.load(0, 777, 1500);
   for (std::uint64_t i = 1; i <= 16; ++i) m.load(0, 777 + 512 * i, 2000 + 1000 * i);  // out of L1 and L2
   m.load(1, 777, 50'000);
-  EXPECT_FALSE(m.private_hit(1, 777, kStore, 60'000));
+  EXPECT_FALSE(m.local_hit(1, 777, kStore, 60'000));
   m.store(1, 777, 60'000);
   EXPECT_FALSE(running(0));
 }
@@ -314,7 +314,7 @@ TEST_F(TransactionTest, ReadingALineAgainAfterItLeftL1IsNotANewMember) {
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 64 * i, 2000 + 1000 * i);
   m.load(0, 1, 20'000);
   m.expect_sound();
-  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 21'000));
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 21'000));
 }
 
 TEST_F(TransactionTest, LosingAReadLineFromL3Aborts) {
@@ -365,8 +365,8 @@ TEST_F(TransactionTest, AfterACommitLinesAreOrdinary) {
   m.store(0, 1, 1100);
   m.load(0, 2, 1200);
   commit(0, 5000);
-  EXPECT_TRUE(m.private_hit(0, 1, kStore, 5100));
-  EXPECT_TRUE(m.private_hit(0, 2, kLoad, 5100));
+  EXPECT_TRUE(m.local_hit(0, 1, kStore, 5100));
+  EXPECT_TRUE(m.local_hit(0, 2, kLoad, 5100));
 }
 
 TEST_F(TransactionTest, AbortedWritesAreKeptInL2OrLostAndReadsStay) {
@@ -380,12 +380,12 @@ TEST_F(TransactionTest, AbortedWritesAreKeptInL2OrLostAndReadsStay) {
     m.load(0, 2, 1200);
     m.store(0, 3, 1300);
     EXPECT_EQ(m.model().abort(CpuId(0), Cycles(5000), AbortCause::kExplicit).value, 5150u);
-    EXPECT_TRUE(m.private_hit(0, 2, kLoad, 6000));
-    for (std::uint64_t line : {1u, 3u}) EXPECT_FALSE(m.private_hit(0, line, kLoad, 6000));
+    EXPECT_TRUE(m.local_hit(0, 2, kLoad, 6000));
+    for (std::uint64_t line : {1u, 3u}) EXPECT_FALSE(m.local_hit(0, line, kLoad, 6000));
     const std::uint64_t latency = fate == AbortedLines::kKept ? 12 : 50;
     EXPECT_EQ(m.load(0, 1, 6000).data_ready.value, 6000 + latency);
     EXPECT_EQ(m.load(0, 3, 7000).data_ready.value, 7000 + latency);
-    EXPECT_TRUE(m.private_hit(0, 1, kStore, 8000)) << "owned either way: nobody else has it";
+    EXPECT_TRUE(m.local_hit(0, 1, kStore, 8000)) << "owned either way: nobody else has it";
     m.expect_sound();
   }
 }
@@ -485,7 +485,7 @@ TEST_F(TransactionTest, AnEpochThatComesAgainFindsNoOldEntries) {
   m.load(0, 1, 500);
   begin(0, 1000);
   m.load(0, 1, 1100);
-  EXPECT_TRUE(m.private_hit(0, 1, kLoad, 1200, true));
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 1200, true));
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
   const std::uint64_t epoch = m.filter(0).epoch;
   EXPECT_NE(epoch, 0u);

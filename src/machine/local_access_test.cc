@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses that concern only the core's own caches, and what others learn of them later.
+// Local accesses: those that only the core's own caches take part in, and what other CPUs see of them later.
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -8,7 +8,7 @@ namespace {
 constexpr AccessKind kLoad = AccessKind::kLoad, kStore = AccessKind::kStore, kAtomic = AccessKind::kAtomic;
 constexpr std::uint64_t kL1Sets = 64, kL1Ways = 8;
 
-class UnnoticedTest : public ::testing::Test {
+class LocalAccessTest : public ::testing::Test {
  protected:
   void TearDown() override { machine().expect_sound(); }
   TestMachine& machine() {
@@ -16,8 +16,8 @@ class UnnoticedTest : public ::testing::Test {
     return *machine_;
   }
   /// Makes an access that is no local hit in L1, if it stays within the core; true if it did.
-  bool unnoticed(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
-                 std::uint64_t instruction = 0) {
+  bool stays_in_core(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
+                     std::uint64_t instruction = 0) {
     Request request = TestMachine::request(cpu, line, kind, now);
     request.instruction = instruction;
     request.most = Reach::kL1;
@@ -47,66 +47,66 @@ class UnnoticedTest : public ::testing::Test {
   Reply reply_{};
 };
 
-TEST_F(UnnoticedTest, AHitInL2CostsWhatItCostsInOrder) {
+TEST_F(LocalAccessTest, HitInL2CostsTheSameAsInOrder) {
   leave_in_l2(7, kStore);
   machine().rest(0);
-  ASSERT_TRUE(unnoticed(0, 7, kLoad, 20'000));
+  ASSERT_TRUE(stays_in_core(0, 7, kLoad, 20'000));
   EXPECT_EQ(reply().data_ready.value, 20'012u);
   EXPECT_EQ(machine().counts(0).l2_misses, 1 + 2 * kL1Ways);
 }
 
-TEST_F(UnnoticedTest, AMissOfL2AndAnAtomicAreNoticed) {
+TEST_F(LocalAccessTest, MissOfL2AndAtomicNeedOrder) {
   leave_in_l2(7, kStore);
-  EXPECT_FALSE(unnoticed(0, 9999, kLoad, 20'000));
-  EXPECT_FALSE(unnoticed(0, 7, kAtomic, 20'000));
+  EXPECT_FALSE(stays_in_core(0, 9999, kLoad, 20'000));
+  EXPECT_FALSE(stays_in_core(0, 7, kAtomic, 20'000));
 }
 
-TEST_F(UnnoticedTest, AStoreNeedsThePermission) {
+TEST_F(LocalAccessTest, StoreNeedsPermissionToWrite) {
   leave_in_l2(7);
   leave_in_l2(9);
-  EXPECT_TRUE(unnoticed(0, 9, kStore, 20'000)) << "nobody else has it";
+  EXPECT_TRUE(stays_in_core(0, 9, kStore, 20'000)) << "nobody else has it";
   machine().load(1, 7, 25'000);
-  EXPECT_FALSE(unnoticed(0, 7, kStore, 40'000));
-  EXPECT_TRUE(unnoticed(0, 7, kLoad, 40'000));
+  EXPECT_FALSE(stays_in_core(0, 7, kStore, 40'000));
+  EXPECT_TRUE(stays_in_core(0, 7, kLoad, 40'000));
 }
 
-TEST_F(UnnoticedTest, AHotLineIsNoticedUntilItCools) {
+TEST_F(LocalAccessTest, HotLineNeedsOrderUntilItCools) {
   leave_in_l2(7, kStore);
   machine().load(1, 7, 15'000);  // moved: hot for 10,000 cycles
-  EXPECT_FALSE(unnoticed(0, 7, kLoad, 24'999));
-  EXPECT_TRUE(unnoticed(0, 7, kLoad, 25'000));
+  EXPECT_FALSE(stays_in_core(0, 7, kLoad, 24'999));
+  EXPECT_TRUE(stays_in_core(0, 7, kLoad, 25'000));
 }
 
-TEST_F(UnnoticedTest, ATransactionIsNoticed) {
+TEST_F(LocalAccessTest, AccessInTransactionNeedsOrder) {
   leave_in_l2(7);
   machine().model().begin(CpuId(0), Cycles(19'000), false);
-  EXPECT_FALSE(unnoticed(0, 7, kLoad, 20'000)) << "the line joins a set that others look at";
+  EXPECT_FALSE(stays_in_core(0, 7, kLoad, 20'000)) << "the line joins a set that others look at";
   machine().model().abort(CpuId(0), Cycles(20'000), AbortCause::kExplicit);
-  EXPECT_TRUE(unnoticed(0, 7, kLoad, 21'000));
+  EXPECT_TRUE(stays_in_core(0, 7, kLoad, 21'000));
 }
 
-TEST_F(UnnoticedTest, ATransactionOfTheSiblingIsInTheWay) {
+TEST_F(LocalAccessTest, AccessBesideTransactionOfSiblingNeedsOrder) {
   description_ = exact_description(1, 2);
   leave_in_l2(7);
   machine().model().begin(CpuId(1), Cycles(19'000), false);
-  EXPECT_FALSE(unnoticed(0, 7, kLoad, 20'000)) << "it might lose a line";
+  EXPECT_FALSE(stays_in_core(0, 7, kLoad, 20'000)) << "it might lose a line";
   machine().model().abort(CpuId(1), Cycles(20'000), AbortCause::kExplicit);
-  EXPECT_TRUE(unnoticed(0, 7, kLoad, 21'000));
+  EXPECT_TRUE(stays_in_core(0, 7, kLoad, 21'000));
 }
 
-TEST_F(UnnoticedTest, StallsOfTheCpuItselfNeedNoOrder) {
+TEST_F(LocalAccessTest, StallForFillBufferNeedsNoOrder) {
   leave_in_l2(7);
   machine().rest(0);
   for (std::uint64_t line = 5000; line < 5010; ++line) machine().access(0, line, kLoad, 20'000);
-  ASSERT_TRUE(unnoticed(0, 7, kLoad, 20'000)) << "all fill buffers are busy";
+  ASSERT_TRUE(stays_in_core(0, 7, kLoad, 20'000)) << "all fill buffers are busy";
   EXPECT_EQ(reply().clock.value, 20'200u);
   EXPECT_EQ(reply().data_ready.value, 20'212u);
 }
 
-TEST_F(UnnoticedTest, OthersWaitForAStoreThatTheDirectoryWasNotToldOf) {
+TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreToDrain) {
   leave_in_l2(7);
   machine().rest(0);
-  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000));
+  ASSERT_TRUE(stays_in_core(0, 7, kStore, 20'000));
   ASSERT_EQ(machine().model().drain_time(CpuId(0), Cycles(20'000)).value, 20'012u);
   const Reply early = machine().once(1, 7, kLoad, 20'005);
   EXPECT_EQ(early.verdict, Reply::Verdict::kWait);
@@ -114,25 +114,25 @@ TEST_F(UnnoticedTest, OthersWaitForAStoreThatTheDirectoryWasNotToldOf) {
   EXPECT_EQ(machine().once(1, 7, kLoad, 20'012).verdict, Reply::Verdict::kDone);
 }
 
-TEST_F(UnnoticedTest, AStoreIsHeardOfWhenItsLineHasGoneToL2Again) {
+TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreWhoseLineWentToL2) {
   leave_in_l2(7);
   machine().store(0, 9000, 19'990);  // from memory: what follows drains behind it, at 20,190
   machine().access(0, 7, kStore, 20'000);
   for (std::uint64_t way = 1; way <= kL1Ways + 1; ++way)
     machine().access(0, 7 + way * kL1Sets, kLoad, 20'001);
   ASSERT_EQ(machine().model().drain_time(CpuId(0), Cycles(20'000)).value, 20'190u);
-  ASSERT_FALSE(machine().private_hit(0, 7, kLoad, 20'100)) << "L1 should have lost it";
+  ASSERT_FALSE(machine().local_hit(0, 7, kLoad, 20'100)) << "L1 should have lost it";
   EXPECT_EQ(machine().once(1, 7, kLoad, 20'100).clock.value, 20'190u);
 }
 
-TEST_F(UnnoticedTest, AStoreOfTheFutureKeepsNobodyWaiting) {
+TEST_F(LocalAccessTest, LocalStoreAheadOfTheOtherCpuDoesNotDelayIt) {
   leave_in_l2(7);
   machine().rest(0);
-  ASSERT_TRUE(unnoticed(0, 7, kStore, 20'000)) << "CPU 0 runs ahead";
+  ASSERT_TRUE(stays_in_core(0, 7, kStore, 20'000)) << "CPU 0 runs ahead";
   EXPECT_EQ(machine().once(1, 7, kLoad, 19'999).verdict, Reply::Verdict::kDone);
 }
 
-TEST_F(UnnoticedTest, AnAbortLeavesTheStoreFromBeforeTheTransactionOnItsWay) {
+TEST_F(LocalAccessTest, AbortKeepsDrainTimeOfStoreBeforeTransaction) {
   for (const AbortedLines lines : {AbortedLines::kKept, AbortedLines::kLost}) {
     description_.transactions.aborted_lines = lines;
     TestMachine m(description_);
@@ -150,23 +150,23 @@ TEST_F(UnnoticedTest, AnAbortLeavesTheStoreFromBeforeTheTransactionOnItsWay) {
   }
 }
 
-TEST_F(UnnoticedTest, APrefetchThatLeavesTheCoreIsNoticed) {
+TEST_F(LocalAccessTest, LoadWithPrefetchFromOutsideTheCoreNeedsOrder) {
   description_.prefetch.next_line = true;
   machine().load(0, 700, 100);
   machine().load(0, 701, 1000);  // brings 702, too
-  EXPECT_FALSE(unnoticed(0, 702, kLoad, 5000)) << "703 is nowhere near";
+  EXPECT_FALSE(stays_in_core(0, 702, kLoad, 5000)) << "703 is nowhere near";
   leave_in_l2(703);
-  EXPECT_TRUE(unnoticed(0, 702, kLoad, 20'000)) << "703 is in L2";
+  EXPECT_TRUE(stays_in_core(0, 702, kLoad, 20'000)) << "703 is in L2";
 }
 
-TEST_F(UnnoticedTest, AStoreToAPrefetchedLineBringsNothing) {
+TEST_F(LocalAccessTest, StoreToPrefetchedLinePrefetchesNothing) {
   description_.prefetch.next_line = true;
   machine().load(0, 700, 100);
   machine().load(0, 701, 1000);  // brings 702, too
-  EXPECT_TRUE(unnoticed(0, 702, kStore, 5000));
+  EXPECT_TRUE(stays_in_core(0, 702, kStore, 5000));
 }
 
-TEST_F(UnnoticedTest, AStrideThatStaysWithinTheCoreIsNot) {
+TEST_F(LocalAccessTest, LoadWithStridePrefetchFromL2StaysInCore) {
   description_.prefetch.stride = true;
   for (const std::uint64_t line : {808, 804}) {
     machine().load(0, line, 10 * line);
@@ -180,9 +180,9 @@ TEST_F(UnnoticedTest, AStrideThatStaysWithinTheCoreIsNot) {
   };
   by_instruction(796, 30'000);
   by_instruction(800, 31'000);
-  EXPECT_TRUE(unnoticed(0, 804, kLoad, 32'000, 0x400)) << "808 is in L2";
+  EXPECT_TRUE(stays_in_core(0, 804, kLoad, 32'000, 0x400)) << "808 is in L2";
   by_instruction(804, 32'000);
-  EXPECT_FALSE(unnoticed(0, 808, kLoad, 33'000, 0x400)) << "812 is nowhere near";
+  EXPECT_FALSE(stays_in_core(0, 808, kLoad, 33'000, 0x400)) << "812 is nowhere near";
 }
 
 }  // namespace
