@@ -51,30 +51,30 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
   const std::uint64_t nearest = in_l1   ? description.l1d.latency_cycles
                                 : local ? description.l2.latency_cycles
                                         : vary_latency(fetch_cycles(one, request.line, entry, in_l3));
-  const Movement movement =
+  const LineTransfer transfer =
       load ? share(request, one, entry, nearest) : own(request, one, entry, nearest, local, slot, l2_slot);
-  const std::uint64_t hot = note_movement(request, entry, movement);
+  const std::uint64_t hot = note_transfer(request, entry, transfer);
 
   // A sibling's copy in L1 costs nothing beyond the hit, and takes neither fill buffer nor request.
-  const bool instant = in_l1 && movement.latency_cycles == description.l1d.latency_cycles;
+  const bool instant = in_l1 && transfer.latency_cycles == description.l1d.latency_cycles;
   const std::uint64_t address_there =
       request.address_ready > request.now ? request.address_ready.value + description.l1d.latency_cycles : 0;
   const std::uint64_t here =
       instant ? std::max<std::uint64_t>({request.now.value, home.l1.state(slot).arrival, address_there})
-              : arrival_of_miss(request, one, earliest, movement.latency_cycles);
+              : arrival_of_miss(request, one, earliest, transfer.latency_cycles);
   const std::uint16_t permission =
-      static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
+      static_cast<std::uint16_t>(one.mine(kReadable) | (transfer.exclusive ? one.mine(kWritable) : 0));
   const auto grant = [&](WayState& state, std::uint16_t more) {
     const WayState granted{here, state.flags, hot, 0, 0};
     state = granted.with_flags((state.flags & ~kPrefetched) | permission | more);
   };
-  grant(home.l1.state(slot), movement.dirty ? kDirty : 0);
+  grant(home.l1.state(slot), transfer.dirty ? kDirty : 0);
   home.l1.mark_used(slot);
   if (l2_slot != kNoSlot) {
     grant(home.l2.state(l2_slot), 0);
     home.l2.mark_used(l2_slot);
   }
-  if (!instant) note_flight(one, entry, movement, load && in_l3, request.now.value, here);
+  if (!instant) note_flight(one, entry, transfer, load && in_l3, request.now.value, here);
   const Reply reply = complete(request, one, slot, entry, here);
   if (load && !in_l1) prefetch_after(request, one, !local);
   return reply;
@@ -85,11 +85,11 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
 constexpr std::uint64_t kContendedCycles = 10'000;
 
 /// A line that moved between CPUs is hot for a while: returns until when, for those who have it.
-[[gnu::always_inline]] inline std::uint64_t Model::Impl::note_movement(const Request& request,
+[[gnu::always_inline]] inline std::uint64_t Model::Impl::note_transfer(const Request& request,
                                                                        std::uint32_t entry,
-                                                                       const Movement& movement) {
+                                                                       const LineTransfer& transfer) {
   Directory::Entry& line = directory.entry(entry);
-  if (movement.moved) {
+  if (transfer.moved) {
     line.contended = line.moved && request.now.value < line.last_transfer + kContendedCycles;
     line.moved = 1;
     line.last_transfer = request.now.value;
@@ -99,11 +99,11 @@ constexpr std::uint64_t kContendedCycles = 10'000;
 
 /// The line is on its way to `one` until `arrival`. `to_readers`: it comes from L3 to be read.
 [[gnu::always_inline]] inline void Model::Impl::note_flight(Cpu& one, std::uint32_t entry,
-                                                            const Movement& movement, bool to_readers,
+                                                            const LineTransfer& transfer, bool to_readers,
                                                             std::uint64_t now, std::uint64_t arrival) {
   Directory::Entry& line = directory.entry(entry);
   if (arrival <= line.busy_until) return;
-  line.shared_flight = to_readers && !movement.exclusive && !movement.from_owner;
+  line.shared_flight = to_readers && !transfer.exclusive && !transfer.from_owner;
   line.flight = line.busy_until > now && line.flight != one.id ? kNobody : one.id;
   line.busy_until = arrival;
 }
@@ -202,14 +202,14 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
 
 /// A load: takes the right to write from whoever has it. `nearest_cycles` is the latency if no other core
 /// has to supply the line.
-[[gnu::always_inline]] inline Model::Impl::Movement Model::Impl::share(const Request& request, Cpu& one,
-                                                                       std::uint32_t entry,
-                                                                       std::uint64_t nearest_cycles) {
+[[gnu::always_inline]] inline Model::Impl::LineTransfer Model::Impl::share(const Request& request, Cpu& one,
+                                                                           std::uint32_t entry,
+                                                                           std::uint64_t nearest_cycles) {
   Directory::Entry& line = directory.entry(entry);
-  Movement movement{nearest_cycles, false, false, false, false};
+  LineTransfer transfer{nearest_cycles, false, false, false, false};
   if (line.owner == one.id && !line.marked) {  // it was here before, and nobody wanted it since
-    movement.exclusive = true;
-    return movement;
+    transfer.exclusive = true;
+    return transfer;
   }
   CpuMask sharers = directory.sharers(entry);
   if (line.owner != kNobody && line.owner != one.id) {
@@ -217,11 +217,11 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
     bool dirty = false;
     const std::uint64_t hot = request.now.value + description.coherence.hot_window_cycles;
     if (give_up_ownership(owner, request.line, hot, dirty)) {
-      movement.moved = true;
+      transfer.moved = true;
       if (owner.home != one.home) {
         ++one.counts.cache_to_cache;
-        movement.from_owner = true;
-        movement.latency_cycles = vary_latency((dirty ? description.coherence.dirty_transfer_cycles
+        transfer.from_owner = true;
+        transfer.latency_cycles = vary_latency((dirty ? description.coherence.dirty_transfer_cycles
                                                       : description.coherence.clean_transfer_cycles) +
                                                crossing_cycles(one, owner));
       }
@@ -232,18 +232,18 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
   const TransactionMarks* marks = directory.marks(entry);
   // A line that another transaction has read is never owned by a reader, even if nobody caches it:
   // its first store must come by the directory.
-  movement.exclusive = sharers.without(one.id).empty() && (!marks || marks->readers.without(one.id).empty());
-  line.owner = movement.exclusive ? one.id : kNobody;
+  transfer.exclusive = sharers.without(one.id).empty() && (!marks || marks->readers.without(one.id).empty());
+  line.owner = transfer.exclusive ? one.id : kNobody;
   sharers.set(one.id);
   directory.set_sharers(entry, sharers);
-  return movement;
+  return transfer;
 }
 
 /// A store or atomic: takes the line from everybody else. `local` says that the requester's core
 /// has the data already; `slot` and `l2_slot` are where it has or will have them.
-Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::uint32_t entry,
-                                       std::uint64_t nearest_cycles, bool local, std::uint32_t slot,
-                                       std::uint32_t l2_slot) {
+Model::Impl::LineTransfer Model::Impl::own(const Request& request, Cpu& one, std::uint32_t entry,
+                                           std::uint64_t nearest_cycles, bool local, std::uint32_t slot,
+                                           std::uint32_t l2_slot) {
   Directory::Entry& line = directory.entry(entry);
   Core& home = *one.home;
   const unsigned owner = line.owner;
@@ -273,21 +273,21 @@ Model::Impl::Movement Model::Impl::own(const Request& request, Cpu& one, std::ui
   drop_code(home, request.line);  // code that writes itself fetches it again
 
   if (upgrade) ++one.counts.upgrades;
-  Movement movement{nearest_cycles, remote || sibling, remote_owner, dirty, true};
+  LineTransfer transfer{nearest_cycles, remote || sibling, remote_owner, dirty, true};
   const auto& coherence = description.coherence;
   if (remote_owner) {
     ++one.counts.cache_to_cache;
-    movement.latency_cycles =
+    transfer.latency_cycles =
         vary_latency((dirty ? coherence.dirty_transfer_cycles : coherence.clean_transfer_cycles) + crossing);
   } else if (remote) {
     // The last level supplies data and collects acknowledgements at the same time.
     const std::uint64_t acknowledged = vary_latency(coherence.upgrade_cycles + crossing);
-    movement.latency_cycles = local ? acknowledged : std::max(nearest_cycles, acknowledged);
+    transfer.latency_cycles = local ? acknowledged : std::max(nearest_cycles, acknowledged);
   } else if (local && !(sibling && owner != kNobody)) {
     const std::uint64_t hop = directory.socket(entry) == one.socket ? 0 : description.hop_cycles;
-    movement.latency_cycles = vary_latency(description.l3.latency_cycles + hop);  // asks, and nobody objects
+    transfer.latency_cycles = vary_latency(description.l3.latency_cycles + hop);  // asks, and nobody objects
   }
-  return movement;
+  return transfer;
 }
 
 /// `owner` keeps the line to read, and has written it back. False if it has no copy any more.

@@ -48,14 +48,15 @@ Reply Model::Impl::fetch_in_order(Cpu& one, LineAddr line, std::uint64_t now) {
     ++one.counts.l3_misses;
   }
   ++one.counts.l2_misses;
-  const Movement movement = share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
+  const LineTransfer transfer =
+      share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
   const std::uint64_t ready =
-      std::max(now, earliest) + home.tlb.translate_code(line) + movement.latency_cycles;
-  const std::uint64_t hot = note_movement(request, entry, movement);
-  note_flight(one, entry, movement, in_l3, now, ready);
+      std::max(now, earliest) + home.tlb.translate_code(line) + transfer.latency_cycles;
+  const std::uint64_t hot = note_transfer(request, entry, transfer);
+  note_flight(one, entry, transfer, in_l3, now, ready);
   // Data may lie beside code, and a sibling may have the line.
   const std::uint32_t l1_slot = home.l1.find(line), l2_slot = home.l2.find(line);
-  std::uint64_t permissions = one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0);
+  std::uint64_t permissions = one.mine(kReadable) | (transfer.exclusive ? one.mine(kWritable) : 0);
   if (l1_slot != kNoSlot) permissions |= home.l1.state(l1_slot).flags & kPermissions;
   if (l2_slot != kNoSlot) permissions |= home.l2.state(l2_slot).flags & kPermissions;
   if (l1_slot != kNoSlot) home.l1.state(l1_slot).flags |= permissions;

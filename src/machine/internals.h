@@ -101,7 +101,7 @@ struct Model::Impl {
 
   // --- coherence.cc ---
   /// How a line comes to the requester.
-  struct Movement {
+  struct LineTransfer {
     std::uint64_t latency_cycles;
     bool moved;       // between CPUs: the line is hot
     bool from_owner;  // another core's cache supplies the data
@@ -109,8 +109,8 @@ struct Model::Impl {
     bool exclusive;   // the requester may write
   };
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
-  std::uint64_t note_movement(const Request& request, std::uint32_t entry, const Movement& movement);
-  void note_flight(Cpu& cpu, std::uint32_t entry, const Movement& movement, bool to_readers,
+  std::uint64_t note_transfer(const Request& request, std::uint32_t entry, const LineTransfer& transfer);
+  void note_flight(Cpu& cpu, std::uint32_t entry, const LineTransfer& transfer, bool to_readers,
                    std::uint64_t now, std::uint64_t arrival);
   static void note_store(Directory::Entry& line, const Cpu& cpu, std::uint64_t when);
   void hear_of_stores(const Cpu& cpu, std::uint32_t entry, LineAddr line, std::uint64_t now);
@@ -118,9 +118,9 @@ struct Model::Impl {
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& earliest);
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   void resolve_false_conflicts(const Request& request);
-  Movement share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
-  Movement own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
-               bool local, std::uint32_t slot, std::uint32_t l2_slot);
+  LineTransfer share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
+  LineTransfer own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
+                   bool local, std::uint32_t slot, std::uint32_t l2_slot);
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
   bool invalidate(Cpu& holder, LineAddr line, bool& dirty);
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);

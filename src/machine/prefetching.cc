@@ -83,13 +83,14 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
     resolve_conflicts(request, entry);
   }
 
-  const Movement movement = share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
+  const LineTransfer transfer =
+      share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
   const std::uint64_t arrival =
-      into_l1 ? one.overlap.take_buffer(start, movement.latency_cycles) : start + movement.latency_cycles;
-  const std::uint64_t hot = note_movement(request, entry, movement);
-  note_flight(one, entry, movement, in_l3, now, arrival);
+      into_l1 ? one.overlap.take_buffer(start, transfer.latency_cycles) : start + transfer.latency_cycles;
+  const std::uint64_t hot = note_transfer(request, entry, transfer);
+  note_flight(one, entry, transfer, in_l3, now, arrival);
   const auto permission =
-      static_cast<std::uint16_t>(one.mine(kReadable) | (movement.exclusive ? one.mine(kWritable) : 0));
+      static_cast<std::uint16_t>(one.mine(kReadable) | (transfer.exclusive ? one.mine(kWritable) : 0));
   const WayState state{arrival, permission, hot, 0, 0};
   insert_into_l2(home, line, state);
   if (into_l1) home.l1.put(slot, line, state.with_flags(permission | kPrefetched));
