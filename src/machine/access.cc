@@ -123,10 +123,10 @@ Reply Model::Impl::perform(Request request, Cpu& one, Lookup found) {
   if (request.kind == AccessKind::kLoad) {
     // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
     for (;;) {
-      const std::uint64_t issue = one.overlap.issue_time(request.now.value, request.address_ready.value);
+      const std::uint64_t issue = one.load_misses.issue_time(request.now.value, request.address_ready.value);
       if (issue <= request.now.value) break;
       one.counts.reorder_buffer_stall_cycles += issue - request.now.value;
-      one.overlap.idle(issue - request.now.value);
+      one.load_misses.idle(issue - request.now.value);
       if (issue >= request.first_until.value) return wait_until(issue);
       request.now = Cycles(issue);
     }
@@ -141,7 +141,7 @@ Reply Model::Impl::perform(Request request, Cpu& one, Lookup found) {
 /// first, so that the access itself happens in order.
 [[gnu::always_inline]] inline std::uint64_t Model::Impl::stalled_until(const Request& request, Cpu& one) {
   const std::uint64_t now = request.now.value;
-  const std::uint64_t worked = one.overlap.advance(now);
+  const std::uint64_t worked = one.load_misses.advance(now);
   if (worked > now) {
     one.counts.reorder_buffer_stall_cycles += worked - now;
     return worked;
@@ -151,11 +151,11 @@ Reply Model::Impl::perform(Request request, Cpu& one, Lookup found) {
   std::uint64_t free = one.stores.entry_time(now);
   if (request.kind == AccessKind::kAtomic) {
     // Executes when all before it is done: loads finished, stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
-    free = std::max({now, one.stores.drained(), one.overlap.all_ready(now)});
+    free = std::max({now, one.stores.drained(), one.load_misses.all_ready(now)});
   }
   if (free == now) return 0;
   one.counts.store_buffer_stall_cycles += free - now;
-  one.overlap.idle(free - now);
+  one.load_misses.idle(free - now);
   return free;
 }
 
@@ -195,7 +195,7 @@ Reply Model::Impl::hit_l1(const Request& request, Cpu& one, std::uint32_t slot) 
                                                                          std::uint64_t earliest,
                                                                          std::uint64_t latency) {
   const std::uint64_t start = std::max({request.now.value, request.address_ready.value, earliest});
-  if (request.kind == AccessKind::kLoad) return one.overlap.issue(request.now.value, start, latency);
+  if (request.kind == AccessKind::kLoad) return one.load_misses.issue(request.now.value, start, latency);
   if (request.kind == AccessKind::kAtomic) return start + latency;
   const std::uint64_t arrival = one.stores.request_time(start) + latency;
   one.stores.requested(arrival);

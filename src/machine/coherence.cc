@@ -156,7 +156,7 @@ bool Model::Impl::must_wait(const Request& request, Cpu& one, std::uint32_t entr
     line.shared_flight = 0;
   }
   until = line.busy_until;
-  one.overlap.idle(until - now);
+  one.load_misses.idle(until - now);
   return true;
 }
 

@@ -88,7 +88,7 @@ std::uint64_t Model::Impl::fetched(Cpu& one, LineAddr line, std::uint64_t now, s
 std::uint64_t Model::Impl::stand_still(Cpu& one, std::uint64_t now, std::uint64_t ready) {
   const std::uint64_t hidden = description.l1i.latency_cycles;
   const std::uint64_t clock = ready > now + hidden ? ready - hidden : now;
-  one.overlap.idle(clock - now);
+  one.load_misses.idle(clock - now);
   one.counts.fetch_stall_cycles += clock - now;
   return clock;
 }

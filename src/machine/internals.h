@@ -17,9 +17,9 @@
 #include "machine/cpu_mask.h"
 #include "machine/directory.h"
 #include "machine/fast_path.h"
+#include "machine/miss_status_registers.h"
 #include "machine/model.h"
 #include "machine/numa.h"
-#include "machine/overlap.h"
 #include "machine/prefetcher.h"
 #include "machine/read_filter.h"
 #include "machine/store_buffer.h"
@@ -58,7 +58,7 @@ struct alignas(64) Cpu {
   Filter* filter = nullptr;
   Transaction transaction;
   CpuCounts counts{};
-  Overlap overlap;
+  MissStatusRegisters load_misses;
   StoreBuffer stores;
   // The page that was translated last, and when that was done: an access that has to come back finds it
   // translated, but still has to wait.

@@ -47,7 +47,7 @@ Model::Impl::Impl(const Description& d, unsigned cpus, std::uint64_t seed, Filte
     one.filter = filters[i];
     one.home = &core[d.topology.core_of(i)];
     one.home->thread[one.home->threads++] = &one;
-    one.overlap.configure(d);
+    one.load_misses.configure(d);
     one.stores.configure(d);
     one.transaction.read_filter.place(arena, d.transactions.read_filter_log2);
     one.transaction.lines = arena.take<std::uint32_t>(Directory::lines(d));
@@ -82,10 +82,10 @@ Cycles Model::drain_time(CpuId cpu, Cycles now) const {
 
 Cycles Model::settle(CpuId id, Cycles now) {
   Cpu& cpu = impl_->cpu[id.value];
-  const std::uint64_t worked = cpu.overlap.advance(now.value);
+  const std::uint64_t worked = cpu.load_misses.advance(now.value);
   cpu.counts.reorder_buffer_stall_cycles += worked - now.value;
-  const std::uint64_t ready = cpu.overlap.all_ready(worked);
-  cpu.overlap.clear();
+  const std::uint64_t ready = cpu.load_misses.all_ready(worked);
+  cpu.load_misses.clear();
   return Cycles(ready);
 }
 

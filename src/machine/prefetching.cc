@@ -73,7 +73,7 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
     entry = directory.choose_victim(line, one.socket);
     if (!directory.empty(entry) && directory.entry(entry).marked) return;
   }
-  if (into_l1 && !one.overlap.has_free_buffer(now)) return;
+  if (into_l1 && !one.load_misses.has_free_buffer(now)) return;
   const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(one, line) : kNoSlot;
   if (into_l1 && slot == kNoSlot) return;
   const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
@@ -86,7 +86,7 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
   const LineTransfer transfer =
       share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
   const std::uint64_t arrival =
-      into_l1 ? one.overlap.take_buffer(start, transfer.latency_cycles) : start + transfer.latency_cycles;
+      into_l1 ? one.load_misses.take_buffer(start, transfer.latency_cycles) : start + transfer.latency_cycles;
   const std::uint64_t hot = note_transfer(request, entry, transfer);
   note_flight(one, entry, transfer, in_l3, now, arrival);
   const auto permission =
@@ -99,12 +99,12 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
 
 /// From L2 to L1.
 void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, std::uint64_t now) {
-  if (!one.overlap.has_free_buffer(now)) return;
+  if (!one.load_misses.has_free_buffer(now)) return;
   const WayState old = one.home->l2.state(l2_slot);
   const std::uint32_t slot = room_in_l1_without_loss(one, line);
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
-      std::max<std::uint64_t>(old.arrival, one.overlap.take_buffer(now, description.l2.latency_cycles));
+      std::max<std::uint64_t>(old.arrival, one.load_misses.take_buffer(now, description.l2.latency_cycles));
   const std::uint64_t flags = (old.flags & (kPermissions | kDirty)) | kPrefetched;
   one.home->l1.put(slot, line, old.moved(arrival, flags));
   ++one.counts.prefetches;

@@ -34,10 +34,10 @@ Cycles Model::Impl::begin(Cpu& one, Cycles now, bool always_abort) {
 Cycles Model::Impl::commit_time(Cpu& one, Cycles now) {
   const std::uint64_t cost =
       vary(description.transactions.commit_cycles, description.jitter.transaction_percent);
-  const std::uint64_t worked = one.overlap.advance(now.value);
+  const std::uint64_t worked = one.load_misses.advance(now.value);
   one.counts.reorder_buffer_stall_cycles += worked - now.value;
-  const std::uint64_t ready = one.overlap.all_ready(worked);
-  one.overlap.clear();
+  const std::uint64_t ready = one.load_misses.all_ready(worked);
+  one.load_misses.clear();
   const std::uint64_t when = std::max({now.value + cost, ready + cost, one.stores.drained()});
   hold_written_lines(one, when);
   return Cycles(when);
@@ -145,7 +145,7 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
   }
   if (aborted) {
     // What it had under way is void: its loads, and the drain of its stores.
-    one.overlap.clear();
+    one.load_misses.clear();
     one.stores.undo_to(transaction.stores);
   }
 }

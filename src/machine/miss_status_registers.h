@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap of a CPU's load misses: how far it runs on while loads are outstanding.
+// Miss-status registers (MSHR; Intel: line fill buffers) of a CPU's loads, with its reorder window and load
+// buffer: how far the CPU runs on while load misses overlap.
 //
 // A missing load does not stop the core. The core stops when
 //  - the load is the oldest unfinished one and a reorder buffer's worth of work (entries / issue
@@ -21,7 +22,7 @@
 
 namespace elision::machine {
 
-class Overlap {
+class MissStatusRegisters {
  public:
   void configure(const Description& description) {
     window_ = description.core.reorder_buffer_uops / description.core.issue_width;

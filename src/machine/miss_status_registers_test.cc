@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/miss_status_registers.h"
+
+#include <gtest/gtest.h>
+
+#include "machine/test_machine.h"
+
+namespace elision::machine {
+namespace {
+
+/// 192 / 4 = 48 cycles of window, 10 fill buffers, 72 load buffer entries.
+MissStatusRegisters make() {
+  MissStatusRegisters registers;
+  registers.configure(testing::exact_description());
+  return registers;
+}
+
+TEST(MissStatusRegisters, MissStopsTheCoreWhenTheReorderWindowIsFull) {
+  MissStatusRegisters registers = make();
+  EXPECT_EQ(registers.issue(100, 100, 200), 300u);
+  EXPECT_EQ(registers.advance(147), 147u);
+  EXPECT_EQ(registers.advance(148), 148u);        // 48 cycles of work: just fits
+  EXPECT_EQ(registers.advance(149), 149u + 152);  // one more waits from 148 until 300
+}
+
+TEST(MissStatusRegisters, StopIsCountedOnce) {
+  MissStatusRegisters registers = make();
+  registers.issue(100, 100, 200);
+  EXPECT_EQ(registers.advance(200), 352u);
+  EXPECT_EQ(registers.advance(352), 352u);
+  EXPECT_EQ(registers.advance(1000), 1000u);
+}
+
+TEST(MissStatusRegisters, ShortMissDoesNotStopTheCore) {
+  MissStatusRegisters registers = make();
+  registers.issue(100, 100, 48);  // there exactly when the window fills
+  EXPECT_EQ(registers.advance(500), 500u);
+  registers.issue(1000, 1000, 49);
+  EXPECT_EQ(registers.advance(1500), 1501u);
+}
+
+TEST(MissStatusRegisters, IndependentMissesShareOneStop) {
+  MissStatusRegisters registers = make();
+  registers.issue(100, 100, 200);
+  registers.issue(110, 110, 200);
+  // Stop from 148 to 300 for the first; the second, there at 310, has then had 38 cycles of work and
+  // may have 10 more: no further stop.
+  EXPECT_EQ(registers.advance(500), 652u);
+}
+
+TEST(MissStatusRegisters, YoungerLongerMissStopsTheCoreAgain) {
+  MissStatusRegisters registers = make();
+  registers.issue(100, 100, 200);  // there at 300: stop from 148
+  registers.issue(110, 110, 300);  // there at 410: its window ends 10 cycles of work after 300
+  EXPECT_EQ(registers.advance(500), 500u + 152 + 100);
+}
+
+TEST(MissStatusRegisters, IdleTimeIsNotWork) {
+  MissStatusRegisters registers = make();
+  registers.issue(100, 100, 200);
+  registers.idle(100);
+  EXPECT_EQ(registers.advance(248), 248u);
+  EXPECT_EQ(registers.advance(249), 249u + 52);
+}
+
+TEST(MissStatusRegisters, EleventhMissWaitsForAFillBuffer) {
+  MissStatusRegisters registers = make();
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(registers.issue_time(100 + i, 0), 100 + i);
+    registers.issue(100 + i, 100 + i, 40);
+  }
+  EXPECT_EQ(registers.issue_time(110, 0), 140u);
+  EXPECT_EQ(registers.issue_time(139, 0), 140u);
+  EXPECT_EQ(registers.advance(140), 140u);
+  EXPECT_EQ(registers.issue_time(140, 0), 140u);
+}
+
+TEST(MissStatusRegisters, DependentMissTakesABufferWhenItsAddressIsReady) {
+  MissStatusRegisters registers = make();
+  for (std::uint64_t i = 0; i < 10; ++i) registers.issue(100, 100, 40 + i);
+  EXPECT_EQ(registers.issue_time(100, 130), 100u);      // does not stop the core
+  EXPECT_EQ(registers.issue(100, 130, 40), 140u + 40);  // but waits for the first buffer
+  EXPECT_EQ(registers.issue(100, 145, 40), 145u + 40);
+}
+
+TEST(MissStatusRegisters, FullLoadBufferStopsTheCore) {
+  MissStatusRegisters registers = make();
+  for (int i = 0; i < 72; ++i) {
+    EXPECT_EQ(registers.issue_time(100, 500 + 10 * i), 100u);
+    registers.issue(100, 500 + 10 * i, 10);
+  }
+  EXPECT_EQ(registers.issue_time(100, 5000), 510u);
+}
+
+TEST(MissStatusRegisters, AllReadyIsTheLatestReadyTimeUntilClear) {
+  MissStatusRegisters registers = make();
+  registers.issue(100, 100, 200);
+  registers.issue(101, 101, 20);
+  EXPECT_EQ(registers.all_ready(110), 300u);
+  EXPECT_EQ(registers.all_ready(400), 400u);
+  registers.clear();
+  EXPECT_EQ(registers.all_ready(110), 110u);
+  EXPECT_EQ(registers.advance(10'000), 10'000u);
+}
+
+}  // namespace
+}  // namespace elision::machine
