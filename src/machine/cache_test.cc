@@ -220,18 +220,18 @@ TEST_F(CacheTest, StridesOfAPowerOfTwoSpreadOverSlices) {
   }
 }
 
-TEST_F(CacheTest, MarksAreReusedOnlyWhenEmpty) {
+TEST_F(CacheTest, ReadWriteSetsAreReusedOnlyWhenEmpty) {
   directory_.put(3, LineAddr(3));
-  TransactionMarks& first = directory_.make_marks(3);
+  ReadWriteSets& first = directory_.make_read_write_sets(3);
   first.readers.set(1);
   directory_.release_if_empty(first);
-  EXPECT_EQ(directory_.marks(3), &first);
-  TransactionMarks& second = directory_.make_marks(4);
+  EXPECT_EQ(directory_.read_write_sets(3), &first);
+  ReadWriteSets& second = directory_.make_read_write_sets(4);
   EXPECT_NE(&first, &second);
   first.readers.clear(1);
   directory_.release_if_empty(first);
-  EXPECT_EQ(directory_.marks(3), nullptr);
-  EXPECT_EQ(&directory_.make_marks(5), &first);
+  EXPECT_EQ(directory_.read_write_sets(3), nullptr);
+  EXPECT_EQ(&directory_.make_read_write_sets(5), &first);
 }
 
 TEST(CpuMask, CountsToItsLastCpu) {

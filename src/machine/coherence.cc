@@ -22,7 +22,7 @@ Reply Model::Impl::coherent_access(const Request& request, Cpu& one, std::uint32
     Directory::Entry& line = directory.entry(entry);
     if (must_wait(request, one, entry, earliest)) return wait_until(earliest, true);
     if (line.busy_until <= request.now.value) line.shared_flight = 0;
-    if (line.marked) resolve_conflicts(request, entry);
+    if (line.in_sets) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);
   }
@@ -171,20 +171,20 @@ std::uint64_t Model::Impl::busy_until(const Request& request) {
 void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry) {
   const bool load = request.kind == AccessKind::kLoad;
   const unsigned requester = request.cpu.value;
-  while (TransactionMarks* marks = directory.marks(entry)) {
-    unsigned victim = marks->writer;
+  while (ReadWriteSets* sets = directory.read_write_sets(entry)) {
+    unsigned victim = sets->writer;
     if (victim == kNobody || victim == requester) {
-      const CpuMask others = marks->readers.without(requester);
+      const CpuMask others = sets->readers.without(requester);
       if (load || others.empty()) return;
       victim = others.first();
     }
-    const bool only_read = victim != marks->writer;
+    const bool only_read = victim != sets->writer;
     const bool blind =
         only_read && cpu[victim].transaction.always_abort && !description.always_abort.detects_read_conflicts;
     if (description.conflict_detection && !blind) {
       abort_other(cpu[victim], AbortCause::kConflict, request.line, request.cpu, request.now);
     } else {
-      leave_sets(cpu[victim], *marks);
+      leave_sets(cpu[victim], *sets);
     }
   }
 }
@@ -207,7 +207,7 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
                                                                            std::uint64_t nearest_cycles) {
   Directory::Entry& line = directory.entry(entry);
   LineTransfer transfer{nearest_cycles, false, false, false, false};
-  if (line.owner == one.id && !line.marked) {  // it was here before, and nobody wanted it since
+  if (line.owner == one.id && !line.in_sets) {  // it was here before, and nobody wanted it since
     transfer.exclusive = true;
     return transfer;
   }
@@ -229,10 +229,10 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
       sharers.clear(owner.id);  // it had dropped the line silently
     }
   }
-  const TransactionMarks* marks = directory.marks(entry);
+  const ReadWriteSets* sets = directory.read_write_sets(entry);
   // A line that another transaction has read is never owned by a reader, even if nobody caches it:
   // its first store must come by the directory.
-  transfer.exclusive = sharers.without(one.id).empty() && (!marks || marks->readers.without(one.id).empty());
+  transfer.exclusive = sharers.without(one.id).empty() && (!sets || sets->readers.without(one.id).empty());
   line.owner = transfer.exclusive ? one.id : kNobody;
   sharers.set(one.id);
   directory.set_sharers(entry, sharers);
@@ -368,18 +368,18 @@ std::uint32_t Model::Impl::allocate_entry(const Request& request, Cpu& one) {
 /// Ends the transactions of others that cannot live without the directory entry. False, before
 /// anything has changed, if the requester's own is among them.
 bool Model::Impl::end_transactions_of_evicted(const Request& request, Cpu& one, std::uint32_t entry) {
-  const auto needs_it = [&](const TransactionMarks& marks, const Cpu& who) {
-    return marks.writer == who.id || aborts_on_eviction_of_read_line(who, ReadEviction::kL3);
+  const auto needs_it = [&](const ReadWriteSets& sets, const Cpu& who) {
+    return sets.writer == who.id || aborts_on_eviction_of_read_line(who, ReadEviction::kL3);
   };
-  TransactionMarks* marks = directory.marks(entry);
-  if (marks && marks->has(one.id) && needs_it(*marks, one)) return false;
+  ReadWriteSets* sets = directory.read_write_sets(entry);
+  if (sets && sets->has(one.id) && needs_it(*sets, one)) return false;
   const LineAddr old = directory.line(entry);
-  while ((marks = directory.marks(entry))) {
-    Cpu& who = cpu[marks->writer != kNobody ? marks->writer : marks->readers.first()];
-    if (needs_it(*marks, who)) {
+  while ((sets = directory.read_write_sets(entry))) {
+    Cpu& who = cpu[sets->writer != kNobody ? sets->writer : sets->readers.first()];
+    if (needs_it(*sets, who)) {
       abort_other(who, AbortCause::kCapacity, old, request.cpu, request.now);
     } else {
-      leave_sets(who, *marks);
+      leave_sets(who, *sets);
     }
   }
   return true;

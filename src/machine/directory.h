@@ -6,7 +6,7 @@
 // Invariants: a line in any L1 or L2 has an entry (inclusion); a CPU that may read a line in its caches is
 // among the sharers; a CPU that may write it is the owner. The reverse need not hold: caches drop lines
 // silently, as real ones do, so owner and sharers may name CPUs that no longer have the line. An
-// entry with marks (below) is never reused before the transactions concerned have ended.
+// entry in a transaction's read or write set is never reused before the transactions concerned have ended.
 //
 // A line has one entry, in the part of the socket that fetched it first; a copy that another socket's
 // inclusive L3 would keep for itself takes no room there. Where L3 does not contain L2 the table is as large
@@ -29,8 +29,8 @@ namespace elision::machine {
 
 inline constexpr unsigned kNobody = 0xff;
 
-/// The transactions that have one line in their sets.
-struct TransactionMarks {
+/// The transactions that have one line in their read or write sets.
+struct ReadWriteSets {
   CpuMask readers;
   std::uint32_t slot;    // of the directory
   std::uint32_t writer;  // kNobody or the CPU; a writer need not be among the readers
@@ -52,13 +52,13 @@ class Directory {
     std::uint64_t : 1;
     std::uint64_t moved : 1;      // last_transfer is valid
     std::uint64_t contended : 1;  // at the last transfer the one before was not long ago
-    std::uint64_t marked : 1;     // has TransactionMarks
+    std::uint64_t in_sets : 1;    // has ReadWriteSets
     std::uint64_t : 3;
     std::uint64_t last_transfer : 48;
     std::uint64_t flight : 8;  // while busy: the one CPU that the data is on its way to, or kNobody
     std::uint64_t : 8;
-    std::uint32_t tag;    // which of the set's lines; 0: none
-    std::uint32_t marks;  // index of its TransactionMarks, if `marked`
+    std::uint32_t tag;         // which of the set's lines; 0: none
+    std::uint32_t sets_index;  // index of its ReadWriteSets, if `in_sets`
   };
   static_assert(sizeof(Entry) == 32);
 
@@ -74,7 +74,7 @@ class Directory {
   }
   static std::size_t bytes(const Description& d) {
     const std::size_t lines = Directory::lines(d);
-    return lines * (sizeof(Entry) + sizeof(std::uint64_t)) + (lines + 1) * sizeof(TransactionMarks) +
+    return lines * (sizeof(Entry) + sizeof(std::uint64_t)) + (lines + 1) * sizeof(ReadWriteSets) +
            Sets::bytes(static_cast<std::uint32_t>(lines / d.l3.ways)) + 8 * kLineBytes;
   }
 
@@ -90,7 +90,7 @@ class Directory {
     slots_ = sets_ * ways_;
     entries_ = arena.take<Entry>(slots_);
     sharers_high_ = d.topology.cpus() > 64 ? arena.take<std::uint64_t>(slots_) : nullptr;
-    marks_ = arena.take<TransactionMarks>(slots_ + 1);
+    read_write_sets_ = arena.take<ReadWriteSets>(slots_ + 1);
     table_.place(arena, sets_, ways_);
   }
 
@@ -140,7 +140,7 @@ class Directory {
     return table_.choose_victim(set) * sets_ + set;
   }
 
-  /// Requires that nobody has the slot's old line and that it has no marks.
+  /// Requires that nobody has the slot's old line and that it is in no transaction's sets.
   void put(std::uint32_t slot, LineAddr line) {
     table_.fill(slot % sets_, slot / sets_, tag_of(line));
     entries_[slot] = Entry{};
@@ -150,39 +150,39 @@ class Directory {
     if (sharers_high_) sharers_high_[slot] = 0;
   }
 
-  /// The marks of a slot, or null.
-  TransactionMarks* marks(std::uint32_t slot) {
-    return entries_[slot].marked ? &marks_[entries_[slot].marks] : nullptr;
+  /// The read and write sets that the line of a slot is in, or null.
+  ReadWriteSets* read_write_sets(std::uint32_t slot) {
+    return entries_[slot].in_sets ? &read_write_sets_[entries_[slot].sets_index] : nullptr;
   }
-  const TransactionMarks* marks(std::uint32_t slot) const {
-    return const_cast<Directory*>(this)->marks(slot);
+  const ReadWriteSets* read_write_sets(std::uint32_t slot) const {
+    return const_cast<Directory*>(this)->read_write_sets(slot);
   }
-  TransactionMarks& marks_by_index(std::uint32_t index) { return marks_[index]; }
-  const TransactionMarks& marks_by_index(std::uint32_t index) const { return marks_[index]; }
-  std::uint32_t marks_index(std::uint32_t slot) const { return entries_[slot].marks; }
+  ReadWriteSets& read_write_sets_by_index(std::uint32_t index) { return read_write_sets_[index]; }
+  const ReadWriteSets& read_write_sets_by_index(std::uint32_t index) const { return read_write_sets_[index]; }
+  std::uint32_t read_write_sets_index(std::uint32_t slot) const { return entries_[slot].sets_index; }
 
-  /// The marks of a slot, made if there are none.
-  TransactionMarks& make_marks(std::uint32_t slot) {
-    if (!entries_[slot].marked) {
-      std::uint32_t index = free_marks_;
+  /// The same, made if there are none.
+  ReadWriteSets& make_read_write_sets(std::uint32_t slot) {
+    if (!entries_[slot].in_sets) {
+      std::uint32_t index = free_sets_;
       if (index != 0) {
-        free_marks_ = marks_[index].next_free;
+        free_sets_ = read_write_sets_[index].next_free;
       } else {
-        index = ++marks_ever_used_;
+        index = ++sets_ever_used_;
       }
-      marks_[index] = TransactionMarks{CpuMask(), slot, kNobody, 0};
-      entries_[slot].marks = index;
-      entries_[slot].marked = 1;
+      read_write_sets_[index] = ReadWriteSets{CpuMask(), slot, kNobody, 0};
+      entries_[slot].sets_index = index;
+      entries_[slot].in_sets = 1;
     }
-    return marks_[entries_[slot].marks];
+    return read_write_sets_[entries_[slot].sets_index];
   }
-  /// Gives back the marks of a slot if no transaction is left in them.
-  void release_if_empty(TransactionMarks& marks) {
-    if (!marks.empty()) return;
-    const std::uint32_t index = entries_[marks.slot].marks;
-    entries_[marks.slot].marked = 0;
-    marks.next_free = free_marks_;
-    free_marks_ = index;
+  /// Gives back the sets of a slot if no transaction is left in them.
+  void release_if_empty(ReadWriteSets& sets) {
+    if (!sets.empty()) return;
+    const std::uint32_t index = entries_[sets.slot].sets_index;
+    entries_[sets.slot].in_sets = 0;
+    sets.next_free = free_sets_;
+    free_sets_ = index;
   }
 
  private:
@@ -220,11 +220,11 @@ class Directory {
   unsigned set_bits_;
   std::uint64_t slice_reciprocal_;
   Entry* entries_;
-  std::uint64_t* sharers_high_;  // null if no CPU is numbered above 63
-  TransactionMarks* marks_;      // [0] is unused
+  std::uint64_t* sharers_high_;     // null if no CPU is numbered above 63
+  ReadWriteSets* read_write_sets_;  // [0] is unused
   Sets table_;
-  std::uint32_t free_marks_ = 0;
-  std::uint32_t marks_ever_used_ = 0;
+  std::uint32_t free_sets_ = 0;
+  std::uint32_t sets_ever_used_ = 0;
 };
 
 }  // namespace elision::machine

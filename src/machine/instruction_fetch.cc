@@ -41,7 +41,7 @@ Reply Model::Impl::fetch_in_order(Cpu& one, LineAddr line, std::uint64_t now) {
   std::uint64_t earliest = now;
   if (in_l3) {
     if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
-    if (directory.entry(entry).marked) resolve_conflicts(request, entry);
+    if (directory.entry(entry).in_sets) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, one);
     if (entry == kNoSlot) return aborted_for_room(request, one);

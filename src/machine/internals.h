@@ -34,7 +34,7 @@ struct Transaction {
   bool spurious = false;    // drawn at begin, reported once
   std::uint64_t begun = 0;  // transactions so far; the filter's epoch comes from it
   StoreBuffer::Mark stores{};
-  std::uint32_t* lines = nullptr;  // indices of the marks it is in, each once
+  std::uint32_t* lines = nullptr;  // indices of the ReadWriteSets it is in, each once
   std::uint32_t line_count = 0;
   ReadFilter read_filter;
 };
@@ -172,7 +172,7 @@ struct Model::Impl {
   void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
   bool join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write);
   bool aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const;
-  void leave_sets(Cpu& cpu, TransactionMarks& marks);
+  void leave_sets(Cpu& cpu, ReadWriteSets& sets);
   Cycles abort_cost();
 
   // --- invariants.cc ---

@@ -44,7 +44,7 @@ const char* Model::Impl::check_caches() const {
   }
   for (std::uint32_t entry = 0; entry < directory.slots(); ++entry) {
     if (directory.empty(entry)) {
-      if (directory.marks(entry)) return "an empty directory entry has transaction marks";
+      if (directory.read_write_sets(entry)) return "an empty directory entry is in a transaction's sets";
       continue;
     }
     const unsigned owner = directory.entry(entry).owner;
@@ -53,25 +53,25 @@ const char* Model::Impl::check_caches() const {
   return nullptr;
 }
 
-/// Marks, lists of marks and L1 flags name the same sets; nobody else may touch them unseen.
+/// Read and write sets in the directory, their lists and L1 flags agree; nobody else may touch them unseen.
 const char* Model::Impl::check_transactions() const {
-  std::uint64_t marked = 0, listed = 0;
+  std::uint64_t members = 0, listed = 0;
   for (std::uint32_t entry = 0; entry < directory.slots(); ++entry) {
-    const TransactionMarks* marks = directory.marks(entry);
-    if (!marks) continue;
-    if (marks->slot != entry) return "transaction marks belong to another entry";
-    if (marks->empty()) return "transaction marks without a transaction were not released";
+    const ReadWriteSets* sets = directory.read_write_sets(entry);
+    if (!sets) continue;
+    if (sets->slot != entry) return "read and write sets belong to another entry";
+    if (sets->empty()) return "read and write sets without a transaction were not released";
     const LineAddr line = directory.line(entry);
     const unsigned owner = directory.entry(entry).owner;
     for (unsigned i = 0; i < cpu_count; ++i) {
-      if (!marks->has(i)) continue;
-      ++marked;
-      if (!cpu[i].transaction.active) return "marks of a transaction that has ended";
+      if (!sets->has(i)) continue;
+      ++members;
+      if (!cpu[i].transaction.active) return "a line is in the sets of a transaction that has ended";
       if (owner != kNobody && owner != i) return "a line in a transaction's sets is owned by another CPU";
     }
-    if (marks->writer == kNobody) continue;
-    const Cpu& writer = cpu[marks->writer];
-    if (!marks->readers.without(writer.id).empty())
+    if (sets->writer == kNobody) continue;
+    const Cpu& writer = cpu[sets->writer];
+    if (!sets->readers.without(writer.id).empty())
       return "a line is in a write set and in another's read set";
     const std::uint32_t slot = writer.home->l1.find(line);
     if (slot == kNoSlot) return "a line of a write set is not in L1";
@@ -85,14 +85,14 @@ const char* Model::Impl::check_transactions() const {
       return "lines listed for a transaction that has ended";
     listed += transaction.line_count;
   }
-  if (marked != listed) return "marks and the lists of the transactions differ";
+  if (members != listed) return "the directory and the lists of the transactions differ";
   for (unsigned i = 0; i < core_count; ++i) {
     for (std::uint32_t slot = 0; slot < core[i].l1.slots(); ++slot) {
       if (core[i].l1.empty(slot)) continue;
       for (const Cpu* one : std::span(core[i].thread, core[i].threads)) {
         if (!(core[i].l1.state(slot).flags & one->mine(kTransactionRead | kTransactionWritten))) continue;
-        const TransactionMarks* marks = directory.marks(directory.find(core[i].l1.line(slot)));
-        if (!marks || !marks->has(one->id)) return "L1 flags a line for a transaction that does not have it";
+        const ReadWriteSets* sets = directory.read_write_sets(directory.find(core[i].l1.line(slot)));
+        if (!sets || !sets->has(one->id)) return "L1 flags a line for a transaction that does not have it";
       }
     }
   }

@@ -71,7 +71,7 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
   }
   if (!in_l3) {
     entry = directory.choose_victim(line, one.socket);
-    if (!directory.empty(entry) && directory.entry(entry).marked) return;
+    if (!directory.empty(entry) && directory.entry(entry).in_sets) return;
   }
   if (into_l1 && !one.load_misses.has_free_buffer(now)) return;
   const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(one, line) : kNoSlot;
@@ -79,7 +79,7 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
   const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
   if (!in_l3) {
     replace_entry(line, entry);
-  } else if (directory.entry(entry).marked) {
+  } else if (directory.entry(entry).in_sets) {
     resolve_conflicts(request, entry);
   }
 
@@ -116,8 +116,8 @@ bool Model::Impl::may_share_early(const Cpu& one, std::uint32_t entry, std::uint
   if (line.busy_until > now) return false;
   if (description.prefetch.snoops) return true;
   if (line.owner != kNobody && line.owner != one.id) return false;
-  const TransactionMarks* marks = directory.marks(entry);
-  return !marks || marks->writer == kNobody || marks->writer == one.id;
+  const ReadWriteSets* sets = directory.read_write_sets(entry);
+  return !sets || sets->writer == kNobody || sets->writer == one.id;
 }
 
 /// An empty L1 slot for `line`; kNoSlot if that would take from a transaction.

@@ -47,9 +47,9 @@ Cycles Model::Impl::commit_time(Cpu& one, Cycles now) {
 /// and whoever wants it waits. What was read can be taken away, and the transaction with it, until the end.
 void Model::Impl::hold_written_lines(Cpu& one, std::uint64_t until) {
   for (std::uint32_t i = 0; i < one.transaction.line_count; ++i) {
-    const TransactionMarks& marks = directory.marks_by_index(one.transaction.lines[i]);
-    if (marks.writer != one.id) continue;
-    Directory::Entry& line = directory.entry(marks.slot);
+    const ReadWriteSets& sets = directory.read_write_sets_by_index(one.transaction.lines[i]);
+    if (sets.writer != one.id) continue;
+    Directory::Entry& line = directory.entry(sets.slot);
     if (line.busy_until <= until) line.busy_until = until + 1;
     line.shared_flight = 0;
     line.flight = one.id;
@@ -94,9 +94,9 @@ LineAddr Model::Impl::conflicting_line(const Cpu& one, LineAddr first, LineAddr 
   const Transaction& transaction = one.transaction;
   const bool reads_count = write && conflicts_end(one);
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
-    const TransactionMarks& marks = directory.marks_by_index(transaction.lines[i]);
-    if (marks.writer != one.id && !reads_count) continue;
-    const LineAddr line = directory.line(marks.slot);
+    const ReadWriteSets& sets = directory.read_write_sets_by_index(transaction.lines[i]);
+    if (sets.writer != one.id && !reads_count) continue;
+    const LineAddr line = directory.line(sets.slot);
     if (line.value >= first.value && line.value <= last.value) return line;
   }
   if (!reads_count || transaction.read_filter.empty()) return kNoLine;
@@ -125,18 +125,18 @@ void Model::Impl::end_transaction(Cpu& one, bool aborted) {
   one.filter->epoch = 0;
   PrivateCache& l1 = one.home->l1;
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
-    TransactionMarks& marks = directory.marks_by_index(transaction.lines[i]);
-    const bool written = marks.writer == one.id;
-    if (written) marks.writer = kNobody;
-    marks.readers.clear(one.id);
-    const std::uint32_t slot = l1.find(directory.line(marks.slot));
+    ReadWriteSets& sets = directory.read_write_sets_by_index(transaction.lines[i]);
+    const bool written = sets.writer == one.id;
+    if (written) sets.writer = kNobody;
+    sets.readers.clear(one.id);
+    const std::uint32_t slot = l1.find(directory.line(sets.slot));
     if (slot != kNoSlot) {
       WayState& state = l1.state(slot);
       state.flags =
           static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
       if (aborted && written) drop_aborted_line(one, slot);
     }
-    directory.release_if_empty(marks);
+    directory.release_if_empty(sets);
   }
   transaction.line_count = 0;
   if (!transaction.read_filter.empty()) {
@@ -197,38 +197,38 @@ bool Model::Impl::join_sets(Cpu& one, LineAddr line, std::uint32_t slot, std::ui
   }
   state.flags |= one.mine(write ? kTransactionWritten : kTransactionRead);
   if (entry == kNoSlot) entry = directory.find(line);
-  TransactionMarks& marks = directory.make_marks(entry);
+  ReadWriteSets& sets = directory.make_read_write_sets(entry);
   Transaction& transaction = one.transaction;
-  if (!marks.has(one.id)) {
-    transaction.lines[transaction.line_count++] = directory.marks_index(entry);
+  if (!sets.has(one.id)) {
+    transaction.lines[transaction.line_count++] = directory.read_write_sets_index(entry);
   }
   if (write) {
-    marks.writer = one.id;
+    sets.writer = one.id;
   } else {
-    marks.readers.set(one.id);
+    sets.readers.set(one.id);
   }
   return write;
 }
 
 /// The transaction no longer watches a line that it has in its sets (conflict detection is off, or of a kind
 /// that ignores this). A search, because only tests and wished-for machines do this.
-void Model::Impl::leave_sets(Cpu& one, TransactionMarks& marks) {
+void Model::Impl::leave_sets(Cpu& one, ReadWriteSets& sets) {
   Transaction& transaction = one.transaction;
-  const std::uint32_t index = directory.marks_index(marks.slot);
+  const std::uint32_t index = directory.read_write_sets_index(sets.slot);
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
     if (transaction.lines[i] != index) continue;
     transaction.lines[i] = transaction.lines[--transaction.line_count];
     break;
   }
   PrivateCache& l1 = one.home->l1;
-  if (const std::uint32_t slot = l1.find(directory.line(marks.slot)); slot != kNoSlot) {
+  if (const std::uint32_t slot = l1.find(directory.line(sets.slot)); slot != kNoSlot) {
     WayState& state = l1.state(slot);
     forget_in_filters(*one.home, l1.line(slot), slot);
     state.flags = static_cast<std::uint16_t>(state.flags & ~one.mine(kTransactionRead | kTransactionWritten));
   }
-  if (marks.writer == one.id) marks.writer = kNobody;
-  marks.readers.clear(one.id);
-  directory.release_if_empty(marks);
+  if (sets.writer == one.id) sets.writer = kNobody;
+  sets.readers.clear(one.id);
+  directory.release_if_empty(sets);
 }
 
 bool Model::Impl::aborts_on_eviction_of_read_line(const Cpu& one, ReadEviction level) const {
