@@ -55,6 +55,21 @@ TEST_F(LocalAccessTest, HitInL2CostsTheSameAsInOrder) {
   EXPECT_EQ(machine().counts(0).l2_misses, 1 + 2 * kL1Ways);
 }
 
+TEST_F(LocalAccessTest, AccessBeyondL1HappensAfterTheChargeForSharingTheCore) {
+  leave_in_l2(7);
+  machine().rest(0);
+  Request request = TestMachine::request(0, 7, kLoad, 20'000);
+  request.charged = Cycles(20'050);
+  const Reply in_l2 = machine().model().access(request);
+  EXPECT_EQ(in_l2.performed, Cycles(20'050));
+  EXPECT_EQ(in_l2.data_ready, Cycles(20'062));
+  request.now = Cycles(20'100);
+  request.charged = Cycles(20'150);
+  const Reply in_l1 = machine().model().access(request);
+  EXPECT_EQ(in_l1.reach, Reach::kL1);
+  EXPECT_EQ(in_l1.clock, Cycles(20'100)) << "a hit is not charged";
+}
+
 TEST_F(LocalAccessTest, MissOfL2AndAtomicNeedOrder) {
   leave_in_l2(7, kStore);
   EXPECT_FALSE(stays_in_core(0, 9999, kLoad, 20'000));

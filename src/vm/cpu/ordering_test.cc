@@ -67,6 +67,14 @@ TEST_F(OrderingTest, AnEventMustWaitForACoreThatIsBehindByOneTick) {
   EXPECT_FALSE(ordering_.is_first(running));
 }
 
+TEST_F(OrderingTest, ACoreThatIsAboutToPayIsFirstOnlyIfItStillIsThen) {
+  ordering_.add(core_at(0, 300));
+  const Core& core = core_at(1, 100);
+  EXPECT_TRUE(ordering_.is_first(core));
+  EXPECT_TRUE(ordering_.is_first(core, (300 << kTickShift) - 1));
+  EXPECT_FALSE(ordering_.is_first(core, 300 << kTickShift)) << "ties go to the lower CPU";
+}
+
 TEST_F(OrderingTest, PrivateWorkRunsAheadOfTheOthersByTheBoundAndNoFurther) {
   Core& running = core_at(0, 100);
   ordering_.add(core_at(1, 250));
