@@ -243,7 +243,6 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
   plan.metric = request.metric;
   plan.variations = drawn_values(load_machine_or_throw(request.options.machine), request.variations);
   plan.judges_designs = false;
-  if (plan.uses_metric()) experiment::Metric{plan.metric};
   run_variations(plan, request.statistics_file);
 }
 
@@ -258,6 +257,7 @@ void tell_if_without_locks(const Program& program) {
 // All that may be refused before the guest starts.
 Program prepare(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
   check(request);
+  if (!request.metric.empty()) experiment::Metric{request.metric};  // a pattern that is wrong is refused here
   const Program program = program_of(required_program(arguments, "vm"));
   request.options.command = repeating_command(arguments, request, app);
   make_absolute(request.options);

@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 CODE = {".cc", ".h", ".c"}
-INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 KNOWN_CLEAN = "tests/lint/known_clean.txt"
 CONFIGURATION = (".clang-tidy", "tests/lint/requirements.txt")
 
@@ -79,8 +79,17 @@ def check_tree(tree):
     return done.returncode, done.stdout + done.stderr
 
 
-def reached(tree, source):
+def include_folders(tree, words):
+    """The folders of the tree in which the compiler looks for headers."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        named = following if word in ("-I", "-isystem") else word[2:] if word.startswith("-I") else ""
+        if named.startswith("ROOT"):
+            yield named.removeprefix("ROOT").strip("/")
+
+
+def reached(tree, source, words):
     """The source and every header of the project that it includes, directly or not."""
+    folders = list(dict.fromkeys(include_folders(tree, words)))
     files, seen = [source], set()
     while files:
         name = files.pop()
@@ -89,28 +98,32 @@ def reached(tree, source):
         seen.add(name)
         for target in INCLUDE.findall(tree.read(name)):
             near = os.path.normpath(os.path.join(os.path.dirname(name), target))
-            for candidate in (near, f"src/{target}", f"include/{target}", target):
+            for candidate in (near, *(os.path.join(folder, target) for folder in folders)):
                 if (tree.root / candidate).is_file():
                     files.append(candidate)
                     break
     return sorted(seen)
 
 
-def options_of(tree, command):
-    """A compiler's options without what differs from one machine to the next."""
-    words = [word.replace(str(tree.build), "BUILD").replace(str(tree.root), "ROOT") for word in command.split()]
-    return [word for word in words if word.startswith(("-D", "-I", "-std", "-m", "-f", "-isystem"))]
+def options_of(tree, commands):
+    """The words of compilers' commands without what differs from one machine or one object file to the next."""
+    for command in commands:
+        words = [word.replace(str(tree.build), "BUILD").replace(str(tree.root), "ROOT") for word in command.split()]
+        folders = {place + 1 for place, word in enumerate(words) if word in ("-I", "-isystem")}
+        yield from (word for place, word in enumerate(words)
+                    if place in folders or word.startswith(("-D", "-I", "-std", "-m", "-f", "-isystem")))
 
 
-def hash_of(tree, source, command):
-    total = hashlib.sha256(" ".join(options_of(tree, command)).encode())
-    for name in (*CONFIGURATION, *reached(tree, source)):
+def hash_of(tree, source, commands):
+    words = list(options_of(tree, commands))
+    total = hashlib.sha256(" ".join(words).encode())
+    for name in (*CONFIGURATION, *reached(tree, source, words)):
         total.update(f"\n{name}\n{tree.read(name)}".encode())
     return total.hexdigest()[:32]
 
 
 def compiled_sources(tree):
-    """The command of each tracked source that the build compiles, by name; of several, the first."""
+    """The commands of each tracked source that the build compiles, by name."""
     database = tree.build / "compile_commands.json"
     if not database.is_file():
         raise CannotRun(f"{database} is missing (cmake --preset release writes it)")
@@ -118,7 +131,7 @@ def compiled_sources(tree):
     for entry in json.loads(database.read_text(encoding="utf-8")):
         name = os.path.relpath(os.path.join(entry["directory"], entry["file"]), tree.root)
         if name in tracked and name.endswith((".cc", ".c")):
-            commands.setdefault(name, entry["command"])
+            commands.setdefault(name, []).append(entry["command"])
     return commands
 
 
@@ -138,7 +151,7 @@ def save_known(tree, known):
 
 def check_tidy(tree):
     commands = compiled_sources(tree)
-    hashes = {name: hash_of(tree, name, command) for name, command in commands.items()}
+    hashes = {name: hash_of(tree, name, each) for name, each in commands.items()}
     known = load_known(tree)
     clean = {name: value for name, value in hashes.items() if known.get(name) == value}
     wanted = sorted(set(hashes) - set(clean))

@@ -30,7 +30,7 @@ class Lint(unittest.TestCase):
         self.write("src/part/two.cc", "int two;\n")
         self.write("src/part/one.h", "int one;\n")
         self.write(".gitignore", "asked\ntools\nbuild\n")
-        commands = [{"directory": str(self.root / "build"), "file": f"../src/part/{name}.cc", "command": f"c++ -O2 -DX -c {name}.cc"}
+        commands = [{"directory": str(self.root / "build"), "file": f"../src/part/{name}.cc", "command": f"c++ -O2 -DX -I{self.root}/src -isystem {self.root}/more -c {name}.cc"}
                     for name in ("one", "two")]
         self.write("build/compile_commands.json", json.dumps(commands))
         subprocess.run(["git", "init", "-q", self.root], check=True)
@@ -68,6 +68,21 @@ class Lint(unittest.TestCase):
         self.write("src/part/one.h", "int one; // DEFECT\n")
         self.assertEqual(self.lint("tidy")[::2], (1, ["one"]))
 
+    def test_a_header_from_a_folder_of_the_command_counts(self):
+        self.write("more/far.h", "int far;\n")
+        self.write("src/part/two.cc", "#include <far.h>\n")
+        self.lint("tidy")
+        self.write("more/far.h", "int farther;\n")
+        self.assertEqual(self.lint("tidy")[::2], (0, ["two"]))
+
+    def test_every_command_of_a_source_counts(self):
+        database = self.root / "build/compile_commands.json"
+        entries = json.loads(database.read_text())
+        database.write_text(json.dumps([*entries, entries[1] | {"command": "c++ -DZ -c two.cc"}]))
+        self.lint("tidy")
+        database.write_text(json.dumps([*entries, entries[1] | {"command": "c++ -DW -c two.cc"}]))
+        self.assertEqual(self.lint("tidy")[::2], (0, ["two"]))
+
     def test_configuration_concerns_all(self):
         self.lint("tidy")
         self.write(".clang-tidy", "Checks: y\n")
@@ -76,7 +91,7 @@ class Lint(unittest.TestCase):
     def test_compiler_options_concern_their_source(self):
         self.lint("tidy")
         database = self.root / "build/compile_commands.json"
-        database.write_text(database.read_text().replace("-DX -c two", "-DY -c two"))
+        database.write_text(database.read_text().replace("-c two", "-DY -c two"))
         self.assertEqual(self.lint("tidy")[::2], (0, ["two"]))
 
     def test_a_missing_tool_or_step_is_named(self):

@@ -10,6 +10,7 @@ No device is named but through a link: a command that replaces what it should wr
 import json
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import sys
@@ -168,6 +169,20 @@ class Outputs(unittest.TestCase):
         for words in (["--", self.loaderless()], ["--", self.root / "missing"], ["--machine", "core-i7-4770", "--cpus", "9", "--", "true"]):
             self.assertEqual(list(self.statistics_left(words, file)), [False, False], words)
             self.assertFalse(file.exists())
+
+    def test_old_statistics_go_if_the_metric_is_no_expression(self):
+        file = self.root / "file"
+        file.write_text("old")
+        done = self.run_words(["vm", "--vary", "2", "--stats", file, "--metric", "(", "--", "true"])
+        self.assertEqual(done.returncode, 2, done)
+        self.assertFalse(file.exists())
+
+    def test_statistics_of_a_program_whose_name_is_no_text(self):
+        program = os.fsdecode(os.fsencode(self.root) + b"/x\xff")
+        shutil.copy("/bin/true", program)
+        done = self.run_words(["vm", "--stats", self.root / "file", "--", program])
+        self.assertEqual(done.returncode, 0, done)
+        self.assert_json((self.root / "file").read_text())
 
     def test_old_statistics_go_by_all_names_of_the_file(self):
         file, other = self.root / "file", self.root / "other"

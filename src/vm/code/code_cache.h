@@ -4,7 +4,7 @@
 // One region at a fixed place below 2 GB holds code, hooks, exits and the indirect-branch table, so
 // that 32-bit absolute and RIP-relative addresses reach all of it and all guest code down there.
 // A block is never moved; the whole cache is flushed when it is full or code is unmapped. After a
-// flush no core may resume at an old address: Engine::flush_code sends each to its guest address.
+// flush no core may resume at an old address: CodeManager::flush sends each to its guest address.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ struct ThreadPlace;
 
 class Engine final : public EngineServices {
  public:
-  /// Throws std::runtime_error or std::bad_alloc if the host does not have the memory.
+  /// Throws std::runtime_error or std::bad_alloc if the host does not have the memory for CPUs and code.
   Engine(const Options& options, const machine::Description& machine, std::string machine_name);
   ~Engine() override;
 

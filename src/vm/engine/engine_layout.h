@@ -3,7 +3,7 @@
 //
 // Sanitizers map fixed addresses over most of the address space and leave programs those where Linux puts
 // them. The engine, an ordinary program, has its memory there too, above the guest's
-// (kernel/address_space.h). Only where the kernel draws addresses from more of them than usual
+// (vm/interface/guest_layout.h). Only where the kernel draws addresses from more of them than usual
 // (vm.mmap_rnd_bits above 28) does it land elsewhere.
 #pragma once
 

@@ -64,16 +64,16 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
   if (!program) return fail(options, program.error());
   const machine::Description& description = variation->machine.description;
   const unsigned cpus = options.cpus == 0 ? description.topology.cpus() : options.cpus;
+  Engine* engine = nullptr;  // never destroyed: the process ends when the guest does
   try {
-    // Never destroyed: the process ends when the guest does.
-    auto* engine = new Engine(options, description, description.name);
-    return fail(options,
-                engine->run_program(program.value(), request.environment, identity_of(description), origin));
+    engine = new Engine(options, description, description.name);
   } catch (const std::bad_alloc&) {
     return fail(options, "out of memory for " + std::to_string(cpus) + " virtual CPUs");
   } catch (const std::runtime_error& failure) {
     return fail(options, failure.what());
   }
+  return fail(options,
+              engine->run_program(program.value(), request.environment, identity_of(description), origin));
 }
 
 }  // namespace

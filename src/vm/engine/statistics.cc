@@ -205,9 +205,13 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   out["per_cpu"] = cpu_statistics(context_);
   if (!profile.is_null()) out["profile"] = profile;
   if (code_.forms() != nullptr) out["instruction_forms"] = forms_json(*code_.forms());
-  const std::string path = std::exchange(file_, "");
+  // A program's name may be anything. The file is announced until it is written: a failure takes an empty one
+  // away.
+  const std::string text = out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  const int error = write_whole(file_, text);
+  file_.clear();
   announce_to_failure(false);
-  return write_whole(path, out.dump(1) + "\n");
+  return error;
 }
 
 }  // namespace elision::vm

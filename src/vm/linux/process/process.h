@@ -90,7 +90,7 @@ struct Process {
   SignalDescriptors signal_descriptors;
   std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
 
-  Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_call.h)
+  Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_door.h)
   std::vector<std::unique_ptr<KernelThread>> threads;     // live ones, in creation order
   std::vector<std::unique_ptr<KernelThread>> companions;  // live ones (companions.h)
   std::vector<EndedCompanion> ended_companions;
