@@ -63,7 +63,7 @@ void change_lines(const TextKind& kind, std::string& text, Random& random) {
   if (random.below(2) == 0) text.insert(random_piece(text, end, random).begin, line);
 }
 
-/// The first whole number behind a random place of `text`; of size 0 if there is none.
+/// The first whole number behind a random place of `text`; empty if no number follows.
 Piece random_number_in(const std::string& text, const std::string& borders, Random& random) {
   constexpr const char* kDigits = "0123456789";
   std::size_t begin = text.empty() ? text.npos : text.find_first_of(kDigits, random.below(text.size()));
