@@ -10,7 +10,7 @@
 
 namespace elision::cli {
 
-/// The decimal number that `text` is as a whole; nothing if it is none or does not fit.
+/// Parses all of `text` as a decimal number. Empty if it is not a number or does not fit.
 template <typename Number>
 std::optional<Number> number_of(std::string_view text) {
   Number value{};

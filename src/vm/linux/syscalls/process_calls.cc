@@ -134,7 +134,7 @@ class ChildDescriptor {
     undo();
     return -error;
   }
-  /// As if nothing had been done: in the child, and where there is none.
+  /// Undoes what was prepared: in the child, or if no child could be made.
   void undo() const {
     if (address_ == 0) return;
     close(number_);
