@@ -37,7 +37,8 @@ std::string member_text(Description description, const Field& field) {
   if (const auto* text = std::get_if<TextField>(&field.kind)) return text->member(description);
   const auto& choice = std::get<ChoiceField>(field.kind);
   const std::uint8_t index = choice.member(description);
-  if (index >= choice.words.size()) fuzz::fail(std::string(field.name) + " has a value outside its list of words");
+  if (index >= choice.words.size())
+    fuzz::fail(std::string(field.name) + " has a value outside its list of words");
   return std::string(choice.words[index]);
 }
 
