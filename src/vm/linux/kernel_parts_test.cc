@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that need no running guest: hand-over, futex queues, timers, pending signals, frames.
+// The parts that need no running guest: futex queues, timers, pending signals, frames.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -13,7 +13,6 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_signals.h"
 #include "vm/interface/fake_engine.h"
-#include "vm/linux/load/hand_over.h"
 #include "vm/linux/process/call.h"
 #include "vm/linux/process/cpu_time_board.h"
 #include "vm/linux/process/futex_queues.h"
@@ -24,27 +23,6 @@
 
 namespace elision::vm {
 namespace {
-
-HandOver sample() {
-  HandOver h;
-  h.options.machine = "some machine";
-  h.options.cpus = 7;
-  h.options.seed = ~0ull;
-  h.options.variation = 9999;
-  h.options.stats_directory = "/s";
-  h.options.run_ahead_cycles = 123;
-  h.options.fast_path = false;
-  h.options.conflict_detection = false;
-  h.options.profile = true;
-  h.options.crash_reports = "/crashes";
-  h.options.command = "elision vm -- 'two words'";
-  h.options.preload = {"a.so", "", "b.so"};
-  h.program = {"/bin/x", {"x", "", "two words"}, {"A=1", std::string("B=\xff", 3)}, -1};
-  h.origin.root_host_pid = 4711;
-  h.origin.start_time = 99;
-  h.origin.scheduling = {3, true, -7};
-  return h;
-}
 
 /// Uses CPU time, and gets on if `progress` is not null.
 void work(std::chrono::milliseconds time, std::uint64_t* progress) {
@@ -95,34 +73,6 @@ TEST(HostSignalsDeathTest, ADeadlySignalWaitsWhileTheGuestGetsOn) {
         _exit(0);
       },
       testing::ExitedWithCode(0), "");
-}
-
-TEST(HandOver, SurvivesTheDescriptor) {
-  const int descriptor = write_hand_over(sample());
-  ASSERT_GE(descriptor, kFirstEngineDescriptor);
-  const auto result = read_hand_over(descriptor);
-  ASSERT_TRUE(result.ok());
-  const HandOver expected = sample();
-  EXPECT_EQ(encode_hand_over(result.value()), encode_hand_over(expected));
-  EXPECT_EQ(result->options.cpus, 7u);
-  EXPECT_EQ(result->options.variation, 9999u);
-  EXPECT_FALSE(result->options.fast_path);
-  EXPECT_TRUE(result->options.profile);
-  EXPECT_EQ(result->options.crash_reports, "/crashes");
-  EXPECT_EQ(result->options.command, expected.options.command);
-  EXPECT_EQ(result->options.preload, expected.options.preload);
-  EXPECT_EQ(result->program.environment, expected.program.environment);
-  EXPECT_EQ(result->program.descriptor, -1);
-  EXPECT_EQ(result->origin.start_time, 99u);
-  EXPECT_EQ(close(descriptor), -1) << "the reader closed it";
-}
-
-TEST(HandOver, RefusesEveryPartOfItself) {
-  const std::string whole = encode_hand_over(sample());
-  for (std::size_t size = 0; size < whole.size(); ++size)
-    ASSERT_FALSE(decode_hand_over(whole.substr(0, size)).ok()) << size;
-  EXPECT_FALSE(decode_hand_over(whole + "x").ok());
-  EXPECT_TRUE(decode_hand_over(whole).ok());
 }
 
 TEST(FutexQueues, FirstComeFirstServed) {
