@@ -1,20 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Claims judged on made-up measurements: each part of each claim can make it fail."""
 
 import dataclasses
-import pathlib
-import sys
 import tomllib
-import unittest
 
-REPRO = pathlib.Path(__file__).parents[2] / "repro"
-sys.path.insert(0, str(REPRO))
-
-import arraybench  # noqa: E402
-import barrier  # noqa: E402
-import cells  # noqa: E402
-from arraybench import Cell, Measurement, Result  # noqa: E402
+import arraybench
+import barrier
+import cells
+import pytest
+from arraybench import Cell, Measurement, Result
+from support import ROOT
 
 # Throughputs under which every claim holds.
 PAPER_LIKE = {
@@ -51,192 +46,194 @@ def holds(claim, found, **where):
     return judgement.holds_in == 1
 
 
-class LargeTicket(unittest.TestCase):
-    def holds(self, **how):
-        return holds("aahtm-array-large-ticket", measurement(**how))
-
-    def test_range_has_two_ends(self):
-        for throughput, expected in ((3.9, False), (4.0, True), (6.0, True), (6.1, False)):
-            for contention in ("low", "high"):
-                self.assertEqual(self.holds(changes={(100, contention, "ticket-aahtm"): throughput}), expected)
-
-    def test_small_sections_do_not_matter(self):
-        self.assertTrue(self.holds(changes={(10, "low", "ticket-aahtm"): 1}))
+LARGE_TICKET = "aahtm-array-large-ticket"
+BEST_OF_FOUR = "aahtm-array-best-3-of-4"
 
 
-class BestOfFour(unittest.TestCase):
-    CLAIM = "aahtm-array-best-3-of-4"
-
-    def test_holds(self):
-        self.assertTrue(holds(self.CLAIM, measurement()))
-
-    def test_each_part_can_fail_alone(self):
-        failing = [
-            ((10, "high", "htm-10"), 5.9),      # less than 10 % ahead
-            ((10, "high", "tatas-aahtm"), 16),  # more than 200 % ahead
-            ((100, "low", "htm-10"), 5.1),      # an elided lock wins
-            ((100, "high", "pthread"), 6),      # a plain lock wins
-            ((10, "low", "tatas-aahtm"), 21),   # htm-10 does not win its configuration
-            ((10, "low", "htm-1"), 4.1),        # htm-1 is not below the plain locks
-        ]
-        for change in failing:
-            with self.subTest(change=change):
-                lines = arraybench.judge(measurement(changes=dict([change])), self.CLAIM).lines()
-                self.assertEqual(sum(line.startswith("no") for line in lines), 1, lines)
+@pytest.mark.parametrize("contention", ["low", "high"])
+@pytest.mark.parametrize("throughput, expected", [(3.9, False), (4.0, True), (6.0, True), (6.1, False)])
+def test_large_ticket_has_two_ends(throughput, expected, contention):
+    assert holds(LARGE_TICKET, measurement(changes={(100, contention, "ticket-aahtm"): throughput})) == expected
 
 
-class Opt(unittest.TestCase):
-    def test_as_fast_as_without(self):
-        claim = "aahtm-array-opt"
-        self.assertTrue(holds(claim, measurement(opt=1.0)))
-        self.assertTrue(holds(claim, measurement(opt=0.975)))  # within the spread
-        self.assertFalse(holds(claim, measurement(opt=0.96)))
+def test_large_ticket_is_not_about_small_sections():
+    assert holds(LARGE_TICKET, measurement(changes={(10, "low", "ticket-aahtm"): 1}))
 
 
-class Variations(unittest.TestCase):
-    CLAIM = "aahtm-array-large-ticket"
-
-    def varied(self, *throughputs):
-        """ticket-aahtm's at 100 writes and low contention, by variation; ticket has 2."""
-        found = {}
-        for variation, throughput in enumerate(throughputs):
-            found |= results({(100, "low", "ticket-aahtm"): throughput}, variation=variation)
-        return Measurement(found)
-
-    def test_claim_is_judged_on_each(self):
-        judgement = arraybench.judge(self.varied(4, 5, 3, 6), self.CLAIM)
-        self.assertEqual((judgement.holds_in, judgement.variations), (3, 4))
-        self.assertEqual(judgement.lines(), [
-            "3 of 4  100 writes, low contention: ticket-aahtm is 2x to 3x ticket: 2.25x [1.50 - 3.00]",
-            "4 of 4  100 writes, high contention: ticket-aahtm is 2x to 3x ticket: 2.50x [2.50 - 2.50]"])
-
-    def test_ratios_are_paired(self):
-        """Both designs ten times as fast on the second machine: no change of the ratio."""
-        found = Measurement(results() | {
-            dataclasses.replace(cell, variation=1): Result(10 * result.throughput)
-            for cell, result in results().items()})
-        self.assertIn("2.50x [2.50 - 2.50]", arraybench.judge(found, self.CLAIM).lines()[0])
-
-    def test_what_does_not_survive_is_listed(self):
-        self.assertEqual(arraybench.unsettled(self.varied(4, 5)), [])
-        self.assertEqual(arraybench.unsettled(self.varied(1, 1)), [], "a plain no survives")
-        lines = [line for line in arraybench.unsettled(self.varied(4, 5, 3)) if ", 18 threads" in line]
-        self.assertEqual(lines, [
-            "aahtm-array-large-ticket, 18 threads: the claim holds in 2 of 3",
-            "aahtm-array-large-ticket, 18 threads: 100 writes, low contention: ticket-aahtm is 2x to 3x ticket: yes in "
-            "2 of 3"])
-
-    def test_who_wins_may_depend_on_the_machine(self):
-        found = Measurement(results() | results({(10, "high", "ticket-aahtm"): 7}, variation=1))
-        line = arraybench.judge(found, "aahtm-array-best-3-of-4").lines()[0]
-        self.assertIn("(tatas-aahtm to tatas in 1; ticket-aahtm to tatas in 1)", line)
-
-    def test_every_design_meets_a_variation_with_the_same_seed(self):
-        plan = arraybench.plan(3)
-        self.assertEqual({(cell.variation, cell.seed) for cell in plan}, {(0, 1), (1, 2), (2, 3)})
-        self.assertEqual(len(plan), len(set(plan)))
-        words = cells.command("b", plan[-1], "s", 0.1)
-        self.assertEqual(words[words.index("--variation") + 1], "2")
-        self.assertEqual(words[words.index("--seed") + 1], "3")
-
-    def test_everything_varies_only_if_asked_for(self):
-        varied = {(cell.threads, cell.form) for cell in arraybench.plan(2) if cell.variation}
-        self.assertEqual(varied, {(18, arraybench.PAPER)})
-        whole = arraybench.plan(2, everything=True)
-        self.assertEqual(len(whole), 2 * len(arraybench.plan(1)))
+def test_best_of_four_holds():
+    assert holds(BEST_OF_FOUR, measurement())
 
 
-class Measurements(unittest.TestCase):
-    def test_median_over_variations(self):
-        found = Measurement({Cell(10, "low", 18, "tatas", variation=v): Result(rate) for v, rate in enumerate((1, 3, 9))})
-        self.assertEqual(found.throughputs(10, "low", 18, "tatas"), arraybench.Range(3, 1, 9))
-
-    def test_sample_is_spread_and_the_rest_is_the_rest(self):
-        plan = arraybench.plan(2)
-        sample, rest = cells.sample_of(plan)
-        self.assertEqual(len(sample), cells.SAMPLE)
-        self.assertEqual(sorted(map(str, sample + rest)), sorted(map(str, plan)))
-        self.assertEqual(cells.sample_of(plan[:3]), (plan[:3], []))
-
-    def test_every_cell_is_run_once(self):
-        announced, done = [], []
-        found = cells.run_each(lambda cell: 2 * cell, list(range(40)), announced.append, lambda *counts: done.append(counts))
-        self.assertEqual(found, {cell: 2 * cell for cell in range(40)})
-        self.assertEqual((len(announced), done), (1, [(count, 40) for count in range(1, 41)]))
-
-    def test_form_changes_only_its_designs(self):
-        plain = Cell(10, "low", 18, "tatas")
-        changed = Cell(10, "low", 18, "tatas-aahtm", form=arraybench.ABORT_AT_UNLOCK)
-        found = Measurement({plain: Result(1), changed: Result(2)})
-        self.assertEqual(found.throughput(10, "low", 18, "tatas", form=arraybench.ABORT_AT_UNLOCK), 1)
-        self.assertEqual(found.throughput(10, "low", 18, "tatas-aahtm", form=arraybench.ABORT_AT_UNLOCK), 2)
-
-    def test_every_cell_that_is_judged_is_run(self):
-        found = Measurement({cell: Result(1.0, 1) for cell in arraybench.plan(2)})
-        for claim in arraybench.JUDGES:
-            self.assertEqual(arraybench.judge(found, claim).variations, 2)
-            for threads in arraybench.THREADS[1:-1]:
-                self.assertEqual(arraybench.judge(found, claim, threads).variations, 1)
-            for form in arraybench.CHANGED_BY:
-                self.assertEqual(arraybench.judge(found, claim, form=form).variations, 1)
-        arraybench.unsettled(found)
-        for configuration in arraybench.CONFIGURATIONS:
-            arraybench.table(found, *configuration)
-        arraybench.forms_table(found)
-
-    def test_best_of_a_column_is_marked(self):
-        lines = arraybench.table(measurement(), 10, "low")
-        marked = [line.split()[0] for line in lines if "*" in line]
-        self.assertEqual(marked, ["htm-10"])
+@pytest.mark.parametrize("cell, throughput", [
+    pytest.param((10, "high", "htm-10"), 5.9, id="less than 10 % ahead"),
+    pytest.param((10, "high", "tatas-aahtm"), 16, id="more than 200 % ahead"),
+    pytest.param((100, "low", "htm-10"), 5.1, id="an elided lock wins"),
+    pytest.param((100, "high", "pthread"), 6, id="a plain lock wins"),
+    pytest.param((10, "low", "tatas-aahtm"), 21, id="htm-10 does not win its configuration"),
+    pytest.param((10, "low", "htm-1"), 4.1, id="htm-1 is not below the plain locks")])
+def test_each_part_of_best_of_four_can_fail_alone(cell, throughput):
+    lines = arraybench.judge(measurement(changes={cell: throughput}), BEST_OF_FOUR).lines()
+    assert sum(line.startswith("no") for line in lines) == 1
 
 
-class Barriers(unittest.TestCase):
-    def judge(self, changes=(), gain=1.0, most=1.10):
-        """Of a measurement in which speculation gains nothing but in one cell, and there as much as `most`; `changes`: other
-        throughputs, {(threads, barrier): GB/s} of the first matrix."""
-        best = (barrier.MATRICES[0], barrier.THREADS[-1], barrier.SPECULATING)
-        results = {}
-        for cell in barrier.plan(3):
-            results[cell] = most if (cell.matrix, cell.threads, cell.barrier) == best else 1.0
-            if cell.matrix == barrier.MATRICES[0]:
-                results[cell] = dict(changes).get((cell.threads, cell.barrier), results[cell])
-        measurement = barrier.Measurement(results)
-        for matrix in barrier.MATRICES:
-            self.assertEqual(len(barrier.table(measurement, matrix)), 2 + len(barrier.THREADS))
-        return [holds for _, holds, _ in barrier.judge(measurement)]
-
-    def test_all_of_it_holds_where_speculation_alone_gains(self):
-        self.assertEqual(self.judge(), [True, True, True])
-
-    def test_one_slower_cell_is_enough(self):
-        self.assertEqual(self.judge({(2, barrier.SPECULATING): 0.97}), [False, True, True])
-
-    def test_a_gain_too_small_or_too_large_is_not_the_papers(self):
-        self.assertEqual(self.judge(most=1.02), [True, False, True])
-        self.assertEqual(self.judge(most=1.30), [True, False, True])
-
-    def test_no_gain_is_none_by_speculation(self):
-        self.assertEqual(self.judge(most=1.0), [True, False, False])
-
-    def test_a_better_barrier_is_not_speculation(self):
-        self.assertEqual(self.judge({(16, barrier.CONTROL): 1.08}), [True, True, False])
-
-    def test_barriers_of_a_variation_meet_the_same(self):
-        cells = [cell for cell in barrier.plan(2) if cell.threads == 8 and cell.matrix == barrier.MATRICES[1]]
-        self.assertEqual({(cell.barrier, cell.variation, cell.seed) for cell in cells},
-                         {(name, variation, variation + 1) for name in barrier.BARRIERS for variation in (0, 1)})
-        words = barrier.command("/b", cells[1])
-        self.assertEqual(words[words.index("--variation") + 1], "1")
-        self.assertEqual(words[-1], "2")
+def test_opt_is_as_fast_as_without():
+    claim = "aahtm-array-opt"
+    assert holds(claim, measurement(opt=1.0))
+    assert holds(claim, measurement(opt=0.975))  # within the spread
+    assert not holds(claim, measurement(opt=0.96))
 
 
-class Claims(unittest.TestCase):
-    def test_every_claim_has_a_judge_and_the_other_way_round(self):
-        claims = tomllib.loads((REPRO / "claims.toml").read_text())["claim"]
-        self.assertEqual([claim["id"] for claim in claims], [*arraybench.JUDGES, barrier.CLAIM])
-        for claim in claims:
-            self.assertTrue(claim["paper"] and claim["where"] and claim["says"])
+def varied(*throughputs):
+    """ticket-aahtm's at 100 writes and low contention, by variation; ticket has 2."""
+    found = {}
+    for variation, throughput in enumerate(throughputs):
+        found |= results({(100, "low", "ticket-aahtm"): throughput}, variation=variation)
+    return Measurement(found)
 
 
-if __name__ == "__main__":
-    unittest.main()
+def test_claim_is_judged_on_each():
+    judgement = arraybench.judge(varied(4, 5, 3, 6), LARGE_TICKET)
+    assert (judgement.holds_in, judgement.variations) == (3, 4)
+    assert judgement.lines() == [
+        "3 of 4  100 writes, low contention: ticket-aahtm is 2x to 3x ticket: 2.25x [1.50 - 3.00]",
+        "4 of 4  100 writes, high contention: ticket-aahtm is 2x to 3x ticket: 2.50x [2.50 - 2.50]"]
+
+
+def test_ratios_are_paired():
+    """Both designs ten times as fast on the second machine: no change of the ratio."""
+    found = Measurement(results() | {
+        dataclasses.replace(cell, variation=1): Result(10 * result.throughput)
+        for cell, result in results().items()})
+    assert "2.50x [2.50 - 2.50]" in arraybench.judge(found, LARGE_TICKET).lines()[0]
+
+
+def test_what_does_not_survive_is_listed():
+    assert arraybench.unsettled(varied(4, 5)) == []
+    assert arraybench.unsettled(varied(1, 1)) == [], "a plain no survives"
+    lines = [line for line in arraybench.unsettled(varied(4, 5, 3)) if ", 18 threads" in line]
+    assert lines == [
+        "aahtm-array-large-ticket, 18 threads: the claim holds in 2 of 3",
+        "aahtm-array-large-ticket, 18 threads: 100 writes, low contention: ticket-aahtm is 2x to 3x ticket: yes in "
+        "2 of 3"]
+
+
+def test_who_wins_may_depend_on_the_machine():
+    found = Measurement(results() | results({(10, "high", "ticket-aahtm"): 7}, variation=1))
+    line = arraybench.judge(found, "aahtm-array-best-3-of-4").lines()[0]
+    assert "(tatas-aahtm to tatas in 1; ticket-aahtm to tatas in 1)" in line
+
+
+def test_every_design_meets_a_variation_with_the_same_seed():
+    plan = arraybench.plan(3)
+    assert {(cell.variation, cell.seed) for cell in plan} == {(0, 1), (1, 2), (2, 3)}
+    assert len(plan) == len(set(plan))
+    words = cells.command("b", plan[-1], "s", 0.1)
+    assert words[words.index("--variation") + 1] == "2"
+    assert words[words.index("--seed") + 1] == "3"
+
+
+def test_everything_varies_only_if_asked_for():
+    varied = {(cell.threads, cell.form) for cell in arraybench.plan(2) if cell.variation}
+    assert varied == {(18, arraybench.PAPER)}
+    whole = arraybench.plan(2, everything=True)
+    assert len(whole) == 2 * len(arraybench.plan(1))
+
+
+def test_median_over_variations():
+    found = Measurement({Cell(10, "low", 18, "tatas", variation=v): Result(rate) for v, rate in enumerate((1, 3, 9))})
+    assert found.throughputs(10, "low", 18, "tatas") == arraybench.Range(3, 1, 9)
+
+
+def test_sample_is_spread_and_the_rest_is_the_rest():
+    plan = arraybench.plan(2)
+    sample, rest = cells.sample_of(plan)
+    assert len(sample) == cells.SAMPLE
+    assert sorted(map(str, sample + rest)) == sorted(map(str, plan))
+    assert cells.sample_of(plan[:3]) == (plan[:3], [])
+
+
+def test_every_cell_is_run_once():
+    announced, done = [], []
+    found = cells.run_each(lambda cell: 2 * cell, list(range(40)), announced.append, lambda *counts: done.append(counts))
+    assert found == {cell: 2 * cell for cell in range(40)}
+    assert (len(announced), done) == (1, [(count, 40) for count in range(1, 41)])
+
+
+def test_form_changes_only_its_designs():
+    plain = Cell(10, "low", 18, "tatas")
+    changed = Cell(10, "low", 18, "tatas-aahtm", form=arraybench.ABORT_AT_UNLOCK)
+    found = Measurement({plain: Result(1), changed: Result(2)})
+    assert found.throughput(10, "low", 18, "tatas", form=arraybench.ABORT_AT_UNLOCK) == 1
+    assert found.throughput(10, "low", 18, "tatas-aahtm", form=arraybench.ABORT_AT_UNLOCK) == 2
+
+
+def test_every_cell_that_is_judged_is_run():
+    found = Measurement({cell: Result(1.0, 1) for cell in arraybench.plan(2)})
+    for claim in arraybench.JUDGES:
+        assert arraybench.judge(found, claim).variations == 2
+        for threads in arraybench.THREADS[1:-1]:
+            assert arraybench.judge(found, claim, threads).variations == 1
+        for form in arraybench.CHANGED_BY:
+            assert arraybench.judge(found, claim, form=form).variations == 1
+    arraybench.unsettled(found)
+    for configuration in arraybench.CONFIGURATIONS:
+        arraybench.table(found, *configuration)
+    arraybench.forms_table(found)
+
+
+def test_best_of_a_column_is_marked():
+    lines = arraybench.table(measurement(), 10, "low")
+    marked = [line.split()[0] for line in lines if "*" in line]
+    assert marked == ["htm-10"]
+
+
+def judge_barriers(changes=(), most=1.10):
+    """Of a measurement in which speculation gains nothing but in one cell, and there as much as `most`; `changes`: other
+    throughputs, {(threads, barrier): GB/s} of the first matrix."""
+    best = (barrier.MATRICES[0], barrier.THREADS[-1], barrier.SPECULATING)
+    results = {}
+    for cell in barrier.plan(3):
+        results[cell] = most if (cell.matrix, cell.threads, cell.barrier) == best else 1.0
+        if cell.matrix == barrier.MATRICES[0]:
+            results[cell] = dict(changes).get((cell.threads, cell.barrier), results[cell])
+    measurement = barrier.Measurement(results)
+    for matrix in barrier.MATRICES:
+        assert len(barrier.table(measurement, matrix)) == 2 + len(barrier.THREADS)
+    return [holds for _, holds, _ in barrier.judge(measurement)]
+
+
+def test_all_of_it_holds_where_speculation_alone_gains():
+    assert judge_barriers() == [True, True, True]
+
+
+def test_one_slower_cell_is_enough():
+    assert judge_barriers({(2, barrier.SPECULATING): 0.97}) == [False, True, True]
+
+
+def test_a_gain_too_small_or_too_large_is_not_the_papers():
+    assert judge_barriers(most=1.02) == [True, False, True]
+    assert judge_barriers(most=1.30) == [True, False, True]
+
+
+def test_no_gain_is_none_by_speculation():
+    assert judge_barriers(most=1.0) == [True, False, False]
+
+
+def test_a_better_barrier_is_not_speculation():
+    assert judge_barriers({(16, barrier.CONTROL): 1.08}) == [True, True, False]
+
+
+def test_barriers_of_a_variation_meet_the_same():
+    cells = [cell for cell in barrier.plan(2) if cell.threads == 8 and cell.matrix == barrier.MATRICES[1]]
+    assert {(cell.barrier, cell.variation, cell.seed) for cell in cells} == {
+        (name, variation, variation + 1) for name in barrier.BARRIERS for variation in (0, 1)}
+    words = barrier.command("/b", cells[1])
+    assert words[words.index("--variation") + 1] == "1"
+    assert words[-1] == "2"
+
+
+def test_every_claim_has_a_judge_and_the_other_way_round():
+    claims = tomllib.loads((ROOT / "repro" / "claims.toml").read_text())["claim"]
+    assert [claim["id"] for claim in claims] == [*arraybench.JUDGES, barrier.CLAIM]
+    for claim in claims:
+        assert claim["paper"] and claim["where"] and claim["says"]

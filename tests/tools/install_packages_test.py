@@ -1,15 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/install-packages with a dpkg and an apt that are scripts here: what it announces, in which order, and its one line of failure."""
 
 import os
-import pathlib
 import re
-import subprocess
-import tempfile
-import unittest
+import shutil
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import pytest
+from support import ROOT, printed, run
+
 INSTALLER = ROOT / "tools" / "install-packages"
 # What the installer runs besides dpkg and apt. No other program of this machine is in its PATH, sudo above all.
 PLAIN = ("bash", "sh", "env", "awk", "sed", "grep", "cat", "mktemp", "rm", "tail", "wc")
@@ -41,118 +39,128 @@ esac
 SCRIPTS = {"dpkg-query": DPKG_QUERY, "dpkg": "#!/bin/sh\necho amd64\n", "apt-cache": APT_CACHE, "apt-get": APT_GET}
 
 
-class InstallPackages(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = pathlib.Path(self.folder.name)
+class Machine:
+    """A machine whose PATH is one folder, with scripts for dpkg and apt."""
+
+    def __init__(self, folder):
+        self.folder = folder
         for name in PLAIN:
-            for folder in ("/usr/bin", "/bin"):
-                if os.path.exists(f"{folder}/{name}"):
-                    (self.path / name).symlink_to(f"{folder}/{name}")
-                    break
-        for name, text in SCRIPTS.items():
+            (folder / name).symlink_to(shutil.which(name, path="/usr/bin:/bin"))
+        for name, text in {**SCRIPTS, "id": "#!/bin/sh\necho 0\n"}.items():
             self.script(name, text)
-        self.script("id", "#!/bin/sh\necho 0\n")
 
     def script(self, name, text):
-        file = self.path / name
+        file = self.folder / name
         file.unlink(missing_ok=True)
         file.write_text(text)
         file.chmod(0o755)
 
     def install(self, *packages, failing=""):
         """(exit code, lines of output, lines of errors, what apt-get was to change)."""
-        calls = self.path / "calls"
+        calls, temporary = self.folder / "calls", self.folder / "tmp"
         calls.write_text("")
-        (self.path / "tmp").mkdir(exist_ok=True)
-        variables = {"PATH": str(self.path), "CALLS": str(calls), "FAILING": failing, "TMPDIR": str(self.path / "tmp")}
-        done = subprocess.run([str(INSTALLER), "make it", *packages], env=variables, capture_output=True, text=True, check=False)
-        self.assertEqual(list((self.path / "tmp").iterdir()), [], "nothing is left behind")
-        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines(), calls.read_text().splitlines()
-
-    def test_everything_present_calls_no_apt_and_needs_no_root(self):
-        self.script("id", "#!/bin/sh\necho 1000\n")
-        self.assertEqual(self.install("here1", "here2"),
-                         (0, ["make it: all of these Debian packages are installed: here1 here2"], [], []))
-
-    def test_missing_packages_are_announced_once_with_sizes_and_installed_together(self):
-        code, out, error, calls = self.install("here1", "one", "removed", "foreign", "one")
-        self.assertEqual((code, error), (0, []))
-        self.assertEqual(out, ["make it: these Debian packages are missing: one removed foreign",
-                               "make it: with what they depend on, 4 packages: 253 MB to download, 2050 MB on disk",
-                               "make it: downloaded; installing"])
-        self.assertEqual([("update" in call, "--download-only" in call) for call in calls],
-                         [(True, False), (False, True), (False, False)])
-        for call in calls[1:]:
-            self.assertTrue(call.endswith("install one removed foreign"), call)
-
-    def test_unknown_names_are_one_line_and_nothing_is_installed(self):
-        code, _, error, calls = self.install("one", "lost1", "virtual", "lost2")
-        self.assertEqual((code, len(error), len(calls)), (1, 1, 1), error)
-        self.assertRegex(error[0], r"^make it: .* has no package named: lost1 virtual lost2$")
-
-    def test_unknown_names_after_a_failed_update_are_laid_on_it(self):
-        code, _, error, _ = self.install("one", "lost1", failing="update")
-        self.assertEqual((code, error), (1, [
-            "make it: apt-get update failed, and without it these packages are unknown: lost1 (Failed to fetch x)"]))
-
-    def test_failed_update_alone_stops_nothing(self):
-        self.assertEqual(self.install("one", failing="update")[::2], (0, []))
-
-    def test_failed_download_is_one_line(self):
-        code, _, error, _ = self.install("one", failing="--download-only")
-        self.assertEqual((code, error), (1, ["make it: apt-get could not download them: Failed to fetch x"]))
-
-    def test_failed_installation_is_one_line(self):
-        self.script("apt-get", APT_GET.replace('case " $words " in *" $failing "*)', 'case " $words " in *only*) ;; *" $failing "*)'))
-        code, _, error, _ = self.install("one", failing="install")
-        self.assertEqual((code, error), (1, ["make it: apt-get could not install them: Failed to fetch x"]))
-
-    def test_user_without_sudo_is_told_what_to_run(self):
-        self.script("id", "#!/bin/sh\necho 1000\n")
-        self.assertEqual(self.install("one", "here", "two"), (
-            1, [], ["make it: needs root, and there is no sudo; as root run: apt-get install one two"], []))
-
-    def test_user_with_sudo_installs_through_it(self):
-        self.script("id", "#!/bin/sh\necho 1000\n")
-        self.script("sudo", '#!/bin/sh\n[ "$1" = true ] || echo sudo "$1" >>"$CALLS"; exec "$@"\n')
-        self.script("true", "#!/bin/sh\n")
-        code, _, error, calls = self.install("one")
-        self.assertEqual((code, error, calls.count("sudo env")), (0, [], 3))
-
-    def test_user_whom_sudo_refuses_is_told_what_to_run(self):
-        self.script("id", "#!/bin/sh\necho 1000\n")
-        self.script("sudo", "#!/bin/sh\nexit 1\n")
-        self.assertEqual(self.install("one"), (
-            1, [], ["make it: sudo gives this user no root; as root run: apt-get install one"], []))
-
-    def test_machine_without_apt_is_told_what_is_needed(self):
-        (self.path / "apt-get").unlink()
-        code, out, error, _ = self.install("one", "here")
-        self.assertEqual((code, out, len(error)), (1, [], 1))
-        self.assertRegex(error[0], r"^make it: there is no apt-get here.*: one here$")
+        temporary.mkdir(exist_ok=True)
+        variables = {"PATH": self.folder, "CALLS": calls, "FAILING": failing, "TMPDIR": temporary}
+        ending = run([INSTALLER, "make it", *packages], base={}, environment=variables)
+        assert list(temporary.iterdir()) == [], "something is left behind"
+        return ending.status, ending.stdout.splitlines(), ending.stderr.splitlines(), calls.read_text().splitlines()
 
 
-class Targets(unittest.TestCase):
-    def test_every_target_installs_in_one_round_before_anything_else(self):
-        rules = (ROOT / "Makefile").read_text()
-        targets = [t for t in rules.split(".PHONY:")[1].splitlines()[0].split() if t not in ("clean",)]
-        self.assertGreater(len(targets), 10)
-        for target in targets:
-            with self.subTest(target=target):
-                done = subprocess.run(["make", "-n", "-C", str(ROOT), target], capture_output=True, text=True, check=True,
-                                      env={"PATH": os.environ["PATH"]})
-                lines = [line for line in done.stdout.splitlines() if not line.startswith("make")]
-                self.assertEqual(sum("install-packages" in line for line in lines), 1, done.stdout)
-                self.assertIn("install-packages", lines[0])
-
-    def test_cmake_knows_every_library_that_the_build_installs(self):
-        installed = re.search(r"^BUILD_PACKAGES := ((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)[1]
-        known = re.search(r"^foreach\(need ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
-        tools = {"g++", "cmake", "ninja-build", "python3"}
-        self.assertEqual({need.split("=")[1] for need in known.split()}, set(installed.replace("\\", " ").split()) - tools)
+@pytest.fixture
+def machine(folder):
+    return Machine(folder)
 
 
-if __name__ == "__main__":
-    unittest.main()
+def test_everything_present_calls_no_apt_and_needs_no_root(machine):
+    machine.script("id", "#!/bin/sh\necho 1000\n")
+    assert machine.install("here1", "here2") == (0, ["make it: all of these Debian packages are installed: here1 here2"], [], [])
+
+
+def test_missing_packages_are_announced_once_with_sizes_and_installed_together(machine):
+    code, out, error, calls = machine.install("here1", "one", "removed", "foreign", "one")
+    assert (code, error) == (0, [])
+    assert out == ["make it: these Debian packages are missing: one removed foreign",
+                           "make it: with what they depend on, 4 packages: 253 MB to download, 2050 MB on disk",
+                           "make it: downloaded; installing"]
+    assert [("update" in call, "--download-only" in call) for call in calls] == [(True, False), (False, True), (False, False)]
+    for call in calls[1:]:
+        assert call.endswith("install one removed foreign"), call
+
+
+def test_unknown_names_are_one_line_and_nothing_is_installed(machine):
+    code, _, error, calls = machine.install("one", "lost1", "virtual", "lost2")
+    assert (code, len(error), len(calls)) == (1, 1, 1), error
+    assert re.search(r"^make it: .* has no package named: lost1 virtual lost2$", error[0])
+
+
+def test_unknown_names_after_a_failed_update_are_laid_on_it(machine):
+    code, _, error, _ = machine.install("one", "lost1", failing="update")
+    assert (code, error) == (1, [
+        "make it: apt-get update failed, and without it these packages are unknown: lost1 (Failed to fetch x)"])
+
+
+def test_failed_update_alone_stops_nothing(machine):
+    assert machine.install("one", failing="update")[::2] == (0, [])
+
+
+def test_failed_download_is_one_line(machine):
+    code, _, error, _ = machine.install("one", failing="--download-only")
+    assert (code, error) == (1, ["make it: apt-get could not download them: Failed to fetch x"])
+
+
+def test_failed_installation_is_one_line(machine):
+    machine.script("apt-get", APT_GET.replace('case " $words " in *" $failing "*)', 'case " $words " in *only*) ;; *" $failing "*)'))
+    code, _, error, _ = machine.install("one", failing="install")
+    assert (code, error) == (1, ["make it: apt-get could not install them: Failed to fetch x"])
+
+
+def test_user_without_sudo_is_told_what_to_run(machine):
+    machine.script("id", "#!/bin/sh\necho 1000\n")
+    assert machine.install("one", "here", "two") == (
+        1, [], ["make it: needs root, and there is no sudo; as root run: apt-get install one two"], [])
+
+
+def test_user_with_sudo_installs_through_it(machine):
+    machine.script("id", "#!/bin/sh\necho 1000\n")
+    machine.script("sudo", '#!/bin/sh\n[ "$1" = true ] || echo sudo "$1" >>"$CALLS"; exec "$@"\n')
+    machine.script("true", "#!/bin/sh\n")
+    code, _, error, calls = machine.install("one")
+    assert (code, error, calls.count("sudo env")) == (0, [], 3)
+
+
+def test_user_whom_sudo_refuses_is_told_what_to_run(machine):
+    machine.script("id", "#!/bin/sh\necho 1000\n")
+    machine.script("sudo", "#!/bin/sh\nexit 1\n")
+    assert machine.install("one") == (
+        1, [], ["make it: sudo gives this user no root; as root run: apt-get install one"], [])
+
+
+def test_machine_without_apt_is_told_what_is_needed(machine):
+    (machine.folder / "apt-get").unlink()
+    code, out, error, _ = machine.install("one", "here")
+    assert (code, out, len(error)) == (1, [], 1)
+    assert re.search(r"^make it: there is no apt-get here.*: one here$", error[0])
+
+
+def targets():
+    names = (ROOT / "Makefile").read_text().split(".PHONY:")[1].splitlines()[0].split()
+    return [name for name in names if name != "clean"]
+
+
+def test_targets_are_found():
+    assert len(targets()) > 10
+
+
+@pytest.mark.parametrize("target", targets())
+def test_target_installs_in_one_round_before_anything_else(target):
+    text = printed(["make", "-n", "-C", ROOT, target], base={"PATH": os.environ["PATH"]})
+    lines = [line for line in text.splitlines() if not line.startswith("make")]
+    assert sum("install-packages" in line for line in lines) == 1
+    assert "install-packages" in lines[0]
+
+
+def test_cmake_knows_every_library_that_the_build_installs():
+    installed = re.search(r"^BUILD_PACKAGES := ((?:.*\\\n)*.*)", (ROOT / "Makefile").read_text(), re.M)[1]
+    known = re.search(r"^foreach\(need ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+    tools = {"g++", "cmake", "ninja-build", "python3"}
+    assert {need.split("=")[1] for need in known.split()} == set(installed.replace("\\", " ").split()) - tools

@@ -1,20 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Verdicts, tables and the page of tools/bench-locks, on made-up measurements whose answer is known; how the tools read what the
 command line says of itself."""
 
-import pathlib
-import sys
-import tempfile
-import unittest
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
-sys.dont_write_bytecode = True
-
-import host  # noqa: E402
-import lock_costs  # noqa: E402
-from lock_costs import KEPT, MISSED, NOISE, UNSETTLED  # noqa: E402
-from performance import Origin  # noqa: E402
+import host
+import lock_costs
+import pytest
+from lock_costs import KEPT, MISSED, NOISE, UNSETTLED
+from performance import Origin
 
 ORIGIN = Origin("abc of 2020-01-01", "A CPU", 2, "Linux 6", "g++ 1, Release", 0.25, 1.0)
 MEASURED = {
@@ -30,76 +22,74 @@ MEASURED = {
 LOADING = [(400, 440), (410, 460), (390, 420), (500, 2000), (400, 450)]
 
 
-class Verdicts(unittest.TestCase):
-    def test_time_must_not_be_longer(self):
-        for numbers, noise, expected in (([1.0, 0.9, 1.3], 0, KEPT), ([1.01, 0.99, 1.02], 0, UNSETTLED),
-                                         ([1.02, 1.01, 1.03], 0, MISSED), ([1.02, 1.01, 1.03], 0.02, UNSETTLED)):
-            self.assertEqual(lock_costs.at_most_one(numbers, noise), expected, numbers)
-
-    def test_throughput_must_not_be_lower(self):
-        for numbers, noise, expected in (([1.0, 0.7, 1.1], 0, KEPT), ([0.99, 0.9, 1.01], 0, UNSETTLED),
-                                         ([0.98, 0.9, 0.99], 0, MISSED), ([0.98, 0.9, 0.99], 0.02, UNSETTLED)):
-            self.assertEqual(lock_costs.at_least_one(numbers, noise), expected, numbers)
-
-    def test_noise_counts_in_both_directions(self):
-        self.assertAlmostEqual(lock_costs.noise_of([0.97, 0, 0]), 0.03)
-        self.assertAlmostEqual(lock_costs.noise_of([1.03, 0, 0]), 0.03)
-        self.assertEqual(lock_costs.noise_of(None), 0)
-
-    def test_goals_are_counted_by_design(self):
-        self.assertEqual(lock_costs.UNCONTENDED_GOAL.cells(MEASURED)[1:], [
-            ["tatas", "1", "0", "1"], ["ticket", "0", "1", "0"]])
-
-    def test_a_goal_is_for_its_designs(self):
-        self.assertEqual(lock_costs.OVERSUBSCRIBED_GOAL.verdicts(MEASURED), {("tatas", "mutex short"): MISSED})
+def test_time_must_not_be_longer():
+    for numbers, noise, expected in (([1.0, 0.9, 1.3], 0, KEPT), ([1.01, 0.99, 1.02], 0, UNSETTLED),
+                                     ([1.02, 1.01, 1.03], 0, MISSED), ([1.02, 1.01, 1.03], 0.02, UNSETTLED)):
+        assert lock_costs.at_most_one(numbers, noise) == expected, numbers
 
 
-class Tables(unittest.TestCase):
-    def test_a_row_a_design_and_a_column_for_what_is_replaced(self):
-        cells = lock_costs.rows(MEASURED, "two", lock_costs.OPERATIONS, lock_costs.ratio_text, lock_costs.UNCONTENDED_GOAL)
-        self.assertEqual(cells, [["", "normal", "trylock"], [NOISE, "0.97 ±0.10", "-"],
-                                 ["tatas", "1.05 ±0.01!", "0.90 ±0.20"], ["ticket", "1.02 ±0.01", "-"]])
-
-    def test_waits_have_units(self):
-        self.assertEqual(lock_costs.waits_text([0, 0, 0, 1500, 2e6]), "1.5 ms (2 s)")
-        self.assertEqual(lock_costs.duration(12.34), "12.3 us")
-
-    def test_loading_is_what_neighbours_differ_by(self):
-        self.assertEqual(lock_costs.loading_cells(LOADING)[1:], [
-            ["a program that ends at once", "400 us"], ["added by loading the library", "50 ±5 us"]])
-
-    def test_what_nobody_replaces_is_named(self):
-        left = lock_costs.not_replaced(MEASURED)
-        self.assertIn("spin", left)
-        self.assertNotIn("normal", left)
+def test_throughput_must_not_be_lower():
+    for numbers, noise, expected in (([1.0, 0.7, 1.1], 0, KEPT), ([0.99, 0.9, 1.01], 0, UNSETTLED),
+                                     ([0.98, 0.9, 0.99], 0, MISSED), ([0.98, 0.9, 0.99], 0.02, UNSETTLED)):
+        assert lock_costs.at_least_one(numbers, noise) == expected, numbers
 
 
-class Page(unittest.TestCase):
-    def test_says_where_the_numbers_come_from_and_how_to_get_them(self):
-        text = lock_costs.document(ORIGIN, MEASURED, {"tatas": "what the launcher said"}, LOADING)
-        for part in ("abc of 2020-01-01", "A CPU", "make bench-locks", "| tatas | 4.00 ±0.15 |", "tatas: what the launcher said",
-                     "No design replaces: recursive", "0.80 ±0.08!", "| added by loading the library | 50 ±5 us |"):
-            self.assertIn(part, text)
-        self.assertNotIn("of the full size", text)
-        self.assertLessEqual(max(map(len, text.splitlines())), 200)
+def test_noise_counts_in_both_directions():
+    assert lock_costs.noise_of([0.97, 0, 0]) == pytest.approx(0.03)
+    assert lock_costs.noise_of([1.03, 0, 0]) == pytest.approx(0.03)
+    assert lock_costs.noise_of(None) == 0
 
 
-class Host(unittest.TestCase):
-    def test_designs_are_those_of_the_help(self):
-        text = "  --locks TEXT     designs, separated by commas\n      (default: pthread,tatas,\n      htm-10)\n  --wait (default: park)\n"
-        self.assertEqual(host.designs_in(text), ["pthread", "tatas", "htm-10"])
-        self.assertEqual(host.designs_in("no such option (default: x)"), [])
-
-    def test_a_page_is_there_as_a_whole_or_not_at_all(self):
-        with tempfile.TemporaryDirectory() as name:
-            page = pathlib.Path(name) / "page.md"
-            host.write_page(page, "text")
-            self.assertEqual([path.name for path in page.parent.iterdir()], ["page.md"])
-            (pathlib.Path(name) / "taken.md").mkdir()
-            with self.assertRaises(host.Failed):
-                host.write_page(pathlib.Path(name) / "taken.md", "text")
-            self.assertEqual(sorted(path.name for path in page.parent.iterdir()), ["page.md", "taken.md"])
+def test_goals_are_counted_by_design():
+    assert lock_costs.UNCONTENDED_GOAL.cells(MEASURED)[1:] == [
+        ["tatas", "1", "0", "1"], ["ticket", "0", "1", "0"]]
 
 
-if __name__ == "__main__":
-    unittest.main()
+def test_a_goal_is_for_its_designs():
+    assert lock_costs.OVERSUBSCRIBED_GOAL.verdicts(MEASURED) == {("tatas", "mutex short"): MISSED}
+
+
+def test_a_row_a_design_and_a_column_for_what_is_replaced():
+    cells = lock_costs.rows(MEASURED, "two", lock_costs.OPERATIONS, lock_costs.ratio_text, lock_costs.UNCONTENDED_GOAL)
+    assert cells == [["", "normal", "trylock"], [NOISE, "0.97 ±0.10", "-"],
+                             ["tatas", "1.05 ±0.01!", "0.90 ±0.20"], ["ticket", "1.02 ±0.01", "-"]]
+
+
+def test_waits_have_units():
+    assert lock_costs.waits_text([0, 0, 0, 1500, 2e6]) == "1.5 ms (2 s)"
+    assert lock_costs.duration(12.34) == "12.3 us"
+
+
+def test_loading_is_what_neighbours_differ_by():
+    assert lock_costs.loading_cells(LOADING)[1:] == [
+        ["a program that ends at once", "400 us"], ["added by loading the library", "50 ±5 us"]]
+
+
+def test_what_nobody_replaces_is_named():
+    left = lock_costs.not_replaced(MEASURED)
+    assert "spin" in left
+    assert "normal" not in left
+
+
+def test_says_where_the_numbers_come_from_and_how_to_get_them():
+    text = lock_costs.document(ORIGIN, MEASURED, {"tatas": "what the launcher said"}, LOADING)
+    for part in ("abc of 2020-01-01", "A CPU", "make bench-locks", "| tatas | 4.00 ±0.15 |", "tatas: what the launcher said",
+                 "No design replaces: recursive", "0.80 ±0.08!", "| added by loading the library | 50 ±5 us |"):
+        assert part in text
+    assert "of the full size" not in text
+    assert max(map(len, text.splitlines())) <= 200
+
+
+def test_designs_are_those_of_the_help():
+    text = "  --locks TEXT     designs, separated by commas\n      (default: pthread,tatas,\n      htm-10)\n  --wait (default: park)\n"
+    assert host.designs_in(text) == ["pthread", "tatas", "htm-10"]
+    assert host.designs_in("no such option (default: x)") == []
+
+
+def test_a_page_is_there_as_a_whole_or_not_at_all(folder):
+    host.write_page(folder / "page.md", "text")
+    assert [path.name for path in folder.iterdir()] == ["page.md"]
+    (folder / "taken.md").mkdir()
+    with pytest.raises(host.Failed):
+        host.write_page(folder / "taken.md", "text")
+    assert sorted(path.name for path in folder.iterdir()) == ["page.md", "taken.md"]

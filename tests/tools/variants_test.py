@@ -1,54 +1,43 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Commands and tables of tools/bench-variants, on made-up throughputs whose ratios are known."""
 
-import pathlib
-import sys
-import unittest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "repro")]
-sys.dont_write_bytecode = True
-
-import variants  # noqa: E402
-from variants import Experiment, Variant  # noqa: E402
+import pytest
+import variants
+from variants import Experiment, Variant
 
 BOTH = Experiment("both", "Both", "What.", "program", (Variant("plain"), Variant("fast", ("--lock", "tatas"), ("--fast",))),
                   {"few": ("-n", "1"), "many": ("-n", "9")}, ("--long",), "a-machine", ("--short",), "turns/s")
 
 
-class Commands(unittest.TestCase):
-    def test_natively_the_reference_is_run_without_us(self):
-        self.assertEqual(variants.words_of("/b", BOTH, BOTH.variants[0], "few", False), ["/b/workloads/program", "--long", "-n", "1"])
-        self.assertEqual(variants.words_of("/b", BOTH, BOTH.variants[1], "many", False),
-                         ["/b/bin/elision", "run", "--lock", "tatas", "--", "/b/workloads/program", "--long", "-n", "9", "--fast"])
-
-    def test_virtually_all_meet_a_variation_with_the_same_seed(self):
-        for variant in BOTH.variants:
-            words = variants.words_of("/b", BOTH, variant, "few", True, 3)
-            self.assertEqual(words[:8], ["/b/bin/elision", "vm", "--machine", "a-machine", "--variation", "3", "--seed", "4"])
-            self.assertIn("--short", words)
+def test_natively_the_reference_is_run_without_us():
+    assert variants.words_of("/b", BOTH, BOTH.variants[0], "few", False) == ["/b/workloads/program", "--long", "-n", "1"]
+    assert variants.words_of("/b", BOTH, BOTH.variants[1], "many", False) == [
+        "/b/bin/elision", "run", "--lock", "tatas", "--", "/b/workloads/program", "--long", "-n", "9", "--fast"]
 
 
-class Tables(unittest.TestCase):
-    def test_ratios_are_those_of_a_round(self):
-        measured = {("plain", "few"): [100.0, 200.0, 400.0], ("fast", "few"): [200.0, 200.0, 1600.0],
-                    ("plain", "many"): [10.0, 10.0, 10.0], ("fast", "many"): [5.0, 6.0, 7.0]}
-        self.assertEqual(variants.cells(BOTH, measured), [
-            ["", "few", "many"],
-            ["plain, turns/s", "200", "10"],
-            ["fast", "2.00 [1.00 - 4.00]", "0.60 [0.50 - 0.70]"]])
-
-    def test_rounds_that_do_not_match_are_refused(self):
-        with self.assertRaises(ValueError):
-            variants.ratio_text([1.0], [1.0, 2.0])
-
-    def test_all_experiments_have_what_they_need(self):
-        for experiment in variants.EXPERIMENTS.values():
-            self.assertEqual(experiment.variants[0].lock, ())
-            self.assertEqual(len({variant.name for variant in experiment.variants}), len(experiment.variants))
-            self.assertEqual("native" in experiment.places(), experiment.native is not None)
+def test_virtually_all_meet_a_variation_with_the_same_seed():
+    for variant in BOTH.variants:
+        words = variants.words_of("/b", BOTH, variant, "few", True, 3)
+        assert words[:8] == ["/b/bin/elision", "vm", "--machine", "a-machine", "--variation", "3", "--seed", "4"]
+        assert "--short" in words
 
 
-if __name__ == "__main__":
-    unittest.main()
+def test_ratios_are_those_of_a_round():
+    measured = {("plain", "few"): [100.0, 200.0, 400.0], ("fast", "few"): [200.0, 200.0, 1600.0],
+                ("plain", "many"): [10.0, 10.0, 10.0], ("fast", "many"): [5.0, 6.0, 7.0]}
+    assert variants.cells(BOTH, measured) == [
+        ["", "few", "many"],
+        ["plain, turns/s", "200", "10"],
+        ["fast", "2.00 [1.00 - 4.00]", "0.60 [0.50 - 0.70]"]]
+
+
+def test_rounds_that_do_not_match_are_refused():
+    with pytest.raises(ValueError):
+        variants.ratio_text([1.0], [1.0, 2.0])
+
+
+def test_all_experiments_have_what_they_need():
+    for experiment in variants.EXPERIMENTS.values():
+        assert experiment.variants[0].lock == ()
+        assert len({variant.name for variant in experiment.variants}) == len(experiment.variants)
+        assert ("native" in experiment.places()) == (experiment.native is not None)

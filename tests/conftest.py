@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests in Python share: the build under test, seeds and designs as parameters, skips as ctest knows them, and failures
+that say how to repeat them."""
+
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+pytest.register_assert_rewrite("support")
+
+import support  # noqa: E402
+
+SKIPPED = 77  # the exit code that ctest takes for a skipped test
+SHOWN = 3000  # characters of each output of a program
+
+
+def pytest_addoption(parser):
+    parser.addoption("--build", type=pathlib.Path, default=support.ROOT / "build", metavar="FOLDER", help="the build under test")
+    parser.addoption("--seeds", type=int, default=1, metavar="N", help="how many seeds a seeded test takes")
+    parser.addoption("--designs", default="pthread,tatas,htm-10", metavar="NAME,...", help="lock designs of tests that run over them")
+
+
+def pytest_configure(config):
+    sys.dont_write_bytecode = True
+    config.option.build = config.option.build.resolve()
+
+
+def pytest_sessionstart(session):
+    """ctest ends what takes too long by SIGTERM first; a test that is left by an exception ends what it started."""
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=128 + signal.SIGTERM))
+    cpu_kind = session.config.option.build / "tests" / "cpu_kind"
+    if cpu_kind.exists():
+        print(subprocess.run([cpu_kind], capture_output=True, text=True, check=False).stdout, end="", flush=True)
+
+
+def pytest_generate_tests(metafunc):
+    """A test with an argument `seed` runs with each seed, and one with `design` under each design."""
+    options = metafunc.config.option
+    for name, values in (("seed", range(1, options.seeds + 1)), ("design", options.designs.split(","))):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, values)
+
+
+@pytest.fixture(scope="session")
+def build(request):
+    return request.config.option.build
+
+
+@pytest.fixture(scope="session")
+def elision(build):
+    found = support.Elision(build)
+    assert found.binary.exists(), f"{build} has no bin/elision: run make build"
+    return found
+
+
+@pytest.fixture(scope="session")
+def seeds(request):
+    """For a test of all seeds together."""
+    return range(1, request.config.option.seeds + 1)
+
+
+@pytest.fixture
+def folder():
+    with tempfile.TemporaryDirectory() as name:
+        yield pathlib.Path(name)
+
+
+def pytest_runtest_setup():
+    support.recent.clear()
+
+
+def shown(ending):
+    parts = [f"$ {ending.command}", f"ended with {ending.status}"]
+    for name in ("stdout", "stderr"):
+        text = getattr(ending, name)
+        if text:
+            parts += [f"{name}:", text[-SHOWN:].rstrip("\n")]
+    return "\n".join(parts)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    if not report.failed:
+        return
+    if support.recent:
+        report.sections.append(("last programs", "\n".join(map(shown, support.recent))))
+    options = [word for word in item.config.invocation_params.args if word.startswith("--")]
+    test = f"{item.path.relative_to(support.ROOT)}::{item.nodeid.partition('::')[2]}"
+    report.sections.append(("repeat with", shlex.join(["python3", "-B", "-m", "pytest", *options, test])))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    counts = session.config.pluginmanager.get_plugin("terminalreporter").stats
+    if exitstatus == 0 and counts.get("skipped") and not counts.get("passed"):
+        session.exitstatus = SKIPPED
