@@ -23,6 +23,7 @@ def pytest_addoption(parser):
     parser.addoption("--build", type=pathlib.Path, default=support.ROOT / "build", metavar="FOLDER", help="the build under test")
     parser.addoption("--seeds", type=int, default=1, metavar="N", help="how many seeds a seeded test takes")
     parser.addoption("--designs", default="pthread,tatas,htm-10", metavar="NAME,...", help="lock designs of tests that run over them")
+    parser.addoption("--soak", action="store_true", help="in full, as make soak does")
 
 
 def pytest_configure(config):
@@ -62,6 +63,11 @@ def elision(build):
 def seeds(request):
     """For a test of all seeds together."""
     return range(1, request.config.option.seeds + 1)
+
+
+@pytest.fixture(scope="session")
+def soak(request):
+    return request.config.option.soak
 
 
 @pytest.fixture

@@ -1,29 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the examples of README.md and docs/ and compares what they print with what the pages show.
-
-    examples.py BUILD quick|full [PAGE...]
+"""The examples of README.md and docs/: where they stand, and whether a command still prints what its page shows.
 
 An example is a fenced block marked `console`: a command behind `$ `, then its output. Numbers, abort causes and the width of
-columns may differ, words may not. A line `...` stands for any lines. `quick` takes two variations where a page takes more. A
-comment in front of a block changes how it is judged:
+columns may differ, words may not. A line `...` stands for any lines. A comment in front of a block changes how it is judged:
 
     <!-- example: exit 1,2 -->    one of these exit codes, not 0
     <!-- example: labels -->      only what stands in front of a colon or a column must be the same
-
-The commands see the build folder as build/, and build/bin is on their PATH.
 """
 
 import dataclasses
-import os
-import pathlib
 import re
-import subprocess
-import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).parents[2]
-LIMIT_SECONDS = 1200  # a command that reaches it hangs
+from support import ROOT
+
 MARK = re.compile(r"<!-- example: (.*) -->")
 NUMBER = re.compile(r"(?<![\w.-])-?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]\d+)?)(?:[kMGx]\b)?(?: (?:ns|us|ms|s|%|KB|MB)(?!\w))?")
 CAUSE = r"(?:lock-busy|explicit|conflict|capacity|nested|debug|other)"
@@ -31,6 +20,10 @@ CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--json\]|\[--variation I\]")
+
+
+class PageError(Exception):
+    """A page whose examples cannot be read."""
 
 
 @dataclasses.dataclass
@@ -66,7 +59,7 @@ def examples_in(page, text):
         if kind != "console":
             for offset, line in enumerate(lines):
                 if COMMAND.match(line) and not SYNOPSIS.search(line):
-                    raise SystemExit(f"{page}:{number + offset}: a command outside of a console block")
+                    raise PageError(f"{page}:{number + offset}: a command outside of a console block")
             continue
         codes = re.search(r"exit ([\d,]+)", marks)
         found = None
@@ -77,7 +70,7 @@ def examples_in(page, text):
                 found = Example(page, number + offset, line[2:], [],
                                 tuple(map(int, codes.group(1).split(","))) if codes else (0,), "labels" in marks)
             elif found is None:
-                raise SystemExit(f"{page}:{number + offset}: a console block begins with a command")
+                raise PageError(f"{page}:{number + offset}: a console block begins with a command")
             elif found.command.endswith("\\") and not found.shown:
                 found.command = found.command[:-1] + line.strip()
             else:
@@ -132,30 +125,6 @@ def quicker(command):
     return re.sub(r"--vary \d+", "--vary 2", command)
 
 
-def run(command, build):
-    """(exit code, both streams) of a command, which sees nothing of the caller's environment that moves a guest's stack."""
-    environment = {"PATH": f"{build}/bin:/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    environment |= {name: value for name, value in os.environ.items() if name == "ELISION_HIDE_RTM"}
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / "build").symlink_to(build)
-        done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=LIMIT_SECONDS, check=False)
-    status = done.returncode if done.returncode >= 0 else 128 - done.returncode  # bash executes a last command in its own place
-    return status, done.stdout.decode(errors="replace").replace(str(build), "build")
-
-
-def main():
-    build, mode = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
-    pages = [ROOT / name for name in sys.argv[3:]] or [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    examples = [example for page in pages for example in examples_in(page.relative_to(ROOT), page.read_text(encoding="utf-8"))]
-    failed = 0
-    for example in examples:
-        difference = judge(example, *run(quicker(example.command) if mode == "quick" else example.command, build))
-        print(f"{example.page}:{example.line}: {'ok' if difference is None else difference}", flush=True)
-        failed += difference is not None
-    print(f"{len(examples)} examples, {failed} failed")
-    return 1 if failed or not examples else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def all_examples():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [example for page in pages for example in examples_in(page.relative_to(ROOT), page.read_text(encoding="utf-8"))]

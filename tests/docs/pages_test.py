@@ -1,25 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Pages against what they describe: every option has a row, and every row an option; what README.md says of a measured page
-stands there; every step of a walk-through in ARCHITECTURE.md is a function of the file that it names.
+stands there; every step of a walk-through in ARCHITECTURE.md is a function of the file that it names."""
 
-    pages_test.py BUILD
-"""
-
-import pathlib
 import re
-import subprocess
-import sys
-import unittest
 
-BUILD = None
-ROOT = pathlib.Path(__file__).parents[2]
+import pytest
+from support import ROOT, printed
+
 GUIDE = ROOT / "docs" / "guide"
+MOST_STEPS = 10
 
 
-def options_of_help(verb):
-    text = subprocess.run([BUILD / "bin" / "elision", verb, "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^ +(?:-h,)?(--[a-z-]+)", text, re.M)) - {"--help"}
+def options_of_help(elision, verb):
+    return set(re.findall(r"^ +(?:-h,)?(--[a-z-]+)", printed([elision.binary, verb, "--help"]), re.M)) - {"--help"}
 
 
 def options_of_table(verb):
@@ -27,44 +20,41 @@ def options_of_table(verb):
     return set(re.findall(r"(?:`|, )(--[a-z-]+)", "\n".join(cells)))
 
 
-class Options(unittest.TestCase):
-    def test_options_have_rows_and_rows_options(self):
-        locks = options_of_help("run") - {"--lock"}
-        self.assertEqual(options_of_table("run"), locks)
-        for verb in ("vm", "compare"):
-            # Options of the locks have their rows in the table of run.
-            self.assertEqual(options_of_table(verb) - locks, options_of_help(verb) - locks, verb)
+@pytest.fixture
+def options_of_locks(elision):
+    return options_of_help(elision, "run") - {"--lock"}
 
 
-class Figures(unittest.TestCase):
-    def test_figures_of_the_readme_stand_in_the_measured_pages(self):
-        checked = 0
-        for item in re.findall(r"^- .*(?:\n  .*)*", (ROOT / "README.md").read_text(), re.M):
-            for name in re.findall(r"\]\((docs/measured/[\w-]+\.md)\)", item):
-                page = (ROOT / name).read_text()
-                for figure in re.findall(r"\d+ of \d+|\d[\d.]*\d|\d", re.sub(r"\]\([^)]*\)", "", item)):
-                    checked += 1
-                    self.assertRegex(page, rf"(?<![\d.]){re.escape(figure)}(?!\d)", name)
-        self.assertGreater(checked, 3)
+def test_options_of_run_have_rows_and_rows_options(options_of_locks):
+    assert options_of_table("run") == options_of_locks
 
 
-class WalkThroughs(unittest.TestCase):
-    MOST_STEPS = 10
-
-    def test_steps_exist_in_the_code(self):
-        tables = re.findall(r"^\| step \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "docs" / "ARCHITECTURE.md").read_text(), re.M)
-        self.assertTrue(tables)
-        for table in tables:
-            rows = [re.match(r"\| (\d+) \| `([\w:]+)` \| `([\w./]+)` \|", row) for row in table.splitlines()]
-            self.assertTrue(all(rows), table)
-            self.assertEqual([int(row.group(1)) for row in rows], list(range(1, len(rows) + 1)))
-            self.assertLessEqual(len(rows), self.MOST_STEPS)
-            for row in rows:
-                source = (ROOT / row.group(3)).read_text()
-                for word in row.group(2).split("::"):
-                    self.assertRegex(source, rf"\b{word}\b\s*[(:<{{]", row.group(0))
+@pytest.mark.parametrize("verb", ["vm", "compare"])
+def test_options_have_rows_and_rows_options(elision, verb, options_of_locks):
+    """Options of the locks have their rows in the table of run."""
+    assert options_of_table(verb) - options_of_locks == options_of_help(elision, verb) - options_of_locks
 
 
-if __name__ == "__main__":
-    BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main()
+def test_figures_of_the_readme_stand_in_the_measured_pages():
+    checked = 0
+    for item in re.findall(r"^- .*(?:\n  .*)*", (ROOT / "README.md").read_text(), re.M):
+        for name in re.findall(r"\]\((docs/measured/[\w-]+\.md)\)", item):
+            page = (ROOT / name).read_text()
+            for figure in re.findall(r"\d+ of \d+|\d[\d.]*\d|\d", re.sub(r"\]\([^)]*\)", "", item)):
+                checked += 1
+                assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", page), name
+    assert checked > 3
+
+
+def test_steps_exist_in_the_code():
+    tables = re.findall(r"^\| step \|.*\n\|[-|]+\n((?:\|.*\n)+)", (ROOT / "docs" / "ARCHITECTURE.md").read_text(), re.M)
+    assert tables
+    for table in tables:
+        rows = [re.match(r"\| (\d+) \| `([\w:]+)` \| `([\w./]+)` \|", row) for row in table.splitlines()]
+        assert all(rows), table
+        assert [int(row.group(1)) for row in rows] == list(range(1, len(rows) + 1))
+        assert len(rows) <= MOST_STEPS
+        for row in rows:
+            source = (ROOT / row.group(3)).read_text()
+            for word in row.group(2).split("::"):
+                assert re.search(rf"\b{word}\b\s*[(:<{{]", source), row.group(0)

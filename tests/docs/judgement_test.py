@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judgement of examples.py on made-up pages: a page that no longer shows what its command prints is found."""
+
+import examples
+import pytest
+from support import Elision, printed
+
+TABLE = """  design        result  speedup  commits  aborts by cause
+  pthread        1.25M    1.00x        -  -
+* htm-10          909k    0.73x      480  conflict 43.2k, lock-busy 6011, other 11
+Use htm-10: 1.35 times the result of pthread (spread of the runs up to 1.4 %).
+"""
+
+
+def page(command, shown, mark=""):
+    return f"{mark}\n```console\n$ {command}\n{shown}```\n"
+
+
+def judged(text, status=0, printed=None):
+    (example,) = examples.examples_in("page.md", text)
+    return examples.judge(example, status, TABLE if printed is None else printed)
+
+
+def test_same_output():
+    assert judged(page("elision compare", TABLE)) is None
+
+
+def test_other_numbers_causes_and_widths():
+    other = TABLE.replace("1.25M ", "987k").replace("909k", "1.1M").replace("480", "  -").replace(
+        "conflict 43.2k, lock-busy 6011, other 11", "capacity 7").replace("1.4 %", "0.1 %")
+    assert other != TABLE
+    assert judged(page("elision compare", TABLE), printed=other) is None
+
+
+@pytest.mark.parametrize("old, new", [("htm-10 ", "ticket "), ("* htm", "  htm"), ("htm-10 ", "htm-1 "), ("Use", "Perhaps"),
+                                      ("speedup", "ratio"), ("of pthread (", "of tatas (")])
+def test_other_words(old, new):
+    assert "the page shows" in judged(page("elision compare", TABLE), printed=TABLE.replace(old, new))
+
+
+def test_line_too_few_or_too_many():
+    lines = TABLE.splitlines(keepends=True)
+    assert "the page shows" in judged(page("elision compare", TABLE), printed="".join(lines[:-1]))
+    assert "the page shows" in judged(page("elision compare", "".join(lines[:-1])))
+
+
+def test_dots_stand_for_any_lines():
+    lines = TABLE.splitlines(keepends=True)
+    assert judged(page("elision compare", lines[0] + "...\n" + lines[-1])) is None
+    assert judged(page("elision compare", "...\n")) is None
+    assert "the page shows" in judged(page("elision compare", "...\n" + lines[0]))
+
+
+def test_exit_code():
+    assert judged(page("elision vm", TABLE), 1) == "exit code 1, not 0"
+    marked = page("elision vm", TABLE, "<!-- example: exit 1,139 -->")
+    assert judged(marked, 139) is None
+    assert judged(marked, 0) == "exit code 0, not 1 or 139"
+
+
+def test_labels():
+    marked = page("elision doctor", "Hardware transactions: yes, 5 of 5.\n  RTM     yes   what Elision uses\n", "<!-- example: labels -->")
+    assert judged(marked, printed="Hardware transactions: no.\n  RTM     no    what Elision would use\n") is None
+    assert "the page shows" in judged(marked, printed="Hardware transactions: no.\n  HLE     no    older\n")
+
+
+def test_commands_of_a_block():
+    text = "```console\n$ elision vm \\\n    a\nx\n$ elision run b\n```\n"
+    assert [(found.command, found.shown, found.line) for found in examples.examples_in("page.md", text)] == [("elision vm a", ["x"], 2), ("elision run b", [], 5)]
+
+
+@pytest.mark.parametrize("block", ["    elision run --lock tatas -- true\n", "```\n$ build/bin/elision machines\n```\n"])
+def test_command_outside_of_a_console_block(block):
+    with pytest.raises(examples.PageError, match="page.md:[12]: a command outside"):
+        list(examples.examples_in("page.md", block))
+
+
+def test_synopsis_outside_of_a_console_block():
+    synopsis = "    elision vm [OPTION...] -- PROGRAM ARG...\n\n```cpp\nelision::mutex mutex;\n```\n"
+    assert list(examples.examples_in("page.md", synopsis)) == []
+
+
+def test_quick_takes_two_variations():
+    assert examples.quicker("elision vm --vary 16 -- a") == "elision vm --vary 2 -- a"
