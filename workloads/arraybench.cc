@@ -9,26 +9,21 @@
 //   --opt         with high contention, a speculating thread leaves A[0] out (AAHTM "opt" variant)
 //
 // A write is an increment, so that a lost update shows: at the end the sum of the array must be the
-// number of increments that sections did. Places are drawn before the mutex is taken. Before the
-// counted window the threads first spread the array over their caches, as seconds of running would
-// (--spread), then run warm-up sections; all begin together, and end together: at the same moment
-// (--seconds) or when the common number of sections is used up (--sections). Only the first
-// thread looks at the clock, and only now and then: where that is a system call it would end every
-// speculation that runs on past unlock.
+// number of increments that sections did. Places are drawn before the mutex is taken. Before the run
+// (timed_sections.h) the threads spread the array over their caches, as seconds of running would (--spread),
+// and run warm-up sections.
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "alternative_locks.h"
 #include "elision/elision.h"
 #include "support.h"
+#include "timed_sections.h"
 
 // Which lock the program is built with.
 #ifndef ARRAYBENCH_LOCK
@@ -38,7 +33,6 @@
 namespace {
 
 using workloads::CheapRandom;
-using workloads::now_ns;
 using workloads::pin_to;
 using Lock = workloads::ARRAYBENCH_LOCK;
 
@@ -48,8 +42,7 @@ struct Options {
   std::string contention = "low";
   bool opt = false;
   unsigned threads = 1;
-  double seconds = 1.0;
-  std::uint64_t sections = 0;  // in total; 0: run by time
+  workloads::RunLength length;
   double spread = 3;           // uncounted writes without the mutex, by all threads, a line of the array
   std::uint64_t warmup = 100;  // sections a thread
   std::uint64_t seed = 1;
@@ -58,33 +51,29 @@ struct Options {
 
 /// What all threads share. The mutex and the array have lines of their own.
 struct Bench {
-  explicit Bench(const Options& given) : options(given), array(given.size) {
+  explicit Bench(const Options& given)
+      : options(given), array(given.size), sections(given.threads, given.length) {
     pthread_barrier_init(&spread, nullptr, given.threads);
-    pthread_barrier_init(&barrier, nullptr, given.threads + 1);
   }
 
   Options options;
   std::vector<int> array;
   pthread_barrier_t spread;
-  pthread_barrier_t barrier;
   alignas(128) Lock lock;
-  alignas(128) std::atomic<std::uint64_t> deadline_ns{0};
-  alignas(128) std::atomic<bool> time_is_up{false};
-  alignas(128) std::atomic<std::int64_t> sections_left{0};
+  workloads::TimedSections sections;
 };
 
-struct alignas(128) ThreadResult {
-  std::uint64_t sections = 0;    // counted window
+struct Increments {
   std::uint64_t increments = 0;  // warm-up included
-  std::uint64_t end_ns = 0;
 };
+using ThreadResult = workloads::ThreadResult<Increments>;
 
 class Worker {
  public:
   Worker(Bench& bench, unsigned index, ThreadResult& result)
       : bench_(bench),
         result_(result),
-        keeps_time_(index == 0),
+        index_(index),
         random_(bench.options.seed * 1000003u + index),
         places_(bench.options.writes) {}
 
@@ -92,27 +81,10 @@ class Worker {
     spread();
     pthread_barrier_wait(&bench_.spread);  // nobody counts on an element that is still being cleared
     for (std::uint64_t i = 0; i < bench_.options.warmup; ++i) section();
-    pthread_barrier_wait(&bench_.barrier);  // all are warm: the clock is set
-    pthread_barrier_wait(&bench_.barrier);  // all begin
-    if (bench_.options.sections != 0) {
-      while (take_section()) count_section();
-    } else {
-      while (!time_is_up()) count_section();
-    }
-    result_.end_ns = now_ns();
+    bench_.sections.repeat(index_, result_, [this] { section(); });
   }
 
  private:
-  bool time_is_up() {
-    if (keeps_time_ && result_.sections % kSectionsPerLook == 0 &&
-        now_ns() >= bench_.deadline_ns.load(std::memory_order_relaxed)) {
-      bench_.time_is_up.store(true, std::memory_order_relaxed);
-    }
-    return bench_.time_is_up.load(std::memory_order_relaxed);
-  }
-
-  bool take_section() { return bench_.sections_left.fetch_sub(1, std::memory_order_relaxed) > 0; }
-
   /// Leaves lines of the array with this thread's core, as random sections would in the long run; the
   /// elements keep their value, zero.
   void spread() {
@@ -131,11 +103,6 @@ class Worker {
     memory = static_cast<int>(value + 1);
   }
 
-  void count_section() {
-    section();
-    ++result_.sections;
-  }
-
   void section() {
     for (std::uint32_t& place : places_) place = random_.below(bench_.options.size);
     int* const array = bench_.array.data();
@@ -148,11 +115,9 @@ class Worker {
     result_.increments += places_.size() + (touches_first ? 1 : 0);
   }
 
-  static constexpr std::uint64_t kSectionsPerLook = 8;
-
   Bench& bench_;
   ThreadResult& result_;
-  const bool keeps_time_;
+  const unsigned index_;
   CheapRandom random_;
   std::vector<std::uint32_t> places_;
   [[no_unique_address]] Lock::PerThread own_;
@@ -166,8 +131,8 @@ void parse(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"low", "high"}));
   app.add_flag("--opt", options.opt, "leave A[0] out while speculating");
   app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
-  auto* seconds = app.add_option("--seconds", options.seconds, "length of the counted window");
-  app.add_option("--sections", options.sections, "run this many sections in total instead")
+  auto* seconds = app.add_option("--seconds", options.length.seconds, "length of the counted window");
+  app.add_option("--sections", options.length.sections, "run this many sections in total instead")
       ->excludes(seconds);
   app.add_option("--spread", options.spread, "uncounted writes without the mutex, a line of the array")
       ->check(CLI::Range(0.0, 1e6));
@@ -176,40 +141,13 @@ void parse(CLI::App& app, Options& options) {
   app.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
 }
 
-/// Runs the threads; returns the length of the counted window in nanoseconds.
-std::uint64_t run_threads(Bench& bench, std::vector<ThreadResult>& results) {
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < bench.options.threads; ++i) {
-    threads.emplace_back([&bench, &results, i] {
-      if (!bench.options.no_pin) pin_to(i);
-      Worker(bench, i, results[i]).run();
-    });
-  }
-  pthread_barrier_wait(&bench.barrier);
-  bench.sections_left = static_cast<std::int64_t>(bench.options.sections);
-  const std::uint64_t start = now_ns();
-  bench.deadline_ns = start + static_cast<std::uint64_t>(bench.options.seconds * 1e9);
-  pthread_barrier_wait(&bench.barrier);
-  for (std::thread& thread : threads) thread.join();
-  std::uint64_t end = start;
-  for (const ThreadResult& result : results) end = std::max(end, result.end_ns);
-  return end - start;
-}
-
-int report(const Bench& bench, const std::vector<ThreadResult>& results, std::uint64_t window_ns) {
-  std::uint64_t sections = 0;
+int report(const Bench& bench, const std::vector<ThreadResult>& results, std::uint64_t run_ns) {
   std::uint64_t expected = 0;
-  for (const ThreadResult& result : results) {
-    sections += result.sections;
-    expected += result.increments;
-  }
+  for (const ThreadResult& result : results) expected += result.increments;
   // An element may wrap around: sums are compared modulo 2^32, by unsigned arithmetic.
   std::uint32_t sum = 0;
   for (const int element : bench.array) sum += static_cast<std::uint32_t>(element);
-  const double seconds = static_cast<double>(window_ns) / 1e9;
-  std::printf("sections: %" PRIu64 "\n", sections);
-  std::printf("seconds: %.6f\n", seconds);
-  std::printf("throughput: %.1f sections/s\n", static_cast<double>(sections) / seconds);
+  workloads::print_throughput(results, run_ns);
   const std::uint32_t lost = static_cast<std::uint32_t>(expected) - sum;
   if (lost == 0) return 0;
   std::printf("LOST %d updates\n", static_cast<int>(lost));
@@ -229,6 +167,9 @@ int main(int argc, char** argv) {
   }
   const auto bench = std::make_unique<Bench>(options);
   std::vector<ThreadResult> results(options.threads);
-  const std::uint64_t window_ns = run_threads(*bench, results);
-  return report(*bench, results, window_ns);
+  const std::uint64_t run_ns = bench->sections.run(results, [&bench](unsigned index, ThreadResult& result) {
+    if (!bench->options.no_pin) pin_to(index);
+    Worker(*bench, index, result).run();
+  });
+  return report(*bench, results, run_ns);
 }

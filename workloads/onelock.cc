@@ -10,8 +10,8 @@
 //   --reads      percent of the sections that only read
 //
 // At the end everything is counted: the counters' sum, or the keys and their sum, must be what the sections
-// did. Like arraybench it draws outside of the lock, runs warm-up sections, begins together, and ends
-// together (--seconds) or when the common number of sections is used up (--sections).
+// did. As in arraybench, a thread draws outside of the lock and runs warm-up sections before the run
+// (timed_sections.h).
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -19,25 +19,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "alternative_locks.h"
 #include "command_line.h"
 #include "support.h"
+#include "timed_sections.h"
 
 namespace {
 
 using workloads::CheapRandom;
-using workloads::now_ns;
 
 struct Options {
   std::string structure = "counters";
@@ -45,8 +43,7 @@ struct Options {
   unsigned threads = 1;
   unsigned reads = 0;
   std::uint32_t size = 4096;  // counters, or keys that are there at the start
-  double seconds = 1.0;
-  std::uint64_t sections = 0;  // in total; 0: run by time
+  workloads::RunLength length;
   std::uint64_t warmup = 100;  // sections a thread
   std::uint64_t seed = 1;
   double limit = 0;  // seconds; 0: none
@@ -142,56 +139,32 @@ using HashOfKeys = Keys<std::unordered_map<std::uint64_t, std::uint64_t>>;
 /// What all threads share. The lock has lines of its own.
 template <class Structure, class Lock>
 struct Bench {
-  explicit Bench(const Options& given) : options(given), structure(given.size) {
-    pthread_barrier_init(&barrier, nullptr, given.threads + 1);
-  }
+  explicit Bench(const Options& given)
+      : options(given), structure(given.size), sections(given.threads, given.length) {}
 
   Options options;
   alignas(128) Structure structure;
   alignas(128) Lock lock;
-  alignas(128) pthread_barrier_t barrier;
-  alignas(128) std::atomic<std::uint64_t> deadline_ns{0};
-  alignas(128) std::atomic<bool> time_is_up{false};
-  alignas(128) std::atomic<std::int64_t> sections_left{0};
+  workloads::TimedSections sections;
 };
 
-struct alignas(128) ThreadResult {
-  std::uint64_t sections = 0;  // counted window
-  Change change;               // warm-up included
-  std::uint64_t end_ns = 0;
+struct Changes {
+  Change change;  // warm-up included
 };
+using ThreadResult = workloads::ThreadResult<Changes>;
 
 template <class Structure, class Lock>
 class Worker {
  public:
   Worker(Bench<Structure, Lock>& bench, unsigned index, ThreadResult& result)
-      : bench_(bench),
-        result_(result),
-        keeps_time_(index == 0),
-        random_(bench.options.seed * 1000003u + index) {}
+      : bench_(bench), result_(result), index_(index), random_(bench.options.seed * 1000003u + index) {}
 
   void run() {
     for (std::uint64_t i = 0; i < bench_.options.warmup; ++i) section();
-    pthread_barrier_wait(&bench_.barrier);  // all are warm: the clock is set
-    pthread_barrier_wait(&bench_.barrier);  // all begin
-    while (goes_on()) {
-      section();
-      ++result_.sections;
-    }
-    result_.end_ns = now_ns();
+    bench_.sections.repeat(index_, result_, [this] { section(); });
   }
 
  private:
-  /// Only the first thread looks at the clock, and only now and then.
-  bool goes_on() {
-    if (bench_.options.sections != 0) return bench_.sections_left.fetch_sub(1, std::memory_order_relaxed) > 0;
-    if (keeps_time_ && result_.sections % kSectionsPerLook == 0 &&
-        now_ns() >= bench_.deadline_ns.load(std::memory_order_relaxed)) {
-      bench_.time_is_up.store(true, std::memory_order_relaxed);
-    }
-    return !bench_.time_is_up.load(std::memory_order_relaxed);
-  }
-
   Step draw() {
     const std::uint32_t chance = random_.below(200);
     const Step::Kind kind = chance < 2 * bench_.options.reads ? Step::Kind::kRead
@@ -210,47 +183,17 @@ class Worker {
     result_.change.add(change);
   }
 
-  static constexpr std::uint64_t kSectionsPerLook = 8;
-
   Bench<Structure, Lock>& bench_;
   ThreadResult& result_;
-  const bool keeps_time_;
+  const unsigned index_;
   CheapRandom random_;
   [[no_unique_address]] typename Lock::PerThread own_;
 };
 
-/// Runs the threads; returns the length of the counted window in nanoseconds.
-template <class Structure, class Lock>
-std::uint64_t run_threads(Bench<Structure, Lock>& bench, std::vector<ThreadResult>& results) {
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < bench.options.threads; ++i) {
-    threads.emplace_back([&bench, &results, i] {
-      workloads::pin_to(i);
-      Worker<Structure, Lock>(bench, i, results[i]).run();
-    });
-  }
-  pthread_barrier_wait(&bench.barrier);
-  bench.sections_left = static_cast<std::int64_t>(bench.options.sections);
-  const std::uint64_t start = now_ns();
-  bench.deadline_ns = start + static_cast<std::uint64_t>(bench.options.seconds * 1e9);
-  pthread_barrier_wait(&bench.barrier);
-  for (std::thread& thread : threads) thread.join();
-  std::uint64_t end = start;
-  for (const ThreadResult& result : results) end = std::max(end, result.end_ns);
-  return end - start;
-}
-
 /// Prints the result; returns the exit code.
-int report(const std::vector<ThreadResult>& results, std::uint64_t window_ns, Change expected, Change found) {
-  std::uint64_t sections = 0;
-  for (const ThreadResult& result : results) {
-    sections += result.sections;
-    expected.add(result.change);
-  }
-  const double seconds = static_cast<double>(window_ns) / 1e9;
-  std::printf("sections: %" PRIu64 "\n", sections);
-  std::printf("seconds: %.6f\n", seconds);
-  std::printf("throughput: %.1f sections/s\n", static_cast<double>(sections) / seconds);
+int report(const std::vector<ThreadResult>& results, std::uint64_t run_ns, Change expected, Change found) {
+  for (const ThreadResult& result : results) expected.add(result.change);
+  workloads::print_throughput(results, run_ns);
   if (expected == found) return 0;
   std::printf("LOST updates: %" PRIu64 " with sum %" PRIu64 " expected, %" PRIu64 " with sum %" PRIu64
               " found\n",
@@ -267,8 +210,11 @@ int run(const Options& options) {
   const auto bench = std::make_unique<Bench<Structure, Lock>>(options);
   const Change at_start = bench->structure.contents();
   std::vector<ThreadResult> results(options.threads);
-  const std::uint64_t window_ns = run_threads(*bench, results);
-  return report(results, window_ns, at_start, bench->structure.contents());
+  const std::uint64_t run_ns = bench->sections.run(results, [&bench](unsigned index, ThreadResult& result) {
+    workloads::pin_to(index);
+    Worker<Structure, Lock>(*bench, index, result).run();
+  });
+  return report(results, run_ns, at_start, bench->structure.contents());
 }
 
 template <class Lock>
@@ -301,8 +247,8 @@ void parse(CLI::App& app, Options& options) {
   app.add_option("--reads", options.reads, "percent of the sections that only read")
       ->check(CLI::Range(0u, 100u));
   app.add_option("--size", options.size, "counters, or keys at the start")->check(CLI::Range(1u, 1u << 28));
-  auto* seconds = app.add_option("--seconds", options.seconds, "length of the counted window");
-  app.add_option("--sections", options.sections, "run this many sections in total instead")
+  auto* seconds = app.add_option("--seconds", options.length.seconds, "length of the counted window");
+  app.add_option("--sections", options.length.sections, "run this many sections in total instead")
       ->excludes(seconds);
   app.add_option("--warmup", options.warmup, "uncounted sections of each thread");
   app.add_option("--seed", options.seed);
