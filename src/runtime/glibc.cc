@@ -8,7 +8,6 @@
 #include <iterator>
 #include <optional>
 #include <span>
-#include <type_traits>
 
 #include "runtime/deadline.h"
 #include "runtime/loaded_files.h"
@@ -21,34 +20,19 @@ constinit Glibc glibc{};
 
 namespace {
 
-// The condition variables of today; the older version of the same names has another layout.
-constexpr char kCondVersion[] = "GLIBC_2.3.2";
-constexpr char kOldCondVersion[] = "GLIBC_2.2.5";
-
-enum class Presence { kAlways, kSinceLater, kInLibcAlone };
-
 /// One member of `glibc`, to be found.
 struct Wanted {
   const char* name;
-  const char* version;  // null: today's
-  Presence presence;
+  Symbol symbol;
   void (*set)(void* function);
   bool found;
+
+  const char* version() const {
+    if (symbol == Symbol::kCondition) return "GLIBC_2.3.2";
+    return symbol == Symbol::kOldCondition ? "GLIBC_2.2.5" : nullptr;
+  }
+  bool may_be_missing() const { return symbol == Symbol::kSince230 || symbol == Symbol::kOldCondition; }
 };
-
-template <auto kMember>
-constexpr Wanted want(const char* name, const char* version = nullptr,
-                      Presence presence = Presence::kAlways) {
-  const auto set = [](void* function) {
-    glibc.*kMember = reinterpret_cast<std::remove_reference_t<decltype(glibc.*kMember)>>(function);
-  };
-  return {name, version, presence, set, false};
-}
-
-template <auto kMember>
-constexpr Wanted want_if_there(const char* name) {
-  return want<kMember>(name, nullptr, Presence::kSinceLater);
-}
 
 bool is_libc(const LoadedFile& file) {
   return file.contains(reinterpret_cast<const void*>(&gnu_get_libc_version));
@@ -56,8 +40,8 @@ bool is_libc(const LoadedFile& file) {
 
 void find_in(const LoadedFile& file, std::span<Wanted> all) {
   for (Wanted& wanted : all) {
-    if (wanted.found || (wanted.presence == Presence::kInLibcAlone && !is_libc(file))) continue;
-    void* function = file.find(wanted.name, wanted.version);
+    if (wanted.found || (wanted.symbol == Symbol::kOldCondition && !is_libc(file))) continue;
+    void* function = file.find(wanted.name, wanted.version());
     if (function == nullptr) continue;
     wanted.set(function);
     wanted.found = true;
@@ -119,46 +103,14 @@ int wait_by_clock(Object* object, clockid_t clock, const timespec* at,
 }  // namespace
 
 void find_glibc() {
-  Wanted all[] = {
-      want<&Glibc::mutex_lock>("pthread_mutex_lock"),
-      want<&Glibc::mutex_trylock>("pthread_mutex_trylock"),
-      want<&Glibc::mutex_timedlock>("pthread_mutex_timedlock"),
-      want_if_there<&Glibc::mutex_clocklock>("pthread_mutex_clocklock"),
-      want<&Glibc::mutex_unlock>("pthread_mutex_unlock"),
-      want<&Glibc::mutex_init>("pthread_mutex_init"),
-      want<&Glibc::mutex_destroy>("pthread_mutex_destroy"),
-      want<&Glibc::cond_wait>("pthread_cond_wait", kCondVersion),
-      want<&Glibc::cond_timedwait>("pthread_cond_timedwait", kCondVersion),
-      want_if_there<&Glibc::cond_clockwait>("pthread_cond_clockwait"),
-      want<&Glibc::old_cond_signal>("pthread_cond_signal", kOldCondVersion, Presence::kInLibcAlone),
-      want<&Glibc::cond_signal>("pthread_cond_signal", kCondVersion),
-      want<&Glibc::cond_broadcast>("pthread_cond_broadcast", kCondVersion),
-      want<&Glibc::cond_destroy>("pthread_cond_destroy", kCondVersion),
-      want<&Glibc::cond_init>("pthread_cond_init", kCondVersion),
-      want<&Glibc::condattr_init>("pthread_condattr_init"),
-      want<&Glibc::condattr_setclock>("pthread_condattr_setclock"),
-      want<&Glibc::old_cond_destroy>("pthread_cond_destroy", kOldCondVersion, Presence::kInLibcAlone),
-      want<&Glibc::rwlock_rdlock>("pthread_rwlock_rdlock"),
-      want<&Glibc::rwlock_tryrdlock>("pthread_rwlock_tryrdlock"),
-      want<&Glibc::rwlock_timedrdlock>("pthread_rwlock_timedrdlock"),
-      want_if_there<&Glibc::rwlock_clockrdlock>("pthread_rwlock_clockrdlock"),
-      want<&Glibc::rwlock_wrlock>("pthread_rwlock_wrlock"),
-      want<&Glibc::rwlock_trywrlock>("pthread_rwlock_trywrlock"),
-      want<&Glibc::rwlock_timedwrlock>("pthread_rwlock_timedwrlock"),
-      want_if_there<&Glibc::rwlock_clockwrlock>("pthread_rwlock_clockwrlock"),
-      want<&Glibc::rwlock_unlock>("pthread_rwlock_unlock"),
-      want<&Glibc::rwlock_destroy>("pthread_rwlock_destroy"),
-      want<&Glibc::spin_lock>("pthread_spin_lock"),
-      want<&Glibc::spin_trylock>("pthread_spin_trylock"),
-      want<&Glibc::spin_unlock>("pthread_spin_unlock"),
-      want<&Glibc::spin_destroy>("pthread_spin_destroy"),
-      want<&Glibc::barrier_init>("pthread_barrier_init"),
-      want<&Glibc::barrier_wait>("pthread_barrier_wait"),
-      want<&Glibc::barrier_destroy>("pthread_barrier_destroy"),
-  };
+#define ELISION_WANTED(member, name, symbol, Signature) \
+  {#name, Symbol::symbol,                               \
+   [](void* function) { glibc.member = reinterpret_cast<decltype(glibc.member)>(function); }, false},
+  Wanted all[] = {ELISION_GLIBC_FUNCTIONS(ELISION_WANTED)};
+#undef ELISION_WANTED
   find_all(all);
   for (const Wanted& wanted : all) {
-    if (wanted.found || wanted.presence != Presence::kAlways) continue;
+    if (wanted.found || wanted.may_be_missing()) continue;
     Line().text("elision: the C library has no ").text(wanted.name).write_to(STDERR_FILENO);
     std::abort();
   }
