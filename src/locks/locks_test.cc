@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "base/random.h"
@@ -85,13 +86,15 @@ TYPED_TEST_SUITE_P(EveryLock);
 
 /// Spinning FIFO locks crawl when threads outnumber CPUs: then two threads, and few rounds.
 template <class Row>
-constexpr unsigned kThreads = Row::Design::Waiting::kParks ? 4 : 2;
+constexpr bool kParks = std::is_same_v<typename Row::Design::Waiting, Park>;
+template <class Row>
+constexpr unsigned kThreads = kParks<Row> ? 4 : 2;
 
 template <class Row>
 int rounds() {
   static const char* const given = std::getenv("ELISION_TEST_ROUNDS");
   const int number = given != nullptr ? std::atoi(given) : 3000;
-  return Row::Design::Waiting::kParks ? number : (number + 5) / 6;
+  return kParks<Row> ? number : (number + 5) / 6;
 }
 
 /// A section with a window between its load and its store that any overlap hits.
