@@ -31,8 +31,8 @@ inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
 inline constexpr std::uint32_t kCounterSlots = 1024;
 
-/// Why a transaction ended without commit (elided sections and always-abort speculation alike).
-/// One abort is counted under one cause: the first in this order that its status word shows.
+/// Why a transaction ended without commit (elided sections and always-abort speculation alike), as far as its
+/// abort status tells. One abort is counted under one cause: the first in this order that the status shows.
 enum class AbortCause : std::uint32_t {
   kLockBusy,  // our own XABORT: the subscribed lock was held
   kExplicit,  // any other XABORT, also ours before something that no transaction can do (a futex wake)

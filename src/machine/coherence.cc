@@ -182,7 +182,7 @@ void Model::Impl::resolve_conflicts(const Request& request, std::uint32_t entry)
     const bool blind =
         only_read && cpu[victim].transaction.always_abort && !description.always_abort.detects_read_conflicts;
     if (description.conflict_detection && !blind) {
-      abort_other(cpu[victim], AbortCause::kConflict, request.line, request.cpu, request.now);
+      abort_other(cpu[victim], HardwareAbort::kConflict, request.line, request.cpu, request.now);
     } else {
       leave_sets(cpu[victim], *sets);
     }
@@ -196,7 +196,7 @@ void Model::Impl::resolve_false_conflicts(const Request& request) {
     others.clear(victim.id);
     if (!conflicts_end(victim) || !victim.transaction.read_filter.may_have(request.line)) continue;
     ++victim.counts.false_conflicts;
-    abort_other(victim, AbortCause::kConflict, request.line, request.cpu, request.now);
+    abort_other(victim, HardwareAbort::kConflict, request.line, request.cpu, request.now);
   }
 }
 
@@ -377,7 +377,7 @@ bool Model::Impl::end_transactions_of_evicted(const Request& request, Cpu& one, 
   while ((sets = directory.read_write_sets(entry))) {
     Cpu& who = cpu[sets->writer != kNobody ? sets->writer : sets->readers.first()];
     if (needs_it(*sets, who)) {
-      abort_other(who, AbortCause::kCapacity, old, request.cpu, request.now);
+      abort_other(who, HardwareAbort::kCapacity, old, request.cpu, request.now);
     } else {
       leave_sets(who, *sets);
     }

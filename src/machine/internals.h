@@ -163,9 +163,9 @@ struct Model::Impl {
   Cycles commit_time(Cpu& cpu, Cycles now);
   void finish_commit(Cpu& cpu);
   void hold_written_lines(Cpu& cpu, std::uint64_t until);
-  void abort_own(Cpu& cpu, AbortCause cause);
+  void abort_own(Cpu& cpu, HardwareAbort cause);
   Reply aborted_for_room(const Request& request, Cpu& cpu);
-  void abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now);
+  void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now);
   void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
   LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
   void end_transaction(Cpu& cpu, bool aborted);
@@ -229,7 +229,7 @@ struct Model::Impl {
 
 inline Reply done(std::uint64_t clock, std::uint64_t data_ready, Reach reach = Reach::kMachine) {
   return {.verdict = Reply::Verdict::kDone,
-          .cause = AbortCause::kNone,
+          .cause = HardwareAbort::kNone,
           .first_write_in_transaction = false,
           .reach = reach,
           .clock = Cycles(clock),
@@ -237,7 +237,7 @@ inline Reply done(std::uint64_t clock, std::uint64_t data_ready, Reach reach = R
 }
 inline Reply wait_until(std::uint64_t clock, bool busy = false) {
   return {.verdict = Reply::Verdict::kWait,
-          .cause = AbortCause::kNone,
+          .cause = HardwareAbort::kNone,
           .first_write_in_transaction = false,
           .busy = busy,
           .clock = Cycles(clock),
@@ -245,7 +245,7 @@ inline Reply wait_until(std::uint64_t clock, bool busy = false) {
 }
 inline Reply needs_order(Cycles now) {
   return {.verdict = Reply::Verdict::kNeedsOrder,
-          .cause = AbortCause::kNone,
+          .cause = HardwareAbort::kNone,
           .first_write_in_transaction = false,
           .clock = now,
           .data_ready = now};

@@ -96,7 +96,7 @@ TEST_F(LocalAccessTest, AccessInTransactionNeedsOrder) {
   leave_in_l2(7);
   machine().model().begin(CpuId(0), Cycles(19'000), false);
   EXPECT_FALSE(stays_in_core(0, 7, kLoad, 20'000)) << "the line joins a set that others look at";
-  machine().model().abort(CpuId(0), Cycles(20'000), AbortCause::kExplicit);
+  machine().model().abort(CpuId(0), Cycles(20'000), HardwareAbort::kExplicit);
   EXPECT_TRUE(stays_in_core(0, 7, kLoad, 21'000));
 }
 
@@ -105,7 +105,7 @@ TEST_F(LocalAccessTest, AccessBesideTransactionOfSiblingNeedsOrder) {
   leave_in_l2(7);
   machine().model().begin(CpuId(1), Cycles(19'000), false);
   EXPECT_FALSE(stays_in_core(0, 7, kLoad, 20'000)) << "it might lose a line";
-  machine().model().abort(CpuId(1), Cycles(20'000), AbortCause::kExplicit);
+  machine().model().abort(CpuId(1), Cycles(20'000), HardwareAbort::kExplicit);
   EXPECT_TRUE(stays_in_core(0, 7, kLoad, 21'000));
 }
 
@@ -157,7 +157,7 @@ TEST_F(LocalAccessTest, AbortKeepsDrainTimeOfStoreBeforeTransaction) {
     m.model().begin(CpuId(0), Cycles(19'960), false);
     m.access(0, 9001, kStore, 19'980);  // and this one never
     m.access(0, 7, kStore, 19'985);
-    m.model().abort(CpuId(0), Cycles(20'000), AbortCause::kExplicit);
+    m.model().abort(CpuId(0), Cycles(20'000), HardwareAbort::kExplicit);
     const Reply reply = m.once(1, 7, kLoad, 20'050);
     EXPECT_EQ(reply.verdict, Reply::Verdict::kWait);
     EXPECT_EQ(reply.clock.value, 20'100u);

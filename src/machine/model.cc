@@ -96,7 +96,7 @@ Cycles Model::begin(CpuId cpu, Cycles now, bool always_abort) {
 Cycles Model::commit_time(CpuId cpu, Cycles now) { return impl_->commit_time(impl_->cpu[cpu.value], now); }
 void Model::finish_commit(CpuId cpu) { impl_->finish_commit(impl_->cpu[cpu.value]); }
 
-Cycles Model::abort(CpuId cpu, Cycles now, AbortCause cause) {
+Cycles Model::abort(CpuId cpu, Cycles now, HardwareAbort cause) {
   impl_->abort_own(impl_->cpu[cpu.value], cause);
   return now + impl_->abort_cost();
 }

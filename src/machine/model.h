@@ -32,8 +32,9 @@ enum class AccessKind : std::uint8_t {
   kAtomic,  // locked read-modify-write: waits for the store buffer, owns the line
 };
 
-/// Why a transaction ended without a commit; kept apart in statistics and encoded into EAX by vm.
-enum class AbortCause : std::uint8_t {
+/// What made the hardware abort a transaction. The statistics count each by itself; the program sees only the
+/// abort status that src/vm makes of it, and the lock library classifies that (abi::AbortCause).
+enum class HardwareAbort : std::uint8_t {
   kNone,
   kExplicit,     // XABORT
   kConflict,     // another CPU's access, requester wins
@@ -82,7 +83,7 @@ struct Reply {
     kAborted,     // the requester's own transaction was aborted (capacity); cause says why
   };
   Verdict verdict;
-  AbortCause cause;
+  HardwareAbort cause;
   bool first_write_in_transaction;
   bool busy = false;  // kWait: for a line, not for the CPU itself
   Reach reach = Reach::kMachine;
@@ -100,7 +101,7 @@ struct Reply {
 /// What the model tells the engine about a CPU whose transaction was aborted by somebody else.
 class AbortSink {
  public:
-  virtual void on_abort(CpuId victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) = 0;
+  virtual void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) = 0;
 
  protected:
   ~AbortSink() = default;
@@ -112,7 +113,7 @@ struct CpuCounts {
   std::uint64_t l1_misses, l2_misses, l3_misses;
   std::uint64_t cache_to_cache, upgrades, invalidations_received;
   std::uint64_t begins, commits;
-  std::uint64_t aborts[static_cast<unsigned>(AbortCause::kCount)];
+  std::uint64_t aborts[static_cast<unsigned>(HardwareAbort::kCount)];
   std::uint64_t always_abort_begins;
   std::uint64_t false_conflicts;  // among the aborts by conflict: the line only looked like one that was read
   std::uint64_t l1i_misses, fetch_stall_cycles;
@@ -158,7 +159,7 @@ class Model {
   void finish_commit(CpuId cpu);
   /// Ends `cpu`'s transaction without a commit, for a cause the caller found. Returns the clock
   /// afterwards (abort cost included). The caller restores memory and registers.
-  Cycles abort(CpuId cpu, Cycles now, AbortCause cause);
+  Cycles abort(CpuId cpu, Cycles now, HardwareAbort cause);
   /// If the running transaction of `cpu` should end spuriously at `now`, true (drawn per transaction).
   bool spurious_abort_due(CpuId cpu, Cycles now);
   bool in_transaction(CpuId cpu) const;

@@ -143,7 +143,7 @@ TEST_F(PrefetchTest, WithSnoopsItEndsTheTransactionThatWroteTheLineAndNotAReader
   m.load(0, 131, 30'000);
   ASSERT_EQ(m.aborts().size(), 1u);
   EXPECT_EQ(m.aborts()[0].victim, 1u);
-  EXPECT_EQ(m.aborts()[0].cause, AbortCause::kConflict);
+  EXPECT_EQ(m.aborts()[0].cause, HardwareAbort::kConflict);
 }
 
 TEST_F(PrefetchTest, ItMakesNoRoomThatATransactionNeeds) {

@@ -47,7 +47,7 @@ bool Model::Impl::end_transactions_of_victim(const Request& request, Cpu& one, s
   if (needs_it(one)) return false;
   for_each_thread(*one.home, [&](Cpu& sibling) {
     if (&sibling == &one || !needs_it(sibling)) return;
-    abort_other(sibling, AbortCause::kCapacity, old, request.cpu, request.now);
+    abort_other(sibling, HardwareAbort::kCapacity, old, request.cpu, request.now);
   });
   return true;
 }

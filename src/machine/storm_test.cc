@@ -97,7 +97,7 @@ class Storm {
       now = model.begin(id, Cycles(now), dice < 4).value;
     } else if (dice < 24 && model.in_transaction(id)) {
       const bool fails = model.always_abort(id) || model.spurious_abort_due(id, Cycles(now));
-      now = (fails ? model.abort(id, Cycles(now), AbortCause::kSpurious) : commit(model, id, Cycles(now)))
+      now = (fails ? model.abort(id, Cycles(now), HardwareAbort::kSpurious) : commit(model, id, Cycles(now)))
                 .value;
       note("end", cpu, fails, now);
     } else {

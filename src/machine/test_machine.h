@@ -56,7 +56,7 @@ inline Description exact_description(unsigned cores = 4, unsigned threads_per_co
 
 struct AbortRecord {
   unsigned victim;
-  AbortCause cause;
+  HardwareAbort cause;
   LineAddr line;
   unsigned requester;
   std::uint64_t now;
@@ -144,7 +144,7 @@ class TestMachine : public AbortSink {
 
   void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }
 
-  void on_abort(CpuId victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) override {
+  void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) override {
     EXPECT_FALSE(model_->in_transaction(victim)) << "the model must have forgotten the transaction";
     aborts_.push_back({victim.value, cause, line, requester.value, now.value});
   }

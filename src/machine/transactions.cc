@@ -61,24 +61,24 @@ void Model::Impl::finish_commit(Cpu& one) {
   ++one.counts.commits;
 }
 
-void Model::Impl::abort_own(Cpu& one, AbortCause cause) {
+void Model::Impl::abort_own(Cpu& one, HardwareAbort cause) {
   end_transaction(one, true);
   ++one.counts.aborts[static_cast<unsigned>(cause)];
 }
 
 /// The reply to an access whose line would have to displace one that the CPU's own transaction needs.
 Reply Model::Impl::aborted_for_room(const Request& request, Cpu& one) {
-  abort_own(one, AbortCause::kCapacity);
+  abort_own(one, HardwareAbort::kCapacity);
   const Cycles clock = request.now + abort_cost();
   return {.verdict = Reply::Verdict::kAborted,
-          .cause = AbortCause::kCapacity,
+          .cause = HardwareAbort::kCapacity,
           .first_write_in_transaction = false,
           .clock = clock,
           .data_ready = clock,
           .performed = request.now};
 }
 
-void Model::Impl::abort_other(Cpu& victim, AbortCause cause, LineAddr line, CpuId requester, Cycles now) {
+void Model::Impl::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) {
   abort_own(victim, cause);
   sink.on_abort(CpuId(victim.id), cause, line, requester, now);
 }
@@ -112,7 +112,7 @@ void Model::Impl::end_conflicting(LineAddr first, LineAddr last, bool write, Cyc
   for (unsigned i = 0; i < cpu_count; ++i) {
     if (!cpu[i].transaction.active) continue;
     const LineAddr line = conflicting_line(cpu[i], first, last, write);
-    if (line.value != kNoLine.value) abort_other(cpu[i], AbortCause::kConflict, line, CpuId(i), now);
+    if (line.value != kNoLine.value) abort_other(cpu[i], HardwareAbort::kConflict, line, CpuId(i), now);
   }
 }
 

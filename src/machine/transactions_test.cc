@@ -87,10 +87,10 @@ TEST_P(ConflictTest, RequesterWins) {
     const AbortRecord& record = m.aborts()[0];
     EXPECT_EQ(record.victim, 0u);
     EXPECT_EQ(record.requester, 1u);
-    EXPECT_EQ(record.cause, AbortCause::kConflict);
+    EXPECT_EQ(record.cause, HardwareAbort::kConflict);
     EXPECT_EQ(record.line, LineAddr(1));
     EXPECT_EQ(record.now, 5000u);
-    EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(AbortCause::kConflict)], 1u);
+    EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(HardwareAbort::kConflict)], 1u);
   }
   m.expect_sound();
 }
@@ -258,11 +258,11 @@ TEST_F(TransactionTest, TheWriteSetIsExactlySetsTimesWays) {
   EXPECT_TRUE(running(0));
   const Reply reply = m.store(0, 10'240 + 512, now += 1000);
   EXPECT_EQ(reply.verdict, Verdict::kAborted);
-  EXPECT_EQ(reply.cause, AbortCause::kCapacity);
+  EXPECT_EQ(reply.cause, HardwareAbort::kCapacity);
   EXPECT_EQ(reply.clock.value, now + 150);
   EXPECT_FALSE(running(0));
   EXPECT_TRUE(m.aborts().empty());  // the sink hears of others only
-  EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(AbortCause::kCapacity)], 1u);
+  EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(HardwareAbort::kCapacity)], 1u);
   // The access has not happened.
   EXPECT_FALSE(m.local_hit(0, 10'240 + 512, kLoad, now + 5000));
 }
@@ -281,7 +281,7 @@ TEST_F(TransactionTest, ReadsCanPushOutWrittenLines) {
   Reply reply{};
   for (std::uint64_t i = 1; i <= 8; ++i) reply = machine().load(0, 3 + 64 * i, 2000 + 1000 * i);
   EXPECT_EQ(reply.verdict, Verdict::kAborted);
-  EXPECT_EQ(reply.cause, AbortCause::kCapacity);
+  EXPECT_EQ(reply.cause, HardwareAbort::kCapacity);
 }
 
 TEST_F(TransactionTest, TheReadSetOutlivesL1AndL2AndStillConflicts) {
@@ -326,7 +326,7 @@ TEST_F(TransactionTest, LosingAReadLineFromL3Aborts) {
   for (std::uint64_t line = 0; running(0) && line < 100'000; ++line)
     m.load(1 + line % 3, 100 + line, now += 1000);
   ASSERT_EQ(m.aborts().size(), 1u);
-  EXPECT_EQ(m.aborts()[0].cause, AbortCause::kCapacity);
+  EXPECT_EQ(m.aborts()[0].cause, HardwareAbort::kCapacity);
   EXPECT_EQ(m.aborts()[0].line, LineAddr(5));
 }
 
@@ -341,7 +341,7 @@ TEST_F(TransactionTest, OwnReadsBeyondL3AbortTheReader) {
     if (reply.verdict != Verdict::kDone) break;
   }
   EXPECT_EQ(reply.verdict, Verdict::kAborted);
-  EXPECT_EQ(reply.cause, AbortCause::kCapacity);
+  EXPECT_EQ(reply.cause, HardwareAbort::kCapacity);
   EXPECT_GT(read, 9000u);
   EXPECT_LE(read, 10'240u);
 }
@@ -354,7 +354,7 @@ TEST_F(TransactionTest, SiblingsSqueezeEachOthersWriteSets) {
   EXPECT_TRUE(running(0));
   machine().load(2, 3 + 64 * 8, 20'000);
   ASSERT_EQ(machine().aborts().size(), 1u);
-  EXPECT_EQ(machine().aborts()[0].cause, AbortCause::kCapacity);
+  EXPECT_EQ(machine().aborts()[0].cause, HardwareAbort::kCapacity);
 }
 
 // --- what becomes of the lines ---
@@ -379,7 +379,7 @@ TEST_F(TransactionTest, AbortedWritesAreKeptInL2OrLostAndReadsStay) {
     m.store(0, 1, 1100);
     m.load(0, 2, 1200);
     m.store(0, 3, 1300);
-    EXPECT_EQ(m.model().abort(CpuId(0), Cycles(5000), AbortCause::kExplicit).value, 5150u);
+    EXPECT_EQ(m.model().abort(CpuId(0), Cycles(5000), HardwareAbort::kExplicit).value, 5150u);
     EXPECT_TRUE(m.local_hit(0, 2, kLoad, 6000));
     for (std::uint64_t line : {1u, 3u}) EXPECT_FALSE(m.local_hit(0, line, kLoad, 6000));
     const std::uint64_t latency = fate == AbortedLines::kKept ? 12 : 50;
@@ -396,7 +396,7 @@ TEST_F(TransactionTest, AnAbortedLineKeepsTheDirtContentsFromBefore) {
   begin(0, 1000);
   m.store(0, 1, 2000);
   m.store(0, 2, 2100);  // not modified before
-  m.model().abort(CpuId(0), Cycles(5000), AbortCause::kExplicit);
+  m.model().abort(CpuId(0), Cycles(5000), HardwareAbort::kExplicit);
   EXPECT_EQ(m.load(1, 1, 20'000).data_ready.value, 20'100u);  // modified in CPU 0's L2
   EXPECT_EQ(m.load(1, 2, 30'000).data_ready.value, 30'090u);  // clean there
 }
@@ -408,7 +408,7 @@ TEST_F(TransactionTest, AnAbortedLineIsKeptEvenIfL2HadDroppedIt) {
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 1000 + 1000 * i);  // pushes it out of L2
   begin(0, 20'000);
   m.store(0, 1, 20'100);
-  m.model().abort(CpuId(0), Cycles(21'000), AbortCause::kExplicit);
+  m.model().abort(CpuId(0), Cycles(21'000), HardwareAbort::kExplicit);
   EXPECT_EQ(m.load(0, 1, 30'000).data_ready.value, 30'012u);
 }
 
@@ -435,7 +435,7 @@ TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
   begin(0, 1010);
   m.store(0, 2, 1100);
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1100)).value, 1300u);
-  m.model().abort(CpuId(0), Cycles(1110), AbortCause::kExplicit);
+  m.model().abort(CpuId(0), Cycles(1110), HardwareAbort::kExplicit);
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1110)).value, 1200u);
 }
 
@@ -443,17 +443,17 @@ TEST_F(TransactionTest, AnAbortedTransactionsLoadsDoNotStall) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 1, 1000);  // there at 1200
-  m.model().abort(CpuId(0), Cycles(1010), AbortCause::kExplicit);
+  m.model().abort(CpuId(0), Cycles(1010), HardwareAbort::kExplicit);
   EXPECT_EQ(m.once(0, 2, kLoad, 1160).verdict, Verdict::kDone);
 }
 
 TEST_F(TransactionTest, CountsTellCausesApart) {
   TestMachine& m = machine();
   begin(0, 1000);
-  m.model().abort(CpuId(0), Cycles(1100), AbortCause::kInterrupt);
+  m.model().abort(CpuId(0), Cycles(1100), HardwareAbort::kInterrupt);
   begin(0, 2000, true);
   EXPECT_TRUE(m.model().always_abort(CpuId(0)));
-  m.model().abort(CpuId(0), Cycles(2100), AbortCause::kCommitInAlwaysAbort);
+  m.model().abort(CpuId(0), Cycles(2100), HardwareAbort::kCommitInAlwaysAbort);
   begin(0, 3000);
   EXPECT_FALSE(m.model().always_abort(CpuId(0)));
   commit(0, 3100);
@@ -461,8 +461,8 @@ TEST_F(TransactionTest, CountsTellCausesApart) {
   EXPECT_EQ(counts.begins, 3u);
   EXPECT_EQ(counts.always_abort_begins, 1u);
   EXPECT_EQ(counts.commits, 1u);
-  EXPECT_EQ(counts.aborts[static_cast<unsigned>(AbortCause::kInterrupt)], 1u);
-  EXPECT_EQ(counts.aborts[static_cast<unsigned>(AbortCause::kCommitInAlwaysAbort)], 1u);
+  EXPECT_EQ(counts.aborts[static_cast<unsigned>(HardwareAbort::kInterrupt)], 1u);
+  EXPECT_EQ(counts.aborts[static_cast<unsigned>(HardwareAbort::kCommitInAlwaysAbort)], 1u);
 }
 
 TEST_F(TransactionTest, SpuriousAbortsComeAtTheirRate) {

@@ -19,17 +19,17 @@ constexpr std::uint64_t kStringStepBytes = 4096;
 constexpr std::uint64_t kStringBytesPerCycle = 32;
 
 /// Leaves the status in EAX as XBEGIN defines it (SDM volume 1, 17.3.5).
-std::uint64_t abort_status(machine::AbortCause cause, unsigned immediate, bool nested) {
+std::uint64_t abort_status(machine::HardwareAbort cause, unsigned immediate, bool nested) {
   constexpr std::uint64_t kExplicit = 1, kRetry = 2, kConflict = 4, kCapacity = 8, kDebug = 16, kNested = 32;
   const std::uint64_t depth = nested ? kNested : 0;
   switch (cause) {
-    case machine::AbortCause::kExplicit:
+    case machine::HardwareAbort::kExplicit:
       return kExplicit | depth | (std::uint64_t{immediate & 0xff} << 24);
-    case machine::AbortCause::kConflict:
+    case machine::HardwareAbort::kConflict:
       return kConflict | kRetry | depth;
-    case machine::AbortCause::kCapacity:
+    case machine::HardwareAbort::kCapacity:
       return kCapacity | depth;
-    case machine::AbortCause::kFault:
+    case machine::HardwareAbort::kFault:
       return immediate == kDebugFault ? kDebug
                                       : depth;  // bit 4 alone, nested too (measured: Sapphire Rapids)
     default:
@@ -157,7 +157,7 @@ std::uint64_t smaller(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; 
 
 }  // namespace
 
-void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles clock) {
+void roll_back(Core& core, machine::HardwareAbort cause, unsigned immediate, Cycles clock) {
   const bool nested = core.nesting > 1;
   core.undo.restore();
   restore_registers(core);
@@ -222,8 +222,8 @@ AccessStep access_line(Core& core, LineAddr line, machine::AccessKind kind, Cycl
                        Cycles& ready, std::uint64_t instruction) {
   if (core.in_transaction && light_context.shared_memory->contains(start_of(line).value)) {
     core.account_for_sibling();
-    const Cycles clock = light_context.model->abort(core.id, core.clock(), machine::AbortCause::kFault);
-    roll_back(core, machine::AbortCause::kFault, 0, clock);
+    const Cycles clock = light_context.model->abort(core.id, core.clock(), machine::HardwareAbort::kFault);
+    roll_back(core, machine::HardwareAbort::kFault, 0, clock);
     return AccessStep::kRolledBack;
   }
   if (core.awaited != line) core.asked_ticks = 0;

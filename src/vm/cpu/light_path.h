@@ -45,6 +45,6 @@ inline constexpr unsigned kDebugFault = 1;
 
 /// Undoes `core`'s transaction, which the model has already forgotten: memory, registers, EAX.
 /// `immediate` is XABORT's, or tells faults apart.
-void roll_back(Core& core, machine::AbortCause cause, unsigned immediate, Cycles clock);
+void roll_back(Core& core, machine::HardwareAbort cause, unsigned immediate, Cycles clock);
 
 }  // namespace elision::vm

@@ -172,7 +172,7 @@ void Engine::handle_exit(Core& core) {
       unsupported(core, *exit);
       return;
     case ExitReason::kAbortsTransaction:
-      transactions_.abort(core, machine::AbortCause::kInstruction);
+      transactions_.abort(core, machine::HardwareAbort::kInstruction);
       return;
     case ExitReason::kFence:
       fence(core, *exit);
@@ -211,7 +211,7 @@ void Engine::handle_ordered_exit(Core& core, Exit& exit) {
       return;
     case ExitReason::kTransactionAbort:
       if (!core.in_transaction) return code_.next_instruction(core, exit);
-      transactions_.abort(core, machine::AbortCause::kExplicit, exit.detail);
+      transactions_.abort(core, machine::HardwareAbort::kExplicit, exit.detail);
       return;
     case ExitReason::kComplexAccess:
       complex_access(core, exit);
@@ -291,8 +291,8 @@ void Engine::run_vfork_child() {
 void Engine::keep_only(Thread& survivor) {
   for (Core* core : context_.cores) {
     if (core->thread == &survivor || !core->in_transaction) continue;
-    context_.model->abort(core->id, core->clock(), machine::AbortCause::kInterrupt);
-    roll_back(*core, machine::AbortCause::kInterrupt, 0, core->clock());  // the fork copied its stores
+    context_.model->abort(core->id, core->clock(), machine::HardwareAbort::kInterrupt);
+    roll_back(*core, machine::HardwareAbort::kInterrupt, 0, core->clock());  // the fork copied its stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
   statistics_.claim();

@@ -35,7 +35,7 @@ void note_trap(Trap& trap, const siginfo_t& info) {
 }  // namespace
 
 void Engine::system_call(Core& core, Exit& exit) {
-  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kInstruction);
+  if (core.in_transaction) return transactions_.abort(core, machine::HardwareAbort::kInstruction);
   charge(core, context_.machine.instructions.syscall_cycles);
   Thread& thread = *core.thread;
   constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
@@ -88,7 +88,7 @@ void Engine::read_xcr(Core& core, Exit& exit) {
 }
 
 void Engine::cpuid(Core& core, Exit& exit) {
-  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kInstruction);
+  if (core.in_transaction) return transactions_.abort(core, machine::HardwareAbort::kInstruction);
   virtual_cpuid(context_.machine, cpu_count(), core.id.value, core.state.gpr);
   code_.next_instruction(core, exit);
 }
@@ -117,7 +117,7 @@ void Engine::random_number(Core& core, Exit& exit) {
 void Engine::transaction_begin(Core& core, Exit& exit, bool always_abort) {
   if (core.in_transaction) {
     if (++core.nesting > context_.machine.transactions.nesting_limit)
-      return transactions_.abort(core, machine::AbortCause::kNested);
+      return transactions_.abort(core, machine::HardwareAbort::kNested);
     return code_.next_instruction(core, exit);
   }
   Exit copy = exit;  // a flush takes the original away
@@ -145,10 +145,10 @@ void Engine::transaction_end(Core& core, Exit& exit) {
     --core.nesting;
     return code_.next_instruction(core, exit);
   }
-  if (core.always_abort()) return transactions_.abort(core, machine::AbortCause::kCommitInAlwaysAbort);
+  if (core.always_abort()) return transactions_.abort(core, machine::HardwareAbort::kCommitInAlwaysAbort);
   if (core.commit_step == CommitStep::kNone) {
     if (context_.model->spurious_abort_due(core.id, core.clock()))
-      return transactions_.abort(core, machine::AbortCause::kSpurious);
+      return transactions_.abort(core, machine::HardwareAbort::kSpurious);
     // XEND begins when every load before it is there; until then whatever was touched can be lost.
     core.commit_step = CommitStep::kWaitsForLoads;
     core.advance_to(context_.model->settle(core.id, core.clock()));
@@ -169,7 +169,7 @@ void Engine::transaction_end(Core& core, Exit& exit) {
 
 void Engine::interrupt(Core& core) {
   if (core.clock() < core.next_interrupt) return;  // a timer of the engine's: run() fires it
-  if (core.in_transaction) transactions_.abort(core, machine::AbortCause::kInterrupt);
+  if (core.in_transaction) transactions_.abort(core, machine::HardwareAbort::kInterrupt);
   charge(core, context_.machine.system.timer_interrupt_cycles);
   scheduler_.first_interrupt_after(core);
   kernel_->poll_events();
@@ -188,7 +188,7 @@ void Engine::deliver_signals(Core& core) {
 }
 
 void Engine::unsupported(Core& core, Exit& exit) {
-  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kInstruction);
+  if (core.in_transaction) return transactions_.abort(core, machine::HardwareAbort::kInstruction);
   tell_unsupported(exit.pc);
   raise_fault(core, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
 }
@@ -211,7 +211,7 @@ void Engine::fetch_fault(Core& core) {
 
 /// A synchronous signal at the core's present instruction; inside a transaction an abort instead.
 void Engine::raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address) {
-  if (core.in_transaction) return transactions_.abort(core, machine::AbortCause::kFault);
+  if (core.in_transaction) return transactions_.abort(core, machine::HardwareAbort::kFault);
   core.state.rip = pc;
   siginfo_t info{};
   info.si_signo = signal;
@@ -254,7 +254,8 @@ void Engine::host_fault(Core& core) {
     if (code_.code_changes(address, address + 1)) return code_.repeat_without_guard(core, core.state.rip);
   }
   if (core.in_transaction)
-    return transactions_.abort(core, machine::AbortCause::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);
+    return transactions_.abort(core, machine::HardwareAbort::kFault,
+                               info.si_signo == SIGTRAP ? kDebugFault : 0);
   Thread& thread = *core.thread;
   Scheduler::capture(core);
   thread.trap.number = trap.number;

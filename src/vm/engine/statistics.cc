@@ -23,7 +23,7 @@ using nlohmann::ordered_json;
 constexpr const char* kAbortNames[] = {
     "none",  "explicit",  "conflict", "capacity", "instruction",
     "fault", "interrupt", "spurious", "nested",   "commit-in-always-abort"};
-static_assert(std::size(kAbortNames) == static_cast<unsigned>(machine::AbortCause::kCount));
+static_assert(std::size(kAbortNames) == static_cast<unsigned>(machine::HardwareAbort::kCount));
 
 std::string file_name(const std::string& directory, int number) {
   char name[32];

@@ -12,9 +12,9 @@ class Transactions final : public machine::AbortSink {
   explicit Transactions(EngineContext& context) : context_(context) {}
 
   /// Ends the transaction of the running core; `immediate` is XABORT's, or kDebugFault.
-  void abort(Core& core, machine::AbortCause cause, unsigned immediate = 0);
+  void abort(Core& core, machine::HardwareAbort cause, unsigned immediate = 0);
   /// Ends the transaction of a core that is not the running one, or whose registers nobody needs any more.
-  void end(Core& core, machine::AbortCause cause, Cycles now);
+  void end(Core& core, machine::HardwareAbort cause, Cycles now);
   /// Ends all transactions, as the interrupt does with which the operating system tells other CPUs of a
   /// change.
   void end_all();
@@ -23,7 +23,8 @@ class Transactions final : public machine::AbortSink {
   /// Ends those that have written to [begin, end), the running core's own too.
   void end_writers(std::uint64_t begin, std::uint64_t end);
 
-  void on_abort(CpuId victim, machine::AbortCause cause, LineAddr line, CpuId requester, Cycles now) override;
+  void on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
+                Cycles now) override;
 
  private:
   EngineContext& context_;
