@@ -59,6 +59,13 @@ class Directory {
     std::uint64_t : 8;
     std::uint32_t tag;         // which of the set's lines; 0: none
     std::uint32_t sets_index;  // index of its ReadWriteSets, if `in_sets`
+
+    /// A store of `cpu` to the line becomes visible at `when`. Until then others wait.
+    void note_store(unsigned cpu, std::uint64_t when) {
+      if (when > busy_until) busy_until = when;
+      shared_flight = 0;
+      flight = cpu;
+    }
   };
   static_assert(sizeof(Entry) == 32);
 

@@ -5,104 +5,96 @@
 // brings the next line to L2 as well, because code is mostly fetched in order. Replacement is first in, first
 // out, and a line that was fetched is in no read set. The CPU's filter (filter.h) knows lines that L1I has,
 // so that translated blocks need not ask.
-#include "machine/internals.h"
+#include "machine/instruction_fetch.h"
+
+#include <algorithm>
+
+#include "machine/replies.h"
 
 namespace elision::machine {
 
-Reply Model::Impl::fetch(Cpu& one, LineAddr line, std::uint64_t now, Reach most) {
+Reply InstructionFetch::fetch(Cpu& cpu, LineAddr line, std::uint64_t now, Reach most) {
   std::uint64_t clock = now;
-  if (fetch_within_core(one, line, now, clock)) return done(clock, clock, Reach::kCore);
-  return most == Reach::kMachine ? fetch_in_order(one, line, now) : needs_order(Cycles(now));
+  if (fetch_within_core(cpu, line, now, clock)) return done(clock, clock, Reach::kCore);
+  return most == Reach::kMachine ? fetch_in_order(cpu, line, now) : needs_order(Cycles(now));
 }
 
 /// True if L1I or the core's L2 has the line; then the clock at which it is fetched.
-bool Model::Impl::fetch_within_core(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t& clock) {
-  Core& home = *one.home;
-  if (const std::uint32_t slot = home.l1i.find(line); slot != kNoSlot) {
-    clock = stand_still(one, now, home.l1i.state(slot).arrival);  // a sibling may have asked for it
-    one.filter->open_code(line);
+bool InstructionFetch::fetch_within_core(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock) {
+  Core& core = *cpu.core;
+  if (const std::uint32_t slot = core.l1i.find(line); slot != kNoSlot) {
+    clock = stand_still(cpu, now, core.l1i.state(slot).arrival);  // a sibling may have asked for it
+    cpu.filter->open_code(line);
     return true;
   }
-  const std::uint32_t l2_slot = home.l2.find(line);
-  if (l2_slot == kNoSlot || !(home.l2.state(l2_slot).flags & one.mine(kReadable))) return false;
-  home.l2.mark_used(l2_slot);
+  const std::uint32_t l2_slot = core.l2.find(line);
+  if (l2_slot == kNoSlot || !(core.l2.state(l2_slot).flags & cpu.mine(kReadable))) return false;
+  core.l2.mark_used(l2_slot);
   const std::uint64_t ready = std::max<std::uint64_t>(
-      home.l2.state(l2_slot).arrival, now + home.tlb.translate_code(line) + description.l2.latency_cycles);
-  clock = fetched(one, line, now, ready);
+      core.l2.state(l2_slot).arrival, now + core.tlb.translate_code(line) + description.l2.latency_cycles);
+  clock = fetched(cpu, line, now, ready);
   return true;
 }
 
 /// A fetch that others can notice.
-Reply Model::Impl::fetch_in_order(Cpu& one, LineAddr line, std::uint64_t now) {
-  const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
-  Core& home = *one.home;
+Reply InstructionFetch::fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t now) {
+  const Request request{CpuId(cpu.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
+  Core& core = *cpu.core;
   std::uint32_t entry = directory.use(line);
   const bool in_l3 = entry != kNoSlot;
   std::uint64_t earliest = now;
   if (in_l3) {
-    if (must_wait(request, one, entry, earliest)) return wait_until(earliest);
+    if (must_wait(request, cpu, entry, earliest)) return wait_until(earliest);
     if (directory.entry(entry).in_sets) resolve_conflicts(request, entry);
   } else {
-    entry = allocate_entry(request, one);
-    if (entry == kNoSlot) return aborted_for_room(request, one);
-    ++one.counts.l3_misses;
+    entry = allocate_entry(request, cpu);
+    if (entry == kNoSlot) return aborted_for_room(request, cpu);
+    ++cpu.counts.l3_misses;
   }
-  ++one.counts.l2_misses;
+  ++cpu.counts.l2_misses;
   const LineTransfer transfer =
-      share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
+      share(request, cpu, entry, vary_latency(fetch_cycles(cpu, line, entry, in_l3)));
   const std::uint64_t ready =
-      std::max(now, earliest) + home.tlb.translate_code(line) + transfer.latency_cycles;
+      std::max(now, earliest) + core.tlb.translate_code(line) + transfer.latency_cycles;
   const std::uint64_t hot = note_transfer(request, entry, transfer);
-  note_flight(one, entry, transfer, in_l3, now, ready);
+  note_flight(cpu, entry, transfer, in_l3, now, ready);
   // Data may lie beside code, and a sibling may have the line.
-  const std::uint32_t l1_slot = home.l1.find(line), l2_slot = home.l2.find(line);
-  std::uint64_t permissions = one.mine(kReadable) | (transfer.exclusive ? one.mine(kWritable) : 0);
-  if (l1_slot != kNoSlot) permissions |= home.l1.state(l1_slot).flags & kPermissions;
-  if (l2_slot != kNoSlot) permissions |= home.l2.state(l2_slot).flags & kPermissions;
-  if (l1_slot != kNoSlot) home.l1.state(l1_slot).flags |= permissions;
+  const std::uint32_t l1_slot = core.l1.find(line), l2_slot = core.l2.find(line);
+  std::uint64_t permissions = cpu.mine(kReadable) | (transfer.exclusive ? cpu.mine(kWritable) : 0);
+  if (l1_slot != kNoSlot) permissions |= core.l1.state(l1_slot).flags & kPermissions;
+  if (l2_slot != kNoSlot) permissions |= core.l2.state(l2_slot).flags & kPermissions;
+  if (l1_slot != kNoSlot) core.l1.state(l1_slot).flags |= permissions;
   if (l2_slot != kNoSlot) {
-    home.l2.state(l2_slot).flags |= permissions;
+    core.l2.state(l2_slot).flags |= permissions;
   } else {
-    insert_into_l2(home, line, WayState{ready, permissions & 0xffff, hot, 0, 0});
+    insert_into_l2(core, line, WayState{ready, permissions & 0xffff, hot, 0, 0});
   }
-  const std::uint64_t clock = fetched(one, line, now, ready);
+  const std::uint64_t clock = fetched(cpu, line, now, ready);
   if (line.value % (1u << Tlb::kPageShift) != (1u << Tlb::kPageShift) - 1)
-    fetch_early(one, LineAddr(line.value + 1), now, now, false);
+    fetch_early(cpu, LineAddr(line.value + 1), now, now, false);
   Reply reply = done(clock, clock);
   reply.performed = request.now;
   return reply;
 }
 
 /// The line comes into L1I at `ready`; returns the clock. An L1 hit's part is hidden by the pipeline.
-std::uint64_t Model::Impl::fetched(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t ready) {
-  Core& home = *one.home;
-  ++one.counts.l1i_misses;
-  const std::uint32_t slot = home.l1i.choose_victim(home.l1i.set_of(line));
-  if (!home.l1i.empty(slot)) forget_code(home, home.l1i.line(slot));
-  home.l1i.put(slot, line, WayState{ready, 0, 0, 0, 0});
-  one.filter->open_code(line);
-  return stand_still(one, now, ready);
+std::uint64_t InstructionFetch::fetched(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready) {
+  Core& core = *cpu.core;
+  ++cpu.counts.l1i_misses;
+  const std::uint32_t slot = core.l1i.choose_victim(core.l1i.set_of(line));
+  if (!core.l1i.empty(slot)) forget_code(core, core.l1i.line(slot));
+  core.l1i.put(slot, line, WayState{ready, 0, 0, 0, 0});
+  cpu.filter->open_code(line);
+  return stand_still(cpu, now, ready);
 }
 
 /// The CPU has nothing to execute until the line is there; returns its clock then.
-std::uint64_t Model::Impl::stand_still(Cpu& one, std::uint64_t now, std::uint64_t ready) {
+std::uint64_t InstructionFetch::stand_still(Cpu& cpu, std::uint64_t now, std::uint64_t ready) {
   const std::uint64_t hidden = description.l1i.latency_cycles;
   const std::uint64_t clock = ready > now + hidden ? ready - hidden : now;
-  one.load_misses.idle(clock - now);
-  one.counts.fetch_stall_cycles += clock - now;
+  cpu.load_misses.idle(clock - now);
+  cpu.counts.fetch_stall_cycles += clock - now;
   return clock;
-}
-
-void Model::Impl::forget_code(Core& home, LineAddr line) {
-  for_each_thread(home, [&](Cpu& one) { one.filter->close_code(line); });
-}
-
-/// The core loses its copy of a line of code, if it has one.
-void Model::Impl::drop_code(Core& home, LineAddr line) {
-  const std::uint32_t slot = home.l1i.find(line);
-  if (slot == kNoSlot) return;
-  forget_code(home, line);
-  home.l1i.remove(slot);
 }
 
 }  // namespace elision::machine

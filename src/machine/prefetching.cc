@@ -5,7 +5,9 @@
 // something that a transaction needs would have to go to make room; it is in no read set, and does not cross
 // a page. Otherwise it is a read like others: it takes a modified line from another core, and so ends a
 // transaction that has written it, unless the machine's prefetchers do not snoop.
-#include "machine/internals.h"
+#include "machine/prefetching.h"
+
+#include <algorithm>
 
 namespace elision::machine {
 
@@ -14,12 +16,12 @@ namespace {
 /// Visits the lines that a load of `line` suggests for L1, which lie in its page: the next one, if the one
 /// before is there, and the one that its stride leads to, if that is not 0.
 template <class Visit>
-void for_each_suggested(const Description& machine, const Core& home, LineAddr line, std::int64_t stride,
+void for_each_suggested(const Description& machine, const Core& core, LineAddr line, std::int64_t stride,
                         Visit visit) {
   const auto suggest = [&](std::uint64_t wanted) {
     if (wanted >> Tlb::kPageShift == line.value >> Tlb::kPageShift) visit(LineAddr(wanted));
   };
-  if (machine.prefetch.next_line && home.l1.find(LineAddr(line.value - 1)) != kNoSlot)
+  if (machine.prefetch.next_line && core.l1.find(LineAddr(line.value - 1)) != kNoSlot)
     suggest(line.value + 1);
   if (stride != 0) suggest(line.value + static_cast<std::uint64_t>(stride));
 }
@@ -28,55 +30,55 @@ void for_each_suggested(const Description& machine, const Core& home, LineAddr l
 
 /// After a load of `request.line` that missed L1, or was the first to use a prefetched line. The lines of a
 /// page that is being translated come no sooner than that.
-void Model::Impl::prefetch_after(const Request& request, Cpu& one, bool missed_l2) {
+void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2) {
   const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
-  const std::uint64_t start = page == one.walked_page ? std::max(now, one.walk_ready) : now;
+  const std::uint64_t start = page == cpu.walked_page ? std::max(now, cpu.walk_ready) : now;
   const bool strides = description.prefetch.stride && request.instruction != 0;
-  const std::int64_t stride = strides ? one.strides.observe(request.instruction, request.line) : 0;
-  for_each_suggested(description, *one.home, request.line, stride,
-                     [&](LineAddr wanted) { fetch_early(one, wanted, now, start, true); });
+  const std::int64_t stride = strides ? cpu.strides.observe(request.instruction, request.line) : 0;
+  for_each_suggested(description, *cpu.core, request.line, stride,
+                     [&](LineAddr wanted) { fetch_early(cpu, wanted, now, start, true); });
   if (description.prefetch.adjacent_line && missed_l2)
-    fetch_early(one, LineAddr(request.line.value ^ 1), now, start, false);
+    fetch_early(cpu, LineAddr(request.line.value ^ 1), now, start, false);
 }
 
 /// Whether what prefetch_after() would fetch for a load that hits L1 or L2 is in neither.
-bool Model::Impl::prefetches_leave_core(const Request& request, const Cpu& one) const {
-  const Core& home = *one.home;
+bool Prefetching::prefetches_leave_core(const Request& request, const Cpu& cpu) const {
+  const Core& core = *cpu.core;
   const bool strides = description.prefetch.stride && request.instruction != 0;
-  const std::int64_t stride = strides ? one.strides.expect(request.instruction, request.line) : 0;
+  const std::int64_t stride = strides ? cpu.strides.expect(request.instruction, request.line) : 0;
   bool leaves = false;
-  for_each_suggested(description, home, request.line, stride, [&](LineAddr wanted) {
+  for_each_suggested(description, core, request.line, stride, [&](LineAddr wanted) {
     // The line that is asked for may push this one out of its set.
-    const bool same_set = home.l1.set_of(wanted) == home.l1.set_of(request.line);
-    leaves |= same_set || (home.l1.find(wanted) == kNoSlot && home.l2.find(wanted) == kNoSlot);
+    const bool same_set = core.l1.set_of(wanted) == core.l1.set_of(request.line);
+    leaves |= same_set || (core.l1.find(wanted) == kNoSlot && core.l2.find(wanted) == kNoSlot);
   });
   return leaves;
 }
 
 /// `line` is asked for at `now`, and fetched from `start` on.
-void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1) {
-  Core& home = *one.home;
-  if (home.l1.find(line) != kNoSlot) return;
-  const std::uint32_t l2_slot = home.l2.find(line);
+void Prefetching::fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1) {
+  Core& core = *cpu.core;
+  if (core.l1.find(line) != kNoSlot) return;
+  const std::uint32_t l2_slot = core.l2.find(line);
   if (l2_slot != kNoSlot) {
-    if (into_l1 && (home.l2.state(l2_slot).flags & one.mine(kReadable)))
-      raise_early(one, line, l2_slot, start);
+    if (into_l1 && (core.l2.state(l2_slot).flags & cpu.mine(kReadable)))
+      raise_early(cpu, line, l2_slot, start);
     return;
   }
   std::uint32_t entry = directory.find(line);
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
-    hear_of_stores(one, entry, line, now);
-    if (!may_share_early(one, entry, now)) return;
+    hear_of_stores(cpu, entry, line, now);
+    if (!may_share_early(cpu, entry, now)) return;
   }
   if (!in_l3) {
-    entry = directory.choose_victim(line, one.socket);
+    entry = directory.choose_victim(line, cpu.socket);
     if (!directory.empty(entry) && directory.entry(entry).in_sets) return;
   }
-  if (into_l1 && !one.load_misses.has_free_buffer(now)) return;
-  const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(one, line) : kNoSlot;
+  if (into_l1 && !cpu.load_misses.has_free_buffer(now)) return;
+  const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(cpu, line) : kNoSlot;
   if (into_l1 && slot == kNoSlot) return;
-  const Request request{CpuId(one.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
+  const Request request{CpuId(cpu.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
   if (!in_l3) {
     replace_entry(line, entry);
   } else if (directory.entry(entry).in_sets) {
@@ -84,49 +86,49 @@ void Model::Impl::fetch_early(Cpu& one, LineAddr line, std::uint64_t now, std::u
   }
 
   const LineTransfer transfer =
-      share(request, one, entry, vary_latency(fetch_cycles(one, line, entry, in_l3)));
+      share(request, cpu, entry, vary_latency(fetch_cycles(cpu, line, entry, in_l3)));
   const std::uint64_t arrival =
-      into_l1 ? one.load_misses.take_buffer(start, transfer.latency_cycles) : start + transfer.latency_cycles;
+      into_l1 ? cpu.load_misses.take_buffer(start, transfer.latency_cycles) : start + transfer.latency_cycles;
   const std::uint64_t hot = note_transfer(request, entry, transfer);
-  note_flight(one, entry, transfer, in_l3, now, arrival);
+  note_flight(cpu, entry, transfer, in_l3, now, arrival);
   const auto permission =
-      static_cast<std::uint16_t>(one.mine(kReadable) | (transfer.exclusive ? one.mine(kWritable) : 0));
+      static_cast<std::uint16_t>(cpu.mine(kReadable) | (transfer.exclusive ? cpu.mine(kWritable) : 0));
   const WayState state{arrival, permission, hot, 0, 0};
-  insert_into_l2(home, line, state);
-  if (into_l1) home.l1.put(slot, line, state.with_flags(permission | kPrefetched));
-  ++one.counts.prefetches;
+  insert_into_l2(core, line, state);
+  if (into_l1) core.l1.put(slot, line, state.with_flags(permission | kPrefetched));
+  ++cpu.counts.prefetches;
 }
 
 /// From L2 to L1.
-void Model::Impl::raise_early(Cpu& one, LineAddr line, std::uint32_t l2_slot, std::uint64_t now) {
-  if (!one.load_misses.has_free_buffer(now)) return;
-  const WayState old = one.home->l2.state(l2_slot);
-  const std::uint32_t slot = room_in_l1_without_loss(one, line);
+void Prefetching::raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now) {
+  if (!cpu.load_misses.has_free_buffer(now)) return;
+  const WayState old = cpu.core->l2.state(l2_slot);
+  const std::uint32_t slot = room_in_l1_without_loss(cpu, line);
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
-      std::max<std::uint64_t>(old.arrival, one.load_misses.take_buffer(now, description.l2.latency_cycles));
+      std::max<std::uint64_t>(old.arrival, cpu.load_misses.take_buffer(now, description.l2.latency_cycles));
   const std::uint64_t flags = (old.flags & (kPermissions | kDirty)) | kPrefetched;
-  one.home->l1.put(slot, line, old.moved(arrival, flags));
-  ++one.counts.prefetches;
+  cpu.core->l1.put(slot, line, old.moved(arrival, flags));
+  ++cpu.counts.prefetches;
 }
 
 /// The line may be had now, and from other cores only if prefetchers ask them.
-bool Model::Impl::may_share_early(const Cpu& one, std::uint32_t entry, std::uint64_t now) {
+bool Prefetching::may_share_early(const Cpu& cpu, std::uint32_t entry, std::uint64_t now) {
   const Directory::Entry& line = directory.entry(entry);
   if (line.busy_until > now) return false;
   if (description.prefetch.snoops) return true;
-  if (line.owner != kNobody && line.owner != one.id) return false;
+  if (line.owner != kNobody && line.owner != cpu.id) return false;
   const ReadWriteSets* sets = directory.read_write_sets(entry);
-  return !sets || sets->writer == kNobody || sets->writer == one.id;
+  return !sets || sets->writer == kNobody || sets->writer == cpu.id;
 }
 
 /// An empty L1 slot for `line`; kNoSlot if that would take from a transaction.
-std::uint32_t Model::Impl::room_in_l1_without_loss(Cpu& one, LineAddr line) {
-  Core& home = *one.home;
-  const std::uint32_t slot = l1_victim(home, line);
-  if (home.l1.empty(slot)) return slot;
-  if (home.l1.state(slot).flags & kTransactional) return kNoSlot;
-  evict_from_l1(home, slot);
+std::uint32_t Prefetching::room_in_l1_without_loss(Cpu& cpu, LineAddr line) {
+  Core& core = *cpu.core;
+  const std::uint32_t slot = l1_victim(core, line);
+  if (core.l1.empty(slot)) return slot;
+  if (core.l1.state(slot).flags & kTransactional) return kNoSlot;
+  evict_from_l1(core, slot);
   return slot;
 }
 

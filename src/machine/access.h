@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One data access of one CPU, from the look-ups in its core to the reply. The top of the model's parts.
+#pragma once
+
+#include "machine/instruction_fetch.h"
+
+namespace elision::machine {
+
+class Access : public InstructionFetch {
+ public:
+  using InstructionFetch::InstructionFetch;
+
+  Reply access(const Request& request);
+
+ private:
+  /// Where a core's caches have a line, as far as that was looked up.
+  struct Lookup {
+    static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;
+    std::uint32_t l1_slot = kNotSought;
+    std::uint32_t l2_slot = kNotSought;
+  };
+
+  // --- access.cc: what the core settles by itself ---
+  bool hits_l1_locally(const Request& request, const Cpu& cpu, std::uint32_t l1_slot) const;
+  Reply hit_l1_locally(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
+  bool stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const;
+  Reply perform(Request request, Cpu& cpu, Lookup found);
+  std::uint64_t stalled_until(const Request& request, Cpu& cpu);
+  Cycles translate(const Request& request, Cpu& cpu);
+  Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
+  Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
+
+  // --- coherent_access.cc: the CPU lacks the line or the permission ---
+  Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
+
+  // --- access.cc: the end that all accesses share ---
+  std::uint64_t arrival_of_miss(const Request& request, Cpu& cpu, std::uint64_t earliest,
+                                std::uint64_t latency);
+  Reply complete(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t entry,
+                 std::uint64_t ready);
+  void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
+};
+
+}  // namespace elision::machine

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transactions that an access ends: those that it conflicts with, and those that need a line that it
+// evicts.
+#include "machine/transactions.h"
+
+namespace elision::machine {
+
+namespace {
+
+constexpr LineAddr kNoLine{~std::uint64_t{0}};
+
+}  // namespace
+
+/// The first line of [first, last] whose access conflicts with the transaction of `cpu`, or kNoLine.
+LineAddr Transactions::conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const {
+  const Transaction& transaction = cpu.transaction;
+  const bool reads_count = write && conflicts_end(cpu);
+  for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
+    const ReadWriteSets& sets = directory.read_write_sets_by_index(transaction.lines[i]);
+    if (sets.writer != cpu.id && !reads_count) continue;
+    const LineAddr line = directory.line(sets.slot);
+    if (line.value >= first.value && line.value <= last.value) return line;
+  }
+  if (!reads_count || transaction.read_filter.empty()) return kNoLine;
+  constexpr std::uint64_t kMostLooks = 1u << 16;  // a filter with many members has one of so many anyway
+  if (last.value - first.value >= kMostLooks) return first;
+  for (std::uint64_t line = first.value; line <= last.value; ++line)
+    if (transaction.read_filter.may_have(LineAddr(line))) return LineAddr(line);
+  return kNoLine;
+}
+
+void Transactions::end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now) {
+  if (active_transactions == 0 || !description.conflict_detection) return;
+  for (unsigned i = 0; i < cpu_count; ++i) {
+    if (!cpus[i].transaction.active) continue;
+    const LineAddr line = conflicting_line(cpus[i], first, last, write);
+    if (line.value != kNoLine.value) abort_other(cpus[i], HardwareAbort::kConflict, line, CpuId(i), now);
+  }
+}
+
+/// The transaction no longer watches a line that it has in its sets (conflict detection is off, or of a kind
+/// that ignores this). A search, because only tests and wished-for machines do this.
+void Transactions::leave_sets(Cpu& cpu, ReadWriteSets& sets) {
+  Transaction& transaction = cpu.transaction;
+  const std::uint32_t index = directory.read_write_sets_index(sets.slot);
+  for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
+    if (transaction.lines[i] != index) continue;
+    transaction.lines[i] = transaction.lines[--transaction.line_count];
+    break;
+  }
+  PrivateCache& l1 = cpu.core->l1;
+  if (const std::uint32_t slot = l1.find(directory.line(sets.slot)); slot != kNoSlot) {
+    WayState& state = l1.state(slot);
+    forget_in_filters(*cpu.core, l1.line(slot), slot);
+    state.flags = static_cast<std::uint16_t>(state.flags & ~cpu.mine(kTransactionRead | kTransactionWritten));
+  }
+  if (sets.writer == cpu.id) sets.writer = kNobody;
+  sets.readers.clear(cpu.id);
+  directory.release_if_empty(sets);
+}
+
+bool Transactions::aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const {
+  const ReadEviction limit =
+      cpu.transaction.always_abort ? description.always_abort.abort_on_read_eviction : ReadEviction::kL3;
+  return limit == level || (limit == ReadEviction::kL1 && level == ReadEviction::kL3);
+}
+
+/// Aborts every other transaction that this access conflicts with; requester wins.
+void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry) {
+  const bool load = request.kind == AccessKind::kLoad;
+  const unsigned requester = request.cpu.value;
+  while (ReadWriteSets* sets = directory.read_write_sets(entry)) {
+    unsigned victim = sets->writer;
+    if (victim == kNobody || victim == requester) {
+      const CpuMask others = sets->readers.without(requester);
+      if (load || others.empty()) return;
+      victim = others.first();
+    }
+    const bool only_read = victim != sets->writer;
+    const bool blind = only_read && cpus[victim].transaction.always_abort &&
+                       !description.always_abort.detects_read_conflicts;
+    if (description.conflict_detection && !blind) {
+      abort_other(cpus[victim], HardwareAbort::kConflict, request.line, request.cpu, request.now);
+    } else {
+      leave_sets(cpus[victim], *sets);
+    }
+  }
+}
+
+/// Aborts every other transaction whose filter takes the line that is to be written for one that it has read.
+void Transactions::resolve_false_conflicts(const Request& request) {
+  for (CpuMask others = read_filters_in_use.without(request.cpu.value); !others.empty();) {
+    Cpu& victim = cpus[others.first()];
+    others.clear(victim.id);
+    if (!conflicts_end(victim) || !victim.transaction.read_filter.may_have(request.line)) continue;
+    ++victim.counts.false_conflicts;
+    abort_other(victim, HardwareAbort::kConflict, request.line, request.cpu, request.now);
+  }
+}
+
+/// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the
+/// requester's own transaction has written: nothing has changed then but the clock hand.
+[[gnu::always_inline]] inline std::uint32_t Transactions::make_room_in_l1(const Request& request, Cpu& cpu) {
+  Core& core = *cpu.core;
+  const std::uint32_t slot = l1_victim(core, request.line);
+  if (core.l1.empty(slot)) return slot;
+  if (core.l1.state(slot).flags & kTransactional) {
+    if (!end_transactions_of_victim(request, cpu, slot)) return kNoSlot;
+    if (core.l1.empty(slot)) return slot;
+    note_read_lines(core, core.l1.line(slot), core.l1.state(slot).flags);
+  }
+  evict_from_l1(core, slot);
+  return slot;
+}
+
+/// Ends the transactions of siblings that cannot live without the L1 copy in `slot`. False if the
+/// requester's own is among them.
+bool Transactions::end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot) {
+  PrivateCache& l1 = cpu.core->l1;
+  const std::uint16_t flags = l1.state(slot).flags;
+  const LineAddr old = l1.line(slot);
+  const auto needs_it = [&](const Cpu& who) {
+    if (!who.transaction.active) return false;
+    if (flags & who.mine(kTransactionWritten)) return true;
+    return (flags & who.mine(kTransactionRead)) && aborts_on_eviction_of_read_line(who, ReadEviction::kL1);
+  };
+  if (needs_it(cpu)) return false;
+  cpu.core->for_each_thread([&](Cpu& sibling) {
+    if (&sibling == &cpu || !needs_it(sibling)) return;
+    abort_other(sibling, HardwareAbort::kCapacity, old, request.cpu, request.now);
+  });
+  return true;
+}
+
+/// Transactions that have read the line, and go on without its L1 copy, keep it in their filters.
+void Transactions::note_read_lines(Core& core, LineAddr line, std::uint16_t flags) {
+  core.for_each_thread([&](Cpu& cpu) {
+    if (!cpu.transaction.active || !(flags & cpu.mine(kTransactionRead))) return;
+    cpu.transaction.read_filter.add(line);
+    if (!cpu.transaction.read_filter.empty()) read_filters_in_use.set(cpu.id);
+  });
+}
+
+/// Ends the transactions of others that cannot live without the directory entry. False, before
+/// anything has changed, if the requester's own is among them.
+bool Transactions::end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry) {
+  const auto needs_it = [&](const ReadWriteSets& sets, const Cpu& who) {
+    return sets.writer == who.id || aborts_on_eviction_of_read_line(who, ReadEviction::kL3);
+  };
+  ReadWriteSets* sets = directory.read_write_sets(entry);
+  if (sets && sets->has(cpu.id) && needs_it(*sets, cpu)) return false;
+  const LineAddr old = directory.line(entry);
+  while ((sets = directory.read_write_sets(entry))) {
+    Cpu& who = cpus[sets->writer != kNobody ? sets->writer : sets->readers.first()];
+    if (needs_it(*sets, who)) {
+      abort_other(who, HardwareAbort::kCapacity, old, request.cpu, request.now);
+    } else {
+      leave_sets(who, *sets);
+    }
+  }
+  return true;
+}
+
+}  // namespace elision::machine

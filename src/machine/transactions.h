@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hardware transactions: begin, commit, abort, membership in read and write sets, and whom an access aborts.
+#pragma once
+
+#include "machine/core_caches.h"
+
+namespace elision::machine {
+
+class Transactions : public CoreCaches {
+ public:
+  using CoreCaches::CoreCaches;
+
+  // As Model has them.
+  Cycles begin(Cpu& cpu, Cycles now, bool always_abort);
+  Cycles commit_time(Cpu& cpu, Cycles now);
+  void finish_commit(Cpu& cpu);
+  void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
+
+  /// Ends the transaction of `cpu`. The cost is the caller's.
+  void abort_own(Cpu& cpu, HardwareAbort cause);
+  Cycles abort_cost();
+
+ protected:
+  /// Any conflicting access of another CPU ends the transaction of `cpu`.
+  bool conflicts_end(const Cpu& cpu) const {
+    return cpu.transaction.active && description.conflict_detection &&
+           (!cpu.transaction.always_abort || description.always_abort.detects_read_conflicts);
+  }
+  /// Aborts every other transaction that this access conflicts with: the requester wins.
+  void resolve_conflicts(const Request& request, std::uint32_t entry);
+  /// Aborts every other transaction whose read filter may have the line that is to be written.
+  void resolve_false_conflicts(const Request& request);
+
+  /// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is its
+  /// first write there. `entry` is its directory entry, or kNoSlot if that was not looked up.
+  bool join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write);
+
+  /// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the
+  /// requester's own transaction needs; then nothing has changed but the clock hand.
+  std::uint32_t make_room_in_l1(const Request& request, Cpu& cpu);
+  /// Ends the transactions of others that need the directory entry. False, before anything has changed, if
+  /// the requester's own transaction needs it.
+  bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
+  /// The reply to an access that found no room: it aborts the requester's own transaction.
+  Reply aborted_for_room(const Request& request, Cpu& cpu);
+
+ private:
+  void hold_written_lines(Cpu& cpu, std::uint64_t until);
+  void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now);
+  LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
+  void end_transaction(Cpu& cpu, bool aborted);
+  void drop_aborted_line(Cpu& cpu, std::uint32_t slot);
+  void leave_sets(Cpu& cpu, ReadWriteSets& sets);
+  bool aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction level) const;
+  bool end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot);
+  void note_read_lines(Core& core, LineAddr line, std::uint16_t flags);
+};
+
+}  // namespace elision::machine
