@@ -165,16 +165,57 @@ TEST(LockOptions, WhatChangesNothingIsSaid) {
             "variables cannot take"});
 }
 
-TEST(LockOptions, WordsParseBackToTheSameOptions) {
-  LockOptions options;
-  options.wait = "spin";
-  options.max_dist = "7";
-  options.busy_counts = true;
+/// Every option with a value of its own.
+LockOptions all_lock_options() {
+  return {.wait = "spin",
+          .busy = "inside",
+          .retry = "back-off",
+          .speculation = "abort-at-unlock",
+          .tries = "1",
+          .max_dist = "2",
+          .min_dist = "3",
+          .max_specs = "4",
+          .scm_tries = "5",
+          .rwlock = "exclusive",
+          .condition = "aware",
+          .busy_counts = true,
+          .rtm_always_abort = true};
+}
+
+const std::vector<std::string> kAllLockWords = {
+    "--wait",      "spin",     "--busy",        "inside",
+    "--retry",     "back-off", "--speculation", "abort-at-unlock",
+    "--tries",     "1",        "--max-dist",    "2",
+    "--min-dist",  "3",        "--max-specs",   "4",
+    "--scm-tries", "5",        "--rwlock",      "exclusive",
+    "--condition", "aware",    "--busy-counts", "--rtm-always-abort"};
+
+const Variables kAllLockVariables = {{"ELISION_LOCK", "d"},
+                                     {"ELISION_WAIT", "spin"},
+                                     {"ELISION_BUSY", "inside"},
+                                     {"ELISION_RETRY", "back-off"},
+                                     {"ELISION_SPECULATION", "abort-at-unlock"},
+                                     {"ELISION_TRIES", "1"},
+                                     {"ELISION_MAX_DIST", "2"},
+                                     {"ELISION_MIN_DIST", "3"},
+                                     {"ELISION_MAX_SPECS", "4"},
+                                     {"ELISION_SCM_TRIES", "5"},
+                                     {"ELISION_RWLOCK", "exclusive"},
+                                     {"ELISION_CONDITION", "aware"},
+                                     {"ELISION_BUSY_COUNTS", "1"},
+                                     {"ELISION_RTM_ALWAYS_ABORT", "1"}};
+
+TEST(LockOptions, EveryOptionHasVariableAndWord) {
+  EXPECT_EQ(lock_variables("d", all_lock_options()), kAllLockVariables);
+  EXPECT_EQ(as_words(all_lock_options()), kAllLockWords);
+}
+
+TEST(LockOptions, EveryWordIsParsed) {
   LockOptions parsed;
   const auto app = make_app("elision x", "x");
   add_lock_options(*app, parsed);
-  parse_options(*app, as_words(options));
-  EXPECT_EQ(lock_variables("d", parsed), lock_variables("d", options));
+  parse_options(*app, kAllLockWords);
+  EXPECT_EQ(lock_variables("d", parsed), kAllLockVariables);
 }
 
 TEST(LockOptions, ElisionByGlibcIsSwitchedOnBesideOtherTunables) {

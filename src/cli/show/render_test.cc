@@ -98,15 +98,59 @@ TEST(Render, NumbersKeepThreeDigits) {
   EXPECT_EQ(format_count(2.5), "2.50");
 }
 
-TEST_F(Comparison, JsonHoldsRowsRunsAndVerdict) {
-  add_times("pthread", {1.0, 1.0, 1.0});
-  add_times("tatas", {0.5, 0.5, 0.5});
-  const nlohmann::json report = report_json(plan_, results_, {block()});
-  EXPECT_EQ(report["blocks"][0]["rows"][1]["design"], "tatas");
-  EXPECT_EQ(report["blocks"][0]["rows"][1]["best"], true);
-  EXPECT_EQ(report["blocks"][0]["verdict"]["kind"], "use");
-  EXPECT_EQ(report["runs"].size(), 6u);
-  EXPECT_TRUE(report["blocks"][0]["threads"].is_null());
+/// A sample with another value in every member that a report shows.
+Sample distinct_sample() {
+  Sample sample = timed(0.5);
+  sample.status = 3;
+  sample.host_seconds = 7;
+  sample.locks.commits = 11;
+  sample.locks.aborts = {{"conflict", 12}};
+  sample.locks.fallbacks = 13;
+  sample.locks.speculations = 14;
+  sample.locks.longest_wait_seconds = 0.25;
+  return sample;
+}
+
+constexpr const char* kDistinctLocks = R"({
+  "locks_seen": true, "acquisitions": 10, "commits": 11, "aborts": {"conflict": 12}, "fallbacks": 13,
+  "speculations": 14, "longest_wait_seconds": 0.25
+})";
+
+TEST_F(Comparison, JsonOfRunHasEveryField) {
+  Sample killed = distinct_sample();
+  killed.outcome = Outcome::kKilled;
+  killed.deadlocked = true;
+  plan_.metric = "total ([0-9]+)";
+  results_ = {{{4u, "htm-10", 1, 40, 2}, killed}};
+  nlohmann::json expected = nlohmann::json::parse(R"({
+    "threads": 4, "design": "htm-10", "run": 1, "seed": 40, "variation": 2, "outcome": "killed", "status": 3,
+    "deadlocked": true, "seconds": 0.5, "cpu_seconds": 1.0, "host_seconds": 7.0, "metric": 400.0
+  })");
+  expected["locks"] = nlohmann::json::parse(kDistinctLocks);
+  EXPECT_EQ(report_json(plan_, results_, {})["runs"][0], expected);
+}
+
+TEST_F(Comparison, JsonHasEveryFieldOfPlanRowsAndVerdict) {
+  plan_.ignore_failure = true;  // the sample's status is not 0
+  add("pthread", {distinct_sample()});
+  add("tatas", {});
+  nlohmann::json expected = nlohmann::json::parse(R"({
+    "version": 1, "program": "prog", "where": "m", "virtual": true, "metric": "", "lower_is_better": true,
+    "blocks": [{
+      "threads": null,
+      "rows": [
+        {"design": "pthread", "state": "good", "best": true, "runs": 1, "speedup": 1.0, "cpu_seconds": 1.0,
+         "value": {"median": 0.5, "low": 0.5, "high": 0.5}},
+        {"design": "tatas", "state": "not-run", "best": false, "remark": "not run"}
+      ],
+      "verdict": {"kind": "no-other", "sentence": "Stay with pthread: no other design ran to the same end."}
+    }]
+  })");
+  expected["blocks"][0]["rows"][0]["locks"] = nlohmann::json::parse(kDistinctLocks);
+  nlohmann::json report = report_json(plan_, results_, {block()});
+  EXPECT_EQ(report["runs"].size(), 1u);
+  report.erase("runs");
+  EXPECT_EQ(report, expected);
 }
 
 TEST_F(Varied, TableShowsRanges) {

@@ -92,26 +92,43 @@ TEST_F(Variations, RunsThatWereKilledHaveNoTimes) {
       0u);
 }
 
-TEST_F(Variations, FileHoldsEveryRunAndTheRanges) {
-  const nlohmann::json file = variation_statistics(plan_, results_);
-  ASSERT_EQ(file["variations"].size(), 3u);
-  EXPECT_EQ(file["variations"][2]["variation"], 2);
-  EXPECT_EQ(file["variations"][2]["seed"], 6);
-  EXPECT_EQ(file["variations"][2]["drawn"], (nlohmann::json{{"a.b", 3}}));
-  EXPECT_EQ(file["variations"][2]["totals"]["commits"], 20);
-  EXPECT_EQ(file["variations"][2]["processes"].size(), 1u);
-  EXPECT_EQ(file["ranges"]["commits"], (nlohmann::json{{"median", 20.0}, {"low", 10.0}, {"high", 30.0}}));
-  EXPECT_EQ(file["ranges"]["aborts.conflict"]["median"], 6.0);
+TEST_F(Variations, FileHasEveryRunAndRange) {
+  results_.erase(results_.begin() + 1, results_.end());
+  plan_.variations.resize(1);
+  EXPECT_EQ(variation_statistics(plan_, results_), nlohmann::json::parse(R"({
+    "version": 1, "machine": "m",
+    "variations": [{
+      "variation": 0, "seed": 4, "drawn": {"a.b": 1},
+      "processes": [{"pid": 1, "commits": 10, "aborts": {"conflict": 7, "nested": 0}}],
+      "totals": {"commits": 10, "aborts": {"conflict": 7, "nested": 0}}
+    }],
+    "ranges": {
+      "seconds": {"median": 0.003, "low": 0.003, "high": 0.003},
+      "cpu_seconds": {"median": 0.006, "low": 0.006, "high": 0.006},
+      "commits": {"median": 10, "low": 10, "high": 10},
+      "aborts.conflict": {"median": 7, "low": 7, "high": 7}
+    }
+  })"));
 }
 
-TEST(RunStatistics, HoldWhatWasDrawnAndTheTotals) {
-  const nlohmann::json file = run_statistics("m", 3, {{"a.n", "1", "2", 2}, {"a.w", "kept", "lost", 1}},
-                                             {{{"commits", 2}}, {{"commits", 5}}});
-  EXPECT_EQ(file["machine"], "m");
-  EXPECT_EQ(file["variation"], 3);
-  EXPECT_EQ(file["drawn"], (nlohmann::json{{"a.n", 2}, {"a.w", "lost"}}));
-  EXPECT_EQ(file["processes"].size(), 2u);
-  EXPECT_EQ(file["totals"], (nlohmann::json{{"commits", 7}}));
+TEST_F(Variations, RunsInFileKeepTheirNumberSeedAndDraw) {
+  const nlohmann::json file = variation_statistics(plan_, results_);
+  ASSERT_EQ(file["variations"].size(), 3u);
+  const nlohmann::json& last = file["variations"][2];
+  EXPECT_EQ(last["variation"], 2);
+  EXPECT_EQ(last["seed"], 6);
+  EXPECT_EQ(last["drawn"], (nlohmann::json{{"a.b", 3}}));
+  EXPECT_EQ(last["totals"]["commits"], 20);
+  EXPECT_EQ(file["ranges"]["commits"], (nlohmann::json{{"median", 20.0}, {"low", 10.0}, {"high", 30.0}}));
+}
+
+TEST(RunStatistics, HaveDrawnValuesAndTotals) {
+  EXPECT_EQ(run_statistics("m", 3, {{"a.n", "1", "2", 2}, {"a.w", "kept", "lost", 1}},
+                           {{{"commits", 2}}, {{"commits", 5}}}),
+            nlohmann::json::parse(R"({
+    "version": 1, "machine": "m", "variation": 3, "drawn": {"a.n": 2, "a.w": "lost"},
+    "processes": [{"commits": 2}, {"commits": 5}], "totals": {"commits": 7}
+  })"));
 }
 
 }  // namespace
