@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value, or one line that says why there is none.
 //
-// Hosted: for loaders, configuration and the command line. Never used on the engine's light path or
+// Hosted: for loaders, configuration and the command line. Never used in the engine's helpers or
 // in the preload library.
 #pragma once
 

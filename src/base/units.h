@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strong types for the quantities whose mix-up would be a silent wrong result.
 //
-// Freestanding: no allocation, no library calls; usable on the engine's light path and in the
+// Freestanding: no allocation, no library calls; usable in the engine's helpers and in the
 // preload library.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model's memory: one anonymous mapping, made once, zero until touched.
 //
-// Freestanding: the two system calls are issued here, so that the light path needs no C library. A
+// Freestanding: the two system calls are issued here, so that helpers need no C library. A
 // mapping that cannot be had ends the process; there is nobody to report it to at this level.
 #pragma once
 

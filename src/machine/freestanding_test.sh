@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# freestanding_test.sh [--given SYMBOL]... LIBRARY...: fails if the light path's libraries need a symbol that none
+# freestanding_test.sh [--given SYMBOL]... LIBRARY...: fails if the libraries of the helpers need a symbol that none
 # of them defines and that is not given, touch a vector register, or read thread-local storage. They run with the
 # guest's vector registers and thread pointer live, where the C library is out of reach.
 set -eu
@@ -17,7 +17,7 @@ wanted=$(nm -u "$@" | sed -n 's/^ *U //p' | sort -u)
 defined=$(nm --defined-only "$@" | awk 'NF == 3 { print $3 }' | sort -u; printf '%s\n' $given)
 for symbol in $wanted; do
   if ! printf '%s\n' "$defined" | grep -Fqx -- "$symbol"; then
-    echo "undefined on the light path: $(c++filt "$symbol")"
+    echo "undefined in helpers: $(c++filt "$symbol")"
     status=1
   fi
 done
@@ -25,7 +25,7 @@ done
 code=$(objdump -d --no-show-raw-insn "$@")
 for pattern in '%[xyz]mm[0-9]' '%st\b' '%mm[0-7]' '%fs:'; do
   if found=$(printf '%s\n' "$code" | grep -m 3 -E -- "$pattern"); then
-    echo "not allowed on the light path:"
+    echo "not allowed in helpers:"
     echo "$found"
     status=1
   fi

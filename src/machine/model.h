@@ -16,7 +16,7 @@
 //     before access() returns, and its registers.
 //  4. reply.first_write_in_transaction: the caller must save the line's 64 bytes before the store.
 //
-// Light path: compiled with -mgeneral-regs-only, freestanding, no allocation after the
+// Called from helpers: compiled with -mgeneral-regs-only, freestanding, no allocation after the
 // constructor; may be called with the guest's vector registers and TLS live.
 #pragma once
 

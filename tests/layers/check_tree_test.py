@@ -103,18 +103,18 @@ def test_machine_knows_no_encodings(tree):
 
 
 def test_freestanding_library_reaches_no_container(tree):
-    tree.write("src/vm/cpu/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(elision_vm_light STATIC light_path.cc\n  ordering.cc)\n")
-    tree.write("src/vm/cpu/light_path.cc", LICENSE + "#include <cstdint>\n")
+    tree.write("src/vm/cpu/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(elision_vm_helpers STATIC helpers.cc\n  ordering.cc)\n")
+    tree.write("src/vm/cpu/helpers.cc", LICENSE + "#include <cstdint>\n")
     tree.write("src/vm/cpu/ordering.cc", LICENSE + '#include "vm/cpu/ordering.h"\n')
     tree.write("src/vm/cpu/ordering.h", LICENSE + "#include <bit>\n")
     assert tree.violations() == []
     tree.write("src/vm/cpu/ordering.h", LICENSE + "#include <bit>\n#include <vector>\n")
-    tree.expect("src/vm/cpu/ordering.h:3: elision_vm_light is freestanding and must not reach <vector>")
+    tree.expect("src/vm/cpu/ordering.h:3: elision_vm_helpers is freestanding and must not reach <vector>")
 
 
 def test_freestanding_library_without_units(tree):
-    tree.write("src/vm/cpu/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(other STATIC light_path.cc)\n")
-    tree.expect("src/vm/cpu/CMakeLists.txt:1: does not list the units of elision_vm_light")
+    tree.write("src/vm/cpu/CMakeLists.txt", "# SPDX-License-Identifier: Apache-2.0\nadd_library(other STATIC helpers.cc)\n")
+    tree.expect("src/vm/cpu/CMakeLists.txt:1: does not list the units of elision_vm_helpers")
 
 
 def test_public_header_knows_no_source(tree):

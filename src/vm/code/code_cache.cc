@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "vm/code/emitter.h"
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/cpu/exit.h"
 #include "vm/cpu/stubs.h"
 #include "vm/host/failure.h"
@@ -132,7 +132,7 @@ void CodeCache::invalidate(std::uint64_t page) {
 }
 
 void emit_exit(Emitter& out, const Exit* exit) {
-  out.store_imm64(core_field(kOffsetExit), static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(exit)));
+  out.store_imm64(cpu_field(kOffsetExit), static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(exit)));
   out.jump_through(MemoryOperand{
       .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kExit)))});
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of translated code, and what is known about it.
 //
-// One region at a fixed place below 2 GB holds code, hooks, exits and the indirect-branch table, so
+// One region at a fixed place below 2 GB holds code, access checks, exits and the indirect-branch table, so
 // that 32-bit absolute and RIP-relative addresses reach all of it and all guest code down there.
 // A block is never moved; the whole cache is flushed when it is full or code is unmapped. After a
-// flush no core may resume at an old address: CodeManager::flush sends each to its guest address.
+// flush no CPU may resume at an old address: CodeManager::flush sends each to its guest address.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kCodeRegion = 0x70000000;
 inline constexpr std::uint64_t kCodeBytes = 0x08000000;  // 128 MB of code
 inline constexpr std::uint64_t kPermanentBytes = 4096;   // at its start: code that flushes spare
 inline constexpr std::uint64_t kMetaRegion = 0x78000000;
-inline constexpr std::uint64_t kMetaBytes = 0x06000000;    // 96 MB of hooks and exits
+inline constexpr std::uint64_t kMetaBytes = 0x06000000;    // 96 MB of access checks and exits
 inline constexpr std::uint64_t kBranchTable = 0x7e000000;  // 1 MB
 inline constexpr std::uint64_t kPermanentExits = kStubTable + 0x200;
 
@@ -31,8 +31,8 @@ struct HostRange {
   std::uint32_t host_offset;  // from the start of the block
   std::uint32_t guest_offset;
   std::int8_t spilled =
-      -1;  // register whose guest value lies in Core::scratch[0]; RCX: that much is missing from it
-  std::uint16_t overwritten = 0;  // registers whose guest values lie in Core::overwritten
+      -1;  // register whose guest value lies in Cpu::scratch[0]; RCX: that much is missing from it
+  std::uint16_t overwritten = 0;  // registers whose guest values lie in Cpu::overwritten
 };
 
 struct Block {
@@ -90,7 +90,7 @@ class CodeCache {
   /// The pages in [begin, end) that code was translated from.
   std::vector<std::uint64_t> pages(std::uint64_t begin, std::uint64_t end) const;
   /// Blocks of code in the page at `page` are found no more, and whoever jumps to one leaves to the engine.
-  /// Cores within one go on to its end. There must be room (nearly_full).
+  /// CPUs within one go on to its end. There must be room (nearly_full).
   void invalidate(std::uint64_t page);
   void flush();
   std::uint64_t flushes() const { return flushes_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the few x86-64 instructions that hooks and block exits are made of.
+// Writes the few x86-64 instructions that access checks and block exits are made of.
 //
 // No relocation, no labels: the translator knows where it writes. Encodings: Intel SDM volume 2.
 #pragma once
@@ -12,11 +12,11 @@
 
 namespace elision::vm {
 
-/// A field of the Core.
-inline MemoryOperand core_field(int offset) {
+/// A field of the Cpu.
+inline MemoryOperand cpu_field(int offset) {
   return MemoryOperand{.segment = Segment::kGs, .displacement = offset};
 }
-inline MemoryOperand core_field_indexed(int base, int offset) {
+inline MemoryOperand cpu_field_indexed(int base, int offset) {
   return MemoryOperand{.segment = Segment::kGs, .base = base, .displacement = offset};
 }
 

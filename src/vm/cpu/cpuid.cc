@@ -45,10 +45,10 @@ std::uint32_t signature(const machine::Description& m) {
 }
 
 /// How many of the CPUs in use share a core, or a socket, with `cpu`.
-std::uint32_t sharing(const machine::Topology& m, unsigned cpus, unsigned cpu, bool core) {
+std::uint32_t sharing(const machine::Topology& m, unsigned cpus, unsigned cpu, bool same_core) {
   std::uint32_t count = 0;
   for (unsigned other = 0; other < cpus; ++other)
-    count += core ? m.core_of(other) == m.core_of(cpu) : m.socket_of(other) == m.socket_of(cpu);
+    count += same_core ? m.core_of(other) == m.core_of(cpu) : m.socket_of(other) == m.socket_of(cpu);
   return count;
 }
 

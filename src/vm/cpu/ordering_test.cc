@@ -13,21 +13,21 @@ namespace {
 
 class OrderingTest : public testing::Test {
  protected:
-  Core& core_at(unsigned id, std::uint64_t cycles) {
-    cores_.push_back(std::make_unique<Core>());
-    Core& core = *cores_.back();
-    core.id = CpuId(id);
-    core.next_interrupt = Cycles(1u << 20);
-    core.set_time(cycles << kTickShift, (cycles + 1) << kTickShift);
-    return core;
+  Cpu& cpu_at(unsigned id, std::uint64_t cycles) {
+    cpus_.push_back(std::make_unique<Cpu>());
+    Cpu& cpu = *cpus_.back();
+    cpu.id = CpuId(id);
+    cpu.next_interrupt = Cycles(1u << 20);
+    cpu.set_time(cycles << kTickShift, (cycles + 1) << kTickShift);
+    return cpu;
   }
-  std::vector<std::unique_ptr<Core>> cores_;
+  std::vector<std::unique_ptr<Cpu>> cpus_;
   Ordering ordering_{Cycles(1000)};
 };
 
-TEST_F(OrderingTest, StartsTheEarliestCore) {
-  Core& late = core_at(0, 300);
-  Core& early = core_at(1, 100);
+TEST_F(OrderingTest, StartsTheEarliestCpu) {
+  Cpu& late = cpu_at(0, 300);
+  Cpu& early = cpu_at(1, 100);
   ordering_.add(late);
   ordering_.add(early);
   EXPECT_EQ(ordering_.start_first(), &early);
@@ -37,8 +37,8 @@ TEST_F(OrderingTest, StartsTheEarliestCore) {
 }
 
 TEST_F(OrderingTest, TiesGoToTheLowerCpu) {
-  Core& high = core_at(5, 100);
-  Core& low = core_at(2, 100);
+  Cpu& high = cpu_at(5, 100);
+  Cpu& low = cpu_at(2, 100);
   ordering_.add(high);
   ordering_.add(low);
   EXPECT_EQ(ordering_.start_first(), &low);
@@ -46,12 +46,12 @@ TEST_F(OrderingTest, TiesGoToTheLowerCpu) {
 }
 
 TEST_F(OrderingTest, OfThoseThatAskAtTheSameTimeWhoHasWaitedLongestIsFirst) {
-  Core& newcomer = core_at(0, 100);
-  Core& waits = core_at(7, 100);
-  Core& waits_longer = core_at(9, 100);
+  Cpu& newcomer = cpu_at(0, 100);
+  Cpu& waits = cpu_at(7, 100);
+  Cpu& waits_longer = cpu_at(9, 100);
   waits.asked_ticks = 60 << kTickShift;
   waits_longer.asked_ticks = 50 << kTickShift;
-  for (Core* core : {&newcomer, &waits, &waits_longer}) ordering_.add(*core);
+  for (Cpu* cpu : {&newcomer, &waits, &waits_longer}) ordering_.add(*cpu);
   EXPECT_EQ(ordering_.start_first(), &waits_longer);
   EXPECT_TRUE(ordering_.is_first(waits_longer)) << "also while it runs";
   EXPECT_EQ(ordering_.start_first(), &waits);
@@ -59,8 +59,8 @@ TEST_F(OrderingTest, OfThoseThatAskAtTheSameTimeWhoHasWaitedLongestIsFirst) {
 }
 
 TEST_F(OrderingTest, AnEventMustWaitForACoreThatIsBehindByOneTick) {
-  Core& running = core_at(0, 100);
-  Core& other = core_at(1, 100);
+  Cpu& running = cpu_at(0, 100);
+  Cpu& other = cpu_at(1, 100);
   ordering_.add(other);
   EXPECT_TRUE(ordering_.is_first(running));
   running.set_time(running.clock_ticks() + 1, running.deadline_ticks);
@@ -68,23 +68,23 @@ TEST_F(OrderingTest, AnEventMustWaitForACoreThatIsBehindByOneTick) {
 }
 
 TEST_F(OrderingTest, ACoreThatIsAboutToPayIsFirstOnlyIfItStillIsThen) {
-  ordering_.add(core_at(0, 300));
-  const Core& core = core_at(1, 100);
-  EXPECT_TRUE(ordering_.is_first(core));
-  EXPECT_TRUE(ordering_.is_first(core, (300 << kTickShift) - 1));
-  EXPECT_FALSE(ordering_.is_first(core, 300 << kTickShift)) << "ties go to the lower CPU";
+  ordering_.add(cpu_at(0, 300));
+  const Cpu& cpu = cpu_at(1, 100);
+  EXPECT_TRUE(ordering_.is_first(cpu));
+  EXPECT_TRUE(ordering_.is_first(cpu, (300 << kTickShift) - 1));
+  EXPECT_FALSE(ordering_.is_first(cpu, 300 << kTickShift)) << "ties go to the lower CPU";
 }
 
 TEST_F(OrderingTest, PrivateWorkRunsAheadOfTheOthersByTheBoundAndNoFurther) {
-  Core& running = core_at(0, 100);
-  ordering_.add(core_at(1, 250));
+  Cpu& running = cpu_at(0, 100);
+  ordering_.add(cpu_at(1, 250));
   ordering_.start(running);
   EXPECT_EQ(running.deadline_ticks >> kTickShift, 250u + 1000u);
   EXPECT_EQ(running.clock(), Cycles(100));
 }
 
 TEST_F(OrderingTest, AloneACoreRunsToItsNextInterruptOrTheTimer) {
-  Core& running = core_at(0, 100);
+  Cpu& running = cpu_at(0, 100);
   running.next_interrupt = Cycles(5000);
   ordering_.start(running);
   EXPECT_EQ(running.deadline_ticks >> kTickShift, 5000u);
@@ -94,12 +94,12 @@ TEST_F(OrderingTest, AloneACoreRunsToItsNextInterruptOrTheTimer) {
 }
 
 TEST_F(OrderingTest, CountsEventsThatComeTooLate) {
-  Core& core = core_at(0, 100);
-  ordering_.note_event(core);
-  core.rewind_to(Cycles(99));
-  ordering_.note_event(core);
-  core.rewind_to(Cycles(100));
-  ordering_.note_event(core);
+  Cpu& cpu = cpu_at(0, 100);
+  ordering_.note_event(cpu);
+  cpu.rewind_to(Cycles(99));
+  ordering_.note_event(cpu);
+  cpu.rewind_to(Cycles(100));
+  ordering_.note_event(cpu);
   EXPECT_EQ(ordering_.events(), 3u);
   EXPECT_EQ(ordering_.out_of_order(), 1u);
 }
@@ -108,15 +108,15 @@ TEST_F(OrderingTest, CountsEventsThatComeTooLate) {
 TEST_F(OrderingTest, KeepsTheOrderUnderRandomMovesAndRemovals) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
-    cores_.clear();
+    cpus_.clear();
     ordering_.clear();
-    std::vector<Core*> inside;
+    std::vector<Cpu*> inside;
     for (unsigned id = 0; id < 40; ++id) {
-      inside.push_back(&core_at(id, random.below(1000)));
+      inside.push_back(&cpu_at(id, random.below(1000)));
       ordering_.add(*inside.back());
     }
     while (!inside.empty()) {
-      Core& any = *inside[random.below(inside.size())];
+      Cpu& any = *inside[random.below(inside.size())];
       switch (random.below(3)) {
         case 0:
           any.rewind_to(Cycles(random.below(2000)));
@@ -127,8 +127,8 @@ TEST_F(OrderingTest, KeepsTheOrderUnderRandomMovesAndRemovals) {
           std::erase(inside, &any);
           break;
         default: {
-          Core* expected = inside.front();
-          for (Core* c : inside)
+          Cpu* expected = inside.front();
+          for (Cpu* c : inside)
             if (c->clock_ticks() < expected->clock_ticks() ||
                 (c->clock_ticks() == expected->clock_ticks() && c->id < expected->id))
               expected = c;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Light path: the functions that the timed stubs call, and the accounts.
+// Called from helpers: the functions that the timed stubs call, and the accounts.
 #include "vm/cpu/profile.h"
 
-#include "vm/cpu/light_path.h"
+#include "vm/cpu/helpers.h"
 #include "vm/cpu/stubs.h"
 
 namespace elision::vm {
@@ -36,23 +36,23 @@ std::int64_t from_to(std::uint64_t begin, std::uint64_t end) {
   return static_cast<std::int64_t>(end - begin);
 }
 
-/// What the light path counted so far.
+/// What the helpers counted so far.
 struct Counters {
   ModelEvents events;
   std::uint64_t yields, waits;
 
-  explicit Counters(const Core& core)
-      : events(engine_profile->events_of(core)), yields(light_context.yields), waits(light_context.waits) {}
+  explicit Counters(const Cpu& cpu)
+      : events(engine_profile->events_of(cpu)), yields(helper_context.yields), waits(helper_context.waits) {}
 };
 
-/// One crossing into the light path: arrives, and leaves when the work is done.
+/// One crossing into a helper: arrives, and leaves when the work is done.
 class Crossing {
  public:
-  explicit Crossing(const Core& core) : core_(core), before_(arrived(core)) {}
+  explicit Crossing(const Cpu& cpu) : cpu_(cpu), before_(arrived(cpu)) {}
 
   /// What an access found, the rarest first, since it may have had several lines.
-  Work access(const Core* next) const {
-    const Counters after(core_);
+  Work access(const Cpu* next) const {
+    const Counters after(cpu_);
     if (reinterpret_cast<std::uint64_t>(next) & 1) return Work::kOwnAbort;
     if (after.yields != before_.yields) return after.waits != before_.waits ? Work::kBusyLine : Work::kTurn;
     const ModelEvents found = after.events - before_.events;
@@ -63,24 +63,24 @@ class Crossing {
     if (found.l1_misses != 0) return Work::kL2;
     return found.accesses != 0 ? Work::kModelHit : Work::kPrivateHit;
   }
-  bool changed_cpu() const { return light_context.yields != before_.yields; }
+  bool changed_cpu() const { return helper_context.yields != before_.yields; }
   void leave_after(Work work) const {
-    engine_profile->leave_after(work, engine_profile->events_of(core_) - before_.events);
+    engine_profile->leave_after(work, engine_profile->events_of(cpu_) - before_.events);
   }
 
  private:
-  static Counters arrived(const Core& core) {
+  static Counters arrived(const Cpu& cpu) {
     if (!engine_profile->in_engine()) engine_profile->arrive();
-    return Counters(core);
+    return Counters(cpu);
   }
 
-  const Core& core_;
+  const Cpu& cpu_;
   Counters before_;
 };
 
 }  // namespace
 
-EngineProfile::EngineProfile(const machine::Model& model, const Core& sample, const Start& start)
+EngineProfile::EngineProfile(const machine::Model& model, const Cpu& sample, const Start& start)
     : model_(model) {
   engine_profile = this;
   calibrate(sample);
@@ -92,7 +92,7 @@ void EngineProfile::restart(const Start& start) {
   clear();
   count(work_);
   first_tick_ = since_;
-  if (exit_core_ != nullptr) exit_events_ = events_of(*exit_core_);
+  if (exit_cpu_ != nullptr) exit_events_ = events_of(*exit_cpu_);
 }
 
 void EngineProfile::clear() {
@@ -100,9 +100,7 @@ void EngineProfile::clear() {
   since_ = now_ticks();
 }
 
-ModelEvents EngineProfile::events_of(const Core& core) const {
-  return ModelEvents::of(model_.counts(core.id));
-}
+ModelEvents EngineProfile::events_of(const Cpu& cpu) const { return ModelEvents::of(model_.counts(cpu.id)); }
 
 /// Closes the engine's last piece and the translated code's after it.
 void EngineProfile::arrive() {
@@ -130,8 +128,8 @@ void EngineProfile::close() {
   row(work_).ticks += from_to(since_, now);
   row(work_).own += cost_.change;
   since_ = now;
-  if (exit_core_ == nullptr) return;
-  const ModelEvents events = events_of(*exit_core_);
+  if (exit_cpu_ == nullptr) return;
+  const ModelEvents events = events_of(*exit_cpu_);
   row(work_).events += events - exit_events_;
   exit_events_ = events;
 }
@@ -142,30 +140,30 @@ void EngineProfile::change_to(Work work) {
 }
 
 void EngineProfile::enter_guest() {
-  if (exit_core_ != nullptr) row(work_).events += events_of(*exit_core_) - exit_events_;
-  exit_core_ = nullptr;
+  if (exit_cpu_ != nullptr) row(work_).events += events_of(*exit_cpu_) - exit_events_;
+  exit_cpu_ = nullptr;
   in_engine_ = false;
 }
 
-/// `core` has left to the run loop. An exit that had to wait its turn comes twice and counts once.
-void EngineProfile::full_exit(Core& core) {
-  const bool again = core.exit->reason == ExitReason::kPending;
-  const ExitReason reason = again ? core.deferred.reason : core.exit->reason;
+/// `cpu` has left to the run loop. An exit that had to wait its turn comes twice and counts once.
+void EngineProfile::full_exit(Cpu& cpu) {
+  const bool again = cpu.exit->reason == ExitReason::kPending;
+  const ExitReason reason = again ? cpu.deferred.reason : cpu.exit->reason;
   if (reason == ExitReason::kHostFault) stamp(elision_profile_arrived);  // by way of a signal handler
   if (in_engine_) {
-    close();  // by way of the light path
+    close();  // by way of a helper
   } else {
     arrive();
   }
   work_ = static_cast<Work>(static_cast<unsigned>(Work::kExits) + static_cast<unsigned>(reason));
   if (!again) count(work_);
-  exit_core_ = &core;
-  exit_events_ = events_of(core);
+  exit_cpu_ = &cpu;
+  exit_events_ = events_of(cpu);
 }
 
 /// The least that crossings and changes cost one after the other: what they cost beyond that is not told
 /// apart from the engine.
-void EngineProfile::calibrate(const Core& sample) {
+void EngineProfile::calibrate(const Cpu& sample) {
   constexpr int kBatches = 64, kCrossings = 256;
   Cost least{1 << 30, 1 << 30, 1 << 30};
   const auto keep_less = [](std::int64_t& least, std::int64_t ticks) {
@@ -196,46 +194,46 @@ void EngineProfile::calibrate(const Core& sample) {
 
 using namespace elision::vm;
 
-[[gnu::no_caller_saved_registers]] bool elision_timed_late_load(Core* core) {
+[[gnu::no_caller_saved_registers]] bool elision_timed_late_load(Cpu* cpu) {
   if (!engine_profile->in_engine()) engine_profile->arrive();
-  if (!elision_late_load(core)) return false;  // elision_timed_slow_access goes on in the same piece
+  if (!elision_late_load(cpu)) return false;  // elision_timed_slow_access goes on in the same piece
   engine_profile->leave_after(Work::kLateLine, ModelEvents{});
   return true;
 }
 
-Core* elision_timed_slow_access(Core* core) {
-  const Crossing crossing(*core);
-  Core* next = elision_slow_access(core);
+Cpu* elision_timed_slow_access(Cpu* cpu) {
+  const Crossing crossing(*cpu);
+  Cpu* next = elision_slow_access(cpu);
   crossing.leave_after(crossing.access(next));
   return next;
 }
 
-Core* elision_timed_budget_exhausted(Core* core) {
-  const Crossing crossing(*core);
-  Core* next = elision_budget_exhausted(core);
-  // Without a core to run it becomes a full exit, which is a piece of its own.
+Cpu* elision_timed_budget_exhausted(Cpu* cpu) {
+  const Crossing crossing(*cpu);
+  Cpu* next = elision_budget_exhausted(cpu);
+  // Without a CPU to run it becomes a full exit, which is a piece of its own.
   if (next != nullptr) crossing.leave_after(crossing.changed_cpu() ? Work::kBudgetTurn : Work::kBudget);
   return next;
 }
 
-Core* elision_timed_string_step(Core* core) {
-  const Crossing crossing(*core);
-  Core* next = elision_string_step(core);
+Cpu* elision_timed_string_step(Cpu* cpu) {
+  const Crossing crossing(*cpu);
+  Cpu* next = elision_string_step(cpu);
   const Work found = crossing.access(next);
   const bool stepped = !crossing.changed_cpu() && found != Work::kOwnAbort;
   crossing.leave_after(stepped ? Work::kString : found);
   return next;
 }
 
-Core* elision_timed_fetch(Core* core) {
-  const Crossing crossing(*core);
-  Core* next = elision_fetch(core);
+Cpu* elision_timed_fetch(Cpu* cpu) {
+  const Crossing crossing(*cpu);
+  Cpu* next = elision_fetch(cpu);
   if (next != nullptr) crossing.leave_after(crossing.changed_cpu() ? Work::kTurn : Work::kFetch);
   return next;
 }
 
-void elision_profiled_enter(Core* core) {
+void elision_profiled_enter(Cpu* cpu) {
   engine_profile->enter_guest();
-  elision_timed_enter(core);
-  engine_profile->full_exit(*current_core());
+  elision_timed_enter(cpu);
+  engine_profile->full_exit(*current_cpu());
 }

@@ -10,7 +10,7 @@
 //
 // What the profile itself costs is measured when it begins, kept apart, and taken off.
 //
-// profile.cc is light path (light_path.h); profile_report.cc tells people.
+// profile.cc runs in helpers (helpers.h); profile_report.cc tells people.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace elision::vm {
 
-struct Core;
+struct Cpu;
 
 /// What the host was doing. Full exits follow: kExits + ExitReason.
 enum class Work : std::uint8_t {
@@ -87,8 +87,8 @@ class EngineProfile {
     std::uint64_t instructions = 0;  // of the guest
   };
 
-  /// Measures its own cost and begins. `sample` is any core of the model's.
-  EngineProfile(const machine::Model& model, const Core& sample, const Start& start);
+  /// Measures its own cost and begins. `sample` is any CPU of the model's.
+  EngineProfile(const machine::Model& model, const Cpu& sample, const Start& start);
   /// Begins anew: in a forked child.
   void restart(const Start& start);
 
@@ -102,8 +102,8 @@ class EngineProfile {
   void arrive();
   void leave_after(Work work, const ModelEvents& events);
   void enter_guest();
-  void full_exit(Core& core);
-  ModelEvents events_of(const Core& core) const;
+  void full_exit(Cpu& cpu);
+  ModelEvents events_of(const Cpu& cpu) const;
 
   /// Closes the present piece, which goes on: what the rows say is then up to date.
   void close();
@@ -117,7 +117,7 @@ class EngineProfile {
     std::int64_t inside = 0, outside = 0, change = 0;
   };
   Row& row(Work work) { return rows_[static_cast<unsigned>(work)]; }
-  void calibrate(const Core& sample);
+  void calibrate(const Cpu& sample);
   void clear();
 
   const machine::Model& model_;
@@ -126,8 +126,8 @@ class EngineProfile {
   std::uint64_t since_ = 0;  // the present piece begins
   Work work_ = Work::kStart;
   bool in_engine_ = true;
-  const Core* exit_core_ = nullptr;  // whose full exit is being served
-  ModelEvents exit_events_;          // of that core, when it left
+  const Cpu* exit_cpu_ = nullptr;  // whose full exit is being served
+  ModelEvents exit_events_;        // of that CPU, when it left
   Start start_;
   std::uint64_t first_tick_ = 0;
 };
@@ -158,18 +158,18 @@ class ProfileScope {
 
 extern "C" {
 /// For elision_enter().
-void elision_profiled_enter(elision::vm::Core* core);
+void elision_profiled_enter(elision::vm::Cpu* cpu);
 
 // profile_stubs.S: what stubs.h has, timed.
-void elision_timed_enter(elision::vm::Core* core);
+void elision_timed_enter(elision::vm::Cpu* cpu);
 void elision_timed_stub_slow_access();
 void elision_timed_stub_budget();
 void elision_timed_stub_string();
 void elision_timed_stub_exit();
 void elision_timed_stub_fetch();
-[[gnu::no_caller_saved_registers]] bool elision_timed_late_load(elision::vm::Core* core);
-elision::vm::Core* elision_timed_slow_access(elision::vm::Core* core);
-elision::vm::Core* elision_timed_budget_exhausted(elision::vm::Core* core);
-elision::vm::Core* elision_timed_string_step(elision::vm::Core* core);
-elision::vm::Core* elision_timed_fetch(elision::vm::Core* core);
+[[gnu::no_caller_saved_registers]] bool elision_timed_late_load(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_timed_slow_access(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_timed_budget_exhausted(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_timed_string_step(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_timed_fetch(elision::vm::Cpu* cpu);
 }

@@ -2,7 +2,7 @@
 // Where the guest has writable memory that other processes may see (MAP_SHARED). Each process is a machine of
 // its own, so that no conflict over such memory could be found: a transaction must not touch it.
 //
-// The light path asks ranges(); set() belongs to the engine.
+// Helpers ask ranges(); set() belongs to the engine.
 #pragma once
 
 #include <cstdint>

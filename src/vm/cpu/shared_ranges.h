@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question that the light path asks of shared_memory.h, without a container: the light path is
+// The question that helpers ask of shared_memory.h, without a container: helpers are
 // freestanding.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/cpu/stubs.h"
 
 using namespace elision::vm;
@@ -22,31 +22,31 @@ static void define(const char* name, std::uint64_t value) {
 
 int main() {
   std::puts("// Written by stub_offsets.cc.");
-  define("SELF", offsetof(Core, self));
-  define("DIRECTION", offsetof(Core, direction_flag));
-  define("X87_USED", offsetof(Core, x87_used));
-  define("PROGRESS", offsetof(Core, progress));
-  define("FLAGS", offsetof(Core, flags_slot));
-  define("HOOK_ADDRESS", offsetof(Core, hook_address));
-  define("RESUME", offsetof(Core, resume));
-  define("BRANCH", offsetof(Core, branch));
-  define("MISPREDICTION", offsetof(Core, misprediction_cost));
-  define("GPR", offsetof(Core, state.gpr));
-  define("FS_BASE", offsetof(Core, state.fs_base));
-  define("MXCSR", offsetof(Core, state.mxcsr));
-  define("YMM", offsetof(Core, state.ymm));
-  define("FX", offsetof(Core, state.fx));
-  define("EPOCH", offsetof(Core, filter.epoch));
-  define("FILTER", offsetof(Core, filter.entry));
+  define("SELF", offsetof(Cpu, self));
+  define("DIRECTION", offsetof(Cpu, direction_flag));
+  define("X87_USED", offsetof(Cpu, x87_used));
+  define("PROGRESS", offsetof(Cpu, progress));
+  define("FLAGS", offsetof(Cpu, flags_slot));
+  define("CHECK_ADDRESS", offsetof(Cpu, check_address));
+  define("RESUME", offsetof(Cpu, resume));
+  define("BRANCH", offsetof(Cpu, branch));
+  define("MISPREDICTION", offsetof(Cpu, misprediction_cost));
+  define("GPR", offsetof(Cpu, state.gpr));
+  define("FS_BASE", offsetof(Cpu, state.fs_base));
+  define("MXCSR", offsetof(Cpu, state.mxcsr));
+  define("YMM", offsetof(Cpu, state.ymm));
+  define("FX", offsetof(Cpu, state.fx));
+  define("EPOCH", offsetof(Cpu, filter.epoch));
+  define("FILTER", offsetof(Cpu, filter.entry));
   define("INDEX_BITS", Filter::kIndexMask * sizeof(FilterEntry));
   define("NO_STORE", FilterEntry::kNoStore);
   define("IN_FLIGHT", FilterEntry::kInFlight);
-  define("HISTORY", offsetof(Core, branches.history));
-  define("MISPREDICTIONS", offsetof(Core, branches.mispredictions));
-  define("BIAS", offsetof(Core, branches.bias));
-  define("PATTERN", offsetof(Core, branches.pattern));
-  define("NEXT_BIAS", offsetof(Core, branches.next_bias));
-  define("NEXT_COUNTER", offsetof(Core, branches.next_counter));
+  define("HISTORY", offsetof(Cpu, branches.history));
+  define("MISPREDICTIONS", offsetof(Cpu, branches.mispredictions));
+  define("BIAS", offsetof(Cpu, branches.bias));
+  define("PATTERN", offsetof(Cpu, branches.pattern));
+  define("NEXT_BIAS", offsetof(Cpu, branches.next_bias));
+  define("NEXT_COUNTER", offsetof(Cpu, branches.next_counter));
   define("WRONG", BranchPredictor::kWrong);
   define("WRONG_BIT", 6);
   define("HISTORY_MASK", (1u << BranchPredictor::kHistoryBits) - 1);

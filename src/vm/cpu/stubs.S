@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The border between translated code and the engine.
 //
-// Light calls keep the guest's vector registers and TLS live: the C++ function they call is compiled
-// with -mgeneral-regs-only and touches neither. It returns the Core to resume (often the same one),
+// Helper calls keep the guest's vector registers and TLS live: the C++ function they call is compiled
+// with -mgeneral-regs-only and touches neither. It returns the Cpu to resume (often the same one),
 // or null to leave to Engine::run. Full exits save everything and return from elision_enter.
 //
 // profile_stubs.S assembles this text a second time, under other names and with time stamps at the border.
 //
-// gs points at the Core all the time; the host's C++ code never uses gs. stub_offsets.h has the offsets of
+// gs points at the Cpu all the time; the host's C++ code never uses gs. stub_offsets.h has the offsets of
 // its fields (stub_offsets.cc writes it as the project is built).
 
 #include "vm/cpu/stub_offsets.h"
@@ -102,7 +102,7 @@
 #endif
 .endm
 
-// void elision_enter(Core*): runs guest code until a full exit.
+// void elision_enter(Cpu*): runs guest code until a full exit.
         .globl elision_enter
         .type elision_enter, @function
 elision_enter:
@@ -119,10 +119,10 @@ elision_enter:
         stmxcsr HOST_MXCSR
         wrgsbase %rdi
         load_vectors
-        jmp resume_core
+        jmp resume_cpu
 
-// Continues the Core that gs points at; its vectors and fs are loaded.
-resume_core:
+// Continues the Cpu that gs points at; its vectors and fs are loaded.
+resume_cpu:
         cmpb $0, %gs:DIRECTION
         jne resume_backward
         movl %gs:FLAGS, %eax
@@ -147,26 +147,26 @@ resume_backward:
         movq %gs:SELF, %rdi
         call \function
         cmpq %gs:SELF, %rax
-        je resume_core
-        jmp switch_core
+        je resume_cpu
+        jmp switch_cpu
 .endm
 
-// RAX: the Core to run instead of the present one, or 0 for the engine's run loop, or the present
+// RAX: the Cpu to run instead of the present one, or 0 for the engine's run loop, or the present
 // one with bit 0 set. The present one's registers are saved, its vectors still live.
-switch_core:
+switch_cpu:
         testq %rax, %rax
         jz leave
         testb $1, %al
-        jnz reload_core
+        jnz reload_cpu
         save_vectors
         wrgsbase %rax
         load_vectors
-        jmp resume_core
+        jmp resume_cpu
 
-// The core rolled itself back: its registers in memory hold, not those in the CPU.
-reload_core:
+// The CPU rolled itself back: its registers in memory hold, not the host's.
+reload_cpu:
         load_vectors
-        jmp resume_core
+        jmp resume_cpu
 
 // Most slow accesses are loads from a line on its way: for those, a function that preserves all registers but
 // RAX. Its stack is the host's. The filter is looked at first, since who misses it altogether need not call.
@@ -175,7 +175,7 @@ elision_stub_slow_access:
         note_crossing elision_profile_arrived
         movq %rax, %gs:GPR+0
         movq %rdi, %gs:GPR+56
-        movq %gs:HOOK_ADDRESS, %rdi
+        movq %gs:CHECK_ADDRESS, %rdi
         movl %edi, %eax
         shrl $2, %eax
         andl $INDEX_BITS, %eax
@@ -217,7 +217,7 @@ elision_stub_fetch:
         note_crossing elision_profile_arrived
         light_call elision_fetch
 
-// BranchPredictor::resolve for Core::branch, and the charge of a misprediction. Called on the host's stack, so that
+// BranchPredictor::resolve for Cpu::branch, and the charge of a misprediction. Called on the host's stack, so that
 // the host predicts where it returns to; all registers stay as they are, but for the flags. Without a jump on the
 // outcome, which the host could predict no better than the guest's machine.
         .globl elision_stub_branch

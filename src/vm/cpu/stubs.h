@@ -6,7 +6,7 @@
 
 namespace elision::vm {
 
-struct Core;
+struct Cpu;
 
 /// A page below 2 GB that any code reaches by absolute address: pointers to the stubs; behind them what the
 /// host's code has in its stack pointer, FS base and MXCSR.
@@ -21,9 +21,9 @@ enum class Stub : unsigned { kSlowAccess, kBudget, kString, kExit, kFetch, kBran
 }  // namespace elision::vm
 
 extern "C" {
-/// Runs guest code from core->resume until a full exit; other cores may have run meanwhile. Reads
-/// back which core left from gs (elision_current_core).
-void elision_enter(elision::vm::Core* core);
+/// Runs guest code from cpu->resume until a full exit; other CPUs may have run meanwhile. Reads
+/// back which CPU left from gs (elision_current_cpu).
+void elision_enter(elision::vm::Cpu* cpu);
 void elision_stub_slow_access();
 void elision_stub_budget();
 void elision_stub_string();
@@ -34,25 +34,25 @@ void elision_stub_fault_exit();
 extern const char elision_copy_line_end[];
 extern const char elision_copy_line_failed[];
 
-// The light path (light_path.cc): each returns the core to resume, or null to leave to the run loop.
-/// The access of Core::hook, which the filter keeps out as far as it reads a line that is on its way, if it
-/// is a load of that line alone; false, and nothing has happened, if it is not. Preserves all registers but
-/// RAX and the flags.
-[[gnu::no_caller_saved_registers]] bool elision_late_load(elision::vm::Core* core);
-elision::vm::Core* elision_slow_access(elision::vm::Core* core);
-elision::vm::Core* elision_budget_exhausted(elision::vm::Core* core);
-elision::vm::Core* elision_string_step(elision::vm::Core* core);
-/// Fetches the lines of the block that Core::hook describes.
-elision::vm::Core* elision_fetch(elision::vm::Core* core);
+// The helpers (helpers.cc): each returns the CPU to resume, or null to leave to the run loop.
+/// The access of Cpu::access check, which the filter keeps out as far as it reads a line that is on its way,
+/// if it is a load of that line alone; false, and nothing has happened, if it is not. Preserves all registers
+/// but RAX and the flags.
+[[gnu::no_caller_saved_registers]] bool elision_late_load(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_slow_access(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_budget_exhausted(elision::vm::Cpu* cpu);
+elision::vm::Cpu* elision_string_step(elision::vm::Cpu* cpu);
+/// Fetches the lines of the block that Cpu::access check describes.
+elision::vm::Cpu* elision_fetch(elision::vm::Cpu* cpu);
 }
 
 namespace elision::vm {
 
-/// The core that gs points at.
-inline Core* current_core() {
-  Core* core;
-  __asm__ volatile("movq %%gs:0, %0" : "=r"(core));
-  return core;
+/// The CPU that gs points at.
+inline Cpu* current_cpu() {
+  Cpu* cpu;
+  __asm__ volatile("movq %%gs:0, %0" : "=r"(cpu));
+  return cpu;
 }
 
 }  // namespace elision::vm

@@ -4,8 +4,8 @@
 // Stores happen in place; an abort writes the old bytes back. Bounded by the largest write set that
 // any machine file allows (written lines live in L1).
 //
-// Light path. Guest memory may be unmapped or read-only: elision_copy_line and elision_restore_line (stubs.S)
-// report a fault instead of dying, and a word that did not change is not written.
+// Called from helpers. Guest memory may be unmapped or read-only: elision_copy_line and elision_restore_line
+// (stubs.S) report a fault instead of dying, and a word that did not change is not written.
 //
 // A page in the log may have been protected since, because code in it was translated
 // (AddressSpace::guard_code). It is opened while a line of it is restored, and stays protected: a line that

@@ -40,7 +40,7 @@ bool is_x87_register(ZydisRegister reg) {
          reg == ZYDIS_REGISTER_X87STATUS || reg == ZYDIS_REGISTER_X87TAG;
 }
 
-/// Far branches, and writes to segment registers: fs and gs carry the guest's TLS and the engine's Core.
+/// Far branches, and writes to segment registers: fs and gs carry the guest's TLS and the engine's Cpu.
 bool touches_segments(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
   if (d.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return true;
   for (unsigned i = 0; i < d.operand_count; ++i)

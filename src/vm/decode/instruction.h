@@ -12,7 +12,7 @@
 namespace elision::vm {
 
 enum class InstructionClass : std::uint8_t {
-  kPlain,  // copied, with a hook in front for each memory operand
+  kPlain,  // copied, with an access check in front for each memory operand
   kJump,
   kConditionalJump,  // Jcc
   kLoop,             // LOOP, LOOPcc, JRCXZ

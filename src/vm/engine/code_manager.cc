@@ -61,68 +61,68 @@ std::uint64_t CodeManager::host_address(std::uint64_t pc) {
   return block->host;
 }
 
-bool CodeManager::continue_at(Core& core, std::uint64_t pc) {
-  core.state.rip = pc;
-  const bool inside = core.in_transaction != 0;
+bool CodeManager::continue_at(Cpu& cpu, std::uint64_t pc) {
+  cpu.state.rip = pc;
+  const bool inside = cpu.in_transaction != 0;
   const std::uint64_t host = host_address(pc);
-  if (inside && core.in_transaction == 0) return false;  // rolled back, and has been told where to go on
-  core.resume = host;
+  if (inside && cpu.in_transaction == 0) return false;  // rolled back, and has been told where to go on
+  cpu.resume = host;
   return host != fetch_fault_stub_;
 }
 
-void CodeManager::next_instruction(Core& core, Exit& exit) {
-  core.state.rip = exit.pc + exit.length;
+void CodeManager::next_instruction(Cpu& cpu, Exit& exit) {
+  cpu.state.rip = exit.pc + exit.length;
   if (exit.next_host != 0) {
-    core.resume = exit.next_host;
+    cpu.resume = exit.next_host;
     return;
   }
   if (exit.reason == ExitReason::kComplexAccess) {  // the cache was flushed
-    continue_at(core, exit.pc);
+    continue_at(cpu, exit.pc);
     return;
   }
   const std::uint64_t flushes = cache_.flushes();
-  const bool remembers = &exit != &core.deferred;
-  const bool goes_on = continue_at(core, exit.pc + exit.length);
-  if (goes_on && remembers && cache_.flushes() == flushes) exit.next_host = core.resume;
+  const bool remembers = &exit != &cpu.deferred;
+  const bool goes_on = continue_at(cpu, exit.pc + exit.length);
+  if (goes_on && remembers && cache_.flushes() == flushes) exit.next_host = cpu.resume;
 }
 
-void CodeManager::link(Core& core, Exit& exit) {
+void CodeManager::link(Cpu& cpu, Exit& exit) {
   const std::uint64_t flushes = cache_.flushes();
   const std::uint64_t target = exit.pc;
   std::uint8_t* patch = exit.patch;
-  if (continue_at(core, target) && cache_.flushes() == flushes) Emitter::patch(patch, core.resume);
+  if (continue_at(cpu, target) && cache_.flushes() == flushes) Emitter::patch(patch, cpu.resume);
 }
 
-void CodeManager::indirect(Core& core, Exit& exit) {
-  const std::uint64_t target = core.exit_value;
+void CodeManager::indirect(Cpu& cpu, Exit& exit) {
+  const std::uint64_t target = cpu.exit_value;
   const bool flags_passed = exit.detail != 0;
   if (!flags_passed && guest_code_.reads_incoming_flags(target)) {
     guest_code_.assume_flags_live();
     flush();
   }
-  if (continue_at(core, target)) CodeCache::remember_branch(target, core.resume);
+  if (continue_at(cpu, target)) CodeCache::remember_branch(target, cpu.resume);
 }
 
-void CodeManager::resume_from_thread(Core& core) {
-  core.resume = attach_stub_;
-  core.x87_used = 0;
+void CodeManager::resume_from_thread(Cpu& cpu) {
+  cpu.resume = attach_stub_;
+  cpu.x87_used = 0;
 }
 
-void CodeManager::repeat_in_order(Core& core, const Exit& exit) {
-  core.deferred = exit;
-  core.resume = pending_stub_;
-  core.state.rip = exit.pc;
+void CodeManager::repeat_in_order(Cpu& cpu, const Exit& exit) {
+  cpu.deferred = exit;
+  cpu.resume = pending_stub_;
+  cpu.state.rip = exit.pc;
 }
 
-void CodeManager::repeat_without_guard(Core& core, std::uint64_t pc) {
+void CodeManager::repeat_without_guard(Cpu& cpu, std::uint64_t pc) {
   if (cache_.find(pc) == nullptr) {
     make_room();
     translator_.translate(pc, 1);
   }
-  continue_at(core, pc);
+  continue_at(cpu, pc);
 }
 
-/// The block at `pc` is about to be translated: transactions that have written to it end, the running core's
+/// The block at `pc` is about to be translated: transactions that have written to it end, the running CPU's
 /// own too ("self-modifying code transactionally may also cause transactional aborts", SDM volume 1,
 /// 17.3.9.2). So nothing is translated that a roll-back changes.
 void CodeManager::end_writers(std::uint64_t pc) {
@@ -141,11 +141,11 @@ void CodeManager::make_room() {
 void CodeManager::flush() {
   cache_.flush();
   guest_code_.forget();
-  for (Core* core : context_.cores) {
-    if (core->resume != pending_stub_ && core->resume != attach_stub_) core->resume = resolve_stub_;
-    core->checkpoint.resume = resolve_stub_;
-    core->deferred.next_host = 0;
-    core->forget_misses();  // they name hooks
+  for (Cpu* cpu : context_.cpus) {
+    if (cpu->resume != pending_stub_ && cpu->resume != attach_stub_) cpu->resume = resolve_stub_;
+    cpu->checkpoint.resume = resolve_stub_;
+    cpu->deferred.next_host = 0;
+    cpu->forget_misses();  // they name access checks
   }
 }
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "vm/cpu/light_path.h"
+#include "vm/cpu/helpers.h"
 #include "vm/engine/engine.h"
 
 namespace elision::vm {
@@ -105,18 +105,18 @@ std::uint64_t plain_address(const GuestState& s, const ZydisDecodedOperand& memo
 
 }  // namespace
 
-void Engine::complex_access(Core& core, Exit& exit) {
+void Engine::complex_access(Cpu& cpu, Exit& exit) {
   Operands o;
   const ZydisDecodedOperand* memory = decode_operands(exit, o) ? memory_of(o) : nullptr;
-  if (memory == nullptr) return unsupported(core, exit);
-  const std::uint64_t segment = memory->mem.segment == ZYDIS_REGISTER_FS ? core.state.fs_base : 0;
+  if (memory == nullptr) return unsupported(cpu, exit);
+  const std::uint64_t segment = memory->mem.segment == ZYDIS_REGISTER_FS ? cpu.state.fs_base : 0;
   std::vector<Range> ranges;
   if (o.instruction.meta.category == ZYDIS_CATEGORY_AVX2GATHER) {
-    ranges = gather_ranges(core.state, o, segment);
+    ranges = gather_ranges(cpu.state, o, segment);
   } else if (o.instruction.meta.category == ZYDIS_CATEGORY_BITBYTE) {
-    ranges = {bit_range(core.state, o, segment + plain_address(core.state, *memory, exit))};
+    ranges = {bit_range(cpu.state, o, segment + plain_address(cpu.state, *memory, exit))};
   } else {
-    ranges = {{segment + plain_address(core.state, *memory, exit), memory->size / 8u}};
+    ranges = {{segment + plain_address(cpu.state, *memory, exit), memory->size / 8u}};
   }
   const bool writes = memory->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
   const bool locked = (o.instruction.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0;
@@ -125,13 +125,13 @@ void Engine::complex_access(Core& core, Exit& exit) {
                              : machine::AccessKind::kLoad;
   for (const Range& range : ranges) {
     Cycles ready{0};
-    const AccessStep step = access_range(core, range.address, range.size, kind, Cycles(0), ready);
+    const AccessStep step = access_range(cpu, range.address, range.size, kind, Cycles(0), ready);
     if (step == AccessStep::kRolledBack) return;
     if (step != AccessStep::kDone)
-      return code_.repeat_in_order(core, exit);  // all of it again when its turn comes
+      return code_.repeat_in_order(cpu, exit);  // all of it again when its turn comes
   }
-  core.access_made = true;
-  code_.next_instruction(core, exit);
+  cpu.access_made = true;
+  code_.next_instruction(cpu, exit);
 }
 
 }  // namespace elision::vm

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "vm/cpu/light_path.h"
+#include "vm/cpu/helpers.h"
 #include "vm/cpu/stubs.h"
 #include "vm/engine/host_faults.h"
 #include "vm/host/failure.h"
@@ -25,9 +25,9 @@ machine::Description effective(const Options& options, machine::Description mach
   return machine;
 }
 
-std::vector<machine::Filter*> filters_of(const std::vector<Core*>& cores) {
+std::vector<machine::Filter*> filters_of(const std::vector<Cpu*>& cpus) {
   std::vector<machine::Filter*> filters;
-  for (Core* core : cores) filters.push_back(&core->filter);
+  for (Cpu* cpu : cpus) filters.push_back(&cpu->filter);
   return filters;
 }
 
@@ -45,15 +45,15 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   if (options_.record_forms) code_.record_forms();
   the_engine = this;
   const unsigned cpus = options.cpus == 0 ? context_.machine.topology.cpus() : options.cpus;
-  make_cores(context_, cpus);
+  make_cpus(context_, cpus);
   context_.model = std::make_unique<machine::Model>(context_.machine, cpus, options.seed,
-                                                    filters_of(context_.cores).data(), transactions_);
-  light_context.model = context_.model.get();
-  light_context.ordering = &context_.ordering;
-  light_context.shared_memory = &shared_memory_.ranges();
-  light_context.fast_path = options.fast_path;
+                                                    filters_of(context_.cpus).data(), transactions_);
+  helper_context.model = context_.model.get();
+  helper_context.ordering = &context_.ordering;
+  helper_context.shared_memory = &shared_memory_.ranges();
+  helper_context.fast_path = options.fast_path;
   if (options.profile) {
-    profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cores.front(), profile_start(0));
+    profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cpus.front(), profile_start(0));
     profile_descriptor_ = keep_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   }
   enter_ = profile_ != nullptr ? elision_profiled_enter : elision_enter;
@@ -82,26 +82,26 @@ void Engine::run() noexcept {
   Ordering& ordering = context_.ordering;
   for (;;) {
     timers_.fire();
-    Core* core = ordering.start_first();
-    if (core == nullptr) {
+    Cpu* cpu = ordering.start_first();
+    if (cpu == nullptr) {
       idle();
       continue;
     }
     do {
-      enter_(core);
-      core = current_core();
-      handle_exit(*core);
-      if (core->thread == nullptr || core->in_heap) break;
-      if (core->access_made) {  // the instruction itself must follow before anybody else runs
-        core->access_made = false;
-        ordering.start(*core);
+      enter_(cpu);
+      cpu = current_cpu();
+      handle_exit(*cpu);
+      if (cpu->thread == nullptr || cpu->in_heap) break;
+      if (cpu->access_made) {  // the instruction itself must follow before anybody else runs
+        cpu->access_made = false;
+        ordering.start(*cpu);
         continue;
       }
-      if (!ordering.is_first(*core) || core->clock_ticks() >= ordering.timer_ticks()) {
-        ordering.add(*core);
+      if (!ordering.is_first(*cpu) || cpu->clock_ticks() >= ordering.timer_ticks()) {
+        ordering.add(*cpu);
         break;
       }
-      ordering.start(*core);
+      ordering.start(*cpu);
     } while (true);
   }
 }
@@ -125,96 +125,96 @@ void Engine::idle() {
   end_by_deadlock();
 }
 
-/// Ordered exits take place only when the core is the earliest; until then the core waits in the heap
+/// Ordered exits take place only when the CPU is the earliest; until then the CPU waits in the heap
 /// and leaves again through the pending stub.
-bool Engine::must_wait(Core& core, Exit& exit) {
-  core.account_for_sibling();
-  if (context_.ordering.is_first(core)) {
-    context_.ordering.note_event(core);
+bool Engine::must_wait(Cpu& cpu, Exit& exit) {
+  cpu.account_for_sibling();
+  if (context_.ordering.is_first(cpu)) {
+    context_.ordering.note_event(cpu);
     return false;
   }
-  code_.repeat_in_order(core, exit);
+  code_.repeat_in_order(cpu, exit);
   return true;
 }
 
-void Engine::handle_exit(Core& core) {
-  Exit* exit = core.exit;
-  if (exit->reason == ExitReason::kPending) exit = &core.deferred;
+void Engine::handle_exit(Cpu& cpu) {
+  Exit* exit = cpu.exit;
+  if (exit->reason == ExitReason::kPending) exit = &cpu.deferred;
   switch (exit->reason) {
     case ExitReason::kLink:
-      code_.link(core, *exit);
+      code_.link(cpu, *exit);
       return;
     case ExitReason::kIndirect:
-      code_.indirect(core, *exit);
+      code_.indirect(cpu, *exit);
       return;
     case ExitReason::kAttach:
-      scheduler_.restore(core);
+      scheduler_.restore(cpu);
       return;
     case ExitReason::kResolve:
-      code_.continue_at(core, core.state.rip);
+      code_.continue_at(cpu, cpu.state.rip);
       return;
     case ExitReason::kInterrupt:
-      interrupt(core);
+      interrupt(cpu);
       return;
     case ExitReason::kHostFault:
-      host_fault(core);
+      host_fault(cpu);
       return;
     case ExitReason::kFetchFault:
-      fetch_fault(core);
+      fetch_fault(cpu);
       return;
     case ExitReason::kGeneralProtection:
-      raise_fault(core, exit->pc, SIGSEGV, SI_KERNEL, 0);
+      raise_fault(cpu, exit->pc, SIGSEGV, SI_KERNEL, 0);
       return;
     case ExitReason::kUndefined:
-      raise_fault(core, exit->pc, SIGILL, ILL_ILLOPN, exit->pc);
+      raise_fault(cpu, exit->pc, SIGILL, ILL_ILLOPN, exit->pc);
       return;
     case ExitReason::kUnsupported:
-      unsupported(core, *exit);
+      unsupported(cpu, *exit);
       return;
     case ExitReason::kAbortsTransaction:
-      transactions_.abort(core, machine::HardwareAbort::kInstruction);
+      transactions_.abort(cpu, machine::HardwareAbort::kInstruction);
       return;
     case ExitReason::kFence:
-      fence(core, *exit);
+      fence(cpu, *exit);
       return;
     case ExitReason::kReadXcr:
-      read_xcr(core, *exit);
+      read_xcr(cpu, *exit);
       return;
     default:
-      if (!must_wait(core, *exit)) handle_ordered_exit(core, *exit);
+      if (!must_wait(cpu, *exit)) handle_ordered_exit(cpu, *exit);
   }
 }
 
-/// The core is the earliest.
-void Engine::handle_ordered_exit(Core& core, Exit& exit) {
+/// The CPU is the earliest.
+void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
   switch (exit.reason) {
     case ExitReason::kSystemCall:
-      system_call(core, exit);
+      system_call(cpu, exit);
       return;
     case ExitReason::kCpuid:
-      cpuid(core, exit);
+      cpuid(cpu, exit);
       return;
     case ExitReason::kReadClock:
-      read_clock(core, exit);
+      read_clock(cpu, exit);
       return;
     case ExitReason::kRandom:
-      random_number(core, exit);
+      random_number(cpu, exit);
       return;
     case ExitReason::kTransactionBegin:
-      transaction_begin(core, exit, false);
+      transaction_begin(cpu, exit, false);
       return;
     case ExitReason::kAlwaysAbortBegin:
-      transaction_begin(core, exit, true);
+      transaction_begin(cpu, exit, true);
       return;
     case ExitReason::kTransactionEnd:
-      transaction_end(core, exit);
+      transaction_end(cpu, exit);
       return;
     case ExitReason::kTransactionAbort:
-      if (!core.in_transaction) return code_.next_instruction(core, exit);
-      transactions_.abort(core, machine::HardwareAbort::kExplicit, exit.detail);
+      if (!cpu.in_transaction) return code_.next_instruction(cpu, exit);
+      transactions_.abort(cpu, machine::HardwareAbort::kExplicit, exit.detail);
       return;
     case ExitReason::kComplexAccess:
-      complex_access(core, exit);
+      complex_access(cpu, exit);
       return;
     default:
       fail_check("exit for a reason that the engine does not know", static_cast<unsigned>(exit.reason));
@@ -243,24 +243,24 @@ void Engine::prepare_filling(std::uint64_t address, std::uint64_t size) {
 
 void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) {
   end_conflicting(address, size, write);
-  Core* core = thread != nullptr ? Scheduler::of(*thread).core : nullptr;
-  if (size == 0 || core == nullptr || scheduler_.live().size() < 2) return;
+  Cpu* cpu = thread != nullptr ? Scheduler::of(*thread).cpu : nullptr;
+  if (size == 0 || cpu == nullptr || scheduler_.live().size() < 2) return;
   constexpr std::uint64_t kMostTimed = 1u << 20;
   const auto kind = write ? machine::AccessKind::kStore : machine::AccessKind::kLoad;
   const std::uint64_t last = (address + std::min(size, kMostTimed) - 1) >> kLineShift;
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
     for (;;) {
-      machine::Request request{core->id, LineAddr(line), kind, core->clock(), Cycles(0), options_.fast_path};
+      machine::Request request{cpu->id, LineAddr(line), kind, cpu->clock(), Cycles(0), options_.fast_path};
       request.least = machine::Reach::kMachine;  // the system call takes its turn anyway
       const machine::Reply reply = context_.model->access(request);
-      core->advance_to(reply.clock);
+      cpu->advance_to(reply.clock);
       if (reply.verdict != machine::Reply::Verdict::kWait) break;
     }
   }
 }
 
 void Engine::begin_vfork(Thread& parent) {
-  transactions_.end_all();  // none of the parent's may be aborted while its cores are put aside
+  transactions_.end_all();  // none of the parent's may be aborted while its CPUs are put aside
   scheduler_.begin_vfork(parent);
 }
 
@@ -273,26 +273,26 @@ void Engine::run_vfork_child() {
   statistics_.announce_to_failure(false);  // the file is the parent's
   scheduler_.start_vfork_child();
   for (;;) {
-    Core* core = context_.ordering.start_first();
-    if (core == nullptr) {
+    Cpu* cpu = context_.ordering.start_first();
+    if (cpu == nullptr) {
       idle();
       continue;
     }
     do {
-      core->access_made = false;
-      enter_(core);
-      core = current_core();
-      handle_exit(*core);
-    } while (core->access_made);
-    if (core->thread != nullptr && !core->in_heap) context_.ordering.add(*core);
+      cpu->access_made = false;
+      enter_(cpu);
+      cpu = current_cpu();
+      handle_exit(*cpu);
+    } while (cpu->access_made);
+    if (cpu->thread != nullptr && !cpu->in_heap) context_.ordering.add(*cpu);
   }
 }
 
 void Engine::keep_only(Thread& survivor) {
-  for (Core* core : context_.cores) {
-    if (core->thread == &survivor || !core->in_transaction) continue;
-    context_.model->abort(core->id, core->clock(), machine::HardwareAbort::kInterrupt);
-    roll_back(*core, machine::HardwareAbort::kInterrupt, 0, core->clock());  // the fork copied its stores
+  for (Cpu* cpu : context_.cpus) {
+    if (cpu->thread == &survivor || !cpu->in_transaction) continue;
+    context_.model->abort(cpu->id, cpu->clock(), machine::HardwareAbort::kInterrupt);
+    roll_back(*cpu, machine::HardwareAbort::kInterrupt, 0, cpu->clock());  // the fork copied its stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
   statistics_.claim();

@@ -2,8 +2,8 @@
 // The virtual machine of one process: the run loop, and what happens when translated code leaves to the
 // host. Its parts: Scheduler (threads on CPUs), Timers, CodeManager (translations), Transactions, Statistics.
 //
-// One host thread. run() always continues the core that is earliest in virtual time; ordered exits
-// (system calls, transaction begins and ends, clock reads) wait until their core is the earliest.
+// One host thread. run() always continues the CPU that is earliest in virtual time; ordered exits
+// (system calls, transaction begins and ends, clock reads) wait until their CPU is the earliest.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class Engine final : public EngineServices {
   // EngineServices
   Nanoseconds now(const Thread& thread) const override { return scheduler_.now(thread); }
   std::uint64_t random() override { return random_.next(); }
-  unsigned cpu_count() const override { return static_cast<unsigned>(context_.cores.size()); }
+  unsigned cpu_count() const override { return static_cast<unsigned>(context_.cpus.size()); }
   unsigned cpu_of(const Thread& thread) const override { return Scheduler::of(thread).last_cpu; }
   Thread& create_thread(const GuestState& state, Thread& creator) override {
     return scheduler_.create(state, creator);
@@ -90,9 +90,9 @@ class Engine final : public EngineServices {
   // engine.cc
   [[noreturn]] void run() noexcept;  // what is thrown in there is a failure of ours
   void idle();
-  void handle_exit(Core& core);
-  void handle_ordered_exit(Core& core, Exit& exit);
-  bool must_wait(Core& core, Exit& exit);
+  void handle_exit(Cpu& cpu);
+  void handle_ordered_exit(Cpu& cpu, Exit& exit);
+  bool must_wait(Cpu& cpu, Exit& exit);
 
   // reports.cc
   void prepare_for_failure();
@@ -105,22 +105,22 @@ class Engine final : public EngineServices {
   static void tell(const std::string& line);
 
   // exits.cc
-  void system_call(Core& core, Exit& exit);
-  void fence(Core& core, Exit& exit);
-  void read_clock(Core& core, Exit& exit);
-  void read_xcr(Core& core, Exit& exit);
-  void cpuid(Core& core, Exit& exit);
-  void random_number(Core& core, Exit& exit);
-  void transaction_begin(Core& core, Exit& exit, bool always_abort);
-  void transaction_end(Core& core, Exit& exit);
-  void complex_access(Core& core, Exit& exit);
-  void interrupt(Core& core);
-  void deliver_signals(Core& core);
-  void unsupported(Core& core, Exit& exit);
-  void fetch_fault(Core& core);
-  void raise_fault(Core& core, std::uint64_t pc, int signal, int code, std::uint64_t address);
-  void host_fault(Core& core);
-  void charge(Core& core, std::uint32_t cycles) { core.advance_to(core.clock() + Cycles(cycles)); }
+  void system_call(Cpu& cpu, Exit& exit);
+  void fence(Cpu& cpu, Exit& exit);
+  void read_clock(Cpu& cpu, Exit& exit);
+  void read_xcr(Cpu& cpu, Exit& exit);
+  void cpuid(Cpu& cpu, Exit& exit);
+  void random_number(Cpu& cpu, Exit& exit);
+  void transaction_begin(Cpu& cpu, Exit& exit, bool always_abort);
+  void transaction_end(Cpu& cpu, Exit& exit);
+  void complex_access(Cpu& cpu, Exit& exit);
+  void interrupt(Cpu& cpu);
+  void deliver_signals(Cpu& cpu);
+  void unsupported(Cpu& cpu, Exit& exit);
+  void fetch_fault(Cpu& cpu);
+  void raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::uint64_t address);
+  void host_fault(Cpu& cpu);
+  void charge(Cpu& cpu, std::uint32_t cycles) { cpu.advance_to(cpu.clock() + Cycles(cycles)); }
 
   Options options_;
   std::string program_;
@@ -133,7 +133,7 @@ class Engine final : public EngineServices {
   SharedMemory shared_memory_;
   std::unique_ptr<EngineProfile> profile_;  // with Options::profile
   int profile_descriptor_ = -1;             // stderr as it was: many programs close theirs before they end
-  void (*enter_)(Core* core);               // elision_enter, or its timed form
+  void (*enter_)(Cpu* cpu);                 // elision_enter, or its timed form
   std::unique_ptr<GuestKernel> kernel_;
   Random random_;
 };

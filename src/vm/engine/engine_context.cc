@@ -8,38 +8,38 @@
 namespace elision::vm {
 namespace {
 
-Core* new_core(unsigned id) {
-  void* memory = mmap(nullptr, (sizeof(Core) + 4095) & ~std::size_t{4095}, PROT_READ | PROT_WRITE,
+Cpu* new_cpu(unsigned id) {
+  void* memory = mmap(nullptr, (sizeof(Cpu) + 4095) & ~std::size_t{4095}, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  Core* core = new (memory) Core;
-  core->id = CpuId(id);
-  return core;
+  Cpu* cpu = new (memory) Cpu;
+  cpu->id = CpuId(id);
+  return cpu;
 }
 
 void pair_siblings(EngineContext& context) {
   constexpr std::uint64_t kBatch = 256, kPercent = 100;
   const machine::Topology& topology = context.machine.topology;
-  for (Core* core : context.cores) {
-    core->sharing.ticks_per_256_instructions =
+  for (Cpu* cpu : context.cpus) {
+    cpu->sharing.ticks_per_256_instructions =
         kBatch * kTicksPerCycle * kPercent /
         (context.machine.core.issue_width * context.machine.core.sibling_issue_percent);
-    for (Core* other : context.cores) {
-      if (other != core && topology.core_of(other->id.value) == topology.core_of(core->id.value))
-        core->sharing.sibling = other;
+    for (Cpu* other : context.cpus) {
+      if (other != cpu && topology.core_of(other->id.value) == topology.core_of(cpu->id.value))
+        cpu->sharing.sibling = other;
     }
   }
 }
 
 }  // namespace
 
-void make_cores(EngineContext& context, unsigned count) {
+void make_cpus(EngineContext& context, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
-    Core* core = new_core(i);
-    core->misprediction_cost = context.machine.core.branch_misprediction_cycles * kTicksPerCycle
-                               << kBudgetShift;
-    core->branches.prepare();
-    context.cores.push_back(core);
+    Cpu* cpu = new_cpu(i);
+    cpu->misprediction_cost = context.machine.core.branch_misprediction_cycles * kTicksPerCycle
+                              << kBudgetShift;
+    cpu->branches.prepare();
+    context.cpus.push_back(cpu);
   }
   pair_siblings(context);
 }
@@ -55,7 +55,7 @@ Nanoseconds EngineContext::nanoseconds_of(Cycles time) const {
 
 std::uint64_t EngineContext::instructions() const {
   std::uint64_t sum = 0;
-  for (const Core* core : cores) sum += core->instructions();
+  for (const Cpu* cpu : cpus) sum += cpu->instructions();
   return sum;
 }
 

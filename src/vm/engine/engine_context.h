@@ -7,7 +7,7 @@
 
 #include "machine/description.h"
 #include "machine/model.h"
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/cpu/ordering.h"
 #include "vm/interface/kernel.h"
 
@@ -16,17 +16,17 @@ namespace elision::vm {
 struct EngineContext {
   machine::Description machine;
   Ordering ordering;
-  std::vector<Core*> cores{};
+  std::vector<Cpu*> cpus{};
   std::unique_ptr<machine::Model> model{};
   Kernel* kernel = nullptr;  // set before the first thread exists
-  Cycles idle_time{0};       // virtual time while no core runs
+  Cycles idle_time{0};       // virtual time while no CPU runs
 
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;
   /// The time at which the kernel acts.
   Cycles kernel_time() const {
-    const Core* core = ordering.running();
-    return core != nullptr ? core->clock() : idle_time;
+    const Cpu* cpu = ordering.running();
+    return cpu != nullptr ? cpu->clock() : idle_time;
   }
   /// Guest instructions that all CPUs have executed.
   std::uint64_t instructions() const;
@@ -34,6 +34,6 @@ struct EngineContext {
 
 /// Makes the `count` CPUs of `context.machine` in memory that is touched only as far as it is used, and pairs
 /// those that share a core. Throws std::bad_alloc.
-void make_cores(EngineContext& context, unsigned count);
+void make_cpus(EngineContext& context, unsigned count);
 
 }  // namespace elision::vm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handler may run with the guest's TLS (fs): it calls nothing that uses TLS, and the lookup of
-// the block is left to the engine's run loop. It only copies the registers into the Core, whose
+// the block is left to the engine's run loop. It only copies the registers into the Cpu, whose
 // vectors stay live, and continues in the stub that leaves to the engine.
 #include "vm/engine/host_faults.h"
 
@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "vm/code/code_cache.h"
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/cpu/stubs.h"
 #include "vm/host/failure.h"
 #include "vm/host/guest_memory.h"
@@ -35,15 +35,15 @@ constexpr int kContextRegister[kGprCount] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX,
 
 bool in_translated_code(std::uint64_t rip) { return rip >= kCodeRegion && rip < kCodeRegion + kCodeBytes; }
 
-void leave_to_engine(Core& core, greg_t* registers) {
+void leave_to_engine(Cpu& cpu, greg_t* registers) {
   for (unsigned i = 0; i < kGprCount; ++i)
-    core.state.gpr[i] = static_cast<std::uint64_t>(registers[kContextRegister[i]]);
+    cpu.state.gpr[i] = static_cast<std::uint64_t>(registers[kContextRegister[i]]);
   const auto flags = static_cast<std::uint64_t>(registers[REG_EFL]);
-  core.flags_slot = ((flags & 0xd7) << 8) | ((flags >> 11) & 1);
-  core.direction_flag = (flags >> 10) & 1;
-  core.exit_value =
+  cpu.flags_slot = ((flags & 0xd7) << 8) | ((flags >> 11) & 1);
+  cpu.direction_flag = (flags >> 10) & 1;
+  cpu.exit_value =
       static_cast<std::uint64_t>(registers[REG_RIP]);  // still the host's: host_fault() looks it up
-  core.exit = &host_fault_exit;
+  cpu.exit = &host_fault_exit;
   registers[REG_RIP] = reinterpret_cast<greg_t>(&elision_stub_fault_exit);
 }
 
@@ -69,7 +69,7 @@ void on_fault(int, siginfo_t* info, void* context) {
     last_trap = {static_cast<std::uint64_t>(registers[REG_TRAPNO]),
                  static_cast<std::uint64_t>(registers[REG_ERR]),
                  static_cast<std::uint64_t>(registers[REG_CR2])};
-    leave_to_engine(*current_core(), registers);
+    leave_to_engine(*current_cpu(), registers);
     return;
   }
   if (dies_by != 0) die_without_report();

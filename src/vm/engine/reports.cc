@@ -29,7 +29,7 @@ void locate_guest(GuestPlace& place) {
   if (the_engine != nullptr) the_engine->locate(place);
 }
 
-/// Of the core that runs: its time, and where it last left translated code.
+/// Of the CPU that runs: its time, and where it last left translated code.
 std::uint64_t guest_progress() {
   GuestPlace place;
   locate_guest(place);
@@ -70,14 +70,14 @@ void Engine::prepare_for_failure() {
 }
 
 void Engine::locate(GuestPlace& place) const {
-  const Core* core = context_.ordering.running();
-  if (core == nullptr || core->thread == nullptr) return;
+  const Cpu* cpu = context_.ordering.running();
+  if (cpu == nullptr || cpu->thread == nullptr) return;
   place.known = true;
-  place.tid = core->thread->tid;
-  place.pc = core->exit != nullptr && core->exit->pc != 0 ? core->exit->pc : core->state.rip;
+  place.tid = cpu->thread->tid;
+  place.pc = cpu->exit != nullptr && cpu->exit->pc != 0 ? cpu->exit->pc : cpu->state.rip;
   place.last_translated = code_.last_translated();
-  place.cycle = core->clock().value;
-  place.cpu = core->id.value;
+  place.cycle = cpu->clock().value;
+  place.cpu = cpu->id.value;
 }
 
 ThreadPlace Engine::place_of(const Thread& thread) const {
@@ -93,8 +93,8 @@ void Engine::report_crash(Thread& thread, const siginfo_t& info, const std::stri
   crash.info = info;
   crash.thread = place_of(thread);
   crash.program = program_;
-  const Core* core = Scheduler::of(thread).core;
-  crash.cycle = (core != nullptr ? core->clock() : context_.idle_time).value;
+  const Cpu* cpu = Scheduler::of(thread).cpu;
+  crash.cycle = (cpu != nullptr ? cpu->clock() : context_.idle_time).value;
   crash.cpu = cpu_of(thread);
   crash.command = options_.command;
   crash.note = note;

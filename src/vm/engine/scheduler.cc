@@ -27,31 +27,31 @@ void copy_registers(GuestState& to, const GuestState& from, bool x87) {
 
 }  // namespace
 
-void Scheduler::capture(Core& core) {
-  core.state.x87_used = core.x87_used;
-  core.state.rflags = flags_from_slot(core.flags_slot, core.direction_flag != 0) | core.system_flags;
-  copy_registers(core.thread->state, core.state, core.x87_used != 0);
+void Scheduler::capture(Cpu& cpu) {
+  cpu.state.x87_used = cpu.x87_used;
+  cpu.state.rflags = flags_from_slot(cpu.flags_slot, cpu.direction_flag != 0) | cpu.system_flags;
+  copy_registers(cpu.thread->state, cpu.state, cpu.x87_used != 0);
 }
 
-void Scheduler::restore(Core& core) {
-  const GuestState& state = core.thread->state;
-  copy_registers(core.state, state, state.x87_used != 0);
-  core.x87_used = state.x87_used != 0;
-  core.flags_slot = slot_from_flags(state.rflags);
-  core.direction_flag = (state.rflags & kDirectionFlag) != 0;
-  core.system_flags = state.rflags & kSystemFlags;
-  code_.continue_at(core, state.rip);
+void Scheduler::restore(Cpu& cpu) {
+  const GuestState& state = cpu.thread->state;
+  copy_registers(cpu.state, state, state.x87_used != 0);
+  cpu.x87_used = state.x87_used != 0;
+  cpu.flags_slot = slot_from_flags(state.rflags);
+  cpu.direction_flag = (state.rflags & kDirectionFlag) != 0;
+  cpu.system_flags = state.rflags & kSystemFlags;
+  code_.continue_at(cpu, state.rip);
 }
 
-void Scheduler::first_interrupt_after(Core& core) const {
+void Scheduler::first_interrupt_after(Cpu& cpu) const {
   const std::uint64_t period =
       context_.machine.frequency_mhz * 1000000ull / std::max(1u, context_.machine.system.timer_hz);
   const std::uint64_t phase =
-      period * core.id.value / context_.cores.size();  // CPUs' timers do not tick together
-  const std::uint64_t now = core.clock().value;
+      period * cpu.id.value / context_.cpus.size();  // CPUs' timers do not tick together
+  const std::uint64_t now = cpu.clock().value;
   const std::uint64_t ticks = now < phase ? 0 : (now - phase) / period + 1;
-  core.next_interrupt = Cycles(phase + ticks * period);
-  if (core.next_interrupt.value <= now) core.next_interrupt = Cycles(core.next_interrupt.value + period);
+  cpu.next_interrupt = Cycles(phase + ticks * period);
+  if (cpu.next_interrupt.value <= now) cpu.next_interrupt = Cycles(cpu.next_interrupt.value + period);
 }
 
 Cycles Scheduler::time_slice() const {
@@ -61,66 +61,66 @@ Cycles Scheduler::time_slice() const {
 /// Of the thread's own wait, if it has one.
 void Scheduler::cancel_deadline(EngineThread& thread) { timers_.cancel(std::exchange(thread.deadline, {})); }
 
-void Scheduler::attach(EngineThread& thread, Core& core, Cycles at) {
-  core.thread = &thread.thread;
-  thread.state = EngineThread::State::kOnCore;
-  thread.core = &core;
-  thread.last_cpu = core.id.value;
-  core.advance_to(at);
-  first_interrupt_after(core);
-  core.slice_end = core.clock() + time_slice();
-  core.forget_misses();
-  core.waits_for_line = false;  // as the thread before may have done when it was taken off
-  core.asked_ticks = 0;
-  thread.on_core_since = core.clock();
-  thread.instructions_at_start = core.instructions();
-  if (thread.wants_signals) core.next_interrupt = core.clock();
-  code_.resume_from_thread(core);
-  share_core(core, true);
-  context_.ordering.add(core);
+void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
+  cpu.thread = &thread.thread;
+  thread.state = EngineThread::State::kOnCpu;
+  thread.cpu = &cpu;
+  thread.last_cpu = cpu.id.value;
+  cpu.advance_to(at);
+  first_interrupt_after(cpu);
+  cpu.slice_end = cpu.clock() + time_slice();
+  cpu.forget_misses();
+  cpu.waits_for_line = false;  // as the thread before may have done when it was taken off
+  cpu.asked_ticks = 0;
+  thread.on_cpu_since = cpu.clock();
+  thread.instructions_at_start = cpu.instructions();
+  if (thread.wants_signals) cpu.next_interrupt = cpu.clock();
+  code_.resume_from_thread(cpu);
+  share_cpu(cpu, true);
+  context_.ordering.add(cpu);
 }
 
-/// `core` begins or ceases to run beside its sibling.
-void Scheduler::share_core(Core& core, bool runs) {
-  Core* sibling = core.sharing.sibling;
+/// `cpu` begins or ceases to run beside its sibling.
+void Scheduler::share_cpu(Cpu& cpu, bool runs) {
+  Cpu* sibling = cpu.sharing.sibling;
   if (sibling == nullptr || in_vfork()) return;
   if (!runs) {
-    core.account_for_sibling();
+    cpu.account_for_sibling();
     sibling->account_for_sibling();
   }
-  core.sharing.active = sibling->sharing.active = runs && sibling->thread != nullptr;
-  core.restart_account();
+  cpu.sharing.active = sibling->sharing.active = runs && sibling->thread != nullptr;
+  cpu.restart_account();
   sibling->restart_account();
   if (sibling->in_heap) context_.ordering.moved(*sibling);
 }
 
-/// Takes the thread off its core; what it did there is counted.
-void Scheduler::detach(Core& core) {
-  share_core(core, false);
-  EngineThread& thread = of(*core.thread);
-  thread.busy_cycles += core.clock().value - thread.on_core_since.value;
-  thread.instructions += core.instructions() - thread.instructions_at_start;
-  thread.core = nullptr;
-  context_.ordering.remove(core);
-  core.thread = nullptr;
-  context_.idle_time = std::max(context_.idle_time, core.clock());
+/// Takes the thread off its CPU; what it did there is counted.
+void Scheduler::detach(Cpu& cpu) {
+  share_cpu(cpu, false);
+  EngineThread& thread = of(*cpu.thread);
+  thread.busy_cycles += cpu.clock().value - thread.on_cpu_since.value;
+  thread.instructions += cpu.instructions() - thread.instructions_at_start;
+  thread.cpu = nullptr;
+  context_.ordering.remove(cpu);
+  cpu.thread = nullptr;
+  context_.idle_time = std::max(context_.idle_time, cpu.clock());
 }
 
-/// A vfork child has one core, that on which its parent waits; its mask counts from execve on.
-bool Scheduler::may_use(const EngineThread& thread, const Core& core) const {
-  if (in_vfork()) return &core == vforks_.back().core;
-  const unsigned cpu = core.id.value;
-  return thread.thread.affinity[cpu / 64] >> (cpu % 64) & 1;
+/// A vfork child has one CPU, that on which its parent waits; its mask counts from execve on.
+bool Scheduler::may_use(const EngineThread& thread, const Cpu& cpu) const {
+  if (in_vfork()) return &cpu == vforks_.back().cpu;
+  const unsigned id = cpu.id.value;
+  return thread.thread.affinity[id / 64] >> (id % 64) & 1;
 }
 
-Core* Scheduler::idle_core_for(const EngineThread& thread) {
-  const auto usable = [&](unsigned cpu) {
-    return cpu < context_.cores.size() && context_.cores[cpu]->thread == nullptr &&
-           may_use(thread, *context_.cores[cpu]);
+Cpu* Scheduler::idle_cpu_for(const EngineThread& thread) {
+  const auto usable = [&](unsigned id) {
+    return id < context_.cpus.size() && context_.cpus[id]->thread == nullptr &&
+           may_use(thread, *context_.cpus[id]);
   };
-  if (usable(thread.last_cpu)) return context_.cores[thread.last_cpu];
-  for (unsigned cpu = 0; cpu < context_.cores.size(); ++cpu)
-    if (usable(cpu)) return context_.cores[cpu];
+  if (usable(thread.last_cpu)) return context_.cpus[thread.last_cpu];
+  for (Cpu* cpu : context_.cpus)
+    if (usable(cpu->id.value)) return cpu;
   return nullptr;
 }
 
@@ -130,61 +130,60 @@ void Scheduler::make_runnable(EngineThread& thread, Cycles at) {
     thread.available = at;
     return context_.kernel->held(thread.thread);
   }
-  if (Core* core = idle_core_for(thread)) return attach(thread, *core, at);
+  if (Cpu* cpu = idle_cpu_for(thread)) return attach(thread, *cpu, at);
   thread.state = EngineThread::State::kQueued;
   thread.available = at;
   queue_.push_back(&thread);
 }
 
-/// An idle core takes the first waiting thread that may run there.
-void Scheduler::fill(Core& core, Cycles at) {
+/// An idle CPU takes the first waiting thread that may run there.
+void Scheduler::fill(Cpu& cpu, Cycles at) {
   const auto next = std::find_if(queue_.begin(), queue_.end(),
-                                 [&](const EngineThread* waiting) { return may_use(*waiting, core); });
+                                 [&](const EngineThread* waiting) { return may_use(*waiting, cpu); });
   if (next == queue_.end()) return;
   EngineThread& thread = **next;
   queue_.erase(next);
-  attach(thread, core,
-         std::max(at, thread.available) + Cycles(context_.machine.system.context_switch_cycles));
+  attach(thread, cpu, std::max(at, thread.available) + Cycles(context_.machine.system.context_switch_cycles));
 }
 
 /// True if a thread waits in the queue that may run there.
-bool Scheduler::is_wanted(const Core& core) const {
+bool Scheduler::is_wanted(const Cpu& cpu) const {
   return std::any_of(queue_.begin(), queue_.end(),
-                     [&](const EngineThread* waiting) { return may_use(*waiting, core); });
+                     [&](const EngineThread* waiting) { return may_use(*waiting, cpu); });
 }
 
-void Scheduler::preempt(Core& core) {
-  EngineThread& thread = of(*core.thread);
-  const bool allowed = may_use(thread, core);
+void Scheduler::preempt(Cpu& cpu) {
+  EngineThread& thread = of(*cpu.thread);
+  const bool allowed = may_use(thread, cpu);
   const bool may_stay = allowed && !thread.hold;
-  if (may_stay && core.clock() < core.slice_end) return;
-  if (may_stay && !is_wanted(core)) {
-    core.slice_end = core.clock() + time_slice();
+  if (may_stay && cpu.clock() < cpu.slice_end) return;
+  if (may_stay && !is_wanted(cpu)) {
+    cpu.slice_end = cpu.clock() + time_slice();
     return;
   }
-  capture(core);
-  give_up(core, Cycles(allowed ? 0 : context_.machine.system.context_switch_cycles));
+  capture(cpu);
+  give_up(cpu, Cycles(allowed ? 0 : context_.machine.system.context_switch_cycles));
 }
 
-/// The core goes to the longest waiting thread that may run there; its own, whose state is captured, looks
+/// The CPU goes to the longest waiting thread that may run there; its own, whose state is captured, looks
 /// for another after `delay`.
-void Scheduler::give_up(Core& core, Cycles delay) {
-  EngineThread& thread = of(*core.thread);
-  const Cycles now = core.clock();
-  detach(core);
-  fill(core, now);
+void Scheduler::give_up(Cpu& cpu, Cycles delay) {
+  EngineThread& thread = of(*cpu.thread);
+  const Cycles now = cpu.clock();
+  detach(cpu);
+  fill(cpu, now);
   make_runnable(thread, now + delay);
 }
 
-/// The core leaves translated code for interrupt() before its next block.
-void Scheduler::interrupt_soon(Core& core) {
-  core.next_interrupt = core.clock();
-  if (!core.in_heap) core.set_deadline(core.clock_ticks());
+/// The CPU leaves translated code for interrupt() before its next block.
+void Scheduler::interrupt_soon(Cpu& cpu) {
+  cpu.next_interrupt = cpu.clock();
+  if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
 }
 
 Nanoseconds Scheduler::now(const Thread& thread) const {
-  const Core* core = of(thread).core;
-  return context_.nanoseconds_of(core != nullptr ? core->clock() : context_.idle_time);
+  const Cpu* cpu = of(thread).cpu;
+  return context_.nanoseconds_of(cpu != nullptr ? cpu->clock() : context_.idle_time);
 }
 
 EngineThread& Scheduler::add(const GuestState& state) {
@@ -198,8 +197,8 @@ EngineThread& Scheduler::add(const GuestState& state) {
 Thread& Scheduler::create(const GuestState& state, Thread& creator) {
   EngineThread& thread = add(state);
   std::memcpy(thread.thread.affinity, creator.affinity, sizeof creator.affinity);
-  const Core* core = of(creator).core;
-  const Cycles at = (core != nullptr ? core->clock() : context_.idle_time) +
+  const Cpu* cpu = of(creator).cpu;
+  const Cycles at = (cpu != nullptr ? cpu->clock() : context_.idle_time) +
                     Cycles(context_.machine.system.futex_wake_cycles);
   thread.started = at;
   make_runnable(thread, at);
@@ -208,10 +207,10 @@ Thread& Scheduler::create(const GuestState& state, Thread& creator) {
 
 void Scheduler::end(Thread& thread) {
   EngineThread& ended = of(thread);
-  if (ended.core != nullptr) {
-    Core& core = *ended.core;
-    detach(core);
-    fill(core, core.clock());
+  if (ended.cpu != nullptr) {
+    Cpu& cpu = *ended.cpu;
+    detach(cpu);
+    fill(cpu, cpu.clock());
   }
   std::erase(queue_, &ended);
   cancel_deadline(ended);
@@ -224,11 +223,11 @@ void Scheduler::end(Thread& thread) {
 
 void Scheduler::park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) {
   EngineThread& parked = of(thread);
-  Core* core = parked.core;
-  if (core != nullptr) detach(*core);
+  Cpu* cpu = parked.cpu;
+  if (cpu != nullptr) detach(*cpu);
   parked.state = EngineThread::State::kParked;
   parked.on_timeout = std::move(on_timeout);
-  if (core != nullptr) fill(*core, core->clock());
+  if (cpu != nullptr) fill(*cpu, cpu->clock());
   if (parked.hold) context_.kernel->held(thread);
   if (deadline == kNoDeadline) return;
   EngineThread* waiting = &parked;
@@ -243,19 +242,19 @@ void Scheduler::park(Thread& thread, Nanoseconds deadline, std::function<void()>
 void Scheduler::unpark(Thread& thread, const Thread* waker) {
   EngineThread& woken = of(thread);
   if (woken.state != EngineThread::State::kParked) return;
-  const Core* core = waker != nullptr ? of(*waker).core : context_.ordering.running();
-  const Cycles now = core != nullptr
-                         ? std::max(core->clock(), waker != nullptr ? Cycles(0) : context_.idle_time)
+  const Cpu* cpu = waker != nullptr ? of(*waker).cpu : context_.ordering.running();
+  const Cycles now = cpu != nullptr
+                         ? std::max(cpu->clock(), waker != nullptr ? Cycles(0) : context_.idle_time)
                          : context_.idle_time;
   cancel_deadline(woken);
   make_runnable(woken, now + Cycles(context_.machine.system.futex_wake_cycles));
 }
 
-/// One that runs is asked to leave its core, as a signal would.
+/// One that runs is asked to leave its CPU, as a signal would.
 void Scheduler::hold(Thread& thread) {
   EngineThread& held = of(thread);
   held.hold = true;
-  if (held.core != nullptr) return interrupt_soon(*held.core);
+  if (held.cpu != nullptr) return interrupt_soon(*held.cpu);
   if (held.state != EngineThread::State::kQueued) return;
   std::erase(queue_, &held);
   held.state = EngineThread::State::kHeld;
@@ -275,43 +274,43 @@ void Scheduler::release(Thread& thread) {
 }
 
 void Scheduler::yield(Thread& thread) {
-  Core* core = of(thread).core;
-  if (core != nullptr && is_wanted(*core)) give_up(*core, Cycles(0));
+  Cpu* cpu = of(thread).cpu;
+  if (cpu != nullptr && is_wanted(*cpu)) give_up(*cpu, Cycles(0));
 }
 
-/// A thread that is parked, and one that may stay where it is, notice nothing. One that runs on another core
-/// stands anywhere in its code: it leaves when that core is next between two instructions, before anything
-/// that its own core does at a later time than this call.
+/// A thread that is parked, and one that may stay where it is, notice nothing. One that runs on another CPU
+/// stands anywhere in its code: it leaves when that CPU is next between two instructions, before anything
+/// that its own CPU does at a later time than this call.
 void Scheduler::affinity_changed(Thread& thread) {
   EngineThread& moved = of(thread);
-  if (moved.state == EngineThread::State::kQueued && idle_core_for(moved) != nullptr) {
+  if (moved.state == EngineThread::State::kQueued && idle_cpu_for(moved) != nullptr) {
     std::erase(queue_, &moved);
     make_runnable(moved, std::max(moved.available, context_.kernel_time()));
   }
-  Core* const core = moved.core;
-  if (core == nullptr || may_use(moved, *core)) return;
-  if (core == context_.ordering.running())
-    return give_up(*core, Cycles(context_.machine.system.context_switch_cycles));
-  interrupt_soon(*core);
+  Cpu* const cpu = moved.cpu;
+  if (cpu == nullptr || may_use(moved, *cpu)) return;
+  if (cpu == context_.ordering.running())
+    return give_up(*cpu, Cycles(context_.machine.system.context_switch_cycles));
+  interrupt_soon(*cpu);
 }
 
 void Scheduler::request_signal_delivery(Thread& thread) {
   EngineThread& wanted = of(thread);
   wanted.wants_signals = true;
-  if (wanted.core != nullptr) interrupt_soon(*wanted.core);
+  if (wanted.cpu != nullptr) interrupt_soon(*wanted.cpu);
 }
 
 void Scheduler::begin_vfork(Thread& thread) {
   EngineThread& parent = of(thread);
-  Core& core = *parent.core;
-  if (core.sharing.active) share_core(core, false);  // the parent's cores stand still
+  Cpu& cpu = *parent.cpu;
+  if (cpu.sharing.active) share_cpu(cpu, false);  // the parent's CPUs stand still
   vforks_.push_back({&parent,
-                     &core,
+                     &cpu,
                      context_.ordering,
                      {},
                      {},
                      parent.wants_signals,
-                     parent.on_core_since,
+                     parent.on_cpu_since,
                      parent.instructions_at_start,
                      parent.busy_cycles,
                      parent.instructions});
@@ -327,33 +326,33 @@ void Scheduler::end_vfork() {
   queue_.swap(saved.queue);
   timers_.exchange(saved.timers);
   EngineThread& parent = *saved.thread;
-  parent.state = EngineThread::State::kOnCore;
-  parent.core = saved.core;
+  parent.state = EngineThread::State::kOnCpu;
+  parent.cpu = saved.cpu;
   parent.wants_signals = saved.wants_signals;
   parent.on_timeout = nullptr;
   parent.deadline = {};
-  parent.on_core_since = saved.on_core_since;
+  parent.on_cpu_since = saved.on_cpu_since;
   parent.instructions_at_start = saved.instructions_at_start;
   parent.busy_cycles = saved.busy_cycles;
   parent.instructions = saved.instructions;
-  saved.core->thread = &parent.thread;
-  saved.core->in_heap = false;
-  share_core(*saved.core, true);
+  saved.cpu->thread = &parent.thread;
+  saved.cpu->in_heap = false;
+  share_cpu(*saved.cpu, true);
 }
 
-Core& Scheduler::start_vfork_child() {
-  Core& core = *vforks_.back().core;
-  restore(core);
-  context_.ordering.add(core);
-  return core;
+Cpu& Scheduler::start_vfork_child() {
+  Cpu& cpu = *vforks_.back().cpu;
+  restore(cpu);
+  context_.ordering.add(cpu);
+  return cpu;
 }
 
 void Scheduler::keep_only(EngineThread& thread) {
-  for (Core* core : context_.cores) {
-    core->sharing.active = false;
-    if (core->thread == &thread.thread) continue;
-    core->thread = nullptr;
-    core->in_heap = false;
+  for (Cpu* cpu : context_.cpus) {
+    cpu->sharing.active = false;
+    if (cpu->thread == &thread.thread) continue;
+    cpu->thread = nullptr;
+    cpu->in_heap = false;
   }
   vforks_.clear();
   context_.ordering.clear();

@@ -4,7 +4,7 @@
 // A woken thread goes to the CPU it last ran on if that is idle, else to the lowest idle CPU it may
 // use, else it queues. A thread that waits in the queue takes over at the end of a time slice.
 //
-// Invariant: no core is idle while a thread waits in the queue that may run there. What can break it (a core
+// Invariant: no CPU is idle while a thread waits in the queue that may run there. What can break it (a CPU
 // that becomes idle, a thread that becomes runnable, a mask that changes) restores it at once.
 #pragma once
 
@@ -20,11 +20,11 @@ namespace elision::vm {
 
 /// A guest thread and where it stands.
 struct EngineThread {
-  enum class State { kQueued, kOnCore, kParked, kHeld, kEnded };
+  enum class State { kQueued, kOnCpu, kParked, kHeld, kEnded };
 
   Thread thread;
   State state = State::kQueued;
-  Core* core = nullptr;  // while on one
+  Cpu* cpu = nullptr;  // while on one
   unsigned last_cpu = 0;
   Cycles available{0};  // queued: not before
   bool wants_signals = false;
@@ -33,7 +33,7 @@ struct EngineThread {
   TimerKey deadline;  // of its timer, while it has one
   // statistics
   Cycles started{0};
-  Cycles on_core_since{0};
+  Cycles on_cpu_since{0};
   std::uint64_t instructions_at_start = 0;
   std::uint64_t busy_cycles = 0;
   std::uint64_t instructions = 0;
@@ -69,44 +69,44 @@ class Scheduler {
   void keep_only(EngineThread& thread);
   void begin_vfork(Thread& parent);
   /// Whatever happened to the child, in the middle of a sleep for instance, its thread is the parent's again
-  /// and on the core where it called.
+  /// and on the CPU where it called.
   void end_vfork();
   bool in_vfork() const { return !vforks_.empty(); }
-  /// The one core of a vfork child, with the thread that it runs.
-  Core& start_vfork_child();
+  /// The one CPU of a vfork child, with the thread that it runs.
+  Cpu& start_vfork_child();
 
-  /// The thread's state becomes what the core holds.
-  static void capture(Core& core);
-  /// The core continues from its thread's state.
-  void restore(Core& core);
-  /// Between two instructions: the thread leaves a core that it may no longer use, or as somebody holds it,
+  /// The thread's state becomes what the CPU holds.
+  static void capture(Cpu& cpu);
+  /// The CPU continues from its thread's state.
+  void restore(Cpu& cpu);
+  /// Between two instructions: the thread leaves a CPU that it may no longer use, or as somebody holds it,
   /// or, when its slice is over, leaves it to the longest waiting one that may run here.
-  void preempt(Core& core);
-  /// Sets when the core's timer next interrupts it.
-  void first_interrupt_after(Core& core) const;
+  void preempt(Cpu& cpu);
+  /// Sets when the CPU's timer next interrupts it.
+  void first_interrupt_after(Cpu& cpu) const;
 
  private:
-  /// What a process that waits for its vfork child goes on with: the child uses its memory, and one core.
+  /// What a process that waits for its vfork child goes on with: the child uses its memory, and one CPU.
   struct VforkParent {
     EngineThread* thread;
-    Core* core;
+    Cpu* cpu;
     Ordering ordering;
     std::vector<EngineThread*> queue;
     Timers::Set timers;
     bool wants_signals;
-    Cycles on_core_since;
+    Cycles on_cpu_since;
     std::uint64_t instructions_at_start, busy_cycles, instructions;
   };
 
-  void attach(EngineThread& thread, Core& core, Cycles at);
-  void detach(Core& core);
-  bool may_use(const EngineThread& thread, const Core& core) const;
-  Core* idle_core_for(const EngineThread& thread);
-  void fill(Core& core, Cycles at);
-  bool is_wanted(const Core& core) const;
-  void give_up(Core& core, Cycles delay);
-  static void interrupt_soon(Core& core);
-  void share_core(Core& core, bool runs);
+  void attach(EngineThread& thread, Cpu& cpu, Cycles at);
+  void detach(Cpu& cpu);
+  bool may_use(const EngineThread& thread, const Cpu& cpu) const;
+  Cpu* idle_cpu_for(const EngineThread& thread);
+  void fill(Cpu& cpu, Cycles at);
+  bool is_wanted(const Cpu& cpu) const;
+  void give_up(Cpu& cpu, Cycles delay);
+  static void interrupt_soon(Cpu& cpu);
+  void share_cpu(Cpu& cpu, bool runs);
   void cancel_deadline(EngineThread& thread);
   Cycles time_slice() const;
 

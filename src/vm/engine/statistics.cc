@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "vm/cpu/light_path.h"
+#include "vm/cpu/helpers.h"
 #include "vm/host/failure.h"
 #include "vm/host/host_limits.h"
 
@@ -102,9 +102,9 @@ int write_whole(const std::string& path, const std::string& text) {
 ordered_json thread_statistics(const EngineThread& thread) {
   std::uint64_t busy = thread.busy_cycles;
   std::uint64_t instructions = thread.instructions;
-  if (thread.core != nullptr) {
-    busy += thread.core->clock().value - thread.on_core_since.value;
-    instructions += thread.core->instructions() - thread.instructions_at_start;
+  if (thread.cpu != nullptr) {
+    busy += thread.cpu->clock().value - thread.on_cpu_since.value;
+    instructions += thread.cpu->instructions() - thread.instructions_at_start;
   }
   return {{"tid", thread.thread.tid},
           {"busy_cycles", busy},
@@ -123,23 +123,23 @@ struct Totals {
 Totals totals_of(const EngineContext& context) {
   Totals totals;
   totals.last = context.idle_time;
-  for (const Core* core : context.cores) {
-    add(totals.counts, context.model->counts(core->id));
-    totals.instructions += core->instructions();
-    totals.mispredictions += core->branches.mispredictions;
-    totals.last = std::max(totals.last, core->clock());
+  for (const Cpu* cpu : context.cpus) {
+    add(totals.counts, context.model->counts(cpu->id));
+    totals.instructions += cpu->instructions();
+    totals.mispredictions += cpu->branches.mispredictions;
+    totals.last = std::max(totals.last, cpu->clock());
   }
   return totals;
 }
 
 ordered_json cpu_statistics(const EngineContext& context) {
   ordered_json cpus = ordered_json::array();
-  for (const Core* core : context.cores) {
-    if (core->instructions() == 0) continue;
-    ordered_json cpu = counts_of(context.model->counts(core->id));
-    cpu["cpu"] = core->id.value;
-    cpu["instructions"] = core->instructions();
-    cpus.push_back(cpu);
+  for (const Cpu* cpu : context.cpus) {
+    if (cpu->instructions() == 0) continue;
+    ordered_json row = counts_of(context.model->counts(cpu->id));
+    row["cpu"] = cpu->id.value;
+    row["instructions"] = cpu->instructions();
+    cpus.push_back(row);
   }
   return cpus;
 }
@@ -184,7 +184,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
                    {"exit", exit_status},
                    {"deadlocked", deadlocked},
                    {"machine", machine_name_},
-                   {"cpus", context_.cores.size()},
+                   {"cpus", context_.cpus.size()},
                    {"seed", options_.seed},
                    {"variation", options_.variation},
                    {"virtual_cycles", totals.last.value},
@@ -196,8 +196,8 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   out.update(counts_of(totals.counts));
   out["ordered_events"] = context_.ordering.events();
   out["out_of_order"] = context_.ordering.out_of_order();
-  out["waits_for_order"] = light_context.yields;
-  out["waits_for_busy_lines"] = light_context.waits;
+  out["waits_for_order"] = helper_context.yields;
+  out["waits_for_busy_lines"] = helper_context.waits;
   out["code_cache_flushes"] = code_.flushes();
   out["unsupported"] = {{"instructions", unsupported_instructions_},
                         {"system_calls", context_.kernel->refused_calls()}};

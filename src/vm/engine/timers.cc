@@ -21,7 +21,7 @@ void Timers::cancel(const TimerKey& key) {
 void Timers::fire() {
   while (!timers_.empty()) {
     const auto next = timers_.begin();
-    const Core* first = context_.ordering.first();
+    const Cpu* first = context_.ordering.first();
     const std::uint64_t reached = first != nullptr ? first->clock().value : context_.idle_time.value;
     if (next->first.cycle > reached) break;
     const auto what = std::move(next->second);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens at a virtual time: deadlines of parked threads, timers of the kernel. No core runs past the
+// What happens at a virtual time: deadlines of parked threads, timers of the kernel. No CPU runs past the
 // first one without leaving to the run loop (Ordering::set_timer).
 #pragma once
 
@@ -28,7 +28,7 @@ class Timers {
   TimerKey add(Nanoseconds at, std::function<void()> what);
   /// Does nothing for a key without number.
   void cancel(const TimerKey& key);
-  /// Calls what is due by the time of the earliest core, or, if none runs, by the idle time.
+  /// Calls what is due by the time of the earliest CPU, or, if none runs, by the idle time.
   void fire();
   std::optional<Cycles> first() const;
   /// Puts `other` in the place of all timers, and those in its place.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one translation, and the pieces from which it is put together. Used by translator.cc
-// (control flow), hooks.cc (memory accesses) and special.cc (everything else).
+// (control flow), access_checks.cc (memory accesses) and special.cc (everything else).
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,21 @@ class BlockBuilder {
   const Block* build();
 
  private:
-  /// Two registers for a hook's own use: dead ones, or their values lie in Core::scratch.
+  /// Two registers for an access check's own use: dead ones, or their values lie in Cpu::scratch.
   struct Scratch {
     int reg[2];
     bool spilled[2];
-    int count = 2;  // how many of them the hook uses
+    int count = 2;  // how many of them the access check uses
   };
-  /// A hook's jump, to be continued out of line, behind the block.
+  /// An access check's jump, to be continued out of line, behind the block.
   struct SlowPath {
     std::uint8_t* patch = nullptr;
-    const Hook* hook = nullptr;
+    const AccessCheck* access_check = nullptr;
     MemoryOperand operand;
     Scratch scratch;
   };
-  /// Accesses of several instructions that are checked together (hook_groups.cc).
-  struct HookGroup {
+  /// Accesses of several instructions that are checked together (check_groups.cc).
+  struct CheckGroup {
     /// Accesses that differ in their displacement alone.
     struct Window {
       MemoryOperand first;  // with the lowest displacement
@@ -64,7 +64,7 @@ class BlockBuilder {
     }
     bool pays() const { return accesses > looks(); }
   };
-  /// The instructions of a group once more, each with its own hooks, behind the block.
+  /// The instructions of a group once more, each with its own access checks, behind the block.
   struct SlowCopy {
     std::vector<std::uint8_t*> misses{};  // jumps to it
     std::size_t begin, end;
@@ -78,12 +78,12 @@ class BlockBuilder {
     std::uint8_t* patch;
     std::uint32_t branch;
     bool taken;
-    bool flags_live;       // RCX is in Core::scratch[0] then
+    bool flags_live;       // RCX is in Cpu::scratch[0] then
     std::uint64_t resume;  // in front of the jump to where it goes
   };
   struct BudgetExit {
     std::uint8_t* patch;
-    const Hook* hook;
+    const AccessCheck* access_check;
   };
   struct LinkStub {
     std::uint8_t* patch;
@@ -115,18 +115,18 @@ class BlockBuilder {
   void push_return_address(std::uint64_t address);
   void jump_to_rcx(const Instruction& i);
 
-  // hooks.cc
-  /// All hooks of instruction n, in front of it.
-  void hooks(std::size_t n);
-  void hook(std::size_t n, unsigned access, std::uint64_t retry);
+  // access_checks.cc
+  /// All access checks of instruction n, in front of it.
+  void access_checks(std::size_t n);
+  void access_check(std::size_t n, unsigned access, std::uint64_t retry);
   std::uint8_t* look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
                      const Scratch& scratch);
   void mark_used(int index);
-  void always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  void always_slow_check(std::size_t n, unsigned access, std::uint64_t retry);
   void continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry);
   std::uint64_t tolerated(std::size_t n, unsigned access) const;
-  const Hook* hook_of_load(std::size_t n) const;
-  const Hook* new_hook(std::size_t n, unsigned access, std::uint64_t retry);
+  const AccessCheck* check_of_load(std::size_t n) const;
+  const AccessCheck* new_check(std::size_t n, unsigned access, std::uint64_t retry);
   void address_to(int reg, const MemoryOperand& m);
   Scratch pick_scratch(std::size_t n, std::uint16_t addresses) const;
   void spill(const Scratch& scratch);
@@ -139,9 +139,9 @@ class BlockBuilder {
   bool flags_live(std::size_t n) const { return code_block_.live_flags[n] != 0; }
   void slow_path(const SlowPath& s);
 
-  // hook_groups.cc
-  HookGroup group_at(std::size_t n) const;
-  void group(std::size_t n, const HookGroup& g);
+  // check_groups.cc
+  CheckGroup group_at(std::size_t n) const;
+  void group(std::size_t n, const CheckGroup& g);
   void slow_copy(const SlowCopy& slow);
 
   // special.cc
@@ -170,11 +170,11 @@ class BlockBuilder {
   const machine::Description& machine_;
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
-  std::vector<Hook*> hooks_;  // two an instruction
-  // Registers that nobody reads before they are written, and that hooks have used meanwhile: a fault shows
-  // what they held. A slow copy may use no others, since the code behind it does not know.
+  std::vector<AccessCheck*> checks_;  // two an instruction
+  // Registers that nobody reads before they are written, and that access checks have used meanwhile: a fault
+  // shows what they held. A slow copy may use no others, since the code behind it does not know.
   std::uint16_t overwritten_ = 0, may_overwrite_ = 0xffff;
-  bool checked_ = false;  // the instructions that are being emitted need no hooks
+  bool checked_ = false;  // the instructions that are being emitted need no access checks
   std::vector<SlowCopy> slow_copies_;
   Block block_;
   Emitter out_;
@@ -183,7 +183,7 @@ class BlockBuilder {
   std::vector<ExitStub> exits_;
   std::vector<UnsureBranch> unsure_branches_;
   std::vector<std::uint8_t*> fetch_patches_;
-  const Hook* fetch_hook_ = nullptr;
+  const AccessCheck* fetch_check_ = nullptr;
   std::vector<BudgetExit> budget_exits_;
   bool x87_started_ = false;
 };

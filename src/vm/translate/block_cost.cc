@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 
 namespace elision::vm {
 namespace {

@@ -15,7 +15,7 @@
 
 namespace elision::vm {
 
-/// Ticks (core.h) that one execution of `block` takes.
+/// Ticks (cpu.h) that one execution of `block` takes.
 std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine);
 
 /// What an address in the block rests on, and where a loaded value ends up.

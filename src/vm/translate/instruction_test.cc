@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/decode/guest_code.h"
 #include "vm/translate/block_cost.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/translate/block_builder.h"
 
 namespace elision::vm {
@@ -53,11 +53,11 @@ void BlockBuilder::full_exit(const Instruction& i, ExitReason reason, std::uint1
   exit->next_host = i.ends_block() ? 0 : out_.address();
 }
 
-/// Leaves to the engine if the core is inside a transaction.
+/// Leaves to the engine if the CPU is inside a transaction.
 void BlockBuilder::exit_if_in_transaction(std::size_t n) {
   const bool live = flags_live(n);
   if (live) save_flags();
-  out_.cmp8_imm(core_field(kOffsetInTransaction), 0);
+  out_.cmp8_imm(cpu_field(kOffsetInTransaction), 0);
   exits_.push_back(
       {out_.jump_if(kNotEqual), new_exit(code_block_.instructions[n], ExitReason::kAbortsTransaction)});
   if (live) restore_flags();
@@ -68,54 +68,54 @@ void BlockBuilder::exit_if_direction_changes(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   const bool live = flags_live(n);
   if (live) save_flags();
-  out_.cmp8_imm(core_field(kOffsetDirection), sets_direction(i));
+  out_.cmp8_imm(cpu_field(kOffsetDirection), sets_direction(i));
   std::uint8_t* unchanged = out_.jump_if_short(kEqual);
-  out_.cmp8_imm(core_field(kOffsetInTransaction), 0);
+  out_.cmp8_imm(cpu_field(kOffsetInTransaction), 0);
   exits_.push_back({out_.jump_if(kNotEqual), new_exit(i, ExitReason::kAbortsTransaction)});
   out_.land_short(unchanged);
   if (live) restore_flags();
 }
 
-/// POPF and POPFQ. The host pops, from the core's scratch memory, what the machine lets through; DF and
+/// POPF and POPFQ. The host pops, from the CPU's scratch memory, what the machine lets through; DF and
 /// kSystemFlags are noted besides, TF is dropped.
 void BlockBuilder::pop_flags(const Instruction& i) {
   constexpr unsigned kDirectionBit = 10;
   constexpr std::uint32_t kPopped = 0xcd5;  // OF DF SF ZF AF PF CF
   const bool wide = i.access[0].size == 8;
   const MemoryOperand top{.base = kRsp};
-  out_.store(core_field(kOffsetScratch + 24), kRax);
+  out_.store(cpu_field(kOffsetScratch + 24), kRax);
   if (wide) {
     out_.load32(kRax, top);
     out_.and32_imm32(kRax, kSystemFlags);
-    out_.store32(core_field(kOffsetSystemFlags), kRax);
+    out_.store32(cpu_field(kOffsetSystemFlags), kRax);
   }
   out_.load16(kRax, top);
   out_.shift_right32(kRax, kDirectionBit);
   out_.and32_imm32(kRax, 1);
-  out_.store8(core_field(kOffsetDirection), kRax);
+  out_.store8(cpu_field(kOffsetDirection), kRax);
   out_.load16(kRax, top);
   out_.and32_imm32(kRax, kPopped);
-  out_.store(core_field(kOffsetScratch + 8), kRax);
-  out_.store(core_field(kOffsetScratch + 16), kRsp);
-  out_.load(kRsp, core_field(kOffsetSelf));
+  out_.store(cpu_field(kOffsetScratch + 8), kRax);
+  out_.store(cpu_field(kOffsetScratch + 16), kRsp);
+  out_.load(kRsp, cpu_field(kOffsetSelf));
   out_.lea(kRsp, kRsp, kOffsetScratch + 8);
   out_.byte(0x9d);  // popfq
-  out_.load(kRsp, core_field(kOffsetScratch + 16));
+  out_.load(kRsp, cpu_field(kOffsetScratch + 16));
   out_.lea(kRsp, kRsp, wide ? 8 : 2);
-  out_.load(kRax, core_field(kOffsetScratch + 24));
+  out_.load(kRax, cpu_field(kOffsetScratch + 24));
 }
 
 /// PUSHFQ has pushed the host's flags. No flag changes here.
 void BlockBuilder::add_system_flags() {
   const MemoryOperand top{.base = kRsp};
-  out_.store(core_field(kOffsetScratch + 16), kRax);
-  out_.store(core_field(kOffsetScratch + 24), kRcx);
+  out_.store(cpu_field(kOffsetScratch + 16), kRax);
+  out_.store(cpu_field(kOffsetScratch + 24), kRcx);
   out_.load32(kRax, top);
-  out_.load32(kRcx, core_field(kOffsetSystemFlags));
+  out_.load32(kRcx, cpu_field(kOffsetSystemFlags));
   out_.lea(kRax, MemoryOperand{.base = kRax, .index = kRcx});  // the host has none of them: a sum is a union
   out_.store32(top, kRax);
-  out_.load(kRax, core_field(kOffsetScratch + 16));
-  out_.load(kRcx, core_field(kOffsetScratch + 24));
+  out_.load(kRax, cpu_field(kOffsetScratch + 16));
+  out_.load(kRcx, cpu_field(kOffsetScratch + 24));
 }
 
 bool BlockBuilder::aborts_transaction(const Instruction& i) const {
@@ -123,18 +123,18 @@ bool BlockBuilder::aborts_transaction(const Instruction& i) const {
          (i.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER && machine_.transactions.vzeroupper_aborts);
 }
 
-/// XTEST and AAHTM_TEST: ZF = 0 if `bit` of Core::in_transaction is set; the other flags are cleared.
+/// XTEST and AAHTM_TEST: ZF = 0 if `bit` of Cpu::in_transaction is set; the other flags are cleared.
 void BlockBuilder::transaction_test(unsigned bit) {
   constexpr std::uint8_t kTail[] = {0x83, 0xe0, 0x01,              // and eax, 1
                                     0xc1, 0xe0, 0x0e,              // shl eax, 14    AH = ZF's place
                                     0x35, 0x00, 0x42, 0x00, 0x00,  // xor eax, 0x4200
                                     0x04, 0x00,                    // add al, 0      OF = 0
                                     0x9e};                         // sahf
-  out_.store(core_field(kOffsetScratch + 16), kRax);
-  out_.load32(kRax, core_field(kOffsetInTransaction));
+  out_.store(cpu_field(kOffsetScratch + 16), kRax);
+  out_.load32(kRax, cpu_field(kOffsetInTransaction));
   if (bit > 0) out_.shift_right32(kRax, bit);
   out_.raw(kTail, sizeof kTail);
-  out_.load(kRax, core_field(kOffsetScratch + 16));
+  out_.load(kRax, cpu_field(kOffsetScratch + 16));
 }
 
 /// The first x87 instruction of a thread finds the unit as after FNINIT.
@@ -148,15 +148,15 @@ void BlockBuilder::start_x87(std::size_t n) {
 }
 
 void BlockBuilder::start_x87_unless_used() {
-  out_.cmp8_imm(core_field(kOffsetX87Used), 0);
+  out_.cmp8_imm(cpu_field(kOffsetX87Used), 0);
   std::uint8_t* used = out_.jump_if_short(kNotEqual);
   out_.byte(0xdb), out_.byte(0xe3);  // fninit
-  out_.store_imm8(core_field(kOffsetX87Used), 1);
+  out_.store_imm8(cpu_field(kOffsetX87Used), 1);
   out_.land_short(used);
 }
 
 /// Saving or restoring components chosen by EAX uses the x87 unit only if they contain it. The dynamic
-/// linker's do not, and to exchange the unit's state costs more than all else that a change of core does.
+/// linker's do not, and to exchange the unit's state costs more than all else that a change of CPU does.
 void BlockBuilder::start_x87_if_chosen(std::size_t n) {
   if (x87_started_) return;
   const bool live = flags_live(n);
@@ -206,13 +206,13 @@ void BlockBuilder::copy_far_relative(const Instruction& i) {
   if (moved[opcode] == 0xc4) moved[opcode + 1] |= 0x20;
   if (opcode > 0 && is_rex(moved[opcode - 1]))
     moved[opcode - 1] &= 0xfe;  // an earlier one counts for nothing
-  out_.store(core_field(kOffsetScratch), reg);
+  out_.store(cpu_field(kOffsetScratch), reg);
   out_.move_imm(reg, target);
   range(i, reg);
   out_.raw(moved, i.displacement_offset);
   out_.raw(i.bytes + i.displacement_offset + 4, i.immediate_bytes);
   range(i);
-  out_.load(reg, core_field(kOffsetScratch));
+  out_.load(reg, cpu_field(kOffsetScratch));
 }
 
 void BlockBuilder::special(std::size_t n) {
@@ -287,14 +287,13 @@ void BlockBuilder::special(std::size_t n) {
   }
   if (aborts_transaction(i)) exit_if_in_transaction(n);
   if (i.x87) start_x87(n);
-  hooks(n);
+  access_checks(n);
   if (i.accesses > 0) range(i);
   if (i.mnemonic == ZYDIS_MNEMONIC_POPF || i.mnemonic == ZYDIS_MNEMONIC_POPFQ) return pop_flags(i);
   copy(i);
   if (i.kind == InstructionClass::kWriteFsBase) note_fs_base(i);
   if (i.mnemonic == ZYDIS_MNEMONIC_PUSHFQ) add_system_flags();
-  if (i.kind == InstructionClass::kDirection)
-    out_.store_imm8(core_field(kOffsetDirection), sets_direction(i));
+  if (i.kind == InstructionClass::kDirection) out_.store_imm8(cpu_field(kOffsetDirection), sets_direction(i));
 }
 
 /// Behind WRFSBASE, which may fault. Without REX.W it writes 32 bits and clears the others.
@@ -302,9 +301,9 @@ void BlockBuilder::note_fs_base(const Instruction& i) {
   constexpr unsigned kFromEnd = 4;  // REX, 0F, AE, ModRM
   const int reg = __builtin_ctz(i.gpr_read);
   const bool wide = i.length >= kFromEnd && (i.bytes[i.length - kFromEnd] & 0xf8) == 0x48;
-  if (wide) return out_.store(core_field(kOffsetFsBase), reg);
-  out_.store32(core_field(kOffsetFsBase), reg);
-  out_.store_imm32(core_field(kOffsetFsBase + 4), 0);
+  if (wide) return out_.store(cpu_field(kOffsetFsBase), reg);
+  out_.store32(cpu_field(kOffsetFsBase), reg);
+  out_.store_imm32(cpu_field(kOffsetFsBase + 4), 0);
 }
 
 /// The host may have more state components enabled than the virtual CPU shows (XCR0 = 7); the
@@ -312,18 +311,18 @@ void BlockBuilder::note_fs_base(const Instruction& i) {
 void BlockBuilder::state_save(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   obeys_mask(i) ? start_x87_if_chosen(n) : start_x87(n);
-  hooks(n);
+  access_checks(n);
   if (!obeys_mask(i)) return copy(i);
   const bool live = flags_live(n);
   if (live) save_flags();
-  out_.store(core_field(kOffsetScratch + 24), kRax);
+  out_.store(cpu_field(kOffsetScratch + 24), kRax);
   out_.byte(0x83), out_.byte(0xe0), out_.byte(0x07);  // and eax, 7
   if (live) restore_flags();
   copy(i);
-  out_.load(kRax, core_field(kOffsetScratch + 24));
+  out_.load(kRax, cpu_field(kOffsetScratch + 24));
 }
 
-/// REP MOVS and REP STOS proceed in steps that the light path has cleared (elision_string_step);
+/// REP MOVS and REP STOS proceed in steps that a helper has cleared (elision_string_step);
 /// the others an element at a time.
 void BlockBuilder::string(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
@@ -334,23 +333,23 @@ void BlockBuilder::string(std::size_t n) {
   out_.byte(0xe3), out_.byte(0);  // jrcxz done
   std::uint8_t* done = out_.here() - 1;
   if (live) save_flags();
-  Hook hook{};
-  hook.retry = top;
-  hook.pc = i.pc;
-  hook.size = i.access[0].size;
-  hook.kind = opcode == 0xa4;  // 1: MOVS, 0: STOS
-  Hook* description = cache_.allocate_meta(hook);
-  out_.store_imm64(core_field(kOffsetHook),
+  AccessCheck access_check{};
+  access_check.retry = top;
+  access_check.pc = i.pc;
+  access_check.size = i.access[0].size;
+  access_check.kind = opcode == 0xa4;  // 1: MOVS, 0: STOS
+  AccessCheck* description = cache_.allocate_meta(access_check);
+  out_.store_imm64(cpu_field(kOffsetAccessCheck),
                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(description)));
   out_.jump_through(MemoryOperand{
       .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kString)))});
   description->done = out_.address();
   if (live) restore_flags();
-  out_.load(kRcx, core_field(kOffsetChunk));  // elements of this step
+  out_.load(kRcx, cpu_field(kOffsetChunk));  // elements of this step
   range(i, kRcx);
   out_.raw(i.bytes, i.length);
   range(i);
-  out_.load(kRcx, core_field(kOffsetScratch));  // elements after it
+  out_.load(kRcx, cpu_field(kOffsetScratch));  // elements after it
   Emitter::patch(out_.jump(), top);
   out_.land_short(done);
 }
@@ -370,7 +369,7 @@ void BlockBuilder::string_by_steps(std::size_t n) {
   charge(kCyclesPerElement * kTicksPerCycle, 0);
   leave_if_out_of_budget(i.pc);
   if (live) restore_flags();
-  hooks(n);
+  access_checks(n);
   range(i);
   for (unsigned k = 0; k < i.length; ++k)
     if (i.bytes[k] != 0xf3 && i.bytes[k] != 0xf2) out_.byte(i.bytes[k]);

@@ -2,7 +2,7 @@
 // Blocks, branches and the chaining between them.
 #include "vm/translate/translator.h"
 
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/translate/block_builder.h"
 
 namespace elision::vm {
@@ -24,10 +24,10 @@ BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Des
   block_.pc = pc;
   block_.host = out_.address();
   flow_.resize(code_block_.instructions.size() * 2);
-  hooks_.resize(code_block_.instructions.size() * 2);
+  checks_.resize(code_block_.instructions.size() * 2);
   for (std::size_t n = 0; n < code_block_.instructions.size(); ++n)
     for (unsigned k = 0; k < code_block_.instructions[n].accesses; ++k)
-      hooks_[2 * n + k] = cache_.allocate_meta(Hook{});
+      checks_[2 * n + k] = cache_.allocate_meta(AccessCheck{});
   block_data_flow(code_block_.instructions, flow_);
 }
 
@@ -37,7 +37,7 @@ const Block* BlockBuilder::build() {
   block_.end_pc = code.back().pc + code.back().looked_at;
   prologue();
   for (std::size_t n = 0; n < code.size();) {
-    const HookGroup together = group_at(n);
+    const CheckGroup together = group_at(n);
     if (together.pays()) {
       group(n, together);
       n = together.end;
@@ -67,23 +67,23 @@ void BlockBuilder::prologue() {
 /// Behind charge(): lets others run if they are due, and goes on here. `pc` is where the guest stands.
 void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
   std::uint8_t* const patch = out_.jump_if(kSign);
-  Hook hook{};
-  hook.retry = hook.done = out_.address();
-  hook.pc = pc;
-  budget_exits_.push_back({patch, cache_.allocate_meta(hook)});
+  AccessCheck access_check{};
+  access_check.retry = access_check.done = out_.address();
+  access_check.pc = pc;
+  budget_exits_.push_back({patch, cache_.allocate_meta(access_check)});
 }
 
 /// The lines that hold the block are in L1I, or are fetched first.
 void BlockBuilder::check_fetched() {
-  Hook hook{};
-  hook.retry = hook.done = out_.address();
-  hook.pc = block_.pc;
-  hook.size = static_cast<std::uint32_t>(block_.end_pc - block_.pc);
-  fetch_hook_ = cache_.allocate_meta(hook);
+  AccessCheck access_check{};
+  access_check.retry = access_check.done = out_.address();
+  access_check.pc = block_.pc;
+  access_check.size = static_cast<std::uint32_t>(block_.end_pc - block_.pc);
+  fetch_check_ = cache_.allocate_meta(access_check);
   const LineAddr last = line_of(GuestAddr(block_.end_pc - 1));
   for (LineAddr line = line_of(GuestAddr(block_.pc)); line <= last; line += LineAddr(1)) {
     const auto index = static_cast<int>(machine::Filter::code_index(line) * sizeof(std::uint32_t));
-    out_.cmp32_imm32(core_field(kOffsetCode + index), machine::Filter::code_tag(line));
+    out_.cmp32_imm32(cpu_field(kOffsetCode + index), machine::Filter::code_tag(line));
     fetch_patches_.push_back(out_.jump_if(kNotEqual));
   }
 }
@@ -100,15 +100,15 @@ void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
       127;  // of a field that begins at bit 24, in a signed 32-bit immediate
   constexpr unsigned kUpperHalf = 32 - kBudgetShift;
   if (ticks >> kUpperHalf != 0) {
-    out_.sub32_imm32(core_field(kOffsetProgress + 4), ticks >> kUpperHalf);
+    out_.sub32_imm32(cpu_field(kOffsetProgress + 4), ticks >> kUpperHalf);
     ticks &= (1u << kUpperHalf) - 1;
   }
   while (ticks > kMostAtOnce) {
-    out_.add64_imm32(core_field(kOffsetProgress), -static_cast<std::int32_t>(kMostAtOnce << kBudgetShift));
+    out_.add64_imm32(cpu_field(kOffsetProgress), -static_cast<std::int32_t>(kMostAtOnce << kBudgetShift));
     ticks -= kMostAtOnce;
   }
-  out_.add64_imm32(core_field(kOffsetProgress), static_cast<std::int32_t>(instructions) -
-                                                    static_cast<std::int32_t>(ticks << kBudgetShift));
+  out_.add64_imm32(cpu_field(kOffsetProgress), static_cast<std::int32_t>(instructions) -
+                                                   static_cast<std::int32_t>(ticks << kBudgetShift));
 }
 
 void BlockBuilder::instruction(std::size_t n) {
@@ -125,16 +125,16 @@ void BlockBuilder::instruction(std::size_t n) {
       loop(i);
       return;
     case InstructionClass::kCall:
-      hooks(n), call(i);
+      access_checks(n), call(i);
       return;
     case InstructionClass::kReturn:
-      hooks(n), return_(i);
+      access_checks(n), return_(i);
       return;
     case InstructionClass::kIndirectJump:
-      hooks(n), indirect_jump(i);
+      access_checks(n), indirect_jump(i);
       return;
     case InstructionClass::kIndirectCall:
-      hooks(n), indirect_call(i);
+      access_checks(n), indirect_call(i);
       return;
     default:
       special(n);
@@ -155,13 +155,13 @@ void BlockBuilder::out_of_line() {
   for (const SlowPath& slow : slow_paths_) slow_path(slow);
   for (const UnsureBranch& unsure : unsure_branches_) unsure_branch(unsure);
   for (std::uint8_t* patch : fetch_patches_) out_.land(patch);
-  out_.store_imm64(core_field(kOffsetHook),
-                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_hook_)));
+  out_.store_imm64(cpu_field(kOffsetAccessCheck),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_check_)));
   out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kFetch))));
   for (const BudgetExit& budget : budget_exits_) {
     out_.land(budget.patch);
-    out_.store_imm64(core_field(kOffsetHook),
-                     static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(budget.hook)));
+    out_.store_imm64(cpu_field(kOffsetAccessCheck),
+                     static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(budget.access_check)));
     out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBudget))));
   }
   for (const LinkStub& stub : links_) {
@@ -193,15 +193,15 @@ void BlockBuilder::edge(const Instruction& i, bool taken) {
   const std::uint64_t target = taken ? i.target : i.next();
   const std::uint32_t branch = Predictor::branch_at(i.pc);
   const MemoryOperand bias =
-      core_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, bias)) + static_cast<int>(branch));
+      cpu_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, bias)) + static_cast<int>(branch));
   UnsureBranch unsure{nullptr, branch, taken, code_.flags_live_at(target) != 0, 0};
   if (unsure.flags_live) {
-    out_.store(core_field(kOffsetScratch), kRcx);
+    out_.store(cpu_field(kOffsetScratch), kRcx);
     out_.load_byte(kRcx, bias);
     out_.lea(kRcx, kRcx, -static_cast<std::int32_t>(Predictor::sure(taken)));
     out_.skip_jump_if_rcx_zero();
     unsure.patch = out_.jump();
-    out_.load(kRcx, core_field(kOffsetScratch));
+    out_.load(kRcx, cpu_field(kOffsetScratch));
   } else {
     out_.cmp8_imm(bias, Predictor::sure(taken));
     unsure.patch = out_.jump_if(kNotEqual);
@@ -214,15 +214,15 @@ void BlockBuilder::edge(const Instruction& i, bool taken) {
 void BlockBuilder::unsure_branch(const UnsureBranch& unsure) {
   out_.land(unsure.patch);
   if (unsure.flags_live) {
-    out_.load(kRcx, core_field(kOffsetScratch));
+    out_.load(kRcx, cpu_field(kOffsetScratch));
     save_flags();
   }
-  out_.store_imm64(core_field(kOffsetBranch),
+  out_.store_imm64(cpu_field(kOffsetBranch),
                    static_cast<std::int32_t>(unsure.branch * 2 + (unsure.taken ? 1 : 0)));
-  out_.store(core_field(kOffsetScratch), kRsp);
+  out_.store(cpu_field(kOffsetScratch), kRsp);
   out_.load(kRsp, absolute(kHostStack));
   out_.call_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBranch))));
-  out_.load(kRsp, core_field(kOffsetScratch));
+  out_.load(kRsp, cpu_field(kOffsetScratch));
   if (unsure.flags_live) restore_flags();
   Emitter::patch(out_.jump(), unsure.resume);
 }
@@ -259,8 +259,8 @@ void BlockBuilder::indirect_call(const Instruction& i) { indirect_jump(i); }
 /// Loads the target of an indirect jump or call into RCX (RCX and RDX are spilled first) and goes there.
 void BlockBuilder::indirect_jump(const Instruction& i) {
   if (code_.passes_flags(i)) save_flags();
-  out_.store(core_field(kOffsetScratch), kRcx);
-  out_.store(core_field(kOffsetScratch + 8), kRdx);
+  out_.store(cpu_field(kOffsetScratch), kRcx);
+  out_.store(cpu_field(kOffsetScratch + 8), kRdx);
   if (i.accesses > 0 && i.access[0].read) {
     MemoryOperand m = i.access[0].operand;
     if (m.rip_relative) {
@@ -279,8 +279,8 @@ void BlockBuilder::indirect_jump(const Instruction& i) {
 
 void BlockBuilder::return_(const Instruction& i) {
   if (code_.passes_flags(i)) save_flags();
-  out_.store(core_field(kOffsetScratch), kRcx);
-  out_.store(core_field(kOffsetScratch + 8), kRdx);
+  out_.store(cpu_field(kOffsetScratch), kRcx);
+  out_.store(cpu_field(kOffsetScratch + 8), kRdx);
   out_.byte(0x59);  // pop rcx
   if (i.length >= 3 && (i.bytes[i.length - 3] == 0xc2)) {
     const unsigned popped = i.bytes[i.length - 2] | static_cast<unsigned>(i.bytes[i.length - 1]) << 8;
@@ -294,10 +294,10 @@ void BlockBuilder::return_(const Instruction& i) {
 void BlockBuilder::predict_target(const Instruction& i) {
   using Predictor = machine::BranchPredictor;
   constexpr std::uint32_t kMask = (Predictor::kTargets - 1) * sizeof(std::uint32_t);
-  const MemoryOperand path = core_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, path)));
+  const MemoryOperand path = cpu_field(kOffsetBranches + static_cast<int>(offsetof(Predictor, path)));
   const auto site = static_cast<int>(Predictor::site_at(i.pc) * sizeof(std::uint32_t));
   const MemoryOperand predicted =
-      core_field_indexed(kRdx, kOffsetBranches + static_cast<int>(offsetof(Predictor, target)) + site);
+      cpu_field_indexed(kRdx, kOffsetBranches + static_cast<int>(offsetof(Predictor, target)) + site);
   out_.load32(kRdx, path);
   out_.shift_left32(kRdx, 2);
   out_.and32_imm32(kRdx, kMask);
@@ -318,7 +318,7 @@ void BlockBuilder::predict_target(const Instruction& i) {
 void BlockBuilder::misprediction() {
   charge(machine_.core.branch_misprediction_cycles * kTicksPerCycle, 0);
   out_.add64_imm32(
-      core_field(kOffsetBranches + static_cast<int>(offsetof(machine::BranchPredictor, mispredictions))), 1);
+      cpu_field(kOffsetBranches + static_cast<int>(offsetof(machine::BranchPredictor, mispredictions))), 1);
 }
 
 /// Looks RCX up in the branch table; RCX and RDX lie in scratch.
@@ -333,16 +333,16 @@ void BlockBuilder::jump_to_rcx(const Instruction& i) {
   out_.cmp(kRcx, MemoryOperand{.base = kRdx, .displacement = static_cast<std::int64_t>(kBranchTable)});
   std::uint8_t* miss = out_.jump_if_short(kNotEqual);
   out_.load(kRdx, MemoryOperand{.base = kRdx, .displacement = static_cast<std::int64_t>(kBranchTable + 8)});
-  out_.store(core_field(kOffsetScratch + 24), kRdx);
+  out_.store(cpu_field(kOffsetScratch + 24), kRdx);
   if (code_.passes_flags(i)) restore_flags();
-  out_.load(kRcx, core_field(kOffsetScratch));
-  out_.load(kRdx, core_field(kOffsetScratch + 8));
-  out_.jump_through(core_field(kOffsetScratch + 24));
+  out_.load(kRcx, cpu_field(kOffsetScratch));
+  out_.load(kRdx, cpu_field(kOffsetScratch + 8));
+  out_.jump_through(cpu_field(kOffsetScratch + 24));
   out_.land_short(miss);
-  out_.store(core_field(kOffsetExitValue), kRcx);
+  out_.store(cpu_field(kOffsetExitValue), kRcx);
   if (code_.passes_flags(i)) restore_flags();
-  out_.load(kRcx, core_field(kOffsetScratch));
-  out_.load(kRdx, core_field(kOffsetScratch + 8));
+  out_.load(kRcx, cpu_field(kOffsetScratch));
+  out_.load(kRdx, cpu_field(kOffsetScratch + 8));
   emit_exit(out_, new_exit(i, ExitReason::kIndirect, code_.passes_flags(i)));
 }
 

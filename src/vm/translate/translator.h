@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Translates guest basic blocks into the code cache.
 //
-// Ordinary instructions are copied. In front of each memory access stands a hook: the inlined filter
+// Ordinary instructions are copied. In front of each memory access stands an access check: the inlined filter
 // lookup (machine/filter.h), with its slow path out of line. Each block begins with the budget
 // check; branches are chained. Guest registers live in the host registers of the same name; scratch
-// registers of a hook are dead ones, or are spilled to the Core.
+// registers of an access check are dead ones, or are spilled to the Cpu.
 //
-// Invariants: at each point where the engine may take over (a hook's retry and done address, a full
+// Invariants: at each point where the engine may take over (an access check's retry and done address, a full
 // exit) all guest registers are exact but for those that liveness proved dead; flags too. Nothing is
 // ever written below or above the guest's stack pointer but what the guest's instruction writes.
 #pragma once

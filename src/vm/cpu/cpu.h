@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One virtual CPU as translated code sees it: gs points at a Core while guest code runs on it.
+// One virtual CPU as translated code sees it: gs points at a Cpu while guest code runs on it.
 //
-// The fields in the first part are known to the emitter and to stubs.S. Time: the clock of a core is
-// deadline_ticks less its budget; translated code only takes from the budget. A core's clock is kept in
+// The fields in the first part are known to the emitter and to stubs.S. Time: the clock of a CPU is
+// deadline_ticks less its budget; translated code only takes from the budget. A CPU's clock is kept in
 // ticks, a sixteenth of a cycle, so that block costs below a cycle add up. Budget and instructions are two
 // fields of one word, so that a block accounts for both with one addition.
 //
-// Light path: no member function here allocates or touches host TLS.
+// Called from helpers: no member function here allocates or touches host TLS.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,10 @@ struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
-/// The budget of a core that nothing limits. A tick is at least half an instruction, so that the instructions
+/// The budget of a CPU that nothing limits. A tick is at least half an instruction, so that the instructions
 /// of one budget fit their field.
 inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
-/// Core::progress: instructions since the word was last written in the low bits, the budget above them.
+/// Cpu::progress: instructions since the word was last written in the low bits, the budget above them.
 inline constexpr unsigned kBudgetShift = 24;
 
 /// AC, ID and NT are the guest's to set and to read, and mean nothing to the machine: alignment is not
@@ -47,22 +47,22 @@ struct Checkpoint {
   std::uint8_t direction_flag = 0;
 };
 
-struct alignas(64) Core {
+struct alignas(64) Cpu {
   // --- known to translated code and stubs.S ---
-  Core* self = this;
+  Cpu* self = this;
   std::uint32_t system_flags = 0;   // those of kSystemFlags that the guest has set
   std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
   std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
   std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
-  std::int64_t progress = 0;        // see kBudgetShift; the budget may be negative: the core owes an exit
-  std::uint64_t scratch[4] = {};    // spilled registers of the running hook; [3] jump target
+  std::int64_t progress = 0;        // see kBudgetShift; the budget may be negative: the CPU owes an exit
+  std::uint64_t scratch[4] = {};    // spilled registers of the running access check; [3] jump target
   std::uint64_t flags_slot = 0;     // AH = SF ZF AF PF CF as LAHF has them, AL = OF
-  std::uint64_t hook_address = 0;   // guest address of the access on the slow path
-  const Hook* hook = nullptr;       // and its description
-  Exit* exit = nullptr;             // why the full exit
-  std::uint64_t exit_value = 0;     // target of an indirect branch
-  std::uint64_t resume = 0;         // host address to continue at
-  std::uint64_t chunk = 0;          // bytes or elements of the running string operation's step
+  std::uint64_t check_address = 0;  // guest address of the access on the slow path
+  const AccessCheck* access_check = nullptr;  // and its description
+  Exit* exit = nullptr;                       // why the full exit
+  std::uint64_t exit_value = 0;               // target of an indirect branch
+  std::uint64_t resume = 0;                   // host address to continue at
+  std::uint64_t chunk = 0;                    // bytes or elements of the running string operation's step
   // Every slow access looks at these; here they share lines of the host with what precedes.
   std::uint64_t deadline_ticks = 0;
   std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
@@ -95,9 +95,9 @@ struct alignas(64) Core {
     std::uint32_t size = 0;
   };
   MissedValue register_miss[kGprCount];
-  /// Missed loads by hook (hashed), for addresses within the same block.
+  /// Missed loads by access check (hashed), for addresses within the same block.
   struct MissedLoad {
-    const Hook* hook = nullptr;
+    const AccessCheck* access_check = nullptr;
     std::uint64_t ready = 0;
   };
   static constexpr std::size_t kMissedLoads = 16;
@@ -106,8 +106,8 @@ struct alignas(64) Core {
   /// account takes no less than its instructions do at the share of one; what the CPU waited meanwhile counts
   /// for both.
   struct Sharing {
-    Core* sibling = nullptr;  // null: this machine has one thread a core, or the other is not in use
-    bool active = false;      // both run
+    Cpu* sibling = nullptr;  // null: this machine has one thread a core, or the other is not in use
+    bool active = false;     // both run
     std::uint64_t ticks_per_256_instructions;  // at a thread's share
     std::uint64_t since_ticks = 0;
     std::uint64_t since_instructions = 0;
@@ -121,7 +121,7 @@ struct alignas(64) Core {
   /// Nothing is on its way to the registers any more.
   void forget_misses() {
     for (MissedValue& miss : register_miss) miss.ready = 0;
-    for (MissedLoad& miss : missed_loads) miss.hook = nullptr;
+    for (MissedLoad& miss : missed_loads) miss.access_check = nullptr;
   }
 
   std::uint64_t instructions() const {
@@ -155,7 +155,7 @@ struct alignas(64) Core {
     sharing.since_ticks = clock_ticks();
     sharing.since_instructions = instructions();
   }
-  /// The clock once the core has paid for what sharing has cost since the last account.
+  /// The clock once the CPU has paid for what sharing has cost since the last account.
   std::uint64_t charged_ticks() const {
     const std::uint64_t now = clock_ticks();
     if (!sharing.active) return now;
@@ -175,26 +175,26 @@ struct alignas(64) Core {
 };
 
 /// Offsets for the emitter; stub_offsets.cc has those for stubs.S.
-inline constexpr int kOffsetInTransaction = static_cast<int>(offsetof(Core, in_transaction));
-inline constexpr int kOffsetSelf = static_cast<int>(offsetof(Core, self));
-inline constexpr int kOffsetSystemFlags = static_cast<int>(offsetof(Core, system_flags));
-inline constexpr int kOffsetDirection = static_cast<int>(offsetof(Core, direction_flag));
-inline constexpr int kOffsetX87Used = static_cast<int>(offsetof(Core, x87_used));
-inline constexpr int kOffsetProgress = static_cast<int>(offsetof(Core, progress));
-inline constexpr int kOffsetScratch = static_cast<int>(offsetof(Core, scratch));
-inline constexpr int kOffsetFlags = static_cast<int>(offsetof(Core, flags_slot));
-inline constexpr int kOffsetHookAddress = static_cast<int>(offsetof(Core, hook_address));
-inline constexpr int kOffsetHook = static_cast<int>(offsetof(Core, hook));
-inline constexpr int kOffsetExit = static_cast<int>(offsetof(Core, exit));
-inline constexpr int kOffsetExitValue = static_cast<int>(offsetof(Core, exit_value));
-inline constexpr int kOffsetChunk = static_cast<int>(offsetof(Core, chunk));
-inline constexpr int kOffsetGroup = static_cast<int>(offsetof(Core, group));
-inline constexpr int kOffsetBranch = static_cast<int>(offsetof(Core, branch));
-inline constexpr int kOffsetFsBase = static_cast<int>(offsetof(Core, state.fs_base));
-inline constexpr int kOffsetEpoch = static_cast<int>(offsetof(Core, filter.epoch));
-inline constexpr int kOffsetFilter = static_cast<int>(offsetof(Core, filter.entry));
-inline constexpr int kOffsetCode = static_cast<int>(offsetof(Core, filter.code));
-inline constexpr int kOffsetBranches = static_cast<int>(offsetof(Core, branches));
-inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Core, overwritten));
+inline constexpr int kOffsetInTransaction = static_cast<int>(offsetof(Cpu, in_transaction));
+inline constexpr int kOffsetSelf = static_cast<int>(offsetof(Cpu, self));
+inline constexpr int kOffsetSystemFlags = static_cast<int>(offsetof(Cpu, system_flags));
+inline constexpr int kOffsetDirection = static_cast<int>(offsetof(Cpu, direction_flag));
+inline constexpr int kOffsetX87Used = static_cast<int>(offsetof(Cpu, x87_used));
+inline constexpr int kOffsetProgress = static_cast<int>(offsetof(Cpu, progress));
+inline constexpr int kOffsetScratch = static_cast<int>(offsetof(Cpu, scratch));
+inline constexpr int kOffsetFlags = static_cast<int>(offsetof(Cpu, flags_slot));
+inline constexpr int kOffsetCheckAddress = static_cast<int>(offsetof(Cpu, check_address));
+inline constexpr int kOffsetAccessCheck = static_cast<int>(offsetof(Cpu, access_check));
+inline constexpr int kOffsetExit = static_cast<int>(offsetof(Cpu, exit));
+inline constexpr int kOffsetExitValue = static_cast<int>(offsetof(Cpu, exit_value));
+inline constexpr int kOffsetChunk = static_cast<int>(offsetof(Cpu, chunk));
+inline constexpr int kOffsetGroup = static_cast<int>(offsetof(Cpu, group));
+inline constexpr int kOffsetBranch = static_cast<int>(offsetof(Cpu, branch));
+inline constexpr int kOffsetFsBase = static_cast<int>(offsetof(Cpu, state.fs_base));
+inline constexpr int kOffsetEpoch = static_cast<int>(offsetof(Cpu, filter.epoch));
+inline constexpr int kOffsetFilter = static_cast<int>(offsetof(Cpu, filter.entry));
+inline constexpr int kOffsetCode = static_cast<int>(offsetof(Cpu, filter.code));
+inline constexpr int kOffsetBranches = static_cast<int>(offsetof(Cpu, branches));
+inline constexpr int kOffsetOverwritten = static_cast<int>(offsetof(Cpu, overwritten));
 
 }  // namespace elision::vm

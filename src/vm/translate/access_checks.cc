@@ -10,8 +10,8 @@
 //   mov  filter[a].used, 1
 //   [reload scratch]
 //
-// Flags that are live around the hook are kept in Core::flags_slot, where the slow path finds them.
-#include "vm/cpu/core.h"
+// Flags that are live around the access check are kept in Cpu::flags_slot, where the slow path finds them.
+#include "vm/cpu/cpu.h"
 #include "vm/translate/block_builder.h"
 
 namespace elision::vm {
@@ -29,17 +29,17 @@ machine::AccessKind access_kind(const Instruction& i, const MemoryAccess& access
 }  // namespace
 
 void BlockBuilder::save_flags() {
-  out_.store(core_field(kOffsetScratch + 16), kRax);
+  out_.store(cpu_field(kOffsetScratch + 16), kRax);
   out_.save_flags_to_rax();
-  out_.store(core_field(kOffsetFlags), kRax);
-  out_.load(kRax, core_field(kOffsetScratch + 16));
+  out_.store(cpu_field(kOffsetFlags), kRax);
+  out_.load(kRax, cpu_field(kOffsetScratch + 16));
 }
 
 void BlockBuilder::restore_flags() {
-  out_.store(core_field(kOffsetScratch + 16), kRax);
-  out_.load32(kRax, core_field(kOffsetFlags));
+  out_.store(cpu_field(kOffsetScratch + 16), kRax);
+  out_.load32(kRax, cpu_field(kOffsetFlags));
   out_.restore_flags_from_rax();
-  out_.load(kRax, core_field(kOffsetScratch + 16));
+  out_.load(kRax, cpu_field(kOffsetScratch + 16));
 }
 
 BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t addresses) const {
@@ -63,9 +63,9 @@ void BlockBuilder::spill(const Scratch& scratch) {
   for (int k = 0; k < scratch.count; ++k) {
     const int reg = scratch.reg[k];
     if (scratch.spilled[k]) {
-      out_.store(core_field(kOffsetScratch + 8 * k), reg);
+      out_.store(cpu_field(kOffsetScratch + 8 * k), reg);
     } else if (!(overwritten_ >> reg & 1)) {
-      out_.store(core_field(kOffsetOverwritten + 8 * reg), reg);
+      out_.store(cpu_field(kOffsetOverwritten + 8 * reg), reg);
       overwritten_ = static_cast<std::uint16_t>(overwritten_ | 1u << reg);
     }
   }
@@ -73,7 +73,7 @@ void BlockBuilder::spill(const Scratch& scratch) {
 
 void BlockBuilder::reload(const Scratch& scratch) {
   for (int k = 0; k < scratch.count; ++k)
-    if (scratch.spilled[k]) out_.load(scratch.reg[k], core_field(kOffsetScratch + 8 * k));
+    if (scratch.spilled[k]) out_.load(scratch.reg[k], cpu_field(kOffsetScratch + 8 * k));
 }
 
 void BlockBuilder::address_to(int reg, const MemoryOperand& m) {
@@ -84,7 +84,7 @@ void BlockBuilder::address_to(int reg, const MemoryOperand& m) {
     plain.segment = Segment::kNone;
     out_.lea(reg, plain);
   }
-  if (m.segment == Segment::kFs) out_.add(reg, core_field(kOffsetFsBase));
+  if (m.segment == Segment::kFs) out_.add(reg, cpu_field(kOffsetFsBase));
 }
 
 std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
@@ -92,33 +92,33 @@ std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
                                          flow_[2 * n + access].feeds_address);
 }
 
-/// The hook that notes when what instruction n loads is there.
-const Hook* BlockBuilder::hook_of_load(std::size_t n) const {
+/// The access check that notes when what instruction n loads is there.
+const AccessCheck* BlockBuilder::check_of_load(std::size_t n) const {
   const Instruction& i = code_block_.instructions[n];
   for (unsigned access = i.accesses; access-- > 0;)
-    if (i.access[access].read) return hooks_[2 * n + access];
+    if (i.access[access].read) return checks_[2 * n + access];
   return nullptr;
 }
 
-const Hook* BlockBuilder::new_hook(std::size_t n, unsigned access, std::uint64_t retry) {
+const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::uint64_t retry) {
   const Instruction& i = code_block_.instructions[n];
-  Hook& hook = *hooks_[2 * n + access];
-  hook.retry = retry;
-  hook.done = out_.address();
-  hook.pc = i.pc;
-  hook.size = i.access[access].size;
-  hook.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
+  AccessCheck& access_check = *checks_[2 * n + access];
+  access_check.retry = retry;
+  access_check.done = out_.address();
+  access_check.pc = i.pc;
+  access_check.size = i.access[access].size;
+  access_check.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
   const DataFlow& flow = flow_[2 * n + access];
-  hook.address_registers = flow.address_registers;
-  hook.results = flow.results;
-  hook.feeds_address = flow.feeds_address;
+  access_check.address_registers = flow.address_registers;
+  access_check.results = flow.results;
+  access_check.feeds_address = flow.feeds_address;
   unsigned found = 0;
   for (std::size_t load = n; load-- > 0 && found < 2;)
-    if (flow.address_loads >> load & 1) hook.address_loads[found++] = hook_of_load(load);
-  return &hook;
+    if (flow.address_loads >> load & 1) access_check.address_loads[found++] = check_of_load(load);
+  return &access_check;
 }
 
-void BlockBuilder::hooks(std::size_t n) {
+void BlockBuilder::access_checks(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   if (i.accesses == 0 || checked_) return;
   const bool live = flags_live(n);
@@ -126,9 +126,9 @@ void BlockBuilder::hooks(std::size_t n) {
   if (live) save_flags();
   for (unsigned k = 0; k < i.accesses; ++k) {
     if (i.locked || i.access[k].size > kLineBytes) {  // an atomic is ordered even if the line is private
-      always_slow_hook(n, k, retry);
+      always_slow_check(n, k, retry);
     } else {
-      hook(n, k, retry);
+      access_check(n, k, retry);
     }
   }
   if (live) restore_flags();
@@ -144,18 +144,18 @@ std::uint8_t* BlockBuilder::look(const MemoryOperand& m, std::uint32_t size, std
   out_.shift_right32(index, kIndexShift);
   out_.and32_imm32(index, kIndexBits);
   out_.and_imm8(tag, -64);
-  out_.xor_(tag, core_field(kOffsetEpoch));
-  out_.xor_(tag, core_field_indexed(index, kOffsetFilter));
+  out_.xor_(tag, cpu_field(kOffsetEpoch));
+  out_.xor_(tag, cpu_field_indexed(index, kOffsetFilter));
   if (tolerated != 0) out_.and_imm8(tag, static_cast<int>(~tolerated));
   return out_.jump_if(kNotEqual);
 }
 
 void BlockBuilder::mark_used(int index) {
   out_.store_imm8(
-      core_field_indexed(index, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
+      cpu_field_indexed(index, kOffsetFilter + static_cast<int>(offsetof(machine::FilterEntry, used))), 1);
 }
 
-void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
+void BlockBuilder::access_check(std::size_t n, unsigned access, std::uint64_t retry) {
   const MemoryAccess& a = code_block_.instructions[n].access[access];
   SlowPath slow{.operand = a.operand, .scratch = pick_scratch(n, a.operand.registers())};
   spill(slow.scratch);
@@ -165,7 +165,7 @@ void BlockBuilder::hook(std::size_t n, unsigned access, std::uint64_t retry) {
   continue_slowly(slow, n, access, retry);
 }
 
-void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_t retry) {
+void BlockBuilder::always_slow_check(std::size_t n, unsigned access, std::uint64_t retry) {
   const MemoryOperand& m = code_block_.instructions[n].access[access].operand;
   SlowPath slow{.operand = m, .scratch = pick_scratch(n, m.registers())};
   slow.scratch.count = 1;
@@ -176,17 +176,17 @@ void BlockBuilder::always_slow_hook(std::size_t n, unsigned access, std::uint64_
 
 /// `slow` comes back here.
 void BlockBuilder::continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry) {
-  slow.hook = new_hook(n, access, retry);
+  slow.access_check = new_check(n, access, retry);
   slow_paths_.push_back(slow);
 }
 
 void BlockBuilder::slow_path(const SlowPath& s) {
   out_.land(s.patch);
   address_to(s.scratch.reg[0], s.operand);
-  out_.store(core_field(kOffsetHookAddress), s.scratch.reg[0]);
+  out_.store(cpu_field(kOffsetCheckAddress), s.scratch.reg[0]);
   reload(s.scratch);
-  out_.store_imm64(core_field(kOffsetHook),
-                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(s.hook)));
+  out_.store_imm64(cpu_field(kOffsetAccessCheck),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(s.access_check)));
   out_.jump_through(MemoryOperand{
       .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kSlowAccess)))});
 }

@@ -6,8 +6,9 @@
 // Accesses that differ in their displacement alone form a window of at most one line's length, which lies in
 // one line of memory or in two. The group begins with a look at the filter for each window: one for its first
 // and one for its last byte, or one for the whole if it is so short that it rarely straddles lines. If all of
-// them hit, the instructions follow without hooks. If not, the same instructions run from a second copy
-// behind the block where each has its own hooks: the order of events is the same with and without groups.
+// them hit, the instructions follow without access checks. If not, the same instructions run from a second
+// copy behind the block where each has its own access checks: the order of events is the same with and
+// without groups.
 //
 // Used bits are set when every look has hit, so that a group that fails leaves no trace.
 #include <Zydis/Zydis.h>
@@ -16,7 +17,7 @@
 #include <optional>
 #include <span>
 
-#include "vm/cpu/core.h"
+#include "vm/cpu/cpu.h"
 #include "vm/translate/block_builder.h"
 
 namespace elision::vm {
@@ -82,7 +83,7 @@ bool same_registers(const MemoryOperand& a, const MemoryOperand& b) {
 }  // namespace
 
 /// Adds an access to the group. False, and nothing has changed, if it does not fit.
-bool BlockBuilder::HookGroup::add(const MemoryAccess& access, std::uint64_t tolerated, std::int64_t rsp) {
+bool BlockBuilder::CheckGroup::add(const MemoryAccess& access, std::uint64_t tolerated, std::int64_t rsp) {
   MemoryOperand m = access.operand;
   if (m.base == kRsp) m.displacement += rsp;
   const std::int64_t begin = m.displacement, end = begin + access.size;
@@ -103,26 +104,26 @@ bool BlockBuilder::HookGroup::add(const MemoryAccess& access, std::uint64_t tole
   return true;
 }
 
-unsigned BlockBuilder::HookGroup::looks() const {
+unsigned BlockBuilder::CheckGroup::looks() const {
   unsigned looks = 0;
   for (unsigned w = 0; w < windows; ++w) looks += window[w].is_short() ? 1 : 2;
   return looks;
 }
 
-bool BlockBuilder::HookGroup::Window::is_short() const {
+bool BlockBuilder::CheckGroup::Window::is_short() const {
   return end - first.displacement <= kShortWindowBytes;
 }
 
 /// The longest group that begins with instruction n; `last` is its last instruction that accesses memory.
-BlockBuilder::HookGroup BlockBuilder::group_at(std::size_t n) const {
+BlockBuilder::CheckGroup BlockBuilder::group_at(std::size_t n) const {
   const auto& code = code_block_.instructions;
-  HookGroup group;
+  CheckGroup group;
   if (code[n].accesses == 0) return group;
   std::uint16_t changed = 0;
   std::int64_t rsp = 0;
   for (std::size_t at = n; at < code.size() && can_be_grouped(code[at]); ++at) {
     const Instruction& i = code[at];
-    HookGroup longer = group;
+    CheckGroup longer = group;
     bool fits = true;
     for (unsigned k = 0; k < i.accesses && fits; ++k) {
       const MemoryOperand& m = i.access[k].operand;
@@ -145,20 +146,20 @@ BlockBuilder::HookGroup BlockBuilder::group_at(std::size_t n) const {
   return group;
 }
 
-void BlockBuilder::group(std::size_t n, const HookGroup& g) {
+void BlockBuilder::group(std::size_t n, const CheckGroup& g) {
   SlowCopy slow{
       .begin = n, .end = g.end, .flags_live = flags_live(n), .scratch = pick_scratch(n, g.registers())};
   const int index = slow.scratch.reg[0];
   if (slow.flags_live) save_flags();
   spill(slow.scratch);
   unsigned looks = 0;
-  const auto kept = [](unsigned look) { return core_field(kOffsetGroup + 8 * static_cast<int>(look)); };
+  const auto kept = [](unsigned look) { return cpu_field(kOffsetGroup + 8 * static_cast<int>(look)); };
   const auto look_at = [&](MemoryOperand m, std::int64_t begin, std::int64_t end, std::uint64_t tolerated) {
     m.displacement = begin;
     slow.misses.push_back(look(m, static_cast<std::uint32_t>(end - begin), tolerated, slow.scratch));
     if (++looks < g.looks()) out_.store(kept(looks - 1), index);
   };
-  for (const HookGroup::Window& window : std::span(g.window, g.windows)) {
+  for (const CheckGroup::Window& window : std::span(g.window, g.windows)) {
     const std::int64_t begin = window.first.displacement;
     if (window.is_short()) {
       look_at(window.first, begin, window.end, window.tolerated);
@@ -195,7 +196,7 @@ void BlockBuilder::slow_copy(const SlowCopy& slow) {
     const Instruction& i = code_block_.instructions[at];
     if (i.ends_block()) {  // its ways out exist once
       range(i);
-      hooks(at);
+      access_checks(at);
     } else {
       instruction(at);
     }

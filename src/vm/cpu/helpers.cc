@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/cpu/helpers.h"
+
+#include "vm/cpu/stubs.h"
+
+namespace elision::vm {
+
+HelperContext helper_context;
+
+namespace {
+
+/// Of a CPU whose budget is used up and for which something is due.
+Exit interrupt_exit{.reason = ExitReason::kInterrupt};
+
+constexpr std::uint64_t kReloadVectors = 1;  // tag on the returned CPU: see stubs.S
+constexpr std::uint64_t kCheckBytes = 64;    // from one access check of a block to the next
+static_assert(sizeof(AccessCheck) > 48 && sizeof(AccessCheck) <= kCheckBytes);
+constexpr std::uint64_t kStringStepBytes = 4096;
+constexpr std::uint64_t kStringBytesPerCycle = 32;
+
+/// Leaves the status in EAX as XBEGIN defines it (SDM volume 1, 17.3.5).
+std::uint64_t abort_status(machine::HardwareAbort cause, unsigned immediate, bool nested) {
+  constexpr std::uint64_t kExplicit = 1, kRetry = 2, kConflict = 4, kCapacity = 8, kDebug = 16, kNested = 32;
+  const std::uint64_t depth = nested ? kNested : 0;
+  switch (cause) {
+    case machine::HardwareAbort::kExplicit:
+      return kExplicit | depth | (std::uint64_t{immediate & 0xff} << 24);
+    case machine::HardwareAbort::kConflict:
+      return kConflict | kRetry | depth;
+    case machine::HardwareAbort::kCapacity:
+      return kCapacity | depth;
+    case machine::HardwareAbort::kFault:
+      return immediate == kDebugFault ? kDebug
+                                      : depth;  // bit 4 alone, nested too (measured: Sapphire Rapids)
+    default:
+      return depth;
+  }
+}
+
+void restore_registers(Cpu& cpu) {
+  const Checkpoint& saved = cpu.checkpoint;
+  for (unsigned i = 0; i < kGprCount; ++i) cpu.state.gpr[i] = saved.state.gpr[i];
+  cpu.state.rip = saved.state.rip;
+  cpu.state.mxcsr = saved.state.mxcsr;
+  const auto* from = reinterpret_cast<const std::uint64_t*>(saved.state.ymm);
+  auto* to = reinterpret_cast<std::uint64_t*>(cpu.state.ymm);
+  for (unsigned i = 0; i < sizeof cpu.state.ymm / 8; ++i) to[i] = from[i];
+  cpu.flags_slot = saved.flags_slot;
+  cpu.direction_flag = saved.direction_flag;
+}
+
+[[gnu::always_inline]] inline Cpu::MissedLoad& missed_load(Cpu& cpu, const AccessCheck* access_check) {
+  return cpu.missed_loads[reinterpret_cast<std::uint64_t>(access_check) / kCheckBytes % Cpu::kMissedLoads];
+}
+
+/// True if the register still has the value that the missed load brought.
+bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
+  std::uint64_t line[kLineBytes / 8];
+  const std::uint64_t offset = miss.address & (kLineBytes - 1);
+  if (offset + miss.size > kLineBytes || miss.size > 8) return true;
+  if (miss.size == 8) {
+    std::uint64_t word;
+    return elision_copy_word(&word, reinterpret_cast<const void*>(miss.address)) == 0 && word == value;
+  }
+  if (elision_copy_line(line, reinterpret_cast<const void*>(miss.address - offset)) != 0) return false;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(line) + offset;
+  for (unsigned i = 0; i < miss.size; ++i)
+    if (bytes[i] != static_cast<std::uint8_t>(value >> (8 * i))) return false;
+  return true;
+}
+
+/// When the address of an access is known, as far as it rests on loads that missed.
+Cycles address_ready(Cpu& cpu, const AccessCheck& access_check) {
+  const std::uint64_t now = cpu.clock().value;
+  if (cpu.latest_miss <= now) return Cycles(0);
+  std::uint64_t latest = 0;
+  for (const AccessCheck* load : access_check.address_loads) {
+    if (load == nullptr) break;
+    const Cpu::MissedLoad& miss = missed_load(cpu, load);
+    if (miss.access_check == load && miss.ready > latest) latest = miss.ready;
+  }
+  for (unsigned mask = access_check.address_registers; mask != 0; mask &= mask - 1) {
+    const int reg = __builtin_ctz(mask);
+    const Cpu::MissedValue& miss = cpu.register_miss[reg];
+    if (miss.ready > now && miss.ready > latest && still_holds(cpu.state.gpr[reg], miss)) latest = miss.ready;
+  }
+  return Cycles(latest);
+}
+
+[[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& access_check, Cycles when) {
+  if (!access_check.feeds_address) return;
+  if (when.value > cpu.latest_miss) cpu.latest_miss = when.value;
+  missed_load(cpu, &access_check) = {&access_check, when.value};
+  for (unsigned mask = access_check.results; mask != 0; mask &= mask - 1)
+    cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address, access_check.size};
+}
+
+/// The CPU whose turn it is. One that waits for a line is asked about here, so that those many that wait for
+/// the same one need not all be woken to see that another has it.
+Cpu* next_cpu() {
+  Ordering& ordering = *helper_context.ordering;
+  for (;;) {
+    Cpu* first = ordering.first();
+    if (first == nullptr || !first->waits_for_line) return ordering.start_first();
+    const Cycles until = helper_context.model->busy_until(
+        {first->id, first->awaited, first->awaited_kind, first->clock(), Cycles(0)});
+    if (until <= first->clock()) return ordering.start_first();
+    ++helper_context.waits;
+    first->advance_to(until);
+    ordering.moved(*first);
+  }
+}
+
+Cpu* let_others_run(Cpu* cpu) {
+  ++helper_context.yields;
+  helper_context.ordering->add(*cpu);
+  return next_cpu();
+}
+
+Cpu* reloading(Cpu* cpu) {
+  return reinterpret_cast<Cpu*>(reinterpret_cast<std::uint64_t>(cpu) | kReloadVectors);
+}
+
+/// What to return to the stub after an access that is not done.
+Cpu* after(Cpu* cpu, AccessStep step) {
+  if (step == AccessStep::kRolledBack) return reloading(cpu);
+  const AccessCheck& access_check = *cpu->access_check;
+  cpu->resume = access_check.retry;
+  cpu->state.rip = access_check.pc;
+  return let_others_run(cpu);
+}
+
+/// Field by field: an initialiser list would clear the padding too, by a slow string store.
+[[gnu::always_inline]] inline machine::Request request_of(const Cpu& cpu, LineAddr line,
+                                                          machine::AccessKind kind) {
+  machine::Request request;
+  request.cpu = cpu.id;
+  request.line = line;
+  request.kind = kind;
+  request.now = cpu.clock();
+  request.address_ready = Cycles(0);
+  request.open = helper_context.fast_path;
+  return request;
+}
+
+/// Makes an access if it is a hit in L1 that no other CPU can notice.
+bool hit_l1(Cpu& cpu, std::uint64_t address, machine::AccessKind kind) {
+  machine::Request request = request_of(cpu, line_of(GuestAddr(address)), kind);
+  request.most = machine::Reach::kL1;
+  return helper_context.model->access(request).verdict == machine::Reply::Verdict::kDone;
+}
+
+std::uint64_t bytes_to_line_end(std::uint64_t address) { return kLineBytes - (address & (kLineBytes - 1)); }
+
+std::uint64_t smaller(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; }
+
+}  // namespace
+
+void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycles clock) {
+  const bool nested = cpu.nesting > 1;
+  cpu.undo.restore();
+  restore_registers(cpu);
+  cpu.state.gpr[kRax] = abort_status(cause, immediate, nested);
+  cpu.resume = cpu.checkpoint.resume;
+  cpu.in_transaction = 0;
+  cpu.nesting = 0;
+  cpu.commit_step = CommitStep::kNone;
+  cpu.waits_for_line = false;
+  cpu.asked_ticks = 0;
+  cpu.forget_misses();
+  cpu.rewind_to(clock);
+}
+
+namespace {
+
+/// The access has to wait until the other CPUs have caught up.
+AccessStep let_others_first(Cpu& cpu, const machine::Request& request, bool line_is_busy) {
+  cpu.waits_for_line = line_is_busy;
+  cpu.awaited = request.line;
+  cpu.awaited_kind = request.kind;
+  return AccessStep::kNotYet;
+}
+
+/// The CPU waits as `reply` says, and asks again as long as no other CPU comes first.
+machine::Reply wait_in_turn(Cpu& cpu, machine::Request& request, machine::Reply reply) {
+  const Ordering& ordering = *helper_context.ordering;
+  request.least = machine::Reach::kMachine;
+  do {
+    ++helper_context.waits;
+    if (reply.busy && cpu.asked_ticks == 0) {
+      cpu.asked_ticks = cpu.clock_ticks();
+      cpu.awaited = request.line;
+    }
+    const Cycles next = cpu.clock() + Cycles(1);
+    cpu.advance_to(reply.clock > next ? reply.clock : next);
+    if (!ordering.is_first(cpu)) return reply;
+    request.now = cpu.clock();
+    request.first_until = ordering.first_until();
+    reply = helper_context.model->access(request);
+  } while (reply.verdict == machine::Reply::Verdict::kWait);
+  return reply;
+}
+
+/// Leaves `cpu` as an access leaves it that happened, or that ended the transaction.
+AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
+  if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
+  if (reply.verdict == machine::Reply::Verdict::kAborted) {
+    roll_back(cpu, reply.cause, 0, reply.clock);
+    return AccessStep::kRolledBack;
+  }
+  if (reply.first_write_in_transaction && !cpu.undo.save(line)) __builtin_trap();  // beyond any L1
+  cpu.asked_ticks = 0;
+  cpu.advance_to(reply.clock);
+  if (reply.data_ready > ready) ready = reply.data_ready;
+  return AccessStep::kDone;
+}
+
+}  // namespace
+
+AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
+                       std::uint64_t instruction) {
+  if (cpu.in_transaction && helper_context.shared_memory->contains(start_of(line).value)) {
+    cpu.account_for_sibling();
+    const Cycles clock = helper_context.model->abort(cpu.id, cpu.clock(), machine::HardwareAbort::kFault);
+    roll_back(cpu, machine::HardwareAbort::kFault, 0, clock);
+    return AccessStep::kRolledBack;
+  }
+  if (cpu.awaited != line) cpu.asked_ticks = 0;
+  const Ordering& ordering = *helper_context.ordering;
+  const std::uint64_t charged_ticks = cpu.charged_ticks();
+  const bool first = ordering.is_first(cpu, charged_ticks);
+  machine::Request request = request_of(cpu, line, kind);
+  request.address_ready = address_ready;
+  request.instruction = instruction;
+  request.most = first ? machine::Reach::kMachine : machine::Reach::kCore;
+  request.charged = Cycles(charged_ticks >> kTickShift);
+  request.first_until = ordering.first_until();
+  machine::Reply reply = helper_context.model->access(request);
+  if (reply.reach != machine::Reach::kL1) cpu.account_for_sibling();
+  if (reply.verdict == machine::Reply::Verdict::kNeedsOrder) return let_others_first(cpu, request, false);
+  if (reply.verdict == machine::Reply::Verdict::kWait) {
+    reply = wait_in_turn(cpu, request, reply);
+    if (reply.verdict == machine::Reply::Verdict::kWait) return let_others_first(cpu, request, reply.busy);
+  }
+  return conclude(cpu, line, reply, ready);
+}
+
+AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
+                        Cycles address_ready, Cycles& ready, std::uint64_t instruction) {
+  const std::uint64_t last = (address + size - 1) >> kLineShift;
+  for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
+    const AccessStep step = access_line(cpu, LineAddr(line), kind, address_ready, ready, instruction);
+    if (step != AccessStep::kDone) return step;
+  }
+  return AccessStep::kDone;
+}
+
+}  // namespace elision::vm
+
+using namespace elision::vm;
+
+[[gnu::no_caller_saved_registers]] bool elision_late_load(Cpu* cpu) {
+  const AccessCheck& access_check = *cpu->access_check;
+  const elision::LineAddr line = elision::line_of(elision::GuestAddr(cpu->check_address));
+  if (access_check.kind != static_cast<std::uint8_t>(elision::machine::AccessKind::kLoad) ||
+      (cpu->check_address & (elision::kLineBytes - 1)) + access_check.size > elision::kLineBytes)
+    return false;
+  elision::machine::FilterEntry& entry = cpu->filter.at(line);
+  const std::uint64_t now = cpu->clock().value;
+  const std::int64_t wait = entry.cycles_to_arrival(now);
+  if (wait > elision::machine::FilterEntry::kFarAway) return false;
+  entry.used = 1;
+  if (wait > 0) {
+    note_miss(*cpu, access_check, elision::Cycles(now + static_cast<std::uint64_t>(wait)));
+  } else {
+    entry.tag ^= elision::machine::FilterEntry::kInFlight;  // open to all loads from now on
+  }
+  cpu->resume = access_check.done;
+  return true;
+}
+
+Cpu* elision_slow_access(Cpu* cpu) {
+  const AccessCheck& access_check = *cpu->access_check;
+  elision::Cycles ready{0};
+  const AccessStep step = access_range(*cpu, cpu->check_address, access_check.size,
+                                       static_cast<elision::machine::AccessKind>(access_check.kind),
+                                       address_ready(*cpu, access_check), ready, access_check.pc);
+  if (step != AccessStep::kDone) return after(cpu, step);
+  if (ready.value != 0) note_miss(*cpu, access_check, ready);
+  cpu->resume = access_check.done;
+  return cpu;
+}
+
+namespace {
+
+/// Others are due, or the timer: what runs when this CPU goes on, at `resume`.
+Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
+  Ordering& ordering = *helper_context.ordering;
+  cpu->resume = resume;
+  cpu->state.rip = cpu->access_check->pc;
+  cpu->account_for_sibling();
+  const std::uint64_t now = cpu->clock_ticks();
+  if (now >= cpu->next_interrupt.value << kTickShift || now >= ordering.timer_ticks()) {
+    cpu->exit = &interrupt_exit;
+    return nullptr;
+  }
+  if (!ordering.is_first(*cpu)) return let_others_run(cpu);
+  ordering.start(*cpu);
+  return cpu;
+}
+
+}  // namespace
+
+Cpu* elision_budget_exhausted(Cpu* cpu) { return out_of_budget(cpu, cpu->access_check->done); }
+
+Cpu* elision_fetch(Cpu* cpu) {
+  const AccessCheck& access_check = *cpu->access_check;
+  cpu->resume = access_check.retry;
+  cpu->state.rip = access_check.pc;
+  using elision::machine::Reach, elision::machine::Reply;
+  elision::machine::Model& model = *helper_context.model;
+  const std::uint64_t last = (access_check.pc + access_check.size - 1) >> elision::kLineShift;
+  for (std::uint64_t at = access_check.pc >> elision::kLineShift; at <= last; ++at) {
+    const elision::LineAddr line(at);
+    while (!cpu->filter.has_code(line)) {
+      Reply reply = model.fetch(cpu->id, line, cpu->clock(), Reach::kCore);
+      if (reply.verdict == Reply::Verdict::kNeedsOrder) {
+        cpu->account_for_sibling();
+        if (!helper_context.ordering->is_first(*cpu)) return let_others_run(cpu);
+        reply = model.fetch(cpu->id, line, cpu->clock(), Reach::kMachine);
+        if (reply.verdict != Reply::Verdict::kWait)
+          helper_context.ordering->note_event(*cpu, reply.performed);
+      }
+      if (reply.verdict == Reply::Verdict::kAborted) {
+        roll_back(*cpu, reply.cause, 0, reply.clock);
+        return reloading(cpu);
+      }
+      cpu->advance_to(reply.clock);
+    }
+  }
+  return cpu;
+}
+
+/// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as
+/// many bytes as are private. Cpu::chunk becomes the elements of the step, scratch[0] what is left after it.
+Cpu* elision_string_step(Cpu* cpu) {
+  const AccessCheck& access_check = *cpu->access_check;
+  if (cpu->budget_exhausted()) return out_of_budget(cpu, access_check.retry);
+  const bool moves = access_check.kind != 0;
+  const std::uint64_t element = access_check.size;
+  const std::uint64_t count = cpu->state.gpr[kRcx];
+  const std::uint64_t to = cpu->state.gpr[kRdi];
+  const std::uint64_t from = cpu->state.gpr[kRsi];
+  elision::Cycles ready{0};
+  AccessStep step = moves ? access_range(*cpu, from, element, elision::machine::AccessKind::kLoad,
+                                         elision::Cycles(0), ready)
+                          : AccessStep::kDone;
+  if (step == AccessStep::kDone)
+    step = access_range(*cpu, to, element, elision::machine::AccessKind::kStore, elision::Cycles(0), ready);
+  if (step != AccessStep::kDone) return after(cpu, step);
+  std::uint64_t bytes = element;
+  if (cpu->direction_flag == 0) {
+    const std::uint64_t limit = smaller(count * element, kStringStepBytes);
+    while (bytes < limit) {
+      std::uint64_t piece = smaller(limit - bytes, bytes_to_line_end(to + bytes));
+      if (moves) piece = smaller(piece, bytes_to_line_end(from + bytes));
+      const bool same_lines = ((to + bytes) & (elision::kLineBytes - 1)) != 0 &&
+                              (!moves || ((from + bytes) & (elision::kLineBytes - 1)) != 0);
+      if (!same_lines && ((moves && !hit_l1(*cpu, from + bytes, elision::machine::AccessKind::kLoad)) ||
+                          !hit_l1(*cpu, to + bytes, elision::machine::AccessKind::kStore)))
+        break;
+      bytes += piece;
+    }
+  }
+  cpu->chunk = bytes / element;
+  cpu->scratch[0] = count - cpu->chunk;
+  cpu->set_time(cpu->clock_ticks() + ((bytes / kStringBytesPerCycle + 1) << kTickShift), cpu->deadline_ticks);
+  cpu->resume = access_check.done;
+  return cpu;
+}
