@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the process has one thread only: then nobody can come in between a look at a word and a store to
-// it, and a lock needs no atomic instruction, as in glibc's own mutexes; nor is there anybody to run beside
-// in a transaction. A thread that is created later sees what was stored (POSIX, 4.12).
+// Whether the process has one thread only. If so, a lock needs no atomic instruction (glibc's mutexes use
+// none either), and elision gains nothing. A thread that is created later sees all earlier stores
+// (POSIX, 4.12).
 #pragma once
 
 namespace elision::locks {
 
 inline constexpr char kManyThreads = 0;
-/// glibc's __libc_single_threaded (2.32) if there is one. Written once, before locks are in use.
+/// Points to glibc's __libc_single_threaded where glibc has it (since 2.32). Written once, before locks are
+/// in use.
 inline constinit const char* single_threaded = &kManyThreads;
 
 [[gnu::always_inline]] inline bool is_single_threaded() {

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // hle-scm: software-assisted conflict management (Afek, Levy, Morrison: "Software-improved hardware lock
 // elision", PODC 2014; the ALE paper's comparison, section 3). A thread whose transaction aborted by conflict
-// takes an auxiliary FIFO lock before it tries again: those that conflict go one by one, the others are left
-// alone, and the lock itself stays free for both.
+// takes an auxiliary FIFO lock before it tries again. Threads that conflict run one after the other, other
+// threads are not disturbed, and the lock itself stays free for all.
 //
 // Invariants:
-//  - The auxiliary locks lie in a table, not in the lock: they go back after the commit, when the lock may
-//    have been destroyed already.
-//  - A place of the table serves one lock at a time. If another lock has it, a thread goes on without: to
-//    wait there could close a circle (the other lock's waiters wait for a lock that this thread holds).
-//  - It is held across attempts only: it goes back after the commit, once the real lock is taken, or when
-//    the thread gives up, or leaves for good (if_left.h). So a thread that holds it waits at most
-//    for the holder of the same lock.
-//  - finished() is the only undo of the use of a place, and the number of the ticket tells whether the ticket
-//    is still to be given back. So it may run again wherever it was interrupted. A thread that left between
-//    serving the next ticket and waking its waiter has not woken it: left() wakes again.
-//  - Only the wait and what follows in the same call are covered (if_left.h). A thread that leaves after the
-//    commit, in finished(), keeps its ticket or leaves the next waiter asleep: the queue of this lock stops.
-//    Waiters with a deadline then go on without, and the lock itself stays free.
-//  - A thread that leaves for good between the step that counts it as a user, or no longer, and the record of
-//    that stays counted: the place serves this lock alone from then on, and threads of others go on without.
-//    Between the drawing of a ticket and its record, it blocks the queue, as any of tickets (if_left.h).
+//  - The auxiliary locks lie in a table, not in the lock, because they are released after the commit, when
+//  the
+//    lock may already be destroyed.
+//  - A place of the table serves one lock at a time. If another lock uses it, a thread continues without an
+//    auxiliary lock. Waiting for the place could deadlock: its users may wait for a lock that this thread
+//    holds.
+//  - An auxiliary lock is held between attempts only. It is released after the commit, when the real lock is
+//    taken, when the thread gives up, and when the thread leaves for good (if_left.h). So its holder waits at
+//    most for the holder of the same lock.
+//  - Only finished() undoes the use of a place. The ticket's number tells whether the ticket is still to be
+//    released, so finished() may run again wherever it was interrupted. left() wakes the next waiter once
+//    more, because the thread may have left between serving the next ticket and waking its waiter.
+//  - The cover (if_left.h) ends with the call that waits. A thread that leaves later, in finished() after the
+//    commit, keeps its ticket or leaves the next waiter asleep, and the queue stops. Waiters with a deadline
+//    then continue without it, and the lock itself stays free.
+//  - A thread that leaves between a change of `users` and the record of it stays counted. From then on the
+//  place
+//    serves only this lock, and threads of other locks continue without it. A thread that leaves between
+//    drawing a ticket and recording it blocks the queue, as in every ticket lock (if_left.h).
 #pragma once
 
 #include "locks/elided.h"
@@ -59,13 +62,13 @@ struct AuxiliaryQueue {
     return true;
   }
 
-  /// For IfLeft: the thread leaves for good, from its wait or from between two attempts.
+  /// For IfLeft: the thread leaves for good, during its wait or between two attempts.
   static void left(TransactionContext& me) {
     if (me.auxiliary != nullptr && me.has_auxiliary_ticket) Queue::wake(me.auxiliary->queue);
     finished(me);
   }
 
-  /// Outside of the transaction; the section has ended or holds the real lock.
+  /// Outside of transactions: the section has ended or holds the real lock.
   static void finished(TransactionContext& me) {
     if (me.auxiliary == nullptr) [[likely]]
       return;
@@ -92,7 +95,7 @@ struct AuxiliaryQueue {
   }
   static_assert(kAuxiliaryPlaces == 1u << (64 - 58));
 
-  /// False: the place serves another lock, or more threads than it can count.
+  /// False: the place serves another lock, or as many threads as it can count.
   static bool join(AuxiliaryPlace& place, std::uint64_t lock) {
     std::uint64_t users = place.users.load(std::memory_order_relaxed);
     std::uint64_t joined;
@@ -120,8 +123,8 @@ struct AuxiliaryQueue {
   }
 };
 
-/// In the child of a fork: threads that waited in the parent are gone. Nobody holds a place across a fork,
-/// a system call that no transaction survives.
+/// In the child of a fork: the parent's waiters are gone. No thread holds a place across a fork, since fork
+/// is a system call and aborts transactions.
 inline void reset_auxiliary_places() {
   for (AuxiliaryPlace& place : auxiliary_places) {
     place.users.store(0, std::memory_order_relaxed);

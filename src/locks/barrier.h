@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The always-abort barrier (AAHTM paper, III-D, Fig. 6): who waits runs ahead into the next phase inside a
-// transaction that never commits, having read the release word, so that the release ends it; after NUM_TRIES
-// of these it waits plainly.
+// The always-abort barrier (AAHTM paper, III-D, Fig. 6). A waiter runs ahead into the next phase inside a
+// transaction that never commits. The transaction has read the release word, so the release aborts it. After
+// NUM_TRIES of these the thread waits plainly.
 //
 //   release     bits 1-31: rounds that are over; bit 0: the threads have moved elsewhere (move_away)
-//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total; the last of it ends it
-//   departures  of those of the same threads that will not touch the barrier again
-//   sleepers    that the end of a round must wake
+//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total; the round's last arrival ends
+//   it departures  threads that have passed and will not touch the barrier again sleepers    threads that the
+//   end of a round must wake
 //
-// The paper's listing ends a round when fai(&awaited, -1) == 0. That means a fetch-and-add which yields the
-// new value. Were it the old one, as the name says, `total` threads would see total..1 and none 0: all wait
-// for ever; and with `awaited` begun at total - 1, to mend that, its listing still sets it to `total` at the
-// end of the first round, and the second hangs. (With the new value and total - 1 the round ends one thread
-// early.) The listing sets `awaited` anew before it releases; here arrivals are only counted on, so that more
-// threads than `total` may use a barrier, as POSIX lets them: one that arrives before the round before is
-// released already belongs to the next. The last ones of two rounds may release in either order: they add,
-// and do not store.
+// The paper's listing ends a round when fai(&awaited, -1) == 0, where fai must return the new value. If it
+// returned the old one, as the name says, `total` threads would see total..1, none would see 0, and all would
+// wait for ever. Starting `awaited` at total - 1 does not help: the listing sets it to `total` at the end of
+// the first round, and the second round hangs. (With the new value and total - 1 the round ends one thread
+// early.)
 //
-// The release word has a line to itself, which arrivals do not touch (ibid.), and sleepers do not either: a
-// thread that goes to sleep ends no speculation. Sleep they do in the end, however the locks wait: a barrier
-// may have one thread more than there are CPUs, such as the one that started the others, and then a thread
-// that spins keeps that thread from its CPU.
+// The listing resets `awaited` before it releases. Here arrivals count up for ever, so that more threads than
+// `total` may use a barrier, as POSIX allows: a thread that arrives before the previous round is released
+// already belongs to the next one. The last threads of two rounds may release in either order, since they add
+// to the word and do not store.
 //
-// Memory order: an arrival releases what its thread did before, to the last one, which releases it to all.
+// The release word has a cache line to itself. Neither arrivals (ibid.) nor sleepers write that line, so a
+// thread that goes to sleep aborts no speculation. A thread sleeps after a while even if locks spin for ever:
+// a barrier may have one thread more than there are CPUs, such as the thread that started the others, and a
+// spinning thread would keep it from running.
+//
+// Memory order: an arrival releases its thread's stores to the last arrival, which releases them to all.
 #pragma once
 
 #include <atomic>
@@ -46,16 +48,16 @@ static_assert(sizeof(BarrierState) == 128);
 /// How a thread gets past a barrier.
 enum class Passage {
   kLast,         // it was the last to arrive
-  kReleased,     // the last one has arrived
-  kSpeculating,  // an always-abort transaction runs: nothing that follows will have happened
-  kMoved,        // not at all: it has to go to the barrier that was moved to
+  kReleased,     // the last thread has arrived
+  kSpeculating,  // an always-abort transaction runs: everything that follows will be undone
+  kMoved,        // it did not: it must go to the barrier that the threads moved to
 };
 
 template <htm::AlwaysAborting Htm>
 class Barrier {
  public:
-  /// `total` threads a round. After its speculations a thread looks for `spin_units` (waiting.h) before it
-  /// sleeps. Not while speculating.
+  /// `total`: threads per round. After its speculations a thread spins for `spin_units` (waiting.h) and then
+  /// sleeps. Must not be called while speculating.
   template <Caller C>
   static Passage wait(BarrierState& state, std::uint32_t total, C caller,
                       std::uint32_t spin_units = Park::kSpinUnits) {
@@ -69,22 +71,22 @@ class Barrier {
     return await(state, 2 * (round + 1), caller, spin_units);
   }
 
-  /// Sends those who wait, and who come later, to another barrier. Called by a thread that has yet to arrive
-  /// in the round under way, if there is one: so that round is not over, and nobody passes here by it.
+  /// Sends waiters and later arrivals to another barrier. The caller has not yet arrived in the current
+  /// round, so that round cannot end here.
   static void move_away(BarrierState& state) {
     if ((state.release.load(std::memory_order_relaxed) & kMoved) != 0) return;
     state.release.fetch_or(kMoved, std::memory_order_seq_cst);
     wake(state);
   }
 
-  /// Of a thread that got past: it touches the barrier no more.
+  /// The calling thread has passed and does not touch the barrier again.
   static void depart(BarrierState& state) {
     const std::uint64_t before = state.departures.fetch_add(1, std::memory_order_release);
     if ((before & kAwaited) != 0) [[unlikely]]
       futex_wake(&state.departures, 1, kAnyBit);
   }
 
-  /// Waits until all who got past have departed. False: some wait for others to arrive.
+  /// Waits until all threads that passed have departed. False: threads still wait for others to arrive.
   static bool await_departures(BarrierState& state, std::uint32_t total) {
     const std::uint64_t arrived = state.arrivals.load(std::memory_order_relaxed);
     if (arrived % total != 0) return false;
@@ -113,7 +115,7 @@ class Barrier {
     state.release.fetch_add(2, std::memory_order_seq_cst);
     wake(state);
   }
-  /// A sleeper counts itself, then compares the word as it falls asleep; here the word comes first.
+  /// A sleeper counts itself first and compares the word second; the waker writes the word first.
   static void wake(BarrierState& state) {
     if (state.sleepers.load(std::memory_order_seq_cst) != 0) futex_wake(&state.release, INT32_MAX, kAnyBit);
   }
@@ -121,7 +123,7 @@ class Barrier {
   static bool is_over(std::uint32_t release, std::uint32_t goal) {
     return static_cast<std::int32_t>(release - goal) >= 0;  // the moved bit does not matter: goals are even
   }
-  /// Released, or moved: there is nothing to wait for any more.
+  /// Released or moved: there is nothing left to wait for.
   static bool goes_on(const BarrierState& state, std::uint32_t goal) {
     const std::uint32_t release = state.release.load(std::memory_order_acquire);
     return is_over(release, goal) || (release & kMoved) != 0;
@@ -138,7 +140,7 @@ class Barrier {
       recorder.speculation();
       htm::Status status = Htm::begin_always_abort();
       if (status.started()) {
-        // The subscription. What it finds may be older than the transaction.
+        // The subscription. The release may have come before the transaction began.
         if (!goes_on(state, goal)) return Passage::kSpeculating;
         status = Htm::template abort<htm::kCodeLockBusy>();
       }

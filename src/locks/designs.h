@@ -7,27 +7,27 @@
 //   enter(words, caller, deadline, attempt)
 //                                         -> Entry. Makes the first attempt, unless `attempt` was made
 //   try_enter(words, caller)              -> Entry
-//   Attempt                               -> the first attempt of a thread to enter. Without arguments: none
-//                                            was_made()
-//   may_attempt(words)                    -> whether attempt() may be called
-//   attempt(words, me, parameters, attempt)
-//                                         -> the first attempt, without a stack frame, for callers to
-//                                            inline. Not while speculating, nor in a transaction; where
-//                                            kElides, `me` must name the counters. True: inside, but not
-//                                            counted. Else enter() must follow
-//   leave_quickly(words, me)              -> true: left in the way that nearly all take: the thread's
-//                                            transaction elided this lock alone, or nobody sleeps for it.
-//                                            Else nothing was done; leave() does it
-//   leave(words, me)                      -> false: it was not held
+//   Attempt                               -> the outcome of a thread's first attempt. Default: none
+//   was_made() may_attempt(words)                    -> whether attempt() may be called attempt(words, me,
+//   parameters, attempt)
+//                                         -> the first attempt, without a stack frame, for callers to inline.
+//                                            Not while speculating or in a transaction. With kElides, `me`
+//                                            must name the counters. True: inside, but not counted. False:
+//                                            enter() must follow
+//   leave_quickly(words, me)              -> the common way out. True: left, because the thread's transaction
+//                                            elided this lock alone, or because nobody sleeps for it. False:
+//                                            nothing was done, call leave()
+//   leave(words, me)                      -> false: the lock was not held
 //   is_held(words)
 //   elided_entry(words, me)               -> the record, if the calling thread's transaction elides this lock
-//   speculating()                         -> inside an always-abort transaction: every operation succeeds
-//                                            and does nothing; a try may say that the lock is held
-//   require_real_locks(me)                -> what follows cannot run in a transaction: end it, be outside
-//   kSpeculates, Barrier                  -> whether threads run ahead where they wait, and the barrier at
-//                                            which they do (barrier.h)
-// and names the designs for other words that go with it: OnSpinWord (pthread_spinlock_t), ReaderSide and
-// WriterSide (pthread_rwlock_t).
+//   speculating()                         -> true inside an always-abort transaction, where every operation
+//                                            succeeds and does nothing; a trylock may say that the lock is
+//                                            held
+//   require_real_locks(me)                -> ends the transaction, because what follows cannot run in one.
+//                                            Returns outside of transactions
+//   kSpeculates, Barrier                  -> whether waiting threads speculate, and their barrier (barrier.h)
+// and names the matching designs for other words: OnSpinWord (pthread_spinlock_t), ReaderSide and WriterSide
+// (pthread_rwlock_t).
 #pragma once
 
 #include "locks/auxiliary_queue.h"
@@ -85,17 +85,18 @@ struct SpeculatingWithPriority : Speculating<Htm> {
 
 // ---- The designs.
 
-/// A lock on one word: tatas, tts, tatas-aahtm, tatas-pri-aahtm, and every side of the other objects.
+/// A lock on one word: tatas, tts, tatas-aahtm, tatas-pri-aahtm; spin locks and both sides of reader-writer
+/// locks too.
 template <class Lock_, class How>
 struct WordDesign : How {
   using Lock = Lock_;
   using Waiting = typename Lock::Waiting;
   using Wait = typename How::template Wait<Lock>;
-  using OtherHow = typename How::WithoutPriority;  // `warm` belongs to mutexes
+  using OtherHow = typename How::WithoutPriority;  // only mutexes have `warm`
   using OnSpinWord = WordDesign<SpinWord<Waiting>, OtherHow>;
   using ReaderSide = WordDesign<ReadSide<TatasGate<Waiting>>, OtherHow>;
   using WriterSide = WordDesign<WriteSide<TatasGate<Waiting>>, OtherHow>;
-  static constexpr bool kGlibcMayLock = true;  // where Lock keeps glibc's mutex protocol
+  static constexpr bool kGlibcMayLock = true;  // if Lock uses glibc's mutex protocol
 
   static bool is_held(LockWords words) { return Lock::is_held(words); }
 
@@ -190,7 +191,7 @@ struct TicketDesign : How {
   static void require_real_locks(const TransactionContext&) { How::end_speculation(); }
 };
 
-/// htm-N, ttstle, hle-scm, htm-N-fb-aahtm. kWrites: what a transaction of this side does, for ElidedLock.
+/// htm-N, ttstle, hle-scm, htm-N-fb-aahtm. kWrites: whether this side writes (ElidedLock).
 template <htm::Transactional Htm, class Lock_, class How, class Contention = NoContentionControl,
           Subscription kSubscription = Subscription::kEarly, bool kWrites = true>
 struct ElidedDesign : How {

@@ -8,25 +8,23 @@
 //  - A held lock alone never leads to the fallback (the lemming effect, ibid.), unless Busy::kFallBack asks
 //    for it. Either the thread waits until the lock is free before it begins, or, as in the paper, it begins
 //    and loops inside the transaction, without PAUSE (which aborts), until the holder's release aborts it.
-//  - Locks met inside the transaction are subscribed to as well; the transaction commits when the last
-//    of them is released, in whatever order they are. What must wait for the commit is done then
-//    (condition.h).
+//  - Locks that are taken inside the transaction are subscribed to as well. The transaction commits when the
+//    last of them is released, in any order. Deferred wakes (condition.h) follow the commit.
 //  - A process with one thread elides nothing (alone.h).
 //
-// The first tries follow each other at once, unless Parameters::backs_off asks for the paper's back-off: on
-// the virtual Broadwell that takes up to a fifth of the throughput of a map or a hash table
-// (docs/measured/elision-compared.md has what remains between us and locks that never back off). The others
-// follow after back-off: sections that always conflict, tried ten times at once, got 0.4 of the throughput of
-// a mutex, where now they get nearly all of it (docs/measured/lock-costs.md, mutex 200ns).
+// The first kTriesAtOnce tries follow each other without back-off, unless Parameters::backs_off asks for the
+// paper's back-off. On the virtual Broadwell that back-off costs a map or a hash table up to a fifth of its
+// throughput; docs/measured/elision-compared.md compares with locks that never back off. Later tries back
+// off: sections that always conflict, tried ten times at once, reached 0.4 of a mutex's throughput, and now
+// reach nearly all of it (docs/measured/lock-costs.md, mutex 200ns).
 //
-// What ends a transaction can be told only from the status, and an abort out of the inside loop has that
-// of any conflict. So a thread loops inside only if it saw the lock held just before it began, and takes
-// the abort of such a transaction as one out of the loop; a lock taken in between ends the transaction
-// by our own XABORT, and the next one loops.
+// Busy::kInside: the holder's release aborts the loop with the same status as any conflict. To tell them
+// apart, a thread loops inside only if it saw the lock held just before it began, and counts the abort of
+// such a transaction as the end of its wait. If the lock is taken between the look and the begin, the
+// transaction ends by our own XABORT, and the next one loops.
 //
 // `Lock` is the protocol on the words (tatas.h, spin_word.h, a side of rwlock.h), `Fallback` the way to wait
-// for it (plain_wait.h and its like), `Contention` what is done about conflicts (nothing, or
-// auxiliary_queue.h).
+// for it (plain_wait.h and its like), `Contention` the reaction to conflicts (none, or auxiliary_queue.h).
 #pragma once
 
 #include "htm/backend.h"
@@ -38,16 +36,17 @@
 
 namespace elision::locks {
 
-/// No section is elided while this is 0. The library exports it, so that a debugger can set it in a process
-/// that runs ("set var elision_transactions = 0"); abi/lock_variables.h has the variable that it starts from.
+/// No section is elided while this is 0. The library exports it so that a debugger can set it in a running
+/// process ("set var elision_transactions = 0"). An environment variable gives the initial value
+/// (abi/lock_variables.h).
 extern "C" {
 [[gnu::visibility("default")]] inline constinit int elision_transactions = 1;
 }
 
-/// kRemoved exists for tests that must fail: without subscription updates are lost.
+/// kRemoved is for tests that must fail: without subscription, updates are lost.
 enum class Subscription { kEarly, kRemoved };
 
-/// A thread that conflicts tries again.
+/// After a conflict a thread just tries again.
 struct NoContentionControl {
   static constexpr bool kWaits = false;
   static bool after_conflict(LockWords, TransactionContext&, const Deadline*) { return true; }
@@ -59,16 +58,17 @@ template <htm::Transactional Htm, class Lock, class Fallback, class Contention =
           Subscription kSubscription = Subscription::kEarly>
 class Elided {
  public:
-  /// How the first tries of a section went: the last one's status, and how many there were. None: elision is
-  /// off, the lock was found held, or nobody has looked yet.
+  /// The first tries of a section: the status of the last one, and their number. 0 tries: elision is off, the
+  /// lock was held, or none was made yet.
   struct Attempt {
     htm::Status status;
     std::uint32_t tries = 0;
     bool was_made() const { return tries != 0; }
   };
 
-  /// Outside of transactions of ours. Enters the section: as transaction if one begins within N tries, else
-  /// as the fallback does. `writes`: see ElidedLock. `attempt`: that of attempt(), if the caller called it.
+  /// Enters the section: as a transaction if one begins within N tries, else by the fallback. Not inside a
+  /// transaction of ours. `writes`: see ElidedLock. `attempt`: the result of attempt(), if the caller called
+  /// it.
   template <Caller C>
   [[gnu::always_inline]] static Entry enter(LockWords words, C caller, const Deadline* deadline,
                                             bool writes = true, Attempt attempt = {}) {
@@ -86,9 +86,8 @@ class Elided {
   /// Whether attempt() may be called: elision is on, and the lock looks free.
   static bool may_attempt(LockWords words) { return transactions_are_on() && !Lock::is_held(words); }
 
-  /// The first tries, as long as conflicts end them: at once, since the other thread's transaction has won
-  /// and will soon be over, and without a frame, a clock or a look-up. `me` names the counters. What else can
-  /// happen is enter()'s.
+  /// The first tries, repeated at once as long as conflicts end them: the transaction that won will soon be
+  /// over. Needs no stack frame, clock or look-up; `me` names the counters. enter() does everything else.
   [[gnu::always_inline]] static Attempt attempt(LockWords words, TransactionContext& me,
                                                 const Parameters& parameters, bool writes = true) {
     for (Attempt attempt{{}, 1};; ++attempt.tries) {
@@ -124,15 +123,15 @@ class Elided {
     return Entry::kHolding;
   }
 
-  /// A further lock inside a transaction. Its holder may hold it for long: the transaction gives up
-  /// a try instead of waiting, so that in the end this thread waits as lock holder, asleep.
+  /// A further lock inside a transaction. Its holder may hold it for long. The transaction then aborts, which
+  /// uses up a try, so that in the end this thread holds its locks for real and can sleep.
   static Entry enter_further(LockWords words, TransactionContext& me, bool writes = true) {
     const Entry entry = try_enter_further(words, me, writes);
     if (entry == Entry::kBusy) (void)Htm::template abort<htm::kCodeNestedBusy>();
     return entry;
   }
 
-  /// The same for trylock: says so if the lock is held.
+  /// The same for trylock: kBusy if the lock is held.
   static Entry try_enter_further(LockWords words, TransactionContext& me, bool writes = true) {
     if (me.find(words.word) != nullptr) return Entry::kOwn;
     if (kSubscription == Subscription::kEarly && Lock::is_held(words)) return Entry::kBusy;
@@ -141,7 +140,7 @@ class Elided {
     return Entry::kElided;
   }
 
-  /// Leaves the section if it is elided and no other lock is: the way out that nearly all take.
+  /// Leaves the section if the transaction elides this lock alone: the common way out.
   [[gnu::always_inline]] static bool leave_quickly(LockWords words, TransactionContext& me) {
     if (!me.has_only(words.word)) return false;
     me.count = 0;
@@ -160,14 +159,14 @@ class Elided {
     return true;
   }
 
-  /// What follows cannot run in a transaction: abort, and take the lock for real. Returns outside one.
+  /// Aborts a transaction, because what follows cannot run in one, and takes the lock for real.
   static void require_real_locks(const TransactionContext& me) {
     if (me.inside()) (void)Htm::template abort<htm::kCodeGiveUp>();
   }
 
  private:
-  /// The way of a section whose lock was found held, or whose first tries failed. Out of line, but not cold:
-  /// under contention many come here.
+  /// For a section whose lock is held, or whose first tries failed. Out of line, but not cold: contended
+  /// sections often come here.
   template <Caller C>
   [[gnu::noinline]] static Entry enter_slow(Attempt attempt, LockWords words, C caller,
                                             const Deadline* deadline, bool writes) {
@@ -180,7 +179,7 @@ class Elided {
     Backoff backoff;
     bool held = false;
     std::uint32_t left = tries(parameters);
-    if (attempt.tries > 1 && left > 0) left -= attempt.tries - 1;  // the last is still to be judged
+    if (attempt.tries > 1 && left > 0) left -= attempt.tries - 1;  // the loop counts the last one
     for (htm::Status status = attempt.status; left > 0;) {
       if (!status.started()) {
         const abi::AbortCause cause = status.cause();
@@ -227,8 +226,8 @@ class Elided {
     return transactions_are_on() && !is_single_threaded() ? parameters.elision_tries : 0;
   }
 
-  /// Begins a transaction subscribed to the lock. The result is "started" or why it ended. `waited_ticks`:
-  /// how long the thread waited before.
+  /// Begins a transaction that subscribes to the lock. The status says that it started or why it aborted.
+  /// `waited_ticks`: how long the thread has waited.
   [[gnu::always_inline]] static htm::Status begin(LockWords words, TransactionContext& me,
                                                   std::uint64_t waited_ticks, bool loop_while_held,
                                                   bool writes) {
@@ -239,15 +238,15 @@ class Elided {
       if (Lock::is_held(words)) [[unlikely]] {
         if (!loop_while_held) return Htm::template abort<htm::kCodeLockBusy>();
         while (Lock::is_held(words)) {
-        }  // the holder's release aborts us; there is no other way out on a CPU
+        }  // only the abort by the holder's release leaves this loop
       }
     }
     me.add_first(words.word, writes);
     return status;
   }
 
-  // A look at the clock takes a tenth of a short section: a wait begins when the lock is found held, or after
-  // these. With two a hash table gets 5 % less, with sixteen sections that always conflict less than half.
+  // Reading the clock takes a tenth of a short section, so a wait starts only when the lock is held or after
+  // these tries. With 2, a hash table loses 5 %; with 16, sections that always conflict lose more than half.
   static constexpr std::uint32_t kTriesAtOnce = 4;
 
   static void stop_contending(void* me) { Contention::left(*static_cast<TransactionContext*>(me)); }
@@ -256,7 +255,7 @@ class Elided {
     return entry;
   }
 
-  /// Whether an abort came from waiting for the holder, and so does not use up a try.
+  /// Whether the abort only ended a wait for the holder. Such an abort does not use up a try.
   static bool was_waiting(htm::Status status, bool held, const Parameters& parameters) {
     if (parameters.busy == Busy::kFallBack) return false;
     if (status.has_code(htm::kCodeLockBusy)) return true;
@@ -276,9 +275,9 @@ class Elided {
     return entry;
   }
 
-  /// Releases, inside a transaction, a lock that was taken before it began: the store becomes visible
-  /// with the commit. A wake-up is a system call, and an unlock of a free lock is worth a report:
-  /// both happen again outside.
+  /// Releases, inside a transaction, a lock that was taken before it began. The commit publishes the store.
+  /// If the release needs a wake-up, or the lock is free, which is reported, the transaction aborts and the
+  /// release is repeated outside.
   static bool release_inside(LockWords words) {
     if (!Lock::release_quietly(words)) (void)Htm::template abort<htm::kCodeGiveUp>();
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an attempt to enter a critical section ends, and what a lock asks of the thread that makes it.
+// How an attempt to enter a critical section ends, and what a lock needs from the thread that makes it.
 #pragma once
 
 #include <concepts>
@@ -14,17 +14,17 @@ namespace elision::locks {
 enum class Entry {
   kHolding,      // the lock was really taken
   kElided,       // a transaction runs in place of the lock
-  kSpeculating,  // an always-abort transaction runs: nothing that follows will have happened
+  kSpeculating,  // an always-abort transaction runs: everything that follows will be undone
   kTimedOut,     // the deadline passed
-  kBusy,         // trylock: somebody holds it
-  kOwn,          // the calling thread's transaction elides it already
+  kBusy,         // trylock: the lock is held
+  kOwn,          // the calling thread's transaction already elides it
 };
 
 /// How waiting for a lock without transactions ends.
 enum class Outcome { kAcquired, kTimedOut };
 
-/// The thread that calls, at one lock: a handle, passed by value, so that the way of an uncontended lock
-/// keeps it in registers. The recorder is looked up only when there is something to record.
+/// The calling thread at one lock: a handle, passed by value so that an uncontended lock keeps it in
+/// registers. The recorder is looked up only when there is something to record.
 template <class C>
 concept Caller = requires(C caller) {
   { caller.transaction() } -> std::same_as<TransactionContext&>;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers processes that fork from each other, so that the child can tell what the threads of its parent left
-// in a lock: they are gone.
+// Numbers the processes of a fork family, so that a child recognises marks that its parent's threads left in
+// a lock. Those threads do not exist in the child.
 //
 // The number lies in a page that the kernel clears in the child of a fork (madvise(2), MADV_WIPEONFORK, Linux
-// 4.14), so the first lock operation of the child finds it gone, wherever that is: in another library's fork
-// handler that runs before ours (allocators have such handlers), or behind a fork that runs none.
+// 4.14). So the child's first lock operation finds no number, even in a fork handler that runs before ours
+// (allocators have such handlers), or after a fork that runs no handlers.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ inline constinit std::atomic<std::uint32_t> generations_begun{0};
 inline constinit bool fork_clears_page = false;
 
 [[gnu::noinline, gnu::cold]] inline std::uint32_t begin_fork_generation() {
-  // A number may go unused where threads meet here, but none is used twice.
+  // If threads race here a number may stay unused, but none is used twice.
   const std::uint32_t mine = generations_begun.fetch_add(1, std::memory_order_relaxed) + 1;
   std::uint32_t current = 0;
   return fork_page.generation_plus_one.compare_exchange_strong(current, mine, std::memory_order_relaxed)
@@ -31,7 +31,7 @@ inline constinit bool fork_clears_page = false;
              : current;
 }
 
-/// Differs from that of every process this one descends from. 0 in the first.
+/// Differs from the number of every ancestor. 0 in the first process.
 inline std::uint32_t fork_generation() {
   std::uint32_t plus_one = fork_page.generation_plus_one.load(std::memory_order_relaxed);
   if (plus_one == 0) [[unlikely]]
@@ -39,14 +39,14 @@ inline std::uint32_t fork_generation() {
   return plus_one - 1;
 }
 
-/// Whether that is this process's, which has one already.
+/// Whether `generation` is this process's. False if it has none yet.
 inline bool is_fork_generation(std::uint32_t generation) {
   const std::uint32_t plus_one = fork_page.generation_plus_one.load(std::memory_order_relaxed);
   return plus_one != 0 && plus_one - 1 == generation;
 }
 
-/// What a lock carries while somebody in this process forgets what it inherited. It differs from process to
-/// process: a fork may come in the middle of that.
+/// The mark of a lock while a thread of this process clears what it inherited. It differs between processes,
+/// since a fork may interrupt the clearing.
 inline std::uint32_t adopting() { return ~fork_generation(); }
 
 /// Before locks are in use.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping on a word and waking sleepers, and the deadline of a timed wait (futex(2)).
+// Sleeping on a word, waking sleepers, and the deadline of a timed wait (futex(2)).
 //
-// System calls are made directly: errno of the program stays untouched. Inside a transaction any of
-// them aborts it. Signal-safe; allocates nothing.
+// System calls are made directly, so the program's errno stays untouched. Each of them aborts a
+// transaction. Signal-safe; allocates nothing.
 #pragma once
 
 #include <linux/futex.h>
@@ -20,7 +20,7 @@ struct Deadline {
   const timespec* at;
 
   bool has_passed() const {
-    if (at->tv_sec < 0) return true;  // the kernel would call it invalid; POSIX says it has passed
+    if (at->tv_sec < 0) return true;  // invalid for the kernel; for POSIX it has passed
     timespec now{};
     clock_gettime(clock, &now);
     return now.tv_sec > at->tv_sec || (now.tv_sec == at->tv_sec && now.tv_nsec >= at->tv_nsec);
@@ -43,7 +43,7 @@ inline long raw_futex(const void* word, int operation, std::uint32_t value, cons
 inline constexpr std::uint32_t kAnyBit = FUTEX_BITSET_MATCH_ANY;
 
 /// Sleeps while the 32 bits at `word` are `expected`, until a wake with one of `bits` or the deadline
-/// (null: none). Returns false only if the deadline passed; true may also be a wake-up for no reason.
+/// (null: none). Returns false only if the deadline passed; true may also be a spurious wake-up.
 inline bool futex_wait(const void* word, std::uint32_t expected, std::uint32_t bits,
                        const Deadline* deadline) {
   int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
@@ -57,8 +57,8 @@ inline bool futex_wait(const void* word, std::uint32_t expected, std::uint32_t b
 
 inline constexpr std::uint32_t kAllSleepers = ~0u >> 1;
 
-/// Wakes up to `count` sleepers whose bits meet `bits`; returns how many. The word may be gone by now: no
-/// matter.
+/// Wakes up to `count` sleepers that share a bit with `bits`; returns how many. The word may already be
+/// freed.
 inline long futex_wake(const void* word, std::uint32_t count, std::uint32_t bits) {
   return raw_futex(word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, count, nullptr, bits);
 }

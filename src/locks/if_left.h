@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is undone of a wait when its thread leaves it for good: it was cancelled asynchronously, or a signal
-// handler jumped out of it (siglongjmp). POSIX leaves both undefined; a lock whose waiters queue would then
+// Undoes a wait that its thread leaves for good: by asynchronous cancellation, or because a signal handler
+// jumped out of it (siglongjmp). POSIX leaves both undefined; without the undo, a lock with a queue would
 // wait for that thread for ever.
 //
-// The C library keeps a list, for each thread, of what to do when a frame is left in either way; the preload
-// library says how to enter it (runtime/process.cc), and without it nothing is undone. It costs a few
-// instructions of a thread that waits, and nothing of one that does not.
+// The C library keeps a list for each thread of functions to call when a frame is left in either way. The
+// preload library says how to add to that list (runtime/process.cc); elsewhere nothing is undone. The cost is
+// a few instructions for a thread that waits, and none for others.
 //
 // Invariants:
-//  - An undo runs in the thread that waited, in a signal handler: it uses atomics and futexes only.
-//  - A wait is not covered in the few instructions between a step, such as the one that draws a ticket, and
-//    the record of it. A thread that leaves there may block this lock, or this queue, and nothing else.
+//  - An undo runs in the thread that waited, in a signal handler. It uses only atomics and futexes.
+//  - A wait is not covered in the few instructions between a step, such as drawing a ticket, and its record.
+//  A
+//    thread that leaves there may block this lock or this queue, but nothing else.
 #pragma once
 
 namespace elision::locks {
 
-/// As large as the C library's, which fills it.
+/// As large as the C library's record; the C library fills it.
 struct LeavingRecord {
   void* words[4];
 };
@@ -27,8 +28,8 @@ using DropFromLeavingList = void (*)(LeavingRecord* record, int run);
 inline constinit EnterLeavingList enter_leaving_list = nullptr;
 inline constinit DropFromLeavingList drop_from_leaving_list = nullptr;
 
-/// While this lives, `undo(argument)` runs if the thread leaves the frame without coming back; a null `undo`
-/// does nothing. Objects are destroyed in the reverse order of their construction.
+/// While this lives, `undo(argument)` runs if the thread leaves the frame for good. A null `undo` does
+/// nothing. Objects must be destroyed in the reverse order of their construction.
 class IfLeft {
  public:
   IfLeft(Undo undo, void* argument) : entered_(undo != nullptr && enter_leaving_list != nullptr) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of one lock, wherever they lie: the caller places them (inside a pthread_mutex_t, a
-// pthread_rwlock_t...), the algorithms of this folder use those that they need.
+// The words of one lock. The caller places them (inside a pthread_mutex_t, a pthread_rwlock_t...), and the
+// algorithms of this folder use those that they need.
 //
 //   who uses it           | word             | gate | ticket | warm
 //   ----------------------+------------------+------+--------+-------------
 //   ticket, ticket-aahtm  |                  |      | lock   |
 //   tatas-pri-aahtm       | lock             |      |        | warm threads
 //   the other designs     | lock             |      |        |
-//   reader-writer locks   | state (rwlock.h) | orders those who wait: one of the two
+//   reader-writer locks   | state (rwlock.h) | one of the two orders the waiters
 //
 // `warm` may share its place with `ticket`: no design uses both.
 //
-// LockWords go by value along the path of an uncontended lock, so they are two registers: where the word is,
-// and a constant table of where the others lie from there.
+// LockWords is passed by value along the path of an uncontended lock, so it fits two registers: the word's
+// address, and a constant table of the other words' offsets.
 #pragma once
 
 #include <atomic>
@@ -23,13 +23,13 @@ namespace elision::locks {
 
 struct TicketState;
 
-/// Bytes from the word, of those that the design in question uses.
+/// Offsets from `word` in bytes. A design sets those that it uses.
 struct WordOffsets {
   std::ptrdiff_t gate = 0;
   std::ptrdiff_t ticket = 0;
   std::ptrdiff_t warm = 0;
-  std::ptrdiff_t generation = 0;  // reader-writer locks: the fork since which threads wait
-  bool writers_first = false;     // reader-writer locks: readers let a waiting writer pass
+  std::ptrdiff_t generation = 0;  // reader-writer locks: the fork generation of the waiters
+  bool writers_first = false;     // reader-writer locks: arriving readers let a waiting writer pass
 };
 
 struct LockWords {

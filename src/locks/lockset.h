@@ -3,14 +3,13 @@
 // (lockset elision: TSX paper, 5.2.1).
 //
 // Invariants:
-//  - Free means that all are free; the transaction reads every word of the set.
-//  - Really taken, they are taken in the order of their addresses: threads that take sets, and hold no other
-//    lock meanwhile, do not deadlock, whatever order each names its locks in. A lock named twice is taken
-//    once.
-//  - Nothing is copied and no set is too large to take: the next lock is searched for each time. That is
+//  - The set is free if all its locks are free; the transaction reads every word of the set.
+//  - The fallback takes the locks in the order of their addresses. So threads that hold no other lock do not
+//    deadlock, in whatever order they name their locks. A lock that is named twice is taken once.
+//  - Nothing is copied, and a set may have any size: the next lock is searched for each time. That is
 //    quadratic in the size of the set, which is small.
 //
-// `Member` is what has a lock's word: `int word`.
+// `Member` is a structure with a lock's word: `int word`.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +59,8 @@ struct LockSet {
   }
 };
 
-/// The protocol of `Lock` on all words of a set. Its word stands for the descriptor of the set, is
-/// never looked at as a word, and is of use while the call lasts that was given it.
+/// The protocol of `Lock` on all words of a set. Its LockWords points to the set instead of a word, and is
+/// valid during the call that it is passed to.
 template <class Lock, class Member>
 struct OnLockSet {
   using Waiting = typename Lock::Waiting;
@@ -99,7 +98,7 @@ struct OnLockSet {
     return Outcome::kAcquired;
   }
 
-  /// Each was free at some time: not all at once.
+  /// Waits until each lock was free once, but not necessarily all at the same time.
   static bool wait_until_free(LockWords words, const Deadline* deadline) {
     const Set& set = set_of(words);
     for (std::size_t i = 0; i < set.count; ++i) {
@@ -111,7 +110,7 @@ struct OnLockSet {
  private:
   static const Set& set_of(LockWords words) { return *reinterpret_cast<const Set*>(words.word); }
 
-  /// Undoes what was taken before `end`, in the order of addresses.
+  /// Releases the locks with addresses below `end`.
   static bool release_before(const Set& set, const Member* end) {
     for (Member* next = set.next_after(nullptr); next != end; next = set.next_after(next))
       (void)Lock::release(Set::words_of(next));
@@ -124,8 +123,8 @@ template <class Design, class Member>
 struct LockSetDesign {
   using Set = LockSet<Member>;
 
-  /// As Design::enter. kOwn: the calling thread's transaction elides one of them already, and some that
-  /// follow are entered or not: the transaction has to end.
+  /// As Design::enter. kOwn: the calling thread's transaction already elides one of them. The others may or
+  /// may not be entered, so the transaction must end.
   template <Caller C>
   static Entry enter(const Set& set, C caller, const Deadline* deadline) {
     TransactionContext& me = caller.transaction();
@@ -146,7 +145,7 @@ struct LockSetDesign {
     return entry;
   }
 
-  /// The same without transactions.
+  /// As enter(), without transactions.
   template <Caller C>
   static Entry take_really(const Set& set, C caller, const Deadline* deadline) {
     const LockWords words = OnSet::words_of(set);
@@ -165,7 +164,7 @@ struct LockSetDesign {
     return Entry::kHolding;
   }
 
-  /// False: one of them was not held. Each may as well have been left alone.
+  /// False: one of them was not held. The locks may also be left one by one.
   static bool leave(const Set& set, TransactionContext& me) {
     bool held = true;
     set.for_each_backwards([&](Member* member) { held &= Design::leave(Set::words_of(member), me); });
@@ -177,10 +176,10 @@ struct LockSetDesign {
   using Wait = PlainWait<OnSet>;
   using Together = typename Design::template On<OnSet, true>::Algorithm;
 
-  /// Whether a transaction can stand for it. One for no lock at all nobody would end.
+  /// Whether one transaction can elide the set. A transaction without a lock would never be committed.
   static bool fits(const Set& set) { return set.count > 0 && set.count <= TransactionContext::kMostLocks; }
 
-  /// In the transaction that was begun with the set as its only lock.
+  /// Replaces the set, the transaction's only lock so far, by its members.
   static void name_each(const Set& set, TransactionContext& me) {
     me.count = 0;
     for (std::size_t i = 0; i < set.count; ++i) {
@@ -203,7 +202,7 @@ struct LockSetDesign {
     set.for_each_backwards([&](Member* member) {
       if (entry == Entry::kElided) entry = Design::Algorithm::try_enter_further(Set::words_of(member), me);
     });
-    if (entry != Entry::kElided) me.count = before;  // records are added at the end
+    if (entry != Entry::kElided) me.count = before;  // new records are at the end
     return entry;
   }
 };

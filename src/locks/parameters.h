@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be tuned in a lock design. The values come from one table (abi/lock_variables.h); they are
-// written once before locks are in use and only read afterwards, also inside transactions.
+// The tunable parameters of lock designs. The values come from one table (abi/lock_variables.h). They are
+// written once before locks are in use, and only read afterwards, also inside transactions.
 #pragma once
 
 #include <cstdint>
 
 namespace elision::locks {
 
-/// What an eliding thread does about a lock that is held.
+/// What an eliding thread does while the lock is held.
 enum class Busy {
   kOutside,   // waits until it is free, then begins
   kInside,    // begins, and loops inside the transaction (AAHTM paper, IV-A)
@@ -19,10 +19,10 @@ struct Parameters {
   std::uint32_t speculation_tries = 4;  // AAHTM locks: NUM_TRIES
   std::uint32_t max_distance = 4;  // ticket-aahtm: speculate at min <= distance < max (AAHTM paper, Fig. 5)
   std::uint32_t min_distance = 2;
-  std::uint32_t most_warm = 1;  // tatas-pri-aahtm: MAX_SPECS, threads that have speculated and wait (Fig. 4)
+  std::uint32_t most_warm = 1;  // tatas-pri-aahtm: MAX_SPECS, the most waiters that have speculated (Fig. 4)
   Busy busy = Busy::kOutside;
-  bool busy_counts = false;      // Busy::kInside: an abort out of the loop uses up a try
-  bool backs_off = false;        // elision: back-off after any abort, not from the fourth conflict on
+  bool busy_counts = false;      // Busy::kInside: an abort of the loop uses up a try
+  bool backs_off = false;        // elision: back off after every abort, not only from the fourth conflict on
   bool abort_at_unlock = false;  // AAHTM locks: speculation ends at unlock instead of running on
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for a lock as the lock itself waits, and the record of it.
+// Waiting for a lock as the lock itself waits, and counting it.
 //
-// A way to wait is a template over a lock, with two functions that every other one has too: try_first, the
-// attempt of a thread that arrives, and enter, everything after that attempt failed.
+// A way to wait is a template over a lock with two functions: try_first, the attempt of an arriving thread,
+// and enter, everything after that attempt failed.
 #pragma once
 
 #include "locks/entry.h"
@@ -16,7 +16,7 @@ struct PlainWait {
     return !Lock::is_held(words) && Lock::try_acquire(words);
   }
 
-  /// `clock`: the wait began when it was started, or begins now.
+  /// `clock`: started when the wait began. If it was not, the wait begins now.
   template <Caller C>
   static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// tatas-pri-aahtm (AAHTM paper, Fig. 4): waiters that have speculated, the warm ones, come before those that
-// have not, and at most MAX_SPECS wait warm. A cold thread takes the lock only if nobody is warm.
+// tatas-pri-aahtm (AAHTM paper, Fig. 4): waiters that have speculated are warm, and go before cold ones. At
+// most MAX_SPECS are warm at a time. A cold thread takes the lock only if no thread is warm.
 //
 //   warm, bits 0-15       | means
 //   ----------------------+--------------------------------------------------------------------------
 //     0                   | the lock goes to anyone
-//     n > 0               | n threads have speculated and spin for the lock: arrivals wait
+//     n > 0               | n threads have speculated and spin for the lock: arriving threads wait
 //
-// Bits 16-31 are the fork since which they do: in the child of another fork they are gone, and count as none.
+// Bits 16-31 are their fork generation: the child of a fork ignores the threads of its parent.
 //
-// Invariants: each thread that raises `warm` lowers it again before it sleeps, gives up or holds the lock.
-// The priority is among those that look: a thread that sleeps takes what it finds when it is woken, or a
-// wake-up could end with a thread that may not take the lock. A warm thread about to sleep is none any more:
-// "the value of prefetching declines with time" (ibid.). glibc, and trylock, take a free lock as they find
-// it.
+// Invariant: each thread that raises `warm` lowers it again before it sleeps, gives up or holds the lock.
+// Only spinning threads have a priority. A woken thread takes a free lock whatever `warm` says; otherwise a
+// wake-up could be lost on a thread that may not take the lock. A warm thread loses its priority when it goes
+// to sleep: "the value of prefetching declines with time" (ibid.). glibc and trylock take any free lock.
 //
-// The paper's n_rdy counts threads after their speculation; those inside theirs are not counted, which is
-// why MAX_SPECS bounds them "roughly".
+// The paper's n_rdy counts threads after their speculation and not during it, so MAX_SPECS bounds them only
+// "roughly".
 #pragma once
 
 #include "locks/fork_generation.h"
@@ -42,7 +41,7 @@ struct PriorityWait {
     SpinDeadline until(deadline);
     for (Backoff backoff; !try_first(words); backoff.wait()) {
       if (until.has_passed(backoff.spent())) {
-        // POSIX: no timeout of a lock that is free, even if a warm thread should have come first.
+        // POSIX: a free lock must not time out, even if a warm thread should go first.
         if (!PlainWait<Lock>::try_first(words)) return Entry::kTimedOut;
         break;
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a lock reports what happened to it: one counter entry of the calling thread.
+// Counts the events of a lock, in one counter entry of the calling thread.
 //
-// Never used inside a transaction: an abort would take the numbers back, and their line would join the
+// Never used inside a transaction: an abort would undo the counts, and their line would join the
 // transaction's write set.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace elision::locks {
 
 class Recorder {
  public:
-  /// `shared`: several threads write the entry, so additions must be atomic.
+  /// `shared`: several threads write the entry, so counting must be atomic.
   Recorder(abi::CounterEntry& entry, bool shared) : entry_(&entry), shared_(shared) {}
 
   void busy() const { add(entry_->busy, 1); }
@@ -31,7 +31,7 @@ class Recorder {
     add(entry_->acquisitions, 1);
     if (start != 0) waited(ticks() - start);
   }
-  /// Leaves in `entry` and `shared` what a commit needs to report to the same place.
+  /// Stores what a commit needs to count in the same entry.
   void prepare_commit(abi::CounterEntry*& entry, bool& shared) const {
     entry = entry_;
     shared = shared_;
@@ -55,9 +55,10 @@ class Recorder {
       __atomic_store_n(&counter, counter + amount, __ATOMIC_RELAXED);
     }
   }
-  /// Kernels clear the accessed bits of page tables to see what is in use (reclaim, DAMON). Setting one again
-  /// is more than a transaction survives, on any try: what runs inside alone would never run again. Of such
-  /// an abort the CPU tells no cause, as of interrupts and system calls, which may be frequent.
+  /// Touches the library's code now and then. Kernels clear the accessed bits of page tables to see what is
+  /// in use (reclaim, DAMON), and setting such a bit aborts a transaction. Code that runs only inside
+  /// transactions would then never commit again. The CPU reports no cause for this abort, nor for interrupts
+  /// and system calls, which may be frequent; hence the minimum distance.
   [[gnu::noinline, gnu::cold]] static void keep_code_in_use() {
     constexpr std::uint64_t kTicksBetween = 1 << 20;
     const std::uint64_t now = ticks();
@@ -70,7 +71,7 @@ class Recorder {
   void waited(std::uint64_t amount) const { waited(*entry_, shared_, amount); }
   [[gnu::noinline]] static void waited(abi::CounterEntry& entry, bool shared, std::uint64_t amount) {
     add(entry.wait_ticks, amount, shared);
-    // Two threads that share an entry may lose the smaller of two maxima: harmless.
+    // Two threads that share an entry may lose a maximum: harmless.
     if (amount > entry.longest_wait_ticks) {
       __atomic_store_n(&entry.longest_wait_ticks, amount, __ATOMIC_RELAXED);
     }
@@ -80,15 +81,15 @@ class Recorder {
   bool shared_;
 };
 
-/// How long a wait lasts, from when it is first noticed: an uncontended lock never reads the clock.
+/// Measures a wait from start(). An uncontended lock never reads the clock.
 class WaitClock {
  public:
   void start() {
     if (start_ == 0) start_ = ticks();
   }
-  /// 0: not yet.
+  /// 0: not started.
   std::uint64_t started_at() const { return start_; }
-  /// Ticks since the start, which is now if there was none.
+  /// Ticks since the start. Starts now if it has not.
   std::uint64_t waited() {
     const std::uint64_t now = ticks();
     if (start_ == 0) start_ = now;

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader-writer lock as two locks on one word: the reader's side and the writer's side each speak the
-// protocol of tatas.h, so that every design of this folder (plain, eliding, speculating) takes either.
+// A reader-writer lock as two locks on one word. The reader's side and the writer's side each have the
+// protocol of tatas.h, so that every design of this folder (plain, eliding, speculating) works with either.
 //
 //   state (the word of LockWords)
-//     bits 0-27      readers inside; the caller sees to it that they do not overflow
+//     bits 0-27      number of readers inside; the caller prevents an overflow
 //     kWriterFirst   the head is a writer, and arriving readers queue behind it (LockWords::writers_first)
-//     kSleeps        somebody may sleep on this word
+//     kSleeps        a thread may sleep on this word
 //     kWriter        a writer is inside
 //
-// Writers that must wait take the gate, one after the other; its holder is the head, the only writer
-// that waits on the word. Readers wait on the word, while a writer is inside; those of a lock with
-// writers_first queue at the gate before.
+// A writer that must wait takes the gate. The gate's holder is the head, the only writer that waits on the
+// word. Readers wait on the word while a writer is inside. With writers_first, readers that must wait take
+// the gate first.
 //
-// Invariants (checked as a model, which also says why: tests/models/rwlock.pml; it has neither
-// wait_until_free nor release_quietly nor forks):
-//  - kWriter and readers exclude each other: both are entered by compare-and-swap of the whole word only.
-//  - The releasing step is the last touch of the lock; a wake-up uses its address alone. A writer wakes all
-//    sleepers, the last reader one, which is for the head: should a reader take it that a writer has freed
-//    and not yet woken, that writer's wake-up for all is still to come.
-//  - Without writers_first a reader waits for a writer inside and for nothing else: a thread that holds the
-//    reader's side may take it again, even if others wait (POSIX; glibc's default kind).
-//  - kSleeps goes with its reason: the thread that ends it takes kSleeps away and wakes.
-//  - A head that leaves for good (if_left.h) gives the gate back, as one whose deadline passed.
+// Invariants (tests/models/rwlock.pml checks them and gives reasons; the model lacks wait_until_free,
+// release_quietly and forks):
+//  - kWriter and readers exclude each other: both enter only by compare-and-swap of the whole word.
+//  - The releasing step is the last access to the lock; a wake-up uses only its address. A writer wakes all
+//    sleepers. The last reader wakes one, which is meant for the head. If a reader takes that wake-up
+//    instead, a writer has freed the word in between, and its wake-up of all is still to come.
+//  - Without writers_first a reader waits only for a writer inside. So a thread that holds the reader's side
+//  may
+//    take it again even if others wait (POSIX; glibc's default kind).
+//  - The thread that ends the reason to sleep clears kSleeps and wakes.
+//  - A head that leaves for good (if_left.h) releases the gate, as one whose deadline passed does.
 //
-// Gate: Tatas, or Ticket, whose queue makes the writers FIFO (and the readers of a lock with writers_first);
-// arriving writers then queue whenever anybody does.
+// Gate: Tatas or Ticket. With Ticket the writers are FIFO (with writers_first, the readers too), and arriving
+// writers queue whenever any thread does.
 //
-// In the child of a fork those who waited are gone, but the gate is still theirs. The first thread that has
-// to wait there forgets them: all who wait carry the fork's generation, so none of them can be alive.
+// In the child of a fork the waiters are gone, but the gate is still theirs. The first thread that must wait
+// clears their marks: the generation shows that all of them belong to the parent.
 #pragma once
 
 #include "locks/alone.h"
@@ -72,8 +73,8 @@ struct TicketGate {
   static void forget(LockWords words) { Ticket<Waiting>::forget(words.ticket()); }
 };
 
-/// What both sides share. `Side` says what blocks it, what entering and leaving do to the state, whether it
-/// queues at the gate, and whom to wake.
+/// What both sides share. `Side` says what blocks it, how entering and leaving change the state, whether it
+/// queues at the gate, and how many sleepers it wakes.
 template <class Gate, class Side>
 struct RwSide {
   using Waiting = typename Gate::Waiting;
@@ -110,7 +111,7 @@ struct RwSide {
     return entered ? Outcome::kAcquired : Outcome::kTimedOut;
   }
 
-  /// Waits until the side is free and does not enter. False: the deadline passed first.
+  /// Waits until the side is free, without entering. False: the deadline passed first.
   [[gnu::noinline]] static bool wait_until_free(LockWords words, const Deadline* deadline) {
     std::uint32_t spun = 0;
     for (SpinDeadline until(deadline); !Waiting::spun_enough(spun); spun += pause_units(1)) {
@@ -169,8 +170,8 @@ struct RwSide {
   }
 
  private:
-  /// Waits until nothing inside blocks this side. `state` is what was seen last, `spun` how long this thread
-  /// has looked before. False: the deadline passed first, and the word says nothing of this thread any more.
+  /// Waits until no thread inside blocks this side. `state`: the last value read; `spun`: units that this
+  /// thread has already spun. False: the deadline passed first, and this thread's marks are gone.
   static bool await(LockWords words, std::uint32_t& state, const Deadline* deadline, std::uint32_t spun) {
     bool in_time = true;
     for (SpinDeadline until(deadline); Side::blocks_entry(state); state = load(words)) {
@@ -189,13 +190,13 @@ struct RwSide {
     return true;
   }
 
-  /// Those whom kWriterFirst keeps out are at the gate: nobody needs to be woken.
+  /// Clears this thread's mark. Readers that kWriterFirst keeps out wait at the gate: none needs a wake-up.
   static void withdraw(LockWords words) {
     if (Side::mark(words) != 0)
       words.word->fetch_and(static_cast<int>(~Side::mark(words)), std::memory_order_relaxed);
   }
 
-  /// For IfLeft: the head, which has the gate, waits no longer.
+  /// For IfLeft: the head leaves its wait and releases the gate.
   static void leave(void* argument) {
     const LockWords words = *static_cast<const LockWords*>(argument);
     withdraw(words);
@@ -215,7 +216,7 @@ struct RwSide {
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(LockWords words) {
     std::uint32_t seen = words.generation().load(std::memory_order_acquire);
-    if (seen == fork_generation()) return;  // another thread has adopted it meanwhile
+    if (seen == fork_generation()) return;  // another thread was faster
     if (seen != adopting() &&
         words.generation().compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       Gate::forget(words);
@@ -230,7 +231,7 @@ struct RwSide {
 template <class Gate>
 struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
   static constexpr std::uint32_t kWakes = 1;
-  // kWriterFirst is set only where writers_first is; behind the gate, never.
+  // kWriterFirst implies writers_first. It blocks arriving readers, not those that hold the gate.
   static bool blocks_arrival(LockWords, std::uint32_t state) {
     return (state & (kWriter | kWriterFirst)) != 0;
   }
@@ -258,8 +259,8 @@ struct WriteSide : RwSide<Gate, WriteSide<Gate>> {
   static std::uint32_t with_one(std::uint32_t) { return kWriter; }
   static std::uint32_t without_one(std::uint32_t state) { return state & ~(kWriter | kSleeps); }
 
-  /// The calling thread's reader's side becomes this one, unless another reader is inside. The marks of who
-  /// waits stay, above all kSleeps: the reason to sleep changes, and this writer's release wakes all.
+  /// Turns the calling thread's reader's side into the writer's side, unless another reader is inside. The
+  /// waiters' marks stay, above all kSleeps: this writer's release will wake all sleepers.
   static bool try_upgrade(LockWords words) {
     std::uint32_t state = RwSide<Gate, WriteSide>::load(words);
     do {

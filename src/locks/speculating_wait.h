@@ -4,9 +4,9 @@
 // NUM_TRIES speculations it waits as the lock itself does. Over a tatas lock this is tatas-aahtm, over
 // glibc's mutex pthread-aahtm.
 //
-// Inside such a transaction every lock operation succeeds and does nothing; unlock too (run-on), unless
-// abort_at_unlock is set. The transaction ends by its next abort cause. Callers ask for that first: nothing
-// here may be called while speculating.
+// Inside such a transaction every lock operation succeeds and does nothing, unlock included (run-on), unless
+// abort_at_unlock is set. The transaction runs until something aborts it. Callers check speculating() first:
+// nothing here may be called while speculating.
 #pragma once
 
 #include "htm/backend.h"
@@ -14,7 +14,8 @@
 
 namespace elision::locks {
 
-/// One always-abort transaction. True: it runs now (the caller returns to the program); false: it is over.
+/// Begins one always-abort transaction. True: it runs, and the caller returns to the program. False: it
+/// ended.
 template <htm::AlwaysAborting Htm>
 [[gnu::always_inline]] inline bool speculate(const Recorder& recorder) {
   recorder.speculation();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The word of a pthread_spinlock_t, by glibc's own protocol on x86: 1 is free, anything less is held. A
-// spin lock may lie in memory that another process shares, one without this library, and nothing in its
-// four bytes says so: no other protocol is possible, nor are sleepers or tickets.
+// The word of a pthread_spinlock_t, by glibc's protocol on x86: 1 is free, anything less is held. A spin lock
+// may be shared with a process that does not use this library, and nothing in its four bytes tells. So no
+// other protocol is possible, and neither are sleepers or tickets.
 //
-// With Park a thread that has looked for long gives its CPU away between looks: the holder may need it.
+// With Park, a thread that has spun long yields its CPU between looks, since the holder may need it.
 #pragma once
 
 #include <sched.h>
@@ -51,7 +51,7 @@ struct SpinWord {
     return true;
   }
 
-  /// False: it was not held.
+  /// False: the lock was not held.
   [[gnu::always_inline]] static bool release(LockWords words) {
     if (!is_held(words)) [[unlikely]]
       return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tatas: a test-and-test-and-set lock with exponential back-off (AAHTM paper, IV-A), and tts, the same with
-// one PAUSE between looks (LHPA paper, section 2), on glibc's own mutex word, so that glibc may lock and
-// unlock the same word (condition variables do).
+// one PAUSE between looks (LHPA paper, section 2). Both use glibc's mutex word and protocol, so that glibc's
+// condition variables can lock and unlock the same mutex.
 //
 //   word | means                        | who may write it next
 //   -----+------------------------------+--------------------------------------------------------
@@ -9,8 +9,8 @@
 //     1  | held, nobody sleeps          | holder: -> 0; a thread about to sleep: -> 2
 //     2  | held, somebody may sleep     | holder: -> 0 and one wake-up
 //
-// A thread that slept takes the lock with 2, because it cannot know whether others still sleep: one
-// wake-up too many is the price of never losing one.
+// A thread that slept takes the lock with 2, because it cannot know whether others still sleep. This costs a
+// superfluous wake-up, and never loses one.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ inline constexpr int kHeldWithSleepers = 2;
 static_assert(kFree == 0, "static initialisers are all zero");
 static_assert(sizeof(std::atomic<int>) == 4 && std::atomic<int>::is_always_lock_free);
 
-/// The protocol on the word alone. What follows with LockWords is the same on its `word`: the form in which
-/// the other algorithms of this folder use a lock.
+/// The protocol on the word alone. The functions with LockWords do the same on its `word`: the form that the
+/// other algorithms of this folder use.
 template <class Waiting_, class Pace = Backoff>
 struct Tatas {
   using Waiting = Waiting_;
@@ -50,7 +50,7 @@ struct Tatas {
 
   static bool is_held(const Word& word) { return word.load(std::memory_order_relaxed) != kFree; }
 
-  /// Takes the lock, however long it takes; until `deadline` if that is not null.
+  /// Takes the lock, waiting at most until `deadline`, or for ever if it is null.
   [[gnu::noinline]] static Outcome acquire(Word& word, const Deadline* deadline) {
     Pace pace;
     SpinDeadline until(deadline);
@@ -82,21 +82,21 @@ struct Tatas {
     return pass_on(word, slept, true);
   }
 
-  /// Gives the lock back. False: it was not held.
+  /// Releases the lock. False: it was not held.
   [[gnu::always_inline]] static bool release(Word& word) {
     if (is_single_threaded() && word.load(std::memory_order_relaxed) == kHeld) {
       word.store(kFree, std::memory_order_relaxed);
       return true;
     }
     const int previous = word.exchange(kFree, std::memory_order_release);
-    // Nothing of the word may be read from here on: the next holder may have destroyed it.
+    // The word must not be read from here on: the next holder may have destroyed it.
     if (previous == kHeldWithSleepers) [[unlikely]]
       futex_wake(&word, 1, kAnyBit);
     return previous != kFree;
   }
 
-  /// Releases, inside a transaction, a lock taken before it began. False: that takes a wake-up, which no
-  /// transaction survives, or it is not held.
+  /// Releases, inside a transaction, a lock taken before it began. False: the release needs a wake-up, which
+  /// would abort the transaction, or the lock is not held.
   static bool release_quietly(Word& word) {
     if (word.load(std::memory_order_relaxed) != kHeld) return false;
     word.store(kFree, std::memory_order_release);
@@ -121,8 +121,8 @@ struct Tatas {
     return Outcome::kAcquired;
   }
 
-  /// A release wakes one sleeper and trusts it to take the lock with 2. A sleeper that will not take it
-  /// hands the wake-up on, or the next one would sleep for ever.
+  /// A release wakes one sleeper and relies on it to take the lock with 2. A sleeper that does not take the
+  /// lock passes the wake-up on, or the next one would sleep for ever.
   static bool pass_on(Word& word, bool slept, bool result) {
     if (slept) pass_wake_on(&word);
     return result;

@@ -9,21 +9,20 @@
 //   --------------------------+------------------------------------------------------------------------
 //   next == now_serving       | free
 //   next != now_serving       | ticket now_serving holds the lock; the later ones wait in order
-//   abandoned bit t mod 16    | ticket t, now_serving < t < now_serving + 16, gave up: release skips it
+//   abandoned bit t mod 16    | ticket t, now_serving < t < now_serving + 16, was given up: release skips it
 //   sleepers > 0              | that many waiters may sleep on the now_serving half of the word, each with
 //                             | the bit of the value it waits for; release wakes the bits it passes
 //
-// now_serving is changed by the holder only, and only by compare-and-swap of the whole word: a waiter
-// that gives up changes the same word, so it either marks its ticket before the holder passes it, or
-// finds that it was served and holds the lock. After that compare-and-swap the holder touches nothing
-// of the lock: it may be destroyed.
+// Only the holder changes now_serving, and only by compare-and-swap of the whole word. A waiter that gives up
+// changes the same word. So it either marks its ticket before the holder passes it, or finds that the ticket
+// was served and holds the lock. After the compare-and-swap the holder does not touch the lock, which may be
+// destroyed.
 //
-// A waiter with a deadline draws a ticket only within 15 of the holder (the bits must tell tickets
-// apart); until then it stands outside the queue, and sleeps until the ticket is served from which on there
-// is room.
+// The bits must tell tickets apart. So a waiter with a deadline draws a ticket only within 15 of the holder.
+// Until then it waits outside the queue.
 //
-// A thread that leaves its wait for good (if_left.h) gives its ticket up too, or the lock if that is served
-// by then; more than 15 places behind the holder it waits until it may.
+// A thread that leaves its wait for good (if_left.h) gives up its ticket, or releases the lock if the ticket
+// is already served. If it is more than 15 places behind the holder, it first waits until it is near enough.
 #pragma once
 
 #include <atomic>
@@ -65,7 +64,7 @@ struct Grant {
   static constexpr std::uint16_t bit_of(std::uint32_t ticket) {
     return static_cast<std::uint16_t>(1u << ticket % kWindow);
   }
-  /// The state after a release: the next ticket that nobody gave up is served.
+  /// The state after a release: serves the next ticket that was not given up.
   constexpr Grant after_release() const {
     Grant result = *this;
     ++result.now_serving;
@@ -81,11 +80,11 @@ static_assert(Grant{4, Grant::bit_of(5) | Grant::bit_of(6), 0}.after_release().n
 static_assert(Grant{4, Grant::bit_of(6), 0}.after_release().abandoned == Grant::bit_of(6));
 static_assert(Grant{~0u, 0, 0}.after_release().now_serving == 0, "tickets wrap around");
 
-/// Where a thread stands that waits, for the case that it leaves. Written by it alone.
+/// The state of a waiting thread, for the case that it leaves. Only that thread writes it.
 struct TicketPlace {
   TicketState& state;
   std::uint32_t ticket = 0;
-  volatile bool has_ticket = false;  // neither given up nor given back
+  volatile bool has_ticket = false;  // neither given up nor released
   volatile bool asleep = false;      // enrolled as sleeper
 };
 
@@ -98,7 +97,7 @@ class Ticket {
 
   static bool try_acquire(TicketState& state) {
     adopt(state);
-    // now_serving never passes next; so if next still equals the value read, the lock is still free.
+    // now_serving never passes next. So if next still has the value read, the lock is still free.
     std::uint32_t now = serving(state);
     return state.next.compare_exchange_strong(now, now + 1, std::memory_order_acquire,
                                               std::memory_order_relaxed);
@@ -108,7 +107,7 @@ class Ticket {
     return serving(state) != state.next.load(std::memory_order_relaxed);
   }
 
-  /// The next ticket of a lock that is adopted.
+  /// Draws the next ticket. The lock must be adopted (adopt()).
   [[gnu::always_inline]] static std::uint32_t draw(TicketState& state) {
     if (!is_single_threaded()) [[likely]]
       return state.next.fetch_add(1, std::memory_order_relaxed);
@@ -117,24 +116,24 @@ class Ticket {
     return ticket;
   }
 
-  /// Joins the queue. `ticket` is drawn; false: the deadline passed before there was a place.
+  /// Joins the queue by drawing `ticket`. False: the deadline passed before the queue had room.
   static bool join(TicketState& state, const Deadline* deadline, std::uint32_t& ticket) {
     adopt(state);
     if (deadline == nullptr) {
       ticket = draw(state);
       return true;
     }
-    // With a deadline the queue's window counts, also for tickets that nobody else has drawn.
+    // A ticket that may be given up must lie in the window.
     return draw_within_window(state, ticket) || join_late(state, deadline, ticket);
   }
 
-  /// Places between `ticket` and the holder; 0: it is served.
+  /// Places between `ticket` and the holder. 0: the ticket is served.
   static std::uint32_t distance(const TicketState& state, std::uint32_t ticket) {
     return ticket - static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
   }
 
-  /// Waits until the ticket of `place` is served. On a passed deadline it is given up. If the thread may
-  /// leave, the caller has seen to that (leave).
+  /// Waits until the ticket of `place` is served. At the deadline the ticket is given up. The caller covers a
+  /// thread that leaves (leave()).
   static Outcome await(TicketPlace& place, const Deadline* deadline) {
     std::uint32_t spun = 0;
     SpinDeadline until(deadline);
@@ -149,7 +148,7 @@ class Ticket {
     return Outcome::kAcquired;
   }
 
-  /// For IfLeft: the thread of the TicketPlace `argument` waits no longer.
+  /// For IfLeft: the thread of the TicketPlace `argument` leaves its wait.
   static void leave(void* argument) {
     TicketPlace& place = *static_cast<TicketPlace*>(argument);
     if (place.asleep) strike_sleeper(place);
@@ -159,7 +158,7 @@ class Ticket {
     if (give_up(place) == Outcome::kAcquired) release(place.state);
   }
 
-  /// Sleeps until ticket `target` is served or has been. False: the deadline passed first.
+  /// Sleeps until ticket `target` is served or passed. False: the deadline passed first.
   [[gnu::noinline]] static bool sleep_until(TicketPlace& place, std::uint32_t target,
                                             const Deadline* deadline) {
     TicketState& state = place.state;
@@ -180,7 +179,7 @@ class Ticket {
     return in_time;
   }
 
-  /// Gives up a ticket that is not yet served; if it is, the lock is held, at the last moment.
+  /// Gives up a ticket that is not yet served. If it is served, the lock is held (kAcquired).
   static Outcome give_up(TicketPlace& place) {
     TicketState& state = place.state;
     const std::uint32_t ticket = place.ticket;
@@ -208,14 +207,14 @@ class Ticket {
 
   /// Waits in proportion to the distance; returns the units waited.
   static std::uint32_t pause_for(std::uint32_t places) {
-    constexpr std::uint32_t kFarthest = 64;  // beyond, a longer wait only adds latency
+    constexpr std::uint32_t kFarthest = 64;  // longer waits only add latency
     const std::uint32_t units = kUnitsPerPlace * (places < kFarthest ? places : kFarthest);
     pause_units(units);
     return units;
   }
 
-  /// Serves the next ticket of a lock that is adopted, if nobody sleeps and nobody gave up: without taking
-  /// the word apart. False: nothing was done.
+  /// Serves the next ticket if no thread sleeps and no ticket was given up. The lock must be adopted. False:
+  /// nothing was done.
   [[gnu::always_inline]] static bool release_plainly(TicketState& state) {
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     if (word >> 32 != 0 || word == state.next.load(std::memory_order_relaxed)) return false;
@@ -243,30 +242,30 @@ class Ticket {
     return true;
   }
 
-  /// Wakes all sleepers, for a thread that may have left between serving a ticket and waking its waiter.
+  /// Wakes all sleepers. For a thread that may have left between serving a ticket and waking its waiter.
   static void wake(const TicketState& state) { futex_wake(now_word(state), kAllSleepers, kAnyBit); }
 
-  /// Frees the lock. Its holder and those that waited are gone.
+  /// Frees the lock. Its holder and its waiters are gone.
   static void forget(TicketState& state) {
     state.next.store(serving(state), std::memory_order_relaxed);
     state.grant.store(Grant{serving(state), 0, 0}.pack(), std::memory_order_relaxed);
     state.generation.store(fork_generation(), std::memory_order_relaxed);
   }
 
-  /// In the child of a fork the other waiters are gone, but their tickets are still drawn: a release
-  /// would serve nobody for ever. The first operation on a lock that carries another generation forgets
-  /// them. Tickets that run ahead stay: what counts is that next is the holder's plus one.
+  /// In the child of a fork the other waiters are gone, but their tickets are still drawn: a release would
+  /// serve a thread that does not exist. The first operation on a lock with another generation resets the
+  /// queue, so that next is the holder's ticket plus one.
   static void adopt(TicketState& state) {
     if (!is_adopted(state)) [[unlikely]]
       adopt_slow(state);
   }
-  /// Whether it carries this process's generation.
+  /// Whether the lock has this process's generation.
   [[gnu::always_inline]] static bool is_adopted(const TicketState& state) {
     return is_fork_generation(state.generation.load(std::memory_order_acquire));
   }
 
  private:
-  /// Draws a ticket if the window has room for it; else `ticket` is the one that it has no room for.
+  /// Draws `ticket` if the window has room for it. If not, `ticket` is the first one without room.
   static bool draw_within_window(TicketState& state, std::uint32_t& ticket) {
     ticket = state.next.load(std::memory_order_relaxed);
     while (ticket - serving(state) < Grant::kWindow - 1) {
@@ -274,7 +273,7 @@ class Ticket {
     }
     return false;
   }
-  /// The way of a thread with a deadline for which the window has no room yet.
+  /// For a thread with a deadline for which the window has no room yet.
   [[gnu::noinline]] static bool join_late(TicketState& state, const Deadline* deadline,
                                           std::uint32_t& ticket) {
     TicketPlace place{state};
@@ -299,7 +298,7 @@ class Ticket {
 
   /// The half of `grant` that sleepers wait on: now_serving (x86 is little-endian).
   static const void* now_word(const TicketState& state) { return &state.grant; }
-  /// Sleepers wait with one of 32 bits, so that a release wakes only those that share the served one's.
+  /// Sleepers wait with one of 32 bits. A release wakes only those with the served ticket's bit.
   static std::uint32_t sleep_bit(std::uint32_t ticket) { return 1u << ticket % 32; }
 
   [[gnu::noinline]] static void wake_passed(TicketState& state, std::uint32_t before, std::uint32_t now) {
@@ -326,8 +325,7 @@ class Ticket {
 
   [[gnu::noinline, gnu::cold]] static void adopt_slow(TicketState& state) {
     std::uint32_t seen = state.generation.load(std::memory_order_acquire);
-    if (seen == fork_generation())
-      return;  // another thread has adopted it meanwhile, or this process had no number
+    if (seen == fork_generation()) return;  // another thread was faster, or this process had no number yet
     if (seen != adopting() &&
         state.generation.compare_exchange_strong(seen, adopting(), std::memory_order_acquire)) {
       const std::uint32_t now = serving(state);

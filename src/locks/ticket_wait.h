@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread waits in a ticket lock's queue: plainly, or speculating when it comes near the head, which is
-// ticket-aahtm (AAHTM paper, Fig. 5): at MIN_DIST <= distance < MAX_DIST, at most NUM_TRIES times each. What
-// they prefetch is then still warm when they are served, and never many speculate at once.
+// Two ways to wait in a ticket lock's queue: plainly, or speculating near the head. The second is
+// ticket-aahtm (AAHTM paper, Fig. 5): a thread at MIN_DIST <= distance < MAX_DIST speculates at most
+// NUM_TRIES times. So prefetched lines are still warm when its ticket is served, and few threads speculate at
+// a time.
 //
-// Both: the ticket was drawn by Ticket::join() and is not yet served. Inside a speculation lock operations
-// succeed and do nothing, as in speculating_wait.h.
+// Both need a ticket that Ticket::join() drew and that is not yet served. Inside a speculation lock
+// operations succeed and do nothing, as in speculating_wait.h.
 #pragma once
 
 #include "locks/speculating_wait.h"
@@ -50,7 +51,7 @@ struct SpeculatingTicketWait {
         if (speculate<Htm>(recorder)) return Entry::kSpeculating;
         ++tries;
       } else if (until.has_passed(spun)) {
-        break;  // await() gives the ticket up
+        break;  // await() gives up the ticket
       } else if (!Waiting::spun_enough(spun)) {
         spun += Plain::pause_for(places);
       } else if (!Plain::sleep_until(place, ticket + 1 - parameters.max_distance, deadline)) {

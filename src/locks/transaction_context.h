@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread must know about its own elided critical sections: which locks its transaction elides.
+// A thread's own record of the locks that its transaction elides.
 //
-// `count` and the records are written inside the transaction only: an abort empties them, so outside a
-// transaction the context is always empty. The rest is written before the transaction begins and read
-// after it committed. Owned by one thread.
+// `count` and the records are written only inside the transaction. An abort undoes them, so outside of
+// transactions the context is always empty. The rest is written before the transaction begins and read after
+// the commit. Owned by one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace elision::locks {
 
 struct ElidedLock {
   const void* word;
-  std::uint32_t depth;  // how often a recursive lock, or a reader's side, is held
+  std::uint32_t depth;  // how often the thread holds a recursive lock or a reader's side
   bool writes;          // false: the reader's side of a reader-writer lock
 };
 
@@ -38,12 +38,12 @@ struct alignas(64) TransactionContext {
   std::uint32_t deferred_count = 0;
   DeferredSignal deferred[kMostDeferred] = {};
 
-  // For the commit: whom to tell, and how long the section had waited.
+  // For the commit: where to count it, and how long the section waited.
   abi::CounterEntry* entry = nullptr;
   bool entry_is_shared = false;
   std::uint64_t waited_ticks = 0;
 
-  AuxiliaryPlace* auxiliary = nullptr;  // used while conflicting sections are tried again (auxiliary_queue.h)
+  AuxiliaryPlace* auxiliary = nullptr;  // in use after a conflict (auxiliary_queue.h)
   std::uint32_t auxiliary_ticket = 0;   // in its queue
   bool has_auxiliary_ticket = false;
 
@@ -55,7 +55,7 @@ struct alignas(64) TransactionContext {
     }
     return nullptr;
   }
-  /// Whether `word` is held once, and nothing else is.
+  /// Whether the transaction elides only `word`, and once.
   bool has_only(const void* word) const {
     return count == 1 && elided[0].word == word && elided[0].depth == 1;
   }
@@ -72,8 +72,9 @@ struct alignas(64) TransactionContext {
     elided[0] = {word, 1, writes};
   }
   void add(const void* word, bool writes) { elided[count++] = {word, 1, writes}; }
-  /// The last takes the place of another. Itself it is not copied: to load what was just stored in pieces
-  /// makes the CPU wait for those stores (a fifth of an empty section, Sapphire Rapids).
+  /// Moves the last record into the removed one's place. It is not copied onto itself: a wide load of a
+  /// record that was just stored in pieces waits for those stores (a fifth of an empty section on Sapphire
+  /// Rapids).
   void remove(ElidedLock* lock) {
     ElidedLock* const last = &elided[--count];
     if (lock != last) [[unlikely]]

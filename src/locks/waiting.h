@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread waits: back-off between looks at a lock, and the policy that says when looking ends and
-// sleeping begins.
+// How a thread waits: the back-off between looks at a lock, and the policy that says when to stop spinning
+// and sleep.
 //
-// Spin is the papers' pure spinning. Park spins a bounded time and then sleeps on a futex: with more
-// threads than CPUs a spinner only keeps the lock holder from running.
+// Spin is the papers' pure spinning. Park spins for a bounded time and then sleeps on a futex: with more
+// threads than CPUs, a spinning thread only keeps the lock holder from running.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ inline std::uint64_t ticks() {
   return std::uint64_t{high} << 32 | low;
 }
 
-/// The papers give back-off in PAUSEs of a Broadwell, 9 ticks each; a PAUSE since Skylake takes some
-/// 140. A unit of back-off is 9 ticks' worth of PAUSEs, so that one number means the same time anywhere.
+/// The papers give back-off in PAUSEs of a Broadwell, which take 9 ticks. Since Skylake a PAUSE takes about
+/// 140. A unit of back-off is 9 ticks' worth of PAUSEs, so that a number means the same time on every CPU.
 inline constexpr std::uint32_t kTicksPerUnit = 9;
 /// Ticks of one PAUSE here. Written once, before locks are in use (cpu.h measures it).
 inline constinit std::uint32_t pause_ticks = kTicksPerUnit;
@@ -51,7 +51,7 @@ class Backoff {
   std::uint32_t spent_ = 0;
 };
 
-/// One PAUSE between two looks, however long it takes (tts: LHPA paper, section 2).
+/// One PAUSE between two looks, of any length (tts: LHPA paper, section 2).
 class OnePause {
  public:
   void wait() {
@@ -65,9 +65,9 @@ class OnePause {
   std::uint32_t pauses_ = 0;
 };
 
-/// A deadline, for a thread that spins. A look at the clock takes as long as several looks at a lock, and on
-/// a virtual machine as a system call: so the thread takes one when its wait begins, and one in every
-/// kUnitsPerLook units from then on.
+/// The deadline of a spinning thread. Reading the clock takes as long as several looks at a lock, on a
+/// virtual machine as long as a system call. So the thread reads it when its wait begins, and then once in
+/// kUnitsPerLook units.
 class SpinDeadline {
  public:
   static constexpr std::uint32_t kUnitsPerLook = 64;
@@ -75,7 +75,7 @@ class SpinDeadline {
   /// `deadline` may be null: it never passes.
   explicit SpinDeadline(const Deadline* deadline) : deadline_(deadline) {}
 
-  /// `spun`: units waited so far. They may wrap around.
+  /// `spun`: units waited so far. It may wrap around.
   bool has_passed(std::uint32_t spun) {
     if (deadline_ == nullptr || spun - looked_at_ < kUnitsPerLook) return false;
     looked_at_ = spun;
@@ -87,12 +87,12 @@ class SpinDeadline {
   std::uint32_t looked_at_ = 0 - kUnitsPerLook;
 };
 
-/// Looks for ever.
+/// Spins for ever.
 struct Spin {
   static constexpr bool spun_enough(std::uint32_t) { return false; }
 };
 
-/// Looks for about 1,000 units (9,000 ticks, the order of a futex round trip), then sleeps.
+/// Spins for about 1,000 units (9,000 ticks, the order of a futex round trip), then sleeps.
 struct Park {
   static constexpr std::uint32_t kSpinUnits = 1000;
   static constexpr bool spun_enough(std::uint32_t units) { return units >= kSpinUnits; }
