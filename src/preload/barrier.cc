@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_barrier_*: ours where waiters speculate, else glibc's, outside of transactions.
+// pthread_barrier_*: ours in designs whose waiters speculate, else glibc's, outside of transactions.
 #include "runtime/barrier.h"
 
 #include <pthread.h>

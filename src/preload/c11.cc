@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// C11 mutexes and condition variables. In glibc they are the pthread objects under another type, locked
-// inside the C library, where no preload sees it: so they are taken over here. mtx_init and cnd_init
-// only fill the object in and stay glibc's.
+// C11 mutexes and condition variables. In glibc they are pthread objects of another type, and the C library
+// locks them internally, where a preloaded library does not see it. So their functions are replaced too.
+// mtx_init and cnd_init only initialise the object and stay glibc's.
 #include <pthread.h>
 #include <threads.h>
 
@@ -21,7 +21,7 @@ static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t) && alignof(cnd_t) == align
 pthread_mutex_t* mutex_of(mtx_t* mutex) { return reinterpret_cast<pthread_mutex_t*>(mutex); }
 pthread_cond_t* cond_of(cnd_t* cond) { return reinterpret_cast<pthread_cond_t*>(cond); }
 
-/// The code that glibc gives for a pthread error (nptl/thrd_priv.h there).
+/// The code that glibc returns for a pthread error (its nptl/thrd_priv.h).
 int c11_code(int error) {
   switch (error) {
     case 0:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_cond_*, at the symbol version of today's condition variables, and at that of the layout before
-// (versions.map). init needs no replacement: what it writes is kept.
+// pthread_cond_*, with the symbol version of today's condition variables and that of the older layout
+// (versions.map). init needs no replacement: we keep what it writes.
 //
-// A reference without a version means the layout before. Old programs have those, and so has whatever was
-// linked without naming the C library (valgrind's drd). Were only some of the functions of today's layout for
-// them, they would fall on each other's data. That layout is a pointer to a condition variable of today's
-// (glibc nptl/old_pthread_cond_wait.c).
+// A reference without a version means the older layout. Old programs have such references, and so do
+// libraries that were linked without naming the C library (valgrind's drd). They must get all functions for
+// the same layout. The older layout is a pointer to a condition variable of today's (glibc
+// nptl/old_pthread_cond_wait.c).
 #include <pthread.h>
 
 #include <cerrno>
@@ -24,9 +24,9 @@ struct OldCondition {
   pthread_cond_t* today;
 };
 
-/// Null: glibc had no memory for it.
+/// Today's object behind an old one. Null: glibc had no memory for it.
 pthread_cond_t* today(OldCondition* cond) {
-  // glibc's own function allocates it when there is none yet; a signal more is harmless.
+  // If there is none yet, glibc's function allocates it. A superfluous signal is harmless.
   if (__atomic_load_n(&cond->today, __ATOMIC_ACQUIRE) == nullptr) {
     elision::runtime::ensure_set_up();
     elision::runtime::glibc.old_cond_signal(cond);
@@ -36,8 +36,8 @@ pthread_cond_t* today(OldCondition* cond) {
 
 }  // namespace
 
-/// cond_OF and old_cond_OF as pthread_cond_OF, at the versions of today's layout and of the one before. Under
-/// their own names they are not exported.
+/// Exports cond_OF and old_cond_OF as pthread_cond_OF, with the versions of today's layout and of the older
+/// one. Their own names are not exported.
 #define ELISION_VERSIONS_OF(of)                 \
   asm(".symver cond_" #of ", pthread_cond_" #of \
       "@@GLIBC_2.3.2, remove\n"                 \
@@ -90,7 +90,7 @@ ELISION_EXPORT int old_cond_broadcast(OldCondition* cond) {
 }
 
 ELISION_EXPORT int old_cond_destroy(OldCondition* cond) {
-  // glibc's gives the memory back: threads on the way out of a wait must have left.
+  // glibc's function frees the memory: threads must have left their waits.
   if (cond->today != nullptr) (void)entry_points.cond_destroy(cond->today);
   elision::runtime::ensure_set_up();
   return elision::runtime::glibc.old_cond_destroy(cond);

@@ -24,8 +24,8 @@ using FastLock = elision::locks::Tatas<elision::locks::Park>;  // the parts used
   elision::abi::CounterSlot* slot = fast_slot;
   MutexOverlay& mutex = overlay_of(raw);
   if (slot == nullptr || !MutexKind(mutex.kind).is_plain()) return false;
-  // No look at the word first: beside an uncontended lock it costs 5 % (Sapphire Rapids), and a lock that
-  // turns out to be held is looked at from then on.
+  // Does not read the word first: that costs an uncontended lock 5 % (Sapphire Rapids). If the lock is held,
+  // the slow path only reads it.
   if (!FastLock::try_acquire(mutex.word)) return false;
   ++slot->uncontended;
   return true;
@@ -60,13 +60,13 @@ ELISION_EXPORT int pthread_mutex_unlock(pthread_mutex_t* raw) {
   if (fast_slot == nullptr || !MutexKind(mutex.kind).is_plain())
     return entry_points.mutex_unlock(raw, ELISION_CALL_SITE);
   mutex.owner.store(0,
-                    std::memory_order_relaxed);  // glibc's mark after a condition variable (runtime/mutex.h)
+                    std::memory_order_relaxed);  // glibc's mark after a wait on a condition (runtime/mutex.h)
   if (!FastLock::release(mutex.word)) [[unlikely]]
     elision::runtime::report_misuse(elision::runtime::Misuse::kUnlockOfFree, raw, ELISION_CALL_SITE);
   return 0;
 }
 
-/// An initialised mutex is all zero but for its kind, for us as for glibc.
+/// An initialised mutex is zero except for its kind, for us as for glibc.
 ELISION_EXPORT int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
   elision::runtime::ensure_set_up();
   return elision::runtime::glibc.mutex_init(mutex, attributes);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMP's barriers where waiters speculate, as libgomp and libomp have them; what begins a parallel region,
-// by which its team is known; and what creates tasks, with which the team goes back to its runtime's barrier
-// (runtime/openmp_team.h has the rules).
+// OpenMP's barriers of libgomp and libomp, for designs whose waiters speculate; and the functions that begin
+// a parallel region, from which we learn of its team (runtime/openmp_team.h has the rules).
 //
-// Under the other designs everything here is passed on.
+// Under other designs all calls are passed on.
 #include <cstdarg>
 #include <cstdint>
 #include <utility>
@@ -42,8 +41,8 @@ void run_region(void* argument) {
   region.body(region.data);
 }
 
-// ---- Parallel regions of libomp: the body takes its arguments one by one. Their number is not known here,
-// but to a function of the System V ABI more arguments than it has do no harm.
+// ---- Parallel regions of libomp. The body takes its arguments one by one. Their number is not known here,
+// but in the System V ABI superfluous arguments do no harm.
 
 using Microtask = void (*)(std::int32_t* thread, std::int32_t* thread_in_team, ...);
 constexpr int kMostArguments = 1024;

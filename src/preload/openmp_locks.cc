@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenMP's critical sections, atomic regions and locks, as libgomp and libomp have them: through the design
-// in force as a pthread mutex goes, or the runtime's own under `pthread`. Programs link neither runtime to
-// us.
+// OpenMP's critical sections, atomic regions and locks of libgomp and libomp. The current design serves them
+// like pthread mutexes; under `pthread` they stay the runtime's. The library links neither runtime.
 //
-// Lock functions carry the versions that programs ask for today (versions.map). Those of OpenMP 2.5 (OMP_1.0)
-// have other objects, and stay libgomp's; so do nestable locks of Fortran, which are pointers to what libgomp
-// allocates.
+// The lock functions have the versions that programs ask for today (versions.map). Those of OpenMP 2.5
+// (OMP_1.0) have other objects and stay libgomp's. So do nestable locks of Fortran, which are pointers to
+// memory of libgomp.
 #include "runtime/openmp_locks.h"
 
 #include <cstdint>
@@ -29,7 +28,8 @@ using elision::runtime::Process;
 constexpr auto kSimple = OpenMpLock::kSimple;
 constexpr auto kNestable = OpenMpLock::kNestable;
 
-/// What all unnamed critical sections of libgomp share, and all its atomic regions without an instruction.
+/// Shared by all unnamed critical sections of libgomp, and by its atomic regions without an atomic
+/// instruction.
 alignas(64) pthread_mutex_t unnamed_critical = PTHREAD_MUTEX_INITIALIZER;
 alignas(64) pthread_mutex_t atomic_region = PTHREAD_MUTEX_INITIALIZER;
 
@@ -48,7 +48,7 @@ void unset(void* lock, OpenMpLock kind, const void* site) { give(mutex_of_openmp
 int test(void* lock, const void* site) {
   return entry_points.mutex_trylock(mutex_of_openmp_lock(lock, kSimple), site) == 0;
 }
-/// How often the thread has the lock now; 0: another has it.
+/// Tries a nestable lock. Returns how often the thread now holds it; 0: another thread does.
 int test_nestable(void* lock, const void* site) {
   pthread_mutex_t* mutex = mutex_of_openmp_lock(lock, kNestable);
   return entry_points.mutex_trylock(mutex, site) == 0 ? openmp_nesting(mutex) : 0;
@@ -56,8 +56,8 @@ int test_nestable(void* lock, const void* site) {
 
 }  // namespace
 
-/// The function `name`: `own` (an expression, in which `site` is the caller), or that of the runtime which
-/// the caller uses.
+/// Defines the function `name`: it does `own` (an expression with `site`, the caller), or calls the function
+/// of the caller's runtime.
 #define ELISION_OPENMP(result, name, runtime_name, parameters, arguments, own)                   \
   ELISION_EXPORT result name parameters {                                                        \
     static constinit elision::runtime::OpenMpFunction<result parameters> original{runtime_name}; \
@@ -97,8 +97,8 @@ ELISION_OPENMP_PLAIN(__kmpc_atomic_end, give(&atomic_region, site))
 
 // ---- Locks, by the functions of OpenMP.
 
-/// openmp_OF as omp_OF of libgomp and of libomp, with a suffix for Fortran. Under its own name it is not
-/// exported: that is what the last `remove` says.
+/// Exports openmp_OF as omp_OF of libgomp and of libomp, with a suffix for Fortran. The last `remove` keeps
+/// its own name from being exported.
 #define ELISION_AS_OPENMP(of, suffix, also)     \
   asm(".symver openmp_" #of ", omp_" #of suffix \
       "@@OMP_3.0\n"                             \
@@ -130,8 +130,8 @@ ELISION_AS_OPENMP_OF_C(set_nest_lock);
 ELISION_AS_OPENMP_OF_C(unset_nest_lock);
 ELISION_AS_OPENMP_OF_C(test_nest_lock);
 
-// ---- Locks, by the functions that only libomp has: with a hint, which says nothing to us, and by its own
-// names, which its omp_ functions call.
+// ---- Locks, by functions that only libomp has: those with a hint, which is ignored, and the internal names
+// that its omp_ functions call.
 
 ELISION_OMP_WITH_HINT(init_lock_with_hint, init_openmp_lock(lock, kSimple))
 ELISION_OMP_WITH_HINT(init_nest_lock_with_hint, init_openmp_lock(lock, kNestable))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever creates OpenMP tasks, noticed and passed on: a team with tasks uses its runtime's barrier
-// (runtime/openmp_team.h). Arguments go as words, as the System V ABI passes integers and pointers.
+// The functions that create OpenMP tasks. Calls are noticed and passed on: a team with tasks uses its
+// runtime's barrier (runtime/openmp_team.h). Arguments are words, as the System V ABI passes integers and
+// pointers.
 #include <cstdint>
 
 #include "preload/exported.h"
@@ -26,8 +27,7 @@ Result notice_and_call(OpenMpFunction<Result(Words...)>& original, const void* s
 
 }  // namespace
 
-// ---- libgomp. An older program passes fewer words, of which the flags then say that nobody asks for the
-// others.
+// ---- libgomp. An older program passes fewer words; its flags then say that the others are unused.
 
 ELISION_EXPORT void GOMP_task(Word body, Word data, Word copy, Word size, Word alignment, Word condition,
                               Word flags, Word depend, Word priority, Word detach) {
@@ -75,7 +75,7 @@ ELISION_EXPORT void GOMP_target_enter_exit_data(Word device, Word count, Word ad
   notice_and_call(original, ELISION_CALL_SITE, device, count, addresses, sizes, kinds, flags, depend);
 }
 
-// These two (from gcc 13 on) create their task behind GOMP_task's back.
+// These two (since gcc 13) create their task without GOMP_task.
 
 ELISION_EXPORT int omp_target_memcpy_async(Word to, Word from, Word length, Word to_offset, Word from_offset,
                                            Word to_device, Word from_device, Word count, Word depend) {
@@ -96,7 +96,7 @@ ELISION_EXPORT int omp_target_memcpy_rect_async(Word to, Word from, Word size, W
                          from_offsets, to_dimensions, from_dimensions, to_device, from_device, count, depend);
 }
 
-// ---- libomp: every explicit task is allocated by one of these first.
+// ---- libomp: one of these first allocates every explicit task.
 
 ELISION_EXPORT Word __kmpc_omp_task_alloc(Word place, Word thread, Word flags, Word size, Word shared_size,
                                           Word body) {

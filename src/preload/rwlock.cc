@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_rwlock_*. An initialised one is all zero but for its kind and whether processes share it, for us as
-// for glibc: so pthread_rwlock_init stays glibc's.
+// pthread_rwlock_*. An initialised lock is zero except for its kind and its process-shared flag, for us as
+// for glibc. So pthread_rwlock_init stays glibc's.
 #include <pthread.h>
 
 #include "preload/exported.h"

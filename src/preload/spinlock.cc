@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread_spin_*. pthread_spin_init stays glibc's: it writes the word that we keep (locks/spin_word.h). The
-// short path is for the same designs as that of mutexes (mutex.cc).
+// pthread_spin_*. pthread_spin_init stays glibc's, since the word has glibc's protocol (locks/spin_word.h).
+// The short path serves the same designs as that of mutexes (mutex.cc).
 #include <pthread.h>
 
 #include "locks/spin_word.h"

@@ -2,10 +2,10 @@
 // pthread barriers and those of OpenMP teams, over a lock design. Where waiters speculate, process-private
 // barriers are ours (locks/barrier.h); all others stay glibc's.
 //
-// A barrier of ours is initialised by glibc too, which checks what it is given, and keeps the number of the
-// cell that glibc's fields leave room for (runtime/overlay.h): in the 32 bytes of a pthread_barrier_t the
-// release word could not have a line to itself. As with glibc's, pthread_barrier_destroy may be called as
-// soon as one thread has come back: it waits for the others to leave.
+// glibc initialises our barriers too, which checks the arguments. The 32 bytes of a pthread_barrier_t cannot
+// give the release word a line of its own, so a cell has our state, and a field that glibc does not use has
+// the cell's number (runtime/overlay.h). As with glibc's barriers, pthread_barrier_destroy may be called when
+// one thread has returned: it waits for the others to leave.
 #pragma once
 
 #include <cerrno>
@@ -29,7 +29,7 @@ extern constinit NumberedCells<BarrierCell> barrier_cells;
 /// pthread_barrier_init, under any design.
 int init_barrier(pthread_barrier_t* raw, const pthread_barrierattr_t* attributes, unsigned count);
 
-/// Where barriers are not ours teams use their runtime's.
+/// If barriers are not ours, teams use their runtime's.
 inline int have_no_team_barrier(locks::BarrierState*, unsigned, const void*) { return EAGAIN; }
 inline int have_no_team_to_move(locks::BarrierState*) { return 0; }
 
@@ -79,8 +79,8 @@ struct BarrierOf<Design, true> {
   /// EAGAIN: the team has moved to the barrier of its runtime.
   static int team_wait(locks::BarrierState* state, unsigned total, const void* site) {
     Design::require_real_locks(this_thread.transaction);
-    // About a millisecond. libgomp's threads look 300,000 times (GOMP_SPINCOUNT), which is that long or up to
-    // some 15 times as long, as PAUSE is, and hardly look where there are more of them than CPUs.
+    // About a millisecond. libgomp's threads look 300,000 times (GOMP_SPINCOUNT), which takes between that
+    // and 15 times as long, depending on PAUSE. With more threads than CPUs they hardly spin.
     constexpr std::uint32_t kPatience = 300000;
     const std::uint32_t spin_units = total <= process.cpus ? kPatience : locks::Park::kSpinUnits;
     return Algorithm::wait(*state, total, CallerAt(state, site), spin_units) == Passage::kMoved ? EAGAIN : 0;

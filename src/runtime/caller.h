@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread at one lock, as the designs see it (locks/entry.h): its transaction, the parameters of
-// the process, its counters for this lock and call site.
+// The calling thread at one lock, for the designs (locks/entry.h): its transaction, the parameters of the
+// process, and its counters for this lock and call site.
 #pragma once
 
 #include "locks/entry.h"
@@ -11,14 +11,14 @@ namespace elision::runtime {
 
 class CallerAt {
  public:
-  /// Outside of transactions if this is the thread's first lock operation.
+  /// A thread's first lock operation must be outside of transactions.
   CallerAt(const void* lock, const void* site) : lock_(lock), site_(site) { (void)known_thread(); }
 
   locks::TransactionContext& transaction() const { return this_thread.transaction; }
   const locks::Parameters& parameters() const { return process.configuration.parameters; }
   [[gnu::always_inline]] locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
   void count_uncontended() const { runtime::count_uncontended(this_thread); }
-  /// In a transaction that elides this lock: it may begin the same way next time, if it is the only one.
+  /// In a transaction that elides this lock alone: next time the attempt may be inline (runtime/mutex.h).
   void open_short_way() const {
     if (this_thread.transaction.count != 1 ||
         (this_thread.short_lock == lock_ && this_thread.short_site == site_))
@@ -34,7 +34,7 @@ class CallerAt {
 };
 static_assert(locks::Caller<CallerAt>);
 
-/// What an unlock does to a thread that speculates.
+/// What unlock does in a speculating thread.
 template <class Design>
 void end_speculation_at_unlock() {
   if (process.configuration.parameters.abort_at_unlock) Design::end_speculation();

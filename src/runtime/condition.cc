@@ -17,12 +17,12 @@ namespace {
 using locks::ConditionQueue;
 using locks::ConditionState;
 
-// In the place of glibc's first words, which its initialisers make zero in every version, and its destroy
-// does not look at.
+// Replaces the first words of glibc's object. Every version of glibc initialises them to zero, and its
+// destroy does not read them.
 static_assert(sizeof(ConditionState) == 8);
 ConditionState& state_of(pthread_cond_t* cond) { return *reinterpret_cast<ConditionState*>(cond); }
 
-/// What a wait that is cancelled must still do.
+/// What a cancelled wait must clean up.
 struct Cancelled {
   ConditionState& state;
   pthread_mutex_t* mutex;
@@ -32,15 +32,14 @@ struct Cancelled {
 
 void leave_cancelled(void* argument) {
   const auto* wait = static_cast<const Cancelled*>(argument);
-  // A signal may have been for this thread, which will not use it. Once it has withdrawn, the state may be
-  // gone.
+  // This thread may have consumed a signal: pass it on. After withdraw() the state may be gone.
   ConditionQueue::notify(wait->state, false);
   ConditionQueue::withdraw(wait->state);
   wait->operations.lock(wait->mutex, wait->site);
 }
 
-/// Sleeps at a cancellation point: asynchronously, since a cancellation must end the system call, and may
-/// then come anywhere up to the return of the type. False: the deadline passed first.
+/// Sleeps at a cancellation point. Cancellation is asynchronous here, since it must end the system call, so
+/// it may come anywhere until the type is restored. False: the deadline passed first.
 bool sleep_cancellably(Cancelled& wait, std::uint32_t seen, const Deadline* deadline) {
   volatile bool in_time = true;
   pthread_cleanup_push(leave_cancelled, &wait);
@@ -52,19 +51,19 @@ bool sleep_cancellably(Cancelled& wait, std::uint32_t seen, const Deadline* dead
   return in_time;
 }
 
-/// The deadline that `timeout` means for `cond`. Its form is not kNone.
+/// The deadline of `timeout` for `cond`. The form must not be kNone.
 Deadline deadline_of(const pthread_cond_t* cond, CondTimeout timeout) {
   return {timeout.form == CondTimeout::Form::kClock ? timeout.clock : CondKind(cond).clock(), timeout.at};
 }
 
-/// Why `timeout` cannot be waited for; 0: it can.
+/// The error of an invalid `timeout`; 0: it is valid.
 int error_of(CondTimeout timeout) {
   if (timeout.form == CondTimeout::Form::kNone) return 0;
   if (!is_valid(timeout.at)) return EINVAL;
   return timeout.form == CondTimeout::Form::kClock && !is_clock_to_wait_by(timeout.clock) ? EINVAL : 0;
 }
 
-/// The thread that will end the wait may need this CPU.
+/// Yields, because the thread that will end the wait may need this CPU.
 constexpr std::uint32_t kBusyWaitsPerYield = 16;
 
 }  // namespace
@@ -95,8 +94,8 @@ int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout
   Cancelled wait{state, mutex, operations, site};
   const bool in_time = sleep_cancellably(wait, seen, timed ? &deadline : nullptr);
   ConditionQueue::withdraw(state);
-  // A thread that signals with the mutex held gives it up next, but perhaps on this very CPU: a thread that
-  // spins for it would only be in the way (six times the time of a round trip).
+  // A thread that signals with the mutex held releases it next, but perhaps on this CPU. Spinning for the
+  // mutex would delay it (a round trip takes six times as long).
   if (operations.is_held != nullptr && operations.is_held(mutex)) sched_yield();
   const int error = operations.lock(mutex, site);
   return error != 0 ? error : in_time ? 0 : ETIMEDOUT;
@@ -119,7 +118,7 @@ int wait_busily(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeou
   if (++this_thread.busy_waits % kBusyWaitsPerYield == 0) sched_yield();
   const int error = operations.lock(mutex, site);
   if (error != 0) return error;
-  pthread_testcancel();  // with the mutex, as POSIX has it
+  pthread_testcancel();  // POSIX: a cancelled wait holds the mutex
   if (timeout.form == CondTimeout::Form::kNone || !deadline_of(cond, timeout).has_passed()) return 0;
   return ETIMEDOUT;
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Condition variables of pthreads, in one of three ways (ELISION_CONDITION; TSX paper, section 6):
 //
-//   glibc   glibc's functions. A transaction ends before a wait, and before a signal that has somebody to
-//           wake (the paper's tsx.abort)
-//   aware   a futex and a count in the place of glibc's words (locks/condition.h): a wait commits what the
-//           section has done, a signal in a transaction waits for its commit (tsx.cond)
-//   busy    a wait gives the mutex up and takes it again, for the program to look once more (busywait)
+//   glibc   glibc's functions. A wait aborts a transaction, and so does a signal that has a waiter to wake
+//   (the
+//           paper's tsx.abort)
+//   aware   a futex and a count in place of glibc's words (locks/condition.h): a wait commits what the
+//   section
+//           has done, and a signal in a transaction waits for the commit (tsx.cond)
+//   busy    a wait releases the mutex and takes it again, and the program checks its condition again
+//   (busywait)
 //
-// `aware` keeps its state in the pthread_cond_t and takes waiters with mutexes of every kind, ours and
-// glibc's. Which clock a condition variable has, and whether processes share it, stays where glibc writes it.
-// One that processes share is glibc's; a wait on it with a mutex that glibc must not touch is a busy one.
+// `aware` keeps its state in the pthread_cond_t and works with mutexes of every kind, ours and glibc's. The
+// clock and the process-shared flag stay where glibc writes them. Process-shared condition variables are
+// glibc's; a wait on one with a mutex that glibc must not touch is busy.
 #pragma once
 
 #include <pthread.h>
@@ -23,18 +26,17 @@ namespace elision::runtime {
 /// glibc's wait that fits `timeout`.
 int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout);
 
-/// What a wait does with the program's mutex.
+/// The operations of a wait on the program's mutex.
 struct MutexOperations {
   int (*lock)(pthread_mutex_t*, const void* site);
   int (*unlock)(pthread_mutex_t*, const void* site);
   bool (*is_held)(pthread_mutex_t*);  // null: not known
 };
 
-/// `aware`: cancellation points, as the original. Inside of a transaction only with a mutex that is its one
-/// lock.
+/// `aware`. A cancellation point, like the original. In a transaction, `mutex` must be its only lock.
 int wait_aware(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, MutexOperations operations,
                const void* site);
-/// False: the transaction has noted as many signals as it can.
+/// False: the transaction has no room to note another signal.
 bool notify_aware(pthread_cond_t* cond, bool all);
 int destroy_aware(pthread_cond_t* cond);
 

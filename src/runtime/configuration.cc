@@ -47,7 +47,7 @@ class Reader {
   Lookup lookup_;
 };
 
-/// What is asked of an elided design whatever its parameters.
+/// What an elided design does while the lock is held.
 locks::Busy busy_of(const Reader& reader, const abi::LockDesign& design) {
   if (design.elision == abi::LockElision::kOnceUnlessBusy) return locks::Busy::kFallBack;
   return reader.is(LockVariable::kBusy, "inside") ? locks::Busy::kInside : locks::Busy::kOutside;
@@ -55,12 +55,12 @@ locks::Busy busy_of(const Reader& reader, const abi::LockDesign& design) {
 
 const char* nothing_set(const char*) { return nullptr; }
 
-/// Tools that watch programs, as they show themselves in the environment.
+/// Whether the environment shows a tool that watches the program and would be misled by our locks.
 bool tool_would_be_misled(Lookup lookup) {
-  // rr sets this in what it records: it cannot replay transactions, nor count what they undo.
+  // rr sets this in recorded programs. It can neither replay transactions nor count what they undo.
   const char* recorded = lookup("RUNNING_UNDER_RR");
   if (recorded != nullptr && *recorded == '1') return true;
-  // valgrind's race detectors see the locks that glibc's functions take, and no others.
+  // valgrind's race detectors see only the locks that glibc's functions take.
   const char* preloaded = lookup("LD_PRELOAD");
   return preloaded != nullptr && (std::strstr(preloaded, "vgpreload_helgrind") != nullptr ||
                                   std::strstr(preloaded, "vgpreload_drd") != nullptr);

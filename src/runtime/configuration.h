@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment asks of the library (abi/lock_variables.h), parsed once.
+// The library's configuration from the environment (abi/lock_variables.h), parsed once.
 //
 // Never fails: an unknown design means `pthread` and is recorded; an unknown value of another variable
 // means its default. No allocation, no output.
@@ -17,7 +17,7 @@ namespace elision::runtime {
 enum class ConditionKind { kAuto, kGlibc, kAware, kBusy };
 
 struct Configuration {
-  const char* asked_design = nullptr;  // as given
+  const char* asked_design = nullptr;  // as the user wrote it
   bool unknown_design = false;
   bool off = false;  // see switch_off
   bool transactions = true;
@@ -32,8 +32,8 @@ struct Configuration {
   locks::Parameters parameters{};
 };
 
-/// Leaves all locks to glibc: the off switch, a recorder that would lose track of transactions, or a race
-/// detector that would lose sight of locks.
+/// Leaves all locks to glibc: for the off switch, for a recorder that cannot follow transactions, and for a
+/// race detector that would not see our locks.
 void switch_off(Configuration& configuration);
 
 /// Looks a variable up; null if it is not set.
@@ -45,7 +45,7 @@ Configuration parse_configuration(Lookup lookup);
 /// The configuration of this process; under AT_SECURE that of an empty environment.
 Configuration read_configuration();
 
-/// The name of the design that `configuration` selects, without HTM taken into account.
+/// The name of the design that `configuration` selects, whether the CPU has HTM or not.
 const char* design_name(const Configuration& configuration);
 
 }  // namespace elision::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What glibc checks of the deadlines that programs give.
+// glibc's checks of a program's deadlines.
 #pragma once
 
 #include <ctime>
@@ -10,7 +10,7 @@ namespace elision::runtime {
 
 using locks::Deadline;
 
-/// The clocks by which glibc waits for locks; any other is EINVAL.
+/// The clocks that glibc accepts for waits; any other is EINVAL.
 inline bool is_clock_to_wait_by(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
 }

@@ -22,8 +22,8 @@ constexpr locks::Subscription kSubscription = locks::Subscription::kRemoved;
 constexpr locks::Subscription kSubscription = locks::Subscription::kEarly;
 #endif
 
-// ---- Before the library is set up: set it up, then go where the call should have gone. A call from
-// inside the set-up comes from the only thread that runs lock operations at all: it needs no lock.
+// ---- The entry points before the library is set up: they set it up and then make the call. A call from
+// inside the set-up comes from the only thread that runs lock operations, and needs no lock.
 
 template <auto kMember, class... Arguments>
 int after_set_up(Arguments... arguments) {
@@ -31,7 +31,7 @@ int after_set_up(Arguments... arguments) {
   return (entry_points.*kMember)(arguments...);
 }
 
-// ---- Every design is six groups of functions, by which the rows of entry_points.h name what serves them.
+// ---- A design is six groups of functions. The rows of entry_points.h name the function in its group.
 
 template <class OnMutex, class OnRwlock, class OnSpin, class OnCondition, class OnBarrier, class OnThread>
 void install() {
@@ -47,16 +47,16 @@ struct ConditionFunctions {
   CondFunction *signal, *broadcast, *destroy;
 };
 
-// ---- pthread, and glibc-elision: glibc's functions. The first lock says that the program has locks, then
-// steps aside.
+// ---- pthread and glibc-elision: glibc's functions. The first call that takes a lock notes that the program
+// has locks, and then replaces itself by glibc's function.
 
 template <class To, class From>
 To* with_call_site_ignored(From* function) {
-  // By way of void*: the two signatures differ only in an argument register that the callee leaves alone.
+  // Casts through void*: the signatures differ only in an argument register that the callee does not read.
   return reinterpret_cast<To*>(reinterpret_cast<void*>(function));
 }
 
-/// The signature of an entry point for which a function of glibc's can stand.
+/// The signature of an entry point that a function of glibc's can replace.
 template <class... Arguments>
 auto with_call_site(int (*)(Arguments...)) -> int (*)(Arguments..., const void* site);
 template <class Signature, class Function>
@@ -64,7 +64,7 @@ constexpr bool is_alike = std::is_same_v<Signature*, decltype(with_call_site(Fun
 static_assert(is_alike<MutexFunction, decltype(Glibc::mutex_lock)>);
 static_assert(!is_alike<CondWaitFunction, decltype(Glibc::cond_wait)>);
 
-/// Puts glibc's functions into the entry points, where they are alike. A template for the sake of `requires`.
+/// Replaces entry points by glibc's functions of like signature. A template because `requires` needs one.
 template <class Functions>
 void step_aside(const Functions& functions) {
 #define ELISION_STEP_ASIDE(name, served_by, Signature)                            \
@@ -157,13 +157,14 @@ struct NoTransactions {
 
 void install_pthread() {
   install<GlibcMutex, GlibcRwlock, GlibcSpinlock, GlibcConditions, GlibcBarrier, NoTransactions>();
-  // A race detector would see one thread call what another replaces.
+  // Under a race detector no entry point may change later: it would see one thread call what another
+  // replaces.
   if (process.configuration.off) see_lock();
 }
 
 // ---- Our designs.
 
-/// Condition variables under `Design` with the mutexes of `OnMutex`, by the three ways of
+/// Condition variables under `Design` with the mutexes of `OnMutex`, in the three ways of
 /// runtime/condition.h.
 template <class Design, class OnMutex>
 struct Conditions {
@@ -190,7 +191,7 @@ struct Conditions {
   template <bool kAll>
   static int notify_in_glibc(pthread_cond_t* cond) {
     if (Design::speculating()) return 0;
-    // With nobody waiting a signal is a read, which a transaction may contain; a wake-up is not.
+    // Without waiters a signal only reads, which a transaction may do. A wake-up would abort it.
     if (CondKind(cond).has_waiters()) Design::require_real_locks(this_thread.transaction);
     return kAll ? glibc.cond_broadcast(cond) : glibc.cond_signal(cond);
   }
@@ -217,8 +218,8 @@ struct Conditions {
   }
 
  private:
-  /// Speculation ends before a wait, and so does a transaction that elides other locks than `mutex`, which
-  /// the wait must not give up.
+  /// Ends speculation before a wait. Ends a transaction too if it elides other locks than `mutex`, since the
+  /// wait must not release those.
   static void give_up_unless_alone(pthread_mutex_t* mutex) {
     locks::TransactionContext& me = this_thread.transaction;
     if (Design::speculating() || (me.inside() && !me.has_only(&overlay_of(mutex).word)))
@@ -226,7 +227,7 @@ struct Conditions {
   }
 };
 
-/// What else no transaction survives, or must not undo.
+/// Other operations that would abort a transaction, or that it must not undo.
 template <class Design>
 struct Transactions {
   static constexpr bool kOurs = true;
@@ -282,7 +283,7 @@ bool all_is_glibcs() {
   return design.base == abi::LockBase::kPthread && !design.speculates();
 }
 
-/// The designs that wait by `Waiting`, and do not speculate or cannot here.
+/// The designs that wait by `Waiting` and do not speculate, or cannot on this CPU.
 template <class Waiting>
 void install_plain() {
   using locks::Plainly;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table through which src/preload reaches the design in force.
+// The table of functions of the current design; src/preload calls through it.
 //
-// Before the library is set up it holds functions that set it up first; under `pthread` it ends up
-// holding glibc's own functions, which ignore the trailing call site (a register they do not read).
+// Before the library is set up, it has functions that set it up first. Under `pthread` it ends up with
+// glibc's functions, which ignore the call site at the end (a register that they do not read).
 //
 // A new entry point is a row here, and a function that src/preload exports.
 // A pointer may be replaced while other threads call: hence relaxed atomics, plain loads on x86.
@@ -51,12 +51,12 @@ using CondFunction = int(pthread_cond_t*);
 using BarrierFunction = int(pthread_barrier_t*, const void* site);
 using TeamWaitFunction = int(locks::BarrierState*, unsigned total, const void* site);
 
-/// The entry points, a row each: its name, what serves it in a design (the template parameters of install()
-/// in designs.cc), its signature. This is the one list of them. Where glibc has a function of the same name,
-/// with `pthread_` in front, the two do the same.
+/// The one list of entry points: name, function of the design (by the template parameters of install() in
+/// designs.cc), signature. If glibc has a function of the same name with `pthread_` in front, the two do the
+/// same.
 ///
-/// team_wait and team_moves: the barrier of an OpenMP team (runtime/openmp_team.h). end_transactions: comes
-/// before what waits for other threads or wakes them, and the caller is outside of transactions from then on.
+/// team_wait and team_moves are the barrier of an OpenMP team (runtime/openmp_team.h). end_transactions is
+/// called before operations that wait for other threads or wake them. It returns outside of transactions.
 #define ELISION_ENTRY_POINTS(ROW)                                       \
   ROW(mutex_lock, OnMutex::lock, MutexFunction)                         \
   ROW(mutex_trylock, OnMutex::trylock, MutexFunction)                   \

@@ -48,10 +48,10 @@ void find_in(const LoadedFile& file, std::span<Wanted> all) {
   }
 }
 
-/// The first library behind ours has a say, as with RTLD_NEXT: other preloaded libraries and race detectors
-/// do. But libc comes last: before 2.34 it too has some of these functions, for programs without libpthread,
-/// and until libpthread is initialised they do nothing at all (a mutex that they initialise keeps what was in
-/// its memory).
+/// Takes functions from the first library behind ours that has them, as RTLD_NEXT does: it may be another
+/// preloaded library or a race detector. libc comes last. Before 2.34 it has some of these functions too, for
+/// programs without libpthread, and until libpthread is initialised they do nothing (a mutex that they
+/// initialise keeps the old content of its memory).
 void find_all(std::span<Wanted> all) {
   std::optional<LoadedFile> libc;
   visit_files(Files::kBehindOurs, [&](const LoadedFile& file) {
@@ -62,11 +62,11 @@ void find_all(std::span<Wanted> all) {
     }
   });
   if (libc) find_in(*libc, all);
-  // A program that loads us itself has the C library in front of us.
+  // If the program loads us itself, the C library comes before us.
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) { find_in(file, all); });
 }
 
-/// The moment `at` of `clock` on another clock, as they stand now.
+/// Converts the time `at` of `clock` to another clock, by their current values.
 timespec moved_to(clockid_t other, clockid_t clock, const timespec* at) {
   timespec here{}, there{};
   clock_gettime(clock, &here);
@@ -77,8 +77,8 @@ timespec moved_to(clockid_t other, clockid_t clock, const timespec* at) {
   return moved;
 }
 
-/// `wait` knows deadlines of `own` alone, glibc before 2.30: lets it wait until `at` of any clock. A
-/// change of the realtime clock meanwhile may make it late, never early.
+/// For glibc before 2.30, whose `wait` takes only deadlines of clock `own`: waits until `at` of any clock. If
+/// the realtime clock is changed during the wait, the wait may end late, but never early.
 template <class Wait>
 int wait_by_other_clock(clockid_t own, clockid_t clock, const timespec* at, Wait wait) {
   if (!is_clock_to_wait_by(clock)) return EINVAL;
@@ -136,8 +136,7 @@ bool race_detector_follows() {
 }
 
 const char* find_single_threaded() {
-  // In the order of look-ups: a program may have its own copy of the variable, and then that is the one in
-  // use.
+  // In look-up order: if the program has its own copy of the variable, that one is in use.
   const void* flag = nullptr;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
     if (flag == nullptr) flag = file.find("__libc_single_threaded", nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library's own functions behind those that the preload library replaces.
+// The C library's functions that the preload library replaces or calls.
 #pragma once
 
 #include <pthread.h>
@@ -67,25 +67,24 @@ struct Glibc {
 #undef ELISION_MEMBER
 };
 
-/// Filled by find_glibc(), before which nothing of it may be called.
+/// Filled by find_glibc(); must not be used before.
 extern constinit Glibc glibc;
 
-/// Looks the functions up. A missing one is a broken installation: says so and aborts.
+/// Looks up the functions. If one is missing, the installation is broken: reports it and aborts.
 void find_glibc();
 
-/// Where glibc says that there is one thread only; null before 2.32.
+/// glibc's flag that the process has one thread only; null before 2.32.
 const char* find_single_threaded();
 
-/// Finds where this glibc keeps the kind of a condition variable (overlay.h). After find_glibc().
+/// Finds out where this glibc keeps the kind of a condition variable (overlay.h). Needs find_glibc().
 void find_condition_layout();
 
-/// Whether ThreadSanitizer's library comes behind ours. It sees locks by functions of the same names, so a
-/// lock of ours would be hidden from it, and every section a race: then all locks stay what it puts in their
-/// place. Where it comes first (preloaded so, or linked into the program as clang does) it calls us, and sees
-/// them.
+/// Whether ThreadSanitizer's library comes behind ours. It replaces the same functions, so it would not see
+/// our locks and would report every section as a race. Then all locks are left to it. If it comes first
+/// (preloaded, or linked into the program as clang does), it sees the locks and calls us.
 bool race_detector_follows();
 
-/// The clock forms, also where glibc has none yet.
+/// The clock forms. They also work before glibc 2.30.
 int glibc_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* at);
 int glibc_clockrdlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);
 int glibc_clockwrlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* at);

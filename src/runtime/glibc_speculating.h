@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread-aahtm (AAHTM paper, Fig. 3): glibc's own locks, whose waiters speculate. Types, owners and words
-// are glibc's; the speculating wait (locks/speculating_wait.h) goes round its try and lock functions. Where
-// there are no always-abort transactions, waiters wait `Plainly`. Both count the sections that designs with
-// mutexes of their own count: those of locks that such a design would replace, and of a recursive mutex the
-// outermost.
+// are glibc's; the speculating wait (locks/speculating_wait.h) calls its try and lock functions. Without
+// always-abort transactions the waiters wait `Plainly`. Both count the same sections as designs with mutexes
+// of their own: those of locks that such a design would replace, and only the outermost of a recursive mutex.
 #pragma once
 
 #include <cerrno>
@@ -16,7 +15,7 @@
 
 namespace elision::runtime {
 
-/// A deadline of which glibc has nothing to say before it has come.
+/// Whether glibc would accept the deadline and it has not passed.
 inline bool lies_ahead(clockid_t clock, const timespec* at) {
   return is_clock_to_wait_by(clock) && is_valid(at) && !Deadline{clock, at}.has_passed();
 }
@@ -55,7 +54,7 @@ struct GlibcSpeculating : How {
       return result == EBUSY ? refuse(Misuse::kDestroyOfHeld, raw, site, result) : result;
     }
 
-    /// Not robust and priority mutexes, nor one that the caller holds.
+    /// False for robust and priority mutexes, and for one that the caller holds.
     static bool begins_section(pthread_mutex_t* raw) {
       const MutexOverlay& mutex = overlay_of(raw);
       return MutexKind(mutex.kind).is_ours() &&
@@ -93,15 +92,15 @@ struct GlibcSpeculating : How {
     }
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
-    /// Not one that the caller writes.
+    /// False if the caller is the writer.
     static bool begins_section(pthread_rwlock_t* raw) {
       return overlay_of(raw).writer.load(std::memory_order_relaxed) != known_thread().thread_id;
     }
   };
 
  private:
-  /// Takes a lock of glibc's: tries until it says something else than busy, speculating in between, then
-  /// `wait`s, and at once unless it `may_wait`. All return error numbers.
+  /// Takes a lock of glibc's. Tries it until the result is not EBUSY, speculating between tries, and then
+  /// calls `wait`. If it may not wait (`may_wait`), calls `wait` at once. All functions return error numbers.
   template <class On, class Object, class MayWait, class Wait>
   static int enter(Object* raw, const void* site, int (*try_lock)(Object*), MayWait may_wait, Wait wait) {
     if (How::speculating()) return 0;
@@ -126,14 +125,14 @@ struct GlibcSpeculating : How {
     return result;
   }
 
-  /// The result of a try that nobody waited for.
+  /// Counts an acquisition without a wait, and passes the result on.
   template <class Object>
   static int counted(int result, Object* raw, const void* site) {
     if (result == 0) CallerAt(raw, site).count_uncontended();
     return result;
   }
 
-  /// True: the thread speculates, and unlock does nothing (unless it ends the speculation).
+  /// True: the thread speculates, so unlock does nothing, or ends the speculation.
   static bool ended_speculation() {
     if (!How::speculating()) return false;
     end_speculation_at_unlock<How>();

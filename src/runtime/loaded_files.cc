@@ -8,8 +8,8 @@
 namespace elision::runtime {
 namespace {
 
-constexpr unsigned kHidden = 0x8000;     // of a version index: a version of long ago
-constexpr unsigned kWithoutVersion = 1;  // and below
+constexpr unsigned kHidden = 0x8000;     // flag of a version index: an old version
+constexpr unsigned kWithoutVersion = 1;  // this index and below have no version
 
 std::uint32_t gnu_hash_of(const char* name) {
   std::uint32_t hash = 5381;
@@ -35,7 +35,7 @@ LoadedFile::LoadedFile(const dl_phdr_info& info)
   dynamic_ = dynamic;
   std::size_t own_name = 0;
   const auto place = [this](const ElfW(Dyn) * entry) {
-    // glibc relocates these where they lie, but not in a section that is read-only (the kernel's own file).
+    // glibc relocates these in place, except in a read-only section (of the kernel's file).
     return entry->d_un.d_ptr < base_ ? base_ + entry->d_un.d_ptr : entry->d_un.d_ptr;
   };
   for (; dynamic->d_tag != DT_NULL; ++dynamic) {
@@ -107,8 +107,7 @@ void* LoadedFile::find(const char* name, const char* version) const {
 
 const ElfW(Sym) * LoadedFile::find_symbol(const char* name, const char* version) const {
   if (symbols_ == nullptr || strings_ == nullptr || gnu_hash_ == nullptr) return nullptr;
-  // Header; a Bloom filter, which need not be asked; for each bucket its first symbol; a hash for each
-  // symbol.
+  // The header, a Bloom filter (not needed here), the first symbol of each bucket, the hash of each symbol.
   const std::uint32_t buckets = gnu_hash_[0], first_symbol = gnu_hash_[1], filter_words = gnu_hash_[2];
   const std::uint32_t* bucket = gnu_hash_ + 4 + std::size_t{2} * filter_words;
   const std::uint32_t* hashes = bucket + buckets;

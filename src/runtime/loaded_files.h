@@ -2,10 +2,10 @@
 // The files that the dynamic linker has loaded, and the symbols in them: dlsym(RTLD_NEXT) without its side
 // effects.
 //
-// The first lock operation may come out of the allocator's own initialisation, so nothing here allocates.
-// dlsym does when it does not find a symbol, and keeps an error for dlerror; it is also in another library
-// before glibc 2.34. Works on the tables that the System V ABI for x86-64 and "GNU hash ELF sections"
-// describe. Files that only have the older hash table are passed over: no glibc supported here is one.
+// The allocator's initialisation may make the first lock operation, so nothing here allocates. dlsym
+// allocates when it does not find a symbol, and changes the result of dlerror; before glibc 2.34 it is also
+// in another library. Reads the tables of the System V ABI for x86-64 and of "GNU hash ELF sections". Files
+// with only the older hash table are skipped; no supported glibc is one of them.
 #pragma once
 
 #include <link.h>
@@ -28,17 +28,17 @@ class LoadedFile {
   explicit LoadedFile(const dl_phdr_info& info);
 
   const char* path() const { return path_; }
-  /// Where it lies: differs from file to file.
+  /// Its first address, different for each file.
   std::uintptr_t begin() const;
-  /// The segment that an address is in; an empty range if it is in none of this file.
+  /// The segment that contains an address; an empty range if none of this file does.
   AddressRange segment_of(const void* address) const;
   bool contains(const void* address) const { return segment_of(address).contains(address); }
-  /// Whether it is the one that the kernel brings (vdso(7)), in which no names are looked up.
+  /// Whether it is the kernel's (vdso(7)), in which no names are looked up.
   bool is_the_kernels() const;
-  /// The function or variable `name` of the given version, or without any; if `version` is null, of the
+  /// The function or variable `name` with the given version or without one. With a null `version`: the
   /// version that programs are linked with today. Null: there is none.
   void* find(const char* name, const char* version) const;
-  /// Whether this file names the other one among those that it is linked with.
+  /// Whether this file is linked with the other one.
   bool needs(const LoadedFile& other) const;
 
  private:
@@ -62,7 +62,7 @@ class LoadedFile {
 
 enum class Files { kBehindOurs, kAllButOurs, kAll };
 
-/// Calls `visit(file)` for files in the order in which names are looked up.
+/// Calls `visit(file)` for files in look-up order.
 template <class Visit>
 void visit_files(Files which, Visit visit) {
   struct State {

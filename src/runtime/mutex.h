@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pthread mutexes over a lock design: types, error codes and timeouts as POSIX and glibc have them.
 //
-// Robust, priority and process-shared mutexes, and destroyed ones, are glibc's: each function asks
-// that first. A mutex never changes hands between us and glibc, since its kind never changes.
+// Robust, priority, process-shared and destroyed mutexes are glibc's; each function checks that first. A
+// mutex is always ours or always glibc's, since its kind never changes.
 //
-// Locking a normal mutex twice is a deadlock, also when it is elided: then the transaction ends and
-// the thread waits for itself, as it would have without elision.
+// Locking a normal mutex twice is a deadlock even if it is elided: the transaction aborts, and the thread
+// waits for itself as it would without elision.
 #pragma once
 
 #include <cerrno>
@@ -47,7 +47,7 @@ class Mutex {
     if (!kind.is_ours()) return glibc_clocklock(raw, clock, at);
     if (!is_clock_to_wait_by(clock)) return EINVAL;
     if (!is_valid(at)) {
-      // Invalid only matters to POSIX if the call would have to wait.
+      // POSIX: an invalid deadline matters only if the call must wait.
       const int result = trylock(raw, site);
       if (result != EBUSY) return result;
       return kind.is_error_checking() && is_mine(mutex) ? EDEADLK : EINVAL;
@@ -113,7 +113,7 @@ class Mutex {
  private:
   using Attempt = typename Design::Attempt;
 
-  /// Whether lock() may make the first attempt inline: nothing but the design has a say in it.
+  /// Whether lock() may make the first attempt inline, because only the design decides its outcome.
   [[gnu::always_inline]] static bool may_attempt(MutexOverlay& mutex, MutexKind kind, ThreadState& thread,
                                                  const void* site) {
     if constexpr (Design::kElides) {
@@ -128,8 +128,8 @@ class Mutex {
   }
 
   /// Everything but an inline attempt that succeeds. Out of line, since it needs a stack frame, but not cold.
-  /// `kind` comes from before an attempt: a speculation that begins here must not read the mutex, or every
-  /// step of the lock would end it.
+  /// `kind` was read before the attempt: a speculation that begins here must not read the mutex, or every
+  /// change of the lock would abort it.
   [[gnu::noinline]] static int lock_slow(pthread_mutex_t* raw, MutexKind kind, const void* site,
                                          Attempt attempt, const Deadline* deadline) {
     MutexOverlay& mutex = overlay_of(raw);
@@ -170,7 +170,7 @@ class Mutex {
     if (Design::elided_entry(words, this_thread.transaction) == nullptr) {
       if (kind.is_recursive() || kind.is_error_checking()) {
         if (!is_mine(mutex)) {
-          Design::require_real_locks(this_thread.transaction);  // what is noted must stay noted
+          Design::require_real_locks(this_thread.transaction);  // an abort would undo the report
           return refuse(Misuse::kUnlockOfFree, &mutex, site, EPERM);
         }
         if (kind.is_recursive() && --mutex.count != 0) return 0;
@@ -180,10 +180,10 @@ class Mutex {
     return release_slow(mutex, site);
   }
 
-  /// Plain mutexes too: glibc leaves its mark when it takes one after a wait, and asserts to find none.
+  /// Of plain mutexes too: glibc writes the owner when it takes one after a wait, and asserts that it is 0.
   static void give_up_ownership(MutexOverlay& mutex) { mutex.owner.store(0, std::memory_order_relaxed); }
 
-  /// Gives back a mutex of a design that elides nothing: one that is held once, or plain.
+  /// Releases a mutex of a design without elision that is plain or held once.
   [[gnu::always_inline]] static int release(MutexOverlay& mutex, const void* site) {
     give_up_ownership(mutex);
     return Design::leave_quickly(words_of(mutex), this_thread.transaction) ? 0 : release_slow(mutex, site);
@@ -194,7 +194,7 @@ class Mutex {
     return 0;
   }
 
-  /// The transaction under way elides this very mutex.
+  /// The current transaction already elides this mutex.
   static int lock_own_elided(MutexOverlay& mutex, MutexKind kind, CallerAt caller) {
     if (kind.is_error_checking()) return EDEADLK;
     if (!kind.is_recursive()) Design::require_real_locks(caller.transaction());  // and deadlock for real

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that are known by a number of 32 bits: what the library keeps for locks and barriers of the program
-// that have no room for it themselves.
+// Cells with 32-bit numbers: the library's state of locks and barriers whose objects in the program are too
+// small for it.
 //
-// A cell lies where it is for ever, so that a late reader finds an old cell and not a hole. Cells lie in
-// blocks of anonymous memory, each twice as long as the one before. Without locks: take() and give_back() may
-// be called anywhere, also in the child of a fork, and inside a transaction unless a new block is needed, for
-// which the system call ends it. Cells that were given back come with what was last in them.
+// Cells never move and are never unmapped, so a late reader finds an old cell and not a hole. They lie in
+// blocks of anonymous memory, each twice as long as the one before. take() and give_back() use no locks and
+// may be called anywhere, also in the child of a fork. Inside a transaction they work too, unless a new block
+// is needed: its system call aborts the transaction. A reused cell has its last content.
 #pragma once
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 
 namespace elision::runtime {
 
-/// `Cell` has a member std::atomic<std::uint32_t> next_free, and all zero is a valid one.
+/// `Cell` has a member std::atomic<std::uint32_t> next_free, and zeros are a valid cell.
 template <class Cell>
 class NumberedCells {
  public:
@@ -44,13 +44,13 @@ class NumberedCells {
     } while (!free_.compare_exchange_weak(top, with_next_tag(top, number), std::memory_order_release));
   }
 
-  /// Null: such a number was never given out, though not each that was not is noticed.
+  /// Null: the number was never taken. Not every such number is noticed.
   Cell* find(std::uint32_t number) const {
     const unsigned block = block_of(number);
     Cell* const cells = block < kBlocks ? blocks_[block].load(std::memory_order_acquire) : nullptr;
     return cells != nullptr ? cells + (number - first_of(block)) : nullptr;
   }
-  /// Of a number that was given out.
+  /// The cell of a taken number.
   Cell& operator[](std::uint32_t number) const {
     const unsigned block = block_of(number);
     return blocks_[block].load(std::memory_order_acquire)[number - first_of(block)];
@@ -81,8 +81,7 @@ class NumberedCells {
     return memory != MAP_FAILED;
   }
 
-  // The first free cell, and a tag that changes each time, or one that comes back would look as if nothing
-  // had happened.
+  // The first free cell, and a tag that changes each time (against the ABA problem).
   static std::uint32_t number_of(std::uint64_t top) { return static_cast<std::uint32_t>(top); }
   static std::uint64_t with_next_tag(std::uint64_t top, std::uint32_t number) {
     return ((top >> 32) + 1) << 32 | number;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets one build of the library load with any glibc from 2.28 on.
 //
-// glibc 2.34 moved these functions from libpthread into libc and gave them that version, which the linker of
-// a newer system would ask for. Every glibc since keeps the old version for programs built then. So ask for
-// that, and name libpthread as needed (src/preload/CMakeLists.txt): since 2.34 it is empty.
+// glibc 2.34 moved these functions from libpthread into libc, with a new version that a newer system's linker
+// would ask for. Every later glibc keeps the old version for older programs. So we ask for the old one, and
+// name libpthread as needed (src/preload/CMakeLists.txt); since 2.34 it is empty.
 //
-// Asked of the assembler and not of the linker, so that it holds with every linker. To be included by each
-// file that calls one of them. src/preload/check_links.sh fails if something newer slips in.
+// The assembler does this, so that it works with every linker. Each file that calls one of the functions
+// includes this one. src/preload/check_links.sh fails if a newer version slips in.
 #pragma once
 
-// What pthread_cleanup_push is made of, today's form and the old one. Another form needs exceptions, and with
-// them the C++ library.
+// The functions behind pthread_cleanup_push, in today's form and the old one. The third form needs
+// exceptions, and so the C++ library.
 asm(".symver __pthread_register_cancel, __pthread_register_cancel@GLIBC_2.3.3");
 asm(".symver __pthread_unregister_cancel, __pthread_unregister_cancel@GLIBC_2.3.3");
 asm(".symver __pthread_unwind_next, __pthread_unwind_next@GLIBC_2.3.3");

@@ -14,7 +14,7 @@
 namespace elision::runtime {
 namespace {
 
-/// A line each: neighbours would end each other's transactions.
+/// One cache line each: neighbours would abort each other's transactions.
 struct alignas(64) LockCell {
   pthread_mutex_t mutex;
   std::atomic<std::uint32_t> next_free;
@@ -58,7 +58,7 @@ void init_openmp_lock(void* object, OpenMpLock kind) {
 void destroy_openmp_lock(void* object, const void* site) {
   const std::uint32_t number = number_in(object).load(std::memory_order_acquire);
   if (number == lock_cells.kNone || entry_points.speculating() != 0) return;
-  if (entry_points.mutex_destroy(mutex_of(number), site) != 0) return;  // held: lost rather than shared
+  if (entry_points.mutex_destroy(mutex_of(number), site) != 0) return;  // held: leak it rather than share it
   number_in(object).store(lock_cells.kNone, std::memory_order_relaxed);
   lock_cells.give_back(number);
 }

@@ -15,14 +15,14 @@
 namespace elision::runtime {
 namespace {
 
-/// What every runtime has.
+/// A function that every runtime has.
 constexpr char kInEveryRuntime[] = "omp_get_num_threads";
 
-/// By number: where the file begins.
+/// By number: the first address of the file.
 constinit std::atomic<std::uintptr_t> runtimes[kMostOpenMpRuntimes]{};
 
-/// Code that has called, a segment of a loaded file each, and the runtime that it means. Entries are added
-/// and never changed; one that has no end yet is being written.
+/// A segment of a loaded file whose code has called, and its runtime. Entries are added and never changed; an
+/// entry without an end is still being written.
 struct KnownCaller {
   std::uintptr_t begin;
   unsigned runtime;
@@ -32,9 +32,9 @@ constexpr unsigned kMostKnownCallers = 256;
 constinit KnownCaller known_callers[kMostKnownCallers]{};
 constinit std::atomic<unsigned> known_caller_count{0};
 
-/// In the place of a runtime's number: that of the region which the thread is in.
+/// Instead of a runtime's number: the runtime of the thread's current region.
 constexpr unsigned kOfRegion = kByCaller;
-constinit thread_local unsigned region_runtime = kOfRegion;  // kOfRegion: it is in none
+constinit thread_local unsigned region_runtime = kOfRegion;  // kOfRegion: the thread is in no region
 
 /// Null: the code at `site` has not called yet.
 const KnownCaller* find_known_caller(const void* site, unsigned count) {
@@ -60,7 +60,7 @@ unsigned number_of(const LoadedFile& runtime) {
   fail("more OpenMP runtimes than ", "8");
 }
 
-/// `caller`: if it is known.
+/// `caller`: the file that contains `site`, if known.
 unsigned look_for_runtime(const std::optional<LoadedFile>& caller, const void* site) {
   std::optional<LoadedFile> first, own;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {
@@ -72,7 +72,7 @@ unsigned look_for_runtime(const std::optional<LoadedFile>& caller, const void* s
   return number_of(own ? *own : *first);
 }
 
-/// Where there is no room it is looked for each time.
+/// Without room for it, it will be looked for each time.
 void remember(AddressRange segment, unsigned runtime) {
   unsigned count = known_caller_count.load(std::memory_order_acquire);
   do {

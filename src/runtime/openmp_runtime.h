@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenMP runtimes of this process (GCC's libgomp, LLVM's libomp, copies of them that packages bring
-// along), and their functions behind those that the preload library replaces.
+// The OpenMP runtimes of this process (GCC's libgomp, LLVM's libomp, copies of them in packages), and their
+// functions that the preload library replaces.
 //
-// A call goes where it would go without this library. What the program was started with is searched first,
-// each name by itself, as the dynamic linker does: then all callers mean the same function, and a program
-// with both runtimes has most names from the one that comes first. A name that is nowhere there is that of a
-// runtime which came by dlopen, and each caller means its own: the one that it is a part of, or names among
-// those it is linked with, or else the first.
+// A call goes where it would go without this library. Files that were loaded at start are searched first, for
+// each name separately, as the dynamic linker does. If one has the name, all callers get the same function; a
+// program with both runtimes gets most names from the first one. Otherwise the name belongs to a runtime that
+// was loaded by dlopen, and each caller gets its own: the runtime that the caller is a part of, or that it is
+// linked with, or else the first.
 //
-// Nothing is looked for before a program calls a function of theirs. May be called inside a transaction;
+// Nothing is looked up before the program calls such a function. May be called inside a transaction;
 // allocates nothing.
 #pragma once
 
@@ -18,19 +18,18 @@ namespace elision::runtime {
 
 inline constexpr unsigned kMostOpenMpRuntimes = 8;
 
-/// What number a function's runtime has for all callers; kByCaller: each has its own.
+/// The number of the runtime that has `name` for all callers; kByCaller: each caller has its own.
 inline constexpr unsigned kByCaller = kMostOpenMpRuntimes;
 unsigned find_openmp_runtime_for_all(const char* name);
 
-/// The number of the runtime that came by dlopen and that the code at `site` means; aborts the process if
-/// there is none.
+/// The number of the runtime, loaded by dlopen, for the code at `site`. Aborts the process if there is none.
 unsigned openmp_runtime_of_caller(const void* site);
 
-/// The function `name` of a runtime, or of another if it has none; aborts the process if there is none.
+/// The function `name` of a runtime, or of another one if it lacks it. Aborts the process if none has it.
 void* find_in_openmp_runtime(unsigned runtime, const char* name);
 
-/// While it lives, calls out of our own code are the given runtime's: a parallel region's body may end in a
-/// jump to a function of its runtime, which then returns into ours.
+/// While this lives, calls from our own code count as calls of the given runtime. The body of a parallel
+/// region may end by a jump to a function of its runtime, so that our code seems to be the caller.
 class InRegionOf {
  public:
   explicit InRegionOf(unsigned runtime);
@@ -42,13 +41,13 @@ class InRegionOf {
   unsigned before_;
 };
 
-/// One function, in whichever runtime.
+/// One function by name, in any runtime.
 template <class Signature>
 class OpenMpFunction {
  public:
   constexpr explicit OpenMpFunction(const char* name) : name_(name) {}
 
-  /// The one that the code at `site` means.
+  /// The function for the code at `site`.
   Signature* at(const void* site) { return in(runtime_at(site)); }
 
   unsigned runtime_at(const void* site) {

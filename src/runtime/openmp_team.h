@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The teams of OpenMP threads, where their barriers are ours.
+// The teams of OpenMP threads whose barriers are ours.
 //
-// How a team is known: its parallel region begins by GOMP_parallel or __kmpc_fork_call, which get a function
-// of ours to run in place of the region's. That function is called once by every thread of the team, with a
-// Team that lies on the stack of the thread that met the region; from there to its end the thread is a
-// Member. A region that begins in any other way has no Team, and its threads use their runtime's barriers
-// alone.
+// A parallel region begins by GOMP_parallel or __kmpc_fork_call. We give these a function of ours in place of
+// the region's. Every thread of the team calls it once, with a Team on the stack of the thread that began the
+// region. During the call the thread is a Member. A region that begins in any other way has no Team, and its
+// threads use only their runtime's barriers.
 //
 // Invariants:
-//  1. All threads of a team pass by the same barrier, ours or the runtime's, each time. They decide by what
-//     is the same for all: whether there is a Team, its size, and the moved bit of its barrier.
-//  2. Member is about the innermost parallel region, or the thread uses the runtime's barrier: that has to be
-//     the member's runtime, and its nesting level that at which the member began. So what begins a region in
-//     its own way (combined loops, sections, a region with a false `if`, another runtime) does no harm.
-//  3. A barrier of the runtime's also runs tasks. When a thread of a team creates the first, the team
-//     moves to the runtime's barrier, for good. The creator has yet to arrive at the barrier that the
-//     others wait at now (there are no barriers within tasks), so nobody has passed that one: they leave
-//     ours and go to the runtime's, and those who come later never see ours.
-//  4. A Team outlives its members: the thread that met the region comes back once all others are done
-//     with it.
-//  5. Speculation ends with the region at the latest.
+//  1. Each time, all threads of a team use the same barrier, ours or the runtime's. They decide by what is
+//  the
+//     same for all: whether there is a Team, its size, and the moved bit of its barrier.
+//  2. A thread uses our barrier only if its Member belongs to the innermost parallel region: the runtime is
+//  the
+//     member's, and the nesting level is that at which the member began. So regions that begin in other ways
+//     (combined loops, sections, a region with a false `if`, another runtime) are safe.
+//  3. A barrier of the runtime also runs tasks. When a thread of a team creates the first task, the team
+//  moves to
+//     the runtime's barrier for good. The creator has not yet arrived at the barrier where the others may
+//     wait (tasks contain no barriers), so no thread has passed that barrier. The waiters leave ours and go
+//     to the runtime's, and later arrivals never use ours.
+//  4. A Team outlives its members: the thread that began the region returns when all others are done.
+//  5. Speculation ends at the end of the region at the latest.
 #pragma once
 
 #include "locks/barrier.h"
@@ -37,7 +38,7 @@ struct Member {
   int level = 0;
 };
 
-/// Makes the calling thread a member for as long as this lives. `runtime`: whose team it is.
+/// Makes the calling thread a member of `runtime`'s team while this lives.
 class Membership {
  public:
   Membership(Team& team, unsigned runtime);
@@ -49,7 +50,7 @@ class Membership {
   Member before_;
 };
 
-/// A barrier of `runtime`. False: it is that one's affair.
+/// Waits at the team's barrier. False: the caller must use `runtime`'s barrier.
 bool pass_team_barrier(unsigned runtime, const void* site);
 
 /// The calling thread is about to create a task.

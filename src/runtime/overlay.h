@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where our lock state lies inside pthread_mutex_t, pthread_rwlock_t, pthread_spinlock_t and
-// pthread_barrier_t, and what their kinds say.
+// pthread_barrier_t, and what their kinds mean.
 //
 //   mutex
 //   bytes  glibc       ours
 //    0- 3  __lock      the word of tatas and htm-N: glibc's own protocol (locks/tatas.h)
 //    4- 7  __count     depth of a recursive mutex, as in glibc
-//    8-11  __owner     thread id of the holder, as in glibc, of recursive and error-checking mutexes; in
-//                      others only glibc writes it, taking them after a wait, and our unlock clears it
+//    8-11  __owner     recursive and error-checking mutexes: thread id of the holder, as in glibc. In other
+//                      mutexes only glibc writes it, after a wait on a condition, and our unlock clears it
 //   12-15  __nusers    unused: zero, so that glibc's destroy finds no users
 //   16-19  __kind      glibc's, never written
 //   20-23  __spins, __elision: unused
@@ -17,20 +17,20 @@
 //   reader-writer lock
 //    0- 3  __readers          the state (locks/rwlock.h)
 //    4- 7  __writers          the gate of designs that are not FIFO
-//    8-11  __wrphase_futex    exclusive only: how often its holder came in again to read
-//   12-15  __writers_futex    the fork since which threads wait
+//    8-11  __wrphase_futex    exclusive only: how often its holder entered again to read
+//   12-15  __writers_futex    the fork generation of the waiters
 //   24-27  __cur_writer       thread id of the writer, as in glibc
 //   28-31  __shared           glibc's, never written
-//   32-47  __rwelision, pads  the gate of FIFO designs; exclusive: what the mutex design keeps there
+//   32-47  __rwelision, pads  the gate of FIFO designs; exclusive: bytes 24-39 of the mutex design
 //   48-51  __flags            the kind: glibc's, never written
 //
 //   barrier
-//    0-19  glibc's, which initialised it; __shared (12-15) says whether it is process-shared
-//   20-23  0, or the number of the cell where ours is kept (runtime/barrier.h)
-//   24-31  what tells ours from the rubbish that glibc's own initialisation leaves here
+//    0-19  glibc's, which initialises it; __shared (12-15) says whether it is process-shared
+//   20-23  0, or the number of the cell with our state (runtime/barrier.h)
+//   24-31  a mark that tells our barriers from the rubbish that glibc's initialisation leaves here
 //
-// All zero is a free lock: static initialisers need nothing from us. A spin lock is its one word, as glibc
-// has it (locks/spin_word.h).
+// Zeros are a free lock, so static initialisers work unchanged. A spin lock is one word with glibc's protocol
+// (locks/spin_word.h).
 #pragma once
 
 #include <pthread.h>
@@ -71,15 +71,15 @@ static_assert(offsetof(MutexOverlay, word) == 0);
 inline locks::LockWords words_of(MutexOverlay& mutex) { return {&mutex.word, &kMutexOffsets}; }
 
 /// The kind word (glibc nptl/pthreadP.h): type in bits 0-1, then robust, priority inheritance,
-/// priority protection, process-shared, and two flags of glibc's own elision, which mean nothing to us.
+/// priority protection, process-shared, and two flags of glibc's own elision, which we ignore.
 class MutexKind {
  public:
   explicit MutexKind(int raw) : raw_(static_cast<unsigned>(raw)) {}
 
-  /// Whether we may lock it ourselves: no robust, priority or process-shared mutex, and not a destroyed
-  /// one (kind -1), which glibc answers with EINVAL.
+  /// Whether we may lock it ourselves. Robust, priority and process-shared mutexes are glibc's, and so are
+  /// destroyed ones (kind -1), for which glibc returns EINVAL.
   bool is_ours() const { return (raw_ & ~(kTypeBits | kGlibcElisionBits)) == 0; }
-  /// Ours, and with no type to look after: adaptive ones differ in how glibc would wait for them.
+  /// Whether it is ours and has no owner to check. Adaptive mutexes differ only in glibc's way to wait.
   bool is_plain() const {
     const unsigned kind = raw_ & ~kGlibcElisionBits;
     return kind == PTHREAD_MUTEX_NORMAL || kind == PTHREAD_MUTEX_ADAPTIVE_NP;
@@ -107,7 +107,7 @@ struct RwlockOverlay {
   };
   unsigned flags;
 
-  /// Whether we may lock it ourselves: not a process-shared one.
+  /// Whether we may lock it ourselves. Process-shared ones are glibc's.
   bool is_ours() const { return shared == PTHREAD_PROCESS_PRIVATE; }
 };
 static_assert(sizeof(RwlockOverlay) <= sizeof(pthread_rwlock_t));
@@ -132,15 +132,15 @@ inline locks::LockWords words_of(RwlockOverlay& lock) {
   return {&lock.state, writers_first ? &kWritersFirstOffsets : &kRwlockOffsets};
 }
 
-/// glibc's spin lock is an int of which nothing but the value is known.
+/// glibc's spin lock is a plain int.
 inline locks::LockWords words_of(pthread_spinlock_t* lock) {
   return {.word = const_cast<std::atomic<int>*>(reinterpret_cast<volatile std::atomic<int>*>(lock))};
 }
 static_assert(sizeof(pthread_spinlock_t) == sizeof(std::atomic<int>));
 
-/// Where glibc keeps what was said of a condition variable when it was made, and in the bits above those its
-/// waiters (__wrefs; nptl/pthreadP.h, nptl/pthread_cond_common.c). The word moved in 2.42, which
-/// distributions brought to earlier versions too: so it is found by trying (find_condition_layout).
+/// The offset of the word with a condition variable's attributes and, in the bits above, its waiters
+/// (__wrefs; nptl/pthreadP.h, nptl/pthread_cond_common.c). The word moved in 2.42, and distributions
+/// backported that, so it is found by trial (find_condition_layout).
 inline constinit std::size_t condition_kind_at = offsetof(pthread_cond_t, __data.__wrefs);
 
 class CondKind {
@@ -171,7 +171,7 @@ struct BarrierOverlay {
     cell = number;
     mark = mark_of(number);
   }
-  /// The number that it had.
+  /// Returns the cell's number.
   std::uint32_t disown() {
     const std::uint32_t number = cell;
     mark = cell = 0;
@@ -179,7 +179,7 @@ struct BarrierOverlay {
   }
 
  private:
-  /// Another one for each barrier, so that a copy, or what is left of an old one, is none.
+  /// Different for each barrier, so that a copy or the rest of an old barrier is not taken for ours.
   std::uint64_t mark_of(std::uint32_t number) const {
     return (reinterpret_cast<std::uint64_t>(this) + number) * 0x9e3779b97f4a7c15ULL;
   }

@@ -29,8 +29,8 @@ namespace elision::runtime {
 
 constinit Process process{};
 
-// Of glibc, which declares them no more: the old form of pthread_cleanup_push(3). What it is given also runs
-// when siglongjmp leaves the frame; what today's form is given does not.
+// The old form of pthread_cleanup_push(3), which glibc no longer declares. Its function also runs when
+// siglongjmp leaves the frame; today's form does not do that.
 extern "C" void _pthread_cleanup_push(_pthread_cleanup_buffer*, void (*)(void*), void*) noexcept;
 extern "C" void _pthread_cleanup_pop(_pthread_cleanup_buffer*, int) noexcept;
 
@@ -48,7 +48,7 @@ void set_up_leaving_list() {
   };
 }
 
-constinit std::atomic<int> set_up_by{0};  // thread id of the one who does it
+constinit std::atomic<int> set_up_by{0};  // thread id
 constinit std::atomic<bool> is_set_up{false};
 
 int current_thread_id() { return static_cast<int>(syscall(SYS_gettid)); }
@@ -58,7 +58,7 @@ void copy_text(char (&field)[kSize], const char* text) {
   std::strncpy(field, text, kSize - 1);
 }
 
-/// Decides, from what was asked and what the CPU has, how to elide and how to speculate.
+/// Decides how to elide and how to speculate, from the configuration and the CPU's features.
 void choose_htm() {
   const Configuration& configuration = process.configuration;
   const abi::LockDesign& design = configuration.design;
@@ -66,7 +66,7 @@ void choose_htm() {
   if (!design.needs_htm() || design.elision == abi::LockElision::kByGlibc) return;
   process.elides = design.elides() && process.cpu.has_rtm;
   if (!configuration.transactions) {
-    // Speculation has no switch while the program runs: a thread may be inside.
+    // Speculation cannot be switched while the program runs: a thread may be inside one.
   } else if (design.speculates() && process.cpu.virtual_always_abort) {
     process.always_abort = abi::AlwaysAbortKind::kVirtualCpu;
   } else if (design.speculates() && configuration.rtm_always_abort && process.cpu.has_rtm) {
@@ -170,17 +170,17 @@ void after_fork_in_child() {
   locks::fork_generation_in_child();
   this_thread.slot = nullptr;
   this_thread.short_lock = nullptr;
-  this_thread.transaction.auxiliary = nullptr;  // a signal handler may fork between two attempts
+  this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
   fast_slot = nullptr;
   process.region.reopen_in_child(process.configuration.counters_directory);
   fill_header();
-  touch_code_of_transactions();  // a fork leaves out what can be read from the file again
+  touch_code_of_transactions();  // a fork does not copy page table entries of file pages
   restart_design_in_child();
 }
 
 void set_up_at_load() {
   ensure_set_up();
-  // Registering may allocate: never from a lock operation, of which the allocator may be the caller.
+  // Registering may allocate. So it is not done in a lock operation, which the allocator may have called.
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
 }
 

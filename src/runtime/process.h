@@ -9,38 +9,38 @@
 
 namespace elision::runtime {
 
-/// Who answers for objects of some kind.
+/// Who serves objects of a kind.
 enum class Owner { kNotYetKnown, kOriginal, kUs };
 
 struct Process {
   Configuration configuration;
   htm::CpuFeatures cpu;
-  unsigned files_at_start = 0;  // loaded with the program, ours not counted (loaded_files.h)
-  unsigned cpus = 0;            // that it might use when the library was loaded; 1 if not known
+  unsigned files_at_start = 0;  // loaded with the program, without ours (loaded_files.h)
+  unsigned cpus = 0;            // usable when the library was loaded; 1 if not known
   abi::AlwaysAbortKind always_abort = abi::AlwaysAbortKind::kNone;
   bool elides = false;                   // htm-N with live RTM
-  Owner locks = Owner::kNotYetKnown;     // mutexes of any design but glibc's own
-  Owner barriers = Owner::kNotYetKnown;  // in designs whose waiters speculate
-  bool used_fallback = false;            // a design that wants HTM, on a machine without it
-  alignas(64) Region region;             // written now and then; what is above is read inside transactions
+  Owner locks = Owner::kNotYetKnown;     // ours unless the design leaves mutexes to glibc
+  Owner barriers = Owner::kNotYetKnown;  // ours in designs whose waiters speculate
+  bool used_fallback = false;            // the design needs HTM, and the CPU has none
+  alignas(64) Region region;             // written now and then; transactions read the members above
 };
 
 extern constinit Process process;
 
 enum class SetUp { kDone, kRunning };
 
-/// Sets the library up if nobody did; waits if another thread does. kRunning: the calling thread itself
-/// is in the middle of it (a replaced malloc locked a mutex).
+/// Sets the library up once; waits if another thread does it. kRunning: the calling thread is in the middle
+/// of it (a replaced malloc locked a mutex).
 SetUp ensure_set_up();
 
-/// Whether locks, or barriers, that are not pthread mutexes are ours too.
+/// Whether locks other than pthread mutexes, or barriers, are ours too.
 inline bool owns(Owner Process::*kind) {
   if (process.*kind == Owner::kNotYetKnown) [[unlikely]]
     ensure_set_up();
   return process.*kind == Owner::kUs;
 }
 
-/// What must happen in the child of a fork (process, region, calling thread).
+/// Resets process, region and calling thread in the child of a fork.
 void after_fork_in_child();
 
 /// Sets the library up and registers the fork handler: the constructor's work.

@@ -10,7 +10,7 @@
 
 namespace elision::runtime {
 
-/// A line put together in place; what does not fit is cut off.
+/// A line of text, composed in place and cut off at its capacity.
 class Line {
  public:
   Line& text(const char* words) {
@@ -23,7 +23,7 @@ class Line {
   /// Writes it, with a line end, to `descriptor`.
   void write_to(int descriptor) {
     buffer_[length_] = '\n';
-    // There is nobody to tell when standard error is closed.
+    // A closed standard error cannot be reported.
     [[maybe_unused]] const ssize_t written = ::write(descriptor, buffer_, length_ + 1);
   }
   /// The text so far, without line end.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr long kMostFiles = 1000000;
 
-/// Serves when no address space can be reserved.
+/// Used if no address space can be reserved.
 struct StaticRegion {
   abi::CountersHeader header;
   abi::CounterSlot slot;
@@ -27,14 +27,14 @@ constinit StaticRegion static_region{};
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kReservedBytes = abi::kCountersHeaderBytes + abi::kCounterSlotBytes;
 
-/// A file larger than the limit would not fail but kill the process (SIGXFSZ).
+/// A file larger than the limit would kill the process (SIGXFSZ).
 bool file_size_is_allowed() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= abi::kCountersFileBytes;
 }
 
-/// Whether stores to these whole pages of a mapped file find room on its file system; from then on they do.
-/// The kernel adds nothing to a word of each page, which fails where a store of our own would be SIGBUS.
+/// Reserves room on the file system for whole pages of a mapped file. False: there is none. The kernel adds 0
+/// to a word of each page, which returns an error where a store of our own would raise SIGBUS.
 bool has_room(void* memory, std::size_t bytes) {
   constexpr auto kAddNothing = static_cast<unsigned>(FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0));
   const int saved_errno = errno;
@@ -56,7 +56,7 @@ Line path_of_file(const char* directory, long number) {
   return path;
 }
 
-/// Creates the file with the next free number. Its descriptor, or -1 and errno.
+/// Creates the file with the next free number. Returns its descriptor, or -1 and errno.
 int create_file(const char* directory, long& number) {
   for (number = 0; number < kMostFiles; ++number) {
     const int file =
@@ -66,11 +66,11 @@ int create_file(const char* directory, long& number) {
   return -1;
 }
 
-/// Gives an empty file its size and maps it, with room for the header and the shared slot. MAP_FAILED and
-/// errno: it cannot be had.
+/// Gives an empty file its size and maps it, with room for the header and the shared slot. On failure
+/// MAP_FAILED and errno.
 void* map_file(int file, void* place) {
   if (ftruncate(file, abi::kCountersFileBytes) != 0) return MAP_FAILED;
-  // Says what the matter is, on file systems that know it.
+  // Gives the error, on file systems that support it.
   int error = 0;
   do {
     error = fallocate(file, 0, 0, kReservedBytes) != 0 ? errno : 0;
@@ -100,7 +100,7 @@ void* map_new_file(const char* directory, void* place, long& number) {
   return memory;
 }
 
-/// Tells readers of the directory that a process has no counters in it, for this reason.
+/// Leaves a note in the directory that a process has no counters, and why.
 void note_absence(const char* directory, int error) {
   Line path;
   path.text(directory).text("/").text(abi::kNoCountersMark).decimal(static_cast<std::uint64_t>(error));
@@ -155,7 +155,7 @@ void Region::reopen_in_child(const char* directory) {
   if (header_ == &static_region.header) {
     static_region = {};
   } else if (map_region(directory, header_, file_) == nullptr) {
-    // Nothing new could be mapped. What is there belongs to the parent: keep writing to memory of our own.
+    // The old mapping is the parent's, and a new one failed. Use memory of our own.
     header_ = &static_region.header;
     slots_ = &static_region.slot;
     slot_count_ = 1;
@@ -184,7 +184,7 @@ abi::CounterSlot& Region::claim_slot(std::uint32_t thread_id, bool& shared) {
   return slots_[0];
 }
 
-/// Where a slot finds no room the later ones will find none either.
+/// If there is no room for one slot, there is none for later ones either.
 bool Region::has_room_for(std::uint32_t index) {
   if (file_.number < 0 || has_room(&slots_[index], abi::kCounterSlotBytes)) return true;
   std::uint32_t count = slot_count();
@@ -194,7 +194,7 @@ bool Region::has_room_for(std::uint32_t index) {
   return false;
 }
 
-/// Once all slots were claimed, a new thread goes on counting in that of a thread that ended.
+/// When all slots are claimed, a new thread continues the slot of a thread that ended.
 abi::CounterSlot* Region::take_over_slot(std::uint32_t thread_id) {
   const std::uint32_t start = __atomic_load_n(&take_over_from_, __ATOMIC_RELAXED);
   const std::uint32_t count = slot_count();

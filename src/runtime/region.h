@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counter region of this process (abi/counters.h): reserved once, in a file if a directory was
-// given, else in anonymous memory; pages appear as threads claim slots.
+// The counter region of this process (abi/counters.h). It is reserved once, in a file if a directory is
+// given, else in anonymous memory. Its pages come into use as threads claim slots.
 //
-// A store to a page of a file that the file system has no room for is SIGBUS. So the room for the header and
-// the shared slot is reserved when the file is made, and that for each other slot when a thread claims it; a
-// thread whose slot finds none uses the shared one.
+// A store to a page of a file for which the file system has no room raises SIGBUS. So room for the header and
+// the shared slot is reserved when the file is made, and room for each other slot when a thread claims it.
+// Without room, a thread uses the shared slot.
 //
-// If not even the address space can be had, one static slot serves all threads.
+// If no address space is left, one static slot serves all threads.
 #pragma once
 
 #include "abi/counters.h"
@@ -15,21 +15,21 @@ namespace elision::runtime {
 
 class Region {
  public:
-  /// Reserves the region. `directory` may be null; a file that cannot be made means anonymous memory, and a
-  /// note in the directory (abi/counters.h).
+  /// Reserves the region. `directory` may be null. If the file cannot be made, the region is anonymous
+  /// memory, and the directory gets a note (abi/counters.h).
   void open(const char* directory);
   /// In the child of a fork: a new region, with a file of its own, at the same addresses.
   void reopen_in_child(const char* directory);
-  /// The header may be filled, then published: readers ignore a file until then.
+  /// Fill the header, then publish(): readers ignore the file until then.
   abi::CountersHeader& header() { return *header_; }
   void publish();
 
-  /// Claims a slot for the calling thread. If none is left, the shared one (`shared` becomes true).
+  /// Claims a slot for the calling thread: the shared one if none is left (`shared` becomes true).
   abi::CounterSlot& claim_slot(std::uint32_t thread_id, bool& shared);
   abi::CounterSlot& shared_slot() { return slots_[0]; }
   /// The file's number in the directory, or -1.
   long file_number() const { return file_.number; }
-  /// Why there is no file though a directory was given; 0: there is one, or none was asked for.
+  /// Why a file could not be made; 0: there is one, or no directory was given.
   int file_error() const { return file_.error; }
 
   struct File {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread reader-writer locks over a lock design: readers share (locks/rwlock.h) or, with ELISION_RWLOCK=
-// exclusive, all go through the mutex design, as in the AAHTM paper's runs of Kyoto Cabinet.
+// pthread reader-writer locks over a lock design. Readers share (locks/rwlock.h), or with
+// ELISION_RWLOCK=exclusive all threads use the mutex design, as in the AAHTM paper's runs of Kyoto Cabinet.
 //
-// Error codes as glibc has them: EDEADLK for a thread that already writes (exclusive: for one that wants to
-// write and is inside already; to read, it comes in again, since it is not kept how it came in), EINVAL for a
-// bad deadline also where there is nothing to wait for. Process-shared ones are glibc's.
+// Error codes are glibc's: EDEADLK for a thread that is the writer, EINVAL for a bad deadline even without a
+// wait. Exclusive: EDEADLK for a thread that is inside and wants to write. A thread that is inside and wants
+// to read enters again, since it is not recorded whether it came as reader or writer. Process-shared locks
+// are glibc's.
 //
-// pthread_rwlock_unlock does not say which side it leaves: the transaction knows it if there is one, else
-// the state does, since a writer is alone.
+// pthread_rwlock_unlock does not say which side it leaves. An eliding transaction knows. Otherwise the state
+// tells, since a writer is alone.
 #pragma once
 
 #include <cerrno>
@@ -87,7 +88,7 @@ class Rwlock {
   static std::uint32_t state_of(const RwlockOverlay& lock) {
     return static_cast<std::uint32_t>(lock.state.load(std::memory_order_relaxed));
   }
-  /// Whether somebody holds it for real.
+  /// Whether a thread holds it for real.
   static bool is_inside(RwlockOverlay& lock) {
     if constexpr (kExclusive) return Design::is_held(words_of(lock));
     return (state_of(lock) & (locks::kReaders | locks::kWriter)) != 0;
@@ -151,8 +152,8 @@ class Rwlock {
     }
   }
 
-  /// What a thread gets that is inside already as writer, or when no reader more can be counted. Where all
-  /// are exclusive, a reader that comes in again is counted.
+  /// The result for a thread that is already inside as writer, or when no more readers can be counted.
+  /// Exclusive: a reader that enters again is counted.
   template <bool kToRead>
   static int enter_again(RwlockOverlay& lock, CallerAt caller) {
     if (lock.writer.load(std::memory_order_relaxed) == caller.thread_id()) {
@@ -164,8 +165,8 @@ class Rwlock {
     return kNotInside;
   }
 
-  /// The transaction under way elides this very lock. A reader may come in again; one that wants to write
-  /// too would wait for itself: it does, outside the transaction.
+  /// The current transaction already elides this lock. A reader may enter again. A reader that wants to write
+  /// would deadlock with itself; that deadlock then happens outside of the transaction.
   template <bool kToRead>
   static int enter_own_elided(RwlockOverlay& lock, CallerAt caller) {
     locks::ElidedLock* mine = Writer::elided_entry(words_of(lock), caller.transaction());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pthread spin locks over a lock design's form for their one word. Any of them may be process-shared, so the
-// word keeps glibc's protocol (locks/spin_word.h).
+// pthread spin locks over a design's variant for their one word. Any of them may be process-shared, so the
+// word has glibc's protocol (locks/spin_word.h).
 #pragma once
 
 #include <cerrno>
@@ -20,7 +20,7 @@ class Spinlock {
     if (Design::speculating()) [[unlikely]]
       return 0;
     const CallerAt caller(const_cast<int*>(raw), site);
-    // One taken twice is a deadlock, which then happens outside of the transaction.
+    // Taking it twice is a deadlock, which then happens outside of the transaction.
     if (Design::enter(words_of(raw), caller, nullptr) == locks::Entry::kOwn)
       Design::require_real_locks(caller.transaction());
     return 0;

@@ -12,8 +12,8 @@
 namespace elision::runtime {
 namespace {
 
-/// The program's arguments where the kernel laid them (System V ABI for x86-64, 3.4.1): behind them a null
-/// and the environment. The dynamic linker exports the place. Null: it does not.
+/// The program's arguments where the kernel put them (System V ABI for x86-64, 3.4.1), followed by a null and
+/// the environment. The dynamic linker exports the address. Null: it does not.
 char** arguments_on_stack() {
   char*** stack_end = nullptr;
   visit_files(Files::kAllButOurs, [&](const LoadedFile& file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program was started with, also before the C library knows it: the first lock operation may come
+// The program's environment and name, even before the C library knows them: the first lock operation may come
 // while the program is being linked, or before any constructor.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library keeps for each thread: initial-exec TLS, valid without any constructor, so that a
-// thread needs no introduction. It is completed by the thread's first lock operation.
+// The library's state of each thread: initial-exec TLS that needs no constructor. The thread's first lock
+// operation completes it.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct ThreadState {
   abi::CounterSlot* slot = nullptr;
   bool slot_is_shared = false;
   int thread_id = 0;
-  // The entry used last: most threads take the same lock at the same place again.
+  // The last entry: most threads take the same lock at the same site again.
   const void* last_lock = nullptr;
   const void* last_site = nullptr;
   abi::CounterEntry* last_entry = nullptr;
-  // The plain mutex that was elided last, and where: `transaction` still names its counters
+  // The plain mutex that was elided last, and its call site. `transaction` still names its counters
   // (runtime/mutex.h).
   const void* short_lock = nullptr;
   const void* short_site = nullptr;
@@ -29,12 +29,11 @@ struct ThreadState {
 
 extern constinit thread_local ThreadState this_thread;
 
-/// The slot of a thread whose mutexes may take the short path in preload/mutex.cc: only where
-/// design_has_fast_path(), once the thread is known, and if the slot is its own. Null in every other
-/// case, so that one test of it covers them all.
+/// The slot of a thread whose mutexes may take the short path in preload/mutex.cc: design_has_fast_path(),
+/// the thread is known, and the slot is its own. Null otherwise, so that one test covers all three.
 extern constinit thread_local abi::CounterSlot* fast_slot;
 
-/// Completes this_thread. Makes system calls, so not inside a transaction (which it would abort).
+/// Completes this_thread. Not inside a transaction, since its system calls would abort it.
 void introduce_thread();
 
 inline ThreadState& known_thread() {
@@ -43,7 +42,7 @@ inline ThreadState& known_thread() {
   return this_thread;
 }
 
-/// Finds, or makes, the entry of `lock` taken at `site` and remembers it as the last one.
+/// Finds or makes the entry of `lock` taken at `site`, and remembers it as the last one.
 void look_up_entry(ThreadState& thread, const void* lock, const void* site);
 
 /// The recorder for `lock` taken at `site` by the calling thread.
@@ -64,7 +63,7 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site);
   }
 }
 
-/// What programs do to locks that POSIX leaves undefined: noted, with lock and site, and survived.
+/// Undefined uses of locks (POSIX). They are counted with lock and site, and the program goes on.
 enum class Misuse { kUnlockOfFree, kDestroyOfHeld };
 
 void report_misuse(Misuse misuse, const void* lock, const void* site);
