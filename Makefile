@@ -75,7 +75,7 @@ test:
 	@$(MAKE) --no-print-directory compile
 	@tools/run-tests $(BUILD)
 
-# Defects put into the virtual machine one by one: each must be caught within a minute.
+# Defects put into the code one by one: each must be caught within a minute.
 mutants:
 	@tools/install-packages "make mutants" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/mutants --build $(BUILD)
