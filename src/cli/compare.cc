@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision compare`: one program under every lock design. Here is only what the words on the command
-// line mean; planning, running, analysis and rendering are in compare/.
+// `elision compare`: one program under every lock design. This file has the options and the plan.
+// experiment/, judge/ and show/ run, analyse and render it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -110,7 +110,7 @@ void choose_threads(CompareRequest& request, const std::vector<std::string>& wor
   }
 }
 
-// Every design takes the same variations, so that they are compared on the same machines.
+// Every design gets the same variations, so that all are compared on the same machines.
 void choose_variations(CompareRequest& request, const machine::Machine& machine) {
   if (request.variations == 0) return;
   request.plan.variations = drawn_values(machine, request.variations);
@@ -151,7 +151,7 @@ void choose_designs(CompareRequest& request) {
   }
 }
 
-// JSON on standard output leaves that to programs: then the table is for standard error.
+// If the JSON goes to standard output, the table goes to standard error.
 void publish(const CompareRequest& request, const std::vector<experiment::Result>& results,
              const std::vector<experiment::Block>& blocks) {
   const std::string& file = request.json_file;
@@ -200,7 +200,7 @@ int compare_verb(const Words& line) {
   if (!request.json_file.empty()) require_writable(request.json_file);
   request.plan.launch.program = program_of(words);
   preload_library();  // say now if it is missing
-  // Behind all that may be refused: a refusal is one line.
+  // After all checks, since a refusal must be the only line.
   for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
     tell("compare", note);
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;

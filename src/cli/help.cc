@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision help [VERB]`: what there is, and one verb in detail.
+// `elision help [VERB]`: all verbs, or one in detail.
 #include <fmt/format.h>
 
 #include "cli/host/console.h"

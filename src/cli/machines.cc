@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision machines [NAME|FILE]`: the built-in descriptions, or every value of one, or of a variation of it,
-// with its source.
+// `elision machines [NAME|FILE]`: lists the built-in descriptions, or shows every value of one or of its
+// variation, with sources.
 #include <fmt/format.h>
 
 #include "cli/host/console.h"

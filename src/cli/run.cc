@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision run`: a program, natively, under one lock design. Becomes the program by exec, so exit
-// code, signals and job control are the program's own.
+// `elision run`: runs a program natively under one lock design. The process becomes the program by exec, so
+// exit code, signals and job control are the program's.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ struct RunRequest {
   LockOptions lock;
 };
 
-// Said here, once, because the library itself prints nothing.
+// Reported here because the library prints nothing.
 void tell_what_is_missing(const Program& program, const std::string& design, const LockOptions& lock) {
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
     return tell("run", no_lock_sentence(program.words.front(), "takes", why));

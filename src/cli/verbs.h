@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs of the command line, one source file each. A verb gets the words behind its name and
-// returns the exit code; bad input leaves it as a UsageError.
+// The verbs of the command line, one source file each. A verb gets the words after its name and returns the
+// exit code. On bad input it throws UsageError.
 #pragma once
 
 #include <string>

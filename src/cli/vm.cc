@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision vm`: a program on the virtual machine. Without --stats this process becomes the guest;
-// with it a supervisor stays behind, puts the processes' statistics together once the first of them has
-// ended, and ends as that one did. With --vary, processes of this verb run the program once for each
-// variation of the machine (vm_vary.h). `elision vm-exec` is how a guest's execve comes back to us.
+// `elision vm`: runs a program on the virtual machine. Without --stats this process becomes the guest. With
+// --stats a supervisor stays, merges the processes' statistics when the first of them has ended, and ends
+// like it. With
+// --vary, processes of this verb run the program once for each variation of the machine (vm_vary.h). A
+// guest's execve executes `elision vm-exec`.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ namespace {
 constexpr std::uint64_t kMostRunAheadCycles = 1'000'000'000;
 constexpr std::uint64_t kLastDate = 4102444800;  // 2100-01-01
 
-/// Seconds since 1970; nothing if `text` is no date that --date takes.
+/// Seconds since 1970; nothing if `text` is not a valid --date.
 std::optional<std::uint64_t> seconds_of_date(const std::string& text) {
   if (text == "now") return static_cast<std::uint64_t>(std::time(nullptr));
   const auto seconds = number_of<std::uint64_t>(text);
@@ -140,7 +141,7 @@ void check(const VmRequest& request) {
   variation_or_throw(machine, request.options.variation);
 }
 
-// The program may change its directory.
+// Makes paths absolute, since the program may change its directory.
 void make_absolute(vm::Options& options) {
   if (options.crash_reports == kStandardOutput) {
     options.crash_reports = "/dev/stdout";
@@ -151,7 +152,7 @@ void make_absolute(vm::Options& options) {
     options.stats_directory = std::filesystem::absolute(options.stats_directory);
 }
 
-// What the guest starts with: our own environment and, with --lock, the library's settings.
+// The guest's environment: ours and, with --lock, the library's settings.
 std::vector<std::string> guest_environment(const VmRequest& request) {
   std::vector<std::string> environment = copy_environment(environ);
   if (request.design.empty()) return environment;
@@ -159,12 +160,11 @@ std::vector<std::string> guest_environment(const VmRequest& request) {
   return environment;
 }
 
-// The command that repeats the run, also should the defaults change.
+// The command that repeats the run even if defaults change.
 std::string repeating_command(const Arguments& arguments, const VmRequest& request, const CLI::App& app) {
   std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(), "vm"};
   for (std::size_t i = 0; i < arguments.options.size(); ++i) {
-    // The directory may be a temporary one, and a repeated run should leave no files there. A date may be
-    // "now".
+    // The directory may be temporary, and a repeated run should leave no files there. The date may be "now".
     const std::string& word = arguments.options[i];
     if (word == kStatisticsDirectory || word == kDate) ++i;
     if (!word.starts_with(kStatisticsDirectory) && !word.starts_with(kDate)) words.push_back(word);
@@ -212,14 +212,14 @@ int supervised(VmRequest request, const Program& program) {
                        });
   }
   if (!written) discard_output(request.statistics_file);
-  // Where the guest does not start, the child has said why.
+  // If the guest does not start, the child has reported why.
   if (!written && started && WIFEXITED(status))
     throw UsageError(
         fmt::format("cannot write '{}': the program left no statistics", request.statistics_file));
   end_like(status);
 }
 
-// The options that every variation's own `elision vm` takes over.
+// The options that are passed on to the `elision vm` of every variation.
 std::vector<std::string> words_for_every_variation(const VmRequest& request, bool dated) {
   std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
   if (dated) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
@@ -246,7 +246,7 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
   run_variations(plan, request.statistics_file);
 }
 
-// A caller that collects the counters, as a comparison does, learns it from them.
+// A caller that collects the counters, such as a comparison, sees it there.
 void tell_if_without_locks(const Program& program) {
   const char* const counters = abi::row_of(abi::LockVariable::kCountersDir).name;
   if (!variable(copy_environment(environ), counters).empty()) return;
@@ -254,10 +254,10 @@ void tell_if_without_locks(const Program& program) {
     tell("vm", no_lock_sentence(program.words.front(), "takes", why));
 }
 
-// All that may be refused before the guest starts.
+// All checks before the guest starts.
 Program prepare(VmRequest& request, const Arguments& arguments, const CLI::App& app) {
   check(request);
-  if (!request.metric.empty()) experiment::Metric{request.metric};  // a pattern that is wrong is refused here
+  if (!request.metric.empty()) experiment::Metric{request.metric};  // refuses a wrong pattern
   const Program program = program_of(required_program(arguments, "vm"));
   request.options.command = repeating_command(arguments, request, app);
   make_absolute(request.options);

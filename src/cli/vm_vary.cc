@@ -20,7 +20,7 @@
 namespace elision::cli {
 namespace {
 
-constexpr double kNoTimeoutSeconds = 1e9;  // a program may run as long as it likes, as by itself
+constexpr double kNoTimeoutSeconds = 1e9;  // as without --vary
 
 experiment::Execution execute_until_stopped(const experiment::Plan& plan) {
   const experiment::StopFlag stop;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision vm --vary N`: one program on N variations of the machine, each by an `elision vm` of its own.
+// `elision vm --vary N`: one program on N variations of the machine, each in its own `elision vm`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace elision::cli {
 
-/// Runs the plan's only design, shows what variation 0 printed and a table on standard error, writes
-/// `statistics_file` if that is not empty, and ends as variation 0 did.
+/// Runs the plan's only design. Prints the output of variation 0, and a table to standard error. Writes
+/// `statistics_file` unless it is empty. Ends as variation 0 did.
 [[noreturn]] void run_variations(const experiment::Plan& plan, const std::string& statistics_file);
 
 }  // namespace elision::cli

@@ -13,13 +13,13 @@
 namespace elision::cli::doctor {
 namespace {
 
-/// A guest's kernel has learnt of the CPU only what the hypervisor shows, which may leave out that it is not
-/// open to TAA.
+/// A guest's kernel knows the CPU only as the hypervisor shows it, which may omit that the CPU is not
+/// vulnerable to TAA.
 bool misled_about_taa(const Facts& f) {
   return open_to_taa(f) && f.cpu.hypervisor && has_rtm_without_taa(f.cpu);
 }
 
-/// Where the kernel tells nothing of TAA, only the model can exclude it.
+/// If the kernel says nothing about TAA, only the CPU model can exclude it.
 bool may_be_open_to_taa(const Facts& f) {
   return f.kernel.taa ? open_to_taa(f) : !has_rtm_without_taa(f.cpu);
 }
@@ -89,8 +89,8 @@ const Rule kAdvice[] = {
               ((d.reason == Reason::kNeverCommits || d.reason == Reason::kIllegal) && f.cpu.hypervisor);
      },
      hypervisor_advice},
-    // A guest that says "TSX disabled" has seen the switch, which hypervisors show with RTM only; a mere
-    // tsx=off proves nothing.
+    // A guest that says "TSX disabled" has the switch, which hypervisors show only with RTM. tsx=off alone
+    // proves nothing.
     {"hypervisor-too",
      [](const Facts& f, const Diagnosis& d) {
        return kernel_is_at_fault(d) && f.cpu.hypervisor && f.kernel.taa != kTsxDisabled;

@@ -8,7 +8,7 @@
 
 namespace elision::cli::doctor {
 
-/// For a diagnosis whose reason is known: only what applies, the most effective first.
+/// The changes that apply to a diagnosis, the most effective first.
 std::vector<Remark> advise(const Facts& facts, const Diagnosis& diagnosis);
 
 }  // namespace elision::cli::doctor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves and bits: Intel SDM volume 2, CPUID. Leaf 0x40000000 is the hypervisors' own custom.
+// Leaves and bits: Intel SDM volume 2, CPUID. Leaf 0x40000000 is a convention of hypervisors.
 #include "cli/doctor/cpu_facts.h"
 
 #ifdef __x86_64__
@@ -19,7 +19,7 @@ constexpr std::uint32_t kHypervisorBit = 1u << 31;  // leaf 1 ECX
 constexpr std::uint32_t kExtendedLeaf = 0x80000000;
 constexpr std::uint32_t kLastBrandLeaf = 0x80000004;
 
-/// The bytes of the registers up to the first zero, without blanks around them.
+/// The text in the registers up to the first zero, without surrounding blanks.
 std::string text_of(std::initializer_list<std::uint32_t> registers) {
   std::string text;
   for (const std::uint32_t value : registers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUID into facts. Whoever answers CPUID is a parameter, so that tests can be CPUs.
+// Facts from CPUID. The function that answers CPUID is a parameter, so that tests can imitate CPUs.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct CpuidRegisters {
 /// Answers a leaf and a subleaf.
 using Cpuid = std::function<CpuidRegisters(std::uint32_t leaf, std::uint32_t subleaf)>;
 
-/// The CPU under this process; zeros where there is no CPUID.
+/// The CPU of this process; zeros without CPUID.
 CpuidRegisters native_cpuid(std::uint32_t leaf, std::uint32_t subleaf);
 
-/// Asks only leaves that exist: a CPU answers an unknown one with the data of another.
+/// Reads only leaves that exist: a CPU answers an unknown leaf with the data of another one.
 CpuFacts read_cpu(const Cpuid& cpuid);
 
 }  // namespace elision::cli::doctor

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tsx=, tsx_async_abort= and the vulnerability file mean is Linux's
-// Documentation/admin-guide/hw-vuln/tsx_async_abort.rst; RTM_ALWAYS_ABORT and TSX_FORCE_ABORT are Intel's
-// article 000059422.
+// Sources: Linux's Documentation/admin-guide/hw-vuln/tsx_async_abort.rst for tsx=, tsx_async_abort= and the
+// vulnerability file; Intel's article 000059422 for RTM_ALWAYS_ABORT and TSX_FORCE_ABORT.
 #include "cli/doctor/diagnosis.h"
 
 #include <fmt/format.h>

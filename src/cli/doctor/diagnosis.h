@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts in, verdict out. Pure: tables of causes and notes here, of what to change in advice.cc.
+// From facts to a diagnosis, by tables of causes and notes (advice.cc has the changes). Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace elision::cli::doctor {
 
-/// Why transactions commit here, or why not. The order is that in which causes are tried.
+/// Why transactions commit here, or why not. Causes are tried in this order.
 enum class Reason {
   kIllegal,          // CPUID shows RTM, XBEGIN is an illegal instruction
   kMicrocodeAborts,  // RTM_ALWAYS_ABORT
@@ -41,7 +41,7 @@ struct Diagnosis {
   Reason reason = Reason::kNoRtm;
   bool live = false;  // transactions commit here, so that Elision uses them
   std::string sentence;
-  std::vector<Remark> notes;   // what else one should know
+  std::vector<Remark> notes;   // further remarks
   std::vector<Remark> advice;  // what to change, the most effective first
 };
 

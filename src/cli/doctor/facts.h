@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `elision doctor` found out, before anybody judges it. Plain data: the gatherers fill it in
-// (cpu_facts, kernel_facts, perf_facts, trial), diagnosis judges it, rows and report_json show it.
+// The facts of `elision doctor`, as plain data. The gatherers fill them in (cpu_facts, kernel_facts,
+// perf_facts, trial), diagnosis judges them, rows and report_json show them.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace elision::cli::doctor {
 
-/// What CPUID says.
+/// From CPUID.
 struct CpuFacts {
   std::string vendor;  // "GenuineIntel"; empty: there is no CPUID
   std::string brand;   // empty: not told
@@ -30,7 +30,7 @@ struct CpuFacts {
   bool virtual_always_abort = false;
 };
 
-/// What the kernel says, in files that anyone may read.
+/// From the kernel's files that anyone may read.
 struct KernelFacts {
   std::string release;
   bool command_line_known = false;
@@ -42,21 +42,21 @@ struct KernelFacts {
   struct Vulnerability {
     std::string name, text;
   };
-  std::vector<Vulnerability> others;       // other files there that speak of TSX
+  std::vector<Vulnerability> others;       // other files there that mention TSX
   std::optional<bool> rtm_flag;            // "rtm" in /proc/cpuinfo
   std::optional<std::string> microcode;    // from /proc/cpuinfo
   std::optional<bool> perf_may_abort_all;  // cpu/allow_tsx_force_abort
   std::string system_vendor;               // "Amazon EC2"; empty: not told
 };
 
-/// What a trial of real transactions gave.
+/// From a trial of real transactions.
 struct TrialFacts {
-  htm::Trial counts;                 // attempts 0: CPUID shows no RTM, or it is hidden: nothing was begun
-  bool illegal_instruction = false;  // XBEGIN itself was refused
+  htm::Trial counts;                 // attempts 0: CPUID shows no RTM, or it is hidden
+  bool illegal_instruction = false;  // XBEGIN was an illegal instruction
   unsigned nesting_depth = 0;        // 0: not measured
 };
 
-/// What perf_event_open says. An error is an errno, 0 that it worked.
+/// From perf_event_open. An error is an errno; 0: it worked.
 struct PerfFacts {
   std::optional<int> paranoid;
   bool capable = false;  // CAP_PERFMON or CAP_SYS_ADMIN
@@ -71,12 +71,12 @@ struct PerfFacts {
 /// The C library of this process.
 struct GlibcFacts {
   std::string version;           // "2.36"; empty: another C library
-  std::string elision_tunables;  // what GLIBC_TUNABLES says of elision; empty: nothing
+  std::string elision_tunables;  // the part of GLIBC_TUNABLES about elision
 };
 
-/// The settings of Elision's own that decide whether transactions are used.
+/// Elision's settings that decide whether transactions are used.
 struct SettingsFacts {
-  std::optional<std::string> hide_rtm;  // ELISION_HIDE_RTM as given; nothing: not set, or set to nothing
+  std::optional<std::string> hide_rtm;  // ELISION_HIDE_RTM as given; nothing: not set, or empty
 };
 
 struct Facts {

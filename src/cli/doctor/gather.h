@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// All facts about the machine under this process.
+// Gathers all facts about this machine.
 #pragma once
 
 #include "cli/doctor/facts.h"
 
 namespace elision::cli::doctor {
 
-/// Asks CPUID, tries transactions, reads the kernel's files, opens perf events and closes them. Changes
-/// nothing.
+/// Reads CPUID, tries transactions, reads the kernel's files, opens and closes perf events. Changes nothing.
 Facts gather();
 
-/// Of `tunables`, a value of GLIBC_TUNABLES (name=value:name=value), what speaks of elision.
+/// The part of `tunables`, a value of GLIBC_TUNABLES (name=value:name=value), that concerns elision.
 std::string elision_tunables(const std::string& tunables);
 
 }  // namespace elision::cli::doctor

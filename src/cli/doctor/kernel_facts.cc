@@ -15,10 +15,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kVulnerabilities = "sys/devices/system/cpu/vulnerabilities";
 constexpr const char* kTaa = "tsx_async_abort";
-// What a guest reads where nobody wanted to tell it a revision.
+// The revision that a guest reads if the hypervisor hides it.
 constexpr const char* kNoMicrocode = "0xffffffff";
 
-/// Sets what `words` of the kernel command line say. The last one counts; what follows "--" is for init.
+/// Reads the kernel command line. The last of equal parameters counts; words after "--" are for init.
 void read_command_line(const std::string& line, KernelFacts& facts) {
   const struct {
     std::string prefix;
@@ -39,7 +39,7 @@ std::string after_colon(const std::string& line) {
   return start == std::string::npos ? "" : line.substr(start);
 }
 
-/// From the first CPU's lines.
+/// Reads the first CPU's lines.
 void read_cpuinfo(const std::string& text, KernelFacts& facts) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line) && !line.empty();) {

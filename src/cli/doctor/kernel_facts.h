@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel's files say. All of them lie below a root that tests replace.
+// Facts from the kernel's files, below a root that tests replace.
 #pragma once
 
 #include <filesystem>

@@ -14,8 +14,8 @@ struct Model {
 
 constexpr unsigned kAnyStepping = 15;
 
-// The CPUs that the change of Linux's default to tsx=auto (queued for 7.0) names as having RTM without TAA;
-// their numbers are those of arch/x86/include/asm/intel-family.h.
+// CPUs with RTM and without TAA, as named by the change of Linux's default to tsx=auto (queued for 7.0). The
+// numbers are those of arch/x86/include/asm/intel-family.h.
 constexpr Model kRtmWithoutTaa[] = {
     {0x55, 10, 11},           // Cooper Lake
     {0x6a, 0, kAnyStepping},  // Ice Lake server
@@ -37,7 +37,7 @@ bool is_one_of(const CpuFacts& cpu, const Model (&models)[kCount]) {
   });
 }
 
-// Leaf 0x40000000, as each documents it.
+// Leaf 0x40000000, from each hypervisor's documentation.
 constexpr struct {
   std::string_view signature, name;
 } kHypervisors[] = {

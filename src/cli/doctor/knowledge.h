@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of makes: CPU models, hypervisors, versions of glibc. Pure; each table has its source.
+// Tables of CPU models, hypervisors and versions of glibc, with sources. Pure.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace elision::cli::doctor {
 
-/// An Intel server model that has RTM and is not open to TAA.
+/// An Intel server model with RTM that is not vulnerable to TAA.
 bool has_rtm_without_taa(const CpuFacts& cpu);
 
-/// A model from which Intel's microcode took RTM for good because of an erratum.
+/// A model whose RTM Intel's microcode removed for good because of an erratum.
 bool lost_rtm_to_erratum(const CpuFacts& cpu);
 
 /// "KVM" for "KVMKVMKVM"; the signature itself if it is not known, "unnamed" if there is none.
 std::string hypervisor_name(const CpuFacts& cpu);
 
-/// QEMU without help of the CPU: it translates instructions, and RTM is not among them.
+/// QEMU without hardware virtualisation, which translates instructions and does not support RTM.
 bool is_emulated(const CpuFacts& cpu);
 
 /// glibc's own lock elision, by its version.

@@ -51,7 +51,7 @@ std::map<std::string, std::string> texts_in(const fs::path& folder) {
   return texts;
 }
 
-/// Puts `value` into the bits that `format` names: "config1:0-7". False if it is no such format.
+/// Puts `value` into the bits of `format`: "config1:0-7". False if the format is invalid.
 bool place(std::uint64_t value, const std::string& format, PerfEventCode& code) {
   constexpr std::string_view kWords[] = {"config", "config1", "config2"};
   const std::size_t colon = format.find(':');
@@ -103,7 +103,7 @@ std::optional<PerfEventCode> encode_event(const std::string& text,
   for (std::string term; std::getline(terms, term, ',');) {
     const std::size_t equals = term.find('=');
     const auto format = formats.find(term.substr(0, equals));
-    std::uint64_t value = 1;  // a name alone is a flag
+    std::uint64_t value = 1;  // a name without a value is a flag
     if (equals != std::string::npos && !parse_whole(std::string_view(term).substr(equals + 1), value, 16))
       return std::nullopt;
     if (format == formats.end() || !place(value, format->second, code)) return std::nullopt;
@@ -119,7 +119,7 @@ PerfFacts read_perf(const PerfOpen& open, const fs::path& root) {
   facts.capable = has_capability(read_text(root / "proc/self/status").value_or(""));
   facts.cycles_error = open({PERF_TYPE_HARDWARE, {PERF_COUNT_HW_CPU_CYCLES}});
   const fs::path devices = root / "sys/bus/event_source/devices";
-  // Hybrid CPUs have two PMUs; the big cores' has the transactions.
+  // Hybrid CPUs have two PMUs; that of the big cores has the events of transactions.
   for (const char* pmu : {"cpu", "cpu_core"}) {
     for (const auto& event : try_tsx_events(open, devices / pmu)) facts.tsx_events.push_back(event);
   }

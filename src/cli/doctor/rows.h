@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts in words: what was looked at, what was found, what that means. Pure.
+// Facts in words: the source, the value, the meaning. Pure.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct Row {
 
 std::vector<Row> rows_of(const Facts& facts, const Diagnosis& diagnosis);
 
-/// How always-abort transactions can be made here: "virtual-cpu", "nested-rtm" or "none", as the library
-/// names them.
+/// The kind of always-abort transactions available here, by the library's name: "virtual-cpu", "nested-rtm"
+/// or "none".
 const char* always_abort_kind(const Facts& facts, const Diagnosis& diagnosis);
 
 }  // namespace elision::cli::doctor

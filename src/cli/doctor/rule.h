@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a table of remarks: when it holds, and what it says then.
+// A row of a table of remarks: its condition and its text.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Rule {
   std::string (*text)(const Facts& f);
 };
 
-/// Every remark that holds, in the order of the table.
+/// The remarks whose condition holds, in the table's order.
 template <std::size_t kCount>
 std::vector<Remark> that_hold(const Rule (&rules)[kCount], const Facts& facts, const Diagnosis& diagnosis) {
   std::vector<Remark> remarks;

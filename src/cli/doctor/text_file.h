@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small text files of the kernel. Whatever cannot be read is simply not known.
+// Small text files of the kernel. An unreadable file is an unknown fact.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace elision::cli::doctor {
 
-/// All of `file`, without white space at its end; nothing if it cannot be read.
+/// The content of `file` without trailing white space; nothing if it cannot be read.
 std::optional<std::string> read_text(const std::filesystem::path& file);
 
 }  // namespace elision::cli::doctor

@@ -42,7 +42,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// The program may have taken the file away. What a run that was killed printed is not compared.
+// The program may have removed the file. The output of a killed run is not compared.
 std::string output_of(const ChildRequest& request, const char* name, bool timed_out) {
   constexpr std::size_t kMostBytes = 64 << 20;
   const std::filesystem::path file = request.directory / name;
@@ -53,19 +53,19 @@ std::string output_of(const ChildRequest& request, const char* name, bool timed_
   throw UsageError(fmt::format("cannot keep what '{}' wrote to {}: {}", request.program, name, text.error()));
 }
 
-// Every run must see the same input; what comes through a pipe or a terminal can be read only once. By our
-// number: the child closes its own descriptor before it opens this.
+// Every run must get the same input, but a pipe or a terminal can be read only once. The path goes through
+// our own descriptor, since the child closes its descriptor before it opens the path.
 std::string input_for_every_run() {
   struct stat status {};
   const bool file = fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
   return file ? fmt::format("/proc/{}/fd/{}", getpid(), STDIN_FILENO) : "/dev/null";
 }
 
-/// What the guards of a run tell the comparison, in memory that all share.
+/// The guards' report on a run, in memory shared with the comparison.
 struct Report {
   int start_error = 0;     // an errno: the program could not be started
   pid_t left_running = 0;  // a process of the program that may not be ended; 0: none
-  bool ended = false;      // the outer guard saw the inner one do its work: what follows is known
+  bool ended = false;      // the inner guard finished: the members below are valid
   bool stopped = false;    // the guards ended the program
   int status = 0;
   double seconds = 0;
@@ -89,7 +89,7 @@ class SharedReport {
   Report* report_;
 };
 
-/// Everything that the program's process needs, made before the fork.
+/// What the program's process needs, prepared before the fork.
 struct Start {
   std::string input, output, error_output;
   const char* file;
@@ -132,7 +132,7 @@ bool open_as(int wanted, const std::string& path, int flags) {
   _exit(kUsageExitCode);
 }
 
-// The parent of `process`; 0 if that has gone.
+// The parent of `process`; 0 if `process` has gone.
 pid_t parent_of(pid_t process) {
   char path[64], text[512];
   std::snprintf(path, sizeof path, "/proc/%d/stat", process);
@@ -141,7 +141,7 @@ pid_t parent_of(pid_t process) {
   if (descriptor >= 0) close(descriptor);
   if (length <= 0) return 0;
   text[length] = '\0';
-  const char* name_end = std::strrchr(text, ')');  // the name may hold anything
+  const char* name_end = std::strrchr(text, ')');  // the name may contain any characters
   int parent = 0;
   return name_end != nullptr && std::sscanf(name_end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
@@ -151,7 +151,7 @@ bool has_ended(pid_t child) {
   return waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid != 0;
 }
 
-// Returns false if `child` belongs to another user, so that it cannot be ended.
+// Returns false if `child` cannot be ended because it belongs to another user.
 bool end_child(pid_t child) {
   if (kill(child, SIGKILL) != 0 && !has_ended(child)) return false;
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
@@ -159,8 +159,8 @@ bool end_child(pid_t child) {
   return true;
 }
 
-// Children of children become ours as their parents end (PR_SET_CHILD_SUBREAPER), whatever group or session
-// they are in: ending children until there are none ends them all. Returns one that cannot be ended, or 0.
+// Ends children until there are none. Descendants of any group or session become our children when their
+// parents end (PR_SET_CHILD_SUBREAPER), so this ends them all. Returns a process that cannot be ended, or 0.
 pid_t end_descendants() {
   while (true) {
     DIR* const processes = opendir("/proc");
@@ -168,7 +168,7 @@ pid_t end_descendants() {
     pid_t stays = 0;
     bool any_ended = false;
     for (const dirent* entry = nullptr; (entry = readdir(processes)) != nullptr;) {
-      const pid_t process = std::atoi(entry->d_name);  // 0: no process's folder
+      const pid_t process = std::atoi(entry->d_name);  // 0: not the folder of a process
       if (process <= 0 || parent_of(process) != getpid()) continue;
       const bool ended = end_child(process);
       any_ended |= ended;
@@ -184,8 +184,8 @@ bool told_to_end() {
   return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
 }
 
-// Until `child` ends, `life` is closed at its other end, or SIGTERM comes. It and SIGCHLD are blocked. Not by
-// pidfd_open, which a container may forbid: nothing would tell of the end. Without signalfd, by looking.
+// Waits until `child` ends, the other end of `life` is closed, or SIGTERM comes. SIGTERM and SIGCHLD are
+// blocked. Does not use pidfd_open, which a container may forbid. Without signalfd, polls.
 void wait_for_any(pid_t child, int life) {
   sigset_t news;
   sigemptyset(&news);
@@ -203,7 +203,7 @@ void wait_for_any(pid_t child, int life) {
   }
 }
 
-/// A pipe to which nobody writes: that its writers have ended shows at its other end.
+/// A pipe that carries no data: its reader sees when all writers have ended.
 class Pipe {
  public:
   Pipe() {
@@ -229,9 +229,9 @@ class Pipe {
   int ends[2] = {-1, -1};
 };
 
-// The guards are copies of the comparison: no exception may leave them for its handlers.
+// The guards are forked copies of the comparison. An exception must not reach the comparison's handlers.
 
-// The inner guard: starts the program and measures it. `outer` shows the end of the outer guard.
+// The inner guard: starts the program and measures it. `outer` hangs up when the outer guard ends.
 [[noreturn]] void guard_program(const Start& start, Report& report, int outer) noexcept {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t self = getpid();
@@ -244,7 +244,7 @@ class Pipe {
   }
   wait_for_any(program, outer);
   report.stopped = !has_ended(program);
-  // It may have ended; nobody else has waited for it.
+  // It may have ended, but only we wait for it.
   const bool ends = kill(program, SIGKILL) == 0 || has_ended(program);
   while (ends && wait4(program, &report.status, 0, &report.usage) < 0 && errno == EINTR) {
   }
@@ -253,8 +253,8 @@ class Pipe {
   _exit(0);
 }
 
-// The outer guard, between the comparison and the inner one. Each of the two outlives the comparison and the
-// other, and leaves nothing of the program running. Both hold `ending` until then.
+// The outer guard, between the comparison and the inner guard. Each guard survives the comparison and the
+// other guard, and ends all processes of the program. Both hold `ending` open until then.
 [[noreturn]] void guard_run(const Start& start, Report& report, int ending) noexcept {
   become_helper("run-guard", ending);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -279,7 +279,7 @@ class Pipe {
   _exit(0);
 }
 
-// True if the guards ended by themselves; false if time ran out or we were told to stop.
+// True if the guards ended by themselves; false on timeout or if we must stop.
 bool wait_for_end(int ending, const StopFlag& stop, Clock::time_point start, double timeout_seconds) {
   while (!stop.raised()) {
     const double left = timeout_seconds - seconds_since(start);
@@ -291,7 +291,7 @@ bool wait_for_end(int ending, const StopFlag& stop, Clock::time_point start, dou
   return false;
 }
 
-// The inner guard may be at work after the outer one was killed.
+// If the outer guard was killed, the inner one may still be at work.
 void await_end(int ending) {
   pollfd wait = {ending, 0, 0};
   while (wait.revents == 0) poll(&wait, 1, -1);
@@ -318,7 +318,7 @@ void on_stop_signal(int) { g_stop->raise(); }
 
 void stop_on_signals(const StopFlag& stop) {
   g_stop = &stop;
-  std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take away how children ended
+  std::signal(SIGCHLD, SIG_DFL);  // if ignored, the children's status would be lost
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   for (const int signal : kStopSignals) {

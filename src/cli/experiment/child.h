@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts one program, waits for it with a deadline, and kills it and all that it started, in whatever process
-// group or session, when it has ended, time is up, or the comparison is stopped or ends in any way, by
-// SIGKILL too: two guard processes stand between, of which either may be killed. Safe to call from several
-// threads.
+// Starts one program and waits for it with a deadline. When the program ends, time is up, or the comparison
+// stops or ends in any way (SIGKILL included), kills the program and all processes that it started, in any
+// process group or session. Two guard processes do that, and either of them may be killed. Safe to call from
+// several threads.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace elision::cli::experiment {
 
-/// Says that everything should stop; may be told from a signal handler.
+/// A request to stop everything; a signal handler may raise it.
 class StopFlag {
  public:
   StopFlag();
@@ -33,26 +33,27 @@ class StopFlag {
   int descriptor_;
 };
 
-/// What stops a comparison, unless it is ignored.
+/// The signals that stop a comparison, unless ignored.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-/// What a command that was stopped so ends with.
+/// The exit code of a command that was stopped.
 inline constexpr int kStoppedExitCode = 128 + SIGINT;
 
-/// From now on kStopSignals raise `stop`, which must live as long as the process does anything.
+/// Makes kStopSignals raise `stop`, which must live until the process ends.
 void stop_on_signals(const StopFlag& stop);
 
 struct ChildRequest {
-  std::string program;             // what errors call it
-  std::string file;                // what to execute
+  std::string program;             // its name in errors
+  std::string file;                // to execute
   std::vector<std::string> words;  // argv
   std::vector<std::string> environment;
   std::filesystem::path directory;  // for the captured output
   double timeout_seconds = 0;
 };
 
-/// Runs the program to its end. Fills outcome, status, wall time (seconds and host_seconds), CPU time and
-/// what was printed. Standard input is ours if that is a regular file, from its start, else empty.
+/// Runs the program to its end. Fills in outcome, status, wall time (seconds and host_seconds), CPU time and
+/// output. If our standard input is a regular file, the program reads it from its start; otherwise its input
+/// is empty.
 Sample run_child(const ChildRequest& request, const StopFlag& stop);
 
 }  // namespace elision::cli::experiment

@@ -19,7 +19,7 @@ constexpr double kShortestTimeoutSeconds = 60;
 
 bool left_out(const Plan& plan, const std::string& design) { return plan.not_run.count(design) != 0; }
 
-// The program may be fine and its loader missing, which shows only once it is run.
+// A missing loader shows only when the program is run.
 void require_start(const Sample& sample) {
   if (!sample.start_error.empty()) throw UsageError(sample.start_error);
 }
@@ -30,7 +30,7 @@ void require_metric(const Plan& plan, const Sample& sample) {
   if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program()));
 }
 
-/// Hands out cells to workers and collects what they bring back.
+/// Hands out cells to workers and collects their samples.
 class Queue {
  public:
   Queue(const Plan& plan, Runner& runner, Observer& observer)
@@ -99,7 +99,8 @@ class Queue {
     return nullptr;
   }
 
-  // With this number of threads the design took too long before, or the program itself does not work.
+  // With this number of threads, the design timed out before, or the program fails under the reference
+  // design.
   bool is_pointless(const Cell& cell) const {
     return std::any_of(results_.begin(), results_.end(), [&](const auto& entry) {
       const auto& [run, sample] = entry.second;
@@ -114,7 +115,7 @@ class Queue {
     results_.emplace_back(order, Result{cell, std::move(sample)});
   }
 
-  // Every cell is taken to need what the finished ones needed on average.
+  // Estimates that each cell takes the average time of the finished ones.
   double seconds_left() const {
     const double each = host_seconds_ / static_cast<double>(results_.size());
     const std::size_t left = cells_.size() - results_.size() - skipped_;

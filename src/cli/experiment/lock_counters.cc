@@ -12,7 +12,7 @@
 namespace elision::cli::experiment {
 namespace {
 
-// The program may have taken the directory away.
+// The program may have removed the directory.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
@@ -22,7 +22,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& directo
   return files;
 }
 
-// The bytes at the start of a file, fewer if it is shorter.
+// The first bytes of a file, fewer if it is shorter.
 std::vector<char> read_start(int descriptor, std::size_t bytes) {
   std::vector<char> data(bytes);
   std::size_t done = 0;
@@ -34,7 +34,7 @@ std::vector<char> read_start(int descriptor, std::size_t bytes) {
   return data;
 }
 
-// The files are sparse, 16 MB long and mostly holes: only what is in use is read.
+// The files are sparse, 16 MB long and mostly holes. Only the part in use is read.
 std::optional<abi::CounterTotals> read_file(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<abi::CounterTotals> read_file(const std::filesystem::path& file) {
   return abi::sum_counters(data.data(), data.size());
 }
 
-// Why no file can be made in `directory`; 0: one can.
+// The error when creating a file in `directory`; 0: none.
 int error_of_new_file(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "probe";
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the counter files that the lock library left in a directory (abi/counters.h), one a process.
+// Reads the counter files of the lock library (abi/counters.h), one per process.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,10 @@ namespace elision::cli::experiment {
 /// The totals of every complete counter file in `directory`.
 std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& directory);
 
-/// Why a process that the lock library was in left no counters in `directory`; empty: none is known to have
-/// left none.
+/// Why a process with the lock library left no counters in `directory`; empty: no such process is known.
 std::string why_not_counted(const std::filesystem::path& directory);
 
-/// All processes together. `ticks_per_second` is the rate of the time-stamp counter they ran with.
+/// Sums over all processes. `ticks_per_second` is the rate of their time-stamp counter.
 LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double ticks_per_second);
 
 /// The rate of this CPU's time-stamp counter, measured since `process` started.

@@ -14,14 +14,14 @@ namespace elision::cli::experiment {
 namespace {
 
 constexpr std::size_t kShownCharacters = 40;
-constexpr std::string_view kPerLine = "(?m)";  // "^" and "$" at every line
+constexpr std::string_view kPerLine = "(?m)";  // "^" and "$" match at every line
 
 struct Construct {
   std::string_view text;
   const char* name;
 };
 
-// What other libraries match by trying alternatives one after another.
+// Constructs that RE2 lacks, because they need backtracking.
 constexpr Construct kUnsupported[] = {
     {"(?=", "look-ahead"},       {"(?!", "look-ahead"},        {"(?<=", "look-behind"},
     {"(?<!", "look-behind"},     {"(?>", "an atomic group"},   {"(?(", "a conditional group"},
@@ -31,7 +31,7 @@ bool is_back_reference(std::string_view rest) {
   return rest.size() > 1 && rest[0] == '\\' && rest[1] >= '1' && rest[1] <= '9';
 }
 
-// The construct that `rest` begins with, if it is one of those.
+// The unsupported construct at the start of `rest`, if any.
 std::optional<Construct> unsupported_at(std::string_view rest) {
   if (is_back_reference(rest)) return Construct{rest.substr(0, 2), "a back reference"};
   const auto* const found = std::find_if(std::begin(kUnsupported), std::end(kUnsupported),
@@ -73,7 +73,7 @@ std::shared_ptr<const re2::RE2> compiled(const std::string& expression) {
   throw UsageError(fmt::format("--metric '{}' is not a regular expression: {}", expression, reason));
 }
 
-// "1,234.5 ms" is a number too: what stands behind it is not looked at.
+// Text after the number is ignored: "1,234.5 ms" is 1234.5.
 std::optional<double> number_in(std::string_view text) {
   std::string digits(text);
   digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a program's own result out of what it printed. Pure.
+// Reads a program's own result from its output. Pure.
 //
-// The expressions are RE2's: time is linear in the length of the text, whatever the expression, and the stack
-// does not grow with a line. What cannot be had so (look-ahead, back references) is refused by name.
+// The expressions are RE2's: time is linear in the length of the text for every expression, and the stack
+// does not grow with a line. Unsupported constructs (look-ahead, back references) are refused by name.
 #pragma once
 
 #include <functional>
@@ -21,24 +21,24 @@ namespace elision::cli::experiment {
 
 class Metric {
  public:
-  /// `expression` in RE2's syntax, "^" and "$" at every line, over bytes; its first group (or, without one,
-  /// the whole match) is the number. Throws UsageError that names it if it is no such expression.
+  /// `expression` has RE2's syntax, works on bytes, and "^" and "$" match at every line. Its first group, or
+  /// the whole match without a group, is the number. Throws UsageError for an invalid expression.
   explicit Metric(const std::string& expression);
 
   /// The last number that matches in `text`, or nothing.
   std::optional<double> read(const std::string& text) const;
 
-  /// What `sample` printed to standard output, or else to standard error.
+  /// The last number on standard output of `sample`, or else on its standard error.
   std::optional<double> read(const Sample& sample) const;
 
-  /// Why read() finds nothing in what `program` printed, as one line.
+  /// Says in one line why read() finds nothing in the output of `program`.
   std::string complaint(const Sample& sample, const std::string& program) const;
 
-  /// `text` with every matched number replaced, so that outputs can be compared without it.
+  /// `text` with every matched number replaced, for comparing outputs.
   std::string without(const std::string& text) const;
 
  private:
-  // `found` gets what stands for the number in each match, within `text`.
+  // Calls `found` with the number's text in each match.
   void for_each_match(std::string_view text, const std::function<void(std::string_view)>& found) const;
 
   const std::string expression_;

@@ -34,7 +34,7 @@ void add(json& total, const json& part) {
 
 std::vector<json> read_process_statistics(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
-  std::error_code error;  // the program may have taken the directory away
+  std::error_code error;  // the program may have removed the directory
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
        at.increment(error)) {
     if (at->path().extension() == ".json") files.push_back(at->path());

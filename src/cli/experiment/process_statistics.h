@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a virtual run left: `elision vm --stats-directory` has every guest process write one
-// JSON file (0000.json, 0001.json, ... in start order).
+// The statistics of a virtual run: with `elision vm --stats-directory` every guest process writes one JSON
+// file (0000.json, 0001.json, ... in start order).
 #pragma once
 
 #include <filesystem>
@@ -10,17 +10,15 @@
 
 namespace elision::cli::experiment {
 
-/// The processes' statistics in start order. A file that is not whole JSON (its process was killed
-/// while it wrote) is left out.
+/// The processes' statistics in start order. Incomplete files, whose process was killed while it wrote, are
+/// skipped.
 std::vector<nlohmann::json> read_process_statistics(const std::filesystem::path& directory);
 
-/// Why the engine could not start a process of the guest that leaves its statistics in `directory`; empty: it
-/// could start all.
+/// Why the engine could not start a process of the guest with statistics in `directory`; empty: all started.
 std::string why_not_started(const std::filesystem::path& directory);
 
-/// Sums of every counter over `processes`. Numbers that are no counts (seed, exit) and lists (threads)
-/// stay out; virtual_ns and virtual_cycles are the longest process's, since processes have clocks of
-/// their own.
+/// Sums of all counters over `processes`, without lists (threads) and numbers that are not counts (seed,
+/// exit). virtual_ns and virtual_cycles are the longest process's, since each process has its own clock.
 nlohmann::json total_statistics(const std::vector<nlohmann::json>& processes);
 
 }  // namespace elision::cli::experiment

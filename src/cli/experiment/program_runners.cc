@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kThreads = "{threads}";
 
-/// What the two runners share: directories, counters, being stopped.
+/// The common part of the two runners: directories, counters, stopping.
 class ProgramRunner : public Runner {
  public:
   ProgramRunner(const Plan& plan, const StopFlag& stop) : plan_(plan), launch_(plan.launch), stop_(stop) {}
@@ -53,7 +53,7 @@ class ProgramRunner : public Runner {
   const Launch& launch_;
 
  private:
-  // Of another user: the program started it with sudo or the like.
+  // It belongs to another user: the program started it with sudo or the like.
   void tell_of_left_process(pid_t process) const {
     if (process == 0) return;
     tell("",
@@ -61,7 +61,7 @@ class ProgramRunner : public Runner {
                      process, plan_.program()));
   }
 
-  // Without its counters a program cannot be said to take no locks.
+  // Without counters it is not known whether a program takes locks.
   void require_counters(Sample& sample, const std::filesystem::path& directory) {
     const std::string reason = why_not_counted(directory);
     if (reason.empty()) return;
@@ -129,8 +129,8 @@ class VirtualRunner final : public ProgramRunner {
     return request;
   }
 
-  // A program that starts others has several clocks. The one that worked most is the one asked about;
-  // the others (a shell around it) mostly wait, and they wait in the host's time.
+  // A program with several processes has several clocks. Takes that of the process that worked most. The
+  // others (a shell around it) mostly wait, and their waits are in host time.
   void finish(Sample& sample, const std::filesystem::path& directory) const override {
     auto processes = read_process_statistics(directory);
     double ticks_per_second = 0, busiest_ns = -1;

@@ -16,12 +16,12 @@ namespace elision::cli::experiment {
 std::vector<std::string> with_threads(const std::vector<std::string>& words,
                                       const std::optional<unsigned>& threads);
 
-/// Runs what `plan` launches on the real CPU, one at a time. `plan` and `stop` must outlive the runner.
+/// Runs the plan's program on the real CPU, one run at a time. `plan` and `stop` must outlive the runner.
 std::unique_ptr<Runner> native_runner(const Plan& plan, const StopFlag& stop);
 
-/// Runs on the virtual machine, by `elision vm`, with the seed and the variation that a cell names, as many
-/// at once as this process may use CPUs: virtual time does not depend on the host's. A cell without a design
-/// leaves the program its own locks.
+/// Runs on the virtual machine by `elision vm`, with the cell's seed and variation. As many runs at once as
+/// this process has CPUs, since virtual time does not depend on the host. In a cell without a design the
+/// program keeps its locks.
 std::unique_ptr<Runner> virtual_runner(const Plan& plan, const StopFlag& stop);
 
 }  // namespace elision::cli::experiment

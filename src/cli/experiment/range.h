@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several runs' results in three numbers. Pure.
+// The results of several runs in three numbers. Pure.
 #pragma once
 
 #include <algorithm>
@@ -7,18 +7,18 @@
 
 namespace elision::cli::experiment {
 
-/// The median and the extremes.
+/// Median, minimum and maximum.
 struct Range {
   double median = 0;
   double low = 0;
   double high = 0;
 
-  /// The distance of the extremes as a share of the median, 0.05 for 5 %.
+  /// The distance of minimum and maximum as a share of the median: 0.05 is 5 %.
   double spread() const { return median > 0 ? (high - low) / median : 0; }
   bool overlaps(const Range& other) const { return low <= other.high && other.low <= high; }
 };
 
-/// Zeros if there are no values; of an even number the median lies between the two in the middle.
+/// Zeros if there are no values. The median of an even number of values is the mean of the two in the middle.
 inline Range range_of(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs one cell: the real CPU, the virtual machine, or a test.
+// Runs one cell: on the real CPU, on the virtual machine, or in a test.
 #pragma once
 
 #include "cli/experiment/sample.h"
@@ -10,14 +10,14 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  /// How many cells may run at once without changing each other's results.
+  /// How many cells may run at once without affecting each other's results.
   virtual unsigned workers() const = 0;
 
   /// Runs `cell` to its end, to `timeout_seconds` of real time, or until cancel(). Called from several
   /// threads. Throws UsageError if the program could not be started.
   virtual Sample run(const Cell& cell, double timeout_seconds) = 0;
 
-  /// True once somebody asked to stop; runs that were going on have been killed.
+  /// True after a request to stop. Current runs have then been killed.
   virtual bool cancelled() const = 0;
 };
 

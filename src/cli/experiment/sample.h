@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nouns of a comparison: what is to be run (Plan, Cell) and what one run gave (Sample).
+// The data types of a comparison: what to run (Plan, Cell) and the result of one run (Sample).
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace elision::cli::experiment {
 
-inline constexpr const char* kReference = "pthread";  // the design that the others are held against
+inline constexpr const char* kReference = "pthread";  // the design that others are compared with
 
-/// One run of the program: one row and one column of the whole experiment.
+/// One run of the program.
 struct Cell {
-  std::optional<unsigned> threads;  // what {threads} stands for; nothing if the program does not take it
+  std::optional<unsigned> threads;  // the value of {threads}; nothing if the program's words lack it
   std::string design;
   unsigned run = 0;             // 0-based
   std::uint64_t seed = 1;       // virtual machine only, as the variation is
@@ -28,7 +28,7 @@ struct Cell {
 
 struct Sample;
 
-/// What every run starts. "{threads}" in the program's words stands for a cell's number.
+/// What every run starts. "{threads}" in the program's words is replaced by the cell's number.
 struct Launch {
   Program program;
   LockOptions lock;
@@ -37,7 +37,7 @@ struct Launch {
   bool keep_statistics = false;       // in the samples
 };
 
-/// What is run and how results are read.
+/// What to run and how to read results.
 struct Plan {
   Launch launch;
   std::string where;                 // "native" or the machine's name
@@ -49,18 +49,17 @@ struct Plan {
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is
   bool compare_output = true;
-  bool ignore_failure = false;  // an exit code other than 0 under kReference is how the program ends
-  // Said of a program that takes no lock that can be replaced.
+  bool ignore_failure = false;  // an exit code other than 0 under kReference is the program's normal end
+  // The explanation for a program without replaceable locks.
   std::string why_no_locks = "it is linked statically, or does not lock through pthread mutexes";
   std::map<std::string, std::string> not_run;  // design -> why it is left out
 
-  // With --vary: what each variation's uncertain values are; run i has variation i. Else empty.
+  // With --vary: the uncertain values of each variation; run i has variation i. Else empty.
   std::vector<std::vector<machine::DrawnValue>> variations;
-  // False: the question is not which design is best, so a run without locks or a program that breaks is no
-  // reason to stop.
+  // False: the plan does not compare designs, so a run without locks or a failing program does not stop it.
   bool judges_designs = true;
 
-  /// Whether a run like this under kReference says what the program does.
+  /// Whether this run under kReference shows the program's normal behaviour.
   bool accepts(const Sample& reference) const;
 
   /// The program's name as the user wrote it.
@@ -75,9 +74,9 @@ enum class Outcome {
   kTimedOut,  // did not end in the time allowed
 };
 
-/// What the lock library counted, over all processes and threads of a run.
+/// The lock library's counts over all processes and threads of a run.
 struct LockCounts {
-  bool locks_seen = false;  // at least one lock that the library can replace was taken
+  bool locks_seen = false;  // a lock that the library can replace was taken
   std::uint64_t acquisitions = 0;
   std::uint64_t commits = 0;
   std::map<std::string, std::uint64_t> aborts;  // by cause, zeros left out
@@ -87,21 +86,21 @@ struct LockCounts {
 };
 
 struct Sample {
-  /// Whether the program ended with an exit code of its own; a deadlock ends with one of the engine.
+  /// Whether the program ended with its own exit code. After a deadlock the code is the engine's.
   bool ended() const { return outcome == Outcome::kEnded && !deadlocked; }
 
   Outcome outcome = Outcome::kEnded;
   bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
-  std::string start_error;  // why the virtual machine could not start the program; empty: it did
+  std::string start_error;  // why the virtual machine could not start the program; empty: it started
   int status = 0;           // exit code or signal number
   int left_running = 0;     // a process of the program that could not be ended; 0: none
   double seconds = 0;       // virtual or wall, as the plan says
   double cpu_seconds = 0;   // virtual or real
-  double host_seconds = 0;  // what the run cost here, for the estimate
+  double host_seconds = 0;  // real time of the run, for the estimate
   LockCounts locks;
   std::string output;        // standard output
   std::string error_output;  // standard error
-  // The virtual machine's statistics, one object a process in start order, if the launch keeps them.
+  // The virtual machine's statistics, one object per process in start order, if the launch keeps them.
   std::vector<nlohmann::json> processes;
 };
 

@@ -56,7 +56,8 @@ class WriteSignalsHeld {
 void hold_standard_descriptors() {
   for (std::size_t i = 0; i < kStandard.size(); ++i) {
     if (fcntl(kStandard[i], F_GETFD) >= 0 || errno != EBADF) continue;
-    // Opened the wrong way round, so that its use fails. open takes the lowest number that is free: this one.
+    // Opened in the wrong direction, so that its use fails. open() returns the lowest free number, which is
+    // this one.
     const int mode = kStandard[i] == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     g_placeholders[i] = open("/dev/null", mode | O_CLOEXEC) == kStandard[i];
   }

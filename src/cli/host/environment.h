@@ -14,13 +14,13 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 /// A copy of `environment` (a null-terminated array) as strings.
 std::vector<std::string> copy_environment(const char* const* environment);
 
-/// Sets `name` to `value`, replacing what was there.
+/// Sets `name` to `value`, replacing an old value.
 void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value);
 
 /// The value of `name`, or an empty string.
 std::string variable(const std::vector<std::string>& environment, const std::string& name);
 
-/// Puts `library` in front of what LD_PRELOAD already names, once.
+/// Puts `library` in front of LD_PRELOAD's libraries, once.
 void prepend_preload(std::vector<std::string>& environment, const std::string& library);
 
 /// A null-terminated array of pointers into `strings`, which must outlive it.

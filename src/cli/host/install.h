@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this installation's files lie, found from the running binary and never from the source tree.
+// The files of this installation, found from the running binary and never from the source tree.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace elision::cli {
 /// The running binary.
 std::string own_binary();
 
-/// libelision.so in ../lib of the running binary; throws UsageError that names the path if it is not there.
+/// libelision.so in ../lib of the running binary. Throws UsageError with the path if it is missing.
 std::string preload_library();
 
-/// Makes `environment` preload the library into `file`: in front of what it preloads already, but behind the
-/// AddressSanitizer that the program is linked with, which refuses to come second.
+/// Makes `environment` preload the library into `file`, in front of other preloaded libraries, but after the
+/// program's AddressSanitizer, which insists on being first.
 void preload_into(const std::string& file, std::vector<std::string>& environment);
 
 }  // namespace elision::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as every verb writes it.
+// The JSON format of every verb.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace elision::cli {
 
-/// Indented, with a line feed at the end. Names and environments may hold bytes that are no UTF-8: they are
+/// Indented, with a line feed at the end. Names and environments may contain invalid UTF-8, which is
 /// replaced.
 inline std::string json_text(const nlohmann::json& value) {
   constexpr int kIndent = 2;

@@ -35,7 +35,7 @@ bool close_between(int first, int last) {
   return first > last || close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0) == 0;
 }
 
-// For where there is no close_range.
+// For kernels without close_range.
 void close_listed_but(int one, int other) {
   DIR* const descriptors = opendir("/proc/self/fd");
   if (descriptors == nullptr) return;
@@ -76,7 +76,7 @@ void become_helper(const char* name, int kept) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  close_end(kWrite);  // it says that this command lives
+  close_end(kWrite);  // an open end means that this command lives
   close_all_but(g_ends[kRead], kept);
 }
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How helper processes learn that this process has ended, in whatever way: a pipe that only this process
-// holds open for writing. It stays readable for nothing until then, and reads as ended from then on, also
-// after SIGKILL.
+// Tells helper processes that this process has ended in any way, SIGKILL included: a pipe whose write end
+// only this process holds. Nothing is ever written; at the end of the process the pipe hangs up.
 #pragma once
 
 namespace elision::cli {
 
-/// Makes the pipe with the first call; throws UsageError if it cannot. What the helpers poll for POLLHUP.
+/// The descriptor that helpers poll for POLLHUP. The first call makes the pipe, or throws UsageError.
 int lifeline();
 
-/// For a forked process that goes on as somebody else's program: closes both ends.
+/// Closes both ends, in a forked process that becomes another program.
 void close_lifeline();
 
-/// For a forked helper: leads a process group of its own, so that signals to ours do not reach it, has a name
-/// of its own (up to 15 bytes), so that killing commands by their name does not reach it either, blocks every
-/// signal, and closes every descriptor but the lifeline and `kept`.
+/// For a forked helper. Gives it a process group of its own, so that signals to our group do not reach it,
+/// and a name of its own (up to 15 bytes), so that killing commands by name does not reach it. Blocks all
+/// signals, and closes all descriptors but the lifeline and `kept`.
 void become_helper(const char* name, int kept = -1);
 
 }  // namespace elision::cli

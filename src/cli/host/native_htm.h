@@ -6,13 +6,13 @@
 
 namespace elision::cli {
 
-/// Asks once.
+/// Detected once.
 inline const htm::CpuFeatures& native_cpu() {
   static const htm::CpuFeatures features = htm::detect_cpu();
   return features;
 }
 
-/// True if CPUID offers RTM, nothing hides it, and a transaction was seen to commit.
+/// True if CPUID offers RTM, nothing hides it, and a trial transaction committed.
 inline bool native_htm_is_live() { return native_cpu().has_rtm; }
 
 }  // namespace elision::cli

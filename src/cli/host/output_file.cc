@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where an option's file is to be found once its links are followed.
+/// The file of an option, with links followed.
 struct Destination {
-  int descriptor = -1;    // of ours: written as it is; else -1
+  int descriptor = -1;    // an open descriptor of ours to write to; else -1
   std::string path;       // without a descriptor
   bool exists = false;    // at `path`
   struct stat status {};  // if it exists
@@ -43,7 +43,7 @@ std::string folder_of(const std::string& asked, const fs::path& path) {
   return resolved;
 }
 
-// The links in a process's descriptor folder name what no path names: pipes, sockets, removed files.
+// The links in a process's descriptor folder may lead to files without a path: pipes, sockets, removed files.
 bool is_descriptor_folder(const std::string& folder) {
   return folder.starts_with("/proc/") && folder.ends_with("/fd");
 }
@@ -57,7 +57,7 @@ Destination found_at(const std::string& asked, const std::string& path) {
   return destination;
 }
 
-// A link whose target does not exist yet is followed too, which realpath does not do.
+// Unlike realpath, follows a link to a file that does not exist yet.
 Destination destination_of(const std::string& asked) {
   constexpr int kMostLinks = 40;  // the kernel's own limit
   if (asked == kStandardOutput) return {STDOUT_FILENO, {}, false, {}};
@@ -79,7 +79,7 @@ Destination destination_of(const std::string& asked) {
   throw cannot_write(asked, ELOOP);
 }
 
-// Closes `descriptor` too. 0 or an errno.
+// Writes and closes `descriptor`. Returns 0 or an errno.
 int write_and_close(int descriptor, std::string_view content) {
   const int error = write_all(descriptor, content);
   return close(descriptor) != 0 && error == 0 ? errno : error;
@@ -91,7 +91,7 @@ int write_in_place(const Destination& destination, std::string_view content) {
   return descriptor < 0 ? errno : write_and_close(descriptor, content);
 }
 
-// The new file's owner and mode are those of the file that it replaces.
+// Gives the new file the owner and mode of the file that it replaces.
 bool takes_after(int descriptor, const struct stat& old) {
   struct stat own {};
   if (fstat(descriptor, &own) != 0) return false;
@@ -104,7 +104,7 @@ std::string temporary_name(const Destination& destination) {
   return fmt::format("{}.{}.tmp", destination.path, getpid());
 }
 
-// A new file under the temporary name that can take the destination's place; -1: there can be none.
+// Creates the temporary file that will replace the destination. Returns -1 if that is not possible.
 int open_replacement(const Destination& destination) {
   if (!destination.replaceable()) return -1;
   const std::string temporary = temporary_name(destination);
@@ -115,7 +115,7 @@ int open_replacement(const Destination& destination) {
   return -1;
 }
 
-// Closes `descriptor`, the replacement. 0 or an errno.
+// Closes `descriptor`, the replacement. Returns 0 or an errno.
 int write_and_replace(int descriptor, const Destination& destination, std::string_view content) {
   const std::string temporary = temporary_name(destination);
   int error = write_and_close(descriptor, content);
@@ -170,7 +170,7 @@ void discard_output(const std::string& path) try {
   const bool gone = destination.replaceable() && unlink(destination.path.c_str()) == 0;
   if (!gone && truncate(destination.path.c_str(), 0) != 0) throw cannot_write(path, errno);
 } catch (const UsageError&) {
-  // It is no file of ours.
+  // It is not a file of ours.
 }
 
 }  // namespace elision::cli

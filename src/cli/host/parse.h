@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and lists in the words of a command line. Pure.
+// Numbers and lists on a command line. Pure.
 #pragma once
 
 #include <charconv>
@@ -19,7 +19,7 @@ std::optional<Number> number_of(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-/// The parts of `list` between its separators, empty ones too; at least one.
+/// The parts of `list` between separators, including empty ones; at least one.
 inline std::vector<std::string> split_list(std::string_view list, char separator) {
   std::vector<std::string> parts;
   while (true) {

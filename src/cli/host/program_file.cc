@@ -43,7 +43,7 @@ std::optional<std::string> search(const std::string& name, std::string_view path
   return std::nullopt;
 }
 
-// What stands behind "#!" in the first line.
+// The text after "#!" in the first line.
 std::string interpreter_in(std::string_view head) {
   std::string_view line =
       head.substr(2, head.find('\n') == std::string_view::npos ? head.size() : head.find('\n') - 2);
@@ -51,7 +51,7 @@ std::string interpreter_in(std::string_view head) {
   return std::string(line.substr(0, line.find_first_of(" \t\r")));
 }
 
-// What the kernel looks at to see what kind of program a file is.
+// The beginning of a file, by which the kernel knows the kind of program.
 std::string head_of(std::ifstream& stream) {
   std::string head(kLongestScriptLine, '\0');
   stream.read(head.data(), static_cast<std::streamsize>(head.size()));
@@ -82,7 +82,7 @@ std::string_view complaint(const Elf64_Ehdr& header) {
 void check_elf(const std::string& file, std::ifstream& stream, std::uintmax_t file_bytes) {
   constexpr std::string_view kTruncated = "the ELF file is truncated";
   Elf64_Ehdr header{};
-  // The class byte is checked even if the rest of a 64-bit header is missing: a 32-bit header is shorter.
+  // A 32-bit header is shorter: check the class byte even if the rest of a 64-bit header is missing.
   stream.read(reinterpret_cast<char*>(&header), sizeof header);
   const bool whole = static_cast<std::size_t>(stream.gcount()) == sizeof header;
   if (!whole && header.e_ident[EI_CLASS] != ELFCLASS32) reject(file, kTruncated);

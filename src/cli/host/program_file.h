@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the program that the user named, knows what its start asks for, and says in one line why it cannot
-// run, before anything (a temporary directory, a child process, a statistics file) exists that would have to
-// be undone.
+// Finds the program that the user named and checks that it can run. If it cannot, says why in one line,
+// before there is a temporary directory, child process or statistics file to clean up.
 #pragma once
 
 #include <string>
@@ -16,24 +15,23 @@ struct Program {
   std::vector<std::string> words;  // its name, as the user wrote it, and its arguments
 };
 
-/// The program that `words` ask for, looked for along PATH. Throws UsageError as find_program and
-/// check_program do.
+/// Finds the program of `words` along PATH. Throws UsageError as find_program and check_program do.
 Program program_of(const std::vector<std::string>& words);
 
-/// The file that `name` stands for: itself if it has a slash, else the first executable of that name
-/// in `path` (colon-separated, as PATH). Throws UsageError if there is none.
+/// The file of the program `name`: `name` itself if it has a slash, else the first executable of that name in
+/// `path` (colon-separated, like PATH). Throws UsageError if there is none.
 std::string find_program(const std::string& name, std::string_view path);
 
 /// Throws UsageError unless `file` is a complete 64-bit x86-64 ELF program or a script whose
 /// interpreter exists.
 void check_program(const std::string& file);
 
-/// The interpreter that the first line of a script names; empty if `file` is no script.
+/// The interpreter in the first line of a script; empty if `file` is not a script.
 std::string interpreter_of_script(const std::string& file);
 
-/// The AddressSanitizer that `file` was linked with, as its dynamic section names it ("libasan.so.8"), or an
-/// empty string: linked into the program itself, as clang does unless told otherwise, it needs no care. A
-/// program without section headers is not looked into.
+/// The AddressSanitizer library in the dynamic section of `file` ("libasan.so.8"), or an empty string. A
+/// sanitizer in the program itself, clang's default, needs no care. Programs without section headers are not
+/// examined.
 std::string address_sanitizer_of(const std::string& file);
 
 }  // namespace elision::cli

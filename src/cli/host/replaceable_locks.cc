@@ -29,8 +29,8 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-// With one of these a program may get locks that its files do not show: it loads libraries or starts
-// programs.
+// Functions that load libraries or start programs. With one of these, a program may use locks that its files
+// do not show.
 const Names& open_ended() {
   static const Names kNames = {"dlopen",   "dlmopen",     "execl",        "execle",  "execlp",
                                "execv",    "execve",      "execvp",       "execvpe", "fexecve",
@@ -38,7 +38,7 @@ const Names& open_ended() {
   return kNames;
 }
 
-/// A file open for reading; unless is_elf(), nothing else may be asked of it.
+/// A file open for reading. The other functions need is_elf().
 class ElfFile {
  public:
   explicit ElfFile(const std::string& file) : descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -70,7 +70,7 @@ class ElfFile {
     return {};
   }
 
-  /// Calls `each` with every dynamic symbol; false if there is no table to be read.
+  /// Calls `each` for every dynamic symbol. False if there is no readable table.
   bool for_each_symbol(const std::function<void(std::string_view name, bool defined)>& each) const {
     bool found = false;
     for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_, section)) != nullptr;) {
@@ -92,7 +92,7 @@ class ElfFile {
   Elf* elf_ = nullptr;
 };
 
-// The program that runs in the end: a script's interpreter, and that one's.
+// The program that finally runs: a script's interpreter, or the interpreter's.
 std::string without_scripts(std::string file) {
   constexpr int kMostScripts = 5;  // the kernel's own limit
   for (int i = 0; i < kMostScripts; ++i) {
@@ -103,7 +103,7 @@ std::string without_scripts(std::string file) {
   return file;
 }
 
-// The dynamic linker then loads nothing that the caller asks for (AT_SECURE).
+// Whether the dynamic linker ignores LD_PRELOAD (AT_SECURE).
 bool gains_rights(const std::string& file) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) return false;
@@ -114,7 +114,7 @@ bool gains_rights(const std::string& file) {
   return user || group || capabilities;
 }
 
-// What `linker` says that `file` loads: "libm.so.6 => /lib/libm.so.6 (0x...)". Nothing if it fails.
+// The libraries of `file` as `linker` lists them: "libm.so.6 => /lib/libm.so.6 (0x...)". Nothing if it fails.
 std::optional<std::string> listing(const std::string& linker, const std::string& file) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
@@ -163,7 +163,7 @@ Names replaced_functions() {
   return names;
 }
 
-// Whether `file` calls one of `functions` or may come to others that do.
+// Whether `file` calls one of `functions` or may load code that does.
 bool may_lock(const std::string& file, const Names& functions) {
   const ElfFile object(file);
   bool may = false;
@@ -184,7 +184,7 @@ std::string why_no_lock_is_replaced(const std::string& named, Place place) {
   if (place == Place::kNative && gains_rights(file)) return "it runs with more rights than its caller";
   const std::string linker_name = linker.substr(linker.rfind('/') + 1);
   if (linker_name.starts_with("ld-musl")) return "its C library is not glibc";
-  if (!linker_name.starts_with("ld-linux")) return {};  // no program but glibc's linker is started to ask
+  if (!linker_name.starts_with("ld-linux")) return {};  // only glibc's linker is started to list libraries
   const std::optional<std::string> list = listing(linker, file);
   if (!list) return {};
   std::vector<std::string> objects = libraries_in(*list);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a program that is about to start can have locks that the preload library replaces. Reads files and
-// asks the dynamic linker for the program's libraries; runs nothing of the program.
+// Whether the preload library can replace locks of a program. Reads files and asks the dynamic linker for the
+// program's libraries; runs no code of the program.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace elision::cli {
 
 enum class Place { kNative, kVirtual };
 
-/// Why no lock of the program in `file` (of its interpreter, if that is a script) can be replaced, as words
-/// in brackets; empty: some may be, or nobody knows (it may load libraries and start programs later).
+/// Why no lock of the program in `file` (or of a script's interpreter) can be replaced, as text for brackets.
+/// Empty: some can, or it is not known, since the program may load libraries or start programs.
 std::string why_no_lock_is_replaced(const std::string& file, Place place);
 
 /// "PROGRAM VERB no lock that Elision can replace (WHY), so the design of the lock makes no difference to

@@ -14,7 +14,7 @@ bool is_plain(char c) {
 }
 
 std::string quoted(const std::string& word) {
-  // A first word with "=" would be an assignment; none of ours has it.
+  // A first word with "=" would be an assignment; ours never has one.
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words as a shell reads them back.
+// Words quoted for a shell.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace elision::cli {
 
-/// `words` as one line of a POSIX shell; quoted only where it must be.
+/// `words` as one line for a POSIX shell, quoted only if necessary.
 std::string quoted_for_shell(const std::vector<std::string>& words);
 
 }  // namespace elision::cli

@@ -23,7 +23,7 @@ constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIG
 
 volatile sig_atomic_t g_child = 0;
 
-// A terminal's Ctrl-C reaches the whole foreground group (si_code SI_KERNEL), the child included.
+// Passes a signal on, unless the terminal sent it: Ctrl-C (si_code SI_KERNEL) reaches the child anyway.
 void pass_on(int signal, siginfo_t* info, void*) {
   if (info->si_code != SI_KERNEL && g_child > 0) kill(g_child, signal);
 }
@@ -45,8 +45,7 @@ class SignalsPassedOn {
   std::array<struct sigaction, kPassedOn.size()> previous_{};
 };
 
-// Holds the signals back while there is a child that g_child does not name yet: one that came then would
-// be lost.
+// Blocks the signals until g_child names the new child. Otherwise a signal in between would be lost.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -68,7 +67,7 @@ int supervise(const std::function<int()>& child, const std::function<void()>& af
   const pid_t parent = getpid();
   g_child = 0;
   const SignalsPassedOn passing;
-  const auto before = std::signal(SIGCHLD, SIG_DFL);  // ignored, it would take away how the child ended
+  const auto before = std::signal(SIGCHLD, SIG_DFL);  // if ignored, the child's status would be lost
   std::fflush(nullptr);
   const SignalsHeld held;
   const pid_t pid = fork();
@@ -77,7 +76,7 @@ int supervise(const std::function<int()>& child, const std::function<void()>& af
     passing.restore();
     std::signal(SIGCHLD, before);
     held.release();
-    // A supervisor that is killed outright must not leave a guest that nobody waits for.
+    // If the supervisor is killed, the guest must end too.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(kUsageExitCode);
     std::exit(child());

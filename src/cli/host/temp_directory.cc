@@ -17,7 +17,7 @@
 namespace elision::cli {
 namespace {
 
-// What the process left running may still make files for a moment.
+// Retries, since processes that are still ending may create files.
 void remove_for_good(const std::filesystem::path& path) {
   constexpr int kMostTries = 1000;
   constexpr useconds_t kPauseMicroseconds = 10'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private directory that disappears with the object, or with the process if that is killed: a helper
-// process (lifeline.h) waits for that.
+// A private directory that is removed with the object. If the process is killed, a helper process
+// (lifeline.h) removes it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace elision::cli {
 
 class TempDirectory {
  public:
-  /// Makes a directory in $TMPDIR or /tmp that only this user can enter; throws UsageError if it cannot.
+  /// Makes a directory in $TMPDIR or /tmp that only this user can enter. Throws UsageError on failure.
   TempDirectory();
   ~TempDirectory();
   TempDirectory(const TempDirectory&) = delete;
@@ -22,7 +22,7 @@ class TempDirectory {
 
  private:
   std::filesystem::path path_;
-  pid_t helper_ = -1;  // removes the directory if we cannot; -1: not started
+  pid_t helper_ = -1;  // removes the directory if we are killed; -1: not started
 };
 
 }  // namespace elision::cli

@@ -33,8 +33,8 @@ std::string describe_end(const Sample& sample) {
   return fmt::format("ended with exit code {}", sample.status);
 }
 
-// The last line that the program wrote to standard error: usually the reason. If it wrote nothing, what the
-// virtual machine's report of a crash begins with.
+// The program's last line on standard error, usually the reason. Without one, the first line of the virtual
+// machine's crash report.
 std::string last_words(const Sample& sample) {
   const std::string prefix = "elision vm: ";
   std::string own, report;
@@ -52,7 +52,7 @@ std::string last_words(const Sample& sample) {
   return words.empty() ? words : fmt::format(" ({})", words);
 }
 
-/// Turns the samples of one number of threads into rows.
+/// Makes rows of the samples with one number of threads.
 class BlockAnalysis {
  public:
   BlockAnalysis(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads)
@@ -93,7 +93,7 @@ class BlockAnalysis {
     return metric_ ? metric_->read(sample) : sample.seconds;
   }
 
-  // What the program ends with by itself: under the reference design, on the same variation of the machine.
+  // The program's exit code under the reference design, on the same variation of the machine.
   std::optional<int> expected_status(const Cell& cell) const {
     for (const Result* result : reference_) {
       if (result->cell.variation == cell.variation) return result->sample.status;
@@ -101,8 +101,8 @@ class BlockAnalysis {
     return std::nullopt;
   }
 
-  // With ignore_failure the program ends under the reference design as it always does, but a signal, a
-  // deadlock and a time-out can never be right.
+  // With ignore_failure any exit code under the reference design is accepted, but never a signal, a deadlock
+  // or a timeout.
   void check(const Result& result, Row& row) const {
     const Sample& sample = result.sample;
     const bool is_reference = row.design == kReference;
@@ -165,7 +165,7 @@ double speedup_of(const Plan& plan, double value, double reference) {
   return higher_is_better(plan) ? value / reference : reference / value;
 }
 
-// Each run against the reference's in the same variation: what moves both is no difference between them.
+// Compares each run with the reference's run in the same variation, since a change of both is no difference.
 void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   std::vector<double> known;
   for (std::size_t i = 0; i < row.values.size(); ++i) {

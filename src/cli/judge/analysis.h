@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From samples to rows and a verdict. Pure: opens nothing, prints nothing, reads no clock.
 //
-// Invariants: the reference design's row comes first; a row that is not kGood has a remark and never
-// is the best; the best row is the one of the design that the sentence names first.
+// Invariants: the reference design's row comes first. A row that is not kGood has a remark and is never the
+// best. The best row is that of the design that the sentence names first.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ namespace elision::cli::experiment {
 
 enum class RowState {
   kGood,
-  kFailed,  // ended otherwise than under the reference design, or by a deadlock or a signal, or is the
-            // reference's and ended with an error
+  kFailed,  // ended with another exit code than under the reference design, by a deadlock or by a signal; the
+            // reference's own row: ended with an error
   kTimedOut,
-  kDifferentOutput,  // printed something else than under the reference design
+  kDifferentOutput,  // printed a different output than under the reference design
   kNoMetric,         // printed nothing that the metric matches
   kNotRun,           // left out on purpose, or stopped before its turn
 };
@@ -27,29 +27,29 @@ enum class RowState {
 struct Row {
   std::string design;
   RowState state = RowState::kNotRun;
-  std::string remark;          // why it has no result; empty if kGood
-  bool has_exit_code = false;  // kFailed: a run ended with another exit code than it should
-  unsigned runs = 0;           // that count
+  std::string remark;          // why there is no result; empty if kGood
+  bool has_exit_code = false;  // kFailed: a run ended with a wrong exit code
+  unsigned runs = 0;           // with a result
   Range value;                 // seconds, or the metric
   double speedup = 0;          // over the reference design; 0: not known
   double cpu_seconds = 0;      // of the median run, as the counts are
   LockCounts locks;            // longest wait: of all runs
   bool best = false;
 
-  // With variations of the machine, by their number; nothing where a run is missing.
+  // With variations of the machine: by their number; nothing if a run is missing.
   std::vector<std::optional<double>> values;
   std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same variation
   Range ratio;                                // of all variations; its median is the speedup
-  unsigned leads = 0;                         // in so many variations no other design is better
+  unsigned leads = 0;                         // number of variations in which no other design is better
 };
 
 enum class VerdictKind {
   kUse,           // a design is better than the reference, and the runs show it
-  kWithinModel,   // ... but by less than a model can promise
-  kOneRun,        // ... but nobody knows the spread
+  kWithinModel,   // ... but by less than the model's error
+  kOneRun,        // ... but the spread is not known
   kKeep,          // the reference is best
   kWithinSpread,  // the runs show no design to be better than the reference
-  kNoOther,       // there is a result under the reference design alone
+  kNoOther,       // only the reference design has a result
   kNotInEvery,    // the leader does not win in every variation of the machine
   kNoLocks,       // the program takes no lock that we can replace
   kNoReference,   // the program fails under the reference design, or was never run under it
@@ -68,7 +68,7 @@ struct Block {
   Verdict verdict;
 };
 
-/// What a virtual machine cannot tell apart, as a ratio: the model's own error, not the runs' spread.
+/// The error of the virtual machine's model, as a ratio. Not the spread of the runs.
 inline constexpr double kModelError = 1.20;
 
 /// On a model or in a single run, a smaller ratio does not count as a gain.

@@ -26,7 +26,7 @@ std::vector<std::string> split_lines(const std::string& text) {
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_hex_digit(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 
-// One number at the front of `rest`: how long it is and whether it is a measurement or an address.
+// A number at the start of `rest`: its length, and whether it is a measurement or an address.
 struct Number {
   std::size_t length = 0;
   bool volatile_kind = false;
@@ -48,8 +48,8 @@ Number number_at(std::string_view rest) {
   return number;
 }
 
-// The line with numbers (all of them, or measurements and addresses alone) replaced by "#". Spaces in
-// front of a replaced number go too: right-aligned columns shift with a number's width.
+// The line with numbers (all, or only measurements and addresses) replaced by "#". Spaces before a replaced
+// number are removed too, since the width of a number shifts right-aligned columns.
 std::string masked(std::string_view line, bool all_numbers) {
   std::string result;
   for (std::size_t i = 0; i < line.size();) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kSmallestCorrelation = 0.5;
 constexpr double kChance = 0.05;
-constexpr std::size_t kFewestOutcomes = 8;  // fewer say nothing about thirty uncertain values
+constexpr std::size_t kFewestOutcomes = 8;  // too few for thirty uncertain values
 constexpr std::size_t kMostNamed = 3;
 
 std::vector<double> ranks(const std::vector<double>& values) {
@@ -42,8 +42,9 @@ double correlation(const std::vector<double>& x, const std::vector<double>& y) {
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
-/// How likely independent rankings of `n` correlate so strongly: Fisher's transformation, whose variance for
-/// ranks is 1.06 / (n - 3) (Fieller, Hartley and Pearson, Biometrika 44, 1957).
+/// The probability that independent rankings of `n` values correlate at least so strongly. Fisher's
+/// transformation, with variance 1.06 / (n - 3) for ranks (Fieller, Hartley and Pearson, Biometrika 44,
+/// 1957).
 double chance_of(double rank_correlation, std::size_t n) {
   const double deviations =
       std::atanh(std::min(std::fabs(rank_correlation), 1.0)) * std::sqrt(static_cast<double>(n - 3) / 1.06);

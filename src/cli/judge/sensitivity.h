@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a machine's uncertain values an outcome turns on. Pure.
+// Which of a machine's uncertain values an outcome depends on. Pure.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,9 @@ struct Sensitivity {
   double correlation = 0;
 };
 
-/// The values whose rank correlation with `outcome` (one a variation, nothing where unknown) is clear: at
-/// least one half in size, and so large by chance for any of the values in fewer than one comparison in
-/// twenty (Bonferroni). Strongest first, at most three; none if there are fewer than eight
-/// outcomes.
+/// The values with a clear rank correlation with `outcome` (one per variation, nothing if unknown): at least
+/// 0.5 in size, and significant at 5 % after Bonferroni's correction for the number of values. Strongest
+/// first, at most three. None if there are fewer than eight outcomes.
 std::vector<Sensitivity> sensitivities(const std::vector<std::vector<machine::DrawnValue>>& variations,
                                        const std::vector<std::optional<double>>& outcome);
 

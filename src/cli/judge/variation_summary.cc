@@ -63,7 +63,7 @@ std::vector<std::uint32_t> differing(const std::vector<Result>& results,
   return numbers;
 }
 
-// "2 of 16 (3, 9)"; of many only the first few.
+// "2 of 16 (3, 9)", with only the first few numbers of many.
 std::string counted(const std::vector<std::uint32_t>& numbers, std::size_t all) {
   constexpr std::size_t kMostNamed = 3;
   const bool more = numbers.size() > kMostNamed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several variations of a machine made of one program: medians, ranges, and whether it noticed. Pure.
+// One program on several variations of a machine: medians, ranges, and whether its behaviour differed. Pure.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace elision::cli::experiment {
 
-/// One quantity over the variations in which the program ended by itself.
+/// A quantity over the variations in which the program ended by itself.
 struct VariedQuantity {
   enum class Unit { kSeconds, kCount };
   std::string label;  // for people
@@ -19,13 +19,12 @@ struct VariedQuantity {
   Range range;
 };
 
-/// Virtual and CPU time, commits, aborts by cause (of those that occur), what the lock library counted if
-/// `plan` names a design, and the metric if there is one. Empty if no run ended. `results` keep their
-/// statistics.
+/// Virtual and CPU time, commits, aborts by cause, the lock library's counts if `plan` names a design, and
+/// the metric if there is one. Empty if no run ended. `results` need their statistics.
 std::vector<VariedQuantity> varied_quantities(const Plan& plan, const std::vector<Result>& results);
 
-/// One line that says in which variations the program printed something else or ended otherwise than in
-/// variation 0; empty if in none. The metric's number does not count as printed.
+/// One line on the variations in which the program printed or ended differently from variation 0; empty if
+/// none did. The metric's number is not compared.
 std::string varied_behaviour(const Plan& plan, const std::vector<Result>& results);
 
 }  // namespace elision::cli::experiment

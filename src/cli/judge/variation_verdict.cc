@@ -54,7 +54,7 @@ std::string score(const Contest& c) {
                      c.settled() ? "by" : "at", c.ratio.low, c.ratio.high);
 }
 
-// ", which turns on transactions.aborted_lines", if that is clear.
+// ", which turns on transactions.aborted_lines", if the values are clear.
 std::string turns_on(const Plan& plan, const Contest& c) {
   std::vector<std::string> names;
   for (const Sensitivity& sensitivity : sensitivities(plan.variations, c.ratios))
@@ -62,7 +62,7 @@ std::string turns_on(const Plan& plan, const Contest& c) {
   return names.empty() ? "" : fmt::format(", which turns on {}", fmt::join(names, " and "));
 }
 
-// What the next best design's standing adds.
+// The sentence on the next best design.
 std::string ranking(const Plan& plan, const Contest& c) {
   std::string text = fmt::format(" It beats {}, the next best, {}", c.other.design, score(c));
   if (!c.settled()) text += ": the ranking of these two is not settled" + turns_on(plan, c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentences under a table over variations of the machine: what holds in how many of them. Pure.
+// The sentences under a table over variations of the machine: in how many of them a result holds. Pure.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace elision::cli::experiment {
 
-/// Judges finished rows of a plan with variations; there is a result under a design other than the reference.
+/// Judges finished rows of a plan with variations. A design other than the reference must have a result.
 Verdict judge_variations(const Plan& plan, const std::vector<Row>& rows);
 
 }  // namespace elision::cli::experiment

@@ -14,7 +14,7 @@ namespace {
 
 using Rows = std::vector<const Row*>;
 
-// Good rows of designs other than the reference for which `wanted` holds, the best first.
+// The good rows of other designs than the reference for which `wanted` holds, the best first.
 template <typename Wanted>
 Rows others(const std::vector<Row>& rows, Wanted wanted) {
   Rows result;
@@ -34,7 +34,7 @@ std::string names(const Rows& rows) {
   return text;
 }
 
-// Of a metric of which less is better people know the value, not its inverse.
+// If less of a metric is better, people know its value and not the inverse.
 bool shows_inverse(const Plan& plan) { return plan.uses_metric() && plan.lower_is_better; }
 
 std::string gain(const Plan& plan, double speedup) {
@@ -95,7 +95,7 @@ Verdict within_spread(const Plan& plan, const Row& reference, const Rows& overla
           kReference};
 }
 
-// `why` says what stands against the gain of `best`.
+// `why`: why the gain of `best` does not count.
 Verdict no_difference(const Plan& plan, const Row& best, const std::string& runs, const std::string& why) {
   return {VerdictKind::kWithinSpread,
           fmt::format("Stay with {}: no difference that {} can show ({}, the best, reaches {}; {}).",
@@ -112,7 +112,7 @@ Verdict one_run(const Plan& plan, const Row& best) {
           best.design};
 }
 
-// `winners`: better than the reference, without an overlap, the best first.
+// `winners`: designs better than the reference without overlap, the best first.
 Verdict use(const Plan& plan, const Row& reference, const Rows& winners) {
   const Row& best = *winners.front();
   if (best.runs == 1 || reference.runs == 1) return one_run(plan, best);

@@ -20,7 +20,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// CLI11 knows nothing of "-- PROGRAM ARG...", so the usage line is ours.
+// CLI11 does not know "-- PROGRAM ARG...", so the usage line is ours.
 class UsageLine : public CLI::Formatter {
  public:
   explicit UsageLine(std::string usage) : usage_(std::move(usage)) {}
@@ -42,7 +42,7 @@ std::string bare_name(const std::string& option) { return option.substr(0, optio
                                extras.front()));
 }
 
-// An empty value is most often a shell's variable that is not set; it must not mean "not given".
+// An empty value is usually an unset variable of a shell. It must not mean that the option was not given.
 void refuse_empty_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string>& values = option->results();
@@ -72,7 +72,7 @@ std::unique_ptr<CLI::App> make_app(const std::string& usage, const std::string& 
 
 bool parse_options(CLI::App& app, const std::vector<std::string>& options) {
   try {
-    // CLI11 takes its vector from the back.
+    // CLI11 reads the vector from its end.
     app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
     refuse_empty_values(app);
     return true;

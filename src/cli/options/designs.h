@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line must know of the lock designs (abi/lock_designs.h).
+// Properties of lock designs (abi/lock_designs.h) by name.
 #pragma once
 
 #include <string>
@@ -8,37 +8,37 @@
 
 namespace elision::cli {
 
-/// The designs that `elision compare` and `make demo` take by default.
+/// The default designs of `elision compare` and `make demo`.
 const std::vector<std::string>& default_designs();
 
-/// The forms of a design's name, for people: "pthread, ..., htm-N, ... or pthread-aahtm".
+/// The forms of design names, for help texts: "pthread, ..., htm-N, ... or pthread-aahtm".
 std::string design_forms();
 
-/// True if the design begins transactions that are meant to commit, by our library.
+/// True if our library elides locks under the design.
 bool elides(std::string_view design);
 
 /// True if the design is elision by the C library itself.
 bool is_elided_by_glibc(std::string_view design);
 
-/// Why the design cannot be had with this C library; empty: it can.
+/// Why this C library does not support the design; empty: it does.
 std::string missing_in_glibc(std::string_view design);
 
-/// True if reader-writer locks stay the C library's under this design.
+/// True if reader-writer locks stay the C library's under the design.
 bool leaves_rwlocks(std::string_view design);
 
-/// True if the C library's functions answer for mutexes.
+/// True if mutexes stay the C library's under the design.
 bool leaves_mutexes(std::string_view design);
 
-/// True if mutexes are handed over in the order in which threads came.
+/// True if mutexes are FIFO.
 bool is_fifo(std::string_view design);
 
-/// True if the design waits by always-abort speculation.
+/// True if waiting threads speculate in always-abort transactions.
 bool speculates(std::string_view design);
 
-/// Throws UsageError with the nearest name unless `name` is a design.
+/// Throws UsageError, naming the nearest design, unless `name` is a design.
 void require_design(std::string_view name);
 
-/// Splits "a,b,c" and checks every name; throws UsageError, also for an empty or repeated name.
+/// Splits "a,b,c" and checks every name. Throws UsageError, also for an empty or repeated name.
 std::vector<std::string> parse_designs(std::string_view list);
 
 }  // namespace elision::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that shape a lock design, shared by `run`, `vm` and `compare`, and their translation
-// into the environment variables that the preload library reads (abi/lock_variables.h).
+// The options of lock designs, shared by `run`, `vm` and `compare`, and their translation into the
+// environment variables of the preload library (abi/lock_variables.h).
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct LockOptions {
   std::string busy;         // inside or outside
   std::string retry;        // at-once or back-off
   std::string speculation;  // run-on or abort-at-unlock
-  std::string tries;        // numbers stay text: they are checked here and passed on as they are
+  std::string tries;        // numbers stay text: they are checked and passed on
   std::string max_dist;
   std::string min_dist;
   std::string max_specs;
@@ -33,17 +33,17 @@ struct LockOptions {
 /// Adds the options to a verb.
 void add_lock_options(CLI::App& app, LockOptions& options);
 
-/// Checks the values; throws UsageError with the nearest valid one.
+/// Checks the values. Throws UsageError with the nearest valid one.
 void check_lock_options(const LockOptions& options);
 
-/// What of `options` changes nothing for some of `designs`, in lines for people.
+/// Lines about options without effect on some of `designs`.
 std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs);
 
-/// What to set in the program's environment for `design`.
+/// The environment variables for `design`.
 Variables lock_variables(const std::string& design, const LockOptions& options);
 
-/// Sets them in `environment`, and for glibc's own elision the tunable that switches it on, beside those that
-/// are set there.
+/// Sets them in `environment`. For glibc's own elision, adds the tunable that switches it on to those already
+/// set.
 void set_lock_variables(std::vector<std::string>& environment, const std::string& design,
                         const LockOptions& options);
 

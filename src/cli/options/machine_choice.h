@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that `--machine` names.
+// Loading the machine of `--machine`.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace elision::cli {
 
 inline constexpr const char* kDefaultMachine = "xeon-e5-2697v4";
 
-/// The machine of that name or file; throws UsageError with the loader's line.
+/// The machine of that name or file. Throws UsageError with the loader's message.
 machine::Machine load_machine_or_throw(const std::string& name);
 
-/// That variation of it; throws UsageError if there is none.
+/// The variation with that number. Throws UsageError if there is none.
 machine::Variation variation_or_throw(const machine::Machine& machine, std::uint32_t number);
 
-/// What is drawn for variations 0 to `count` - 1.
+/// The values drawn for variations 0 to `count` - 1.
 std::vector<std::vector<machine::DrawnValue>> drawn_values(const machine::Machine& machine,
                                                            std::uint32_t count);
 

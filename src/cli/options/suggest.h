@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for a name that does not exist: what was asked for and the nearest name that does.
+// The error for an unknown name, with the nearest valid one.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities as tables show them. Pure.
+// Formats quantities for tables. Pure.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ std::string format_seconds(const Range& range);
 /// "12.3k [9.9k - 13.1k]".
 std::string format_count(const Range& range);
 
-/// "12.3 ms": three significant digits and the unit that suits them.
+/// "12.3 ms": three significant digits and a suitable unit.
 std::string format_seconds(double seconds);
 
-/// "12.3k", "4.56M"; whole below 10,000.
+/// "12.3k", "4.56M"; an integer below 10,000.
 std::string format_count(double count);
 
 }  // namespace elision::cli::experiment

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison says while it runs, on standard error: an estimate, and a bar if that is a terminal.
+// The progress of a comparison on standard error: an estimate, and a bar if it is a terminal.
 #pragma once
 
 #include <string>
