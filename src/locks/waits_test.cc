@@ -265,10 +265,12 @@ class LeavingList {
       entries_.emplace_back(undo, argument);
     };
     drop_from_leaving_list = [](LeavingRecord*, int) {
-      if (leave_at_drop_ > 0 && --leave_at_drop_ == 0) {
+      if (leave_at_drop_ == 1) {
+        leave_at_drop_ = 0;
         leave();
         std::longjmp(out_, 1);
       }
+      if (leave_at_drop_ > 0) --leave_at_drop_;
       if (!entries_.empty()) entries_.pop_back();
     };
   }

@@ -62,7 +62,7 @@ struct AbortRecord {
   std::uint64_t now;
 };
 
-class TestMachine : public AbortSink {
+class TestMachine final : public AbortSink {
  public:
   explicit TestMachine(const Description& description, std::uint64_t seed = 1)
       : description_(description), storage_(description.topology.cpus()) {

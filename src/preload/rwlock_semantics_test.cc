@@ -36,6 +36,12 @@ class Rwlock {
 constexpr int kKinds[] = {PTHREAD_RWLOCK_PREFER_READER_NP, PTHREAD_RWLOCK_PREFER_WRITER_NP,
                           PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP};
 
+/// Waits at the barrier; true for the one thread that the barrier tells so.
+bool is_serial_thread(pthread_barrier_t* barrier) {
+  return pthread_barrier_wait(barrier) ==  // NOLINT(bugprone-posix-return): the value is -1
+         PTHREAD_BARRIER_SERIAL_THREAD;
+}
+
 TEST(RwlockSemantics, ReadersShareWritersDoNot) {
   for (const int kind : kKinds) {
     Rwlock lock(kind);
@@ -338,7 +344,7 @@ TEST(Barrier, AllMeetAndOneIsTold) {
         ++arrived;
         pthread_mutex_lock(&mutex);  // what may be elided must not reach across
         pthread_mutex_unlock(&mutex);
-        if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) ++serial;
+        if (is_serial_thread(&barrier)) ++serial;
         if (arrived < round * kThreads) ++early;
         pthread_barrier_wait(&barrier);
       }
@@ -357,7 +363,7 @@ TEST(Barrier, TheLastOneMayDestroyItAtOnce) {
     ASSERT_EQ(pthread_barrier_init(barrier.get(), nullptr, 2), 0);
     std::atomic<int> destroyed{0};
     const auto meet = [&, at = barrier.get()] {
-      if (pthread_barrier_wait(at) != PTHREAD_BARRIER_SERIAL_THREAD) return;
+      if (!is_serial_thread(at)) return;
       destroyed += pthread_barrier_destroy(at) == 0;
       std::memset(static_cast<void*>(at), 0x5a, sizeof *at);
     };
@@ -382,7 +388,7 @@ TEST(Barrier, MoreThreadsThanItsNumberMeetInTwos) {
       // Tickets are handed out one by one, so that an even number of threads meets: nobody is left over.
       for (;;) {
         if (passed.fetch_add(1) >= kThreads * kRounds) return;
-        if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) ++serial;
+        if (is_serial_thread(&barrier)) ++serial;
       }
     });
   }
@@ -396,7 +402,7 @@ TEST(Barrier, OneForOneThreadAndNoneForNobody) {
   EXPECT_EQ(pthread_barrier_init(&barrier, nullptr, 0), EINVAL);
   for (int again = 0; again < 3; ++again) {
     ASSERT_EQ(pthread_barrier_init(&barrier, nullptr, 1), 0);
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(pthread_barrier_wait(&barrier), PTHREAD_BARRIER_SERIAL_THREAD);
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_serial_thread(&barrier));
     EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
   }
 }
@@ -416,11 +422,11 @@ TEST(Barrier, ProcessesMeetAtASharedOne) {
   const pid_t child = fork();
   if (child == 0) {
     int told = 0;
-    for (int i = 0; i < 50; ++i) told += pthread_barrier_wait(barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
+    for (int i = 0; i < 50; ++i) told += is_serial_thread(barrier);
     _exit(told);
   }
   int told = 0;
-  for (int i = 0; i < 50; ++i) told += pthread_barrier_wait(barrier) == PTHREAD_BARRIER_SERIAL_THREAD;
+  for (int i = 0; i < 50; ++i) told += is_serial_thread(barrier);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(told + WEXITSTATUS(status), 50);

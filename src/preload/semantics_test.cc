@@ -331,7 +331,7 @@ void hand_over(int type, Wait wait) {
   std::thread consumer([&] {
     for (int i = 1; i <= kItems; ++i) {
       pthread_mutex_lock(mutex);
-      while (place == 0) wait(&filled, mutex);
+      while (place == 0) wait(&filled, mutex);  // NOLINT(bugprone-infinite-loop): the other thread stores
       sum += place;
       place = 0;
       pthread_cond_signal(&emptied);
@@ -340,7 +340,7 @@ void hand_over(int type, Wait wait) {
   });
   for (int i = 1; i <= kItems; ++i) {
     pthread_mutex_lock(mutex);
-    while (place != 0) wait(&emptied, mutex);
+    while (place != 0) wait(&emptied, mutex);  // NOLINT(bugprone-infinite-loop)
     place = i;
     pthread_mutex_unlock(mutex);
     pthread_cond_signal(&filled);  // also legal without the mutex

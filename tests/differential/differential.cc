@@ -28,7 +28,6 @@ namespace differential {
 namespace {
 
 constexpr std::uint64_t kArithmeticFlags = 0x8d5, kDirectionFlag = 0x400;
-constexpr std::uint64_t kPage = 4096;
 
 struct Options {
   std::uint64_t seed = 1, first = 0, count = 100;

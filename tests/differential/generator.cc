@@ -236,7 +236,7 @@ std::string Generator::listing() const {
                                                               &code_[at], code_.size() - at, &i));
        at += i.info.length) {
     char address[32];
-    std::snprintf(address, sizeof address, "%llx: ", static_cast<unsigned long long>(layout_.code + at));
+    std::snprintf(address, sizeof address, "%llx: ", static_cast<unsigned long long>(layout_.code) + at);
     text += address;
     for (unsigned k = 0; k < i.info.length; ++k) {
       char byte[4];
@@ -557,7 +557,7 @@ void Generator::bit_test_in_memory() {
   if (size == 1) bytes({0x66});
   constexpr unsigned kOpcodes[] = {0xa3, 0xab, 0xb3, 0xbb};
   const unsigned opcode = kOpcodes[draw_.below(4)];
-  if (code_.size() > 0 && opcode == 0xa3 && code_[code_.size() - (size == 1 ? 2 : 1)] == 0xf0)
+  if (!code_.empty() && opcode == 0xa3 && code_[code_.size() - (size == 1 ? 2 : 1)] == 0xf0)
     code_.erase(code_.end() - (size == 1 ? 2 : 1));  // BT cannot be locked
   bytes({size == 2 ? 0x49u : 0x41u, 0x0f, opcode, 0x80 | reg << 3 | 5 | draw_.below(2)});
   word32(draw_.below(256));

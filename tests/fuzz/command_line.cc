@@ -17,7 +17,7 @@
 #include <stdexcept>
 
 #define main elision_main
-#include "cli/main.cc"
+#include "cli/main.cc"  // NOLINT(bugprone-suspicious-include): the fuzzer calls main()
 #undef main
 #include "cli/doctor/gather.h"
 #include "cli/host/output_file.h"

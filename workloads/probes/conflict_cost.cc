@@ -54,10 +54,11 @@ std::uint64_t found_at(std::uint64_t state) {
   for (std::size_t i = 0; i < written; ++i) probe::store(lines + i * kApart, 1);
   (void)target.value.load(std::memory_order_relaxed);
   // Each place depends on the load before, whose value is 0 wherever it looks.
-  for (std::uint64_t state = written; missing;) {
-    state = (state + found_at(state)) * 6364136223846793005u + 1442695040888963407u;
+  std::uint64_t state = written;
+  for (;;) {
+    if (missing) state = (state + found_at(state)) * 6364136223846793005u + 1442695040888963407u;
+    asm volatile("" : : : "memory");
   }
-  for (;;) asm volatile("" : : : "memory");
 }
 
 struct Kind {

@@ -4,8 +4,11 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
+
+#include <algorithm>
 #endif
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 
@@ -25,7 +28,7 @@ std::string text_of(std::initializer_list<std::uint32_t> registers) {
   for (const std::uint32_t value : registers) {
     for (unsigned byte = 0; byte < 4; ++byte) text += static_cast<char>(value >> (8 * byte) & 0xff);
   }
-  text.resize(std::string_view(text.data()).size());
+  text.resize(std::min(text.find('\0'), text.size()));  // the rest of the registers is zeros
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return {};
   return text.substr(first, text.find_last_not_of(' ') + 1 - first);

@@ -253,7 +253,8 @@ void Engine::host_fault(Cpu& cpu) {
     if (code_.code_changes(address, address + 1)) return code_.repeat_without_guard(cpu, cpu.state.rip);
   }
   if (cpu.in_transaction)
-    return transactions_.abort(cpu, machine::HardwareAbort::kFault, info.si_signo == SIGTRAP ? kDebugFault : 0);
+    return transactions_.abort(cpu, machine::HardwareAbort::kFault,
+                               info.si_signo == SIGTRAP ? kDebugFault : 0);
   Thread& thread = *cpu.thread;
   Scheduler::capture(cpu);
   thread.trap.number = trap.number;

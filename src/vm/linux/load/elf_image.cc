@@ -84,7 +84,7 @@ std::string take_interpreter(ElfImage& image) {
     std::string name(header.p_filesz, '\0');
     if (!read_exactly(image.file.get(), name.data(), name.size(), header.p_offset)) return "cannot be read";
     if (name.back() != '\0') return "is a malformed ELF: the interpreter's name does not end";
-    image.interpreter = name.c_str();
+    image.interpreter = name.substr(0, name.find('\0'));
     return {};
   }
   return {};
@@ -230,7 +230,7 @@ Fallible<MappedImage> map_elf(AddressSpace& memory, const ElfImage& image, std::
   if (reserved < 0) {
     char where[64];
     std::snprintf(where, sizeof where, "0x%llx-0x%llx", static_cast<unsigned long long>(place),
-                  static_cast<unsigned long long>(place + span));
+                  static_cast<unsigned long long>(place) + span);
     return failure(ENOMEM, image.path,
                    std::string("cannot be mapped at ") + where + ": that memory is in use");
   }

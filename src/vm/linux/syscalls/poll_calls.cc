@@ -111,7 +111,7 @@ struct DescriptorSets {
   std::uint64_t addresses[3];
   std::array<std::uint64_t, kWords> wanted[3];
 
-  std::size_t bytes() const { return static_cast<std::size_t>((count + 63) / 64 * 8); }
+  std::size_t bytes() const { return (static_cast<unsigned>(count) + 63) / 64 * std::size_t{8}; }
   bool load();
   long ask() const;
   bool store(const std::array<std::uint64_t, kWords> (&sets)[3]) const;
