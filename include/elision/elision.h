@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elision for programs that can be changed: locks whose sections run as hardware transactions where the CPU
- * has them, and what only the source can ask for: one transaction for a set of locks or for many small
- * sections, the reasons of aborts, other ways through a section. docs/guide/api.md has the whole with examples.
+ * Elision for programs whose source can be changed: locks whose sections run as hardware transactions if
+ * the CPU has them, one transaction for a set of locks or for many small sections, and the reasons of
+ * aborts. docs/guide/api.md explains all of it with examples.
  *
  * C11, and C++17; elision.hpp is for C++20. GCC and Clang, x86-64 Linux. Link libelision-api. Only
  * elision_speculating() needs nothing to be linked.
  *
- * What every lock here promises: a section excludes what the lock would have excluded, and what it did is
- * visible to whoever is in afterwards, whether it ran as a transaction or with the lock really taken. An
- * object that is all zero is ready for use, but for barriers and coarseners, which have a number. Only
- * condition variables and barriers are to be destroyed. Errors are numbers of errno.h, as with pthreads;
- * errno is left alone. Objects are for one process, and may not be copied while in use.
+ * Every lock here promises the same: sections exclude each other as under an ordinary lock, and later
+ * sections see their effects, whether they run as transactions or take the lock. An object of zeros is
+ * ready for use, except for barriers and coarseners, which have a number. Only condition variables and
+ * barriers must be destroyed. Errors are numbers of errno.h, as in pthreads; errno itself does not change.
+ * Objects belong to one process, and must not be copied while in use.
  */
 #ifndef ELISION_ELISION_H
 #define ELISION_ELISION_H
@@ -36,13 +36,14 @@ extern "C" {
 int elision_library_version(void);
 
 /*
- * Ends the process with one line and exit code 2 unless a program built with this header's version fits the
- * library: the same major and minor number. Every file that includes this header asks at load.
+ * Ends the process with one line and exit code 2 unless the header's major and minor version are the
+ * library's. Every file that includes this header checks this at load.
  */
 void elision_require_version(int header_version);
 
 #ifndef ELISION_IN_LIBRARY
-/* Through the global offset table, as elision_speculating() below: a program without the library goes on. */
+/* Through the global offset table, as elision_speculating() below, so that a program without the library
+ * runs. */
 __attribute__((constructor)) static void elision_check_header(void) {
   void (*library)(int);
   __asm__(".weak elision_require_version\n\t"
@@ -54,24 +55,24 @@ __attribute__((constructor)) static void elision_check_header(void) {
 
 /* ---- Mutex. */
 
-/* Not recursive: whoever locks it twice waits for itself. */
+/* Not recursive: a thread that locks it twice deadlocks. */
 typedef struct elision_mutex {
   int word;
 } elision_mutex;
 #define ELISION_MUTEX_INIT {0}
 
 void elision_mutex_lock(elision_mutex* mutex);
-/* 0, or EBUSY: somebody holds it, or the calling thread's transaction is in it. */
+/* 0, or EBUSY: it is held, or the calling thread's transaction is in its section. */
 int elision_mutex_try_lock(elision_mutex* mutex);
 /*
- * 0, or ETIMEDOUT: `until` came first, a time on `clock`, CLOCK_REALTIME or CLOCK_MONOTONIC. EINVAL: another
- * clock, or nanoseconds out of range. A lock that is free is taken whatever the time.
+ * 0, or ETIMEDOUT: the time `until` on `clock` (CLOCK_REALTIME or CLOCK_MONOTONIC) came first. EINVAL:
+ * another clock, or nanoseconds out of range. A free lock is taken even if the time has passed.
  */
 int elision_mutex_lock_until(elision_mutex* mutex, int clock, const struct timespec* until);
 /* 0, or EPERM: it was not held. */
 int elision_mutex_unlock(elision_mutex* mutex);
 
-/* ---- Shared mutex: readers share, a writer is alone. A waiting writer keeps arriving readers out. */
+/* ---- Shared mutex: readers share, a writer is alone. Arriving readers wait behind a waiting writer. */
 
 typedef struct elision_shared_mutex {
   int state;
@@ -85,7 +86,7 @@ int elision_shared_mutex_try_lock(elision_shared_mutex* mutex);
 int elision_shared_mutex_lock_until(elision_shared_mutex* mutex, int clock, const struct timespec* until);
 int elision_shared_mutex_unlock(elision_shared_mutex* mutex);
 
-/* A thread must not read twice at a time: a writer may have come in between. */
+/* A reader must not lock it again for reading: a writer may wait in between. */
 void elision_shared_mutex_lock_shared(elision_shared_mutex* mutex);
 int elision_shared_mutex_try_lock_shared(elision_shared_mutex* mutex);
 int elision_shared_mutex_lock_shared_until(elision_shared_mutex* mutex, int clock,
@@ -93,9 +94,9 @@ int elision_shared_mutex_lock_shared_until(elision_shared_mutex* mutex, int cloc
 int elision_shared_mutex_unlock_shared(elision_shared_mutex* mutex);
 
 /*
- * A reader becomes the writer, with no writer in between: what it has read still holds. 0, and it leaves by
- * elision_shared_mutex_unlock; or EBUSY, and it still reads: another reader is inside. Never waits, so two
- * that try cannot wait for each other; whoever fails leaves, locks, and reads again.
+ * A reader becomes the writer, with no writer in between: what it has read is still valid. 0: it then
+ * leaves by elision_shared_mutex_unlock. EBUSY: another reader is inside, and the caller is still a reader.
+ * Never waits, so two callers cannot deadlock. After EBUSY, unlock, lock for writing, and read again.
  */
 int elision_shared_mutex_try_upgrade(elision_shared_mutex* mutex);
 
@@ -108,20 +109,18 @@ typedef struct elision_condition {
 #define ELISION_CONDITION_INIT {0, 0}
 
 /*
- * In a section of `mutex`: waits for a signal and is in a section again, which may be another transaction
- * than before. What the section did until then is committed first. May return without a signal. In a
- * transaction that covers other locks too it ends that one, whose sections then run with their locks really
- * taken.
+ * Called in a section of `mutex`: commits what the section has done, waits for a signal, and enters a
+ * section again, perhaps as another transaction. May return without a signal. A transaction that elides
+ * other locks too is aborted, and its sections run with their locks taken.
  */
 void elision_condition_wait(elision_condition* condition, elision_mutex* mutex);
-/* 0, or ETIMEDOUT: `until` came first, or EINVAL (elision_mutex_lock_until). In the section again all the
- * same. */
+/* 0, ETIMEDOUT: `until` came first, or EINVAL (elision_mutex_lock_until). Always returns in the section. */
 int elision_condition_wait_until(elision_condition* condition, elision_mutex* mutex, int clock,
                                  const struct timespec* until);
-/* Wakes one that waits, all that wait; inside a transaction: once it has committed. */
+/* Wakes one waiter, or all. Inside a transaction: after its commit. */
 void elision_condition_signal(elision_condition* condition);
 void elision_condition_broadcast(elision_condition* condition);
-/* Returns when nobody that was woken uses it any more. Nobody may wait. */
+/* Returns when no woken thread uses it any more. No thread may wait. */
 void elision_condition_destroy(elision_condition* condition);
 
 /* ---- Barrier (AAHTM paper, III-D). */
@@ -132,39 +131,39 @@ typedef struct elision_barrier {
 } __attribute__((aligned(64))) elision_barrier;
 #define ELISION_BARRIER_INIT(threads) {{0}, threads}
 
-/* `threads`: of a round; 0 is taken as 1. */
+/* `threads`: per round; 0 threads behaves like 1. */
 void elision_barrier_init(elision_barrier* barrier, unsigned threads);
 /*
- * Returns when as many have called: 1 to one of them, 0 to the others. On a CPU with transactions that never
- * commit a waiting thread runs ahead in one (elision_speculating()). Ends a transaction that the thread is
- * in.
+ * Returns when all threads of the round have called: 1 to one of them, 0 to the others. On a CPU with
+ * always-abort transactions a waiting thread runs ahead in one (elision_speculating()). Aborts the calling
+ * thread's transaction.
  */
 int elision_barrier_wait(elision_barrier* barrier);
-/* 0, when the threads of the last round have left it; EBUSY: some wait. */
+/* Waits until the threads of the last round have left. 0, or EBUSY: threads wait at the barrier. */
 int elision_barrier_destroy(elision_barrier* barrier);
 
 /* ---- Lock sets: one section under several mutexes (TSX paper, 5.2.1). */
 
 /*
- * One transaction for all of them, in place of one after the other. Where they are really taken, in the order
- * of addresses: threads that take sets, and hold nothing else meanwhile, never wait for each other in a
- * circle. A mutex may be named twice. Of more than 16 no transaction is made.
+ * One transaction elides all mutexes. If they are taken instead, then in the order of their addresses, so
+ * threads that take sets and hold no other lock cannot deadlock. A mutex may be named twice. Sets of more
+ * than 16 mutexes are always taken.
  */
 void elision_lockset_lock(elision_mutex* const* mutexes, size_t count);
-/* All or none: 0 or EBUSY. Does not wait. */
+/* Locks all (0) or none (EBUSY). Does not wait. */
 int elision_lockset_try_lock(elision_mutex* const* mutexes, size_t count);
-/* 0, or EPERM: one of them was not held; the others were released. Each may also be unlocked alone. */
+/* 0, or EPERM: one of them was not held; the others are released. Each may also be unlocked separately. */
 int elision_lockset_unlock(elision_mutex* const* mutexes, size_t count);
 
 /* ---- Coarsening: one transaction for several sections (TSX paper, 5.2.2). */
 
 /*
- * Between begin and end, sections become one transaction, whatever locks of this header they take. Where that
- * transaction fails, they run one by one as if begin and end were not there: so what counts on the whole
- * being atomic is wrong. Regions may be nested. One per thread at a time.
+ * Between begin and end, the sections of all locks of this header become one transaction. If it fails, the
+ * sections run one by one, as without begin and end, so do not rely on the region to be atomic. Regions may
+ * be nested. Two threads must not use the same region object at a time.
  */
 typedef struct elision_region {
-  elision_mutex own; /* nobody else's: a lock that is always free */
+  elision_mutex own; /* the region's own lock, always free */
 } elision_region;
 #define ELISION_REGION_INIT {ELISION_MUTEX_INIT}
 
@@ -172,29 +171,29 @@ void elision_region_begin(elision_region* region);
 void elision_region_end(elision_region* region);
 
 /*
- * The same for the sections of a loop: the transaction stays open across them until their number is the
- * granularity. Owned by one thread. A transaction that fails is tried again; then as many sections run one by
- * one, and the next opens a transaction again. Code between the sections runs in the transaction too.
+ * The same for the sections of a loop: a transaction stays open for as many sections as the granularity
+ * says. Owned by one thread. A failed transaction is tried again. If it fails for good, as many sections
+ * run one by one before the next transaction. Code between the sections runs in the transaction too.
  */
 typedef struct elision_coarsener {
   elision_region region;
-  uint32_t open;       /* sections that the transaction may still take; 0: none is open */
-  uint32_t one_by_one; /* sections to run by themselves before the next transaction */
+  uint32_t open;       /* sections left in the open transaction; 0: none is open */
+  uint32_t one_by_one; /* sections to run one by one before the next transaction */
   uint32_t granularity;
-  uint32_t most; /* to which the granularity may grow; 0: it is fixed */
+  uint32_t most; /* the largest granularity; 0: it is fixed */
   uint32_t commits_in_a_row;
 } elision_coarsener;
 
 #define ELISION_COARSENER_ADAPTS 0
-/* `granularity`: sections a transaction, or ELISION_COARSENER_ADAPTS: grows while they commit, halves as they
-   abort by conflict, capacity or what no transaction survives. */
+/* `granularity`: sections per transaction. ELISION_COARSENER_ADAPTS: it grows while transactions commit,
+ * and halves when they abort by conflict, capacity or an instruction that no transaction may execute. */
 void elision_coarsener_init(elision_coarsener* coarsener, uint32_t granularity);
 
-/* These two are what the functions below are made of. */
+/* For the functions below. */
 void elision_coarsener_open(elision_coarsener* coarsener);
 void elision_coarsener_close(elision_coarsener* coarsener);
 
-/* Around each section, outside of its locks. Sections of one coarsener are not nested. */
+/* Around each section, outside of its locks. Sections of one coarsener must not be nested. */
 static inline void elision_coarsener_begin(elision_coarsener* coarsener) {
   if (coarsener->open == 0) elision_coarsener_open(coarsener);
 }
@@ -205,19 +204,19 @@ static inline void elision_coarsener_end(elision_coarsener* coarsener) {
     elision_coarsener_close(coarsener);
 }
 /*
- * After the last section, and before anything that waits for another thread. Whoever forgets it loses an
- * abort and nothing else: what no transaction survives ends the transaction, and the sections run again.
+ * Call it after the last section, and before waiting for another thread. Without it, the next operation
+ * that no transaction survives aborts the transaction, and its sections run again; nothing else is lost.
  */
 static inline void elision_coarsener_flush(elision_coarsener* coarsener) {
   if (coarsener->open != 0) elision_coarsener_close(coarsener);
 }
 
-/* Of a lock that a transaction found held: ends it. Outside of transactions nothing. */
+/* Aborts a transaction that found a lock held. Does nothing outside of transactions. */
 void elision_give_way(void);
 
 /*
- * A section of a coarsener under one mutex: begin and lock, unlock and end, for less. Nothing remembers that
- * the thread is in it, so a try to lock the mutex again inside may say that it is free.
+ * A section of a coarsener under one mutex: cheaper than begin and lock, unlock and end. The thread does
+ * not record that it holds the mutex, so elision_mutex_try_lock of it inside may succeed.
  */
 static inline void elision_coarsener_lock(elision_coarsener* coarsener, elision_mutex* mutex) {
   elision_coarsener_begin(coarsener);
@@ -233,19 +232,19 @@ static inline void elision_coarsener_unlock(elision_coarsener* coarsener, elisio
 
 /* ---- Transactions, seen from inside and afterwards. */
 
-/* Non-zero in any transaction of RTM, whoever began it. */
+/* Non-zero in any RTM transaction, by whatever code it was begun. */
 int elision_in_transaction(void);
 
 /*
- * Ends the transaction, if the thread is in one, for a section that cannot or should not run as one: it runs
- * again from its start with the lock really taken (a region: section by section), and then
- * elision_in_transaction() says no. Outside of transactions nothing happens.
+ * Aborts the transaction, for a section that cannot or should not run as one. The section runs again from
+ * its start with the lock taken (a region: section by section), and elision_in_transaction() is then 0.
+ * Does nothing outside of transactions.
  */
 void elision_abort(void);
 static inline void elision_abort_if(int condition) {
   if (__builtin_expect(condition, 0)) elision_abort();
 }
-/* The same with a constant from 0 to 127, for elision_last_abort(). */
+/* The same, with a constant from 0 to 127 that elision_last_abort() returns. */
 #define ELISION_ABORT_IF(condition, code)                                          \
   do {                                                                             \
     if (__builtin_expect(!!(condition), 0) && elision_in_transaction())            \
@@ -253,47 +252,48 @@ static inline void elision_abort_if(int condition) {
   } while (0)
 
 enum elision_cause {
-  ELISION_CAUSE_NONE,      /* no attempt of this thread has failed */
+  ELISION_CAUSE_NONE,      /* no transaction of this thread has aborted */
   ELISION_CAUSE_LOCK_BUSY, /* a lock was held */
-  ELISION_CAUSE_EXPLICIT,  /* elision_abort() and its like, or another library's XABORT */
-  ELISION_CAUSE_CONFLICT,  /* another thread wanted one of its lines */
-  ELISION_CAUSE_CAPACITY,  /* it touched more than fits */
+  ELISION_CAUSE_EXPLICIT,  /* elision_abort(), ELISION_ABORT_IF, or another library's XABORT */
+  ELISION_CAUSE_CONFLICT,  /* another thread accessed one of its lines */
+  ELISION_CAUSE_CAPACITY,  /* it accessed too many lines */
   ELISION_CAUSE_NESTED,
   ELISION_CAUSE_DEBUG,
   ELISION_CAUSE_OTHER /* a system call, an interrupt, a fault, an instruction that aborts */
 };
 
 typedef struct elision_abort_status {
-  uint64_t number;          /* failed attempts of this thread so far: changes with each */
+  uint64_t number;          /* aborts of this thread so far */
   uint32_t raw;             /* EAX after XBEGIN (Intel SDM volume 1, 16.3.5) */
-  enum elision_cause cause; /* made of it */
-  int code;                 /* what ELISION_ABORT_IF gave; else -1 */
+  enum elision_cause cause; /* derived from it */
+  int code;                 /* the code of ELISION_ABORT_IF; else -1 */
 } elision_abort_status;
 
-/* How the calling thread's last attempt failed that this library began, at whatever lock. (Speculation at a
- * barrier is no attempt.) */
+/* The calling thread's last abort of a transaction that this library began, at any lock. Speculation at a
+ * barrier does not count. */
 elision_abort_status elision_last_abort(void);
 
 typedef struct elision_counts {
   uint64_t commits;   /* transactions */
-  uint64_t fallbacks; /* locks really taken: transactions failed or are off, or no other thread lives */
-  uint64_t busy;      /* times that a lock was found held */
+  uint64_t fallbacks; /* locks taken: transactions failed or are off, or the process has one thread */
+  uint64_t busy;      /* times that a lock was held */
   uint64_t aborts[8]; /* by enum elision_cause */
 } elision_counts;
 
-/* Of the calling thread, since it began. On a CPU without transactions only `busy` counts. */
+/* Counts of the calling thread since it began. On a CPU without transactions only `busy` counts. */
 elision_counts elision_thread_counts(void);
 
 /*
- * Non-zero inside an always-abort transaction, and only there. Such a transaction runs ahead while
- * another thread holds the lock, and nothing that it writes ever becomes visible: so it may leave out
- * what would only end it early (input and output, writes to contended data). In a transaction that may
- * commit (an elided lock) the answer is zero: there every write counts.
+ * Non-zero only inside an always-abort transaction. Such a transaction runs ahead while another thread
+ * holds the lock, and its writes never become visible. So the program may leave out code that would only
+ * abort it early (input and output, writes to contended data). Zero in a transaction that may commit (an
+ * elided lock), where every write counts.
  *
- * The preload library answers if it is there, else libelision-api for its barriers, and without either the
- * answer is always no. (Linked statically, libelision-api answers first, and does not know of speculation
- * that the preload library imitates by ordinary RTM.) The function is found through the global offset table:
- * an ordinary weak reference would be settled as "not there" when a position-dependent program is linked.
+ * The preload library defines the function if it is loaded, else libelision-api, for its barriers. Without
+ * both it is always zero. (A statically linked libelision-api comes first, and does not know of speculation
+ * that the preload library imitates by ordinary RTM.) The function is found through the global offset
+ * table, since an ordinary weak reference would be resolved to 0 when a position-dependent program is
+ * linked.
  */
 static inline int elision_speculating(void) __asm__("elision_speculating_in_program");
 static inline int elision_speculating(void) {

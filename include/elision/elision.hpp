@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// elision.h for C++20: mutexes that fit std::unique_lock, std::scoped_lock and std::shared_lock, and scopes
-// in place of pairs of calls. Everything is inline over the C functions; what they promise is said there and
-// in docs/guide/api.md.
+// elision.h for C++20: mutexes for std::unique_lock, std::scoped_lock and std::shared_lock, and scopes in
+// place of pairs of calls. Everything is inline over the C functions; elision.h and docs/guide/api.md
+// document them.
 //
 // Nothing throws. No object can be copied or moved.
 #ifndef ELISION_ELISION_HPP
@@ -30,8 +30,8 @@ timespec to_timespec(Duration since_epoch) {
   return {static_cast<std::time_t>(seconds.count()), static_cast<long>(rest.count())};
 }
 
-/// Calls `attempt(clock, timespec*)` once, with a deadline that is `until` or, for a clock of which the
-/// kernel knows nothing, may come out earlier.
+/// Calls `attempt(clock, timespec*)` once, with the deadline `until`. For a clock that the kernel does not
+/// know, the deadline may be earlier.
 template <class Clock, class Duration, class Attempt>
 bool try_once(const std::chrono::time_point<Clock, Duration>& until, Attempt attempt) {
   using std::chrono::steady_clock;
@@ -43,7 +43,7 @@ bool try_once(const std::chrono::time_point<Clock, Duration>& until, Attempt att
   }
 }
 
-/// The same again until `until`, by whatever clock.
+/// Repeats that until `until`, by any clock.
 template <class Clock, class Duration, class Attempt>
 bool try_until(const std::chrono::time_point<Clock, Duration>& until, Attempt attempt) {
   do {
@@ -104,8 +104,8 @@ class shared_mutex {
   [[nodiscard]] bool try_lock_shared() noexcept { return elision_shared_mutex_try_lock_shared(&mutex_) == 0; }
   void unlock_shared() noexcept { (void)elision_shared_mutex_unlock_shared(&mutex_); }
 
-  /// From shared to exclusive ownership with no writer in between; false: still shared, another reader is
-  /// inside.
+  /// From shared to exclusive ownership, with no writer in between. False: another reader is inside, and
+  /// ownership is still shared.
   [[nodiscard]] bool try_upgrade() noexcept { return elision_shared_mutex_try_upgrade(&mutex_) == 0; }
 
   template <class Rep, class Period>
@@ -160,8 +160,8 @@ class condition_variable {
     const bool in_time = detail::try_once(until, [this, &lock](int clock, const timespec* at) {
       return elision_condition_wait_until(&condition_, lock.mutex()->native_handle(), clock, at);
     });
-    // Not again: a signal may have come before this thread has the mutex, and the caller looks for what it
-    // meant.
+    // Does not wait again: a signal may have come before this thread had the mutex, and the caller checks its
+    // condition.
     return in_time || Clock::now() < until ? std::cv_status::no_timeout : std::cv_status::timeout;
   }
   template <class Clock, class Duration, class Predicate>
@@ -199,7 +199,7 @@ class barrier : detail::pinned {
   elision_barrier barrier_;
 };
 
-/// Several mutexes for the length of a scope, as std::scoped_lock, by one transaction:
+/// Several mutexes for a scope, like std::scoped_lock, in one transaction:
 ///     elision::lockset both(first, second);
 template <std::size_t kCount>
 class lockset : detail::pinned {
@@ -227,7 +227,7 @@ lockset(Mutexes&...) -> lockset<sizeof...(Mutexes)>;
 template <class... Mutexes>
 lockset(std::try_to_lock_t, Mutexes&...) -> lockset<sizeof...(Mutexes)>;
 
-/// The same for a number that is known only at run time. The handles must stay where they are.
+/// The same for a number that is known at run time. The array of handles must outlive it.
 class dynamic_lockset : detail::pinned {
  public:
   explicit dynamic_lockset(std::span<elision_mutex* const> mutexes) noexcept : mutexes_(mutexes) {
@@ -239,7 +239,7 @@ class dynamic_lockset : detail::pinned {
   std::span<elision_mutex* const> mutexes_;
 };
 
-/// The sections of a scope as one transaction, or one by one (elision_region).
+/// The sections in a scope as one transaction, or one by one (elision_region).
 class region : detail::pinned {
  public:
   region() noexcept { elision_region_begin(&region_); }
@@ -249,10 +249,10 @@ class region : detail::pinned {
   elision_region region_ = ELISION_REGION_INIT;
 };
 
-/// The sections of a loop, several a transaction (elision_coarsener). One thread's.
+/// The sections of a loop, several per transaction (elision_coarsener). Owned by one thread.
 class coarsener : detail::pinned {
  public:
-  /// Adapts itself.
+  /// With a granularity that adapts.
   coarsener() noexcept : coarsener(ELISION_COARSENER_ADAPTS) {}
   explicit coarsener(std::uint32_t granularity) noexcept { elision_coarsener_init(&coarsener_, granularity); }
   ~coarsener() { flush(); }
@@ -260,7 +260,7 @@ class coarsener : detail::pinned {
   void flush() noexcept { elision_coarsener_flush(&coarsener_); }
   [[nodiscard]] std::uint32_t granularity() const noexcept { return coarsener_.granularity; }
 
-  /// A section, whatever locks are taken inside.
+  /// A section with any locks inside.
   class section : detail::pinned {
    public:
     explicit section(coarsener& owner) noexcept : owner_(owner.coarsener_) {

@@ -2,7 +2,7 @@
 // Sums a counter file (counters.h) into totals for a process.
 //
 // Header only, hosted, no allocation beyond the returned value; never writes the memory it reads.
-// The file may come from a process that crashed or still runs: everything is checked before use.
+// The file may come from a process that crashed or still runs, so everything is checked before use.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace elision::abi {
 
-/// What all threads of one process did together.
+/// The sums over all threads of a process.
 struct CounterTotals {
   std::string asked_design;
   std::string design;
@@ -33,8 +33,8 @@ struct CounterTotals {
   std::uint64_t start_monotonic_ns = 0;
 
   bool interposed_locks_seen = false;
-  std::uint64_t acquisitions = 0;  // locks really taken, with or without a wait
-  std::uint64_t uncontended = 0;   // of these: found free at once
+  std::uint64_t acquisitions = 0;  // locks taken, with or without a wait
+  std::uint64_t uncontended = 0;   // of these: free at once
   std::uint64_t commits = 0;
   std::uint64_t aborts[kAbortCauses] = {};
   std::uint64_t fallbacks = 0;
@@ -54,7 +54,7 @@ struct CounterTotals {
   /// Critical sections entered, as lock holder or as transaction.
   std::uint64_t sections() const { return acquisitions + commits; }
 
-  /// Adds what another process of the same run did (identity fields stay those of `this`).
+  /// Adds the counts of another process of the same run. Identity fields do not change.
   void add(const CounterTotals& other) {
     interposed_locks_seen |= other.interposed_locks_seen;
     acquisitions += other.acquisitions;
@@ -98,14 +98,14 @@ inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
 
 }  // namespace detail
 
-/// How many bytes of a counter file say something, by its first kCountersHeaderBytes: what follows is holes.
+/// The bytes of a counter file that are in use, by its first kCountersHeaderBytes. The rest are holes.
 inline std::size_t counter_bytes_in_use(const void* start) {
   const auto& header = *static_cast<const CountersHeader*>(start);
   const std::uint32_t slots = std::min({header.next_slot, header.slot_count, kCounterSlots});
   return kCountersHeaderBytes + slots * kCounterSlotBytes;
 }
 
-/// Sums the counter file mapped (or read) at `data`. Nothing if it is not a complete file of this version.
+/// Sums the counter file at `data`. Nothing if it is not a complete file of this version.
 inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t size) {
   if (size < kCountersHeaderBytes) return std::nullopt;
   const auto& header = *static_cast<const CountersHeader*>(data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock designs by the names that users type: the one table of them. The command line checks names
-// against it, the preload library builds what they say (src/runtime/designs.cc).
+// The one table of lock designs by name. The command line checks names against it; the preload library
+// composes the designs (src/runtime/designs.cc).
 //
 // Freestanding: no allocation, no library calls.
 #pragma once
@@ -15,9 +15,9 @@ enum class LockWait : std::uint8_t { kPlain, kSpeculating, kSpeculatingWithPrior
 enum class LockElision : std::uint8_t {
   kNone,
   kRetries,         // N transactions, then the lock
-  kOnceUnlessBusy,  // one, and none while the lock is held
-  kConflictsQueue,  // those that conflict try again one by one
-  kByGlibc,         // glibc's own, where it has it
+  kOnceUnlessBusy,  // one transaction; none while the lock is held
+  kConflictsQueue,  // after a conflict, threads try again one by one
+  kByGlibc,         // glibc's own, if it has one
 };
 
 struct LockDesign {
@@ -76,7 +76,7 @@ inline constexpr LockDesignRow kLockDesigns[] = {
 
 namespace detail {
 
-/// Matches `name` against a row's, of which "N" stands for a number; `number` is set to it.
+/// Matches `name` against a row's name, in which "N" is a number; sets `number` to it.
 constexpr bool matches(const char* name, const char* form, std::uint32_t& number) {
   for (; *form != '\0'; ++form) {
     if (*form != 'N') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that the preload library reads: the one table of their names, values and
-// defaults. The launcher sets them, the library (src/runtime) reads them; nobody else spells a name.
-// ELISION_HIDE_RTM alone is read by everything that asks for RTM (htm/cpu.h).
+// The one table of the preload library's environment variables, with names, values and defaults. The launcher
+// sets them, the library (src/runtime) reads them, and no other code has their names. Only ELISION_HIDE_RTM
+// is also read by all code that asks for RTM (htm/cpu.h).
 //
 // A program that runs with more rights than its caller (AT_SECURE) ignores all of them.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// elision_barrier: the barrier of locks/barrier.h. Threads that wait run ahead where the CPU has transactions
-// that never commit; ordinary RTM is not taken for these (htm/always_abort.h).
+// elision_barrier: the barrier of locks/barrier.h. Waiting threads run ahead if the CPU has always-abort
+// transactions; ordinary RTM is not used instead (htm/always_abort.h).
 #include "locks/barrier.h"
 
 #include <cerrno>
@@ -34,7 +34,7 @@ class PlainSelf : public Self {
 
 BarrierState& state_of(elision_barrier* barrier) { return *reinterpret_cast<BarrierState*>(barrier->state); }
 
-/// A round of none is one of one.
+/// 0 threads behaves like 1.
 std::uint32_t total_of(const elision_barrier* barrier) {
   return barrier->threads != 0 ? barrier->threads : 1;
 }
@@ -64,6 +64,6 @@ int elision_barrier_destroy(elision_barrier* barrier) {
   return Plain::await_departures(state_of(barrier), total_of(barrier)) ? 0 : EBUSY;
 }
 
-/// Where the preload library is, its function comes first.
+/// If the preload library is loaded, its function comes first.
 extern "C" [[gnu::visibility("default")]] int answer_speculating() asm("elision_speculating");
 int answer_speculating() { return speculating(); }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: check_links.sh LIBRARY ARCHIVE
-# The library needs libc and nothing else, binds at load, and exports what elision.h declares; neither it nor the archive
-# wants anything of a C++ library.
+# The library needs only libc, binds at load, and exports the functions of elision.h. Neither it nor the archive needs a
+# C++ library.
 set -eu
 library=$1 archive=$2
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // elision_region_*, elision_coarsener_*: several sections as one transaction (TSX paper, 5.2.2).
 //
-// A region is a section under a lock that nobody else takes. Elided, the transaction covers the sections
-// inside, whose locks are then further locks of it; given up, the lock is taken at once and hinders nobody,
-// and the sections are entered as if there were no region.
+// A region is a section under a lock of its own. If it is elided, its transaction covers the sections inside,
+// whose locks are further locks of the transaction. If elision is given up, the lock is free and taken at
+// once, and the sections run as without a region.
 #include <algorithm>
 
 #include "api/lock.h"
@@ -17,15 +17,15 @@ using elision::api::this_thread;
 using elision::locks::Entry;
 using elision::locks::LockWords;
 
-// A granularity that fits is found in some tens of transactions, and what a failed attempt to grow costs is
-// one in kCommitsToGrow.
+// A good granularity is found within some tens of transactions. At most one transaction in kCommitsToGrow is
+// a failed attempt to grow.
 constexpr std::uint32_t kFirstGranularity = 4;
 constexpr std::uint32_t kMostGranularity = 256;
 constexpr std::uint32_t kCommitsToGrow = 32;
 
 LockWords words_of(elision_region* region) { return {elision::api::word_at(&region->own.word)}; }
 
-/// True: it is a transaction.
+/// True: a transaction runs.
 bool enter(elision_region* region) {
   return elision::api::elides() &&
          elision::api::Elided::enter(words_of(region), elision::api::Self(), nullptr) == Entry::kElided;
@@ -35,7 +35,7 @@ void leave(elision_region* region) {
   if (elision::api::elides()) (void)MutexLock::leave(words_of(region));
 }
 
-/// Aborts that smaller transactions may not have.
+/// Aborts that smaller transactions might avoid.
 std::uint64_t aborts_by_size() {
   const auto count = [](AbortCause cause) {
     return this_thread.counters.aborts[static_cast<std::size_t>(cause)];
@@ -43,8 +43,8 @@ std::uint64_t aborts_by_size() {
   return count(AbortCause::kConflict) + count(AbortCause::kCapacity) + count(AbortCause::kOther);
 }
 
-/// Halves the granularity for each of `failures`. In the transaction that began after them: if that aborts
-/// too, this is undone, and there will be one more.
+/// Halves the granularity for each of `failures`. Runs in the transaction that began after them: its abort
+/// undoes this, and adds one more failure.
 void shrink(elision_coarsener* coarsener, std::uint64_t failures) {
   if (failures == 0 || coarsener->most == 0) return;
   coarsener->granularity = std::max(coarsener->granularity >> std::min<std::uint64_t>(failures, 31), 1u);
@@ -81,7 +81,7 @@ void elision_coarsener_open(elision_coarsener* coarsener) {
     coarsener->open = coarsener->granularity;
   } else {
     leave(&coarsener->region);
-    coarsener->one_by_one = coarsener->granularity - 1;  // this section is the first
+    coarsener->one_by_one = coarsener->granularity - 1;  // this section is the first of them
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that every lock of this library has, over an elided design and the same words without
-// transactions, with the codes of elision.h.
+// The operations of every lock of this library, with the codes of elision.h: over an elided design, and over
+// the same words without transactions.
 #pragma once
 
 #include <cerrno>
@@ -16,8 +16,7 @@ inline bool is_valid_deadline(int clock, const timespec* until) {
 
 template <class Eliding, class NotEliding>
 struct Lock {
-  /// False: the deadline passed. The first tries are made without a frame; what else can happen is out of
-  /// line.
+  /// False: the deadline passed. The first tries need no stack frame; everything else is out of line.
   [[gnu::always_inline]] static bool enter(locks::LockWords words, const locks::Deadline* deadline) {
     locks::TransactionContext& me = this_thread.transaction;
     typename Eliding::Attempt attempt;
@@ -42,7 +41,7 @@ struct Lock {
     return enter(words, &deadline) ? 0 : ETIMEDOUT;
   }
 
-  /// Also what was really taken, with or without transactions: then no transaction runs, or it began later.
+  /// Also leaves a lock that was taken. Then no transaction runs, or it began after the lock was taken.
   [[gnu::always_inline]] static int leave(locks::LockWords words) {
     if (Eliding::leave_quickly(words, this_thread.transaction)) [[likely]]
       return 0;

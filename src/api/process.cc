@@ -30,8 +30,8 @@ namespace {
 enum class State { kNot, kRunning, kDone };
 constinit std::atomic<State> state{State::kNot};
 
-// A program that is linked statically gets the objects that it refers to, and its header refers to this one
-// weakly.
+// A statically linked program gets only the objects that it refers to, and the header's reference to this one
+// is weak.
 [[gnu::used]] void (*const version_check)(int) = elision_require_version;
 
 bool transactions_are_wanted() {
@@ -49,7 +49,7 @@ void set_up() {
   const bool wanted = transactions_are_wanted();
   if (!wanted) locks::elision_transactions = 0;
   process.speculates =
-      wanted && cpu.virtual_always_abort;  // speculation has no switch while the program runs
+      wanted && cpu.virtual_always_abort;  // speculation cannot be switched while the program runs
   process.elides = true;
 }
 

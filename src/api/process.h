@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of this library in the process: set up once, at load or by the first operation, whichever comes
-// first, and read only from then on.
+// The state of this library in the process. Set up once, at load or by the first operation, and then only
+// read.
 #pragma once
 
 #include "api/rtm.h"
@@ -10,7 +10,7 @@ namespace elision::api {
 
 struct Process {
   bool elides = false;      // transactions commit here
-  bool speculates = false;  // the CPU has transactions that never commit
+  bool speculates = false;  // the CPU has always-abort transactions
   // htm-10 (AAHTM paper, IV-A).
   locks::Parameters parameters{.elision_tries = 10};
 };
@@ -19,7 +19,7 @@ extern constinit Process process;
 
 void ensure_set_up();
 
-/// The calling thread at any lock: counters are not kept by lock.
+/// The calling thread at any lock. There are no counters per lock.
 class Self {
  public:
   locks::TransactionContext& transaction() const { return this_thread.transaction; }
@@ -41,8 +41,8 @@ using Plain = locks::WordDesign<locks::Tatas<locks::Park>, locks::Plainly>;
   return process.elides;
 }
 
-/// What a lock function does about `entry`. The transaction under way elides this very lock: then it ends,
-/// and the thread waits for itself, as it would have without elision.
+/// Whether `entry` means that the thread is inside. If the current transaction already elides this lock,
+/// aborts it, and the thread deadlocks as it would without elision.
 [[gnu::always_inline]] inline bool is_inside(locks::Entry entry) {
   if (entry == locks::Entry::kOwn) [[unlikely]]
     Elided::require_real_locks(this_thread.transaction);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// RTM for this library's locks: notes how attempts fail, and tells our aborts from others'.
+// RTM for this library's locks. Records aborts, and tells our codes from others'.
 //
-// Transactions of the preload library may run inside of ours, and ours inside of its: the CPU makes one of
-// them, every abort goes to whoever began first, and the register that says why has room for a code of eight
-// bits. So codes are translated here, where they come in:
+// Transactions of the preload library may be nested in ours, and ours in its. The CPU then runs one
+// transaction, every abort returns to the outermost begin, and the status has a code of eight bits. So codes
+// are translated here:
 //
-//   code in the register | whose                   | means to the lock of ours that began
+//   code in the status   | set by                  | meaning for our lock that began the transaction
 //   ---------------------+-------------------------+---------------------------------------------------------
 //   0x00-0x7f            | ELISION_ABORT_IF        | the section gives up elision
-//   kOwnLockBusy         | this library            | its own lock was held: wait, no try is used up
-//   kCodeLockBusy        | the preload library     | a further lock was held, of which we know nothing: a try
+//   kOwnLockBusy         | this library            | its own lock was held: wait, without using up a try
+//   kCodeLockBusy        | the preload library     | a further lock, unknown to us, was held: uses up a try
 //   kCodeNestedBusy      | either                  | the same
 //   kCodeGiveUp          | either                  | the section gives up elision
 #pragma once

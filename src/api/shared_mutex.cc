@@ -48,8 +48,7 @@ int elision_shared_mutex_lock_shared_until(elision_shared_mutex* mutex, int cloc
 
 int elision_shared_mutex_unlock_shared(elision_shared_mutex* mutex) { return Reader::leave(words_of(mutex)); }
 
-/// In a transaction nothing can have come in between; beside readers that are really inside it must not
-/// write.
+/// In a transaction no writer can come in between. It must not write while readers hold the lock for real.
 int elision_shared_mutex_try_upgrade(elision_shared_mutex* mutex) {
   const LockWords words = words_of(mutex);
   elision::locks::ElidedLock* mine = Elided::WriterSide::elided_entry(words, this_thread.transaction);

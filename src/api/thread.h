@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this library keeps for each thread: initial-exec TLS, all zero until it is used.
+// This library's state of each thread: initial-exec TLS, zero until used.
 //
-// What is noted of failed attempts is written outside of transactions, like the counters.
+// Aborts are recorded outside of transactions, like the counters.
 #pragma once
 
 #include <cstdint>

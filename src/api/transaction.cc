@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elision.h tells of transactions, and the ways to end one.
+// The functions of elision.h that inspect and abort transactions.
 #include "api/process.h"
 #include "elision/elision.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the header that a program was compiled with fits this library.
+// Checks that a program was compiled with a compatible header.
 #include <unistd.h>
 
 #include <cstdio>

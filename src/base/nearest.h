@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what the user probably meant by a name that does not exist. Hosted.
+// Finds the name that the user probably meant. Hosted.
 #pragma once
 
 #include <cstddef>

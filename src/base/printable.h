@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names from outside (files, options, what programs say) in lines that people read. Hosted.
+// Makes text from outside (file names, options, output of programs) safe to print. Hosted.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace elision {
 
-/// `text` as part of one line: control characters, which could begin a new line or command a terminal, become
-/// "\n", "\t", "\x1b"; bytes that are no UTF-8 become "\xff". All else stays.
+/// `text` as part of one line. Control characters, which could begin a new line or control a terminal, become
+/// "\n", "\t", "\x1b"; invalid UTF-8 becomes "\xff". The rest stays.
 std::string printable(std::string_view text);
 
 }  // namespace elision

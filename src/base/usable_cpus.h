@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many CPUs the calling thread may run on. std::thread::hardware_concurrency() tells how many there are.
+// The number of CPUs that the calling thread may use; std::thread::hardware_concurrency() counts all.
 #pragma once
 
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 
 namespace elision {
 
-/// At least 1; also if the kernel does not say.
+/// At least 1, even if the kernel does not say.
 inline unsigned usable_cpus() {
   std::uint64_t set[128] = {};  // 8,192 CPUs; a kernel with more refuses
   const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set, set);

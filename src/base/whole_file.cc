@@ -38,7 +38,7 @@ std::string size_text(std::size_t bytes) {
 
 }  // namespace
 
-// What stat says of the size is not asked: files of /proc have size 0, and a file may grow.
+// Does not use the size from stat: files of /proc have size 0, and a file may grow.
 Result<std::string> read_whole_file(const std::string& path, std::size_t most_bytes) {
   constexpr std::size_t kPieceBytes = 1 << 16;
   const Descriptor file(path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads files that people name, or that programs left: never more than the caller expects, and never from
-// what need not end (a device, a pipe). Hosted.
+// Reads untrusted files: never more than the caller expects, and never from a device or a pipe, which might
+// not end. Hosted.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace elision {
 
-/// All of the regular file at `path`, links followed. The error says why not, without the file's name: it is
-/// missing, no regular file, or longer than `most_bytes`. Waits for nobody.
+/// The content of the regular file at `path`, with links followed. The error says, without the file's name,
+/// that it is missing, not a regular file, or longer than `most_bytes`. Never blocks.
 Result<std::string> read_whole_file(const std::string& path, std::size_t most_bytes);
 
 }  // namespace elision

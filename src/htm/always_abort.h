@@ -4,9 +4,9 @@
 // VirtualAlwaysAbort uses the instructions that only the virtual CPU has (abi/virtual_cpu.h): the
 // hardware guarantees that such a transaction never commits.
 //
-// NestedRtm is RTM begun nested as deep as the CPU allows. Nothing here ever executes XEND, and one
-// that the program reaches by accident only lowers the depth. That is hardening, not a guarantee
-// (section II: a wild jump to a sequence of XENDs commits inconsistent state): opt-in only.
+// NestedRtm is RTM nested as deep as the CPU allows. This code never executes XEND, and an XEND that the
+// program reaches by accident only lowers the depth. That is hardening, not a guarantee (section II: a wild
+// jump to a sequence of XENDs commits inconsistent state), so it is opt-in.
 #pragma once
 
 #include "htm/backend.h"
@@ -35,9 +35,9 @@ struct VirtualAlwaysAbort {
 };
 static_assert(AlwaysAborting<VirtualAlwaysAbort>);
 
-/// Set inside the transaction only, so an abort takes it back: true exactly while speculating.
+/// Set only inside the transaction, so an abort undoes it: true exactly while speculating.
 inline constinit thread_local bool speculating_by_nested_rtm = false;
-/// XBEGINs that fit into each other; measured once by cpu.cc before any use.
+/// The deepest nesting of XBEGINs; measured once by cpu.cc before any use.
 inline constinit unsigned nested_rtm_depth = 1;
 
 struct NestedRtm {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lock algorithm needs from hardware transactional memory: a concept with static functions
-// only, so that a back end costs nothing that its instructions do not cost.
+// What a lock algorithm needs from hardware transactional memory: a concept of static functions, so that a
+// back end costs only its instructions.
 //
 // Callers: src/locks. Every function may be called inside a transaction.
 #pragma once
@@ -12,13 +12,13 @@
 
 namespace elision::htm {
 
-/// Operands of our XABORT instructions. The hardware hands them back in bits 31:24 of the status.
-/// Not 0xff: with that glibc and oneTBB say the same of locks of theirs, also inside our transactions.
+/// Operands of our XABORT instructions, which the hardware returns in bits 31:24 of the status. Not 0xff:
+/// glibc and oneTBB use that for busy locks of theirs, also inside our transactions.
 inline constexpr std::uint8_t kCodeLockBusy = 0xfc;    // the lock to elide was held
 inline constexpr std::uint8_t kCodeNestedBusy = 0xfe;  // a further lock inside the transaction was held
-inline constexpr std::uint8_t kCodeGiveUp = 0xfd;      // what follows cannot run in a transaction at all
+inline constexpr std::uint8_t kCodeGiveUp = 0xfd;      // what follows cannot run in a transaction
 
-/// EAX after XBEGIN (Intel SDM volume 1, 16.3.5): all ones when the transaction runs, else why it ended.
+/// EAX after XBEGIN (Intel SDM volume 1, 16.3.5): all ones if the transaction runs, else why it aborted.
 struct Status {
   static constexpr std::uint32_t kStarted = ~0u;
   static constexpr std::uint32_t kExplicitBit = 1u << 0;
@@ -52,8 +52,8 @@ struct Status {
   }
 };
 
-/// Transactions that can commit. abort<code>() inside a transaction does not return: begin() does, with
-/// the status that abort is declared to give; so callers may go on with that status either way.
+/// Transactions that can commit. Inside a transaction abort<code>() does not return; instead begin() returns
+/// again, with the status that abort() is declared to return. So callers can continue with it either way.
 template <class B>
 concept Transactional = requires {
   { B::begin() } -> std::same_as<Status>;

@@ -14,7 +14,7 @@
 namespace elision::htm {
 namespace {
 
-constexpr int kCommitAttempts = 200;  // aborts for reasons of the moment are rare
+constexpr int kCommitAttempts = 200;  // accidental aborts are rare
 constexpr unsigned kDeepestNestTried = 64;
 
 struct Registers {
@@ -38,8 +38,8 @@ bool virtual_cpu_has(std::uint32_t feature) {
   return (cpuid(abi::kVirtualCpuFeatureLeaf).eax & feature) != 0;
 }
 
-/// Leaf 0x15 gives the counter's rate as a ratio to a crystal; leaf 0x16 the base clock, which is that
-/// rate on the CPUs that leave the crystal out.
+/// Leaf 0x15 gives the counter's rate as a ratio to a crystal. CPUs that omit the crystal count at the base
+/// clock, which leaf 0x16 gives.
 std::uint64_t tsc_khz_from_cpuid(unsigned highest_leaf) {
   if (highest_leaf < 0x15) return 0;
   const Registers ratio = cpuid(0x15);
@@ -50,7 +50,7 @@ std::uint64_t tsc_khz_from_cpuid(unsigned highest_leaf) {
   return std::uint64_t{cpuid(0x16).eax & 0xffff} * 1000;
 }
 
-/// The HWCAP of a POWER9 guest and the CPUID of some hypervisors promise what never commits: try it.
+/// Tries it, because some hypervisors' CPUID promises transactions that never commit.
 bool any_transaction_commits() {
   for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
     if (Rtm::begin().started()) {
@@ -105,7 +105,7 @@ CpuFeatures detect_cpu(bool hide_rtm) {
 }
 
 Trial try_transactions(unsigned attempts) {
-  // Written before: a page that has to be fetched first would abort the first transactions.
+  // Written before, because a page fault would abort the first transactions.
   alignas(64) volatile std::uint64_t line = 1;
   line = 0;
   Trial trial;
@@ -138,8 +138,7 @@ std::uint32_t measure_pause_ticks() {
     const std::uint64_t spent = ticks() - start;
     if (spent < best) best = spent;
   }
-  // One reading of the counter costs about 24 ticks; it does not matter beside 16 PAUSEs of any CPU but
-  // the oldest, where it is taken off.
+  // Reading the counter takes about 24 ticks, which matter only for the short PAUSEs of old CPUs.
   constexpr std::uint64_t kReadingTicks = 24;
   const std::uint64_t pauses = best > kReadingTicks ? best - kReadingTicks : best;
   const std::uint64_t each = (pauses + kPauses / 2) / kPauses;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU under this process offers. Everything is asked from CPUID and then tried: hypervisors
-// and microcode have advertised transactions that never commit.
+// The features of this process's CPU. They are read from CPUID and then tried, because hypervisors and
+// microcode have advertised transactions that never commit.
 //
 // Executes XBEGIN only after CPUID said that it exists. No other file may ask for RTM: ELISION_HIDE_RTM
 // takes effect here. Allocates nothing, and calls nothing of libc but secure_getenv.
@@ -13,7 +13,7 @@
 
 namespace elision::htm {
 
-/// Bits of CPUID leaf 7, subleaf 0, that speak of transactions (Intel SDM volume 2, CPUID).
+/// The bits of CPUID leaf 7, subleaf 0, about transactions (Intel SDM volume 2, CPUID).
 inline constexpr unsigned kHleBit = 1u << 4;                // EBX
 inline constexpr unsigned kRtmBit = 1u << 11;               // EBX
 inline constexpr unsigned kRtmAlwaysAbortBit = 1u << 11;    // EDX: set while microcode makes RTM abort always
@@ -24,7 +24,7 @@ inline constexpr unsigned kArchCapabilitiesBit = 1u << 29;  // EDX
 struct CpuFeatures {
   bool has_rtm = false;               // transactions commit here
   bool rtm_always_aborts = false;     // CPUID shows RTM, but every transaction aborts
-  bool rtm_is_hidden = false;         // CPUID shows RTM, ELISION_HIDE_RTM hid it: the rest is as without it
+  bool rtm_is_hidden = false;         // ELISION_HIDE_RTM hides RTM: the other members are as without RTM
   bool virtual_cpu = false;           // that of elision vm
   bool virtual_always_abort = false;  // its always-abort transactions
   std::uint64_t tsc_khz = 0;          // from CPUID; 0: the CPU does not say

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind of CPU that matters to everything here, in one line: what tests say first.
+// One line on the kind of CPU, which tests print first.
 #pragma once
 
 #include "htm/cpu.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end of a machine without transactional memory: every transaction aborts at once, with the
-// status of one that can never succeed. Lets the same test suite run where there is no HTM.
+// The back end without transactional memory: every transaction aborts at once, with the status of one that
+// can never succeed. With it the same tests run without HTM.
 #pragma once
 
 #include "htm/backend.h"

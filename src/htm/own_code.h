@@ -11,8 +11,8 @@ extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
 
 namespace elision::htm {
 
-/// Has every page of it mapped, and marked as accessed. Some of it runs inside transactions only, where a
-/// page fault is an abort and not a page: sections that need it would never commit.
+/// Reads every page of the code, so that it is mapped and marked as accessed. A page fault inside a
+/// transaction only aborts it, so code that runs only inside transactions would never get its pages.
 inline void touch_own_code() {
   const auto* base = reinterpret_cast<const char*>(&__ehdr_start);
   const auto* segment = reinterpret_cast<const ElfW(Phdr)*>(base + __ehdr_start.e_phoff);

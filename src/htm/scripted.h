@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A back end for tests that replays a script: for each transaction begun, how it ends.
+// A back end for tests that replays a script, with one entry for each transaction.
 //
-// Seen from a lock algorithm, an abort at any point of a transaction is one thing only: begin()
-// returns a status, with all registers and memory as they were, after time has passed in which other
-// threads may have acted. So a script entry is a status and an action (what others did meanwhile).
-// A transaction that runs may be ended by the algorithm: abort<kCodeLockBusy>() returns to the frame
-// that began it, any other code may come from a later call and throws AbortedByItself; the test then
-// restores what the hardware would have restored.
+// For a lock algorithm, an abort at any point of a transaction looks the same: begin() returns a status, with
+// all registers and memory restored, after other threads may have acted. So a script entry is a status and an
+// action of other threads. The algorithm may abort a running transaction itself: abort<kCodeLockBusy>()
+// returns to the frame that began it. Any other code may come from a later call and throws AbortedByItself;
+// the test then restores what the hardware would restore.
 //
 // Tests only; one script a thread; uses the standard library.
 #pragma once
