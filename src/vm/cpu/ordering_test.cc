@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <ostream>
+#include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "base/property_for_test.h"
 
 namespace elision::vm {
 namespace {
@@ -104,41 +107,85 @@ TEST_F(OrderingTest, CountsEventsThatComeTooLate) {
   EXPECT_EQ(ordering_.out_of_order(), 1u);
 }
 
-// The heap against the obvious model: repeatedly take the smallest of a vector.
-TEST_F(OrderingTest, KeepsTheOrderUnderRandomMovesAndRemovals) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    Random random(seed);
-    cpus_.clear();
-    ordering_.clear();
-    std::vector<Cpu*> inside;
+/// One operation on the heap. Which cpu it is for, and its time, are taken modulo what there is.
+struct Operation {
+  enum Kind { kAdd, kMove, kRemove, kStart } kind;
+  std::uint64_t cpu, cycles;
+};
+
+Operation draw(Random& random) {
+  return {static_cast<Operation::Kind>(random.below(4)), random.below(1000), random.below(2000)};
+}
+
+void showValue(const Operation& operation, std::ostream& out) {
+  constexpr const char* kNames[] = {"add", "move", "remove", "start"};
+  out << kNames[operation.kind] << ' ' << operation.cpu << " at " << operation.cycles;
+}
+
+/// The heap beside a vector that is searched for its smallest element.
+class HeapAndModel {
+ public:
+  HeapAndModel() {
     for (unsigned id = 0; id < 40; ++id) {
-      inside.push_back(&cpu_at(id, random.below(1000)));
-      ordering_.add(*inside.back());
+      cpus_.push_back(std::make_unique<Cpu>());
+      cpus_.back()->id = CpuId(id);
+      cpus_.back()->next_interrupt = Cycles(1u << 20);
+      outside_.push_back(cpus_.back().get());
     }
-    while (!inside.empty()) {
-      Cpu& any = *inside[random.below(inside.size())];
-      switch (random.below(3)) {
-        case 0:
-          any.rewind_to(Cycles(random.below(2000)));
-          ordering_.moved(any);
-          break;
-        case 1:
-          ordering_.remove(any);
-          std::erase(inside, &any);
-          break;
-        default: {
-          Cpu* expected = inside.front();
-          for (Cpu* c : inside)
-            if (c->clock_ticks() < expected->clock_ticks() ||
-                (c->clock_ticks() == expected->clock_ticks() && c->id < expected->id))
-              expected = c;
-          ASSERT_EQ(ordering_.start_first(), expected) << "seed " << seed;
-          std::erase(inside, expected);
-        }
-      }
-    }
-    EXPECT_TRUE(ordering_.empty());
   }
+
+  void apply(const Operation& operation) {
+    if (operation.kind == Operation::kAdd) return add(operation);
+    if (inside_.empty()) return;
+    Cpu& cpu = *inside_[operation.cpu % inside_.size()];
+    switch (operation.kind) {
+      case Operation::kMove:
+        cpu.rewind_to(Cycles(operation.cycles));
+        return heap_.moved(cpu);
+      case Operation::kRemove:
+        heap_.remove(cpu);
+        return leave(cpu);
+      default:
+        start();
+    }
+  }
+  void start() {
+    Cpu* expected = *std::min_element(inside_.begin(), inside_.end(), [](const Cpu* a, const Cpu* b) {
+      return std::pair(a->clock_ticks(), a->id) < std::pair(b->clock_ticks(), b->id);
+    });
+    RC_ASSERT(heap_.start_first() == expected);
+    leave(*expected);
+  }
+  void empty() {
+    while (!inside_.empty()) start();
+    RC_ASSERT(heap_.empty());
+  }
+
+ private:
+  void add(const Operation& operation) {
+    if (outside_.empty()) return;
+    Cpu& cpu = *outside_[operation.cpu % outside_.size()];
+    cpu.set_time(operation.cycles << kTickShift, (operation.cycles + 1) << kTickShift);
+    heap_.add(cpu);
+    std::erase(outside_, &cpu);
+    inside_.push_back(&cpu);
+  }
+  void leave(Cpu& cpu) {
+    std::erase(inside_, &cpu);
+    outside_.push_back(&cpu);
+  }
+
+  std::vector<std::unique_ptr<Cpu>> cpus_;
+  std::vector<Cpu*> inside_, outside_;
+  Ordering heap_{Cycles(1000)};
+};
+
+TEST(OrderingProperty, HeapStartsEarliestCpu) {
+  check_property(50, [] {
+    HeapAndModel both;
+    for (const Operation& operation : *steps(100, draw)) both.apply(operation);
+    both.empty();
+  });
 }
 
 }  // namespace

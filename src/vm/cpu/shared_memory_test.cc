@@ -3,24 +3,40 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
+#include <ostream>
+
+#include "base/property_for_test.h"
 
 namespace elision::vm {
 namespace {
 
-TEST(SharedMemory, AgreesWithOneBitAPage) {
-  constexpr std::uint64_t kPages = 64;
-  Random random(1);
-  SharedMemory memory;
-  bool expected[kPages] = {};
-  for (int step = 0; step < 2000; ++step) {
-    const std::uint64_t begin = random.below(kPages), end = begin + random.below(kPages - begin + 1);
-    const bool shared = random.below(2) != 0;
-    memory.set(begin, end, shared);
-    for (std::uint64_t page = begin; page < end; ++page) expected[page] = shared;
-    for (std::uint64_t page = 0; page < kPages; ++page)
-      ASSERT_EQ(memory.ranges().contains(page), expected[page]) << "step " << step << ", page " << page;
-  }
+constexpr std::uint64_t kPages = 64;
+
+struct Change {
+  std::uint64_t begin, end;
+  bool shared;
+};
+
+Change draw(Random& random) {
+  const std::uint64_t begin = random.below(kPages);
+  return {begin, begin + random.below(kPages - begin + 1), random.below(2) != 0};
+}
+
+void showValue(const Change& change, std::ostream& out) {
+  out << (change.shared ? "share" : "take back") << ' ' << change.begin << " to " << change.end;
+}
+
+TEST(SharedMemoryProperty, AgreesWithOneBitAPage) {
+  check_property(20, [] {
+    SharedMemory memory;
+    bool expected[kPages] = {};
+    for (const Change& change : *steps(100, draw)) {
+      memory.set(change.begin, change.end, change.shared);
+      for (std::uint64_t page = change.begin; page < change.end; ++page) expected[page] = change.shared;
+      for (std::uint64_t page = 0; page < kPages; ++page)
+        RC_ASSERT(memory.ranges().contains(page) == expected[page]);
+    }
+  });
 }
 
 }  // namespace
