@@ -27,9 +27,9 @@ import time
 import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "programs"))
+sys.path.insert(0, str(HERE.parent))
 
-from whole_programs import masked, write_words  # noqa: E402
+from support import masked, write_words  # noqa: E402
 
 # Some ten times what the longest takes: a run that reaches it hangs.
 LIMIT_SECONDS = 1200

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs random sequences of instructions and prints, for each, a number that stands for everything it left
-// behind: registers, flags, vectors, x87, memory, and the signal if it ended by one. compare.py holds a
+// behind: registers, flags, vectors, x87, memory, and the signal if it ended by one. differential_test.py holds a
 // native run against one in the virtual machine.
 //
 //   differential [--seed N] [--first N] [--count N] [--examples FILE] [--high] [--show] [--list-forms]

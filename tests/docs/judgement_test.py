@@ -3,7 +3,6 @@
 
 import examples
 import pytest
-from support import Elision, printed
 
 TABLE = """  design        result  speedup  commits  aborts by cause
   pthread        1.25M    1.00x        -  -

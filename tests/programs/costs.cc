@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pieces of code cost by the time stamp counter, one line each: "name: cycles a round". For costs.py.
+// What pieces of code cost by the time stamp counter, one line each: "name: cycles a round". For
+// costs_test.py.
 #include <sys/mman.h>
 #include <x86intrin.h>
 

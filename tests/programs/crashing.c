@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crashes in the way its argument names, through functions whose names and order crash_reports.py knows.
+// Crashes in the way its argument names, through functions whose names and order crash_reports_test.py knows.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

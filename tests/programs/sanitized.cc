@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program for sanitizers (sanitizers.py builds it with each): the first argument says what it does wrong.
+// A program for sanitizers (sanitizers_test.py builds it with each): the first argument says what it does wrong.
 //
 //   clean     nothing: threads under a mutex, an exception, a library that is loaded
 //   fork      nothing, in two processes, and starts a program that has no sanitizer

@@ -109,7 +109,7 @@ TEST_F(ProgramFile, NamesAreLookedUpAsAShellDoes) {
   EXPECT_NE(complaint([&] { find_program(plain, ""); }).find("not executable"), std::string::npos);
 }
 
-/// One that a program has is asked for in tests/programs/beside_others.py.
+/// One that a program has is asked for in tests/programs/beside_others_test.py.
 TEST_F(ProgramFile, WhatIsNoProgramHasNoSanitizer) {
   const std::string whole = elf([](auto&, auto&) {});
   for (const std::string& content : {std::string(), std::string("#!/bin/sh\n"), whole, whole.substr(0, 40)})

@@ -1,11 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How far private work may run ahead decides nothing that is measured.
 
-    run_ahead.py BUILD SEEDS [CASE...]        VERBOSE=1 in the environment shows every comparison
-
-Runs each case (contention.cc and ArrayBench, under several designs) with `--run-ahead` 100, 1000 and 10000 and seeds 1
-to SEEDS, and compares virtual time, commits and aborts by cause with those at 1000. Prints the comparisons that stand
+Runs each case (contention.cc and ArrayBench, under several designs) with `--run-ahead` 100, 1000 and 10000 and every
+seed, and compares virtual time, commits and aborts by cause with those at 1000. Prints the comparisons that stand
 out and, for each case, how many events were served out of order.
 
 What fails. A comparison is one measure of one case at one bound against the same at 1000: d is the difference of the
@@ -22,12 +19,8 @@ Seeds are fixed and the bootstrap draws from a fixed sequence: a build either pa
 """
 
 import math
-import os
 import random
 import statistics
-import sys
-
-from whole_programs import Elision
 
 REFERENCE = 1000
 OTHERS = (100, 10000)
@@ -39,7 +32,7 @@ MOST_OUTSIDE = 0.10  # of all comparisons, outside the interval of each alone
 
 def cases(elision):
     """Name -> (program, options)."""
-    program = elision.build / "tests" / "contention"
+    program = elision.test_program("contention")
 
     def contention(mode, threads, sections, *options):
         return [program, mode, threads, sections], list(options)
@@ -68,8 +61,7 @@ def cases(elision):
 
 def measure(elision, words, options, bound, seed):
     ending, totals = elision.totals(words, [*options, "--run-ahead", bound, "--seed", seed])
-    if ending.status != 0:
-        raise SystemExit(f"{words} {options} --run-ahead {bound} --seed {seed}: {ending}")
+    assert ending.status == 0
     measures = {"virtual cycles": totals["virtual_cycles"], "commits": totals["commits"]}
     measures.update({f"{cause} aborts": count for cause, count in totals["aborts"].items()})
     if ending.stdout.startswith("cycles "):
@@ -109,8 +101,8 @@ def judge(comparisons):
         outside += star
         if wrong:
             failed.add(what)
-        if wrong or star or os.environ.get("VERBOSE"):
-            label = "FAILS" if wrong else "    *" if star else "     "
+        if wrong or star:
+            label = "FAILS" if wrong else "    *"
             print(f"{label} {what}: {difference:+g} ({percent:+.2f} %) of "
                   f"{reference:g}, interval +-{each * error:.1f}, of all +-{family * error:.1f}")
     print(f"{len(comparisons)} comparisons: {len(failed)} fail, {outside} lie outside their own interval")
@@ -134,21 +126,13 @@ def look(elision, chosen, seeds):
     return comparisons
 
 
-def main():
-    elision, seeds = Elision(sys.argv[1]), int(sys.argv[2])
-    chosen = sys.argv[3:] or list(cases(elision))
-    failed, too_many = judge(look(elision, chosen, range(1, seeds + 1)))
+def test_bound_decides_no_result(elision, seeds):
+    chosen = list(cases(elision))
+    failed, too_many = judge(look(elision, chosen, seeds))
     if failed or too_many:
         again = chosen if too_many else {what.partition(",")[0] for what in failed}
         print("again with other seeds:", ", ".join(sorted(again)))
-        failed_again, too_many_again = judge(look(elision, again, range(seeds + 1, 2 * seeds + 1)))
+        failed_again, too_many_again = judge(look(elision, again, range(seeds.stop, 2 * seeds.stop - 1)))
         failed, too_many = failed & failed_again, too_many and too_many_again
-    for what in sorted(failed):
-        print(f"FAILS twice: {what}")
-    if too_many:
-        print("FAILS twice: too many lie outside their own interval")
-    return 1 if failed or too_many else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    assert not failed, "they fail twice"
+    assert not too_many, "too many lie outside their own interval, twice"

@@ -1,16 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`elision vm --profile`: its counts are those of the statistics, its shares make a whole, and it changes nothing.
-
-    profile.py BUILD CASE      CASE: transactions, threads, processes
-"""
+"""`elision vm --profile`: its counts are those of the statistics, its shares make a whole, and it changes nothing."""
 
 import json
 import re
-import sys
 import time
 
-from whole_programs import Elision
+import pytest
 
 HEAD = re.compile(r"^elision vm: ([0-9.]+) ms of the host's time for (\S+), and ([0-9.]+) ms for this profile "
                   r"\(CPU time: ([0-9.]+) ms\):$")
@@ -69,32 +64,27 @@ def tables(text):
     return found
 
 
-def expect(condition, *what):
-    if not condition:
-        raise AssertionError(" ".join(str(part) for part in what))
-
-
 def check_table(table, elapsed_ms):
-    expect(len(table.rows) > 3 and table.last, "rows are missing")
+    assert len(table.rows) > 3 and table.last, "rows are missing"
     # Shares have one digit behind the point, times two.
-    expect(abs(table.shares() - 100) <= 0.05 * len(table.rows) + 0.01, "shares add up to", table.shares())
-    expect(abs(table.times() - table.total_ms) <= 0.005 * len(table.rows) + 0.06, table.times(), "of", table.total_ms)
+    assert abs(table.shares() - 100) <= 0.05 * len(table.rows) + 0.01
+    assert abs(table.times() - table.total_ms) <= 0.005 * len(table.rows) + 0.06
     groups = sum(int(number) for number in re.findall(r" ([0-9]+) %", table.last))
-    expect(abs(groups - 100) <= 2, "groups add up to", groups)
+    assert abs(groups - 100) <= 2
     times = [row["time"] for row in table.rows.values()]
-    expect(times == sorted(times, reverse=True), "not sorted by time")
-    expect(0 < table.cpu_ms <= 1.05 * elapsed_ms, "more CPU time than the process ran")
-    expect(0 < table.total_ms + table.own_ms <= 1.05 * elapsed_ms, "longer than the process ran")
+    assert times == sorted(times, reverse=True), "not sorted by time"
+    assert 0 < table.cpu_ms <= 1.05 * elapsed_ms, "more CPU time than the process ran"
+    assert 0 < table.total_ms + table.own_ms <= 1.05 * elapsed_ms, "longer than the process ran"
     for name, row in table.rows.items():
         exact = 1e6 * row["time"] / max(1, row["count"])
-        expect(abs(exact - row["each"]) <= 0.06 + 5100 / max(1, row["count"]), name, "costs", exact, "each")
+        assert abs(exact - row["each"]) <= 0.06 + 5100 / max(1, row["count"]), name
 
 
 def check_times(profile):
     """No time is lost and none counts twice."""
     counted = profile["ns"] + profile["own_ns"]
-    expect(abs(counted - profile["wall_ns"]) <= 0.01 * profile["wall_ns"], counted, "of", profile["wall_ns"], "ns")
-    expect(abs(sum(row["ns"] for row in profile["work"].values()) - profile["ns"]) <= len(profile["work"]), "lines")
+    assert abs(counted - profile["wall_ns"]) <= 0.01 * profile["wall_ns"]
+    assert abs(sum(row["ns"] for row in profile["work"].values()) - profile["ns"]) <= len(profile["work"]), "lines"
 
 
 def check_counts(process):
@@ -107,22 +97,22 @@ def check_counts(process):
     def total(event):
         return sum(row.get(event, 0) for row in work.values())
 
-    expect(count(CODE) == process["instructions"] > 0, "instructions")
+    assert count(CODE) == process["instructions"] > 0, "instructions"
     accesses = cache["loads_slow"] + cache["stores_slow"] + cache["atomics"]
-    expect(total("accesses") == accesses > 0, "accesses:", total("accesses"), "of", accesses)
+    assert total("accesses") == accesses > 0
     for event, name in EVENTS.items():
-        expect(total(event) == cache[name], name, total(event), "of", cache[name])
+        assert total(event) == cache[name], name
     changes = sum(row["count"] for name, row in work.items() if name.startswith("change of CPU"))
-    expect(changes == process["waits_for_order"], "changes:", changes, "of", process["waits_for_order"])
+    assert changes == process["waits_for_order"]
     begins = count("exit: transaction begin") + count("exit: always-abort begin")
-    expect(begins == process["begins"], "transactions:", begins, "of", process["begins"])
+    assert begins == process["begins"]
     # Inside a transaction a system call only aborts.
-    expect(0 < count("kernel") <= count("exit: system call"), "system calls")
+    assert 0 < count("kernel") <= count("exit: system call"), "system calls"
     for name, (has, lacks) in FOUND.items():
         row = work.get(name, {"count": 0})
-        expect(has is None or row.get(has, 0) >= row["count"], name, "without", has, row)
+        assert has is None or row.get(has, 0) >= row["count"], name
         for event in lacks:
-            expect(event not in row, name, "with", event, row)
+            assert event not in row, name
 
 
 def without_profile(statistics):
@@ -137,47 +127,45 @@ def run(elision, words, options):
     middle = time.monotonic()
     ending, text = elision.vm_with_statistics(words, [*options, "--profile"])
     elapsed_ms = 1000 * (time.monotonic() - middle)
-    expect(middle > start and plain[0].status == ending.status == 0, plain[0], ending)
-    expect(plain[0].stdout == ending.stdout and plain[0].stderr == "", "output differs:", plain[0], ending)
+    assert middle > start and plain[0].status == ending.status == 0
+    assert plain[0].stdout == ending.stdout and plain[0].stderr == ""
     return json.loads(plain[1]), json.loads(text), tables(ending.stderr), elapsed_ms
 
 
 def check(elision, words, options, rows, processes=1, repeatable=True):
     """`rows` are prefixes of names that the table must have."""
     plain, profiled, printed, elapsed_ms = run(elision, words, options)
-    expect(len(printed) == len(profiled["processes"]) == processes, len(printed), "tables")
+    assert len(printed) == len(profiled["processes"]) == processes
     for table in printed:
         check_table(table, elapsed_ms)
     for process in profiled["processes"]:
         work = process["profile"]["work"]
         check_times(process["profile"])
         counts = {name: row["count"] for name, row in work.items()}
-        expect(any(table.counts() == counts for table in printed), "no table has the counts of", work)
+        assert any(table.counts() == counts for table in printed)
     for row in rows:
-        expect(any(name.startswith(row) for table in printed for name in table.rows), "no row", row)
+        assert any(name.startswith(row) for table in printed for name in table.rows)
     if repeatable:
         for process in profiled["processes"]:
             check_counts(process)
-        expect(without_profile(plain) == without_profile(profiled), "the profile changes the statistics")
+        assert without_profile(plain) == without_profile(profiled), "the profile changes the statistics"
 
 
-def main():
-    elision, case = Elision(sys.argv[1]), sys.argv[2]
-    accesses = [CODE, "access: memory", "access: L3", "access: L2", "access: upgrade", "access: private hit",
-                "access: line on its way", "translation", "kernel", "exit: link", "start"]
-    if case == "transactions":
-        bench = [elision.workload("arraybench"), "--threads", 4, "--sections", 200, "--contention", "high"]
-        check(elision, bench, ["--lock", "htm-10", "--cpus", 4],
-              [*accesses, "exit: transaction begin", "exit: transaction end"])
-        check(elision, bench, ["--lock", "tatas-aahtm", "--cpus", 4], [*accesses, "exit: always-abort begin"])
-    elif case == "threads":
-        check(elision, [elision.workload("events"), "mixed", 4, 4000], ["--cpus", 4, "--run-ahead", 50],
-              [*accesses, "change of CPU: others", "change of CPU: line", "change of CPU: budget",
-               "access: another core"])
-    else:
-        check(elision, ["sh", "-c", "echo one; (echo two); sleep 0; exec printf three"], [],
-              [CODE, "kernel"], processes=4, repeatable=False)
+ACCESSES = [CODE, "access: memory", "access: L3", "access: L2", "access: upgrade", "access: private hit", "access: line on its way",
+            "translation", "kernel", "exit: link", "start"]
 
 
-if __name__ == "__main__":
-    main()
+@pytest.mark.parametrize("lock, exits", [("htm-10", ["exit: transaction begin", "exit: transaction end"]),
+                                         ("tatas-aahtm", ["exit: always-abort begin"])])
+def test_transactions(elision, lock, exits):
+    bench = [elision.workload("arraybench"), "--threads", 4, "--sections", 200, "--contention", "high"]
+    check(elision, bench, ["--lock", lock, "--cpus", 4], [*ACCESSES, *exits])
+
+
+def test_threads(elision):
+    check(elision, [elision.workload("events"), "mixed", 4, 4000], ["--cpus", 4, "--run-ahead", 50],
+          [*ACCESSES, "change of CPU: others", "change of CPU: line", "change of CPU: budget", "access: another core"])
+
+
+def test_processes(elision):
+    check(elision, ["sh", "-c", "echo one; (echo two); sleep 0; exec printf three"], [], [CODE, "kernel"], processes=4, repeatable=False)

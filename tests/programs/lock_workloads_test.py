@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that compare locks check themselves, and what they check can fail."""
+
+import re
+
+import pytest
+from support import printed, run
+
+THREADS = 8
+MOST_SEEDS = 20
+each_structure = pytest.mark.parametrize("structure", ["counters", "map", "hash"])
+
+
+@pytest.fixture(scope="module")
+def built_locks(elision):
+    """The locks that the workload was built with, without pthread's."""
+    locks = re.search(r"--lock \S*\{([a-z,]+)\}", printed([elision.workload("onelock"), "--help"])).group(1).split(",")
+    return [lock for lock in locks if lock != "pthread"]
+
+
+def onelock(elision, structure, lock, sections=400):
+    return [elision.workload("onelock"), "--structure", structure, "--lock", lock, "--threads", THREADS, "--sections", sections,
+            "--reads", 30, "--warmup", 5, "--size", 64]
+
+
+def expect_elided(elision, words, options=()):
+    """Exact totals, with transactions."""
+    ending, totals = elision.totals(words, options)
+    assert ending.status == 0
+    assert "LOST" not in ending.stdout
+    assert "throughput: " in ending.stdout
+    assert totals["commits"] > 0
+
+
+@each_structure
+def test_onelock_under_pthread(elision, structure):
+    ending, totals = elision.totals(onelock(elision, structure, "pthread"))
+    assert (ending.status, totals["begins"]) == (0, 0)
+
+
+@each_structure
+def test_onelock_under_htm_10(elision, structure):
+    expect_elided(elision, onelock(elision, structure, "pthread"), ["--lock", "htm-10"])
+
+
+@each_structure
+def test_onelock_under_glibcs_elision(elision, structure):
+    """A later glibc has no elision: then there is nothing more to check."""
+    words = ["env", "GLIBC_TUNABLES=glibc.elision.enable=1", *onelock(elision, structure, "pthread")]
+    assert elision.vm(words).status == 0
+
+
+@each_structure
+def test_onelock_under_its_other_locks(elision, structure, built_locks):
+    for lock in built_locks:
+        expect_elided(elision, onelock(elision, structure, lock))
+
+
+def test_onelock_forms_of_arraybench(elision, built_locks):
+    for lock in built_locks:
+        expect_elided(elision, [elision.workload(f"arraybench_{lock}"), "--threads", THREADS, "--sections", 100, "--warmup", 5,
+                                "--size", 2000, "--contention", "high"])
+
+
+@pytest.mark.parametrize("condition", ["glibc", "aware", "busy"])
+@pytest.mark.parametrize("lock", ["pthread", "tatas", "ticket", "htm-10"])
+@pytest.mark.parametrize("locks", ["one", "each"])
+def test_packets(elision, locks, lock, condition):
+    """They arrive as they were sent under every kind of condition variables. Elision that knows of them commits."""
+    words = [elision.workload("packets"), "--threads", 4, "--packets", 150, "--ring", 4, "--locks", locks]
+    ending, totals = elision.totals(words, ["--lock", lock, "--condition", condition])
+    assert ending.status == 0
+    assert ending.stdout.startswith("packets: 300\n")
+    # With glibc's condition variables every signal ends a transaction. The C library's start commits one.
+    assert lock != "htm-10" or condition == "glibc" or totals["commits"] >= 20
+
+
+MUTEXES = ["normal", "recursive", "errorcheck", "adaptive", "trylock", "timedlock"]
+EVERY_LOCK = [*MUTEXES, "spin", "read", "write"]
+UNCONTENDED = [*(f"{count} {name}" for count in ("one", "two") for name in EVERY_LOCK), "two condition"]
+CONTENDED = [f"contended {lock} {section}" for lock in ("mutex", "rwlock-0-writers", "rwlock-10-writers", "rwlock-100-writers")
+             for section in ("short", "200ns")]
+OVERSUBSCRIBED = ["oversubscribed mutex short", "oversubscribed mutex 200ns"]
+GROUPS = ["uncontended", "contended", "oversubscribed"]
+
+
+def lockcost(elision, *groups):
+    return [elision.workload("lockcost"), "--pairs", 1, "--milliseconds", 1, *groups]
+
+
+def expect_lines(ending, names):
+    """Every name is there with positive numbers, in this order."""
+    assert ending.status == 0
+    lines = [line.partition(": ") for line in ending.stdout.splitlines()]
+    assert [name for name, _, _ in lines if name in names] == names
+    assert all(float(number) > 0 for _, _, numbers in lines for number in numbers.split()[:3])
+
+
+def test_lockcost_of_glibc_with_itself(elision):
+    expect_lines(run(lockcost(elision, *GROUPS)), UNCONTENDED + CONTENDED + OVERSUBSCRIBED)
+
+
+def test_lockcost_of_tatas(elision):
+    ending = elision.run("run", "--lock", "tatas", "--", *lockcost(elision, *GROUPS))
+    expect_lines(ending, [*(f"two {name}" for name in MUTEXES), "two condition", *CONTENDED[:2], *OVERSUBSCRIBED])
+    # Others only if they are replaced.
+    library = (elision.build / "lib" / "libelision.so").read_bytes()
+    for name, function in (("spin", b"pthread_spin_lock"), ("read", b"pthread_rwlock_rdlock")):
+        assert (f"two {name}: " in ending.stdout) == (function in library)
+
+
+def test_lockcost_virtually(elision):
+    expect_lines(elision.vm(lockcost(elision, "contended"), ["--cpus", 2, "--lock", "htm-10"]), CONTENDED[:2])
+
+
+@pytest.mark.parametrize("cpus, words", [(THREADS, lambda elision: onelock(elision, "counters", "pthread", sections=4000)),
+                                         (2, lambda elision: lockcost(elision, "contended"))], ids=["onelock", "lockcost"])
+def test_loses_without_conflict_detection(elision, cpus, words):
+    """Not the containers: they would rather crash or hang."""
+    options = ["--cpus", cpus, "--lock", "htm-10", "--no-conflict-detection"]
+    endings = (elision.vm(words(elision), [*options, "--seed", seed]) for seed in range(1, MOST_SEEDS + 1))
+    assert any(ending.status == 1 and "LOST" in ending.stdout for ending in endings)
+
+
+def test_words_of_a_limit_are_kept(elision):
+    ending = run([elision.workload("onelock"), "--sections", 10**15, "--limit", 0.01])
+    assert (ending.status, ending.stdout) == (124, "did not end within its limit\n")
+
+
+@pytest.mark.parametrize("words, named", [
+    ("onelock --structure tree", "tree"), ("onelock --lock none", "none"), ("onelock --seconds 1 --sections 1", "--sections"),
+    ("onelock --threads 0", "0"), ("packets --threads 3", "3"), ("packets --locks two", "two"), ("backward_solver --rows 0", "0"),
+    ("updates --variant magic", "magic"), ("updates --variant coarse-x", "coarse-x"), ("updates --kernel sort", "sort"),
+    ("lockcost everything", "everything"), ("lockcost --pairs x", "x")])
+def test_words_that_are_wrong(elision, words, named):
+    program, *more = words.split()
+    ending = run([elision.workload(program), *more])
+    assert (ending.status, ending.stdout) == (2, "")
+    assert len(ending.stderr.splitlines()) == 1
+    assert named in ending.stderr

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probes in small form on a virtual machine: each prints the numbers that it promises, within what any machine could
+show, and a bank on a machine without conflict detection loses money."""
+
+import probes
+import pytest
+
+MACHINE = "xeon-e5-2660v4"
+
+
+@pytest.fixture
+def probe(elision):
+    def run_probe(name, *arguments, options=(), machine=MACHINE):
+        return elision.vm([elision.workload("probes") / name, *arguments], ["--machine", machine, *options])
+    return run_probe
+
+
+@pytest.fixture
+def values_of(probe):
+    def values(name, *arguments, **how):
+        ending = probe(name, *arguments, **how)
+        assert ending.status == 0
+        return probes.parse(ending.stdout)
+    return values
+
+
+def test_conflict_matrix(values_of):
+    values = values_of("conflict_matrix", "2000")
+    assert len(values["read_read_abort_percent"]) == 2
+    assert max(values["read_read_abort_percent"]) < 2
+    reader, writer = values["read_write_abort_percent"]
+    assert reader > writer
+    writer, reader = values["write_read_abort_percent"]
+    assert reader > writer
+
+
+def test_spurious(values_of):
+    assert values_of("spurious", "20000")["aborts_per_million"][0] < 500
+    assert values_of("spurious", "20000", "4")["aborts_per_million"][0] < 2000
+
+
+def test_transactions(values_of):
+    values = values_of("empty_transaction", "2000")
+    assert values["commit_cycles"][0] < values["abort_cycles"][0]
+
+
+def test_loads(values_of):
+    values = values_of("loads", "16384", "131072", "1048576", "67108864", machine="core-i7-4770")
+    levels = [values[f"{name}_cycles"][0] for name in ("l1", "l2", "l3", "dram")]
+    assert levels == sorted(levels)
+    assert levels[3] > 4 * levels[2]
+
+
+def test_instructions(values_of):
+    values = values_of("instructions", "1000")
+    assert set(values) == {"pause", "lock_add", "mfence", "lfence", "rdtsc"}
+
+
+def test_cache_to_cache(values_of):
+    assert values_of("cache_to_cache", "500")["dirty_line_ticks"][0] > 12
+
+
+def test_bank(values_of):
+    one = values_of("bank", "1", "transactions", "2000")
+    assert one["transactions"] == [2000]
+    assert one["commits_per_xbegin_percent"][0] > 95
+    four = values_of("bank", "4", "transactions", "2000", "one-line")
+    assert four["transactions"] == [2000]
+    assert four["conflicts_per_xbegin_percent"][0] > 1
+    assert values_of("bank", "2", "seconds", "0.001")["transactions"][0] > 100
+
+
+def test_a_bank_without_conflict_detection_loses_money(probe):
+    codes = [probe("bank", "4", "transactions", "4000", options=("--no-conflict-detection", "--seed", str(seed))).status
+             for seed in (1, 2, 3)]
+    assert 1 in codes
+
+
+def test_read_set_ends_with_l3(values_of):
+    values = values_of("read_set", "1024", "12288", "1024", "2", machine="core-i7-4770")
+    assert values["commit_percent_at_1.00_megabytes"] == [100]
+    assert 4 <= values["largest_megabytes"][0] <= 8, values
+
+
+def test_write_set_ends_with_l1(values_of):
+    assert 16 <= values_of("write_set", "3")["largest_kilobytes"][0] <= 32
+
+
+def test_clock_counts_core_cycles(values_of):
+    assert 0.5 < values_of("clock", "20000")["cycles_per_tick"][0] < 2
+
+
+def test_topology_tells_cores_from_siblings(values_of):
+    # The 72 CPUs of a Xeon E5-2699 v3 pair up: CPU 0 and 1 are cores of their own.
+    assert values_of("topology", "20000")["together_to_alone"][0] < 1.2
+
+
+def test_conflicts_end_together_and_count_what_conflicts(values_of):
+    values = values_of("conflicts", "3000")
+    for counting in ("shared", "private"):
+        assert max(values[f"read_read_{counting}_abort_percent"]) < 2
+        reader, writer = values[f"read_write_{counting}_abort_percent"]
+        assert reader > writer
+        assert values[f"read_write_{counting}_abort_percent"] == values[f"read_write_{counting}_conflict_percent"]
+
+
+def test_window_grows_with_the_transaction(values_of):
+    values = values_of("vulnerable_window", "4000")
+    short, long = (values[f"read_{cycles}_window_percent_length"] for cycles in (0, 1200))
+    assert long[0] - short[0] > 600
+    assert long[0] - short[0] < 2400
+    assert long[2] > short[2] + 1000
+
+
+def test_commits_cost_more_with_stores(values_of):
+    values = values_of("commit_cost", "300")
+    assert values["transaction_in_l1_32"][1] > values["transaction_in_l1_0"][1]
+    assert len(values["transaction_missing_32"]) == 3
+
+
+def test_a_conflict_ends_a_transaction_that_spins(values_of):
+    values = values_of("conflict_cost", "100")
+    assert values["aborted_dropped"][0] < 20
+    assert values["aborted"][1] > 0
+
+# The virtual machine does not model CLFLUSH, so that flushed lines are where they were.
+def test_early_loads_prints_every_pair(values_of):
+    values = values_of("early_loads", "200")
+    for pair in ("two_loads", "two_loads_fenced", "atomic_begin_load", "store_commit_fence_load"):
+        assert len(values[pair]) == 3, pair
+        assert values[pair][0] > 0, pair
+
+
+def test_lines_in_l2_cost_more_than_those_in_l1(values_of):
+    values = values_of("aborted_lines", "60")
+    assert values["load_l2"][1] > values["load_l1"][1]
+    assert len(values["store_written_from_l2"]) == 3
+
+
+def test_dependent_loads_are_the_slowest(values_of):
+    values = values_of("store_overlap", "3000", "16384")
+    store, _, load, dependent = values["16384_kb_store_increment_load_dependent"]
+    assert dependent > load
+    assert dependent > store
+
+
+def test_a_lock_goes_to_and_fro(values_of):
+    for release in ("exchange", "store"):
+        ticks, handovers, row = values_of("handover", "3000")[f"{release}_ticks_handover_percent_longest_row"]
+        assert ticks > 10
+        assert handovers <= 100
+        assert row >= 1
+
+
+@pytest.mark.parametrize("words", ["bank 2", "bank 2 seconds 0", "bank 2 transactions 5x", "spurious 0", "read_set 512 -", "loads 1"])
+def test_wrong_words_are_named(probe, words):
+    ending = probe(*words.split())
+    assert ending.status == 2
+    assert len(ending.stderr.splitlines()) == 1

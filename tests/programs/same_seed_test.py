@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A seed decides everything: output, virtual time and every statistic, to the byte.
+
+With another seed the statistics must differ, or these tests could not fail.
+"""
+
+
+import pytest
+from support import can_fix_addresses
+
+
+def runs():
+    """(program, options) of ordinary runs."""
+    bench = ["workloads/arraybench", "--threads", 8, "--sections", 400, "--contention", "high"]
+    for design in ("pthread", "ticket", "htm-10", "tatas-aahtm"):
+        yield pytest.param(bench, ["--lock", design], id=design)
+    yield pytest.param(bench, ["--lock", "ticket-aahtm", "--wait", "spin"], id="spinning")
+    yield pytest.param(["python3", "-c", "import random, time; print(random.random(), id([]), time.time())"], [], id="python3")
+    yield pytest.param(["sort", "--parallel=4", "-R", "/etc/passwd"], [], id="sort")
+
+
+def transactional_runs():
+    """Elided, transactional and always-abort programs, from 2 threads to all, and with hyperthreads."""
+    for machine, threads in (("xeon-e5-2697v4", 2), ("xeon-e5-2697v4", 8), ("xeon-e5-2697v4", 18), ("core-i7-5960x", 16)):
+        options = ["--machine", machine]
+        for mode in ("rtm", "aahtm"):
+            yield pytest.param(["tests/contention", mode, threads, 100], options, id=f"{mode}-{machine}-{threads}")
+        for design in ("htm-10", "tatas-aahtm", "ticket-aahtm"):
+            yield pytest.param(["tests/contention", "lock", threads, 60], [*options, "--lock", design, "--wait", "spin"],
+                               id=f"{design}-{machine}-{threads}")
+
+
+@pytest.fixture
+def outcome(elision):
+    def of(words, options, **how):
+        """Exit code, output and the lines of the statistics."""
+        program = elision.build / words[0] if "/" in words[0] else words[0]
+        ending, text = elision.vm_with_statistics([program, *words[1:]], options, **how)
+        return ending.status, ending.stdout, text.splitlines()
+    return of
+
+
+@pytest.mark.parametrize("words, options", list(runs()))
+def test_repeat(outcome, words, options):
+    first = outcome(words, ["--seed", 5, *options])
+    assert outcome(words, ["--seed", 5, *options]) == first, "the same seed again"
+    assert outcome(words, ["--seed", 6, *options])[2] != first[2], "another seed"
+
+
+@pytest.mark.parametrize("words, options", list(runs()))
+def test_repeat_without_address_randomisation(outcome, words, options):
+    if not can_fix_addresses():
+        pytest.skip("this system forbids it")
+    assert outcome(words, ["--seed", 5, *options], fixed_addresses=True) == outcome(words, ["--seed", 5, *options])
+
+
+def expect_no_influence_of_the_fast_path(outcome, words, options):
+    first = outcome(words, ["--seed", 5, *options])
+    assert outcome(words, ["--seed", 5, *options, "--no-fast-path"]) == first, "without the fast path"
+    assert outcome(words, ["--seed", 6, *options])[2] != first[2], "another seed"
+
+
+@pytest.mark.parametrize("words, options", list(runs()))
+def test_fast_path(outcome, words, options):
+    expect_no_influence_of_the_fast_path(outcome, words, options)
+
+
+@pytest.mark.parametrize("words, options", list(transactional_runs()))
+def test_fast_path_in_transactions(outcome, words, options):
+    expect_no_influence_of_the_fast_path(outcome, words, options)
