@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same critical section under pthread's mutex or under a lock of another library that elides, chosen when
-// the program is built: a Guard holds the lock while it lives.
+// A critical section under pthread's mutex or under another library's elided lock, chosen at build time. A
+// Guard holds the lock while it lives.
 //
-//   PthreadLock  pthread_mutex_t: glibc's, glibc's elided one (GLIBC_TUNABLES=glibc.elision.enable=1), or
-//   whatever is preloaded TbbLock      oneTBB's speculative_spin_mutex, which asks CPUID for RTM
-//   (WORKLOADS_HAVE_TBB) CkLock       Concurrency Kit's spinlock, elided with its adaptive policy and its
-//   default configuration (WORKLOADS_HAVE_CK)
+//  - PthreadLock: pthread_mutex_t. It is glibc's, glibc's elided one (GLIBC_TUNABLES=glibc.elision.enable=1),
+//  or
+//    that of the preloaded library.
+//  - TbbLock: oneTBB's speculative_spin_mutex, which checks CPUID for RTM (WORKLOADS_HAVE_TBB).
+//  - CkLock: Concurrency Kit's spinlock, elided with its adaptive policy and its default configuration
+//    (WORKLOADS_HAVE_CK).
 //
-// Debian builds Concurrency Kit without RTM. Its elision is in headers alone, so that we turn it on here. It
-// executes XBEGIN without asking: a program calls is_usable() first.
+// Debian builds Concurrency Kit without RTM. Its elision is in headers, so we enable it here. It executes
+// XBEGIN without checking CPUID, so a program calls is_usable() first.
 #pragma once
 
 #include <pthread.h>
@@ -33,7 +35,7 @@
 namespace workloads {
 
 struct PthreadLock {
-  /// What each thread keeps for itself.
+  /// The lock's state in each thread.
   struct PerThread {};
 
   class Guard {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // ArrayBench (Izraelevitz, Xiang, Scott: "Performance Improvement via Always-Abort HTM", II-A and IV-A1):
 // threads contend for one mutex and, holding it, write to pseudo-random places of a shared int array.
-// arraybench is the program with pthread's mutex, arraybench_tbb and arraybench_ck are the same with locks of
-// other libraries.
+// arraybench uses pthread's mutex; arraybench_tbb and arraybench_ck are the same program with other
+// libraries' locks.
 //
-//   --writes      10 or 100 places a section ("small", "large")
+//   --writes      10 or 100 places per section ("small", "large")
 //   --contention  high: the section first touches A[0]; low: it does not
 //   --opt         with high contention, a speculating thread leaves A[0] out (AAHTM "opt" variant)
 //
-// A write is an increment, so that a lost update shows: at the end the sum of the array must be the
-// number of increments that sections did. Places are drawn before the mutex is taken. Before the run
-// (timed_sections.h) the threads spread the array over their caches, as seconds of running would (--spread),
-// and run warm-up sections.
+// A write is an increment, so that lost updates show: at the end the sum of the array must be the number of
+// increments. Places are drawn before the mutex is taken. Before the run
+// (timed_sections.h) the threads spread the array over their caches as a long run would (--spread), and run
+// warm-up sections.
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@
 #include "support.h"
 #include "timed_sections.h"
 
-// Which lock the program is built with.
+// The lock that the program is built with.
 #ifndef ARRAYBENCH_LOCK
 #define ARRAYBENCH_LOCK PthreadLock
 #endif
@@ -43,8 +43,8 @@ struct Options {
   bool opt = false;
   unsigned threads = 1;
   workloads::RunLength length;
-  double spread = 3;           // uncounted writes without the mutex, by all threads, a line of the array
-  std::uint64_t warmup = 100;  // sections a thread
+  double spread = 3;           // uncounted writes without the mutex, by all threads, per line of the array
+  std::uint64_t warmup = 100;  // sections per thread
   std::uint64_t seed = 1;
   bool no_pin = false;
 };
@@ -79,14 +79,14 @@ class Worker {
 
   void run() {
     spread();
-    pthread_barrier_wait(&bench_.spread);  // nobody counts on an element that is still being cleared
+    pthread_barrier_wait(&bench_.spread);  // no thread increments an element that another still clears
     for (std::uint64_t i = 0; i < bench_.options.warmup; ++i) section();
     bench_.sections.repeat(index_, result_, [this] { section(); });
   }
 
  private:
-  /// Leaves lines of the array with this thread's core, as random sections would in the long run; the
-  /// elements keep their value, zero.
+  /// Brings lines of the array to this thread's core, as random sections would in the long run. The elements
+  /// stay zero.
   void spread() {
     constexpr double kIntsPerLine = 16;
     const double writes = bench_.options.spread * bench_.options.size / kIntsPerLine / bench_.options.threads;
@@ -95,8 +95,8 @@ class Worker {
       array[random_.below(bench_.options.size)] = 0;
   }
 
-  /// A load, then a store, never one read-modify-write instruction: between the two a section that is not
-  /// excluded can do damage that the sum shows.
+  /// A load and then a store, not one read-modify-write instruction. An overlapping section in between loses
+  /// an update, which the sum shows.
   static void increment(int& element) {
     volatile int& memory = element;
     const unsigned value = static_cast<unsigned>(memory);
@@ -144,7 +144,7 @@ void parse(CLI::App& app, Options& options) {
 int report(const Bench& bench, const std::vector<ThreadResult>& results, std::uint64_t run_ns) {
   std::uint64_t expected = 0;
   for (const ThreadResult& result : results) expected += result.increments;
-  // An element may wrap around: sums are compared modulo 2^32, by unsigned arithmetic.
+  // Elements may wrap around, so sums are compared modulo 2^32.
   std::uint32_t sum = 0;
   for (const int element : bench.array) sum += static_cast<std::uint32_t>(element);
   workloads::print_throughput(results, run_ns);

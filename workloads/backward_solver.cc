@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // BackwardSolver (Izraelevitz, Xiang, Scott: "Performance Improvement via Always-Abort HTM", IV-B, Fig. 14):
-// a sparse triangular system, solved level by level. The rows of a level depend on earlier levels alone, so
-// threads share them out, and meet at an OpenMP barrier behind each level.
+// a sparse triangular system, solved level by level. The rows of a level depend only on earlier levels, so
+// threads share them, and meet at an OpenMP barrier after each level.
 //
-//   --levels      barriers a solve
-//   --rows        in a level, on average; like the number of nonzeros of a row it differs by up to a factor
-//                 of three, so that threads arrive at different times
-//   --nonzeros    of a row, on average
-//   --evict       megabytes that are read before each solve, uncounted: the papers' matrices are larger than
-//                 the caches, and small ones behave so if something else has been there
+//   --levels      barriers per solve
+//   --rows        rows per level, on average; levels differ by up to a factor of three, as do the nonzeros of
+//                 rows, so that threads arrive at different times
+//   --nonzeros    nonzeros per row, on average
+//   --evict       megabytes to read before each solve, uncounted, so that small matrices are out of the
+//   caches
+//                 like the papers' large ones
 //
-// Rows are scattered over the vectors by a permutation, as an ordering by levels does. The result is compared
-// with that of a serial solve: every sum is added up in the same order, so not a bit may differ.
+// A permutation scatters the rows over the vectors, as ordering by levels does. The result must be that of a
+// serial solve to the bit, since every sum is added up in the same order.
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
@@ -42,18 +43,18 @@ struct Options {
   bool no_pin = false;
 };
 
-/// In compressed rows, in the order in which they are solved: row i of that order is row permutation[i] of
-/// the vectors.
+/// Compressed rows in the order in which they are solved. Row i of that order is row permutation[i] of the
+/// vectors.
 struct Matrix {
-  std::vector<std::uint32_t> first_row_of_level;  // and behind the last level the number of rows
+  std::vector<std::uint32_t> first_row_of_level;  // and at the end the number of rows
   std::vector<std::uint32_t> permutation;
-  std::vector<std::uint32_t> first_of_row;  // of its nonzeros; and behind the last row their number
+  std::vector<std::uint32_t> first_of_row;  // its first nonzero; and at the end the number of nonzeros
   std::vector<std::uint32_t> column;
   std::vector<double> value;
 
   unsigned levels() const { return static_cast<unsigned>(first_row_of_level.size()) - 1; }
   std::uint32_t rows() const { return static_cast<std::uint32_t>(permutation.size()); }
-  /// What a solve reads and writes at least.
+  /// The minimum that a solve reads and writes.
   double bytes() const {
     constexpr double kOfRow = sizeof(std::uint32_t) * 2 + sizeof(double) * 2;
     return static_cast<double>(value.size()) * (sizeof(double) + sizeof(std::uint32_t)) +
@@ -107,7 +108,7 @@ void solve_serially(const Matrix& m, const std::vector<double>& b, std::vector<d
   solve_rows(m, b, y, 0, m.rows());
 }
 
-/// The part of one thread: in each level the rows from one share of them to the next.
+/// The part of one thread: its share of each level's rows.
 void solve_with_others(const Matrix& m, const std::vector<double>& b, std::vector<double>& y) {
   const auto threads = static_cast<std::uint32_t>(omp_get_num_threads());
   const auto me = static_cast<std::uint32_t>(omp_get_thread_num());
@@ -118,7 +119,7 @@ void solve_with_others(const Matrix& m, const std::vector<double>& b, std::vecto
   }
 }
 
-/// Reads what it has of other data.
+/// Reads other data to evict the matrix from the caches.
 class Evictor {
  public:
   explicit Evictor(unsigned megabytes) : data_((std::size_t{megabytes} << 20) / sizeof(std::uint64_t), 1) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a benchmark program takes its words: bad input gets one line and exit code 2.
+// Parsing of a benchmark program's command line: bad input gets one line and exit code 2.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace workloads {
 
-/// Fills what the options of `app` are bound to; the exit code if the program shall end now.
+/// Parses the options of `app`. Returns an exit code if the program must end now.
 inline std::optional<int> parse_words(CLI::App& app, const char* program, int argc, char** argv) {
   try {
     app.parse(argc, argv);

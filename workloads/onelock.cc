@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shared structure under one lock, and a choice of locks: what elision gains depends on how often
-// sections touch the same lines, which differs from structure to structure.
+// One shared structure under one lock, with a choice of both: the gain of elision depends on how often
+// sections access the same lines.
 //
 //   --structure  counters  an array of counters, each on a line of its own; a section increments one
 //                map       std::map; a section inserts a key, erases one or looks one up
 //                hash      std::unordered_map, the same
-//   --lock       pthread, tbb or ck (alternative_locks.h); tbb and ck as far as the libraries were there
-//                to build with
+//   --lock       pthread, tbb or ck (alternative_locks.h); tbb and ck if the program was built with them
 //   --reads      percent of the sections that only read
 //
-// At the end everything is counted: the counters' sum, or the keys and their sum, must be what the sections
-// did. As in arraybench, a thread draws outside of the lock and runs warm-up sections before the run
+// At the end the sum of the counters, or the number and the sum of the keys, must match the sections'
+// changes. As in arraybench, a thread draws outside of the lock and runs warm-up sections before the run
 // (timed_sections.h).
 #include <pthread.h>
 #include <signal.h>
@@ -42,14 +41,14 @@ struct Options {
   std::string lock = "pthread";
   unsigned threads = 1;
   unsigned reads = 0;
-  std::uint32_t size = 4096;  // counters, or keys that are there at the start
+  std::uint32_t size = 4096;  // counters, or keys at the start
   workloads::RunLength length;
-  std::uint64_t warmup = 100;  // sections a thread
+  std::uint64_t warmup = 100;  // sections per thread
   std::uint64_t seed = 1;
   double limit = 0;  // seconds; 0: none
 };
 
-/// What sections changed, to be summed up over all threads; modulo 2^64.
+/// The change made by sections, summed over all threads modulo 2^64.
 struct Change {
   std::uint64_t count = 0;
   std::uint64_t sum = 0;
@@ -60,7 +59,7 @@ struct Change {
   bool operator==(const Change&) const = default;
 };
 
-/// What a section will do, drawn before it begins.
+/// The operation of a section, drawn before it begins.
 struct Step {
   enum class Kind { kRead, kAdd, kRemove } kind;
   std::uint32_t key;
@@ -72,7 +71,7 @@ class Counters {
 
   std::uint32_t keys() const { return static_cast<std::uint32_t>(lines_.size()); }
 
-  /// In the section. A load, then a store: between the two a section that is not excluded can do damage.
+  /// In the section: a load and then a store. An overlapping section in between loses an update.
   Change apply(Step step) {
     volatile std::uint64_t& counter = lines_[step.key].counter;
     const std::uint64_t value = counter;
@@ -81,7 +80,7 @@ class Counters {
     return {1, 0};
   }
 
-  /// Everything that is in it.
+  /// The sum of all counters.
   Change contents() const {
     Change found;
     for (const Line& line : lines_) found.count += line.counter;
@@ -98,7 +97,7 @@ class Counters {
 template <class Container>
 class Keys {
  public:
-  /// Every other key is there: adding and removing stay in balance.
+  /// Half of the keys are present, so that insertions and removals stay in balance.
   explicit Keys(std::uint32_t size) : keys_(2 * size) {
     if constexpr (requires { container_.reserve(keys_); }) container_.reserve(keys_);  // no section rehashes
     for (std::uint32_t key = 0; key < keys_; key += 2) container_.emplace(key, key);
@@ -117,8 +116,7 @@ class Keys {
         break;
     }
     const auto found = container_.find(key);
-    return {0,
-            found == container_.end() ? 0 : found->second - key};  // no change, unless the value is another's
+    return {0, found == container_.end() ? 0 : found->second - key};  // no change if the value is right
   }
 
   Change contents() const {
@@ -256,7 +254,7 @@ void parse(CLI::App& app, Options& options) {
       ->check(CLI::Range(0.0, 1e6));
 }
 
-/// Gives up when the limit is reached, whatever the threads do then.
+/// Ends the program at the limit.
 void set_limit(double seconds) {
   signal(SIGALRM, [](int) {
     constexpr char kMessage[] = "did not end within its limit\n";

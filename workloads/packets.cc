@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many small packets through the sockets of one network stack: the shape of the TCP/IP stack of the TSX paper
-// (section 6), where condition variables decide what elision gains.
+// Many small packets through the sockets of one network stack, like the TCP/IP stack of the TSX paper
+// (section 6), where condition variables decide the gain of elision.
 //
-// Half of the threads send, the others receive, two at the ends of each connection. A connection is a ring of
-// packets with a condition variable at each end; sender and receiver copy packets under the lock of the
-// stack, or under one of each connection (--locks each). Every packet carries its number and bytes that
-// follow from it, which the receiver checks: an order or a byte that is wrong ends the program with exit
-// code 1.
+// Half of the threads send, the others receive, one at each end of a connection. A connection is a ring of
+// packets with a condition variable at each end. Sender and receiver copy packets under the lock of the
+// stack, or under the connection's lock (--locks each). Every packet has its number and bytes derived from
+// it, which the receiver checks. A wrong order or byte ends the program with exit code 1.
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
@@ -61,7 +60,7 @@ class Stack {
       connections_.push_back(std::make_unique<Connection>(options.ring));
   }
 
-  /// Packets a second; -1 if a packet was not what had been sent.
+  /// Packets per second; -1 if a packet was wrong.
   double run() {
     std::vector<std::thread> threads;
     std::vector<char> right(connections_.size(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What benchmark programs share: the clock, cheap random numbers, a thread for each CPU.
+// Shared by benchmark programs: the clock, cheap random numbers, pinning of threads.
 #pragma once
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ inline std::uint64_t clock_ns(clockid_t clock) {
 
 inline std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
-/// xorshift64*: a few cycles a number, so that drawing does not become the benchmark.
+/// xorshift64*: a few cycles per number, so that drawing does not dominate.
 class CheapRandom {
  public:
   explicit CheapRandom(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull) {

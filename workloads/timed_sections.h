@@ -3,7 +3,7 @@
 // of sections together.
 //
 // Threads warm up, begin together and end together: at the deadline, or when the sections are used up. Only
-// the first thread looks at the clock, and only now and then: where that is a system call, it would abort a
+// the first thread reads the clock, and only now and then: where that is a system call, it would abort a
 // speculation that runs on past unlock.
 #pragma once
 
@@ -26,7 +26,7 @@ struct RunLength {
   std::uint64_t sections = 0;  // of all threads together; 0: run by time
 };
 
-/// What a thread did in the run; what the program counts besides is `Extra`.
+/// The result of a thread. `Extra` has the program's other counts.
 template <class Extra>
 struct alignas(128) ThreadResult : Extra {
   std::uint64_t sections = 0;
@@ -39,7 +39,7 @@ class TimedSections {
     pthread_barrier_init(&barrier_, nullptr, threads + 1);
   }
 
-  /// Of a thread that has warmed up: waits for the others, then calls `section` until the run ends.
+  /// Called by a thread after its warm-up. Waits for the others, then calls `section` until the run ends.
   template <class Result, class Section>
   void repeat(unsigned thread, Result& result, Section section) {
     pthread_barrier_wait(&barrier_);  // all are warm: the clock is set
@@ -52,8 +52,8 @@ class TimedSections {
     result.end_ns = now_ns();
   }
 
-  /// Calls `work(thread, result)`, which must call repeat(), in a thread for each result. Returns the length
-  /// of the run in nanoseconds.
+  /// Starts a thread for each result, which calls `work(thread, result)`; `work` must call repeat(). Returns
+  /// the length of the run in nanoseconds.
   template <class Result, class Work>
   std::uint64_t run(std::vector<Result>& results, Work work) {
     std::vector<std::thread> threads;

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads update shared numbers, synchronised in every way that the TSX paper compares (sections 5.1 to 5.4).
 //
-//   histogram   threads count random items into bins
-//   physics     threads add opposite forces to random pairs of objects; a few objects are in half of the
-//   pairs
+//   histogram   threads count random items in bins
+//   physics     threads add opposite forces to random pairs of objects (half of the pairs have one of a few
+//   objects)
 //
-//   none        no synchronisation: updates must get lost
-//   lock        a std::mutex for each place (a bin, or an object); of two in the order of addresses
+//   none        no synchronisation: updates must be lost
+//   lock        a std::mutex for each place (a bin or an object), taken in the order of addresses
 //   scoped      std::scoped_lock of this library's mutexes
 //   atomic      an atomic addition for each update
-//   privatised  a copy a thread, all of them added up at the end, each thread a share of the places (5.4.2)
-//   barrier     groups of items none of which has a place in common, a barrier behind each (5.4.2); forming
-//               the groups is not counted
-//   elided      this library's mutex for each place; of two one after the other
+//   privatised  a copy per thread; at the end each thread adds up a share of the places (5.4.2)
+//   barrier     groups of items without common places, with a barrier after each (5.4.2); forming the groups
+//   is
+//               not counted
+//   elided      this library's mutex for each place, one after the other
 //   lockset     both as one set (5.2.1)
-//   trylock     each is tried; if one is held, those taken are given back, and all are waited for (Listing 1)
+//   trylock     both are tried; if one is held, the other is released, and both are waited for (Listing 1)
 //   region      four items in one region (static coarsening, Listing 2)
-//   coarse-N    N items a transaction (dynamic coarsening, Listing 3); coarse-0 adapts
-//   coarse1-N   the same under one mutex for everything, as in the paper
+//   coarse-N    N items per transaction (dynamic coarsening, Listing 3); coarse-0 adapts
+//   coarse1-N   the same under one mutex for all places, as in the paper
 //
-// All items together are --items, so that more threads mean fewer for each. The result is compared with what
-// one thread computes: "LOST ..." and exit code 1 if it differs.
+// --items is the total of all threads. The result is compared with that of one thread: "LOST ..." and exit
+// code 1 if it differs.
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
@@ -59,7 +60,7 @@ struct Options {
   std::uint64_t seed = 1;
 };
 
-/// An item: what it adds to one place and takes from another. A histogram's has no other.
+/// An item adds to one place and subtracts from another. A histogram's item has only one place.
 struct Item {
   std::uint32_t place;
   std::uint32_t other;
@@ -72,7 +73,7 @@ struct alignas(64) Mutex {
   std::mutex mutex;
 };
 
-/// What all threads share. Bins lie side by side, objects have a line each.
+/// Shared by all threads. Bins are adjacent, objects have a line each.
 struct World {
   explicit World(const Options& given)
       : options(given),
@@ -94,7 +95,7 @@ struct World {
   elision::mutex one_for_all;
   pthread_barrier_t barrier;
   std::vector<std::vector<std::int64_t>> copies;  // of each thread
-  std::vector<std::vector<Item>> groups;          // none of a group's items has a place in common
+  std::vector<std::vector<Item>> groups;          // the items of a group have no common place
 };
 
 /// A thread's part of the work.
@@ -104,14 +105,14 @@ struct Part {
   Items items;
   std::uint32_t granularity;
 
-  /// Of `count` things those that are this thread's, from the first to before the second.
+  /// This thread's share of `count` things: the first one, and the end.
   std::pair<std::size_t, std::size_t> share(std::size_t count) const {
     const std::size_t threads = world.options.threads;
     return {count * thread / threads, count * (thread + 1) / threads};
   }
 };
 
-/// A load, and after the window a store, never one instruction: an update that comes between is lost.
+/// A load and, after a window, a store, not one instruction: an update in between is lost.
 void add(World& world, std::uint32_t place, std::int64_t amount) {
   volatile std::int64_t& value = world.value(place);
   const std::int64_t seen = value;
@@ -126,7 +127,7 @@ void apply(World& world, const Item& item) {
 
 // ---- One item under locks of its own.
 
-/// Both, of a pair in the order of addresses.
+/// Under both locks of a pair, in the order of addresses.
 template <class Locks>
 void under_locks(Locks mutex_of, World& world, const Item& item) {
   const std::lock_guard first(mutex_of(std::min(item.place, item.other)));
@@ -163,7 +164,7 @@ void together(World& world, const Item& item) {
   }
 }
 
-/// Both tries and, where it comes to that, both sections are one transaction.
+/// Both tries, and both sections if needed, are one transaction.
 void trylock(World& world, const Item& item) {
   elision::mutex& first = world.elided[item.place];
   if (first.try_lock()) {
@@ -246,7 +247,7 @@ void coarsened_under_one(const Part& part) {
 }
 
 struct Variant {
-  const char* name;  // ends with '-': a granularity follows
+  const char* name;  // with '-' at its end: a granularity follows
   void (*run)(const Part& part);
 };
 
@@ -265,7 +266,7 @@ constexpr Variant kVariants[] = {
     {"coarse1-", coarsened_under_one},
 };
 
-/// The variant of that name, and its granularity; nullptr: there is none.
+/// The variant of that name and its granularity. Null: there is none.
 const Variant* find_variant(const std::string& name, std::uint32_t& granularity) {
   const std::size_t length = name.find('-') == std::string::npos ? name.size() : name.find('-') + 1;
   const auto found = std::ranges::find(kVariants, name.substr(0, length), &Variant::name);
@@ -291,10 +292,10 @@ std::vector<Item> draw_items(const Options& options) {
   return items;
 }
 
-/// Each item goes to the first group behind those that its places are in.
+/// Puts each item into the first group after all groups with its places.
 std::vector<std::vector<Item>> form_groups(const Options& options, Items items) {
   std::vector<std::vector<Item>> groups;
-  std::vector<std::size_t> next(options.places);  // of each place: the first group it is not in
+  std::vector<std::size_t> next(options.places);  // for each place: the first group without it
   for (const Item& item : items) {
     const std::size_t group = std::max(next[item.place], item.other == kNone ? 0 : next[item.other]);
     if (group == groups.size()) groups.emplace_back();
@@ -310,7 +311,7 @@ struct Result {
   elision_counts counts;
 };
 
-/// Runs the threads; returns what each of them says.
+/// Runs the threads and returns their results.
 std::vector<Result> run_threads(World& world, Items items, const Variant& variant,
                                 std::uint32_t granularity) {
   std::vector<Result> results(world.options.threads);
@@ -332,7 +333,7 @@ std::vector<Result> run_threads(World& world, Items items, const Variant& varian
   return results;
 }
 
-/// How far the places are from what one thread computes.
+/// How much the places differ, in total, from the result of one thread.
 std::uint64_t count_lost(World& world, Items items) {
   std::vector<std::int64_t> expected(world.options.places);
   for (const Item& item : items) {

@@ -27,7 +27,7 @@ namespace {
 struct Settings {
   int pairs = 30;
   int operations = 20000;  // of a thread in a round
-  unsigned threads = 0;    // 0: one a CPU
+  unsigned threads = 0;    // 0: one per CPU
 };
 
 void add_one(volatile std::uint64_t& value) { value = value + 1; }
@@ -46,7 +46,7 @@ struct alignas(64) Guarded {
 template <class Mutex>
 std::array<Guarded<Mutex>, kLocks> guarded;
 
-/// `use` of kCount different members: those from a drawn one on.
+/// Calls `use` with kCount consecutive members, from a random one on.
 template <class Mutex, std::size_t... kIndex, class Use>
 void draw(workloads::CheapRandom& random, std::index_sequence<kIndex...>, Use use) {
   const std::uint32_t first = random.below(kLocks);
@@ -127,7 +127,7 @@ void add_under_lock(int count, workloads::CheapRandom& random) {
   }
 }
 
-/// An addition in 16, else a look.
+/// One addition in 16 operations; the others read.
 template <class Mutex>
 void read_mostly(int count, workloads::CheapRandom& random) {
   for (int i = 0; i < count; ++i) {
@@ -149,7 +149,7 @@ struct Item {
   const char* name;
   void (*ours)(int count, workloads::CheapRandom&);
   void (*theirs)(int count, workloads::CheapRandom&);
-  std::uint64_t (*sum)();   // of what ours has added
+  std::uint64_t (*sum)();   // of our side's additions
   std::uint64_t additions;  // of one operation
   std::uint64_t operations_of_an_addition = 1;
 };
@@ -189,7 +189,7 @@ constexpr Item kItems[] = {
     coarse_item<ELISION_COARSENER_ADAPTS>("adapts"),
 };
 
-/// Threads that run one round after the other, each of as many operations.
+/// Threads that run rounds of a fixed number of operations each.
 class Crew {
  public:
   Crew(const Item& item, unsigned threads, int operations) : item_(item), operations_(operations) {
@@ -202,7 +202,7 @@ class Crew {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// Operations a nanosecond.
+  /// Operations per nanosecond.
   double throughput(bool ours) {
     ours_ = ours;
     pthread_barrier_wait(&barrier_);
@@ -228,7 +228,7 @@ class Crew {
   const int operations_;
   std::vector<std::thread> threads_;
   pthread_barrier_t barrier_;
-  // Of the round; set while all threads wait at the barrier.
+  // State of a round, set while all threads wait at the barrier.
   bool ours_ = false;
   bool is_over_ = false;
 };

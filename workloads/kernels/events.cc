@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a virtual machine has to put in order: atomics and locks of many threads.
+// Events that a virtual machine must order: atomics and locks of many threads.
 //
-//   events PHASE THREADS ROUNDS      ROUNDS in all, divided among the threads
+//   events PHASE THREADS ROUNDS      ROUNDS in total, divided among the threads
 //
 //   private  each thread adds atomically to a line of its own
 //   shared   all threads add atomically to the same few lines
-//   mixed    arithmetic and accesses to private memory; an atomic addition to one of 64 lines each round,
-//            a section under one mutex each 64th
+//   mixed    arithmetic and accesses to private memory; in each round an atomic addition to one of 64 lines,
+//            in every 64th round a section under one mutex
 //
-// Prints the sum of all additions; fails if one got lost.
+// Prints the sum of all additions; fails if one was lost.
 #include <array>
 #include <atomic>
 #include <cstdint>

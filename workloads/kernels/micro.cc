@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel, one character of work: what a virtual machine finds easy or hard.
+// Kernels with one kind of work each, easy or hard for a virtual machine.
 //
 //   micro NAME [ROUNDS]      the default number of rounds takes one to two seconds on a current CPU
 //
 //   map        std::map<int, int>: look-ups, insertions and removals of random keys (pointers, branches)
-//   chase      one dependent load after the other through 4 MB (cache misses, nothing else)
+//   chase      dependent loads through 4 MB (only cache misses)
 //   copies     memcpy of 8 to 63 bytes at odd places (short library calls)
 //   recursion  Fibonacci by recursion (calls and returns)
 //   matrix     product of two double matrices (vectors, regular accesses)
@@ -25,7 +25,7 @@ using Checksum = std::uint64_t;
 
 std::uint64_t state = 88172645463325252u;
 
-// xorshift64: the same numbers wherever this runs.
+// xorshift64: the same numbers everywhere.
 std::uint64_t draw() {
   state ^= state << 13;
   state ^= state >> 7;
@@ -107,7 +107,7 @@ Checksum run_matrix(std::uint64_t rounds) {
   return static_cast<Checksum>(sum);
 }
 
-// The compiler neither knows `value` nor may do several rounds at once.
+// Hides `value` from the compiler, so that it cannot merge rounds.
 inline void hide(std::uint64_t& value) { __asm__("" : "+r"(value)); }
 
 Checksum run_integer(std::uint64_t rounds) {

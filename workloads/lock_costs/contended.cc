@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks that all threads want: sections a second in rounds that the two sides take turns in, and the longest
-// wait in rounds of their own, since clocks within a section would lengthen it.
+// Contended locks: sections per second, in rounds in which the two sides take turns, and the longest wait, in
+// separate rounds, since reading the clock would lengthen a section.
 //
-// A section touches two counters around its work: whoever is in with a writer sees them differ.
+// A section writes one counter before its work and one after it. A thread that overlaps with a writer sees
+// them differ.
 #include <pthread.h>
 #include <sched.h>
 #include <x86intrin.h>
@@ -25,13 +26,13 @@ namespace lock_costs {
 namespace {
 
 constexpr double kLongSectionNs = 200;
-constexpr double kOutsideNs = 200;  // on average, evenly from nothing to twice as much
+constexpr double kOutsideNs = 200;  // on average, uniform between 0 and twice as much
 constexpr unsigned kThreadsPerCpu = 8;
-// Waits are longer than a round of the others where threads wait for a CPU as well.
+// Where threads also wait for a CPU, a wait can be longer than a normal round.
 constexpr int kWaitRoundLength = 10;
 constexpr int kOversubscribedRoundLength = 5;
 
-/// A chain of multiplications that takes a given time on a CPU of its own.
+/// A chain of multiplications, for a given time on an idle CPU.
 inline void work(std::uint32_t steps) {
   std::uint64_t value = steps;
   for (std::uint32_t i = 0; i < steps; ++i) {
@@ -40,7 +41,7 @@ inline void work(std::uint32_t steps) {
   }
 }
 
-/// Nanoseconds of a step: the fastest of many trials counts, since other work only slows down.
+/// Nanoseconds per step: the fastest of many trials, since other work only slows down.
 double measure_step_ns() {
   constexpr std::uint32_t kSteps = 100000;
   double fastest = 1e9;
@@ -64,7 +65,7 @@ std::string name_of(const Kind& kind) {
   return lock + (kind.is_long ? " 200ns" : " short");
 }
 
-/// One side's locks and what they protect, each on lines of its own.
+/// One side's locks and their data, each on lines of its own.
 struct Protected {
   Protected(const Functions& functions, bool may_be_elided) : side(functions) {
     init_mutex(side, mutex, PTHREAD_MUTEX_NORMAL, may_be_elided);
@@ -85,7 +86,7 @@ struct alignas(128) ThreadCount {
   std::uint64_t longest_wait_ticks = 0;
 };
 
-/// The threads of one kind of contention, which stay for all of its rounds.
+/// The threads for all rounds of one kind of contention.
 class Contest {
  public:
   Contest(const Sides& sides, const Kind& kind, unsigned threads)
@@ -106,7 +107,7 @@ class Contest {
   Protected& preloaded() { return preloaded_; }
   Protected& glibc() { return glibc_; }
 
-  /// Sections a second.
+  /// Sections per second.
   double throughput(Protected& locks, int milliseconds) {
     const double seconds = round(locks, milliseconds, false);
     std::uint64_t sections = 0;
@@ -114,7 +115,7 @@ class Contest {
     return static_cast<double>(sections) / seconds;
   }
 
-  /// The longest wait in microseconds, for a lock or for a CPU on the way to it.
+  /// The longest wait in microseconds, for a lock or for a CPU.
   double longest_wait(Protected& locks, int milliseconds) {
     const std::uint64_t start = __rdtsc();
     const double seconds = round(locks, milliseconds, true);
@@ -124,11 +125,11 @@ class Contest {
     return static_cast<double>(longest) / ticks_per_us;
   }
 
-  /// Whether every section had its lock for itself, or with readers alone.
+  /// Whether every writer was alone in its section.
   bool excluded() const { return excluded_; }
 
  private:
-  /// Runs all threads until the time is up and each has done its last section; seconds.
+  /// Runs all threads until the time is up and each has finished its last section. Returns seconds.
   double round(Protected& locks, int milliseconds, bool times_waits) {
     locks_ = &locks;
     times_waits_ = times_waits;
@@ -161,7 +162,7 @@ class Contest {
     while (true) {
       pthread_barrier_wait(&barrier_);
       if (is_over_) return;
-      // Counted in a local variable: the threads' counts are nobody's contention.
+      // Counts in a local variable, to avoid contention for the threads' counts.
       ThreadCount count;
       do {
         if (times_waits_)
@@ -209,7 +210,7 @@ class Contest {
   std::vector<ThreadCount> counts_;
   std::vector<std::thread> threads_;
   pthread_barrier_t barrier_;
-  // Of the round; set while all threads wait at the barrier.
+  // State of a round, set while all threads wait at the barrier.
   Protected* locks_ = nullptr;
   bool times_waits_ = false;
   bool is_over_ = false;

@@ -9,7 +9,7 @@
 namespace lock_costs {
 namespace {
 
-// The condition variables of today; the older version of the same names has another layout.
+// Today's condition variables. The older version of the symbols has another layout.
 constexpr char kConditionVersion[] = "GLIBC_2.3.2";
 
 [[noreturn]] void give_up(const char* what) {
@@ -24,7 +24,7 @@ void find(void* handle, Function& function, const char* name) {
   function = reinterpret_cast<Function>(found);
 }
 
-/// A preloaded library need not give its functions a version.
+/// A preloaded library's functions need no version.
 template <class Function>
 void find_condition(void* handle, Function& function, const char* name) {
   void* const found = dlvsym(handle, name, kConditionVersion);

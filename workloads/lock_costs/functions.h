@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock functions as this program's calls find them, preloaded ones first, and glibc's own behind those.
+// The lock functions that this program's calls reach, preloaded ones first, and glibc's functions behind
+// them.
 //
-// Both sides are called through these pointers, in one process: what else the machine does then meets both
-// alike, which processes that take turns would not have, and neither differs in how memory is laid out. Each
-// side has locks of its own, initialised by its own functions.
+// Both sides are called through these pointers in one process. So other work on the machine affects both
+// alike, unlike processes that take turns, and both have the same memory layout. Each side has its own locks,
+// initialised by its own functions.
 #pragma once
 
 #include <pthread.h>
@@ -49,7 +50,7 @@ struct Functions {
   bool operator==(const Functions&) const = default;
 };
 
-/// What is compared. `preloaded` equals `glibc` if nothing is preloaded.
+/// The two sides. `preloaded` equals `glibc` if nothing is preloaded.
 struct Sides {
   Functions preloaded;
   Functions glibc;
@@ -59,9 +60,8 @@ struct Sides {
 /// Ends the program with one line if a function is missing.
 Sides find_sides();
 
-/// A mutex of a type (PTHREAD_MUTEX_NORMAL, ...). `may_be_elided` tells a normal one that was asked for by
-/// name, which glibc never elides, from one by default: a process can have all of glibc's elided, and here
-/// glibc's plain mutex is the measure.
+/// Initialises a mutex of a type (PTHREAD_MUTEX_NORMAL, ...). glibc may elide a normal mutex by default
+/// (`may_be_elided`), but not one whose type was set explicitly. glibc's plain mutex is the reference here.
 void init_mutex(const Functions& side, pthread_mutex_t& mutex, int type, bool may_be_elided);
 
 }  // namespace lock_costs

@@ -8,16 +8,16 @@ namespace lock_costs {
 
 struct Settings {
   int pairs;         // of rounds
-  int milliseconds;  // a round with contention
+  int milliseconds;  // per round with contention
 };
 
-/// Must come first: it begins with one thread alive, which glibc notices and leaves its atomics out.
+/// Must come first: it begins in a process with one thread, where glibc omits atomic instructions.
 void measure_uncontended(const Sides& sides, const Settings& settings);
 
-/// One thread a CPU. False if a lock let two threads in.
+/// One thread per CPU. False if a lock let two threads in.
 bool measure_contended(const Sides& sides, const Settings& settings);
 
-/// Eight threads a CPU. The same.
+/// The same with eight threads per CPU.
 bool measure_oversubscribed(const Sides& sides, const Settings& settings);
 
 }  // namespace lock_costs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What locks cost beside glibc's (README.md).
+// The cost of locks beside glibc's (README.md).
 #include <algorithm>
 #include <string>
 #include <vector>

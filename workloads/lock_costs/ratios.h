@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ratios of neighbouring rounds. The two sides take turns in rounds of some milliseconds, and each goes first
-// in every other pair: what the first one pays for the second is then paid by both, and what else the machine
-// does meets both.
+// in every other pair. So both have the disadvantages of going first, and other work on the machine affects
+// both alike.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Ratio {
   double upper_quartile;
 };
 
-/// The value at a share of the sorted ones, between neighbours.
+/// The quantile of sorted values, interpolated between neighbours.
 inline double quantile(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(position);

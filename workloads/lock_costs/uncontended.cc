@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks that are free, in time of the thread's CPU; and two threads that take turns by a condition variable,
-// in time of the wall.
+// Free locks, in CPU time of the thread; and two threads that take turns by a condition variable, in wall
+// time.
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr double kRoundNs = 1e6;
 constexpr int kRoundTrips = 200;
-// Far away: an uncontended lock does not look at the clock.
+// A distant deadline: an uncontended lock does not read the clock.
 constexpr timespec kDistantFuture{.tv_sec = 4102444800, .tv_nsec = 0};
 
-/// One side's locks, each on lines of its own, and at the same places of their pages on both sides.
+/// One side's locks, each on lines of its own, at the same page offsets for both sides.
 struct alignas(4096) Locks {
   Locks(const Functions& functions, bool may_be_elided) : side(functions) {
     init_mutex(side, normal, PTHREAD_MUTEX_NORMAL, may_be_elided);
@@ -123,7 +123,7 @@ double time_loop(const Operation& operation, Locks& locks, int count) {
   return static_cast<double>(workloads::clock_ns(CLOCK_THREAD_CPUTIME_ID) - start);
 }
 
-/// How many take about a round.
+/// The number of operations in about one round.
 int count_of_round(const Operation& operation, Locks& locks) {
   constexpr int kFirst = 20000;
   time_loop(operation, locks, kFirst);
@@ -152,7 +152,7 @@ class Uncontended {
     }
   }
 
-  /// Two threads that run the same rounds; the one that waits for the other's turn sleeps.
+  /// Two threads take turns; the waiting one sleeps.
   void measure_round_trips(const char* threads) {
     if (!replaces_condition(sides_) && !sides_.nothing_preloaded()) return;
     Ratio ratio{};
@@ -187,7 +187,7 @@ class Uncontended {
   Locks glibc_{sides_.glibc, false};
 };
 
-/// Keeps a second thread alive, asleep, while it lives.
+/// While this lives, a second thread sleeps in the process.
 class Sleeper {
  public:
   Sleeper() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of lines that an aborted transaction has read or written (the probe "aborted-lines"):
+// The state of lines that an aborted transaction has read or written (the probe "aborted-lines"):
 // aborted_lines [ROUNDS].
 //
-// Ticks of one access right behind the abort, to one of the lines: a load, or a store and MFENCE, which also
-// needs the line's ownership. Beside them the same accesses to a line in L1, in L2, in no cache. Each round
-// looks at one line alone, a different one each time, so that no prefetcher helps. The transaction touches
-// `kTouched` lines and ends by XABORT; rounds in which something else ended it are left out.
+// Ticks of one access to one of the lines right after the abort: a load, or a store and MFENCE, which also
+// needs the line's ownership. For comparison, the same accesses to a line in L1, in L2, in no cache. Each
+// round accesses one line, a different one each time, so that no prefetcher helps. The transaction accesses
+// `kTouched` lines and ends by XABORT. Rounds with another abort are left out.
 #include "experiment.h"
 
 namespace {
@@ -17,7 +17,7 @@ constexpr std::uint8_t kAbortCode = 1;
 constexpr std::size_t kTouched = 16;
 constexpr std::size_t kApart = 5 * probe::kLineBytes;
 constexpr std::size_t kPushing =
-    256 << 10;  // bytes, more than any L1D, less than the L2 of parts since Skylake
+    256 << 10;  // bytes: more than any L1D, less than the L2 of servers since Skylake
 
 enum class Before { kInL1, kInL2, kFlushed, kRead, kWritten, kReadFromL2, kWrittenFromL2 };
 struct Kind {
@@ -29,7 +29,7 @@ unsigned char *lines, *pushing;
 
 unsigned char* line(std::size_t index) { return lines + index * kApart; }
 
-/// Puts every line into L1, owned and clean of transactions.
+/// Brings every line into L1, owned, outside of transactions.
 void touch_all() {
   for (std::size_t i = 0; i < kTouched; ++i) probe::store(line(i), i);
   probe::fence();
@@ -42,7 +42,7 @@ void push_out_of_l1() {
   probe::fence();
 }
 
-/// False if something else ended the transaction.
+/// False if the transaction aborted for another reason.
 template <bool kWrites>
 bool abort_after_touching() {
   const Status status = Rtm::begin();

@@ -2,16 +2,16 @@
 // Bank transfers under one elided global lock (the probe "bank"): bank THREADS transactions N, which shares
 // N transactions among the threads, or bank THREADS seconds S.
 //
-// 64 accounts on 8 lines; of each thread's transactions 20 % read all accounts and the others move money
-// between two. A transaction is tried five times in hardware, with the fall-back word subscribed; a thread
-// that finds it taken waits outside; an abort without the retry bit ends the tries. Then a mutex is taken
-// and the word is set. Transactions a second are counted over everything from the creation of the first
-// thread to the end of the last, as in the program behind the published figures. What else costs time or
-// lines there is done here too: the same generator and distributions, calls through pointers for begin, end
-// and each access, a ticket shared by all threads, and a thread's counters right beside the next one's.
+// 64 accounts on 8 lines. 20 % of a thread's transactions read all accounts, the others move money between
+// two. A transaction is tried five times in hardware, subscribed to the fallback word. While the word is set,
+// a thread waits outside. An abort without the retry bit ends the tries. Then a mutex is taken and the word
+// is set.
 //
-// Whether mutex and word share a line there depends on the linker; here they do not, unless the last
-// argument is "one-line".
+// As in the program of the published figures, transactions per second are measured from the creation of the
+// first thread to the end of the last one. Its other costs are repeated too: the same random generator and
+// distributions, calls through pointers for begin, end and each access, a ticket shared by all threads, and
+// adjacent counters of threads. There the linker decides whether mutex and word share a line; here they do
+// only if the last argument is "one-line".
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -41,7 +41,7 @@ struct Account {
 };
 static_assert(kAccounts * sizeof(Account) == 8 * 64);
 
-/// The fall-back lock and the word that transactions read.
+/// The fallback lock and the word that transactions read.
 struct alignas(128) Fallback {
   std::atomic<std::uint64_t> owner{0};
   alignas(32) std::mutex nearby;
@@ -55,7 +55,7 @@ alignas(128) std::atomic<bool> started{false}, stopped{false};
 alignas(128) std::atomic<std::uint64_t> ticket{0};
 std::uint64_t most_transactions = 0;
 
-/// What happened to a thread's transactions; apart from all other data.
+/// A thread's counts of transactions, apart from all other data.
 struct alignas(128) Counts {
   std::uint64_t commits = 0, conflicts = 0, other_aborts = 0, fallbacks = 0;
 };
@@ -84,7 +84,7 @@ void begin_transaction() {
   fallback_mutex->lock();
   ++counts.fallbacks;
   fallback.owner.store(1, std::memory_order_release);
-  asm volatile("mfence" : : : "memory");  // no store to an account may pass that one
+  asm volatile("mfence" : : : "memory");  // stores to accounts must not pass this one
   in_hardware = false;
 }
 
@@ -132,7 +132,7 @@ struct Worker {
 };
 static_assert(sizeof(Worker) == 56);
 
-/// All threads and main wait here until the last one has come.
+/// All threads and main wait here for the last one.
 class Gate {
  public:
   explicit Gate(unsigned count) : missing_(count) {}

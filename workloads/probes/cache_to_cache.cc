@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load of a line that is dirty in another core's cache (the probe "cache-to-cache"): one thread
-// writes a line and says so in another one; the other loads it and answers. Only that load is timed, in
-// time-stamp counter ticks; the median is printed.
+// Loads of a line that is dirty in another core's cache (the probe "cache-to-cache"). One thread writes a
+// line and signals that in a second line; the other thread loads the line and answers. Only that load is
+// timed, in ticks of the time-stamp counter. Prints the median.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -31,12 +31,12 @@ void write_each_round(std::uint64_t rounds) {
 int main(int argc, char** argv) {
   const std::uint64_t rounds = probe::count_argument(argc, argv, 20000);
   probe::require_cpus(2);
-  std::thread writer(write_each_round, rounds);  // before this thread is pinned: it would inherit that
+  std::thread writer(write_each_round, rounds);  // before this thread is pinned, since it would inherit that
   probe::pin_to(0);
   std::vector<std::uint64_t> spent;
   spent.reserve(rounds);
   const std::uint64_t before = probe::ticks();
-  const std::uint64_t reading = probe::ticks() - before;  // what two readings of the clock cost
+  const std::uint64_t reading = probe::ticks() - before;  // the cost of reading the clock twice
   for (std::uint64_t i = 0; i < rounds; ++i) {
     while (turn.word.load(std::memory_order_acquire) != 2 * i + 1) asm volatile("pause");
     const std::uint64_t start = probe::ticks();

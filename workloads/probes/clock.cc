@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core cycles a tick of the time-stamp counter (the probe "clock"): clock [ADDITIONS]. A chain of dependent
-// additions takes one cycle each on every x86-64 core, so their number over the ticks is the ratio of the
-// clocks. The best of ten stretches is printed: interrupts only ever lengthen one.
+// Core cycles per tick of the time-stamp counter (the probe "clock"): clock [ADDITIONS]. Dependent additions
+// take one cycle each on every x86-64 core, so their number divided by the ticks is the ratio of the clocks.
+// Prints the best of ten trials, since interrupts only lengthen one.
 #include "experiment.h"
 
 int main(int argc, char** argv) {

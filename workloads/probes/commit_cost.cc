@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a commit costs with stores in the transaction (the probe "commit-cost"): commit_cost [ROUNDS].
+// The cost of a commit with stores in the transaction (the probe "commit-cost"): commit_cost [ROUNDS].
 //
-// Ticks from before XBEGIN to after XEND, with 0 to 32 stores to lines of their own that are in L1, or that
-// were flushed from all caches; and the same stores without a transaction, followed by MFENCE, which waits
-// for them. If commits cost more a store than plain stores do, commit work grows with the write set; if a
+// Ticks from before XBEGIN to after XEND, with 0 to 32 stores to separate lines that are in L1 or were
+// flushed from all caches. For comparison, the same stores without a transaction, followed by MFENCE, which
+// waits for them. If a store costs more in a transaction, commit work grows with the write set. If a
 // transaction with misses takes as long as one miss, stores overlap and XEND waits for the last one.
 #include "experiment.h"
 
@@ -13,7 +13,7 @@ using elision::htm::Rtm;
 
 constexpr std::size_t kMost = 32;
 constexpr std::size_t kApart =
-    5 * probe::kLineBytes;  // no two in one pair of lines, spread over the sets of L1
+    5 * probe::kLineBytes;  // no two in a pair of adjacent lines, spread over the sets of L1
 
 template <bool kTransaction>
 std::uint64_t time_stores(unsigned char* lines, std::size_t count) {

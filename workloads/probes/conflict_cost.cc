@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From another CPU's store to the end of the transaction that it aborts (the probe "conflict-cost"):
-// conflict_cost [ROUNDS].
+// The time from another CPU's store to the abort of a transaction (the probe "conflict-cost"): conflict_cost
+// [ROUNDS].
 //
-// A transaction reads a line, writes 0, 8 or 32 others, and spins; the other CPU reads the clock, stores to
-// that line and answers; the aborted thread reads the clock when it is back behind XBEGIN. The same with a
-// plain loop that looks at the line until it changes: what an abort by conflict adds to the news itself.
-// Time-stamp counters of both CPUs must agree, which Linux checks (constant_tsc, tsc_adjust); negative
-// differences are dropped and counted. With "missing" a load from a large array, which misses the near
-// caches, is under way at every moment.
+// A transaction reads a line, writes 0, 8 or 32 others, and spins. The other CPU reads the clock and stores
+// to that line. The aborted thread reads the clock when it is back after XBEGIN. The difference to a plain
+// loop that waits for the line to change is the cost of the abort. The time-stamp counters of both CPUs must
+// agree, which Linux checks (constant_tsc, tsc_adjust); negative differences are dropped and counted. With
+// "missing", there is always a load from a large array in progress, which misses the near caches.
 #include <atomic>
 #include <thread>
 
@@ -29,8 +28,8 @@ struct alignas(128) Word {
 Word target, turn, stored_at;
 unsigned char* large;
 
-/// Round i: waits for turn 2i + 1, waits a while for the other thread to be deep in its loop, stores, says
-/// when.
+/// Round i: waits for turn 2i + 1, waits until the other thread is well inside its loop, stores, and
+/// publishes the time.
 void store_each_round(std::uint64_t rounds) {
   probe::pin_to(1);
   for (std::uint64_t i = 0; i < rounds; ++i) {
@@ -53,7 +52,7 @@ std::uint64_t found_at(std::uint64_t state) {
 [[noreturn]] void spin_until_aborted(unsigned char* lines, std::size_t written, bool missing) {
   for (std::size_t i = 0; i < written; ++i) probe::store(lines + i * kApart, 1);
   (void)target.value.load(std::memory_order_relaxed);
-  // Each place depends on the load before, whose value is 0 wherever it looks.
+  // Each address depends on the load before, whose value is always 0.
   std::uint64_t state = written;
   for (;;) {
     if (missing) state = (state + found_at(state)) * 6364136223846793005u + 1442695040888963407u;

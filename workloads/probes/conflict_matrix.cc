@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two pinned threads, each so many transactions of one access to the same line, free running: what share
-// of each one's transactions abort, for reads and writes (the probe "conflict-matrix").
+// Two pinned threads run a number of transactions with one access to the same line each. Measures the share
+// of each thread's transactions that abort, for reads and writes (the probe "conflict-matrix").
 //
-// The program behind the published figures counts as it goes, by atomic additions to six counters of both
-// threads, and gcc 12.2 puts these on one line: after each transaction the threads meet there. That decides
-// how their phases drift, so it is part of what is measured, and done here too.
+// The program of the published figures counts by atomic additions to six counters of both threads, which
+// gcc 12.2 puts on one line. So the threads contend for that line after each transaction, which affects how
+// their phases drift. This probe does the same.
 #include <atomic>
 #include <thread>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conflicts of two threads while both run (the probe "conflicts"): conflicts [ATTEMPTS].
 //
-// As conflict_matrix: two pinned threads make transactions of one access to the same line. Here both stop
-// when one has made all its attempts, so that no part of the figures is from a thread alone; what an attempt
-// takes is printed beside the share of aborts, and the first thread's aborts also by tenths of its attempts,
-// since a share may be that of two phases. With "shared" both count in atomic variables of one line, where
-// the threads meet after each transaction; with "private" each has lines of its own.
+// As in conflict_matrix, two pinned threads run transactions with one access to the same line. Here both stop
+// when one has finished its attempts, so that neither runs alone. Prints the time of an attempt beside the
+// share of aborts, and the first thread's aborts by tenths of its attempts, since a share may be the average
+// of two phases. With "shared" both count in atomic variables on one line, for which they contend after each
+// transaction; with "private" each has its own lines.
 #include <atomic>
 #include <thread>
 
@@ -22,7 +22,7 @@ struct alignas(128) Line {
   volatile std::uint64_t word = 0;
 };
 
-/// One thread's counters; of both threads on one line, or each on lines of its own.
+/// One thread's counters: on one line for both threads, or on separate lines.
 struct Counters {
   std::atomic<std::uint64_t> commits, aborts;
 };

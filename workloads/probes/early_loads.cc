@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether loads run early across the borders of a transaction (the probe "early-loads"): early_loads
-// [ROUNDS].
+// Whether loads run early across XBEGIN and XEND (the probe "early-loads"): early_loads [ROUNDS].
 //
 // Two accesses to lines that were flushed from all caches, one on each side of XBEGIN or XEND. If both misses
-// together take as long as one, the second began before the first was done; if they take as long as two, it
-// waited. LFENCE between them is the control that waits, two plain loads the one that does not.
+// together take as long as one, the second began before the first was done. If they take as long as two, it
+// waited. The controls are two loads with LFENCE between them, which wait, and two plain loads, which do not.
 #include "experiment.h"
 
 namespace {
@@ -15,7 +14,7 @@ unsigned char *first, *second;
 
 void lfence() { asm volatile("lfence" : : : "memory"); }
 
-/// Ticks of `body` with both lines flushed; false from `body` leaves the round out.
+/// Ticks of `body` with both lines flushed. If `body` returns false, the round is left out.
 template <class Body>
 void run(const char* name, std::uint64_t rounds, Body body) {
   std::vector<std::uint64_t> spent;
@@ -40,7 +39,7 @@ bool atomic_then_transaction() {
   return true;
 }
 
-/// Behind a transaction that loads (or stores to) the first line, a load of the second one.
+/// A load of the second line after a transaction that loads (or stores to) the first one.
 template <bool kStores, bool kFence>
 bool transaction_then_load() {
   if (!Rtm::begin().started()) return false;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the experiments share: quantiles of single timings, lines far apart, and ways to put a line somewhere.
+// Shared by the experiments: quantiles of single timings, lines far apart, and ways to bring a line into a
+// state.
 //
-// An experiment times one event at a time, tens of thousands of times, and prints quantiles, since interrupts
-// and a hypervisor put outliers of thousands of ticks among the timings. A timing includes the two readings
-// of the clock: clock_ticks() is their price.
+// An experiment times single events, tens of thousands of times, and prints quantiles, since interrupts and a
+// hypervisor cause outliers of thousands of ticks. A timing includes two readings of the clock, whose cost is
+// clock_ticks().
 #pragma once
 
 #include <sys/mman.h>
@@ -31,7 +32,7 @@ inline void print_quantiles(const char* name, std::vector<std::uint64_t>& spent)
   std::printf("%s: %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", name, at(10), at(50), at(90));
 }
 
-/// Zeroed memory on huge pages where the kernel has them, every page touched. Never freed.
+/// Zeroed memory, on huge pages if possible, with every page mapped. Never freed.
 inline unsigned char* touched_memory(std::size_t bytes) {
   constexpr std::size_t kHugePage = 2 << 20;
   void* memory = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -60,13 +61,14 @@ inline void locked_add(volatile void* place) {
   asm volatile("lock addq $1, (%0)" : : "r"(place) : "memory", "cc");
 }
 
-/// `count` dependent multiplications: three cycles each on every Intel core since Nehalem, no memory.
+/// `count` dependent multiplications without memory accesses: three cycles each on every Intel core since
+/// Nehalem.
 inline void work(std::uint64_t count) {
   std::uint64_t value = 3;
   for (std::uint64_t i = 0; i < count; ++i) asm volatile("imulq %0, %0" : "+r"(value) : : "cc");
 }
 
-/// The median price of the two readings of the clock around nothing.
+/// The median cost of two readings of the clock.
 inline std::uint64_t clock_ticks() {
   std::vector<std::uint64_t> spent(10001);
   for (auto& each : spent) {

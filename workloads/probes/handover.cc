@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test-and-test-and-set lock that two threads want all the time, released by an exchange or by a plain
-// store (the probe "handover"): handover [SECTIONS].
+// A test-and-test-and-set lock under constant contention of two threads, released by an exchange or by a
+// plain store (the probe "handover"): handover [SECTIONS].
 //
-// With a plain store the releasing thread's next exchange is behind it in program order, and may win again
-// and again. Each line: ticks a section, percent of the sections that went to the other thread than the one
-// before, and the longest row of sections of one thread. Both threads stop when one has made its sections.
+// After a plain store the releasing thread's next exchange follows at once, and may win again and again. Each
+// line has the ticks per section, the percentage of sections that went to the other thread than the section
+// before, and the longest sequence of sections of one thread. Both threads stop when one has done its
+// sections.
 #include <atomic>
 #include <thread>
 
@@ -16,7 +17,7 @@ struct alignas(128) Word {
   std::atomic<std::uint32_t> value{0};
 };
 
-/// What only the holder touches, on a line of its own.
+/// Accessed by the holder only, on a line of its own.
 struct alignas(128) Held {
   std::uint64_t last = 2, sections = 0, handovers = 0, row = 0, longest = 0;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependent loads, one a line, over working sets that fit L1, L2, L3 and nothing: cycles a load by the
+// Dependent loads, one per line, over working sets that fit L1, L2, L3 and no cache: cycles per load by the
 // time-stamp counter (the probes "loads", "loads-broadwell").
 //
-// The chain visits lines in one random cycle, so no prefetcher can run ahead. Sizes are bytes and may be
-// given: loads L1 L2 L3 DRAM. The largest one is walked in part only.
+// The chain visits lines in one random cycle, so no prefetcher can run ahead. The sizes in bytes may be
+// given: loads L1 L2 L3 DRAM. Only a part of the largest set is visited.
 #include <sys/mman.h>
 
 #include <vector>
@@ -32,7 +32,7 @@ double cycles_per_load(std::size_t bytes, std::uint64_t loads) {
   const std::size_t count = bytes / kLine;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 0;
-  madvise(memory, bytes, MADV_HUGEPAGE);  // the caches are measured, not the TLB
+  madvise(memory, bytes, MADV_HUGEPAGE);  // measures the caches and not the TLB
   Node* nodes = static_cast<Node*>(memory);
   link(nodes, count);
   Node* node = nodes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the probes share: the clock, pinning, the check for RTM, and output.
+// Shared by the probes: the clock, pinning, the check for RTM, and output.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ namespace probe {
 
 inline constexpr int kSkipped = 77;
 
-/// The time-stamp counter, after everything before it is done.
+/// The time-stamp counter, after all earlier instructions.
 inline std::uint64_t ticks() {
   std::uint32_t low, high;
   asm volatile("lfence\nrdtsc\nlfence" : "=a"(low), "=d"(high) : : "memory");
@@ -31,7 +31,7 @@ inline void require_rtm() {
   std::exit(kSkipped);
 }
 
-/// The CPUs that the process might use when this was first called, so before anything was pinned.
+/// The CPUs that the process may use, as of the first call, which must come before any pinning.
 inline const cpu_set_t& usable_cpus() {
   static const cpu_set_t usable = [] {
     cpu_set_t mask;
@@ -41,8 +41,8 @@ inline const cpu_set_t& usable_cpus() {
   return usable;
 }
 
-/// Pins the calling thread to the index-th CPU that the process might use at its start, whatever the thread
-/// that created it was pinned to; false if there are not so many.
+/// Pins the calling thread to the index-th of the process's CPUs, wherever its creator was pinned. False if
+/// there are fewer.
 inline bool pin_to(unsigned index) {
   const cpu_set_t& allowed = usable_cpus();
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -55,7 +55,7 @@ inline bool pin_to(unsigned index) {
   return false;
 }
 
-/// Ends the program with 77 unless `count` CPUs may be used.
+/// Ends the program with 77 unless it may use `count` CPUs.
 inline void require_cpus(int count) {
   if (CPU_COUNT(&usable_cpus()) >= count) return;
   std::printf("skipped: needs %d CPUs\n", count);
@@ -64,7 +64,7 @@ inline void require_cpus(int count) {
 
 inline void print(const char* name, double value) { std::printf("%s: %.2f\n", name, value); }
 
-/// The index-th argument as a count, or `otherwise` if there are not so many.
+/// The index-th argument as a count, or `otherwise` if it is missing.
 inline std::uint64_t count_argument(int argc, char** argv, std::uint64_t otherwise, int index = 1) {
   if (index >= argc) return otherwise;
   char* end = nullptr;

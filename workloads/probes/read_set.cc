@@ -2,8 +2,8 @@
 // The largest read set that commits (the probe "read-set"): read_set [FIRST LAST STEP [TRIES]], sizes in
 // kilobytes, by default 512 KB to 9 MB in steps of 256 KB, five tries each.
 //
-// Every line of an array is loaded once in a transaction, in order. A size counts if one of its tries
-// commits. Pages are there before, so that no fault ends a transaction.
+// A transaction loads every line of an array once, in order. A size counts if one of its tries commits. Pages
+// are mapped before, so that no page fault aborts a transaction.
 #include <sys/mman.h>
 
 #include "probe.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-/// Loads a word of every line. Not inlined: nothing else may touch memory between begin and commit.
+/// Loads a word of every line. Not inlined, so that nothing else accesses memory between begin and commit.
 [[gnu::noinline]] bool commits(const volatile unsigned char* bytes, std::size_t size) {
   if (!elision::htm::Rtm::begin().started()) return false;
   for (std::size_t i = 0; i < size; i += kLine) (void)bytes[i];

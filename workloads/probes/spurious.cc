@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pinned thread, a million read-only transactions of one line: how many abort although nothing
-// conflicts (the probe "spurious"): spurious [TRANSACTIONS [THRASHERS]].
+// Aborts without a conflict in a million read-only transactions of one line by one pinned thread (the probe
+// "spurious"): spurious [TRANSACTIONS [THRASHERS]].
 //
-// Thrashers store to every few lines of 8 MB. As in the program behind the published figures they are
-// pinned to the first four CPUs, so that the first one shares its CPU with the transactions.
+// Thrashers store to every few lines of 8 MB. As in the program of the published figures, they are pinned to
+// the first four CPUs, so the first one shares its CPU with the transactions.
 #include <thread>
 #include <vector>
 

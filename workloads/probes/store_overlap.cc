@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many stores that miss overlap (the probe "store-overlap"): store_overlap [ACCESSES [KILOBYTES...]].
 //
-// Random stores, random increments, random loads without dependence and random loads that each wait for the
-// one before, over arrays of each size: ticks an access. Dependent loads over stores is about the number of
-// stores under way. Places come from a generator, the same for all; its cost is printed as that of the same
-// loop over one line.
+// Ticks per access of random stores, random increments, independent random loads and dependent random loads,
+// over arrays of each size. The time of dependent loads divided by that of stores is about the number of
+// stores in progress. All use the same generator of addresses; its cost is that of the same loop over one
+// line.
 #include <string>
 
 #include "experiment.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the first two CPUs are hardware threads of one core (the probe "topology"): topology [LOOPS].
 //
-// Work that fills a core's issue width alone takes the same time on two cores at once, and about twice as
-// long on two hardware threads of one core. Printed are ticks a loop alone, ticks with both at work, and
-// their ratio: near 1 on two cores, 1.5 to 2 on siblings. A hypervisor that shares one CPU among both shows
-// as siblings too; the program does not tell these apart.
+// Work that fills a core's issue width takes the same time on two cores at once, but about twice as long on
+// two hardware threads of one core. Prints ticks per loop alone, ticks with both at work, and their ratio:
+// near 1 on two cores, 1.5 to 2 on siblings. Two virtual CPUs that share a CPU of the host look like siblings
+// too.
 #include <atomic>
 #include <thread>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Four chains of additions without dependence on each other: four a cycle.
+/// Four independent chains of additions: four per cycle.
 double ticks_a_loop(std::uint64_t loops) {
   std::uint64_t a = 1, b = 1, c = 1, d = 1;
   const std::uint64_t before = probe::ticks();

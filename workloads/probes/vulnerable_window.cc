@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a transaction can lose a line (the probe "vulnerable-window"): vulnerable_window [ATTEMPTS].
+// How long a conflict can abort a transaction (the probe "vulnerable-window"): vulnerable_window [ATTEMPTS].
 //
-// One thread makes transactions that touch a line, compute for a while and commit. The other stores to that
-// line at random times that do not depend on the first thread. If stores come as a Poisson process of rate r
-// and a transaction can lose its line for w ticks, it survives with probability exp(-r w): so w = -ln(1 -
-// aborts) / r. Over the length of the computation, w grows by that length (a check), and w without
-// computation is the window of the accesses, begin and commit themselves. Where written lines cannot be taken
-// during a commit, the window of a transaction that writes is shorter than that of one that reads.
+// One thread runs transactions that access a line, compute for a while and commit. The other stores to that
+// line at independent random times. If stores come as a Poisson process of rate r, and a transaction can lose
+// its line for w ticks, it survives with probability exp(-r w). So w = -ln(1 - aborts) / r. As a check, w
+// must grow with the length of the computation; w without computation is the window of begin, access and
+// commit. If a written line cannot be taken during the commit, a writing transaction has a shorter window
+// than a reading one.
 //
-// Between two attempts the first thread waits some 500 ticks, so that its line comes back outside of a
-// transaction when it loads it first. Each line: ticks of the window, percent of aborts, ticks from begin to
-// the end of the commit (median).
+// Between two attempts the first thread waits some 500 ticks, so that its line returns by a load outside of
+// transactions. Each line has the window in ticks, the percentage of aborts, and the median ticks from begin
+// to the end of the commit.
 #include <atomic>
 #include <thread>
 
@@ -30,7 +30,7 @@ constexpr std::uint64_t kMeanGapTicks = 3000;
 Line line;
 std::atomic<bool> stop, storing;
 
-/// A length with the exponential distribution of that mean; the memory-less one.
+/// A random length with the exponential distribution of that mean.
 std::uint64_t exponential(elision::Random& random, std::uint64_t mean) {
   const double uniform =
       (static_cast<double>(random.below(1u << 30)) + 1) / static_cast<double>((1u << 30) + 1);
@@ -41,8 +41,8 @@ struct Stores {
   std::uint64_t count = 0, ticks = 0;
 };
 
-/// Stores at random times until told to stop. The time of the next one does not depend on how long a store
-/// takes, but for stores that come due meanwhile: those are late.
+/// Stores at random times until told to stop. The times do not depend on the duration of stores, but a store
+/// that is due during another one is late.
 void store_now_and_then(Stores& stores) {
   probe::pin_to(1);
   elision::Random random(7);
@@ -63,7 +63,7 @@ void store_now_and_then(Stores& stores) {
   stores.ticks = probe::ticks() - start;
 }
 
-/// The share of attempts that abort by conflict; `spent` takes the ticks of those that commit.
+/// The share of attempts that abort by conflict. `spent` gets the ticks of those that commit.
 double aborts(bool writes, std::uint64_t multiplications, std::uint64_t attempts,
               std::vector<std::uint64_t>& spent) {
   elision::Random random(11);

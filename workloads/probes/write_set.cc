@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest write set that commits (the probe "write-set"): write_set [TRIES]. A transaction stores to
-// each line of an array once, in order; the array grows by a kilobyte from 1 to 64. A size counts if one
-// of its tries commits. Any store that leaves L1 aborts, so the bound lies at L1 less what else is in it.
+// each line of an array once, in order; the array grows from 1 to 64 KB. A size counts if one of its tries
+// commits. A written line that leaves L1 aborts, so the limit is L1 less its other lines.
 #include <sys/mman.h>
 
 #include "probe.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kMostKilobytes = 64;
 
-/// Stores to every line. Not inlined: nothing else may touch memory between begin and commit.
+/// Stores to every line. Not inlined, so that nothing else accesses memory between begin and commit.
 [[gnu::noinline]] bool commits(volatile unsigned char* bytes, std::size_t size) {
   if (!elision::htm::Rtm::begin().started()) return false;
   for (std::size_t i = 0; i < size; i += kLine) bytes[i] = 1;
