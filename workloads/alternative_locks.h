@@ -2,9 +2,8 @@
 // A critical section under pthread's mutex or under another library's elided lock, chosen at build time. A
 // Guard holds the lock while it lives.
 //
-//  - PthreadLock: pthread_mutex_t. It is glibc's, glibc's elided one (GLIBC_TUNABLES=glibc.elision.enable=1),
-//  or
-//    that of the preloaded library.
+//  - PthreadLock: pthread_mutex_t. It is glibc's, glibc's elided one
+//    (GLIBC_TUNABLES=glibc.elision.enable=1), or that of the preloaded library.
 //  - TbbLock: oneTBB's speculative_spin_mutex, which checks CPUID for RTM (WORKLOADS_HAVE_TBB).
 //  - CkLock: Concurrency Kit's spinlock, elided with its adaptive policy and its default configuration
 //    (WORKLOADS_HAVE_CK).

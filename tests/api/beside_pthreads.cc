@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections of libelision-api inside sections of pthreads, and the other way about: with the preload library
-// each of the two may run transactions, which the CPU makes one of. Every thread's context must be right
-// after each commit and each abort.
+// Sections of libelision-api inside sections of pthreads, and vice versa. With the preload library both may
+// run transactions, and the CPU runs nested ones as one. Every thread's context must be right after each
+// commit and each abort.
 //
 //   beside_pthreads THREADS ROUNDS
 //
@@ -30,7 +30,7 @@ struct alignas(64) Counter {
   }
 };
 
-// Locks are taken in the order of these lines, whoever's they are.
+// Locks are taken in the order of these lines.
 std::mutex outer_pthread;
 elision::mutex outer_ours;
 elision::shared_mutex shared_ours;
@@ -45,7 +45,7 @@ struct Expected {
   std::uint64_t outer_pthread, outer_ours, shared_ours, shared_pthread, inner_ours, inner_pthread;
 };
 
-/// A section of ours outside: the preload library's transaction begins inside of it.
+/// Our section is outside: the preload library's transaction begins inside it.
 void ours_outside(int round) {
   const std::lock_guard outer(outer_ours);
   of_outer_ours.add();
@@ -68,7 +68,7 @@ void ours_inside(int round) {
   of_outer_pthread.add();
 }
 
-/// Their ends cross: the transaction that began last is not the one that ends first.
+/// The sections end in the order in which they began: the last transaction does not end first.
 void crossed(int round) {
   inner_ours.lock();
   inner_pthread.lock();
@@ -86,7 +86,7 @@ void reader_writers() {
   of_shared_pthread.add();
 }
 
-/// What a timed wait does to a transaction of ours: it has to end.
+/// A timed wait must abort our transaction.
 void waits_inside() {
   const std::lock_guard outer(outer_ours);
   std::unique_lock inner(inner_pthread);
@@ -115,11 +115,11 @@ bool tried(int round) {
   return both;
 }
 
-/// A pthread mutex is held by a thread that waits until the section which wants it, inside of one of ours,
-/// has given up its transaction: it must not try for ever.
+/// A thread holds a pthread mutex until a section that wants it, inside one of ours, has given up its
+/// transaction. The section must not try for ever.
 void gives_up_beside_a_holder() {
   inner_pthread.lock();
-  sched_yield();  // so it is really taken
+  sched_yield();  // aborts a transaction, so that the lock is taken
   std::thread waiter([] {
     const std::lock_guard outer(outer_ours);
     const std::lock_guard inner(inner_pthread);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What under_designs.py must know of the lock library, out of the library's own headers.
+// Tells under_designs.py about the lock library, from the library's headers.
 //
-//   lock_table designs          every lock design by a name that can be asked for, one a line
-//   lock_table counters DIR     what each process counted that left a file in DIR, one JSON object a line
+//   lock_table designs          every lock design by a valid name, one per line
+//   lock_table counters DIR     the counts of each process with a file in DIR, one JSON object per line
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -24,7 +24,8 @@ std::string with_number(const char* form, const char* number) {
   return name;
 }
 
-/// A number in a name is 10; plain retries also come as one transaction, which gives up at once.
+/// A number in a name becomes 10; plain retries also come with 1, where the only transaction's abort ends
+/// elision.
 void print_designs() {
   for (const abi::LockDesignRow& row : abi::kLockDesigns) {
     if (row.design.elision == abi::LockElision::kRetries && !row.design.speculates()) {
@@ -34,7 +35,7 @@ void print_designs() {
   }
 }
 
-/// `counts`: whether the design is one whose sections the library counts (glibc's own locks it only sees).
+/// `counts`: whether the library counts the design's sections (it does not count those of glibc's own locks).
 nlohmann::json as_json(const abi::CounterTotals& totals) {
   abi::LockDesign design;
   abi::find_lock_design(totals.design.c_str(), design);

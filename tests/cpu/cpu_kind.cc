@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints which kind of CPU this is. Exit code: 0 where our libraries use its transactions, else 1.
+// Prints the kind of this CPU. Exit code 0 if our libraries use its transactions, else 1.
 #include "htm/cpu_kind.h"
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main function of GoogleTest suites that behave as the CPU has transactions or not: says first which
-// kind it is. A list of tests is read by CTest, so nothing is said then.
+// The main function of GoogleTest suites that depend on the CPU's transactions. Prints the kind of CPU first,
+// except for a list of tests, which CTest parses.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs random sequences of instructions and prints, for each, a number that stands for everything it left
-// behind: registers, flags, vectors, x87, memory, and the signal if it ended by one. differential_test.py holds a
-// native run against one in the virtual machine.
+// Runs random sequences of instructions and prints a digest of each one's final state: registers, flags,
+// vectors, x87, memory, and the signal that ended it, if any. differential_test.py compares a native run with
+// one in the virtual machine.
 //
 //   differential [--seed N] [--first N] [--count N] [--examples FILE] [--high] [--show] [--list-forms]
 //                [--flip nothing|undefined|defined] [--flags MASK]
@@ -36,7 +36,7 @@ struct Options {
   Flips flips;
 };
 
-/// How a sequence ended that did not come to its end.
+/// How a sequence was cut short.
 struct Fault {
   int signal, code;
   std::uint64_t address;
@@ -88,7 +88,7 @@ class Digest {
   std::uint64_t value_ = 0xcbf29ce484222325u;
 };
 
-/// What a thread starts a sequence with: numbers at which instructions change their minds, and some others.
+/// The initial registers of a sequence: boundary values of instructions, and some others.
 void begin_with(State& state, Draw& draw, const Layout& layout) {
   constexpr std::uint64_t kEdges[] = {
       0, 1, ~std::uint64_t{0}, 0x7fffffff, 0x80000000, 0x8000000000000000, 0x7f, 0x80, 63};
@@ -116,17 +116,17 @@ void begin_with(State& state, Draw& draw, const Layout& layout) {
   std::memcpy(state.fx + 24, &mxcsr, 4);
 }
 
-/// Takes out what says where code of the host lies: the x87 unit's last instruction and operand.
+/// Removes addresses of host code: the x87 unit's last instruction and operand.
 void make_comparable(State& state) {
   std::memset(state.fx + 6, 0, 18);
   std::memset(state.fx + 416, 0, 96);
-  // A sequence that came to its end has put the others into memory. At a fault those that the code behind it
-  // would have overwritten are not kept (docs/reference/limits.md).
+  // A sequence that runs to its end stores the other flags to memory. At a fault, flags that the following
+  // code would overwrite are not exact (docs/reference/limits.md).
   state.flags &= kDirectionFlag;
   fault.flags &= kDirectionFlag;
 }
 
-/// Of the flags that the sequence saved at its end, those that may be undefined.
+/// The flags that the sequence saved at its end and that may be undefined.
 void mask_saved_flags(char* data, const Layout& layout, const Generator& generator) {
   char* const place = data + (layout.middle(0) - layout.data) + Generator::kSavedFlags;
   std::uint64_t flags;
@@ -180,7 +180,7 @@ alignas(64) thread_local char thread_area[Layout::kThreadBytes];
 
 Layout layout_of(const Options& o) {
   const char* fs;
-  asm("mov %%fs:0, %0" : "=r"(fs));  // the ABI has FS point to a word that says where FS points
+  asm("mov %%fs:0, %0" : "=r"(fs));  // ABI: FS points to a word with its own address
   const std::uint64_t code = o.high ? 0x2a0000000000u : 0x0c000000u, data = 0x08001000u;
   return {code, data, 0x0a001000u, thread_area - fs, o.high ? code + 0x100000 : data + 1024};
 }
@@ -189,7 +189,7 @@ Generator generator_of(const Options& o, std::uint64_t n, const std::vector<Exam
   return Generator(layout_of(o), o.seed * 1000003 + n, examples, o.flips);
 }
 
-/// Prints which forms of instructions there are in the sequences, and runs none.
+/// Prints the forms of instructions in the sequences, without running them.
 int list_forms(const Options& o) {
   const std::vector<Example> examples = read_examples(o.examples);
   std::set<std::string> forms;
@@ -231,7 +231,7 @@ int run(const Options& o) {
 
     Draw draw(seed * 7919 + n);
     Digest digest;
-    // Twice, because blocks are linked after they have run once.
+    // Twice, since blocks are linked after their first run.
     for (unsigned round = 0; round < 2; ++round) {
       State before, after;
       begin_with(before, draw, layout);

@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kMostDepth = 2;
 constexpr std::int64_t kFarthest = 2048;
 
-/// Instructions whose results are not the same everywhere, or which could leave the sequence.
+/// Instructions with machine-dependent results, or that could leave the sequence.
 bool denied(ZydisMnemonic mnemonic) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_CPUID:
@@ -39,7 +39,7 @@ bool denied(ZydisMnemonic mnemonic) {
     case ZYDIS_MNEMONIC_XBEGIN:
     case ZYDIS_MNEMONIC_XEND:
     case ZYDIS_MNEMONIC_XTEST:
-    // These show where the last x87 instruction was, and what the kernel keeps in unused places.
+    // These show the address of the last x87 instruction, and the kernel's data in unused fields.
     case ZYDIS_MNEMONIC_FNSTENV:
     case ZYDIS_MNEMONIC_FNSAVE:
     case ZYDIS_MNEMONIC_FLDENV:
@@ -84,7 +84,7 @@ bool denied(ZydisMnemonic mnemonic) {
   }
 }
 
-/// Instructions that only fault here, so that few of them will do.
+/// Instructions that always fault here, of which a few are enough.
 bool only_faults(ZydisMnemonic mnemonic) {
   switch (mnemonic) {
     case ZYDIS_MNEMONIC_CLI:
@@ -183,7 +183,7 @@ const std::vector<std::uint8_t>& Generator::generate(std::uint64_t end) {
   code_.clear();
   followed_ = 0;
   undefined_ = kAllFlags;
-  // Random flags; those from in front of the jump that leads here need not pass (ABI).
+  // Random flags: flags from before the jump need not be preserved (ABI).
   bytes({0x68}), word32(draw_.next() & 0x8d5);
   bytes({0x9d});
   const unsigned pieces = 2 + draw_.below(8);
@@ -334,7 +334,7 @@ bool Generator::try_random() {
   return add_if_acceptable(b, "");
 }
 
-/// Some forms cannot be had here: those that leave the sequence, or whose memory would be anywhere.
+/// Some forms cannot occur here: those that leave the sequence or access arbitrary memory.
 void Generator::like_an_example() {
   constexpr unsigned kTries = 60;
   const Example& example = examples_[draw_.below(static_cast<unsigned>(examples_.size()))];
@@ -384,9 +384,9 @@ bool Generator::try_like(const Example& example) {
   return add_if_acceptable(b, example.form);
 }
 
-/// What to put into CL in front of a shift by it; nothing: leave it as it is. A known count says which flags
-/// are undefined behind the shift, none by 0, and is needed where more bits than the operand has would leave
-/// no result.
+/// The value for CL before a shift by it; nothing: leave CL unchanged. With a known count it is known which
+/// flags the shift leaves undefined (none for 0). A known count is required where a count above the operand's
+/// size has no defined result.
 std::optional<unsigned> Generator::count_in_cl(const ZydisDecodedInstruction& i,
                                                const ZydisDecodedOperand* operands) {
   if (!shifts_by_cl(i, operands)) return std::nullopt;
@@ -395,8 +395,8 @@ std::optional<unsigned> Generator::count_in_cl(const ZydisDecodedInstruction& i,
   return draw_.percent(40) ? draw_.below(2) : draw_.below(any_will_do ? 256 : operands[0].size + 1);
 }
 
-/// Completes `b` with random immediate bytes. False, and nothing added, if it is no instruction, not one for
-/// here, or not of the wanted form.
+/// Completes `b` with random immediate bytes. False, with nothing added, if it is not an instruction, not
+/// acceptable, or not of the wanted form.
 bool Generator::add_if_acceptable(std::vector<std::uint8_t>& b, const std::string& form) {
   for (unsigned k = 0; k < 8; ++k) b.push_back(static_cast<std::uint8_t>(draw_.next() >> 40));
 
@@ -436,7 +436,7 @@ void Generator::follow_flags() {
   }
 }
 
-/// What follows reads these flags.
+/// The following code reads these flags.
 void Generator::require_flags(std::uint32_t read) {
   follow_flags();
   if ((undefined_ & read) == 0) return;
@@ -454,7 +454,7 @@ void Generator::require_flags_of(std::initializer_list<unsigned> instruction) {
   require_flags(effects_on_flags(i, operands).reads);
 }
 
-/// The code of Flip: it pushes the flags, changes them there, pops them, and leaves nothing below the stack.
+/// The code of Flip: pushes the flags, changes them, pops them, and clears the word below the stack.
 void Generator::flip_flags() {
   if (flips_.what == Flip::kNo) return;
   const std::uint64_t random = draw_.next();
@@ -504,7 +504,7 @@ bool Generator::acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedO
       // The return address lies there.
       if (base == ZYDIS_REGISTER_RSP && keep_stack_ && (o.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
         return false;
-      // What was meant for the operand may have become another prefix.
+      // The operand's bytes may have become another prefix.
       if (base != ZYDIS_REGISTER_RIP && (o.mem.disp.value < -kFarthest || o.mem.disp.value > kFarthest))
         return false;
       if (may_be_misaligned(i, o) && !draw_.percent(5)) return false;
@@ -669,7 +669,7 @@ void Generator::branch_over() {
   std::memcpy(&code_[at - 4], &distance, 4);
 }
 
-/// A few rounds, counted in memory that nothing else comes near.
+/// A loop of a few rounds, counted in memory that nothing else accesses.
 void Generator::loop() {
   if (depth_ >= kMostDepth) return;
   const unsigned counter = 3800 + 8 * depth_++;
@@ -749,8 +749,8 @@ void Generator::indirect() {
   if (draw_.percent(50)) jump_over_traps();
 }
 
-/// Stores the address in register `from`, and calls (2) or jumps (4) through that memory. True if that is as
-/// linkage tables do, where no flags need pass.
+/// Stores the address in register `from`, and calls (2) or jumps (4) through that memory. True if it has the
+/// form of a linkage table's jump, through which flags need not pass.
 bool Generator::through_memory(unsigned opcode_extension, unsigned from) {
   const unsigned place = draw_.below(1024);
   bytes({0x49, 0x89, 0x85 | from << 3}), word32(place);  // mov [r13 + n], reg

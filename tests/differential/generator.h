@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random sequences of instructions that end: straight code, branches forward, calls, indirect jumps.
 //
-// An instruction is random bytes of which only the places of the memory operand are chosen, kept if the
-// decoder knows it and acceptable() finds that it cannot leave the sequence's own memory in ways that nobody
-// checks. R12 is a small number, R13 to R15 point to data, RSP to a stack: nobody writes them but PUSH, POP,
-// CALL and RET. R15 points so close to the end of its memory that some accesses fault.
+// An instruction is random bytes, except for the registers of its memory operand. It is kept if the decoder
+// knows it and acceptable() finds that it stays within the sequence's own memory. R12 is a small number, R13
+// to R15 point to data, RSP to a stack; only PUSH, POP, CALL and RET change them. R15 points so close to the
+// end of its memory that some accesses fault.
 //
-// No instruction reads a flag that may be undefined there (undefined_flags.h): where one would, a CMP that
-// defines them all stands in front of it. The flags that a sequence ends with are saved, for the caller to
-// mask.
+// No instruction reads a flag that may be undefined (undefined_flags.h): a CMP before it defines all flags.
+// The final flags of a sequence are saved, and the caller masks undefined ones.
 #pragma once
 
 #include <Zydis/Zydis.h>
@@ -22,8 +21,8 @@
 
 namespace differential {
 
-/// Where the generated code and its data lie; the same natively and in the virtual machine, so that addresses
-/// may end up in registers.
+/// The addresses of the generated code and its data. They are the same natively and virtually, so registers
+/// may hold addresses.
 struct Layout {
   std::uint64_t code;
   std::uint64_t
@@ -39,7 +38,7 @@ struct Layout {
   bool code_is_low() const { return code < 0x80000000u; }
 };
 
-/// xorshift64*: the same sequences wherever this runs.
+/// xorshift64*: the same sequences everywhere.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du) {
@@ -58,20 +57,20 @@ class Draw {
   std::uint64_t state_;
 };
 
-/// What tests of the comparison itself do to flags behind instructions that set some or leave some undefined:
-/// all three make sequences of the same length, so that their runs can be compared.
+/// For tests of the comparison itself: code after instructions that set flags or leave them undefined. All
+/// kinds but kNo make sequences of the same length, so that their runs can be compared.
 enum class Flip {
   kNo,         // no such code
-  kNothing,    // such code, without effect
-  kUndefined,  // some of the undefined flags get another value, as on a CPU of another kind
-  kDefined,    // so does a flag that is defined
+  kNothing,    // code without effect
+  kUndefined,  // changes some of the undefined flags, as another maker's CPU might
+  kDefined,    // also changes a defined flag
 };
 struct Flips {
   Flip what = Flip::kNo;
-  std::uint32_t flags = ~0u;  // kDefined: which
+  std::uint32_t flags = ~0u;  // kDefined: the flags to change
 };
 
-/// A form of instructions that real programs have, and one of them (instruction_form.h).
+/// A form of instructions in real programs, with one example (instruction_form.h).
 struct Example {
   std::string form;
   std::vector<std::uint8_t> bytes;
@@ -88,7 +87,7 @@ class Generator {
   std::uint32_t undefined_at_end() const { return undefined_at_end_; }
   /// Where it saves them, from R13.
   static constexpr std::uint64_t kSavedFlags = 3900;
-  /// The sequence as text, an instruction a line.
+  /// The sequence as text, one instruction per line.
   std::string listing() const;
   /// Adds the forms of its instructions.
   void add_forms(std::set<std::string>& forms) const;
@@ -135,9 +134,9 @@ class Generator {
   ZydisDecoder decoder_;
   std::vector<std::uint8_t> code_;
   unsigned depth_ = 0;           // of calls and loops
-  bool keep_stack_ = false;      // RSP must come back to where it is now
-  std::size_t followed_ = 0;     // how much of code_ undefined_ takes into account
-  std::uint32_t undefined_ = 0;  // arithmetic flags that may be undefined there
+  bool keep_stack_ = false;      // RSP must return to its current value
+  std::size_t followed_ = 0;     // the part of code_ that undefined_ covers
+  std::uint32_t undefined_ = 0;  // arithmetic flags that may be undefined after it
   std::uint32_t undefined_at_end_ = 0;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sequence of instructions starts from and leaves: all registers of a thread. enter.S knows the
-// offsets.
+// The state before and after a sequence of instructions: all registers of a thread. enter.S has the offsets.
 #pragma once
 
 #include <cstddef>
@@ -35,9 +34,9 @@ struct alignas(64) State {
 static_assert(offsetof(State, flags) == 128 && offsetof(State, fx) == 192 && offsetof(State, ymm) == 704);
 
 extern "C" {
-/// Loads `before`, runs `code`, which ends by a jump to sequence_end, and stores what it left to `after`.
+/// Loads `before`, runs `code`, which ends by a jump to sequence_end, and stores the final state to `after`.
 void run_sequence(const State* before, State* after, const void* code);
-/// Where a sequence ends; a signal handler may go there, too.
+/// The end of a sequence; a signal handler may continue there too.
 extern const char sequence_end[];
 }
 

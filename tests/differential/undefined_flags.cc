@@ -10,8 +10,8 @@ struct Row {
   std::uint32_t set_too = 0;  // though Zydis has it undefined
 };
 
-/// Whatever the operands. BSF, BSR: with a source of 0 the destination stays as it was (APM; SDM since 2023),
-/// so it is not among what is undefined. BT and its kin: ZF stays (SDM), so the virtual machine must keep it.
+/// For all operands. BSF, BSR: with a source of 0 the destination does not change (APM; SDM since 2023), so
+/// it is not undefined. BT, BTS, BTR, BTC: ZF does not change (SDM), so the virtual machine must keep it.
 constexpr Row kRows[] = {
     {ZYDIS_MNEMONIC_AND, kAdjust},
     {ZYDIS_MNEMONIC_OR, kAdjust},
@@ -38,13 +38,13 @@ constexpr Row kRows[] = {
     {ZYDIS_MNEMONIC_BTS, kAdjust | kParity | kSign | kOverflow},
 };
 
-/// How a shift's flags depend on its count, which the CPU takes modulo 32, or 64 with operands of 64 bits.
+/// How a shift's flags depend on its count, which is modulo 32, or 64 with operands of 64 bits.
 struct Shift {
   ZydisMnemonic mnemonic;
-  std::uint32_t sets;              // unless the count is 0: then it changes nothing
-  std::uint32_t undefined_by_any;  // by any other count
-  bool loses_carry;                // CF is undefined from as many bits on as the operand has
-  bool doubled;                    // SHLD, SHRD: from more bits on nothing is defined
+  std::uint32_t sets;              // unless the count is 0, which changes nothing
+  std::uint32_t undefined_by_any;  // undefined with any other count
+  bool loses_carry;                // CF is undefined if the count is at least the operand's size
+  bool doubled;                    // SHLD, SHRD: with a count above the operand's size nothing is defined
 };
 
 constexpr std::uint32_t kOfShifts = kCarry | kOverflow | kSign | kZero | kParity;
@@ -84,7 +84,7 @@ FlagEffects by_known_count(const Shift& shift, unsigned count, unsigned bits) {
   return effects;
 }
 
-/// The flags keep their values if the count is 0, and so what was undefined about them.
+/// With a count of 0 flags do not change, and undefined ones stay undefined.
 FlagEffects by_any_count(const Shift& shift, unsigned bits) {
   FlagEffects effects = {0, 0, shift.undefined_by_any | kOverflow, true};
   if (shift.loses_carry && bits < 32) effects.undefines |= kCarry;
@@ -108,7 +108,7 @@ FlagEffects effects_of_shift(const Shift& shift, const ZydisDecodedInstruction& 
   return effects;
 }
 
-/// Compares and scans that are repeated 0 times set nothing.
+/// Compares and scans with 0 repetitions set no flags.
 bool is_repeated(const ZydisDecodedInstruction& i) {
   return (i.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0 &&
          i.meta.category == ZYDIS_CATEGORY_STRINGOP;

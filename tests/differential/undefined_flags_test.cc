@@ -104,7 +104,7 @@ TEST(UndefinedFlags, WhatIsUndefinedStaysSoUntilItIsSet) {
   EXPECT_EQ(undefined_behind(behind | kCarry, inc), kCarry);
 }
 
-/// What Zydis calls undefined, where that does not depend on a count.
+/// The flags that Zydis calls undefined, if they do not depend on a count.
 TEST(UndefinedFlags, AgreeWithTheDecoderInAllSequences) {
   const Layout layout{0x0c000000u, 0x08001000u, 0x0a001000u, -1024, 0x08001400u};
   const std::vector<Example> none;

@@ -43,7 +43,7 @@ bool wait_for(pid_t child, int& status, unsigned seconds) {
 
 bool confined = false;
 
-/// Every file system that is mounted becomes read-only for the calling process, as far as the kernel permits.
+/// Makes every mounted file system read-only for the calling process, as far as the kernel permits.
 void make_files_read_only() {
   if (unshare(CLONE_NEWNS) != 0) _exit(125);
   FILE* const mounts = setmntent("/proc/self/mounts", "r");
@@ -65,7 +65,7 @@ void confine() {
     std::puts("skipped: namespaces are not permitted here, and inputs are run as programs");
     std::exit(kSkipped);
   }
-  const unsigned left = alarm(0);  // the driver's limit for this input goes with the process that goes on
+  const unsigned left = alarm(0);  // the driver's time limit moves to the process that continues
   const pid_t inside = fork();
   if (inside > 0) {
     int status = 0;
@@ -93,7 +93,7 @@ Ended run_child(const std::vector<std::string>& command, unsigned seconds) {
   const int output = memfd_create("output", 0), errors = memfd_create("errors", 0);
   const pid_t child = fork();
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the driver's alarm ends the fuzzer, not what it has started
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the driver's alarm ends only the fuzzer
     if (confined) make_files_read_only();
     const int input = open("/dev/null", O_RDONLY);
     dup2(input, 0), dup2(output, 1), dup2(errors, 2);

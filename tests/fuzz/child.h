@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program for a fuzzer: output collected, ended if it takes too long.
+// Runs a program for a fuzzer: collects its output, and ends it after a time limit.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@ namespace fuzz {
 
 struct Ended {
   int status = 0;      // as waitpid has it
-  bool asked = false;  // took too long, and ended by the SIGTERM that it got
+  bool asked = false;  // ended by SIGTERM after the time limit
   std::string output;
   std::string errors;
 };
 
-/// From now on this process and what it starts see only each other, in namespaces of their own, and what
-/// run_child() starts cannot change a file system: for programs that do what an input says. The process that
-/// called stays behind, waits, and ends as the one that goes on. Ends with 77 and one line where namespaces
-/// are not permitted. Call it once, before there are threads.
+/// Confines this process and its children to namespaces of their own, and keeps programs of run_child() from
+/// changing file systems, since mutated programs may do anything. Forks: the caller's process waits and ends
+/// as the child that continues. Ends with 77 and one line if namespaces are not permitted. Call it once,
+/// before there are threads.
 void confine();
 
-/// Standard input is empty. A program that has run for `seconds` gets SIGTERM; one that has not ended after
-/// as long again is a failure.
+/// Standard input is empty. After `seconds` the program gets SIGTERM. If it has not ended after as many
+/// seconds again, that is a failure.
 Ended run_child(const std::vector<std::string>& command, unsigned seconds);
 
 }  // namespace fuzz

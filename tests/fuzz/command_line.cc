@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words, each but the last ended by a NUL, as the arguments of `elision`: every verb reads them up to where
-// it would do something. What is refused ends with exit code 2 and one line on standard error; a program that
-// would start is the first word behind
-// "--"; help and lists go to standard output.
+// Words separated by NUL as the arguments of `elision`. Every verb parses them and stops before it acts. Bad
+// input must end with exit code 2 and one line on standard error. A program that would start must be the
+// first word after "--". Help and lists go to standard output.
 //
-// Here are the definitions of what a verb calls once it has understood its words: they end the input. Nothing
-// is started, opened for writing or looked up by PATH. A "/" is taken for "_", so that no word names a file
-// outside the folder in which the words are read, that of the machine files (MACHINE_FILES in the
-// environment).
+// This file replaces the functions that a verb calls after parsing: they end the input. Nothing is started,
+// opened for writing or looked up in PATH. "/" is replaced by "_", so that words name only files in the
+// current folder, which is that of the machine files (MACHINE_FILES in the environment).
 #include <fcntl.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
@@ -32,9 +30,9 @@
 
 namespace {
 
-/// Thrown where a verb has understood its words.
+/// Thrown when a verb has parsed its arguments.
 struct Understood {
-  std::string program;  // that it would look for
+  std::string program;  // that would run
 };
 
 [[noreturn]] void must_not_come_here(const char* where) {
@@ -76,7 +74,7 @@ namespace {
 
 namespace cli = elision::cli;
 
-/// Catches what is written to a descriptor until it is taken. Sanitizers go on to report to the old one.
+/// Captures output to a descriptor. Sanitizers still report to the old one.
 class Caught {
  public:
   explicit Caught(int descriptor)
@@ -103,7 +101,7 @@ class Caught {
   int descriptor_, old_, file_;
 };
 
-/// While it lives, relative paths begin in the folder of the machine files.
+/// While this lives, the current folder is that of the machine files.
 class InMachineFiles {
  public:
   InMachineFiles() : old_(open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -204,7 +202,7 @@ cli::Words words_of(const std::uint8_t* data, std::size_t size) {
   return words;
 }
 
-/// Every verb, and every option that a verb's help tells of.
+/// Every verb, and every option in a verb's help.
 std::vector<std::string> names() {
   std::vector<std::string> names = {"--version"};
   for (const cli::Verb& verb : cli::verbs()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a counter file (abi/counters.h), in memory and as a file that a comparison reads, and as
-// the name of the empty file that stands for missing counters. The file comes from a process that may have
-// crashed, or written anything.
+// the name of the empty file for missing counters. A counter file comes from a process that may have crashed
+// or written anything.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 namespace abi = elision::abi;
 namespace experiment = elision::cli::experiment;
 
-/// One for each input: a driver may run each in a process of its own.
+/// One for each input, since a driver may run each in its own process.
 class Folder {
  public:
   Folder() {
@@ -62,7 +62,7 @@ void check_note(const std::filesystem::path& folder, const std::uint8_t* data, s
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Folder folder;
-  // Where a read behind the end is seen.
+  // Exactly as large, so that a read beyond the end is noticed.
   const auto exact = std::make_unique<std::uint64_t[]>((size + 7) / 8);
   if (size != 0) std::memcpy(exact.get(), data, size);
   const auto in_memory = abi::sum_counters(exact.get(), size);

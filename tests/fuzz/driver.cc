@@ -4,12 +4,12 @@
 //     FUZZER --corpus DIR [--seed N] [--runs N | --seconds S] [--state DIR] [--accepted N]
 //     FUZZER FILE...
 //
-// Input n of a seed follows from the corpus, the seed and n alone, as long as no state is kept. With --state
-// the number of the next input and the inputs that reached new code are kept in DIR, and the next run goes on
-// there. Inputs run in a child process, which tells by shared memory what it is at: one that dies or hangs
-// leaves its input there, to be saved. With --accepted it is a failure if fewer than N mutated inputs were
-// accepted by what reads them (fuzz::g_accepted): a fuzzer whose inputs are all refused tests nothing behind
-// that.
+// Without --state, input n depends only on the corpus, the seed and n. With --state, the number of the next
+// input and the inputs that reached new code are kept in DIR, and the next run continues there. Inputs run in
+// a child process, which keeps its current input in shared memory, so that the parent can save it if the
+// child dies or hangs. With
+// --accepted it is a failure if fewer than N mutated inputs were accepted by their reader (fuzz::g_accepted),
+// since then the code behind the reader is not tested.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -39,9 +39,9 @@ constexpr std::size_t kMostBytes = 1 << 16;
 constexpr unsigned kHangSeconds = 60;  // for one input, on a loaded machine
 constexpr std::size_t kMapBytes = 1 << 16;
 
-/// What the child tells its parent.
+/// Shared by the child and its parent.
 struct Shared {
-  std::uint64_t next;  // the number of the input that runs, or of the first that has not run
+  std::uint64_t next;  // the number of the running input, or of the next one
   std::uint64_t found;
   std::uint64_t accepted;  // mutated inputs
   std::size_t size;
@@ -49,7 +49,7 @@ struct Shared {
 };
 
 Shared* g_shared = nullptr;
-std::uint8_t g_reached[kMapBytes];  // by a hash of the place
+std::uint8_t g_reached[kMapBytes];  // by a hash of the code address
 bool g_new = false;
 
 struct Request {
@@ -87,7 +87,7 @@ std::vector<Bytes> read_folder(const std::string& folder) {
   return inputs;
 }
 
-/// Numbers that lie on borders.
+/// Boundary values.
 std::uint64_t border(elision::Random& random) {
   static constexpr std::uint64_t kBorders[] = {
       0,          1,          0x7f,       0x80,       0xff,           0x7fff,         0xffff,     0x1000,
@@ -95,7 +95,7 @@ std::uint64_t border(elision::Random& random) {
   return kBorders[random.below(std::size(kBorders))] + random.below(3) - 1;
 }
 
-/// A number of 1 to 8 bytes at its alignment, most often near the beginning, where headers lie.
+/// Changes an aligned number of 1 to 8 bytes, usually near the beginning, where headers are.
 void mutate_number(Bytes& bytes, elision::Random& random) {
   constexpr std::size_t kHeader = 192;
   const std::size_t size = std::size_t{1} << random.below(4);
@@ -165,7 +165,8 @@ Bytes make_input(const std::vector<Bytes>& corpus, std::uint64_t seed, std::uint
   if (number < corpus.size()) return corpus[number];  // each as it is first
   elision::Random random(seed * 0x9e3779b97f4a7c15ull + number);
   Bytes bytes = corpus.empty() ? Bytes() : corpus[random.below(corpus.size())];
-  // Of an input's changes all are the fuzzer's own, or half, or none: a byte of any value spoils most texts.
+  // All, half or none of an input's changes come from the fuzzer's own mutator, since a random byte spoils
+  // most texts.
   const std::uint64_t own = &LLVMFuzzerCustomMutator == nullptr ? 0 : random.below(3);
   for (std::uint64_t n = 1 + random.below(random.below(4) == 0 ? 24 : 4); n > 0; --n) {
     if (random.below(2) < own)
@@ -199,7 +200,7 @@ void run_one(const Bytes& bytes) {
   alarm(0);
 }
 
-/// In the child: inputs from g_shared->next on.
+/// In the child: runs inputs from g_shared->next on.
 void run_inputs(const Request& request, std::uint64_t end, double deadline) {
   std::vector<Bytes> corpus = read_folder(request.corpus);
   if (!request.state.empty())
@@ -220,7 +221,7 @@ void run_inputs(const Request& request, std::uint64_t end, double deadline) {
   }
 }
 
-/// Returns how the child ended: 0 if well.
+/// Returns the child's wait status.
 int in_child(const std::function<void()>& what) {
   const pid_t child = fork();
   if (child == 0) {
@@ -298,7 +299,7 @@ bool parse(int argc, char** argv, Request& request) {
 
 }  // namespace
 
-/// Called in front of each edge of code that is built with -fsanitize-coverage=trace-pc.
+/// Called at each edge of code that is built with -fsanitize-coverage=trace-pc.
 extern "C" void __sanitizer_cov_trace_pc() {
   auto place = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
   place *= 0x9e3779b97f4a7c15ull;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as an ELF file: parsed, and mapped if they are accepted. Nothing is executed.
+// Arbitrary bytes as an ELF file, which is parsed and, if accepted, mapped. Nothing is executed.
 #include "vm/linux/load/elf_image.h"
 
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   check_image(image.value());
-  constexpr std::uint64_t kMostMapped = 1ull << 40;  // the host's own limits are not what this looks at
+  constexpr std::uint64_t kMostMapped = 1ull << 40;  // this does not test the host's limits
   if (image->high - image->low > kMostMapped) return 0;
   FakeEngine engine;
   AddressSpace memory(engine);

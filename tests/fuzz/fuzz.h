@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fuzzer defines, and what it may use. The driver is driver.cc, or libFuzzer.
+// The functions that a fuzzer defines, and those that it may use. The driver is driver.cc, or libFuzzer.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 #include <cstdlib>
 #include <string>
 
-/// Takes one input. Returns 0; what is wrong ends the process.
+/// Tests one input. Returns 0; an error ends the process.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 /// libFuzzer's: called once, before the first input. Optional.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv);
-/// libFuzzer's: changes the `size` bytes at `data`, to at most `most`, as `seed` says; returns how many they
-/// are then. Optional; the driver makes half of its changes by it.
+/// libFuzzer's: changes the `size` bytes at `data`, using `seed`. Returns the new size, at most `most`.
+/// Optional; the driver makes half of its changes by it.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
                                                unsigned seed);
 
@@ -22,7 +22,7 @@ namespace fuzz {
 /// The exit code of a fuzzer that cannot run here.
 inline constexpr int kSkipped = 77;
 
-/// How many inputs their reader has taken, in this process. Counted by fuzzers whose inputs it may refuse.
+/// Inputs accepted by their reader in this process. For fuzzers whose reader may refuse inputs.
 inline std::uint64_t g_accepted = 0;
 
 [[noreturn]] inline void fail(const std::string& what) {
@@ -30,7 +30,7 @@ inline std::uint64_t g_accepted = 0;
   std::abort();
 }
 
-/// A path that the build tells by an environment variable.
+/// A path that the build passes in an environment variable.
 inline std::string path_from(const char* variable) {
   const char* const value = std::getenv(variable);
   if (value == nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a program under `elision vm`: it runs, dies like a program, or is refused with one line.
-// What it does when it runs is its own affair, and may take for ever; the engine does not fail and can be
-// ended. A mutated program may call anything, so it runs confined: it can signal and change nothing outside.
+// Arbitrary bytes as a program under `elision vm`. It runs, dies like a program, or is refused with one line.
+// It may run for ever, but the engine must not fail and must be killable. A mutated program may make any
+// system call, so it is confined: it can neither signal nor change anything outside.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as instructions of a guest (sequence.h): executed in `elision vm` and natively by
-// sequence_runner. The engine neither fails nor hangs, and each record ends by the same signal at the same
-// place, unless its time was up in one of the runs or the virtual CPU refuses an instruction that it says it
-// lacks.
+// Arbitrary bytes as instructions of a guest (sequence.h), executed by sequence_runner in `elision vm` and
+// natively. The engine must neither fail nor hang. Each record must end by the same signal at the same
+// address, unless one of the runs timed out or the virtual CPU lacks the instruction, as its CPUID says.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,13 +32,12 @@ bool contains(const std::uint8_t* code, std::initializer_list<std::uint8_t> byte
   return std::search(code, code + kCodeBytes, bytes.begin(), bytes.end()) != code + kCodeBytes;
 }
 
-/// System calls, however they are made, would reach the host.
+/// All ways to make system calls, which would reach the host.
 bool makes_calls(const std::uint8_t* code) {
   return contains(code, {0x0f, 0x05}) || contains(code, {0x0f, 0x34}) || contains(code, {0xcd});
 }
 
-/// Writes to segment registers and FS, to what a transaction or the flags of debugging hold, or to protection
-/// keys; FS and GS themselves.
+/// Writes to segment registers, transactional or debugging state, or protection keys; operands with FS or GS.
 bool is_for_virtual_alone(const std::uint8_t* code) {
   static constexpr std::uint8_t kBytes[] = {0x64, 0x65, 0x8e, 0x9d, 0xca, 0xcb, 0xcf};
   if (std::find_first_of(code, code + kCodeBytes, std::begin(kBytes), std::end(kBytes)) != code + kCodeBytes)
@@ -49,7 +47,7 @@ bool is_for_virtual_alone(const std::uint8_t* code) {
   return contains(code, {0xc7, 0xf8}) || contains(code, {0xc6, 0xf8});
 }
 
-/// Those for the virtual machine alone come last: they may end the runner.
+/// Records for the virtual machine only come last, since they may end the runner.
 std::vector<std::uint8_t> records_of(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kMost = kMostRecords * kRecordBytes;
   std::vector<std::uint8_t> records, alone;
@@ -76,7 +74,7 @@ std::map<int, Line> lines_of(const std::string& output) {
   return lines;
 }
 
-/// The virtual CPU ended `record` by SIGILL at an instruction that it does not have.
+/// Whether the virtual CPU ended `record` by SIGILL at an instruction that it lacks.
 bool is_refused(const std::uint8_t* record, const Line& line) {
   if (line.signal != SIGILL || line.pc.rfind("code", 0) != 0) return false;
   const long at = std::stol(line.pc.substr(4)) - ((record[0] & kAtPageEnd) != 0 ? 4096 - kCodeBytes : 1024);
@@ -88,7 +86,7 @@ bool is_refused(const std::uint8_t* record, const Line& line) {
   return elision::vm::decode(0, bytes).kind == elision::vm::InstructionClass::kUnsupported;
 }
 
-/// A branch to an address that is not canonical: some CPUs show the branch, the virtual one its target.
+/// A branch to a non-canonical address: some CPUs report the branch's address, the virtual one the target.
 bool is_far_jump(const Line& native, const Line& other) {
   return native.signal == SIGSEGV && native.code == SI_KERNEL && other.signal == SIGSEGV &&
          other.code == SI_KERNEL && other.pc == "elsewhere";
@@ -132,7 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::run_child({elision, "vm", "--crash-reports", "none", "--", runner, name, "virtual"}, kSeconds);
   unlink(name);
   if (in_machine.errors.find("internal error") != std::string::npos) fuzz::fail(in_machine.errors);
-  // The virtual CPU is Intel's: others take prefixes of branches and some undefined bytes otherwise.
+  // The virtual CPU is Intel's. Other makers treat prefixes of branches and some undefined bytes differently.
   const bool comparable = __builtin_cpu_is("intel") && !native.asked && !in_machine.asked;
   if (comparable) compare(records, native.output, in_machine.output);
   return 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as code: decoded one by one, as a block, and translated. Two copies of them lie at the end
-// of a page of ordinary memory and of one that is followed by nothing, so that a read beyond the bytes is
-// caught.
+// Arbitrary bytes as code: decoded one by one, as a block, and translated. One copy is at the end of a page
+// of ordinary memory, another before an unmapped page, so that reads beyond the bytes are caught.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@
 
 namespace elision::vm {
 
-// Of the engine, which is not here.
+// Stubs for the engine, which is not linked.
 void fail_check(const char* what, std::uint64_t, std::source_location) { fuzz::fail(what); }
 
 namespace {
@@ -28,7 +27,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMost = 512;
 
-/// `data` at the end of a page that nothing follows.
+/// `data` at the end of a page before an unmapped one.
 const std::uint8_t* at_page_end(const std::uint8_t* data, std::size_t size) {
   static std::uint8_t* const page = [] {
     void* const at = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,7 +50,7 @@ void check_instruction(const Instruction& i, std::size_t available) {
     if (i.access[k].operand.base >= static_cast<int>(kGprCount)) fuzz::fail("no such register");
 }
 
-/// Every way to look at the bytes from each of their first places.
+/// Tests the bytes in every way, from each of the first positions.
 void decode_all(const std::uint8_t* data, std::size_t size) {
   for (std::size_t at = 0; at < size; ++at) {
     const std::span<const std::uint8_t> bytes(data + at, std::min<std::size_t>(size - at, 15));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a machine file. What is refused is refused in one line. What is accepted keeps its
-// fields' bounds, is the same after it was written out and read again, takes each of its own values as a
-// change, and has variations that are as consistent as it is.
+// Arbitrary bytes as a machine file. Bad files must be refused in one line. An accepted description must keep
+// its fields' bounds, be the same after writing and reading it, accept each of its own values as a change,
+// and have consistent variations.
 #include <algorithm>
 #include <cstring>
 
@@ -24,7 +24,7 @@ void check_message(const std::string& message) {
 
 bool is_text(const Field& field) { return field.kind.index() >= 2; }
 
-/// The member of `description` that is `field`, as a file has it.
+/// The value of `field` in `description`, as in a file.
 std::string member_text(Description description, const Field& field) {
   if (const auto* number = std::get_if<NumberField>(&field.kind)) {
     const std::uint32_t value = number->member(description);
@@ -42,7 +42,7 @@ std::string member_text(Description description, const Field& field) {
   return std::string(choice.words[index]);
 }
 
-/// The description holds what the records say.
+/// Checks the description against the records.
 void check_values(const Machine& machine) {
   if (inconsistency(machine.description) != nullptr) fuzz::fail("an inconsistent machine");
   const auto fields = description_fields();

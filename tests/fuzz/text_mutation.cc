@@ -63,7 +63,7 @@ void change_lines(const TextKind& kind, std::string& text, Random& random) {
   if (random.below(2) == 0) text.insert(random_piece(text, end, random).begin, line);
 }
 
-/// The first whole number behind a random place of `text`; empty if no number follows.
+/// The first whole number after a random place of `text`; empty if none follows.
 Piece random_number_in(const std::string& text, const std::string& borders, Random& random) {
   constexpr const char* kDigits = "0123456789";
   std::size_t begin = text.empty() ? text.npos : text.find_first_of(kDigits, random.below(text.size()));
@@ -77,8 +77,7 @@ Piece random_number_in(const std::string& text, const std::string& borders, Rand
   return {};
 }
 
-/// Another number for `old`, most often one close to it: what a reader asks of several numbers together may
-/// hold.
+/// Another number for `old`, usually close to it, so that conditions on several numbers may still hold.
 std::uint64_t other_number(std::uint64_t old, Random& random) {
   switch (random.below(4)) {
     case 0:
@@ -92,7 +91,7 @@ std::uint64_t other_number(std::uint64_t old, Random& random) {
   }
 }
 
-/// The text stays as well formed as it was.
+/// Keeps the text well formed.
 void change_number(const TextKind& kind, std::string& text, Random& random) {
   const Piece piece = random_number_in(text, kind.between_words + kind.line_end, random);
   if (piece.size == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mutator of fuzzers over texts that are lines of words (LLVMFuzzerCustomMutator): it puts another word,
-// number, line or byte somewhere. Most texts that this makes get behind the first check of their reader.
+// A mutator for fuzzers over lines of words (LLVMFuzzerCustomMutator): replaces a word, number, line or byte.
+// Most of its texts pass their reader's first checks.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace fuzz {
 
 struct TextKind {
   char line_end = '\n';
-  std::string between_words;       // the bytes that belong to no word, beside the line's end
-  std::vector<std::string> words;  // what a word may be replaced by
+  std::string between_words;       // bytes that separate words, besides the line's end
+  std::vector<std::string> words;  // replacements for words
 };
 
-/// What the inputs of this fuzzer look like. Each such fuzzer defines it.
+/// The syntax of the fuzzer's inputs. Each such fuzzer defines it.
 const TextKind& text_kind();
 
 }  // namespace fuzz

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without libpthread, which glibc before 2.34 gives mutex functions that do nothing. With the
-// library preloaded they are real from the start: a mutex is initialised whatever was in its memory, and
-// excludes.
+// A program without libpthread, for which glibc before 2.34 has mutex functions that do nothing. With the library
+// preloaded they work from the start: a mutex in any memory is initialised, and excludes.
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,7 +16,7 @@ static int use(void) {
   return pthread_mutex_unlock(&mutex) != 0 || pthread_mutex_destroy(&mutex) != 0 ? 3 : 0;
 }
 
-// The first of all: while the program is being linked, before libpthread is initialised.
+// The first call, while the program is being linked and before libpthread is initialised.
 static int nothing(void) { return 0; }
 static int (*resolve_nothing(void))(void) {
   early = use();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions end a transaction, and which do not.
+// Which instructions abort a transaction, and which do not.
 //
-// The manual says of most that they may abort. The virtual CPU aborts at all of these; silicon may do as it
-// likes. ELISION_VZEROUPPER=runs in the environment says that the machine lets VZEROUPPER pass.
+// For most of them the manual says that they may abort. The virtual CPU always aborts; silicon may do either.
+// ELISION_VZEROUPPER=runs in the environment means that VZEROUPPER does not abort on the machine.
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ unsigned char* memory() {
   return bytes;
 }
 
-/// How transactions around one instruction ended.
+/// The results of transactions around one instruction.
 struct Outcome {
   unsigned commits = 0;
   std::uint32_t status = 0;  // of the last that did not commit
@@ -31,7 +31,7 @@ using Run = Outcome (*)();
 
 constexpr unsigned kRounds = 50;
 
-// A function a text: asm needs it as a literal.
+// One function per instruction, because asm needs a literal.
 #define OUTCOME(text)                                                           \
   [] {                                                                          \
     Outcome outcome;                                                            \
@@ -154,7 +154,7 @@ constexpr Row kFine[] = {
 };
 constexpr Row kVzeroupper[] = {{"VZEROUPPER", OUTCOME("vzeroupper")}};
 
-/// Every row's instruction ends every transaction, with no bit set but those of `status`.
+/// Every row's instruction aborts every transaction, with only the bits of `status` set.
 const char* all_abort(std::span<const Row> rows, std::uint32_t status = 0) {
   for (const Row& row : rows) {
     const Outcome outcome = row.run();
@@ -165,7 +165,7 @@ const char* all_abort(std::span<const Row> rows, std::uint32_t status = 0) {
   return nullptr;
 }
 
-/// The same where silicon may do otherwise; what it may not is to claim an XABORT.
+/// The same, but silicon may behave differently, except that it must not report an XABORT.
 const char* may_abort(std::span<const Row> rows) {
   if (on_virtual_cpu()) return all_abort(rows);
   for (const Row& row : rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Always-abort transactions (src/abi/virtual_cpu.h; Izraelevitz, Xiang, Scott, section II-B): no CPU but the
-// virtual one has them. The sections are those of the paper and, for what stays as RTM has it, of the manual.
+// Always-abort transactions (src/abi/virtual_cpu.h; Izraelevitz, Xiang, Scott, section II-B), which only the
+// virtual CPU has. Sections are those of the paper and, for behaviour as in RTM, of the manual.
 #include "htm/always_abort.h"
 #include "rtm_rules.h"
 
@@ -18,7 +18,7 @@ alignas(4096) volatile std::uint64_t words[512];
   asm volatile(".byte 0xf3, 0xc7, 0xf8\n.long 0" ::: "memory");
 }
 
-/// `body` in an always-abort transaction: the status it ends with. Interrupts aside, it runs once.
+/// The status of `body` in an always-abort transaction. Without interrupts it runs once.
 template <class Body>
 Status speculate(Body body) {
   const Status status = VirtualAlwaysAbort::begin_always_abort();
@@ -74,7 +74,8 @@ const char* test_outside() {
   return nullptr;
 }
 
-/// ZF = 0 and all others clear; the answer leaves by XABORT, because memory and registers are restored.
+/// ZF = 0 and all others clear. The answer is passed out by XABORT, since the abort restores memory and
+/// registers.
 const char* test_inside() {
   std::uint32_t status = Status::kStarted;
   asm volatile(
@@ -103,7 +104,7 @@ const char* xtest_inside() {
   return status.raw == 0x01000001 ? nullptr : seen("status %#x", status.raw);
 }
 
-/// An XBEGIN inside only nests: its XEND takes a level off, and the outer one aborts.
+/// An XBEGIN inside only nests: its XEND ends one level, and the outer XEND aborts.
 const char* xbegin_inside() {
   words[0] = 1;
   Status status = speculate([] {
@@ -189,7 +190,7 @@ const char* capacity() {
   return status.raw == Status::kCapacityBit ? nullptr : seen("status %#x", status.raw);
 }
 
-/// Nothing of what it writes remains or is seen.
+/// Its writes vanish and are never seen.
 const char* writes_vanish() {
   words[0] = 0;
   std::atomic<bool> was_seen{false};

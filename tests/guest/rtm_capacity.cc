@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a transaction may read and write. All of this is the machine's: the manual says only that there
-// are limits (SDM Vol. 1, 17.3.5 bit 3, and 17.3.9.2). Written lines have to stay in L1, read lines in the
-// last level.
+// How much a transaction may read and write. The limits are the machine's: the manual only says that there
+// are limits (SDM Vol. 1, 17.3.5 bit 3, and 17.3.9.2). Written lines must stay in L1, read lines in the last
+// level.
 #include <sys/mman.h>
 
 #include <vector>
@@ -41,7 +41,7 @@ unsigned char* memory() {
 
 enum class Kind { kRead, kWrite };
 
-/// `count` accesses, `stride` bytes apart, in a transaction that touches no other memory. What it ended with.
+/// `count` accesses, `stride` bytes apart, in a transaction without other accesses. Returns its status.
 std::uint32_t accesses(Kind kind, const unsigned char* from, std::size_t count, std::size_t stride) {
   std::uint32_t status;
   if (kind == Kind::kRead) {
@@ -58,7 +58,7 @@ std::uint32_t accesses(Kind kind, const unsigned char* from, std::size_t count, 
   return status;
 }
 
-/// At least one of some transactions commits: a few may be ended by interrupts or spuriously.
+/// At least one of several transactions commits; a few may abort by interrupts or spuriously.
 const char* fits(Kind kind, const unsigned char* from, std::size_t count, std::size_t stride) {
   std::uint32_t status = 0;
   for (int i = 0; i < kRounds; ++i)
@@ -66,7 +66,7 @@ const char* fits(Kind kind, const unsigned char* from, std::size_t count, std::s
   return seen("%zu lines, %zu bytes apart: status %#x", count, stride, status);
 }
 
-/// None commits, and the cause is capacity.
+/// No transaction commits, and the cause is capacity.
 const char* does_not_fit(Kind kind, const unsigned char* from, std::size_t count, std::size_t stride) {
   int told = 0;
   for (int i = 0; i < kRounds; ++i) {
@@ -118,8 +118,8 @@ const char* reads_evict_writes() {
 unsigned threads_per_core() { return cpuid(0xb, 0).ebx; }
 unsigned cores() { return cpuid(0xb, 1).ebx / threads_per_core(); }
 
-/// A thread on CPU `cpu` writes to as many lines of L1's first set as it has ways, none of them the first's;
-/// a transaction on CPU 0 that has written half as many waits for ever. The statuses it ends with, or'ed.
+/// A thread on CPU `cpu` writes to as many lines of L1's first set as the set has ways, on other lines than
+/// CPU 0. A transaction on CPU 0 writes half as many and then waits for ever. Returns the OR of its statuses.
 std::uint32_t beside_a_writer_on(unsigned cpu) {
   pin_to(0);
   volatile unsigned char* const mine = memory();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that transactions write, beside which they write, and that others execute meanwhile. Whether such a
-// transaction commits is the machine's to decide (SDM volume 1, 17.3.9.2: self-modifying code may abort);
-// what is executed afterwards is not.
+// Transactions that write code, or write beside code, while other threads execute it. Whether such a
+// transaction commits depends on the machine (SDM volume 1, 17.3.9.2: self-modifying code may abort), but not
+// which code runs afterwards.
 #include <sys/mman.h>
 
 #include "rtm_rules.h"
@@ -73,7 +73,7 @@ const char* beside_known_code() {
   return nullptr;
 }
 
-/// What an aborted transaction wrote is not executed any more; what it executed was what it wrote.
+/// A transaction executes the code that it wrote. After an abort that code is gone.
 const char* written_and_executed() {
   unsigned char* const page = code_page();
   for (int i = 0; i < kRounds; ++i) {
@@ -94,7 +94,7 @@ const char* written_and_executed() {
   return nullptr;
 }
 
-/// What a transaction wrote is executed if it commits, and only then.
+/// Code that a transaction wrote is executed after a commit, and only then.
 const char* written_and_committed() {
   unsigned char* const page = code_page();
   int committed = 0;
@@ -110,7 +110,7 @@ const char* written_and_committed() {
   return committed > 0 || !on_virtual_cpu() ? nullptr : "no transaction commits";  // silicon may notice
 }
 
-/// Another thread executes code whose page a transaction writes to, and the code that it has written.
+/// Another thread executes code in a page that a transaction writes to, and code that it wrote.
 const char* executed_by_another() {
   static unsigned char* volatile page;
   static volatile int wrong;
@@ -139,7 +139,7 @@ const char* executed_by_another() {
   return wrong == 0 ? nullptr : "it executed what never was";
 }
 
-/// The page of code is a new one each time, so that another thread's first call comes in mid-transaction.
+/// The page of code is new each time, so that another thread's first call comes during a transaction.
 const char* first_executed_by_another() {
   static unsigned char* volatile page;
   static volatile int wrong;
@@ -169,7 +169,7 @@ const char* first_executed_by_another() {
   return wrong == 0 ? nullptr : "it executed what never was";
 }
 
-/// A fallback address that cannot be fetched matters to an abort alone.
+/// A fallback address that cannot be fetched matters only at an abort.
 const char* fallback_without_code() {
   // xbegin +4096 (the next page); xend; ret
   static const unsigned char kBytes[] = {0xc7, 0xf8, 0xf9, 0x0f, 0, 0, 0x0f, 0x01, 0xd5, 0xc3};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A commit is ordered like a locked instruction, even an empty one; XBEGIN is no fence (there is nothing to
-// observe of that: what it would forbid may also just not happen).
+// A commit, even of an empty transaction, orders memory like a locked instruction. (That XBEGIN is not a
+// fence cannot be observed: without a fence, reordering may also just not happen.)
 //
-// Store buffering: two threads each store to a word, pass an empty transaction, and load the other's word.
-// Both may not load zero. On silicon they do, now and then, without the transaction; the virtual machine's
-// stores are visible when they execute, so there this holds for a weaker reason.
+// Store buffering: two threads each store to a word, run an empty transaction, and load the other's word.
+// They must not both load zero. On silicon that happens now and then without the transaction. In the virtual
+// machine it never does, since stores are visible when they execute.
 #include "rtm_rules.h"
 
 namespace {
@@ -30,7 +30,7 @@ void side(unsigned me, bool store_inside) {
   volatile std::uint64_t& mine = me == 0 ? x.word[0] : y.word[0];
   volatile std::uint64_t& others = me == 0 ? y.word[0] : x.word[0];
   for (int round = 0; round < kRounds; ++round) {
-    // Both meet twice a round: to clear the words, and to begin together.
+    // Both synchronise twice per round: to clear the words, and to begin together.
     const auto meet = [me](std::uint64_t at) {
       asm volatile("mfence" ::: "memory");
       rounds[me].word[0] = at;

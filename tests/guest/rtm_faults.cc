@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions inside a transaction are suppressed: it aborts, and nobody hears of them.
+// Exceptions inside a transaction abort it and are suppressed.
 #include <sys/mman.h>
 
 #include "rtm_rules.h"
@@ -14,8 +14,8 @@ unsigned char* page(int protection) {
 
 constexpr int kRounds = 50;
 
-/// `text` raises `signal` outside, and inside only ends the transaction, with `status`; with 0 where an
-/// interrupt was first, so that more rounds follow until the last gives `status`.
+/// `text` raises `signal` outside of transactions. Inside it only aborts the transaction, with `status`. An
+/// interrupt that comes first gives status 0, so rounds are repeated until one gives `status`.
 #define FAULT(signal, status, memory_expression, text)                                             \
   [] {                                                                                             \
     void* const where = (memory_expression);                                                       \
@@ -36,7 +36,7 @@ constexpr int kRounds = 50;
                                            : seen("status %#x", others != 0 ? others : last);      \
   }
 
-/// What ran ahead of the fault has not happened.
+/// The effects of code before the fault are undone.
 const char* nothing_remains() {
   static volatile std::uint64_t word;
   for (int i = 0; i < kRounds; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUID, and what XBEGIN, XEND, XABORT and XTEST do by themselves.
+// CPUID, and the effects of XBEGIN, XEND, XABORT and XTEST.
 #include "rtm_rules.h"
 
 namespace {
@@ -24,7 +24,7 @@ std::uint64_t xcr0() {
   return std::uint64_t{high} << 32 | low;
 }
 
-/// XGETBV, leaf 0xD and the AVX bit tell the same.
+/// XGETBV, leaf 0xD and the AVX bit agree.
 const char* state_components() {
   if ((cpuid(1).ecx >> 27 & 1) == 0) return "OSXSAVE is off";
   const Registers main = cpuid(0xd, 0);
@@ -90,7 +90,7 @@ const char* flags_pass() {
   return nullptr;
 }
 
-/// A fallback in front of XBEGIN: a negative displacement.
+/// A fallback before XBEGIN: a negative displacement.
 const char* backward_fallback() {
   std::uint32_t status;
   asm volatile("mov $-1, %%eax\njmp 2f\n1: jmp 3f\n2: xbegin 1b\nxabort $9\n3:"
@@ -174,14 +174,14 @@ const char* end_without_rtm() {
   return without_rtm(signals::raised_by([] { asm volatile("xend"); }));
 }
 
-/// Bits 31:24 are the operand, bit 0 is set, and no other bit is: the processor hints at no retry.
+/// Bits 31:24 are the operand, bit 0 is set, and no other bit: no hint to retry.
 template <unsigned kCode>
 const char* abort_code() {
   Status status;
   for (int i = 0; i < kTries; ++i) {
     status = transaction([] { asm volatile("xabort %0" : : "i"(kCode) : "memory"); }, 1);
     if (status.raw == (kCode << 24 | Status::kExplicitBit)) return nullptr;
-    if (status.raw != 0) break;  // 0: something else came first
+    if (status.raw != 0) break;  // 0: another abort came first
   }
   return seen("XABORT %#x gave %#x", kCode, status.raw);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interrupts and signals: the transaction ends first, then they are delivered, with the registers of the
+// Interrupts and signals: the transaction aborts first; then they are delivered, with the registers of the
 // fallback.
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -17,10 +17,10 @@ extern char rules_inside[], rules_fallback[];
 
 constexpr std::uint64_t kBefore = 0x5a5a5a5a5a5a, kInside = 0xa5a5a5a5a5a5;
 
-/// Silicon may end a transaction for reasons of its own ahead of the signal; the virtual CPU has none.
+/// On silicon the transaction may abort for another reason before the signal; on the virtual CPU it does not.
 const std::uint32_t kOtherCauses = on_virtual_cpu() ? 0 : Status::kConflictBit | Status::kCapacityBit;
 
-/// An interrupt gives status 0, or the hint to try again: no other bit.
+/// An interrupt gives status 0 or only the retry bit.
 bool is_wrong(std::uint32_t status) { return (status & ~(Status::kRetryBit | kOtherCauses)) != 0; }
 
 struct alignas(4096) {
@@ -28,7 +28,7 @@ struct alignas(4096) {
   volatile int at_fallback = 0;
   const char* volatile wrong = nullptr;
 } handled;
-alignas(4096) volatile std::uint64_t word;  // not where the sender looks: that would be a conflict
+alignas(4096) volatile std::uint64_t word;  // not the sender's word, which would be a conflict
 
 void on_signal(int, siginfo_t*, void* context) {
   if (Rtm::in_transaction()) handled.wrong = "the handler runs in a transaction";
@@ -47,8 +47,8 @@ void on_signal(int, siginfo_t*, void* context) {
   handled.arrived = handled.arrived + 1;
 }
 
-/// Runs endless transactions, each of which a signal or a timer interrupt has to end, until `wanted` signals
-/// have come to the fallback itself.
+/// Runs endless transactions, each of which a signal or a timer interrupt must abort, until `wanted` signals
+/// have been delivered at the fallback.
 const char* endless_transactions(int wanted) {
   while (handled.at_fallback < wanted && handled.wrong == nullptr && handled.arrived < 100 * wanted) {
     std::uint64_t rbx = kBefore;
@@ -103,7 +103,7 @@ const char* thread_signal() {
   return with_handler(SIGUSR1, [] {
     const auto process = getpid();
     const auto thread = syscall(SYS_gettid);
-    // One at a time: the next some time after the last has arrived, so that the other gets to its
+    // One at a time, each some time after the arrival of the last, so that the other thread begins its
     // transaction.
     Other sender([process, thread] {
       static int sent = 0;

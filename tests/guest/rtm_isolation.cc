@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who ends whose transaction: conflicts by line, with plain accesses too, and what others see meanwhile.
+// Conflicts by line, also with plain accesses, and the visibility of transactional stores.
 #include <sys/syscall.h>
 
 #include "rtm_rules.h"
@@ -8,10 +8,10 @@ namespace {
 
 using namespace rules;
 
-constexpr unsigned kSpins = 5000;  // of a transaction that the other thread shall meet and not end
+constexpr unsigned kSpins = 5000;  // for a transaction that the other thread must overlap with but not abort
 
-/// Silicon is tried until the other thread, which others may keep from running, has come: then the test's
-/// time limit decides. Under the virtual machine it always runs.
+/// On silicon the other thread may be delayed, so tries are not limited, except by the test's time limit. In
+/// the virtual machine it always runs.
 bool patient(int tries, int limit) { return !on_virtual_cpu() || tries < limit; }
 
 Page page, second;
@@ -29,13 +29,13 @@ void write_in_transaction(volatile std::uint64_t& word) {
   transaction([&] { word = 0; }, 1);
 }
 void locked_add(volatile std::uint64_t& word) { asm volatile("lock addq $0, %0" : "+m"(word)); }
-/// The kernel writes, for the other thread.
+/// The kernel writes on behalf of the other thread.
 void system_call_writes(volatile std::uint64_t& word) {
   syscall(SYS_getrandom, const_cast<std::uint64_t*>(&word), 8, 0);
 }
 
-/// A transaction that has made `mine` to words[0] waits for ever; `theirs`, by another thread to
-/// words[other], must end it as a conflict.
+/// A transaction accesses words[0] by `mine` and waits for ever. The access `theirs` to words[other] by
+/// another thread must abort it with a conflict.
 template <class Mine, class Theirs>
 const char* conflict(Mine mine, Theirs theirs, unsigned other_word = 0) {
   Other other([&] { theirs(page.word[other_word]); });
@@ -47,7 +47,7 @@ const char* conflict(Mine mine, Theirs theirs, unsigned other_word = 0) {
       for (;;) asm volatile("");
     }
     if ((status.raw & Status::kConflictBit) == 0) continue;
-    // Whether a retry is worth it is silicon's guess; the virtual CPU always says so.
+    // Silicon guesses whether to set the retry bit; the virtual CPU always sets it.
     if (on_virtual_cpu() && status.raw != (Status::kConflictBit | Status::kRetryBit))
       return seen("status %#x", status.raw);
     return nullptr;
@@ -55,7 +55,7 @@ const char* conflict(Mine mine, Theirs theirs, unsigned other_word = 0) {
   return seen("%d transactions were not ended by a conflict", kEnds);
 }
 
-/// The other way round: transactions commit although the other thread keeps accessing.
+/// The opposite: transactions commit although the other thread keeps accessing.
 template <class Mine, class Theirs>
 const char* no_conflict(Mine mine, Theirs theirs, unsigned other_word = 0) {
   Other other([&] { theirs(page.word[other_word]); });
@@ -79,7 +79,7 @@ const char* no_conflict(Mine mine, Theirs theirs, unsigned other_word = 0) {
 }
 
 const char* own_accesses() {
-  page.word[0] = 0;  // the kernel gives the page before: inside that would end every transaction
+  page.word[0] = 0;  // maps the page, since a page fault inside would abort every transaction
   int commits = 0;
   for (int i = 0; i < kTries; ++i) {
     const Status status = Rtm::begin();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transactions inside transactions.
 //
-// The depth is the machine's: ELISION_NESTING_LIMIT in the environment says which one is expected, 7 if it is
-// not there (measured on a Sapphire Rapids; no manual tells).
+// The limit is the machine's. ELISION_NESTING_LIMIT in the environment gives the expected one; the default is
+// 7 (measured on a Sapphire Rapids; the manual does not say).
 #include <cstdlib>
 
 #include "rtm_rules.h"
@@ -18,7 +18,7 @@ unsigned expected_limit() {
   return given == nullptr ? 7 : static_cast<unsigned>(std::atoi(given));
 }
 
-/// The status of a transaction that is `depth` deep, XBEGINs counted.
+/// The status of a transaction of `depth` nested XBEGINs.
 Status nested(unsigned depth) {
   Status status;
   for (int i = 0; i < kTries; ++i) {
@@ -41,7 +41,7 @@ const char* limit() {
 
 alignas(4096) volatile std::uint64_t words[512];
 
-/// The inner XEND commits nothing: what was written goes with the outer transaction.
+/// The inner XEND commits nothing: an abort of the outer transaction undoes the stores.
 const char* inner_end_commits_nothing() {
   for (int i = 0; i < kTries; ++i) {
     words[0] = 1;
@@ -115,7 +115,7 @@ const char* nested_bit_of_other_causes() {
   return status == Status::kNestedBit ? nullptr : seen("a fault: %#x", status);
 }
 
-/// Each XEND takes off one level only.
+/// Each XEND ends one level only.
 const char* levels_count() {
   for (int i = 0; i < kTries; ++i) {
     words[0] = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an abort restores: every register and every byte.
+// An abort restores every register and every byte.
 #include <sys/mman.h>
 
 #include "rtm_rules.h"
@@ -137,7 +137,7 @@ const char* mxcsr() {
   return after == before ? nullptr : seen("MXCSR %#x", after);
 }
 
-/// The x87 unit: whatever is done inside, its registers are those from before.
+/// The x87 unit: its registers are restored.
 const char* x87() {
   std::uint16_t before = 0x0f7f, after = 0, nearest = 0x037f, status = 0;
   double value = 0;
@@ -205,8 +205,8 @@ const char* string_stores() {
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(count) : : "memory");
   });
 }
-/// Downwards from a place above which the transaction has written: what lies there says nothing of what lies
-/// below. STD in a transaction aborts it, so the direction is set before.
+/// Downwards from an address above which the transaction has written, so that the undo log knows only the
+/// bytes above. STD in a transaction aborts it, so the direction is set before.
 const char* string_stores_backwards() {
   return memory_after_attempts([](unsigned char* bytes) {
     Status status;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the RTM rules (rtm_*.cc) share: a table of named cases, each with the section of Intel's
-// manual that it checks (SDM Vol. 1, chapter 17, or the page of an instruction in Vol. 2).
+// Shared by the tests of the RTM rules (rtm_*.cc): a table of named cases, each with its section of Intel's
+// manual (SDM Vol. 1, chapter 17, or an instruction's page in Vol. 2).
 //
 //     PROGRAM [--list]
 //
-// prints a line a case, "name (section): ok" or what was seen instead, and ends with 1 if any failed. Where
-// transactions do not commit it ends with 77. Cases that a machine may decide otherwise run on the virtual
-// CPU alone; those that need a second thread are left out where there is but one CPU.
+// prints one line per case, "name (section): ok" or the wrong result, and ends with 1 if any failed. If
+// transactions do not commit here, it ends with 77. Cases whose result depends on the machine run only on the
+// virtual CPU; cases with a second thread are left out if there is only one CPU.
 //
-// Nothing here rests on the speed of anything: whoever waits in a transaction for another thread's access
-// waits for ever, and the next timer interrupt ends a wait that is in vain.
+// No case depends on speed: a transaction that waits for another thread's access waits for ever, and a timer
+// interrupt ends a wait in vain.
 #pragma once
 
 #include <cpuid.h>
@@ -40,7 +40,7 @@ using elision::htm::Status;
 
 enum class Where { kEverywhere, kTwoCpus, kVirtual, kTwoVirtualCpus, kWithoutRtm };
 
-/// A case returns null if the rule holds, else what it saw.
+/// A case returns null if the rule holds, else the wrong result.
 struct Case {
   const char* name;
   const char* section;
@@ -49,10 +49,10 @@ struct Case {
 };
 
 inline constexpr int kSkipped = 77;
-/// More than enough where aborts for reasons of the moment are rare.
+/// Enough tries, since accidental aborts are rare.
 inline constexpr int kTries = 1000;
 
-/// What was seen, as text.
+/// The wrong result as text.
 [[gnu::format(printf, 1, 2)]] inline const char* seen(const char* format, ...) {
   static char text[512];
   va_list arguments;
@@ -89,16 +89,15 @@ inline bool pin_to(unsigned cpu) {
 /// One PAUSE.
 inline void relax() { asm volatile("pause" ::: "memory"); }
 
-/// Lines of their own, far enough apart that no prefetcher takes one for another's neighbour.
+/// Separate lines, far enough apart that the prefetcher does not treat them as neighbours.
 struct alignas(4096) Page {
   volatile std::uint64_t word[512] = {};
 };
 
-/// A load that happens.
+/// A load that the compiler keeps.
 inline std::uint64_t load(const volatile std::uint64_t& word) { return word; }
 
-/// Runs `body` (a lambda) as a transaction until it commits or ended `tries` times. The status of the last
-/// one.
+/// Runs `body` as a transaction until it commits or has aborted `tries` times. Returns the last status.
 template <class Body>
 Status transaction(Body body, int tries = kTries) {
   Status last;
@@ -112,8 +111,7 @@ Status transaction(Body body, int tries = kTries) {
   return last;
 }
 
-/// As long as this lives, a second thread runs `step` again and again; it has begun when the constructor
-/// returns.
+/// While this lives, a second thread repeats `step`. It has begun when the constructor returns.
 class Other {
  public:
   template <class Step>
@@ -138,7 +136,7 @@ class Other {
   alignas(4096) std::thread thread_;
 };
 
-/// Counts the signals that arrive, and leaves the code that raised them.
+/// Counts signals and skips the code that raised them.
 namespace signals {
 inline sigjmp_buf escape;
 inline volatile sig_atomic_t last = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writable memory that other processes may see: each process is a machine of its own, so that a transaction
-// that touches such memory aborts, as by a page fault. Silicon runs such transactions: the cases are for the
-// virtual CPU alone.
+// Writable memory that is shared with other processes. Each process is a virtual machine of its own, so a
+// transaction that accesses such memory aborts, as by a page fault. Silicon runs such transactions, so the
+// cases are for the virtual CPU only.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -20,7 +20,7 @@ volatile std::uint64_t* map(int protection, int flags, int descriptor = -1) {
   return at == MAP_FAILED ? nullptr : static_cast<volatile std::uint64_t*>(at);
 }
 
-/// A file of no name.
+/// A file without a name.
 int file() {
   const int descriptor = memfd_create("shared", MFD_CLOEXEC);
   if (ftruncate(descriptor, kBytes) != 0) return -1;
@@ -29,7 +29,7 @@ int file() {
 
 constexpr int kReadWrite = PROT_READ | PROT_WRITE;
 
-/// An access to `word` ends each transaction, without a hint to try again; what it wrote elsewhere is undone.
+/// An access to `word` aborts each transaction, without the retry bit. Its other stores are undone.
 const char* aborts(volatile std::uint64_t* word) {
   if (word == nullptr) return "there is no such memory";
   static Page own;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions are isolated from the kernel as from other CPUs: a system call of another thread that writes
-// memory ends the transactions that have read it, one that reads memory those that have written it. A row a
-// call, each on one word. On the virtual CPU alone: silicon has no lists of calls that could lack one.
+// Transactions are isolated from the kernel as from other CPUs. A system call of another thread that writes
+// memory aborts transactions that have read it; a call that reads memory aborts those that have written it.
+// One row per call, each on one word. Only for the virtual CPU: silicon has no table of calls that could be
+// wrong.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
@@ -30,7 +31,7 @@ using namespace rules;
 
 Page page, second;
 
-/// What the calls work on; made once.
+/// The files of the calls, opened once.
 struct Files {
   int zero = open("/dev/zero", O_RDWR);
   int null = open("/dev/null", O_RDWR);
@@ -58,7 +59,7 @@ using Word = volatile std::uint64_t;
 void* pointer(Word& word) { return const_cast<std::uint64_t*>(&word); }
 iovec vector_of(Word& word) { return {pointer(word), 8}; }
 
-/// A datagram that waits.
+/// Sends a datagram to be received.
 void send_one() {
   const char byte = 0;
   syscall(SYS_sendto, files.datagrams[0], &byte, 1, 0, nullptr, 0);
@@ -85,7 +86,7 @@ long with_vector(Word& word, Call call) {
   iovec piece = vector_of(word);
   return call(&piece);
 }
-/// The length that the kernel wants to know lies beside the result.
+/// Passes a pointer to a length, as some calls need.
 template <class Call>
 long with_length(Call call) {
   socklen_t length = 8;
@@ -121,7 +122,7 @@ long make_and_close(Word& word, long number) {
   close(static_cast<int>(both >> 32));
   return result;
 }
-/// An offset that the call moves on.
+/// The word is a file offset that the call advances.
 long copy_range(Word& word, long number) {
   std::uint64_t to = 0;
   char rest[16];
@@ -138,14 +139,14 @@ struct Row {
   std::function<long(Word&)> call;
 };
 
-// No row accesses the word but by its call: a plain access would end the transaction, too.
+// Rows access the word only by their call, since a plain access would abort the transaction too.
 #define WORD pointer(w)
 #define W(name, ...)                                  \
   {                                                   \
     name, [](Word& w) -> long { return __VA_ARGS__; } \
   }
 
-/// They write the word.
+/// Calls that write the word.
 const Row kWriters[] = {
     W("read", syscall(SYS_read, files.zero, WORD, 8)),
     W("pread64", syscall(SYS_pread64, files.memory, WORD, 8, 0)),
@@ -210,7 +211,7 @@ const Row kWriters[] = {
     W("eventfd", (eventfd_write(files.event, 1), syscall(SYS_read, files.event, WORD, 8))),
 };
 
-/// They read the word, which is 0.
+/// Calls that read the word, which is 0.
 const Row kReaders[] = {
     W("write", syscall(SYS_write, files.null, WORD, 8)),
     W("pwrite64", syscall(SYS_pwrite64, files.memory, WORD, 8, 0)),
@@ -238,8 +239,8 @@ const Row kReaders[] = {
     W("prctl", syscall(SYS_prctl, PR_SET_NAME, WORD)),
 };
 
-/// A transaction that has made `mine` to the word runs for ever: the call of another thread must end it as a
-/// conflict. Names the calls that did not.
+/// A transaction accesses the word by `mine` and runs for ever. The call of another thread must abort it with
+/// a conflict. Names the calls that did not.
 template <class Mine>
 const char* each_ends(std::span<const Row> rows, Mine mine) {
   constexpr int kEnds = 10;
@@ -275,7 +276,7 @@ const char* readers_end_writers() {
   return each_ends(kReaders, [](Word& word) { word = 0; });
 }
 
-/// As long as it lives, another thread begins transactions that write `value` to the word, linger, and abort.
+/// While this lives, another thread repeats transactions that write `value` to the word, wait, and abort.
 class AbortedWriter {
  public:
   explicit AbortedWriter(std::uint64_t value)
@@ -290,8 +291,7 @@ class AbortedWriter {
   Other other_;
 };
 
-/// What a call has written is there to stay: the rollback of a transaction that wrote before does not take it
-/// back.
+/// The rollback of an earlier transactional store does not overwrite the data of a call.
 const char* written_stays() {
   AbortedWriter writer(1);
   for (std::uint64_t value = 2; value < kTries; ++value) {
@@ -305,7 +305,7 @@ const char* written_stays() {
   return nullptr;
 }
 
-/// What an aborted transaction has written reaches no file.
+/// Data of an aborted transaction reaches no file.
 const char* read_is_committed() {
   page.word[0] = 0;
   AbortedWriter writer(1);
@@ -319,7 +319,7 @@ const char* read_is_committed() {
   return nullptr;
 }
 
-/// A call that waited writes when its wait is over, which can be long after it was made.
+/// A call that waits writes at the end of its wait, perhaps long after it began.
 const char* late_results() {
   int pipe[2];
   if (pipe2(pipe, 0) != 0 || fcntl(pipe[1], F_SETFL, O_NONBLOCK) != 0) return "pipe";
@@ -344,8 +344,8 @@ const char* late_results() {
   return conflicts >= 5 ? nullptr : seen("%d conflicts", conflicts);
 }
 
-/// A call that fills a part of its buffer is no conflict for who has read another part; it is one for who
-/// has read that part.
+/// A call that fills a part of its buffer conflicts with readers of that part, and not with readers of other
+/// parts.
 const char* short_read() {
   constexpr unsigned kTransactions = 20;
   static Page buffer;
@@ -383,7 +383,7 @@ const Case kCases[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Page faults of the first accesses would end transactions.
+  // Page faults at the first accesses would abort transactions.
   page.word[0] = 0;
   second.word[0] = 0;
   return rules::run(argc, argv, kCases);

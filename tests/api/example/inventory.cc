@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads move goods between shelves and now and then look all over: the C++20 classes with the standard's
+// Threads move goods between shelves, and sometimes count all of them: the C++20 classes with the standard's
 // locks.
 #include <cstdio>
 #include <elision/elision.hpp>
@@ -32,7 +32,7 @@ void move_goods(Shelf& from, Shelf& to) {
   ++to.goods;
 }
 
-/// Reads, and writes only if it has to.
+/// Reads, and writes only if necessary.
 void look(int i) {
   catalogue.lock_shared();
   if (i % 50 == 0 && catalogue.try_upgrade()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs under java: compiled loops, monitors, the concurrency library, exceptions, a null check.
+// Run by the corpus under java: compiled loops, monitors, the concurrency library, exceptions, a null check.
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.*;

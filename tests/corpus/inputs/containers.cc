@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus compiles with g++: templates, exceptions, threads.
+// Compiled by the corpus with g++: templates, exceptions, threads.
 #include <algorithm>
 #include <atomic>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the corpus runs of Go: goroutines, channels, maps, the collector, timers, a panic, loopback sockets.
+// Run by the corpus for Go: goroutines, channels, maps, the collector, timers, a panic, loopback sockets.
 package main
 
 import (

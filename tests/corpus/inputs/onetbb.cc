@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs of oneTBB: parallel algorithms, concurrent containers, its mutexes, the elided one
-// among them.
+// Run by the corpus for oneTBB: parallel algorithms, concurrent containers, its mutexes including the elided
+// one.
 #include <tbb/concurrent_hash_map.h>
 #include <tbb/concurrent_queue.h>
 #include <tbb/global_control.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs of OpenMP: loops of every schedule, reductions, critical, atomic, barriers, sections,
+// Run by the corpus for OpenMP: loops of every schedule, reductions, critical, atomic, barriers, sections,
 // tasks, locks.
 #include <omp.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs under mono: compiled loops, threads, monitors, exceptions.
+// Run by the corpus under mono: compiled loops, threads, monitors, exceptions.
 using System;
 using System.Collections.Generic;
 using System.Linq;

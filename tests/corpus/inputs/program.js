@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs under node: code that its JIT compiles and deoptimises, workers, streams, timers, WebAssembly.
+// Run by the corpus under node: code that its JIT compiles and deoptimises, workers, streams, timers, WebAssembly.
 const {Worker, isMainThread, parentPort, workerData} = require('worker_threads');
 const crypto = require('crypto');
 const zlib = require('zlib');

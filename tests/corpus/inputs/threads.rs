@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the corpus runs of Rust: threads, channels, locks, a caught panic, a child.
+// Run by the corpus for Rust: threads, channels, locks, a caught panic, a child.
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{mpsc, Arc, Condvar, Mutex, RwLock};
 use std::thread;
