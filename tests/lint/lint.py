@@ -154,15 +154,18 @@ def save_known(tree, known):
 
 
 def write_commands_for_clang(tree):
-    """The folder with the compiler's commands as clang understands them. It looks for headers that only GCC has, omp.h and the
-    sanitizers', behind all others."""
-    headers = subprocess.run(["gcc", "-print-file-name=include"], check=True, capture_output=True, text=True).stdout.strip()
+    """The folder with the compiler's commands as clang understands them. PyPI's clang-tidy lacks some headers of Debian's clang."""
+    folder = tree.build / "lint"
+    headers = folder / "include"
+    headers.mkdir(parents=True, exist_ok=True)
+    resources = subprocess.run(["clang", "-print-resource-dir"], check=True, capture_output=True, text=True).stdout.strip()
+    for name in ("omp.h", "sanitizer"):
+        (headers / name).unlink(missing_ok=True)
+        (headers / name).symlink_to(f"{resources}/include/{name}")
     entries = json.loads((tree.build / "compile_commands.json").read_text(encoding="utf-8"))
     for entry in entries:
         words = [word for word in entry["command"].split() if word not in GCC_ONLY]
-        entry["command"] = " ".join([words[0], "-w", "-idirafter", headers, *words[1:]])
-    folder = tree.build / "lint"
-    folder.mkdir(exist_ok=True)
+        entry["command"] = " ".join([words[0], "-w", "-idirafter", str(headers), *words[1:]])
     (folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
     return folder
 

@@ -4,8 +4,6 @@
 
 #ifdef __x86_64__
 #include <cpuid.h>
-
-#include <algorithm>
 #endif
 
 #include <algorithm>
