@@ -13,7 +13,7 @@ ELIDED = ("htm-1", "htm-10", "hle-scm", "ttstle", "htm-10-fb-aahtm")
 CASES = ("criticals", "atomics", "locks", "nest-locks", "barriers", "nested", "tasks", "captures")
 # Threads that spin where there are few CPUs crawl.
 NATIVELY = {"OMP_WAIT_POLICY": "passive"}
-LEAST_COUNTED = 20  # a start of the C library commits one transaction
+LEAST_COUNTED = 20  # as it starts, the library commits one transaction
 
 
 @pytest.fixture(params=["libgomp", "libomp"])
