@@ -16,13 +16,19 @@ pytest.register_assert_rewrite("support")
 import support  # noqa: E402
 
 SKIPPED = 77  # the exit code that ctest takes for a skipped test
+DESIGNS = "pthread,tatas,htm-10"
 SHOWN = 3000  # characters of each output of a program
 
 
 def pytest_addoption(parser):
     parser.addoption("--build", type=pathlib.Path, default=support.ROOT / "build", metavar="FOLDER", help="the build under test")
     parser.addoption("--seeds", type=int, default=1, metavar="N", help="how many seeds a seeded test takes")
-    parser.addoption("--designs", default="pthread,tatas,htm-10", metavar="NAME,...", help="lock designs of tests that run over them")
+    parser.addoption("--designs", metavar="NAME,...", help="lock designs of tests that run over them")
+    parser.addoption("--seed", type=int, metavar="N", help="the seed of random sequences, or of programs in the virtual machine")
+    parser.addoption("--count", type=int, default=1000, metavar="N", help="how many random sequences")
+    parser.addoption("--forms", type=pathlib.Path, metavar="FOLDER", help="where the forms of instructions in programs are")
+    parser.addoption("--size", type=int, metavar="N", help="the size of a program under lock designs")
+    parser.addoption("--form", metavar="OPTIONS", help="options of the designs of a program under them")
     parser.addoption("--soak", action="store_true", help="in full, as make soak does")
 
 
@@ -42,7 +48,7 @@ def pytest_sessionstart(session):
 def pytest_generate_tests(metafunc):
     """A test with an argument `seed` runs with each seed, and one with `design` under each design."""
     options = metafunc.config.option
-    for name, values in (("seed", range(1, options.seeds + 1)), ("design", options.designs.split(","))):
+    for name, values in (("seed", range(1, options.seeds + 1)), ("design", (options.designs or DESIGNS).split(","))):
         if name in metafunc.fixturenames:
             metafunc.parametrize(name, values)
 

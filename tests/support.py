@@ -51,10 +51,12 @@ def kill_group(number):
         os.killpg(number, signal.SIGKILL)
 
 
-def run(words, base=os.environ, environment=None, fixed_addresses=False, limit_seconds=LIMIT_SECONDS, text="", unshown=(), **how):
+def run(words, base=os.environ, environment=None, fixed_addresses=False, limit_seconds=LIMIT_SECONDS, end_group=False, text="",
+        unshown=(), **how):
     """Runs `words` to the end, with `text` as input; `environment` is added to `base`, `how` are arguments of subprocess.Popen.
 
-    A program that reaches the limit is killed with its process group. The command that is shown lacks the words `unshown`.
+    A program that reaches the limit is killed with its process group, and with `end_group` what any program leaves of it. The command
+    that is shown lacks the words `unshown`.
     """
     how = {"stdin": subprocess.PIPE if text else subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
     if fixed_addresses:
@@ -69,6 +71,8 @@ def run(words, base=os.environ, environment=None, fixed_addresses=False, limit_s
         except BaseException:  # Ctrl-C and SIGTERM too: nothing is left running
             kill_group(process.pid)
             raise
+    if end_group:
+        kill_group(process.pid)
     shown = [word for word in words if word not in unshown]
     ending = Ending(command_line(shown, base, environment), *((data or b"").decode(errors="replace") for data in (out, error)), status)
     recent.append(ending)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells under_designs.py about the lock library, from the library's headers.
+// Tells designs_test.py about the lock library, from the library's headers.
 //
 //   lock_table designs          every lock design by a valid name, one per line
 //   lock_table counters DIR     the counts of each process with a file in DIR, one JSON object per line

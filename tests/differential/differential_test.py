@@ -60,7 +60,7 @@ class Sequences:
 
 @pytest.fixture(scope="module")
 def sequences(elision, request):
-    return Sequences(elision, request.config.getoption("seed", 5), request.config.getoption("count", 1000))
+    return Sequences(elision, request.config.option.seed or 5, request.config.option.count)
 
 
 def test_low(sequences):
@@ -101,7 +101,7 @@ def test_defined_flags_are_noticed(sequences, unchanged, flag):
 @pytest.fixture(scope="module")
 def met(request):
     """form -> bytes of an instruction that has it, of the programs that the corpus ran."""
-    folder = request.config.getoption("forms", None) or pytest.skip("--forms does not say where the corpus left forms")
+    folder = request.config.option.forms or pytest.skip("--forms does not say where the corpus left forms")
     forms = {}
     for file in sorted(folder.glob("*.forms")):
         for line in file.read_text().splitlines():

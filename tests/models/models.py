@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks one model of this folder with Spin, or one changed copy of it that must fail.
-
-    models.py MODEL            every state of MODEL.pml, in each of its configurations
-    models.py MODEL/NAME       the mutant or the probe NAME of models.toml
+"""Checks the models of this folder with Spin, and changed copies of them that must fail.
 
 A model passes if Spin found no error, searched every state, and ran through every statement in one configuration or
 another. A mutant passes if Spin finds the error that `breaks` names. A probe says that a state can be reached: it passes
@@ -12,11 +8,11 @@ if Spin finds the way there.
 
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 import time
 import tomllib
+
+from support import run
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 MEMORY_MB = 900
@@ -29,19 +25,19 @@ PROBE = "\nactive proctype probe() {{\nend:\n  ({condition}) -> assert(false)\n}
 
 
 class Failure(Exception):
-    pass
+    """What is wrong with a model."""
 
 
 def run_tool(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Failure(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
-    return done.stdout
+    ending = run(command, cwd=folder)
+    if ending.status != 0:
+        raise Failure(f"{ending.command}:\n{ending.stdout}{ending.stderr}")
+    return ending.stdout
 
 
 def run_pan(folder, *options):
-    done = subprocess.run(["./pan", *options], cwd=folder, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
+    ending = run(["./pan", *options], cwd=folder)
+    return ending.stdout + ending.stderr
 
 
 def search(name, files, flags):
@@ -122,28 +118,20 @@ def check_change(name, changed, files, model, change):
     print(f"{name}/{changed}: {said}")
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    models = tomllib.loads((FOLDER / "models.toml").read_text())
-    name, _, changed = sys.argv[1].partition("/")
-    if name not in models or (changed and changed not in models[name]):
-        print(f"models.toml has no {sys.argv[1]}", file=sys.stderr)
-        return 2
+def read_tables():
+    """{MODEL or MODEL/NAME: the table of the model, and that of its mutant or probe NAME}."""
+    tables = {}
+    for name, model in tomllib.loads((FOLDER / "models.toml").read_text()).items():
+        tables[name] = model, None
+        tables |= {f"{name}/{changed}": (model, change) for changed, change in model.items() if isinstance(change, dict)}
+    return tables
+
+
+def check(table, model, change):
+    """One of these tables."""
+    name, _, changed = table.partition("/")
     files = {path.name: path.read_text() for path in FOLDER.glob("*.pml")}
-    try:
-        if changed:
-            check_change(name, changed, files, models[name], models[name][changed])
-        else:
-            check_model(name, files, models[name])
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    except FileNotFoundError as missing:
-        print(f"{missing.filename} is not installed", file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    if change is None:
+        check_model(name, files, model)
+    else:
+        check_change(name, changed, files, model, change)
