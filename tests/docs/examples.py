@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The examples of README.md and docs/: where they stand, and whether a command still prints what its page shows.
 
@@ -6,12 +7,15 @@ columns may differ, words may not. A line `...` stands for any lines. A comment 
 
     <!-- example: exit 1,2 -->    one of these exit codes, not 0
     <!-- example: labels -->      only what stands in front of a colon or a column must be the same
+
+Called as a program, it prints the commands of README.md, one a line: those of its examples, and its indented lines.
 """
 
 import dataclasses
+import pathlib
 import re
 
-from support import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 MARK = re.compile(r"<!-- example: (.*) -->")
 NUMBER = re.compile(r"(?<![\w.-])-?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]\d+)?)(?:[kMGx]\b)?(?: (?:ns|us|ms|s|%|KB|MB)(?!\w))?")
@@ -128,3 +132,15 @@ def quicker(command):
 def all_examples():
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [example for page in pages for example in examples_in(page.relative_to(ROOT), page.read_text(encoding="utf-8"))]
+
+
+def commands_of(page, text):
+    """What a reader of the page types, in its order: the commands of its examples, and its indented lines without their comments."""
+    examples = {example.line: example.command for example in examples_in(page, text)}
+    indented = {number: re.sub(r"\s+#.*", "", lines[0]).strip() for number, _, kind, lines in blocks(text.splitlines())
+                if kind is None and not SYNOPSIS.search(lines[0])}
+    return [command for _, command in sorted((examples | indented).items())]
+
+
+if __name__ == "__main__":
+    print("\n".join(commands_of("README.md", (ROOT / "README.md").read_text(encoding="utf-8"))))
