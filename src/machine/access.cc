@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An access: how far it reaches, what it must wait for before it may happen, the hits in L1 and L2, and the
-// end that all accesses share. L1 and L2 are each looked up at most once.
+// An access: how far it reaches, what it must wait for, the hits in L1 and L2, and the end of every access.
+// L1 and L2 are each looked up at most once.
 //
-// Time: `clock` is the CPU's clock, on which the translator has charged the work of every instruction as if
-// it hit L1. `data_ready` is when a loaded value can be used, the full latency counted from the later of
-// `now` and the address: two dependent loads that hit L2 are 12 cycles apart. Where the core itself waits
-// for a line (an atomic), L1's latency is taken off, because the instruction's static cost contains it.
+// Time: the translator has charged the work of every instruction to the CPU's `clock`, as if each access hit
+// L1. `data_ready` is when the loaded value can be used: the full latency after the later of `now` and the
+// arrival of the address, so that two dependent loads that hit L2 are 12 cycles apart. If the core itself
+// waits for a line (an atomic), the wait is shorter by L1's latency, because the instruction's static cost
+// contains it.
 #include "machine/access.h"
 
 #include <algorithm>
@@ -39,26 +40,26 @@ Reply Access::access(const Request& request) {
   return request.most == Reach::kMachine ? perform(request, cpu, found) : needs_order(request.now);
 }
 
-/// L1 has the line in `slot` with the permission, the line is not hot, and inside a transaction it already
-/// belongs to the set that the access needs.
+/// L1 has the line in `slot` with the permission, the line is not hot, and inside a transaction it is already
+/// in the set that the access needs.
 [[gnu::always_inline]] inline bool Access::hits_l1_locally(const Request& request, const Cpu& cpu,
                                                            std::uint32_t slot) const {
   if (slot == kNoSlot) return false;
   const bool store = request.kind == AccessKind::kStore;
   const WayState& state = cpu.core->l1.state(slot);
   if (!(state.flags & cpu.mine(store ? kWritable : kReadable))) return false;
-  if (state.flags & kPrefetched) return false;  // its first use may make others be fetched
+  if (state.flags & kPrefetched) return false;  // its first use may cause prefetches
   if (cpu.transaction.active) {
     const std::uint16_t sets = cpu.mine(store ? kTransactionWritten : kTransactionRead | kTransactionWritten);
     if (!(state.flags & sets)) return false;
   }
-  // A hot line in the sets may be used without order all the same: whoever takes it away aborts the
-  // transaction, and the abort undoes what ran ahead.
+  // A hot line in the sets needs no order: a CPU that takes it aborts the transaction, and the abort undoes
+  // the access.
   return request.now.value >= state.hot_until || conflicts_end(cpu);
 }
 
-/// Costs nothing beyond the L1 hit that the static cost of the instruction contains; a line still in flight
-/// delays the value.
+/// Costs nothing beyond the L1 hit, which the static cost of the instruction contains. A line in flight
+/// delays the loaded value.
 [[gnu::always_inline]] inline Reply Access::hit_l1_locally(const Request& request, Cpu& cpu,
                                                            std::uint32_t slot) {
   const bool store = request.kind == AccessKind::kStore;
@@ -71,9 +72,9 @@ Reply Access::access(const Request& request) {
   return done(request.now.value, arrival, Reach::kL1);
 }
 
-/// L2 has the line with the permission, or L1 has it and this is the first use since it was prefetched; it is
-/// not hot; and prefetches that follow stay within the core. Not in a transaction, whose sets others look at,
-/// nor beside one of the sibling, which might lose a line.
+/// True if L2 has the line with the permission, or if L1 has it and this is its first use after a prefetch;
+/// and the line is not hot; and the prefetches that follow stay within the core. False in a transaction,
+/// because other CPUs read its sets, and while the sibling is in one, because that might lose a line.
 bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const {
   const Core& core = *cpu.core;
   for (unsigned i = 0; i < core.thread_count; ++i)
@@ -90,14 +91,14 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
   return !load || !prefetches_leave_core(request, cpu);
 }
 
-/// The line, in L1 slot `slot`, may be used from now on without asking, as far as `request` has come: it has
-/// the permission, and inside a transaction the line is in the set that the access needs.
+/// Puts the line, in L1 slot `slot`, into the CPU's filter. The CPU has the permission, and inside a
+/// transaction the line is in the set that the access needs.
 [[gnu::always_inline]] inline void Access::open_to_filter(const Request& request, Cpu& cpu,
                                                           std::uint32_t slot) {
   const WayState& state = cpu.core->l1.state(slot);
   if (!request.open || (request.now.value < state.hot_until && !conflicts_end(cpu))) return;
-  // Only a line that was written already is open to stores, so that "modified" is never missed; and one that
-  // is on its way only behind a store, whose drain those that follow share.
+  // Open to stores only if the line is already dirty, so that the model sees the first store. If the line is
+  // in flight, open to stores only after a store: later stores drain together with that one.
   const bool in_flight = request.now.value < state.arrival;
   const std::uint16_t write_bits =
       static_cast<std::uint16_t>(kDirty | cpu.mine(cpu.transaction.active ? kTransactionWritten : kWritable));
@@ -108,7 +109,7 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
                       state.arrival);
 }
 
-/// The access itself, after the stalls of the CPU's own. `found` holds the look-ups that were made already.
+/// The access itself, after the CPU's own stalls.
 Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   request.now = std::max(request.now, request.charged);
   while (const std::uint64_t until = stalled_until(request, cpu)) {
@@ -118,13 +119,13 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
 
   const std::uint16_t needed = cpu.mine(request.kind == AccessKind::kLoad ? kReadable : kWritable);
   Core& core = *cpu.core;
-  if (found.l1_slot == Lookup::kNotSought) found.l1_slot = core.l1.find(request.line);
+  if (found.l1_slot == Lookup::kNotLookedUp) found.l1_slot = core.l1.find(request.line);
   const bool in_l1 = found.l1_slot != kNoSlot;
   if (in_l1 && (core.l1.state(found.l1_slot).flags & needed)) return hit_l1(request, cpu, found.l1_slot);
 
   if (!in_l1) request.address_ready = std::max(request.address_ready, translate(request, cpu));
   if (request.kind == AccessKind::kLoad) {
-    // No buffer free: the core stops. (A load without address yet takes its fill buffer later.)
+    // The core stalls until a fill buffer is free. (A load whose address is not known yet takes one later.)
     for (;;) {
       const std::uint64_t issue = cpu.load_misses.issue_time(request.now.value, request.address_ready.value);
       if (issue <= request.now.value) break;
@@ -134,14 +135,14 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
       request.now = Cycles(issue);
     }
   }
-  if (found.l2_slot == Lookup::kNotSought) found.l2_slot = core.l2.find(request.line);
+  if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
   if (!in_l1 && found.l2_slot != kNoSlot && (core.l2.state(found.l2_slot).flags & needed))
     return hit_l2(request, cpu, found.l2_slot);
   return coherent_access(request, cpu, found.l1_slot, found.l2_slot);
 }
 
-/// When the CPU has to come back, for a reason within itself; 0 if it need not. Until then others may come
-/// first, so that the access itself happens in order.
+/// The end of a stall of the CPU before this access; 0 if there is none. Other CPUs may run until then, so
+/// that the access itself happens in order.
 [[gnu::always_inline]] inline std::uint64_t Access::stalled_until(const Request& request, Cpu& cpu) {
   const std::uint64_t now = request.now.value;
   const std::uint64_t worked = cpu.load_misses.advance(now);
@@ -153,7 +154,7 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
 
   std::uint64_t free = cpu.stores.entry_time(now);
   if (request.kind == AccessKind::kAtomic) {
-    // Executes when all before it is done: loads finished, stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
+    // Executes when all earlier loads are finished and all stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
     free = std::max({now, cpu.stores.drained(), cpu.load_misses.all_ready(now)});
   }
   if (free == now) return 0;
@@ -162,8 +163,8 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   return free;
 }
 
-/// When the address of an access that L1 does not settle is translated; 0 if that takes no time. It delays
-/// the access like an address that is not yet known, so that other work goes on meanwhile.
+/// When the address of an access that misses L1 is translated; 0 if that takes no time. A translation delays
+/// the access like an address that is not known yet, so that other work goes on meanwhile.
 [[gnu::always_inline]] inline Cycles Access::translate(const Request& request, Cpu& cpu) {
   const std::uint32_t cycles = cpu.core->tlb.translate(request.line, huge_pages);
   const std::uint64_t page = request.line.value >> Tlb::kPageShift;
@@ -208,7 +209,7 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
   return reply;
 }
 
-/// When a line that has to be fetched, with `latency`, from `earliest` on, is in L1.
+/// When a missing line arrives in L1: its fetch takes `latency` and starts no sooner than `earliest`.
 [[gnu::always_inline]] inline std::uint64_t Access::arrival_of_miss(const Request& request, Cpu& cpu,
                                                                     std::uint64_t earliest,
                                                                     std::uint64_t latency) {
@@ -220,8 +221,8 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
   return arrival;
 }
 
-/// The line is in L1 slot `slot` with the permission that the access needs, its data there at `ready`.
-/// `entry` is its place in the directory, or kNoSlot if nobody looked.
+/// The line is in L1 slot `slot` with the permission that the access needs. Its data arrives at `ready`.
+/// `entry` is its directory entry, or kNoSlot if that was not looked up.
 [[gnu::always_inline]] inline Reply Access::complete(const Request& request, Cpu& cpu, std::uint32_t slot,
                                                      std::uint32_t entry, std::uint64_t ready) {
   const std::uint64_t now = request.now.value;
@@ -249,7 +250,7 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
     reply.clock = reply.data_ready = Cycles(clock);
   }
   if (busy_until > now) {
-    // Others see the store when it drains: until then they wait for the line.
+    // Other CPUs see the store when it drains. Until then they wait for the line.
     if (entry != kNoSlot) {
       directory.entry(entry).note_store(cpu.id, busy_until);
     } else {

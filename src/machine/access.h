@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One data access of one CPU, from the look-ups in its core to the reply. The top of the model's parts.
+// One data access of one CPU, from the look-ups in its core to the reply. The topmost part of the model.
 #pragma once
 
 #include "machine/instruction_fetch.h"
@@ -13,14 +13,14 @@ class Access : public InstructionFetch {
   Reply access(const Request& request);
 
  private:
-  /// Where a core's caches have a line, as far as that was looked up.
+  /// The slots that hold a line in L1 and L2, if they were looked up already.
   struct Lookup {
-    static constexpr std::uint32_t kNotSought = ~std::uint32_t{0} - 1;
-    std::uint32_t l1_slot = kNotSought;
-    std::uint32_t l2_slot = kNotSought;
+    static constexpr std::uint32_t kNotLookedUp = ~std::uint32_t{0} - 1;
+    std::uint32_t l1_slot = kNotLookedUp;
+    std::uint32_t l2_slot = kNotLookedUp;
   };
 
-  // --- access.cc: what the core settles by itself ---
+  // --- access.cc: accesses that the core completes by itself ---
   bool hits_l1_locally(const Request& request, const Cpu& cpu, std::uint32_t l1_slot) const;
   Reply hit_l1_locally(const Request& request, Cpu& cpu, std::uint32_t l1_slot);
   bool stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const;
@@ -33,7 +33,7 @@ class Access : public InstructionFetch {
   // --- coherent_access.cc: the CPU lacks the line or the permission ---
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
 
-  // --- access.cc: the end that all accesses share ---
+  // --- access.cc: the end of every access ---
   std::uint64_t arrival_of_miss(const Request& request, Cpu& cpu, std::uint64_t earliest,
                                 std::uint64_t latency);
   Reply complete(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t entry,

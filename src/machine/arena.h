@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model's memory: one anonymous mapping, made once, zero until touched.
 //
-// Freestanding: the two system calls are issued here, so that helpers need no C library. A
-// mapping that cannot be had ends the process; there is nobody to report it to at this level.
+// Freestanding: it makes its two system calls itself, because the model cannot use the C library.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The branch predictor of one CPU: translated code asks it inline about branches that always go the same way,
-// and by a call about the others.
+// The branch predictor of one CPU. Translated code predicts biased branches inline, and calls the predictor
+// for the others.
 //
-// A conditional branch that went the same way kSure times in a row is biased: it is predicted to go on so,
-// and costs translated code one comparison. All others share a table of two-bit counters, found by the branch
-// and by what the last unbiased branches did (the filter of Chang, Evers and Patt, PACT 1996, in front of
-// McFarling's gshare; DEC WRL TN-36, 1993). An indirect jump or call is predicted to go where it went when
-// the targets before it were the same. Returns are taken to be predicted. Like a real one it is not undone by
-// an abort. Freestanding.
+// A conditional branch that went the same way kSure times in a row is biased: it is predicted to go that way
+// again, which costs translated code one comparison. All others share a table of two-bit counters, indexed by
+// the branch and by the directions of the last unbiased branches (the filter of Chang, Evers and Patt, PACT
+// 1996, in front of McFarling's gshare; DEC WRL TN-36, 1993). An indirect jump or call is predicted to go to
+// its last target after the same targets. Returns count as always predicted. As in a real CPU, an abort does
+// not undo the predictor. Freestanding.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct BranchPredictor {
   static constexpr std::uint8_t kSure = 16;
   static constexpr std::uint8_t kNotTaken = 0x80;
 
-  /// What `bias` of a branch is that goes this way for sure.
+  /// The `bias` of a biased branch.
   static constexpr std::uint8_t sure(bool taken) {
     return static_cast<std::uint8_t>(kSure | (taken ? 0 : kNotTaken));
   }
@@ -40,13 +40,13 @@ struct BranchPredictor {
   std::uint32_t history;  // of unbiased branches, the last one in bit 0; a 1 is taken
   std::uint32_t path;     // of targets
   std::uint64_t mispredictions;
-  std::uint8_t bias[kBranches];     // how often in a row it went the same way, and which
-  std::uint8_t pattern[kPatterns];  // two-bit counters; kWrong is kept with them
+  std::uint8_t bias[kBranches];     // how many times in a row it went the same way, and which way
+  std::uint8_t pattern[kPatterns];  // two-bit counters, with kWrong
   std::uint32_t target[2 * kTargets];
-  // What becomes of a bias and of a counter, by what they were, doubled, and whether the branch is taken.
+  // The next value of a bias and of a counter, indexed by twice the old value, plus 1 if the branch is taken.
   std::uint8_t next_bias[512];
   std::uint8_t next_counter[2 * (0x40 + 4)];
-  static constexpr std::uint8_t kWrong = 0x40;  // in a new bias or counter: it was predicted otherwise
+  static constexpr std::uint8_t kWrong = 0x40;  // in a next value: the prediction was wrong
 
   /// Builds the tables.
   void prepare() {
@@ -65,8 +65,8 @@ struct BranchPredictor {
     }
   }
 
-  /// A branch went `taken`, and is not biased that way. True if it was predicted otherwise. (stubs.S does the
-  /// same.)
+  /// A branch went `taken`, and is not biased that way. True if it was mispredicted. (stubs.S has a copy of
+  /// this.)
   bool resolve(std::uint32_t branch, bool taken) {
     const std::uint8_t run = next_bias[2 * bias[branch] + taken];
     bias[branch] = run & ~kWrong;
@@ -77,8 +77,8 @@ struct BranchPredictor {
     return counter & kWrong;
   }
 
-  /// An indirect jump or call at `site` goes to `to`. True if it was predicted otherwise. (Translated code
-  /// does the same inline.)
+  /// An indirect jump or call at `site` goes to `to`. True if it was mispredicted. (Translated code has a
+  /// copy of this.)
   bool resolve_indirect(std::uint32_t site, std::uint64_t to) {
     std::uint32_t& predicted = target[site + path % kTargets];
     const bool wrong = predicted != static_cast<std::uint32_t>(to);
@@ -91,7 +91,7 @@ struct BranchPredictor {
   static constexpr std::uint8_t bias_after(unsigned before, bool taken) {
     const unsigned way = taken ? 0 : kNotTaken, run = before & ~unsigned{kNotTaken};
     const bool same_way = before != 0 && (before & kNotTaken) == way;
-    // Who is sure and is asked nevertheless goes the other way.
+    // A biased branch comes here only when it goes the other way.
     return static_cast<std::uint8_t>((same_way && run < kSure ? run + 1 : 1) | way |
                                      (run == kSure ? kWrong : 0));
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A private cache (L1D or L2) of one core: which lines it holds and what each hardware thread of the
+// A private cache (L1D, L1I or L2) of one core: which lines it holds, and what each hardware thread of the
 // core may do with them.
 //
-// Permissions are kept per hardware thread although the data is shared, so that an access that
-// another thread can see is ordered even between two threads of one core. Replacement (cache_sets.h) needs
-// only "was it used since I last looked", which is what the fast path can tell (filter.h). Freestanding.
+// The threads of a core share the data, but each has its own permissions, so that accesses which the other
+// thread can notice are ordered even within a core. Replacement (cache_sets.h) needs only one bit a line,
+// "used since the last check", which the filter can set (filter.h). Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@ inline constexpr std::uint16_t kOfOneThread = kReadable | kWritable | kTransacti
 inline constexpr std::uint16_t kPermissions = 0xf;
 /// Bits of the line as a whole.
 inline constexpr std::uint16_t kDirty = 1 << 8;
-inline constexpr std::uint16_t kOpened = 1
-                                         << 9;  // had a filter entry since it came: others need no look there
+/// A filter has had an entry for the line since it came. If not, the filters need not be searched for it.
+inline constexpr std::uint16_t kOpened = 1 << 9;
+/// The line was prefetched and not used since. Its first use must ask the model.
+inline constexpr std::uint16_t kPrefetched = 1 << 10;
 
-inline constexpr std::uint16_t kPrefetched = 1 << 10;  // and not used since: the first use asks the model
-
-/// Packed, because the states of a large L2 compete with the guest for the host's caches; 48 bits of cycles
-/// are 34 hours at 2.3 GHz.
+/// The state of a line in a way. Packed, because the states of a large L2 compete with the guest for the
+/// host's caches. 48 bits of cycles are 34 hours at 2.3 GHz.
 struct WayState {
   std::uint64_t arrival : 48;  // when the data is here; the way is filled when the request is made
   std::uint64_t flags : 16;
   std::uint64_t hot_until;  // the line moved between CPUs lately: every access is ordered until then
-  /// When the owner's last store becomes visible, and how long before that it executed, for one that the
-  /// directory was not told of: who asks the directory for the line asks the owner. (Forgotten if the line
-  /// leaves L2 before that, which takes a stream of misses.)
+  /// The owner's last store, if the directory was not told: when it becomes visible, and how many cycles
+  /// before that it executed. The directory reads this when another CPU asks for the line. (The store is
+  /// forgotten if the line leaves L2 before it becomes visible, which takes a stream of misses.)
   std::uint64_t stored_until : 48;
   std::uint64_t stored_for : 16;
 
@@ -55,8 +55,8 @@ struct WayState {
     stored_until = other.stored_until;
     stored_for = other.stored_for;
   }
-  /// Copies change their flags in the host's registers: a narrow store before a wide load of the same word
-  /// would stall the host.
+  /// A copy with other flags, made in the host's registers: a narrow store before a wide load of the same
+  /// word would stall the host.
   WayState with_flags(std::uint64_t others) const { return moved(arrival, others); }
   /// The line as another cache of the core has it from `when` on.
   WayState moved(std::uint64_t when, std::uint64_t others) const {
@@ -83,7 +83,7 @@ class PrivateCache {
   }
 
   std::uint32_t sets() const { return set_mask_ + 1; }
-  /// A slot is set << kWayBits | way: with fewer ways, some numbers stay empty.
+  /// A slot is set << kWayBits | way. With fewer than 16 ways, some numbers are not used.
   std::uint32_t slots() const { return sets() << kWayBits; }
   std::uint32_t set_of(LineAddr line) const { return static_cast<std::uint32_t>(line.value) & set_mask_; }
 
@@ -105,8 +105,8 @@ class PrivateCache {
   void mark_used(std::uint32_t slot) { table_.mark_used(slot >> kWayBits, way_of(slot)); }
   bool used(std::uint32_t slot) const { return table_.used(slot >> kWayBits, way_of(slot)); }
 
-  /// Where a new line of `set` goes; the slot may still hold another line. `take_used(slot)` says whether a
-  /// use was noted elsewhere (in filters), and makes them forget it.
+  /// Where a new line of `set` goes; the slot may still hold another line. `take_used(slot)` returns and
+  /// clears the `used` bits that filters keep for the slot.
   template <class TakeUsed>
   [[gnu::always_inline]] std::uint32_t choose_victim(std::uint32_t set, TakeUsed take_used) {
     const std::uint32_t first = set << kWayBits;
@@ -127,7 +127,7 @@ class PrivateCache {
   }
 
  private:
-  /// Half a line of the host, so that a look at a way is a look at one line.
+  /// Half a line of the host, so that a way lies in one line.
   struct Way {
     std::uint64_t key;  // 0: empty, so that untouched memory is an empty cache
     WayState state;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way of a set-associative cache holds what, and which one goes next: the part that private caches and
-// the directory share.
+// The sets of a set-associative cache: which ways are occupied and which one is replaced next. Private caches
+// and the directory share this part.
 //
-// A set is a few words, so that the host finds all of it in one or two of its own cache lines: a word with
-// one bit a way for "occupied" and "used" and the clock's hand, then an eight-bit tag a way, eight to a word.
-// A tag only sorts out: the owner of the lines confirms. Replacement is the clock algorithm: the first way
-// from the hand on that is not used, clearing `used` as the hand passes. Freestanding.
+// A set is a few words, so that it lies in one or two of the host's cache lines: first a word with an
+// "occupied" bit and a "used" bit for each way and the clock's hand, then an eight-bit tag for each way,
+// eight to a word. A tag that matches is only a candidate, which the caller confirms. Replacement is the
+// clock algorithm: the first way from the hand on that is not used. The hand clears `used` as it passes.
+// Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace elision::machine {
 
-/// For up to `most_ways` ways, known when this is compiled so that a set is found without a multiplication.
+/// `most_ways` is a compile-time constant, so that the address of a set needs no multiplication.
 template <std::uint32_t most_ways>
 class CacheSets {
  public:
@@ -39,7 +40,7 @@ class CacheSets {
     constexpr std::uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
     const std::uint64_t everywhere = (tag & 0xff) * kOnes;
     for (std::uint32_t word = 0; word < tag_words_; ++word) {
-      // Marks every equal byte, and sometimes the byte above one.
+      // Marks every equal byte, and sometimes the byte above an equal one.
       const std::uint64_t difference = sets_[set].tags[word] ^ everywhere;
       for (std::uint64_t equal = (difference - kOnes) & ~difference & kHighs; equal != 0;
            equal &= equal - 1) {
@@ -66,7 +67,7 @@ class CacheSets {
   bool used(std::uint32_t set, std::uint32_t way) const { return sets_[set].ways >> (kUsedShift + way) & 1; }
 
   /// Where a new line goes: the first way that is not occupied, else the clock's choice, which still holds
-  /// its line. `take_used(way)` says whether somebody else noted a use of the way, and makes them forget it.
+  /// its line. `take_used(way)` returns and clears the `used` bits that are kept elsewhere for the way.
   template <class TakeUsed>
   [[gnu::always_inline]] std::uint32_t choose_victim(std::uint32_t set, TakeUsed take_used) {
     std::uint64_t& word = sets_[set].ways;

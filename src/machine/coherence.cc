@@ -6,11 +6,10 @@
 
 namespace elision::machine {
 
-/// A line that moves again within so long is contended: others are likely to ask for it while it is on its
-/// way.
+/// A line that moves again within this time is contended: other CPUs are likely to ask for it while it is in
+/// flight.
 constexpr std::uint64_t kContendedCycles = 10'000;
 
-/// A line that moved between CPUs is hot for a while: returns until when, for those who have it.
 [[gnu::always_inline]] inline std::uint64_t Coherence::note_transfer(const Request& request,
                                                                      std::uint32_t entry,
                                                                      const LineTransfer& transfer) {
@@ -23,23 +22,20 @@ constexpr std::uint64_t kContendedCycles = 10'000;
   return line.moved ? line.last_transfer + description.coherence.hot_window_cycles : 0;
 }
 
-/// The line is on its way to `cpu` until `arrival`. `to_readers`: it comes from L3 to be read.
 [[gnu::always_inline]] inline void Coherence::note_flight(Cpu& cpu, std::uint32_t entry,
                                                           const LineTransfer& transfer, bool to_readers,
                                                           std::uint64_t now, std::uint64_t arrival) {
   Directory::Entry& line = directory.entry(entry);
   if (arrival <= line.busy_until) return;
   line.shared_flight = to_readers && !transfer.exclusive && !transfer.from_owner;
-  line.flight = line.busy_until > now && line.flight != cpu.id ? kNobody : cpu.id;
+  line.flight = line.busy_until > now && line.flight != cpu.id ? kNoCpu : cpu.id;
   line.busy_until = arrival;
 }
 
-/// A CPU does not tell the directory when it stores to a line that its core has: before `cpu` asks for the
-/// line, the directory asks the owner. A store that the owner, who may run ahead, made after `now` is none.
 [[gnu::always_inline]] inline void Coherence::hear_of_stores(const Cpu& cpu, std::uint32_t entry,
                                                              LineAddr address, std::uint64_t now) {
   Directory::Entry& line = directory.entry(entry);
-  if (line.owner == kNobody || line.owner == cpu.id) return;
+  if (line.owner == kNoCpu || line.owner == cpu.id) return;
   const Cpu& owner = cpus[line.owner];
   const PrivateCache* const caches[] = {&owner.core->l1, &owner.core->l2};
   for (const PrivateCache* cache : caches) {
@@ -52,10 +48,6 @@ constexpr std::uint64_t kContendedCycles = 10'000;
   }
 }
 
-/// True if the line is on its way to another CPU: then `until` says when to ask again. If it is on its way to
-/// this CPU alone (a store behind its own load, say), the core does not stop, but the request starts no
-/// sooner than `until`. Not so for a contended line: others that have asked for it by then are served between
-/// the core's load and its store, so the store must not execute before its time.
 bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
@@ -67,11 +59,11 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   }
   if (request.kind == AccessKind::kLoad) {
     if (line.shared_flight) {
-      line.flight = kNobody;
+      line.flight = kNoCpu;
       return false;
     }
   } else {
-    // Later readers queue behind this writer instead of prolonging its wait.
+    // Later readers queue after this writer instead of prolonging its wait.
     line.shared_flight = 0;
   }
   until = line.busy_until;
@@ -86,19 +78,17 @@ std::uint64_t Coherence::busy_until(const Request& request) {
   return busy ? until : 0;
 }
 
-/// A load: takes the right to write from whoever has it. `nearest_cycles` is the latency if no other core
-/// has to supply the line.
 [[gnu::always_inline]] inline LineTransfer Coherence::share(const Request& request, Cpu& cpu,
                                                             std::uint32_t entry,
                                                             std::uint64_t nearest_cycles) {
   Directory::Entry& line = directory.entry(entry);
   LineTransfer transfer{nearest_cycles, false, false, false, false};
-  if (line.owner == cpu.id && !line.in_sets) {  // it was here before, and nobody wanted it since
+  if (line.owner == cpu.id && !line.in_sets) {  // it was here before, and no other CPU has asked since
     transfer.exclusive = true;
     return transfer;
   }
   CpuMask sharers = directory.sharers(entry);
-  if (line.owner != kNobody && line.owner != cpu.id) {
+  if (line.owner != kNoCpu && line.owner != cpu.id) {
     Cpu& owner = cpus[line.owner];
     bool dirty = false;
     const std::uint64_t hot = request.now.value + description.coherence.hot_window_cycles;
@@ -112,21 +102,19 @@ std::uint64_t Coherence::busy_until(const Request& request) {
                                                crossing_cycles(cpu, owner));
       }
     } else if (owner.core->l1i.find(request.line) == kNoSlot) {
-      sharers.clear(owner.id);  // it had dropped the line silently
+      sharers.clear(owner.id);  // it dropped the line silently
     }
   }
   const ReadWriteSets* sets = directory.read_write_sets(entry);
-  // A line that another transaction has read is never owned by a reader, even if nobody caches it:
-  // its first store must come by the directory.
+  // A reader never owns a line that another CPU's transaction has read, even if no cache has it: the first
+  // store must ask the directory.
   transfer.exclusive = sharers.without(cpu.id).empty() && (!sets || sets->readers.without(cpu.id).empty());
-  line.owner = transfer.exclusive ? cpu.id : kNobody;
+  line.owner = transfer.exclusive ? cpu.id : kNoCpu;
   sharers.set(cpu.id);
   directory.set_sharers(entry, sharers);
   return transfer;
 }
 
-/// A store or atomic: takes the line from everybody else. `local` says that the requester's core
-/// has the data already; `slot` and `l2_slot` are where it has or will have them.
 LineTransfer Coherence::own(const Request& request, Cpu& cpu, std::uint32_t entry,
                             std::uint64_t nearest_cycles, bool local, std::uint32_t slot,
                             std::uint32_t l2_slot) {
@@ -136,7 +124,7 @@ LineTransfer Coherence::own(const Request& request, Cpu& cpu, std::uint32_t entr
   bool remote = false, sibling = false, remote_owner = false, dirty = false;
   std::uint64_t crossing = 0;
   const bool upgrade = core.l1.state(slot).flags & cpu.mine(kReadable);
-  // Permission first, so that taking a sibling's does not drop the copy of both.
+  // Get the permission first: otherwise invalidating the sibling drops the copy that both share.
   core.l1.state(slot).flags |= cpu.mine(kReadable);
   if (l2_slot != kNoSlot) core.l2.state(l2_slot).flags |= cpu.mine(kReadable);
   for (CpuMask others = directory.sharers(entry).without(cpu.id); !others.empty();) {
@@ -156,7 +144,7 @@ LineTransfer Coherence::own(const Request& request, Cpu& cpu, std::uint32_t entr
   }
   line.owner = cpu.id;
   directory.set_sharers(entry, CpuMask::of(cpu.id));
-  drop_code(core, request.line);  // code that writes itself fetches it again
+  drop_code(core, request.line);  // self-modifying code is fetched again
 
   if (upgrade) ++cpu.counts.upgrades;
   LineTransfer transfer{nearest_cycles, remote || sibling, remote_owner, dirty, true};
@@ -166,17 +154,17 @@ LineTransfer Coherence::own(const Request& request, Cpu& cpu, std::uint32_t entr
     transfer.latency_cycles =
         vary_latency((dirty ? coherence.dirty_transfer_cycles : coherence.clean_transfer_cycles) + crossing);
   } else if (remote) {
-    // The last level supplies data and collects acknowledgements at the same time.
+    // The last level supplies the data while it collects acknowledgements.
     const std::uint64_t acknowledged = vary_latency(coherence.upgrade_cycles + crossing);
     transfer.latency_cycles = local ? acknowledged : std::max(nearest_cycles, acknowledged);
-  } else if (local && !(sibling && owner != kNobody)) {
+  } else if (local && !(sibling && owner != kNoCpu)) {
     const std::uint64_t hop = directory.socket(entry) == cpu.socket ? 0 : description.hop_cycles;
-    transfer.latency_cycles = vary_latency(description.l3.latency_cycles + hop);  // asks, and nobody objects
+    transfer.latency_cycles =
+        vary_latency(description.l3.latency_cycles + hop);  // only the directory's answer
   }
   return transfer;
 }
 
-/// `owner` keeps the line to read, and has written it back. False if it has no copy any more.
 bool Coherence::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty) {
   Core& core = *owner.core;
   const std::uint16_t lost = owner.mine(kWritable | kTransactionWritten) | kDirty;
@@ -195,8 +183,6 @@ bool Coherence::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_u
   return had;
 }
 
-/// Takes the line from one CPU, and from its core unless a sibling may still read it. False if the
-/// CPU had no copy.
 bool Coherence::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
   Core& core = *holder.core;
   bool had = false;
@@ -216,15 +202,12 @@ bool Coherence::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
   return had;
 }
 
-/// A place in the directory for a line that is not in L3. kNoSlot if that would evict a line
-/// without which the requester's own transaction cannot go on.
 std::uint32_t Coherence::allocate_entry(const Request& request, Cpu& cpu) {
   const std::uint32_t entry = directory.choose_victim(request.line, cpu.socket);
   if (!directory.empty(entry) && !end_transactions_of_evicted(request, cpu, entry)) return kNoSlot;
   return replace_entry(request.line, entry);
 }
 
-/// Gives `entry`, whose line no transaction needs any more, to `line`.
 [[gnu::always_inline]] inline std::uint32_t Coherence::replace_entry(LineAddr line, std::uint32_t entry) {
   if (!directory.empty(entry)) {
     const LineAddr old = directory.line(entry);
@@ -239,12 +222,11 @@ std::uint32_t Coherence::allocate_entry(const Request& request, Cpu& cpu) {
   return entry;
 }
 
-/// What it takes to get a line that no other core has to supply, from L3 or memory.
 [[gnu::always_inline]] inline std::uint64_t Coherence::fetch_cycles(const Cpu& cpu, LineAddr line,
                                                                     std::uint32_t entry, bool in_l3) {
   const std::uint64_t near = in_l3 ? description.l3.latency_cycles : description.memory_latency_cycles;
   if (!numa.several_nodes()) return near;
-  // An inclusive L3 keeps what its own cores share.
+  // An inclusive L3 has the lines that its own cores share.
   const bool here = in_l3 ? directory.socket(entry) == cpu.socket ||
                                 numa.any_of_socket(directory.sharers(entry), cpu.socket)
                           : numa.node_of(line, cpu.socket) == cpu.socket;

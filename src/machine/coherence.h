@@ -23,22 +23,42 @@ class Coherence : public Transactions {
   std::uint64_t busy_until(const Request& request);
 
  protected:
+  /// True if the line is in flight to another CPU; `until` then says when to ask again. If it is in flight to
+  /// this CPU alone (a store after its own load, say), the core goes on, but the request starts no sooner
+  /// than `until`. A contended line is an exception: other CPUs that have asked for it by then are served
+  /// between the core's load and its store, so the store must not execute early.
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until);
+  /// Tells the directory of the owner's last store. A CPU does not report a store to a line that its core
+  /// has, so the directory asks the owner before `cpu` gets the line. The owner may run ahead: its stores
+  /// after `now` do not count.
   void hear_of_stores(const Cpu& cpu, std::uint32_t entry, LineAddr line, std::uint64_t now);
 
+  /// An entry for a line that is not in L3. kNoSlot if that would evict a line that the requester's own
+  /// transaction needs.
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);
+  /// Gives `entry`, whose old line no transaction needs, to `line`.
   std::uint32_t replace_entry(LineAddr line, std::uint32_t entry);
+  /// The latency of a line from L3 or memory, if no other core has to supply it.
   std::uint64_t fetch_cycles(const Cpu& cpu, LineAddr line, std::uint32_t entry, bool in_l3);
 
+  /// A load: takes the permission to write from the CPU that has it. `nearest_cycles` is the latency if no
+  /// other core has to supply the line.
   LineTransfer share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
+  /// A store or atomic: takes the line from all other CPUs. `local`: the requester's core already has the
+  /// data. `slot` and `l2_slot` are its place in L1 and L2.
   LineTransfer own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
                    bool local, std::uint32_t slot, std::uint32_t l2_slot);
+  /// Notes a move between CPUs. Returns until when the line is hot.
   std::uint64_t note_transfer(const Request& request, std::uint32_t entry, const LineTransfer& transfer);
+  /// The line is in flight to `cpu` until `arrival`. `to_readers`: it comes from L3 to be read.
   void note_flight(Cpu& cpu, std::uint32_t entry, const LineTransfer& transfer, bool to_readers,
                    std::uint64_t now, std::uint64_t arrival);
 
  private:
+  /// `owner` keeps the line for reading, and writes it back. False if it has no copy any more.
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
+  /// Takes the line from one CPU, and from its core unless a sibling may still read it. False if the CPU had
+  /// no copy.
   bool invalidate(Cpu& holder, LineAddr line, bool& dirty);
   std::uint64_t crossing_cycles(const Cpu& a, const Cpu& b) const {
     return a.socket == b.socket ? 0 : description.hop_cycles;

@@ -13,7 +13,7 @@
 namespace elision::machine {
 namespace {
 
-/// The slot that was found before something happened that may have taken the line from it.
+/// `slot`, which held the line earlier, if it still does.
 std::uint32_t if_still_there(const PrivateCache& cache, std::uint32_t slot, LineAddr line) {
   return slot != kNoSlot && cache.holds(slot, line) ? slot : kNoSlot;
 }
@@ -36,13 +36,13 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
     entry = allocate_entry(request, cpu);
   }
   if (!load && !read_filters_in_use.empty()) resolve_false_conflicts(request);
-  // All of the above may have taken own copies together with a sibling's.
+  // Each step above may have dropped a copy that the core's threads share.
   std::uint32_t slot = if_still_there(core.l1, l1_slot, request.line);
   const bool in_l1 = slot != kNoSlot;
   if (!in_l1 && entry != kNoSlot) slot = make_room_in_l1(request, cpu);
   if (entry == kNoSlot || slot == kNoSlot) return aborted_for_room(request, cpu);
-  // What left L1 to make room may have pushed the line out of L2, and a sibling's abort may have put it
-  // there.
+  // The line that left L1 to make room may have evicted this one from L2, and a sibling's abort may have put
+  // it there.
   l2_slot =
       core.thread_count > 1 ? core.l2.find(request.line) : if_still_there(core.l2, l2_slot, request.line);
   const bool local = in_l1 || l2_slot != kNoSlot;
@@ -65,7 +65,8 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
       load ? share(request, cpu, entry, nearest) : own(request, cpu, entry, nearest, local, slot, l2_slot);
   const std::uint64_t hot = note_transfer(request, entry, transfer);
 
-  // A sibling's copy in L1 costs nothing beyond the hit, and takes neither fill buffer nor request.
+  // A sibling's copy in L1 costs nothing beyond the hit. It takes no fill buffer and no request for
+  // ownership.
   const bool instant = in_l1 && transfer.latency_cycles == description.l1d.latency_cycles;
   const std::uint64_t address_there =
       request.address_ready > request.now ? request.address_ready.value + description.l1d.latency_cycles : 0;

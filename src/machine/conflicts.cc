@@ -22,7 +22,7 @@ LineAddr Transactions::conflicting_line(const Cpu& cpu, LineAddr first, LineAddr
     if (line.value >= first.value && line.value <= last.value) return line;
   }
   if (!reads_count || transaction.read_filter.empty()) return kNoLine;
-  constexpr std::uint64_t kMostLooks = 1u << 16;  // a filter with many members has one of so many anyway
+  constexpr std::uint64_t kMostLooks = 1u << 16;  // among so many lines a filter almost certainly has one
   if (last.value - first.value >= kMostLooks) return first;
   for (std::uint64_t line = first.value; line <= last.value; ++line)
     if (transaction.read_filter.may_have(LineAddr(line))) return LineAddr(line);
@@ -38,8 +38,8 @@ void Transactions::end_conflicting(LineAddr first, LineAddr last, bool write, Cy
   }
 }
 
-/// The transaction no longer watches a line that it has in its sets (conflict detection is off, or of a kind
-/// that ignores this). A search, because only tests and wished-for machines do this.
+/// Takes a line out of the transaction's sets without an abort: conflict detection is off, or the transaction
+/// does not detect read conflicts. A linear search, because only tests and hypothetical machines need it.
 void Transactions::leave_sets(Cpu& cpu, ReadWriteSets& sets) {
   Transaction& transaction = cpu.transaction;
   const std::uint32_t index = directory.read_write_sets_index(sets.slot);
@@ -54,7 +54,7 @@ void Transactions::leave_sets(Cpu& cpu, ReadWriteSets& sets) {
     forget_in_filters(*cpu.core, l1.line(slot), slot);
     state.flags = static_cast<std::uint16_t>(state.flags & ~cpu.mine(kTransactionRead | kTransactionWritten));
   }
-  if (sets.writer == cpu.id) sets.writer = kNobody;
+  if (sets.writer == cpu.id) sets.writer = kNoCpu;
   sets.readers.clear(cpu.id);
   directory.release_if_empty(sets);
 }
@@ -65,13 +65,12 @@ bool Transactions::aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction 
   return limit == level || (limit == ReadEviction::kL1 && level == ReadEviction::kL3);
 }
 
-/// Aborts every other transaction that this access conflicts with; requester wins.
 void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry) {
   const bool load = request.kind == AccessKind::kLoad;
   const unsigned requester = request.cpu.value;
   while (ReadWriteSets* sets = directory.read_write_sets(entry)) {
     unsigned victim = sets->writer;
-    if (victim == kNobody || victim == requester) {
+    if (victim == kNoCpu || victim == requester) {
       const CpuMask others = sets->readers.without(requester);
       if (load || others.empty()) return;
       victim = others.first();
@@ -87,7 +86,6 @@ void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry
   }
 }
 
-/// Aborts every other transaction whose filter takes the line that is to be written for one that it has read.
 void Transactions::resolve_false_conflicts(const Request& request) {
   for (CpuMask others = read_filters_in_use.without(request.cpu.value); !others.empty();) {
     Cpu& victim = cpus[others.first()];
@@ -98,8 +96,6 @@ void Transactions::resolve_false_conflicts(const Request& request) {
   }
 }
 
-/// An empty L1 slot for the requested line. kNoSlot if the slot to be emptied holds a line that the
-/// requester's own transaction has written: nothing has changed then but the clock hand.
 [[gnu::always_inline]] inline std::uint32_t Transactions::make_room_in_l1(const Request& request, Cpu& cpu) {
   Core& core = *cpu.core;
   const std::uint32_t slot = l1_victim(core, request.line);
@@ -113,8 +109,7 @@ void Transactions::resolve_false_conflicts(const Request& request) {
   return slot;
 }
 
-/// Ends the transactions of siblings that cannot live without the L1 copy in `slot`. False if the
-/// requester's own is among them.
+/// Ends the transactions of siblings that need the L1 copy in `slot`. False if the requester's own needs it.
 bool Transactions::end_transactions_of_victim(const Request& request, Cpu& cpu, std::uint32_t slot) {
   PrivateCache& l1 = cpu.core->l1;
   const std::uint16_t flags = l1.state(slot).flags;
@@ -132,7 +127,7 @@ bool Transactions::end_transactions_of_victim(const Request& request, Cpu& cpu, 
   return true;
 }
 
-/// Transactions that have read the line, and go on without its L1 copy, keep it in their filters.
+/// The line leaves L1. Transactions that have read it, and go on, put it into their read filters.
 void Transactions::note_read_lines(Core& core, LineAddr line, std::uint16_t flags) {
   core.for_each_thread([&](Cpu& cpu) {
     if (!cpu.transaction.active || !(flags & cpu.mine(kTransactionRead))) return;
@@ -141,8 +136,6 @@ void Transactions::note_read_lines(Core& core, LineAddr line, std::uint16_t flag
   });
 }
 
-/// Ends the transactions of others that cannot live without the directory entry. False, before
-/// anything has changed, if the requester's own is among them.
 bool Transactions::end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry) {
   const auto needs_it = [&](const ReadWriteSets& sets, const Cpu& who) {
     return sets.writer == who.id || aborts_on_eviction_of_read_line(who, ReadEviction::kL3);
@@ -151,7 +144,7 @@ bool Transactions::end_transactions_of_evicted(const Request& request, Cpu& cpu,
   if (sets && sets->has(cpu.id) && needs_it(*sets, cpu)) return false;
   const LineAddr old = directory.line(entry);
   while ((sets = directory.read_write_sets(entry))) {
-    Cpu& who = cpus[sets->writer != kNobody ? sets->writer : sets->readers.first()];
+    Cpu& who = cpus[sets->writer != kNoCpu ? sets->writer : sets->readers.first()];
     if (needs_it(*sets, who)) {
       abort_other(who, HardwareAbort::kCapacity, old, request.cpu, request.now);
     } else {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How lines enter and leave a core's own caches. L2 need not contain L1. An unmodified line that leaves L1 and
-// is not in L2 is gone, and the directory is not told (directory.h).
+// How lines enter and leave a core's own caches. L2 need not contain L1. An unmodified line that leaves L1
+// and is not in L2 is gone, and the directory is not told (directory.h).
 #include "machine/core_caches.h"
 
 #include "machine/fast_path.h"
 
 namespace elision::machine {
 
-/// Where `line` goes in L1; the slot may still hold another line. What filters noted counts as use.
+/// A use that a filter noted counts.
 [[gnu::always_inline]] inline std::uint32_t CoreCaches::l1_victim(Core& core, LineAddr line) {
   const std::uint32_t set = core.l1.set_of(line);
   const auto take_used = [&core](Filter& filter, std::uint32_t slot) {
@@ -21,7 +21,7 @@ namespace elision::machine {
       set, [&](std::uint32_t slot) { return take_used(first, slot) | take_used(second, slot); });
 }
 
-/// A line that was not written while it was here has nothing to tell L2: permissions are the same in both.
+/// A clean line needs no write-back, because L1 and L2 agree on permissions.
 [[gnu::always_inline]] inline void CoreCaches::evict_from_l1(Core& core, std::uint32_t slot) {
   const LineAddr line = core.l1.line(slot);
   const WayState& state = core.l1.state(slot);
@@ -57,7 +57,6 @@ void CoreCaches::forget_code(Core& core, LineAddr line) {
   core.for_each_thread([&](Cpu& cpu) { cpu.filter->close_code(line); });
 }
 
-/// The core loses its copy of a line of code, if it has one.
 void CoreCaches::drop_code(Core& core, LineAddr line) {
   const std::uint32_t slot = core.l1i.find(line);
   if (slot == kNoSlot) return;

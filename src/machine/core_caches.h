@@ -18,6 +18,7 @@ class CoreCaches : public State {
   std::uint32_t insert_into_l2(Core& core, LineAddr line, WayState state);
   /// `line`, in L1 slot `slot`, is no longer in the filters of the core's threads.
   void forget_in_filters(Core& core, LineAddr line, std::uint32_t slot);
+  /// `line` is no longer in the code filters of the core's threads.
   void forget_code(Core& core, LineAddr line);
   /// Removes the line from L1I, if it is there.
   void drop_code(Core& core, LineAddr line);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The description of one multicore: plain numbers and names, no behaviour.
 //
-// Freestanding; immutable once loaded. Every value comes from a machine file (machines/*.toml),
-// where it stands with its source and, if it is uncertain, with the interval it lies in
-// (description_toml.h keeps those; here is the best guess alone). Cycles are cycles of the base
-// frequency, at which the virtual cores and their time stamp counters run.
+// Freestanding; immutable once loaded. Every value comes from a machine file (machines/*.toml), which also
+// gives its source and, if it is uncertain, an interval. description_toml.h keeps those; here is only the
+// best guess. Cycles are cycles of the base frequency, at which the virtual cores and their time stamp
+// counters run.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace elision::machine {
 
 inline constexpr unsigned kMaxCpus = 128;
 
-/// What becomes of lines that an aborted transaction wrote. Lines that it only read stay.
+/// Where lines that an aborted transaction wrote remain. Lines that it only read stay in L1.
 enum class AbortedLines : std::uint8_t {
   kKept,  // dropped from L1, kept in L2 as owned, with the contents from before the transaction
   kLost,  // dropped from L1 and L2
 };
 
-/// When an always-abort transaction aborts because a line it has read is evicted.
+/// Which eviction of a line that it has read aborts an always-abort transaction.
 enum class ReadEviction : std::uint8_t {
-  kL1,     // as soon as the line leaves L1 (the AAHTM paper's wish, section VI)
-  kL3,     // when it leaves the last level, as for ordinary transactions
-  kNever,  // not at all
+  kL1,     // from L1 (proposed by the AAHTM paper, section VI)
+  kL3,     // from the last level, as for ordinary transactions
+  kNever,  // none
 };
 
 struct CacheDescription {
@@ -57,15 +57,15 @@ struct Description {
     std::uint32_t store_buffer_entries = 0;
     std::uint32_t outstanding_stores = 0;  // requests for ownership in flight at once
     std::uint32_t branch_misprediction_cycles = 0;
-    std::uint32_t sibling_issue_percent =
-        0;  // of the issue width that a hardware thread has while its sibling runs
+    /// The share of the issue width that a hardware thread has while its sibling runs.
+    std::uint32_t sibling_issue_percent = 0;
   } core;
 
   CacheDescription l1d, l1i, l2, l3;
   std::uint32_t l3_slices = 0;
   bool l3_inclusive = true;
 
-  /// Entries and ways of what translates addresses: 4 KB pages unless the program asked for huge ones.
+  /// Entries and ways of the TLB. Pages have 4 KB unless the program asked for huge ones.
   struct {
     std::uint32_t data_entries = 0, data_ways = 0;
     std::uint32_t huge_entries = 0, huge_ways = 0;  // data, pages of 2 MB
@@ -75,22 +75,22 @@ struct Description {
     std::uint32_t walk_cycles = 0;                      // added by a miss in both
   } tlb;
 
-  /// Which prefetchers there are.
+  /// The prefetchers that the machine has.
   struct {
-    bool next_line = false;      // into L1: the line after one that was missed, if the one before it is there
+    bool next_line = false;      // into L1: the line after a miss, if L1 has the line before it
     bool stride = false;         // into L1: by the address of the load instruction
     bool adjacent_line = false;  // into L2: the other line of an aligned pair
-    bool snoops = false;         // they take lines from other cores, and abort transactions that wrote them
+    bool snoops = false;  // prefetches take lines from other cores and abort transactions that wrote them
   } prefetch;
 
   std::uint32_t memory_latency_cycles = 0;
-  std::uint32_t hop_cycles = 0;  // added to whatever crosses from one socket to another
+  std::uint32_t hop_cycles = 0;  // added to a transfer between sockets
 
   struct {
     std::uint32_t dirty_transfer_cycles = 0;  // load of a line that another core has modified
     std::uint32_t clean_transfer_cycles = 0;  // load of a line that another core has exclusive, unmodified
     std::uint32_t upgrade_cycles = 0;         // store to a line that other cores share
-    std::uint32_t hot_window_cycles = 0;      // a line that moved between CPUs is hot for so long
+    std::uint32_t hot_window_cycles = 0;      // how long a line that moved between CPUs is hot
   } coherence;
 
   struct {
@@ -122,19 +122,19 @@ struct Description {
     std::uint32_t abort_cycles = 0;
     std::uint32_t nesting_limit = 0;
     std::uint32_t spurious_aborts_per_million = 0;
-    std::uint32_t read_filter_log2 =
-        0;  // bits of the filter of read lines that left L1; 0: without false positives
+    /// Log2 of the bits of the read filter (read_filter.h). 0: no filter, so no false conflicts.
+    std::uint32_t read_filter_log2 = 0;
     bool vzeroupper_aborts = false;
     AbortedLines aborted_lines = AbortedLines::kKept;
   } transactions;
 
   struct {
     ReadEviction abort_on_read_eviction = ReadEviction::kL3;
-    bool detects_read_conflicts = true;  // false: others may write what it has read (the paper's other wish)
+    /// False: other CPUs may write the lines that it has read (proposed by the AAHTM paper, section VI).
+    bool detects_read_conflicts = true;
   } always_abort;
 
-  /// False: no transaction ever conflicts, events stay ordered. Not part of a machine file: it is for
-  /// tests that must then fail.
+  /// False: transactions never conflict. Not in machine files: with this, tests of isolation must fail.
   bool conflict_detection = true;
 };
 

@@ -11,11 +11,11 @@ namespace {
 constexpr std::string_view kAbortedLinesWords[] = {"kept", "lost"};
 constexpr std::string_view kReadEvictionWords[] = {"l1", "l3", "never"};
 
-/// Bounds are wide: they catch slips of the pen (a latency in nanoseconds times a thousand) and keep
-/// the model's arithmetic far from overflow; they do not judge plausibility.
+/// Bounds are wide. They catch typing errors (such as a wrong unit) and keep the model's arithmetic far from
+/// overflow; they do not judge plausibility.
 constexpr std::uint32_t kMostCycles = 100'000'000;
 
-// A member as a captureless function; a macro because a pointer to a nested member does not exist.
+// A function that returns a member. A macro, because C++ has no pointer to a nested member.
 #define ELISION_NUMBER(path, member_path, least, most)                            \
   Field {                                                                         \
     path, NumberField {                                                           \

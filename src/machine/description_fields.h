@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of everything a machine file may and must say: name, kind, bounds and the member of
-// Description that a value goes to. Loader, printer and overrides all work from it. Hosted.
+// The list of all fields of a machine file: name, kind, bounds and member of Description. Loader, printer and
+// overrides work from it. Hosted.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ struct Field {
 /// Every field, in the order in which a machine is printed.
 std::span<const Field> description_fields();
 
-/// What no single field can say (a power of two, one latency below another). Null or what is wrong,
-/// beginning with the name of the field at fault.
+/// Checks that concern several fields (such as one latency below another) or a derived number (such as sets).
+/// Null, or a message that begins with the name of the field at fault.
 const char* inconsistency(const Description& description);
 
 }  // namespace elision::machine

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads machine files. Hosted; called by the command line and at the engine's start.
 //
-// A value is written as a number, word or truth value, whose source is then that of its table
-// (`source = "..."`), or as a table of its own:
+// A value is a number, word or truth value, with the source of its table (`source = "..."`), or a table of
+// its own:
 //   latency_cycles = { best = 56, low = 53, high = 59, source = "..." }   an uncertain number
 //   frequency_mhz  = { value = 2300, source = "..." }                     a certain one
 //   aborted_lines  = { best = "kept", alternatives = ["lost"], source = "..." }
-// Everything must be there, nothing else may be, and every value has a source. An error is one line
-// that names the file, the field and, for an unknown name, the nearest valid one.
+// A file must have every field, each with a source, and no others. An error is one line that names the file,
+// the field and, for an unknown name, the nearest valid one.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 namespace elision::machine {
 
-/// One value as the file has it, as text, for people and for sweeps over what is uncertain.
+/// One value as text, as the file has it.
 struct ValueRecord {
   std::string field;  // table.key
   std::string best;
-  std::vector<std::string>
-      others;  // low and high of an interval, or the alternatives of a word; empty if certain
+  /// Low and high of an interval, or the alternatives of a word; empty if the value is certain.
+  std::vector<std::string> others;
   std::string source;
 };
 
@@ -47,8 +47,8 @@ struct FieldValue {
   std::string value;
 };
 
-/// Sets fields of `machine`, which are certain from then on, with `source` as their source. Only the whole
-/// must be consistent, not each step.
+/// Sets fields of `machine`, which are then certain, with `source` as their source. Only the result must be
+/// consistent, not each step.
 Result<Machine> with_values(Machine machine, std::span<const FieldValue> values, std::string_view source);
 
 /// Sets one field of `machine` to `value` and records `source` as its source.

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The L3 of every socket and, in the same array, the one global table of who has which line: sharers,
-// owner, how long the line is on its way, when it last moved between CPUs, and which running
-// transactions have it in their sets.
+// The L3 of every socket, and in the same array the directory: for each line its sharers, its owner, until
+// when it is in flight, when it last moved between CPUs, and which running transactions have it in their
+// sets.
 //
 // Invariants: a line in any L1 or L2 has an entry (inclusion); a CPU that may read a line in its caches is
 // among the sharers; a CPU that may write it is the owner. The reverse need not hold: caches drop lines
 // silently, as real ones do, so owner and sharers may name CPUs that no longer have the line. An
-// entry in a transaction's read or write set is never reused before the transactions concerned have ended.
+// entry in a transaction's read or write set is not reused before that transaction has ended.
 //
-// A line has one entry, in the part of the socket that fetched it first; a copy that another socket's
-// inclusive L3 would keep for itself takes no room there. Where L3 does not contain L2 the table is as large
-// as L3 and all L2 together: an entry then is a line that is in either, and those that nobody has privately
-// are in L3.
+// A line has one entry, in the part of the socket that fetched it first. Copies in the inclusive L3 of other
+// sockets are not modelled: they take no room there. If L3 is not inclusive, the table has room for the lines
+// of L3 and of all L2 together; a line with an entry is in L3 if no L2 has it.
 //
-// 32 bytes a line, all of them in one line of the host, and touched only where the guest's memory is; times
-// are kept in 48 bits, which is 34 hours at 2.3 GHz. Freestanding.
+// An entry has 32 bytes within one line of the host. Pages of entries that the guest does not use are never
+// touched. Times have 48 bits, which is 34 hours at 2.3 GHz. Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +26,16 @@
 
 namespace elision::machine {
 
-inline constexpr unsigned kNobody = 0xff;
+inline constexpr unsigned kNoCpu = 0xff;
 
 /// The transactions that have one line in their read or write sets.
 struct ReadWriteSets {
   CpuMask readers;
   std::uint32_t slot;    // of the directory
-  std::uint32_t writer;  // kNobody or the CPU; a writer need not be among the readers
+  std::uint32_t writer;  // kNoCpu or the CPU; a writer need not be among the readers
   std::uint32_t next_free;
 
-  bool empty() const { return readers.empty() && writer == kNobody; }
+  bool empty() const { return readers.empty() && writer == kNoCpu; }
   bool has(unsigned cpu) const { return writer == cpu || readers.has(cpu); }
 };
 
@@ -46,16 +45,16 @@ class Directory {
 
   struct Entry {
     std::uint64_t sharers_low;
-    std::uint64_t busy_until : 48;    // the data is on its way to some CPU until then
-    std::uint64_t owner : 8;          // the one CPU that may write, or kNobody
-    std::uint64_t shared_flight : 1;  // on its way to readers only: further readers need not wait
+    std::uint64_t busy_until : 48;    // the line is in flight until then
+    std::uint64_t owner : 8;          // the one CPU that may write, or kNoCpu
+    std::uint64_t shared_flight : 1;  // in flight to readers only: further readers need not wait
     std::uint64_t : 1;
     std::uint64_t moved : 1;      // last_transfer is valid
-    std::uint64_t contended : 1;  // at the last transfer the one before was not long ago
+    std::uint64_t contended : 1;  // the last two transfers followed each other closely
     std::uint64_t in_sets : 1;    // has ReadWriteSets
     std::uint64_t : 3;
     std::uint64_t last_transfer : 48;
-    std::uint64_t flight : 8;  // while busy: the one CPU that the data is on its way to, or kNobody
+    std::uint64_t flight : 8;  // while busy: the one CPU that the line is in flight to, or kNoCpu
     std::uint64_t : 8;
     std::uint32_t tag;         // which of the set's lines; 0: none
     std::uint32_t sets_index;  // index of its ReadWriteSets, if `in_sets`
@@ -69,7 +68,7 @@ class Directory {
   };
   static_assert(sizeof(Entry) == 32);
 
-  /// Slices of one socket's part.
+  /// Slices of one socket.
   static std::uint32_t slices(const Description& d) {
     if (d.l3_inclusive) return d.l3_slices;
     const std::uint32_t all_l2 = d.l2.lines() * d.topology.cores;
@@ -110,7 +109,7 @@ class Directory {
     }
     return kNoSlot;
   }
-  /// The same, for an access: the line counts as used.
+  /// find() for an access: the line counts as used.
   [[gnu::always_inline]] std::uint32_t use(LineAddr line) {
     for (std::uint32_t set = set_of(line); set < sets_; set += sets_per_socket_) {
       const std::uint32_t way = find_way(set, line);
@@ -124,7 +123,7 @@ class Directory {
   unsigned socket(std::uint32_t slot) const { return sockets_ == 1 ? 0 : slot % sets_ / sets_per_socket_; }
 
   bool empty(std::uint32_t slot) const { return entries_[slot].tag == 0; }
-  /// The line in a slot that is not empty: tag and set identify it, nothing is approximate.
+  /// The line in a slot that is not empty. Tag and set identify it exactly.
   LineAddr line(std::uint32_t slot) const {
     const std::uint64_t low = (slot % sets_) & (sets_per_slice_ - 1);
     return LineAddr((std::uint64_t{entries_[slot].tag - 1} << set_bits_) | low);
@@ -140,20 +139,20 @@ class Directory {
     if (sharers_high_) sharers_high_[slot] = sharers.high();
   }
 
-  /// Where `line` goes in the part of `socket`: an empty way of its set, or the first that the clock finds
-  /// unused. The caller takes the old line out of everybody's caches and transactions, then calls put().
+  /// Where `line` goes in the part of `socket`: an empty way of its set, or the clock's choice. The caller
+  /// takes the old line out of all caches and transactions, then calls put().
   std::uint32_t choose_victim(LineAddr line, unsigned socket) {
     const std::uint32_t set = set_of(line) + socket * sets_per_socket_;
     return table_.choose_victim(set) * sets_ + set;
   }
 
-  /// Requires that nobody has the slot's old line and that it is in no transaction's sets.
+  /// Requires that no cache has the slot's old line and that it is in no transaction's sets.
   void put(std::uint32_t slot, LineAddr line) {
     table_.fill(slot % sets_, slot / sets_, tag_of(line));
     entries_[slot] = Entry{};
     entries_[slot].tag = tag_of(line);
-    entries_[slot].owner = kNobody;
-    entries_[slot].flight = kNobody;
+    entries_[slot].owner = kNoCpu;
+    entries_[slot].flight = kNoCpu;
     if (sharers_high_) sharers_high_[slot] = 0;
   }
 
@@ -168,7 +167,7 @@ class Directory {
   const ReadWriteSets& read_write_sets_by_index(std::uint32_t index) const { return read_write_sets_[index]; }
   std::uint32_t read_write_sets_index(std::uint32_t slot) const { return entries_[slot].sets_index; }
 
-  /// The same, made if there are none.
+  /// The same. Makes them if there are none.
   ReadWriteSets& make_read_write_sets(std::uint32_t slot) {
     if (!entries_[slot].in_sets) {
       std::uint32_t index = free_sets_;
@@ -177,13 +176,13 @@ class Directory {
       } else {
         index = ++sets_ever_used_;
       }
-      read_write_sets_[index] = ReadWriteSets{CpuMask(), slot, kNobody, 0};
+      read_write_sets_[index] = ReadWriteSets{CpuMask(), slot, kNoCpu, 0};
       entries_[slot].sets_index = index;
       entries_[slot].in_sets = 1;
     }
     return read_write_sets_[entries_[slot].sets_index];
   }
-  /// Gives back the sets of a slot if no transaction is left in them.
+  /// Frees `sets` if no transaction is left in them.
   void release_if_empty(ReadWriteSets& sets) {
     if (!sets.empty()) return;
     const std::uint32_t index = entries_[sets.slot].sets_index;
@@ -193,8 +192,8 @@ class Directory {
   }
 
  private:
-  // A slot is way * sets + set: neighbouring lines have neighbouring entries, which the host's caches
-  // and TLB reward.
+  // A slot is way * sets + set: neighbouring lines have neighbouring entries, which is good for the host's
+  // caches and TLB.
   std::uint32_t find_way(std::uint32_t set, LineAddr line) const {
     const std::uint32_t wanted = tag_of(line);
     return table_.find(set, wanted,
@@ -206,10 +205,11 @@ class Directory {
     return static_cast<std::uint32_t>(line.value >> set_bits_) + 1;
   }
 
-  /// Slice by a sum of shifted address bits modulo their number, index within it by the low bits. Pages
-  /// spread evenly over slices, and strides of a power of two do not all meet in one. (The real hash is
-  /// not published for this number of slices, and spreads the lines of a page too; with one latency for all
-  /// slices that is the same to a program, and the host finds a page's entries side by side.)
+  /// The slice is a sum of shifted address bits modulo the number of slices. The low bits are the index
+  /// within the slice. Pages spread evenly over slices, and strides of a power of two do not all fall into
+  /// one. (The real hash is not published for this number of slices. It also spreads the lines of a page.
+  /// With one latency for all slices a program cannot tell, and this way the host finds a page's entries side
+  /// by side.)
   std::uint32_t set_of(LineAddr line) const {
     const std::uint32_t low = static_cast<std::uint32_t>(line.value) & (sets_per_slice_ - 1);
     const std::uint32_t high = static_cast<std::uint32_t>(line.value >> set_bits_);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps a CPU's filter (filter.h) in step with the L1 that it caches.
 //
-// Invariant: an entry that is not empty names the L1 slot that holds its line. Therefore an
-// entry goes when its line leaves that slot, when its CPU loses the permission that it promises, and
-// when the line becomes hot. `used` bits are never lost: they move to the way before an entry goes, and
-// before replacement looks at the way. Freestanding.
+// Invariant: an entry that is not empty names the L1 slot that holds its line. An entry is therefore dropped
+// when its line leaves that slot, when the CPU loses the permission, and when the line becomes hot. No `used`
+// bit is lost: it moves to the way before its entry is dropped, and before replacement examines the way.
+// Freestanding.
 #pragma once
 
 #include "machine/cache.h"
@@ -19,8 +19,8 @@ inline void collect(FilterEntry& entry, PrivateCache& l1) {
   l1.mark_used(entry.l1_slot());
 }
 
-/// Whether an entry that names L1 slot `slot` noted a use; it forgets that. Without a jump, because the host
-/// could not predict it.
+/// Whether the entry names L1 slot `slot` and was used. Clears its `used` bit. Has no branch, because the
+/// host could not predict it.
 inline bool take_used(FilterEntry& entry, std::uint32_t slot) {
   const unsigned used = entry.names(slot) & entry.used;
   entry.used = static_cast<std::uint8_t>(entry.used & ~used);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast-path filter: what translated code looks at before every memory access.
+// The filter of a virtual CPU, which translated code looks up before every memory access.
 //
-// One filter a virtual CPU, direct-mapped by line address. An entry says "this CPU's modelled L1
-// holds the line with this permission, the line is not hot, and (inside a transaction) it is
-// already in the read or write set". A hit therefore needs no model call and no ordering; anything
-// else takes the slow path. The filter only caches the model: switching it off changes no result.
+// It is direct-mapped by line address. An entry says: this CPU's modelled L1 holds the line with this
+// permission, the line is not hot, and inside a transaction it is already in the read or write set. A hit
+// therefore needs no model call and no ordering. Any other access takes the slow path. The filter only caches
+// what the model knows: without it, results are the same.
 //
-// Tag of an entry: (line address in bytes) ^ epoch | restrictions, where the restrictions are bits that
-// keep some accesses out (kNoStore, kInFlight) and epoch is 0 outside transactions and (n << 48) inside
-// the n-th transaction, so that entries made outside never match inside and the other way round.
-// Translated code computes
+// The tag of an entry is (line address in bytes) ^ epoch | restrictions. The restrictions are bits that
+// exclude some accesses (kNoStore, kInFlight). The epoch is 0 outside transactions and (n << 48) inside the
+// n-th transaction, so an entry that was made outside never matches inside, and the reverse. Translated code
+// computes
 //   x = ((address + size - 1) & ~63) ^ epoch ^ entry[(address >> 6) & kIndexMask].tag
-// and hits if x has no bit set but those that its kind of access tolerates (below). An access that
-// straddles lines never hits, because index and tag then belong to different lines. An empty entry's tag
-// is 0, which only the first line of the address space would match, where nothing is mapped.
+// and hits if x has no bits other than those that its kind of access tolerates (below). An access that
+// straddles lines never hits, because its index and its tag belong to different lines. An empty entry has tag
+// 0, which only the first line of the address space would match; nothing is mapped there.
 //
-// The only thing the fast path writes is `used`: the model's L1 replacement reads it back.
-// Freestanding; the layout is known to the translator.
+// Translated code writes only `used`, which the model's L1 replacement reads.
+// Freestanding. The translator knows the layout.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,11 @@ namespace elision::machine {
 struct FilterEntry {
   static constexpr std::uint64_t kEmpty = 0;
   static constexpr std::uint64_t kNoStore = 1;
-  /// The data was on its way when the entry was made: a load whose value may become an address has to
-  /// ask the model when it arrives. Others need not know.
+  /// The data was on its way when the entry was made. A load whose value may become an address must ask the
+  /// model when it arrives; other accesses need not know.
   static constexpr std::uint64_t kInFlight = 2;
 
-  /// The restrictions that do not matter to an access. `feeds_address`: the value that it loads may become
-  /// one.
+  /// The restrictions that do not exclude an access. `feeds_address`: the loaded value may become an address.
   static constexpr std::uint64_t tolerated(bool store, bool feeds_address) {
     return (store ? 0 : kNoStore) | (feeds_address ? 0 : kInFlight);
   }
@@ -42,15 +41,15 @@ struct FilterEntry {
   std::uint64_t tag;
   std::uint8_t used;  // set to 1 by every fast-path hit
   std::uint8_t arrival_high;
-  std::uint16_t named;  // the slot of the modelled L1 that has the line, plus one; 0: the entry is empty
+  std::uint16_t named;  // the L1 slot that has the line, plus one; 0: the entry is empty
   std::uint32_t arrival_low;
 
   std::uint32_t l1_slot() const { return named - 1u; }
   bool names(std::uint32_t l1_slot) const { return named == l1_slot + 1; }
 
-  /// How many cycles after `now` the data of a line in flight arrives; not above 0 if it has arrived. Only 40
-  /// bits are kept: who gets a number above kFarAway has to ask the model, because the entry may be minutes
-  /// old.
+  /// The cycles from `now` until the data of a line in flight arrives; 0 or less if it has arrived. The entry
+  /// keeps only 40 bits of the time, and it may be minutes old. If the result is above kFarAway, ask the
+  /// model.
   static constexpr std::int64_t kFarAway = 1 << 24;
   std::int64_t cycles_to_arrival(std::uint64_t now) const {
     const std::uint64_t kept = std::uint64_t{arrival_high} << 32 | arrival_low;
@@ -65,8 +64,8 @@ static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, used) == 8);
 
 /// Made in zeroed memory: a constructor would touch every page of it.
 struct Filter {
-  /// Far more than L1 has lines, so that two of them rarely want the same entry; those that are not
-  /// used take no host memory.
+  /// Far more entries than L1 has lines, so that two lines rarely share an entry. Pages of unused entries
+  /// take no host memory.
   static constexpr std::size_t kEntries = 16384;
   static constexpr std::size_t kIndexMask = kEntries - 1;
 
@@ -74,8 +73,9 @@ struct Filter {
   std::uint64_t reserved[7];
   FilterEntry entry[kEntries];
 
-  /// Lines of code that L1I has. Libraries lie at the same places of their pages: upper bits go into the
-  /// index too, so that they rarely want the same entry. The tag is what is above the lowest bits, plus one.
+  /// Lines of code that L1I has. The index also uses upper bits of the address, because libraries begin at
+  /// page boundaries and would otherwise share entries. The tag is the address without its lowest bits, plus
+  /// one.
   static constexpr std::size_t kCodeEntries = 4096;
   static constexpr unsigned kCodeTagShift = 10;
   std::uint32_t code[kCodeEntries];
@@ -93,10 +93,9 @@ struct Filter {
   }
 
   FilterEntry& at(LineAddr line) { return entry[line.value & kIndexMask]; }
-  /// What an access to `line` finds: 0 or restrictions if the line is open, something larger if not.
+  /// 0 or restrictions if the line is open, a larger number if not.
   std::uint64_t restrictions(LineAddr line) { return start_of(line).value ^ epoch ^ at(line).tag; }
-  /// What translated code does for an access with these tolerances: true, and the line counts as used, if it
-  /// need not ask.
+  /// The look-up as translated code makes it. True on a hit; the line then counts as used.
   bool hit(LineAddr line, std::uint64_t tolerated) {
     if (restrictions(line) & ~tolerated) return false;
     at(line).used = 1;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# freestanding_test.sh [--given SYMBOL]... LIBRARY...: fails if the libraries of the helpers need a symbol that none
-# of them defines and that is not given, touch a vector register, or read thread-local storage. They run with the
-# guest's vector registers and thread pointer live, where the C library is out of reach.
+# freestanding_test.sh [--given SYMBOL]... LIBRARY...: fails if the libraries need a symbol that none of them defines
+# and that is not given, use a vector register, or read thread-local storage. They run with the guest's vector
+# registers and thread pointer live, so they cannot call the C library.
 set -eu
 
 status=0

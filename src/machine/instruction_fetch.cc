@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction fetch: L1I and what is behind it.
+// Instruction fetch: L1I, and how lines of code come into it.
 //
-// A fetch that misses stops the core: there is nothing to execute. L1I is filled through L2, and a miss there
-// brings the next line to L2 as well, because code is mostly fetched in order. Replacement is first in, first
-// out, and a line that was fetched is in no read set. The CPU's filter (filter.h) knows lines that L1I has,
-// so that translated blocks need not ask.
+// A miss in L1I stalls the core, which has nothing to execute. L1I is filled through L2. A miss in L2 also
+// brings the next line to L2, because code is mostly fetched in order. Replacement is first in, first out. A
+// fetched line joins no read set. The CPU's filter (filter.h) has the lines that are in L1I, so that
+// translated blocks need not call the model for them.
 #include "machine/instruction_fetch.h"
 
 #include <algorithm>
@@ -19,11 +19,10 @@ Reply InstructionFetch::fetch(Cpu& cpu, LineAddr line, std::uint64_t now, Reach 
   return most == Reach::kMachine ? fetch_in_order(cpu, line, now) : needs_order(Cycles(now));
 }
 
-/// True if L1I or the core's L2 has the line; then the clock at which it is fetched.
 bool InstructionFetch::fetch_within_core(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t& clock) {
   Core& core = *cpu.core;
   if (const std::uint32_t slot = core.l1i.find(line); slot != kNoSlot) {
-    clock = stand_still(cpu, now, core.l1i.state(slot).arrival);  // a sibling may have asked for it
+    clock = stall(cpu, now, core.l1i.state(slot).arrival);  // a sibling may have asked for it
     cpu.filter->open_code(line);
     return true;
   }
@@ -32,11 +31,10 @@ bool InstructionFetch::fetch_within_core(Cpu& cpu, LineAddr line, std::uint64_t 
   core.l2.mark_used(l2_slot);
   const std::uint64_t ready = std::max<std::uint64_t>(
       core.l2.state(l2_slot).arrival, now + core.tlb.translate_code(line) + description.l2.latency_cycles);
-  clock = fetched(cpu, line, now, ready);
+  clock = fill_l1i(cpu, line, now, ready);
   return true;
 }
 
-/// A fetch that others can notice.
 Reply InstructionFetch::fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t now) {
   const Request request{CpuId(cpu.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
   Core& core = *cpu.core;
@@ -69,27 +67,26 @@ Reply InstructionFetch::fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t no
   } else {
     insert_into_l2(core, line, WayState{ready, permissions & 0xffff, hot, 0, 0});
   }
-  const std::uint64_t clock = fetched(cpu, line, now, ready);
+  const std::uint64_t clock = fill_l1i(cpu, line, now, ready);
   if (line.value % (1u << Tlb::kPageShift) != (1u << Tlb::kPageShift) - 1)
-    fetch_early(cpu, LineAddr(line.value + 1), now, now, false);
+    prefetch(cpu, LineAddr(line.value + 1), now, now, false);
   Reply reply = done(clock, clock);
   reply.performed = request.now;
   return reply;
 }
 
-/// The line comes into L1I at `ready`; returns the clock. An L1 hit's part is hidden by the pipeline.
-std::uint64_t InstructionFetch::fetched(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready) {
+std::uint64_t InstructionFetch::fill_l1i(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t ready) {
   Core& core = *cpu.core;
   ++cpu.counts.l1i_misses;
   const std::uint32_t slot = core.l1i.choose_victim(core.l1i.set_of(line));
   if (!core.l1i.empty(slot)) forget_code(core, core.l1i.line(slot));
   core.l1i.put(slot, line, WayState{ready, 0, 0, 0, 0});
   cpu.filter->open_code(line);
-  return stand_still(cpu, now, ready);
+  return stall(cpu, now, ready);
 }
 
-/// The CPU has nothing to execute until the line is there; returns its clock then.
-std::uint64_t InstructionFetch::stand_still(Cpu& cpu, std::uint64_t now, std::uint64_t ready) {
+/// The pipeline hides the latency of an L1I hit.
+std::uint64_t InstructionFetch::stall(Cpu& cpu, std::uint64_t now, std::uint64_t ready) {
   const std::uint64_t hidden = description.l1i.latency_cycles;
   const std::uint64_t clock = ready > now + hidden ? ready - hidden : now;
   cpu.load_misses.idle(clock - now);

@@ -48,12 +48,13 @@ const char* check_caches(const State& state) {
       continue;
     }
     const unsigned owner = state.directory.entry(entry).owner;
-    if (owner != kNobody && !state.directory.sharers(entry).has(owner)) return "an owner is not a sharer";
+    if (owner != kNoCpu && !state.directory.sharers(entry).has(owner)) return "an owner is not a sharer";
   }
   return nullptr;
 }
 
-/// Read and write sets in the directory, their lists and L1 flags agree; nobody else may touch them unseen.
+/// Read and write sets in the directory, the transactions' lists and L1's flags agree, and no other CPU owns
+/// a line of a set.
 const char* check_transactions(const State& state) {
   std::uint64_t members = 0, listed = 0;
   for (std::uint32_t entry = 0; entry < state.directory.slots(); ++entry) {
@@ -67,9 +68,9 @@ const char* check_transactions(const State& state) {
       if (!sets->has(i)) continue;
       ++members;
       if (!state.cpus[i].transaction.active) return "a line is in the sets of a transaction that has ended";
-      if (owner != kNobody && owner != i) return "a line in a transaction's sets is owned by another CPU";
+      if (owner != kNoCpu && owner != i) return "a line in a transaction's sets is owned by another CPU";
     }
-    if (sets->writer == kNobody) continue;
+    if (sets->writer == kNoCpu) continue;
     const Cpu& writer = state.cpus[sets->writer];
     if (!sets->readers.without(writer.id).empty())
       return "a line is in a write set and in another's read set";
@@ -101,7 +102,7 @@ const char* check_transactions(const State& state) {
   return nullptr;
 }
 
-/// What the filter promises, L1 has.
+/// L1 has what the filter promises.
 const char* check_filters(const State& state) {
   for (unsigned i = 0; i < state.cpu_count; ++i) {
     const Cpu& cpu = state.cpus[i];

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Miss-status registers (MSHR; Intel: line fill buffers) of a CPU's loads, with its reorder window and load
-// buffer: how far the CPU runs on while load misses overlap.
+// buffer: how far the CPU executes ahead while load misses overlap.
 //
-// A missing load does not stop the core. The core stops when
-//  - the load is the oldest unfinished one and a reorder buffer's worth of work (entries / issue
-//    width cycles) has been done since it was issued: then until it is finished; or
-//  - another load misses while all fill buffers are busy: then until one is free; or
-//  - the load buffer is full: then until the oldest load is finished.
-// A load whose address comes from an outstanding load starts, and takes a fill buffer, only when the address
-// is there. Stops of the first kind are found afterwards, at the CPU's next event, by shifting its clock:
-// work and stops are told apart by keeping issue times as amounts of work.
+// A load miss does not stall the core. The core stalls
+//  - until the oldest unfinished load is finished, once the core has done a reorder buffer's worth of work
+//    (entries / issue width cycles) since it issued that load;
+//  - until a fill buffer is free, if another load misses while all are busy;
+//  - until the oldest load is finished, if the load buffer is full.
+// A load whose address comes from an outstanding load starts when that address arrives, and takes a fill
+// buffer only then. Stalls of the first kind are computed later, at the CPU's next event, which shifts its
+// clock. Issue times are therefore kept as amounts of work, without stalls.
 //
-// A chain of dependent loads needs one buffer: each takes over the one that the load before it leaves. A
-// buffer that waits for such a load is not lent to others in between. Freestanding; arrays of fixed size.
+// A chain of dependent loads needs one buffer: each load takes the buffer of the load before it. No other
+// load gets that buffer in between. Freestanding; arrays of fixed size.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class MissStatusRegisters {
     load_buffer_ = std::min<std::uint32_t>(description.core.load_buffer_entries, kMost);
   }
 
-  /// The CPU has come to `now` by working: its clock once the stops that this implies are counted.
+  /// The CPU has worked up to `now`. Returns its clock including the stalls that this implies.
   std::uint64_t advance(std::uint64_t now) {
     // Issue times ascend, so that once one load has room in the window, all later ones have.
     for (; head_ != tail_; ++head_) {
@@ -44,11 +44,11 @@ class MissStatusRegisters {
     return now;
   }
 
-  /// The CPU does nothing for `cycles`, for a reason that is not a load.
+  /// The CPU does nothing for `cycles`, for another reason than its loads.
   void idle(std::uint64_t cycles) { not_work_ += cycles; }
 
-  /// When a load that misses and whose address is there at `start` may be issued: `now`, or when a
-  /// buffer is free. Requires advance(now) == now.
+  /// When a load that misses may be issued: `now`, or when a buffer is free. Its address is known at `start`.
+  /// Requires advance(now) == now.
   std::uint64_t issue_time(std::uint64_t now, std::uint64_t start) {
     if (tail_ - head_ >= load_buffer_) {
       while (head_ != tail_ && misses_[head_ % kMost].ready <= now) ++head_;
@@ -58,8 +58,8 @@ class MissStatusRegisters {
     return std::max(now, earliest_free());
   }
 
-  /// Issues a load at `now` whose address is there at `start` (not before `now`); it takes
-  /// `latency` from when it has a fill buffer. Returns when its data arrives.
+  /// Issues a load at `now`, whose address is known at `start` (not before `now`). Its latency begins when it
+  /// has a fill buffer. Returns when its data arrives.
   std::uint64_t issue(std::uint64_t now, std::uint64_t start, std::uint64_t latency) {
     const std::uint32_t buffer = start <= now && free_at_[next_] <= now ? next_ : buffer_for(start);
     const std::uint64_t ready = std::max(start, free_at_[buffer]) + latency;
@@ -69,7 +69,7 @@ class MissStatusRegisters {
     return ready;
   }
 
-  /// A prefetch needs a fill buffer, but the core does not wait for it.
+  /// For prefetches, which are dropped if no buffer is free.
   bool has_free_buffer(std::uint64_t now) const { return free_at_[next_] <= now || earliest_free() <= now; }
   /// Takes a buffer that is free at `now` for `latency`; returns when the line arrives.
   std::uint64_t take_buffer(std::uint64_t now, std::uint64_t latency) {
@@ -78,10 +78,10 @@ class MissStatusRegisters {
     return now + latency;
   }
 
-  /// When no load is outstanding any more, but not before `now`.
+  /// When all loads are finished, but not before `now`.
   std::uint64_t all_ready(std::uint64_t now) const { return std::max(now, latest_ready_); }
 
-  /// Forgets outstanding loads: they were waited for, or belong to an aborted transaction.
+  /// Forgets outstanding loads: the CPU has waited for them, or their transaction was aborted.
   void clear() {
     head_ = tail_;
     latest_ready_ = 0;
@@ -94,7 +94,7 @@ class MissStatusRegisters {
   static constexpr std::uint32_t kMostBuffers = 64;
 
   struct Miss {
-    std::uint64_t issue_work;  // work done (clock less everything in not_work_) when it was issued
+    std::uint64_t issue_work;  // clock less not_work_ when it was issued
     std::uint64_t ready;
   };
 
@@ -110,8 +110,8 @@ class MissStatusRegisters {
     if (until > free_at_[last_free_]) last_free_ = buffer;
   }
 
-  /// Of the buffers that are free at `start` the one that is free for the shortest time, else the first to be
-  /// free.
+  /// Of the buffers that are free at `start`, the one that became free last. If none is free, the one that
+  /// will be free first.
   std::uint32_t buffer_for(std::uint64_t start) const {
     if (free_at_[last_free_] <= start) return last_free_;  // a chain of loads, mostly
     std::uint32_t best = 0;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timing model of one multicore: caches, coherence, hardware transactions, overlap of misses,
-// store buffers. It knows no instruction set and no guest memory, and it has no clock: time is an
-// argument, and the caller (src/vm) decides in which order CPUs call.
+// The timing model of one multicore: caches, coherence, hardware transactions, overlapping misses, store
+// buffers. It knows no instruction set and no guest memory. It has no clock: time is an argument, and the
+// caller (src/vm) decides in which order CPUs call.
 //
 // Contract with the caller:
-//  1. Before begin(), commit() or abort() at time `now`, and before an access() that may reach the machine
-//     (Reach), every other CPU whose clock is behind `now` has run up to it.
-//  2. A reply of kNeedsOrder means that other CPUs can notice the access and that the request did not allow
-//     that. Nothing happened: call again when no CPU is behind. A reply of kWait means "nothing happened;
-//     call again, in order, at reply.clock": the line's data has not yet arrived where it is going, or the
-//     CPU itself must stop first (reorder window, fill buffers or store buffer full; an atomic behind loads
-//     and stores). The caller may be told to wait again.
-//  3. When a request makes another CPU's transaction abort, the model has already forgotten that
-//     transaction when it calls AbortSink::on_abort; the sink restores the victim's memory at once,
-//     before access() returns, and its registers.
+//  1. Before begin(), commit_time() or abort() at time `now`, and before an access() that may reach the
+//     machine (Reach), every other CPU whose clock is behind `now` has run up to it.
+//  2. kNeedsOrder: other CPUs can notice the access, and the request did not allow that. Nothing has
+//     happened. Call again when no CPU is behind.
+//     kWait: nothing has happened. Call again, in order, at reply.clock. Either the line is on its way to
+//     another CPU, or this CPU must stall first: its reorder window, fill buffers or store buffer are full,
+//     or an atomic is behind loads and stores. The model may then answer kWait again.
+//  3. When a request aborts another CPU's transaction, the model has already forgotten that transaction when
+//     it calls AbortSink::on_abort. The sink restores the victim's memory and registers at once, before
+//     access() returns.
 //  4. reply.first_write_in_transaction: the caller must save the line's 64 bytes before the store.
 //
-// Called from helpers: compiled with -mgeneral-regs-only, freestanding, no allocation after the
-// constructor; may be called with the guest's vector registers and TLS live.
+// Freestanding, compiled with -mgeneral-regs-only, no allocation after the constructor. May be called with
+// the guest's vector registers and thread pointer live.
 #pragma once
 
 #include "base/units.h"
@@ -32,8 +32,8 @@ enum class AccessKind : std::uint8_t {
   kAtomic,  // locked read-modify-write: waits for the store buffer, owns the line
 };
 
-/// What made the hardware abort a transaction. The statistics count each by itself; the program sees only the
-/// abort status that src/vm makes of it, and the lock library classifies that (abi::AbortCause).
+/// Why the hardware aborted a transaction. The statistics count each cause. The program sees only the abort
+/// status that src/vm derives from it, and the lock library classifies that status (abi::AbortCause).
 enum class HardwareAbort : std::uint8_t {
   kNone,
   kExplicit,     // XABORT
@@ -48,11 +48,11 @@ enum class HardwareAbort : std::uint8_t {
   kCount,
 };
 
-/// How far an access reaches: who takes part in it.
+/// How far an access reaches.
 enum class Reach : std::uint8_t {
   kL1,       // a hit in L1 that no other CPU can notice; costs nothing beyond the hit
-  kCore,     // the caches of the CPU's own core; no other CPU can notice it
-  kMachine,  // other CPUs can notice it: an event, which happens in order
+  kCore,     // only caches of the CPU's own core; no other CPU can notice it
+  kMachine,  // other CPUs can notice it: an ordered event
 };
 
 /// One access to one line.
@@ -61,17 +61,18 @@ struct Request {
   LineAddr line;
   AccessKind kind;
   Cycles now;            // the CPU's clock
-  Cycles address_ready;  // when the address is known (0: long ago): a dependent load cannot start before
-  bool open = true;      // to the filter, if the line may be
-  std::uint64_t instruction = 0;  // the address of the load, for the prefetcher that looks at it; 0: none
-  /// How far it may reach: an access that would reach farther is answered by kNeedsOrder.
+  Cycles address_ready;  // when the address is known; a dependent load cannot start before. 0: long ago
+  bool open = true;      // put the line into the CPU's filter, if that is allowed
+  std::uint64_t instruction = 0;  // address of the load instruction, for the stride prefetcher; 0: none
+  /// The access may reach this far. If it would reach farther, the reply is kNeedsOrder.
   Reach most = Reach::kMachine;
-  /// kMachine: an event even if no other CPU could notice it. For an access that was told to wait in its
-  /// turn.
+  /// kMachine: treat the access as an ordered event even if no other CPU can notice it. The caller sets this
+  /// after a kWait, when the access's turn has come.
   Reach least = Reach::kL1;
-  /// The CPU's clock once it has paid for sharing its core: an access beyond L1 happens no sooner.
+  /// The CPU's clock plus what it owes for sharing its core. An access beyond L1 happens no sooner.
   Cycles charged{0};
-  /// The CPU's own stalls up to this time need not be answered by kWait: nobody else does anything before.
+  /// No other CPU does anything before this time, so the model need not answer kWait for stalls of this CPU
+  /// that end before it.
   Cycles first_until{0};
 };
 
@@ -80,25 +81,26 @@ struct Reply {
     kDone,
     kNeedsOrder,  // see contract 2
     kWait,        // see contract 2
-    kAborted,     // the requester's own transaction was aborted (capacity); cause says why
+    kAborted,     // the requester's own transaction was aborted, for `cause`
   };
   Verdict verdict;
   HardwareAbort cause;
   bool first_write_in_transaction;
-  bool busy = false;  // kWait: for a line, not for the CPU itself
+  bool busy = false;  // the reason for kWait is a line in flight, not this CPU
   Reach reach = Reach::kMachine;
-  /// The CPU's clock after the access, stalls found so far included. The static cost of an instruction,
-  /// charged by the caller, contains an L1 hit: an atomic that misses is charged its latency less L1's.
+  /// The CPU's clock after the access, stalls included. The caller charges a static cost for each
+  /// instruction, which contains an L1 hit. An atomic that misses therefore costs its latency less L1's.
   Cycles clock;
-  /// When a loaded value can be used, counted in full from the later of `now` and `address_ready`; pass it as
-  /// `address_ready` of an access whose address it is. With Reach::kL1, when a line that is on its way
-  /// arrives, else 0: that the address came late is for the caller to pass on, as after a hit in the filter.
+  /// When the loaded value can be used: the full latency after the later of `now` and `address_ready`. Pass
+  /// it as `address_ready` of an access that uses the value as its address. After Reach::kL1 it is the
+  /// arrival of a line in flight, or 0; the caller then accounts for a late address itself, as after a hit in
+  /// the filter.
   Cycles data_ready;
-  /// When the access took place, after the stalls that were not answered by kWait.
+  /// When the access took place, after the stalls for which the model did not answer kWait.
   Cycles performed{0};
 };
 
-/// What the model tells the engine about a CPU whose transaction was aborted by somebody else.
+/// The engine's side of an abort: the model calls it when an access aborts another CPU's transaction.
 class AbortSink {
  public:
   virtual void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) = 0;
@@ -107,7 +109,7 @@ class AbortSink {
   ~AbortSink() = default;
 };
 
-/// Per-CPU event counts; plain sums, read at the end of a run.
+/// Event counts of one CPU.
 struct CpuCounts {
   std::uint64_t loads_slow, stores_slow, atomics;  // accesses that reached the model
   std::uint64_t l1_misses, l2_misses, l3_misses;
@@ -115,7 +117,7 @@ struct CpuCounts {
   std::uint64_t begins, commits;
   std::uint64_t aborts[static_cast<unsigned>(HardwareAbort::kCount)];
   std::uint64_t always_abort_begins;
-  std::uint64_t false_conflicts;  // among the aborts by conflict: the line only looked like one that was read
+  std::uint64_t false_conflicts;  // of the aborts by conflict: false positives of the read filter
   std::uint64_t l1i_misses, fetch_stall_cycles;
   std::uint64_t tlb_misses, page_walks, prefetches;
   std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
@@ -123,7 +125,7 @@ struct CpuCounts {
 
 class Model {
  public:
-  /// `filters[i]` belongs to CPU i. All memory is reserved here (mmap), none later.
+  /// `filters[i]` belongs to CPU i. Reserves all memory (mmap).
   /// `seed` drives the jitter of latencies and the spurious aborts.
   Model(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
         AbortSink& sink);
@@ -131,54 +133,51 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// Makes one access, as far as the request lets it reach. See the contract above.
+  /// Makes one access, unless it reaches farther than the request allows. See the contract above.
   Reply access(const Request& request);
 
-  /// For a CPU that was told to wait for a busy line: until when it has to go on waiting, or 0 if it may ask
-  /// again. What access() would answer, without all that leads there.
+  /// For a CPU that waits for a busy line: the time until which it must go on waiting, or 0 if it may make
+  /// its access again. A cheap form of access() that repeats only the check for a busy line.
   Cycles busy_until(const Request& request);
 
-  /// Fetches a line of code that the CPU's filter does not know, as far as `most`. Of a reply of kDone, the
-  /// clock counts.
+  /// Fetches a line of code that is not in the CPU's filter, unless that reaches farther than `most`. After
+  /// kDone, only reply.clock matters.
   Reply fetch(CpuId cpu, LineAddr line, Cycles now, Reach most);
 
-  /// When every store that `cpu` has executed up to `now` is visible to others.
+  /// When all stores that `cpu` has executed up to `now` are visible to others.
   Cycles drain_time(CpuId cpu, Cycles now) const;
-  /// The clock once no load of `cpu` is outstanding and the reorder window is resolved: what a serialising
-  /// instruction waits for.
+  /// The clock of `cpu` once all its loads are finished, which is when a serialising instruction executes.
   Cycles settle(CpuId cpu, Cycles now);
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
-  /// A commit that begins at `now`, all loads being there (settle()), takes place at the returned time: after
-  /// its cost, and not before the stores are drained. Until then the transaction can be aborted for what it
-  /// has read; who wants what it has written waits. The caller lets the others run up to that time, and then,
-  /// if the transaction still runs, calls finish_commit().
+  /// Starts a commit at `now`, after settle(). It takes place at the returned time: after its cost, and not
+  /// before the stores are drained. Until then other CPUs can abort the transaction by writing a line of its
+  /// read set, and they wait for lines of its write set. The caller lets the others run up to that time, and
+  /// then calls finish_commit() if the transaction still runs.
   Cycles commit_time(CpuId cpu, Cycles now);
-  /// Commits. Never fails: a doomed transaction was aborted when it was doomed.
+  /// Commits. Never fails, because a conflict aborts at once.
   void finish_commit(CpuId cpu);
-  /// Ends `cpu`'s transaction without a commit, for a cause the caller found. Returns the clock
-  /// afterwards (abort cost included). The caller restores memory and registers.
+  /// Aborts `cpu`'s transaction. Returns the clock afterwards, abort cost included. The caller restores
+  /// memory and registers.
   Cycles abort(CpuId cpu, Cycles now, HardwareAbort cause);
-  /// If the running transaction of `cpu` should end spuriously at `now`, true (drawn per transaction).
+  /// True, once, if the running transaction of `cpu` is to abort spuriously. Drawn at its begin.
   bool spurious_abort_due(CpuId cpu, Cycles now);
   bool in_transaction(CpuId cpu) const;
-  /// Something that is no CPU (the operating system for a thread that is on none, a device) is about to read
-  /// or write the lines `first` to `last`: ends every transaction that conflicts. Moves no line, takes no
-  /// time.
+  /// Aborts every transaction that conflicts with a read or write of the lines `first` to `last` by something
+  /// other than a CPU: a device, or the operating system on behalf of a thread that is not running. Moves no
+  /// line, takes no time.
   void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
   bool always_abort(CpuId cpu) const;
 
-  /// The clock of a victim after on_abort at `now`: now + the cost of an abort.
+  /// The cost of an abort: after on_abort at `now`, the victim goes on at now + abort_cost().
   Cycles abort_cost() const;
 
-  /// From now on the program has pages of 2 MB in [begin, end), as far as they fit; or, with `huge` false, of
-  /// 4 KB.
+  /// From now on the whole pages of 2 MB in [begin, end) are huge; or, if `huge` is false, no page there is.
   void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
 
   const CpuCounts& counts(CpuId cpu) const;
-  /// Checks every invariant (inclusion, single writer, filter agrees with L1); for tests. Returns null or
-  /// what is wrong.
+  /// The invariant that does not hold, in words, or null. For tests.
   const char* check_invariants() const;
 
  private:

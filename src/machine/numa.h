@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets: whose memory a line is in, and which CPUs are where.
+// NUMA: the node of a line's page, and the CPUs of each socket.
 //
-// A page belongs to the node of the CPU that first fetched a line of it from memory (Linux's default policy
-// is to take memory where it is first touched). Pages are told apart by their number modulo a large one.
-// Freestanding.
+// A page belongs to the node of the CPU that first fetched a line of it from memory, as under Linux's default
+// policy (first touch). The table is indexed by the page's number modulo its size. Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,7 @@ class Numa {
 
   bool several_nodes() const { return sockets_ > 1; }
   bool any_of_socket(const CpuMask& cpus, unsigned socket) const { return cpus.intersects(cpus_[socket]); }
-  /// The node of the line's page; from now on `socket`, if it has none yet.
+  /// The node of the line's page. If it has none yet, it gets `socket`.
   unsigned node_of(LineAddr line, unsigned socket) {
     constexpr unsigned kLinesOfPageShift = 6;
     std::uint8_t& node = node_[(line.value >> kLinesOfPageShift) % kPages];

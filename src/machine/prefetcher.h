@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stride prefetcher of one CPU: what a load instruction will want next, by what it wanted before.
+// The stride prefetcher of one CPU: predicts the next line of a load instruction from its earlier lines.
 //
-// It sees the loads that miss L1 and the first uses of lines that were prefetched, counted in lines: what
-// hits L1 otherwise is swallowed by the fast path (filter.h), and must not matter. A stride that was seen
-// twice in a row is believed; one of more than 2 KB is none (Intel Optimization Reference Manual 248966,
-// section 2 on Haswell, data prefetching). Freestanding.
+// It sees the loads that miss L1 and the first uses of prefetched lines. Other hits must not matter, because
+// the filter (filter.h) hides them. Strides are counted in lines. A stride is used once it was seen twice in
+// a row, and only up to 2 KB (Intel Optimization Reference Manual 248966, section 2 on Haswell, data
+// prefetching). Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class StridePrefetcher {
  public:
   static constexpr std::int64_t kMostLines = 32;
 
-  /// The load at `instruction` wants `line`: the stride that it will keep to, in lines, or 0.
+  /// The load at `instruction` accesses `line`. Returns its predicted stride in lines, or 0.
   std::int64_t observe(std::uint64_t instruction, LineAddr line) {
     const std::int64_t expected = expect(instruction, line);
     Entry& entry = entries_[index(instruction)];
@@ -31,7 +31,7 @@ class StridePrefetcher {
     entry.stride = stride >= -kMostLines && stride <= kMostLines ? stride : 0;
     return expected;
   }
-  /// What observe() would say.
+  /// What observe() would return.
   std::int64_t expect(std::uint64_t instruction, LineAddr line) const {
     const Entry& entry = entries_[index(instruction)];
     const auto stride = static_cast<std::int64_t>(line.value - entry.last);

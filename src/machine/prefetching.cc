@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines that come before they are asked for: which ones a load suggests, and how they are fetched.
+// Prefetching: which lines a load suggests, and how they are fetched.
 //
-// A prefetch is a hint. It is dropped if the line is on its way, if no fill buffer is free (L1 alone), or if
-// something that a transaction needs would have to go to make room; it is in no read set, and does not cross
-// a page. Otherwise it is a read like others: it takes a modified line from another core, and so ends a
-// transaction that has written it, unless the machine's prefetchers do not snoop.
+// A prefetch is a hint. It is dropped if the line is in flight, if no fill buffer is free (into L1 only), or
+// if it would evict a line that a transaction needs. It joins no read set and does not cross a page.
+// Otherwise it is a read like others: if the machine's prefetches snoop, it takes a modified line from
+// another core, which aborts a transaction that has written the line.
 #include "machine/prefetching.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace elision::machine {
 
 namespace {
 
-/// Visits the lines that a load of `line` suggests for L1, which lie in its page: the next one, if the one
-/// before is there, and the one that its stride leads to, if that is not 0.
+/// Visits the lines of the same page that a load of `line` suggests for L1: the next line, if L1 has the line
+/// before it, and the line at its stride, if that is not 0.
 template <class Visit>
 void for_each_suggested(const Description& machine, const Core& core, LineAddr line, std::int64_t stride,
                         Visit visit) {
@@ -28,55 +28,52 @@ void for_each_suggested(const Description& machine, const Core& core, LineAddr l
 
 }  // namespace
 
-/// After a load of `request.line` that missed L1, or was the first to use a prefetched line. The lines of a
-/// page that is being translated come no sooner than that.
+/// While the line's page is being translated, prefetches wait for that.
 void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2) {
   const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
   const std::uint64_t start = page == cpu.walked_page ? std::max(now, cpu.walk_ready) : now;
   const bool strides = description.prefetch.stride && request.instruction != 0;
   const std::int64_t stride = strides ? cpu.strides.observe(request.instruction, request.line) : 0;
   for_each_suggested(description, *cpu.core, request.line, stride,
-                     [&](LineAddr wanted) { fetch_early(cpu, wanted, now, start, true); });
+                     [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, true); });
   if (description.prefetch.adjacent_line && missed_l2)
-    fetch_early(cpu, LineAddr(request.line.value ^ 1), now, start, false);
+    prefetch(cpu, LineAddr(request.line.value ^ 1), now, start, false);
 }
 
-/// Whether what prefetch_after() would fetch for a load that hits L1 or L2 is in neither.
 bool Prefetching::prefetches_leave_core(const Request& request, const Cpu& cpu) const {
   const Core& core = *cpu.core;
   const bool strides = description.prefetch.stride && request.instruction != 0;
   const std::int64_t stride = strides ? cpu.strides.expect(request.instruction, request.line) : 0;
   bool leaves = false;
   for_each_suggested(description, core, request.line, stride, [&](LineAddr wanted) {
-    // The line that is asked for may push this one out of its set.
+    // The requested line may evict this one from its set.
     const bool same_set = core.l1.set_of(wanted) == core.l1.set_of(request.line);
     leaves |= same_set || (core.l1.find(wanted) == kNoSlot && core.l2.find(wanted) == kNoSlot);
   });
   return leaves;
 }
 
-/// `line` is asked for at `now`, and fetched from `start` on.
-void Prefetching::fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1) {
+void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1) {
   Core& core = *cpu.core;
   if (core.l1.find(line) != kNoSlot) return;
   const std::uint32_t l2_slot = core.l2.find(line);
   if (l2_slot != kNoSlot) {
     if (into_l1 && (core.l2.state(l2_slot).flags & cpu.mine(kReadable)))
-      raise_early(cpu, line, l2_slot, start);
+      prefetch_from_l2(cpu, line, l2_slot, start);
     return;
   }
   std::uint32_t entry = directory.find(line);
   const bool in_l3 = entry != kNoSlot;
   if (in_l3) {
     hear_of_stores(cpu, entry, line, now);
-    if (!may_share_early(cpu, entry, now)) return;
+    if (!may_prefetch(cpu, entry, now)) return;
   }
   if (!in_l3) {
     entry = directory.choose_victim(line, cpu.socket);
     if (!directory.empty(entry) && directory.entry(entry).in_sets) return;
   }
   if (into_l1 && !cpu.load_misses.has_free_buffer(now)) return;
-  const std::uint32_t slot = into_l1 ? room_in_l1_without_loss(cpu, line) : kNoSlot;
+  const std::uint32_t slot = into_l1 ? room_in_l1_for_prefetch(cpu, line) : kNoSlot;
   if (into_l1 && slot == kNoSlot) return;
   const Request request{CpuId(cpu.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
   if (!in_l3) {
@@ -99,11 +96,10 @@ void Prefetching::fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, std::u
   ++cpu.counts.prefetches;
 }
 
-/// From L2 to L1.
-void Prefetching::raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now) {
+void Prefetching::prefetch_from_l2(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now) {
   if (!cpu.load_misses.has_free_buffer(now)) return;
   const WayState old = cpu.core->l2.state(l2_slot);
-  const std::uint32_t slot = room_in_l1_without_loss(cpu, line);
+  const std::uint32_t slot = room_in_l1_for_prefetch(cpu, line);
   if (slot == kNoSlot) return;
   const std::uint64_t arrival =
       std::max<std::uint64_t>(old.arrival, cpu.load_misses.take_buffer(now, description.l2.latency_cycles));
@@ -112,18 +108,16 @@ void Prefetching::raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, st
   ++cpu.counts.prefetches;
 }
 
-/// The line may be had now, and from other cores only if prefetchers ask them.
-bool Prefetching::may_share_early(const Cpu& cpu, std::uint32_t entry, std::uint64_t now) {
+bool Prefetching::may_prefetch(const Cpu& cpu, std::uint32_t entry, std::uint64_t now) {
   const Directory::Entry& line = directory.entry(entry);
   if (line.busy_until > now) return false;
   if (description.prefetch.snoops) return true;
-  if (line.owner != kNobody && line.owner != cpu.id) return false;
+  if (line.owner != kNoCpu && line.owner != cpu.id) return false;
   const ReadWriteSets* sets = directory.read_write_sets(entry);
-  return !sets || sets->writer == kNobody || sets->writer == cpu.id;
+  return !sets || sets->writer == kNoCpu || sets->writer == cpu.id;
 }
 
-/// An empty L1 slot for `line`; kNoSlot if that would take from a transaction.
-std::uint32_t Prefetching::room_in_l1_without_loss(Cpu& cpu, LineAddr line) {
+std::uint32_t Prefetching::room_in_l1_for_prefetch(Cpu& cpu, LineAddr line) {
   Core& core = *cpu.core;
   const std::uint32_t slot = l1_victim(core, line);
   if (core.l1.empty(slot)) return slot;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetches: which lines a load suggests, and how they are fetched.
+// Prefetching: which lines a load suggests, and how they are fetched.
 #pragma once
 
 #include "machine/coherence.h"
@@ -11,14 +11,19 @@ class Prefetching : public Coherence {
   using Coherence::Coherence;
 
  protected:
+  /// For a load that hits L1 or L2: whether prefetch_after() would fetch a line that is in neither.
   bool prefetches_leave_core(const Request& request, const Cpu& cpu) const;
+  /// After a load of `request.line` that missed L1, or was the first use of a prefetched line.
   void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
-  void fetch_early(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1);
+  /// Prefetches `line`: the request is made at `now`, and the fetch starts at `start`.
+  void prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1);
 
  private:
-  void raise_early(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
-  bool may_share_early(const Cpu& cpu, std::uint32_t entry, std::uint64_t now);
-  std::uint32_t room_in_l1_without_loss(Cpu& cpu, LineAddr line);
+  void prefetch_from_l2(Cpu& cpu, LineAddr line, std::uint32_t l2_slot, std::uint64_t now);
+  /// The line can be fetched now. Other cores supply it only if prefetches snoop.
+  bool may_prefetch(const Cpu& cpu, std::uint32_t entry, std::uint64_t now);
+  /// An empty L1 slot for `line`. kNoSlot if a transaction needs the line there.
+  std::uint32_t room_in_l1_for_prefetch(Cpu& cpu, LineAddr line);
 };
 
 }  // namespace elision::machine

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines that a transaction has read and that left L1 since, as others see them: a Bloom filter of two
-// hashes.
+// The lines of a transaction's read set that have left L1: a Bloom filter with two hashes.
 //
-// What it takes for a read line although it is not is a conflict all the same. (Intel's patent 9298632
-// describes such a filter, filled on eviction from L1; its size was never published.) Only requests that
-// leave a core are held against it, as snoops are: a store to a line that its CPU owns is not. Freestanding.
+// A false positive is a conflict like any other. (Intel's patent 9298632 describes such a filter, filled on
+// eviction from L1; its size was never published.) Only requests that leave a core are checked against it, as
+// snoops are; a store to a line that its CPU owns is not. Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class ReadFilter {
     return words(log2_bits) * sizeof(std::uint64_t) + kLineBytes;
   }
 
-  /// `log2_bits` 0: a filter without members.
+  /// With `log2_bits` 0 the filter stays empty.
   void place(Arena& arena, std::uint32_t log2_bits) {
     log2_bits_ = log2_bits;
     words_ = arena.take<std::uint64_t>(words(log2_bits));
@@ -55,7 +54,7 @@ class ReadFilter {
   }
 
   Bits bits_of(LineAddr line) const {
-    // Neighbours must not fill the filter more evenly than chance would (splitmix64's mixer).
+    // The mixer of splitmix64: neighbouring lines must not fill the filter more evenly than random ones.
     std::uint64_t mixed = (line.value + 1) * 0x9e3779b97f4a7c15;
     mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
     mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;

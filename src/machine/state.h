@@ -27,10 +27,10 @@ namespace elision::machine {
 struct Transaction {
   bool active = false;
   bool always_abort = false;
-  bool spurious = false;    // drawn at begin, reported once
-  std::uint64_t begun = 0;  // transactions so far; the filter's epoch comes from it
+  bool spurious = false;    // is to abort spuriously; drawn at begin, reported once
+  std::uint64_t begun = 0;  // transactions so far, for the filter's epoch
   StoreBuffer::Mark stores{};
-  std::uint32_t* lines = nullptr;  // indices of the ReadWriteSets it is in, each once
+  std::uint32_t* lines = nullptr;  // indices of its ReadWriteSets, each once
   std::uint32_t line_count = 0;
   ReadFilter read_filter;
 };

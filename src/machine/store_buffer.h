@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store buffer of one CPU, in time alone: values are written, and lines claimed, when a store
-// executes; what is buffered is the time at which others may see it.
+// The store buffer of one CPU. It holds times, not values: a store writes memory and takes its line when it
+// executes, and its entry says when other CPUs may see it.
 //
-// Stores leave in program order: a store drains when its line is there and all before it have
-// drained. Requests for ownership overlap, up to `outstanding_stores` of them. A store that hits the
-// fast path takes no entry: it waits for nothing but the stores before it, and adds nothing to their
-// drain time. Freestanding.
+// Stores drain in program order: a store drains when its line has arrived and all stores before it have
+// drained. Up to `outstanding_stores` requests for ownership overlap. A store that hits the filter takes no
+// entry, because it drains together with the store before it. Freestanding.
 #pragma once
 
 #include <algorithm>
@@ -31,24 +30,24 @@ class StoreBuffer {
     return tail_ - head_ < entries_ ? now : drain_[head_ % kMost];
   }
 
-  /// When a request for ownership that could start at `start` does.
+  /// When a request for ownership starts that is ready at `start`.
   std::uint64_t request_time(std::uint64_t start) const {
     return requests_ < outstanding_ ? start : std::max(start, arrival_[(requests_ - outstanding_) % kMost]);
   }
-  /// A request for ownership was made whose line arrives at `arrival`.
+  /// Notes a request for ownership; its line arrives at `arrival`.
   void requested(std::uint64_t arrival) { arrival_[requests_++ % kMost] = arrival; }
 
-  /// A store whose line is there at `arrival` enters at `now`; entry_time(now) was `now`. Returns when it
+  /// A store enters at `now`; its line arrives at `arrival`. Requires entry_time(now) == now. Returns when it
   /// drains.
   std::uint64_t push(std::uint64_t now, std::uint64_t arrival) {
     drained_ = std::max({drained_, arrival, now});
     if (drained_ > now) drain_[tail_++ % kMost] = drained_;
     return drained_;
   }
-  /// A store that takes no entry, to a line that is there at `arrival`.
+  /// A store that takes no entry, to a line that arrives at `arrival`.
   void pass(std::uint64_t arrival) { drained_ = std::max(drained_, arrival); }
 
-  /// The state to go back to if the stores from here on are undone.
+  /// A point that undo_to() returns to: the stores after it are undone.
   struct Mark {
     std::uint64_t tail, drained;
   };

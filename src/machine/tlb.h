@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation of addresses by one core: a first level for data (4 KB and 2 MB pages apart) and one for code,
-// a second level for all.
+// The TLB of one core: a first level for data, with separate parts for pages of 4 KB and of 2 MB, a first
+// level for code, and a second level for all.
 //
-// A line is translated on its way into L1: an access that hits L1 asks for nothing, so that what the fast
-// path (filter.h) swallows does not matter. A real core asks for every access, and pays a few cycles where L1
-// has a line whose page has left the first level. Replacement is first in, first out. A program has huge
-// pages where it asks for them (MADV_HUGEPAGE). Freestanding.
+// Only an access that misses L1 needs a translation, because the filter (filter.h) hides most hits from the
+// model. A real core translates every access, and pays a few cycles if L1 has a line whose page has left the
+// first level. Replacement is first in, first out. A program has huge pages where it asks for them
+// (MADV_HUGEPAGE). Freestanding.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace elision::machine {
 
-/// One level: which pages it translates.
+/// One level of a TLB.
 class TlbLevel {
  public:
   static std::size_t bytes(std::uint32_t entries, std::uint32_t ways) {
@@ -36,7 +36,7 @@ class TlbLevel {
       if (set[way] == page + 1) return true;
     return false;
   }
-  /// Puts `page` where the oldest of its set was.
+  /// Replaces the oldest page of the set by `page`.
   void fill(std::uint64_t page) {
     std::uint8_t& next = next_[set_of(page)];
     keys_[first_slot(page) + next] = page + 1;
@@ -55,7 +55,7 @@ class TlbLevel {
   std::uint8_t* next_;   // by set, the way that is filled next
 };
 
-/// Where the program has huge pages: a few ranges of lines, whole pages of 2 MB.
+/// The ranges of lines where the program has huge pages.
 class HugePages {
  public:
   static constexpr unsigned kMostRanges = 64;
@@ -65,7 +65,7 @@ class HugePages {
       if (line.value >= range_[i].begin && line.value < range_[i].end) return true;
     return false;
   }
-  /// Whole huge pages within [begin, end) are huge from now on; beyond kMostRanges ranges nothing happens.
+  /// The whole pages of 2 MB within [begin, end) are huge from now on. Ranges beyond kMostRanges are ignored.
   /// False if nothing changed.
   bool add(GuestAddr begin, GuestAddr end) {
     const std::uint64_t first = (begin.value + kHugeBytes - 1) / kHugeBytes * kHugeLines;
@@ -74,7 +74,7 @@ class HugePages {
       if (first >= range_[i].begin && last <= range_[i].end) return false;
     return add_lines(first, last);
   }
-  /// Nothing within [begin, end) is huge any more. False if nothing changed.
+  /// No page within [begin, end) is huge any more. False if nothing changed.
   bool remove(GuestAddr begin, GuestAddr end) {
     const std::uint64_t first = begin.value / kLineBytes, last = (end.value + kLineBytes - 1) / kLineBytes;
     bool changed = false;
@@ -83,7 +83,7 @@ class HugePages {
       if (first >= old.end || last <= old.begin) continue;
       changed = true;
       range_[i] = range_[--count_];
-      // What is left of a huge page that is cut has small ones.
+      // The rest of a huge page that is cut gets small pages.
       if (first > old.begin) add_lines(old.begin, first / kHugeLines * kHugeLines);
       if (last < old.end) add_lines((last + kHugeLines - 1) / kHugeLines * kHugeLines, old.end);
     }
@@ -133,7 +133,7 @@ class Tlb {
     recent_page_ = kNoPage;
   }
 
-  /// Cycles that it takes to translate the data page of `line`.
+  /// Cycles for translating the data page of `line`.
   std::uint32_t translate(LineAddr line, const HugePages& huge) {
     const std::uint64_t page = line.value >> kPageShift;
     if (page == recent_page_) return 0;
@@ -148,14 +148,14 @@ class Tlb {
     huge_.fill(huge_page);
     return second_level(huge_page | kIsHuge);
   }
-  /// Translates no data page any more.
+  /// Empties the first level for data.
   void forget_data() {
     pages_.clear();
     huge_.clear();
     recent_page_ = kNoPage;
   }
 
-  /// Cycles that it takes to translate the page of a line of code.
+  /// Cycles for translating the page of a line of code.
   std::uint32_t translate_code(LineAddr line) {
     const std::uint64_t page = line.value >> kPageShift;
     if (code_.has(page)) return 0;
@@ -173,7 +173,7 @@ class Tlb {
   static constexpr std::uint64_t kIsHuge = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 
-  std::uint64_t recent_page_;  // was translated last, and needs no search
+  std::uint64_t recent_page_;  // translated last; needs no search
   TlbLevel pages_, huge_, code_, shared_;
   std::uint32_t shared_cycles_, walk_cycles_;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardware transactions: which lines they have read and written, and how they end.
+// Hardware transactions: their begin and end, and their read and write sets.
 //
-// The write set lives in L1: losing a written line's L1 copy aborts. The read set lives in the
-// directory and outlives L1. Conflicts are found by whoever asks the directory for a line
-// (coherence.cc); here the requester has won.
+// The write set lives in L1: a transaction that loses the L1 copy of a written line aborts. The read set
+// lives in the directory and outlives L1.
 #include "machine/transactions.h"
 
 #include <algorithm>
@@ -25,15 +24,14 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   ++cpu.counts.begins;
   if (always_abort) ++cpu.counts.always_abort_begins;
 
-  // Epochs 1 to 65535; before they repeat, entries of long ago must go.
+  // Epochs are 1 to 65535. Before they repeat, the filter must lose its old entries.
   const std::uint64_t epoch = transaction.begun++ % 65535 + 1;
   if (epoch == 1 && transaction.begun > 1) fast_path::forget_all(*cpu.filter, cpu.core->l1);
   cpu.filter->epoch = epoch << 48;
   return now + Cycles(vary(description.transactions.begin_cycles, description.jitter.transaction_percent));
 }
 
-/// A commit is ordered like a locked instruction (SDM Vol. 1, 17.3.6): besides the drain of the contract it
-/// waits for outstanding loads.
+/// A commit is ordered like a locked instruction (SDM Vol. 1, 17.3.6): it also waits for outstanding loads.
 Cycles Transactions::commit_time(Cpu& cpu, Cycles now) {
   const std::uint64_t cost =
       vary(description.transactions.commit_cycles, description.jitter.transaction_percent);
@@ -46,8 +44,9 @@ Cycles Transactions::commit_time(Cpu& cpu, Cycles now) {
   return Cycles(when);
 }
 
-/// Stores reach L1 only as the transaction commits: from XEND on nobody can catch a written line in between,
-/// and whoever wants it waits. What was read can be taken away, and the transaction with it, until the end.
+/// The transaction's stores become visible at the end of the commit, all at once. From XEND until then, other
+/// CPUs wait for the written lines. They can still take a line that was only read, which aborts the
+/// transaction.
 void Transactions::hold_written_lines(Cpu& cpu, std::uint64_t until) {
   for (std::uint32_t i = 0; i < cpu.transaction.line_count; ++i) {
     const ReadWriteSets& sets = directory.read_write_sets_by_index(cpu.transaction.lines[i]);
@@ -69,7 +68,6 @@ void Transactions::abort_own(Cpu& cpu, HardwareAbort cause) {
   ++cpu.counts.aborts[static_cast<unsigned>(cause)];
 }
 
-/// The reply to an access whose line would have to displace one that the CPU's own transaction needs.
 Reply Transactions::aborted_for_room(const Request& request, Cpu& cpu) {
   abort_own(cpu, HardwareAbort::kCapacity);
   const Cycles clock = request.now + abort_cost();
@@ -86,8 +84,8 @@ void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, 
   sink.on_abort(CpuId(victim.id), cause, line, requester, now);
 }
 
-/// Takes the transaction out of the directory and L1. Lines that an aborted one wrote go; all others
-/// become ordinary lines.
+/// Takes the transaction out of the directory and L1. Lines that an aborted transaction wrote are dropped.
+/// All others become ordinary lines.
 void Transactions::end_transaction(Cpu& cpu, bool aborted) {
   Transaction& transaction = cpu.transaction;
   transaction.active = false;
@@ -97,7 +95,7 @@ void Transactions::end_transaction(Cpu& cpu, bool aborted) {
   for (std::uint32_t i = 0; i < transaction.line_count; ++i) {
     ReadWriteSets& sets = directory.read_write_sets_by_index(transaction.lines[i]);
     const bool written = sets.writer == cpu.id;
-    if (written) sets.writer = kNobody;
+    if (written) sets.writer = kNoCpu;
     sets.readers.clear(cpu.id);
     const std::uint32_t slot = l1.find(directory.line(sets.slot));
     if (slot != kNoSlot) {
@@ -114,14 +112,14 @@ void Transactions::end_transaction(Cpu& cpu, bool aborted) {
     read_filters_in_use.clear(cpu.id);
   }
   if (aborted) {
-    // What it had under way is void: its loads, and the drain of its stores.
+    // Its outstanding loads and the drains of its stores are void.
     cpu.load_misses.clear();
     cpu.stores.undo_to(transaction.stores);
   }
 }
 
-/// The L1 copy has contents that never were. Those from before the transaction are in L2 (join_sets wrote
-/// them back), where the line stays with its permissions or not, as the machine has it.
+/// The L1 copy has contents that were never committed. Those from before the transaction are in L2, because
+/// join_sets wrote them back. The machine description says whether the line stays there (AbortedLines).
 void Transactions::drop_aborted_line(Cpu& cpu, std::uint32_t slot) {
   Core& core = *cpu.core;
   const LineAddr line = core.l1.line(slot);
@@ -129,7 +127,7 @@ void Transactions::drop_aborted_line(Cpu& cpu, std::uint32_t slot) {
   const std::uint32_t l2_slot = core.l2.find(line);
   if (description.transactions.aborted_lines == AbortedLines::kLost) {
     if (l2_slot != kNoSlot) {
-      // A store from before the transaction may still be on its way.
+      // A store from before the transaction may not be visible yet.
       Directory::Entry& entry = directory.entry(directory.find(line));
       const std::uint64_t visible = core.l2.state(l2_slot).stored_until;
       if (visible > entry.busy_until) entry.note_store(cpu.id, visible);
@@ -144,8 +142,6 @@ void Transactions::drop_aborted_line(Cpu& cpu, std::uint32_t slot) {
   core.l1.remove(slot);
 }
 
-/// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is
-/// its first write there.
 bool Transactions::join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::uint32_t entry, bool write) {
   Core& core = *cpu.core;
   WayState& state = core.l1.state(slot);
@@ -153,8 +149,7 @@ bool Transactions::join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::u
   if (state.flags & wanted) return false;
 
   if (write && (state.flags & kDirty)) {
-    // The contents from before the transaction must survive its abort, and so must the time of the last
-    // store.
+    // The contents from before the transaction and the time of its last store must survive an abort.
     const std::uint32_t l2_slot = core.l2.find(line);
     if (l2_slot != kNoSlot) {
       core.l2.state(l2_slot).flags |= kDirty;

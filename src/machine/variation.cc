@@ -10,7 +10,7 @@
 namespace elision::machine {
 namespace {
 
-/// So many draws in a row without a consistent one mean that the file's intervals hardly allow any.
+/// If so many draws in a row are inconsistent, the file's intervals contradict each other.
 constexpr std::uint32_t kMostDraws = 1000;
 
 /// FNV-1a, by Fowler, Noll and Vo.
@@ -92,7 +92,7 @@ Result<Variation> variation_of(const Machine& machine, std::uint32_t number, std
     problem = changed.error();
   }
   return Error{"variation " + std::to_string(number) +
-               ": the machine's intervals hardly ever fit together: " + problem};
+               ": the machine's intervals contradict each other: " + problem};
 }
 
 }  // namespace elision::machine

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plausible machines. A machine file says of some values that they are uncertain; a variation draws each
-// of these anew within what the file allows, so that a result can be shown over all of them.
+// Variations: plausible machines. Some values of a machine file are uncertain. A variation draws each of them
+// anew within the bounds of the file, so that a result can be tested on many such machines.
 //
-// The median of what is drawn is the best guess: a number falls into [low, best] or [best, high] with even
-// chances and evenly within; a word or truth value is the best one half of the time, its alternatives share
-// the rest. A draw depends on nothing but the seed, the variation's number and the field's name: a machine
-// file that gains a field leaves the others' draws as they were, unless the new one makes the whole
-// inconsistent; then every field is drawn again. Deterministic. Hosted, as the loader is.
+// The median of the draws is the best guess. A number falls into [low, best] or [best, high] with equal
+// probability, and is uniform within. A word or truth value is the best guess with probability one half; its
+// alternatives share the rest. A draw depends only on the seed, the variation's number and the field's name.
+// So a new field in a machine file leaves the draws of the others unchanged, unless the machine becomes
+// inconsistent; then every field is drawn again. Deterministic. Hosted, like the loader.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,29 @@
 
 namespace elision::machine {
 
-/// Variations are numbered from 0, which is the machine with its best guesses, to one below this.
+/// Variations have the numbers 0 to kVariations - 1. Variation 0 has the best guesses.
 inline constexpr std::uint32_t kVariations = 10'000;
 
-/// What every command draws from, so that a number names the same machine everywhere.
+/// The seed of every command, so that a number names the same machine everywhere.
 inline constexpr std::uint64_t kVariationSeed = 1;
 
-/// What an uncertain value is in a variation.
+/// An uncertain value, as drawn for a variation.
 struct DrawnValue {
   std::string field;  // table.key
   std::string best;
   std::string value;
-  double level = 0;  // for ranking: the number; of a word 0 for the best, from 1 for its alternatives
+  double level =
+      0;  // for ranking: the number itself; for words, 0 is the best guess, 1 the first alternative
 
   bool changed() const { return value != best; }
 };
 
 struct Variation {
-  Machine machine;                // its drawn values count as certain
-  std::vector<DrawnValue> drawn;  // every value that was uncertain, in the order of the machine's values
+  Machine machine;                // without uncertain values
+  std::vector<DrawnValue> drawn;  // in the order of the machine's values
 };
 
-/// Variation `number` of `machine`. An error if no draw out of many is consistent.
+/// Variation `number` of `machine`. An error if none of many draws is a consistent machine.
 Result<Variation> variation_of(const Machine& machine, std::uint32_t number,
                                std::uint64_t seed = kVariationSeed);
 

@@ -190,7 +190,7 @@ TEST(Variation, WhatNeverFitsIsAnError) {
   const Result<Variation> variation = variation_of(machine, 4);
   ASSERT_FALSE(variation);
   EXPECT_EQ(variation.error(),
-            "variation 4: the machine's intervals hardly ever fit together: l2.latency_cycles: below that of "
+            "variation 4: the machine's intervals contradict each other: l2.latency_cycles: below that of "
             "l1d");
 }
 
