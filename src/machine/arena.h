@@ -11,14 +11,16 @@ namespace elision::machine {
 
 class Arena {
  public:
-  /// Reserves `bytes`; pages that are never touched cost nothing.
+  /// Reserves `bytes`; pages that are never touched cost nothing. exists() is false if the host has no
+  /// memory.
   static Arena reserve(std::size_t bytes) {
     constexpr long kMmap = 9, kReadWrite = 3, kPrivateAnonymousNoReserve = 0x4022;
     const long address =
         system_call(kMmap, 0, static_cast<long>(bytes), kReadWrite, kPrivateAnonymousNoReserve, -1, 0);
-    if (address < 0) __builtin_trap();
-    return Arena(reinterpret_cast<char*>(address), bytes);
+    return address < 0 ? Arena(nullptr, 0) : Arena(reinterpret_cast<char*>(address), bytes);
   }
+
+  bool exists() const { return begin_ != nullptr; }
 
   /// `count` zeroed objects of T, each starting a host cache line if `count` is more than one line.
   template <class T>

@@ -18,11 +18,13 @@ Model::Model(const Description& description, unsigned cpus, std::uint64_t seed, 
              AbortSink& sink) {
   if (cpus == 0 || cpus > description.topology.cpus() || cpus > kMaxCpus) __builtin_trap();
   Arena arena = Arena::reserve(sizeof(Impl) + State::bytes(description, cpus));
+  if (!arena.exists()) return;
   void* const memory = arena.take<char>(sizeof(Impl));
   impl_ = new (memory) Impl(description, cpus, seed, filters, sink, arena);
 }
 
 Model::~Model() {
+  if (!has_memory()) return;
   Arena arena = impl_->arena;
   arena.release();
 }

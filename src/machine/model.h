@@ -125,11 +125,12 @@ struct CpuCounts {
 
 class Model {
  public:
-  /// `filters[i]` belongs to CPU i. Reserves all memory (mmap).
-  /// `seed` drives the jitter of latencies and the spurious aborts.
+  /// `filters[i]` belongs to CPU i. `seed` drives the jitter of latencies and the spurious aborts. Reserves
+  /// all memory (mmap); if the host has too little, has_memory() is false and nothing else may be called.
   Model(const Description& description, unsigned cpus, std::uint64_t seed, Filter* const* filters,
         AbortSink& sink);
   ~Model();
+  bool has_memory() const { return impl_ != nullptr; }
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
@@ -182,7 +183,7 @@ class Model {
 
  private:
   struct Impl;
-  Impl* impl_;
+  Impl* impl_ = nullptr;
 };
 
 }  // namespace elision::machine

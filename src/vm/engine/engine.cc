@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 #include "vm/cpu/helpers.h"
 #include "vm/cpu/stubs.h"
@@ -48,6 +49,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   make_cpus(context_, cpus);
   context_.model = std::make_unique<machine::Model>(context_.machine, cpus, options.seed,
                                                     filters_of(context_.cpus).data(), transactions_);
+  if (!context_.model->has_memory()) throw std::bad_alloc();
   helper_context.model = context_.model.get();
   helper_context.ordering = &context_.ordering;
   helper_context.shared_memory = &shared_memory_.ranges();
