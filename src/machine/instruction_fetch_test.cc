@@ -35,6 +35,23 @@ TEST_F(FetchTest, AMissStopsTheCoreForItsLatencyLessWhatThePipelineHides) {
   EXPECT_EQ(m.counts(0).fetch_stall_cycles, 196u);
 }
 
+TEST_F(FetchTest, FetchLimitedToCoreEndsAtL2) {
+  const auto within_core = [&](unsigned cpu, std::uint64_t line) {
+    return m.model().fetch(CpuId(cpu), LineAddr(line), Cycles(90'000), Reach::kCore);
+  };
+  EXPECT_EQ(within_core(0, 640).verdict, Reply::Verdict::kNeedsOrder);
+  EXPECT_EQ(m.counts(0).l1i_misses, 0u);
+  EXPECT_FALSE(m.filter(0).has_code(LineAddr(640)));
+
+  stall(0, 640);  // brings 641 to L2
+  const Reply from_l2 = within_core(0, 641);
+  EXPECT_EQ(from_l2.verdict, Reply::Verdict::kDone);
+  EXPECT_EQ(from_l2.reach, Reach::kCore);
+  EXPECT_EQ(from_l2.clock.value, 90'000 + 12 - 4u);
+  EXPECT_EQ(within_core(0, 641).clock.value, 90'000 + 12 - 4u) << "in L1I, and still on its way";
+  EXPECT_EQ(within_core(1, 641).verdict, Reply::Verdict::kNeedsOrder) << "in another core";
+}
+
 TEST_F(FetchTest, TheNextLineComesToL2ButNotBeyondThePage) {
   stall(0, 640);
   EXPECT_EQ(stall(0, 641), 12 - 4u);
