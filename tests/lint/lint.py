@@ -165,7 +165,7 @@ def write_commands_for_clang(tree):
     entries = json.loads((tree.build / "compile_commands.json").read_text(encoding="utf-8"))
     for entry in entries:
         words = [word for word in entry["command"].split() if word not in GCC_ONLY]
-        entry["command"] = " ".join([words[0], "-w", "-idirafter", str(headers), *words[1:]])
+        entry["command"] = " ".join([*words, "-w", "-idirafter", str(headers)])
     (folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
     return folder
 
