@@ -65,7 +65,7 @@ class Engine final : public EngineServices {
   std::vector<Thread*> threads() override;
   void request_signal_delivery(Thread& thread) override { scheduler_.request_signal_delivery(thread); }
   void call_at(Nanoseconds at, std::function<void()> what) override { timers_.add(at, std::move(what)); }
-  void memory_changes() override { transactions_.end_all(); }
+  void end_all_transactions() override { transactions_.end_all(); }
   void forget_code(std::uint64_t begin, std::uint64_t end) override { code_.forget(begin, end); }
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
     context_.model->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);

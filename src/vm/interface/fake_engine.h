@@ -46,7 +46,7 @@ class FakeEngine final : public EngineServices {
   std::vector<Thread*> threads() override { return {}; }
   void request_signal_delivery(Thread& thread) override { wanted.push_back(&thread); }
   void call_at(Nanoseconds at, std::function<void()> what) override { calls.emplace(at, std::move(what)); }
-  void memory_changes() override { ++memory_changed; }
+  void end_all_transactions() override { ++ended_transactions; }
   void forget_code(std::uint64_t begin, std::uint64_t end) override { forgotten.emplace_back(begin, end); }
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
     huge_pages.push_back({begin, end, huge});
@@ -89,7 +89,7 @@ class FakeEngine final : public EngineServices {
   std::map<Thread*, std::pair<Nanoseconds, std::function<void()>>> timeouts;
   std::multimap<Nanoseconds, std::function<void()>> calls;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> forgotten;
-  int memory_changed = 0;
+  int ended_transactions = 0;
   struct HugePages {
     std::uint64_t begin, end;
     bool huge;

@@ -95,7 +95,7 @@ class EngineServices {
 
   /// The guest's mappings are about to change: every transaction ends, as by the interrupt with which the
   /// operating system tells other CPUs (what it wrote may lie in memory that goes away).
-  virtual void memory_changes() = 0;
+  virtual void end_all_transactions() = 0;
   /// Translations made from [begin, end) are invalid (munmap, mprotect, mmap over it).
   virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
   /// The guest has asked for pages of 2 MB in [begin, end), or no longer has them there.

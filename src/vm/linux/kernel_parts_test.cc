@@ -109,7 +109,8 @@ class FutexCalls : public testing::Test {
               *process.threads[thread],
               SYS_futex,
               {reinterpret_cast<std::uint64_t>(word), static_cast<std::uint64_t>(operation), value, fourth,
-               reinterpret_cast<std::uint64_t>(second), sixth}};
+               reinterpret_cast<std::uint64_t>(second), sixth},
+              Effects::kBlocks};
     return sys_futex(call);
   }
   long result(unsigned thread) const { return static_cast<long>(threads[thread].state.gpr[kRax]); }

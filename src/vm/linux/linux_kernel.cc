@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "vm/host/failure.h"
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
@@ -125,28 +126,20 @@ class LinuxKernel final : public GuestKernel {
   SyscallOutcome system_call(Thread& thread) override {
     KernelThread& self = *thread.kernel;
     const auto& registers = thread.state.gpr;
-    Call call{
-        process_,
-        self,
-        registers[kRax],
-        {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]}};
+    Call call = make_call(
+        process_, self, registers[kRax],
+        {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]});
     note_running(self);
     self.call_number = call.number;
     const ActingThread acting(process_, thread);
-    const SystemCall* const row = find_system_call(call.number);
-    const unsigned readiness = row != nullptr ? row->readiness : 0;
-    const CallHandler handler = self.companion != nullptr ? find_companion_handler(call.number)
-                                : row != nullptr          ? row->handler
-                                                          : nullptr;
     // A thread that waited before takes what has come since: this call must not find it still there.
-    if ((readiness & SystemCall::kAsksForReadiness) != 0 && process_.has_several_runners() &&
+    if (call.may(Effects::kAsksForReadiness) && process_.has_several_runners() &&
         any_descriptor_waits(process_))
       poll_waits(process_, false, 0, &thread);
-    const SyscallOutcome outcome = handler != nullptr ? handler(call) : unknown_call(call);
+    const SyscallOutcome outcome = handle(call);
     if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
       take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
-    if (outcome != SyscallOutcome::kExited)
-      wake_waiters(thread, (readiness & SystemCall::kMayMakeReady) != 0);
+    if (outcome != SyscallOutcome::kExited) wake_waiters(thread, call.may(Effects::kMayMakeReady));
     if (outcome == SyscallOutcome::kReturn && registers[kRax] == static_cast<std::uint64_t>(-ENOSYS))
       ++process_.refused_calls[name_of(call.number)];
     if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
@@ -198,6 +191,16 @@ class LinuxKernel final : public GuestKernel {
   }
 
  private:
+  SyscallOutcome handle(Call& call) {
+    const SystemCall* const row = find_system_call(call.number);
+    if (row == nullptr) return unknown_call(call);
+    const std::uint64_t ended_before = process_.memory.ended_transactions();
+    const bool by_companion = call.self.companion != nullptr && row->companion != nullptr;
+    const SyscallOutcome outcome = (by_companion ? row->companion : row->handler)(call);
+    check(call.may(Effects::kEndsTransactions) || process_.memory.ended_transactions() == ended_before,
+          "a system call changed the address space whose row states no kEndsTransactions", call.number);
+    return outcome;
+  }
   static std::string name_of(std::uint64_t number) {
     const SystemCall* const row = find_system_call(number);
     return row != nullptr ? row->name : "number " + std::to_string(number);

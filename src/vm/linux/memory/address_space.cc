@@ -120,7 +120,8 @@ AddressSpace::AddressSpace(EngineServices& services)
       large_begin_(kLargeBegin + (services.random() % 4096) * kHugePageBytes) {}
 
 void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
-  services_.memory_changes();
+  services_.end_all_transactions();
+  ++ended_transactions_;
   for (const std::uint64_t page : lift_guards(begin, end))
     if (page < begin || page >= end) services_.forget_code(page, page + kPageBytes);
   if (regions_.any_executable(begin, end)) services_.forget_code(begin, end);

@@ -51,6 +51,8 @@ class AddressSpace {
   void guard_code(std::uint64_t begin, std::uint64_t end);
   /// Writes to [begin, end) fault no more. Returns the pages of code for whose sake they did.
   std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end);
+  /// How often memory or permissions were taken away from the guest, which ended every transaction.
+  std::uint64_t ended_transactions() const { return ended_transactions_; }
   /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
   std::string describe() const;
 
@@ -70,6 +72,7 @@ class AddressSpace {
   std::uint64_t choose(std::uint64_t size, std::uint64_t alignment) const;
 
   EngineServices& services_;
+  std::uint64_t ended_transactions_ = 0;
   RegionMap regions_;
   std::map<std::uint64_t, std::set<std::uint64_t>>
       guarded_;                            // pages, and those of code that show the same memory

@@ -138,15 +138,15 @@ TEST_F(AddressSpaceTest, CodeThatGoesAwayIsForgotten) {
 // What a transaction wrote may lie in memory that goes away: nothing may be undone there later.
 TEST_F(AddressSpaceTest, TransactionsEndBeforeMemoryChanges) {
   const std::uint64_t data = map(0, 4 * kPageBytes);
-  EXPECT_EQ(engine.memory_changed, 0) << "new memory takes nothing away";
+  EXPECT_EQ(engine.ended_transactions, 0) << "new memory takes nothing away";
   memory.advise(data, kPageBytes, MADV_DONTNEED);
-  EXPECT_EQ(engine.memory_changed, 1);
+  EXPECT_EQ(engine.ended_transactions, 1);
   memory.protect(data, kPageBytes, PROT_READ);
-  EXPECT_EQ(engine.memory_changed, 2);
+  EXPECT_EQ(engine.ended_transactions, 2);
   map(data, kPageBytes, MAP_FIXED);
-  EXPECT_EQ(engine.memory_changed, 3);
+  EXPECT_EQ(engine.ended_transactions, 3);
   memory.unmap(data, 4 * kPageBytes);
-  EXPECT_EQ(engine.memory_changed, 4);
+  EXPECT_EQ(engine.ended_transactions, 4);
 }
 
 TEST_F(AddressSpaceTest, BreakGrowsShrinksAndStopsAtObstacles) {

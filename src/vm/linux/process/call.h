@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One system call on its way: who makes it, with which arguments.
+// A system call in progress: its caller, its arguments, and what its row in the table allows it.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,28 @@
 
 namespace elision::vm {
 
+/// What a system call may do to threads and transactions, as bits. Its row in the table (system_calls.cc)
+/// states them, and no call can do what its row does not state.
+struct Effects {
+  /// It may wait. Only such a call can park its thread or block the host (waiting.h).
+  static constexpr unsigned kBlocks = 1;
+  /// A signal handler ends its wait with EINTR. Without this bit the call starts again if the handler has
+  /// SA_RESTART. signal(7) lists both kinds.
+  static constexpr unsigned kNeverRestarts = 2;
+  /// It asks which descriptors are ready.
+  static constexpr unsigned kAsksForReadiness = 4;
+  /// It may make a descriptor ready that another thread of this process waits for.
+  static constexpr unsigned kMayMakeReady = 8;
+  /// It may take memory or permissions away from the guest. The address space then ends every transaction.
+  static constexpr unsigned kEndsTransactions = 16;
+};
+
 struct Call {
   Process& process;
   KernelThread& self;
   std::uint64_t number;
   std::uint64_t arguments[6];
+  unsigned effects = 0;             // of its row, as Effects
   bool clears_handlers = false;     // clone3 with CLONE_CLEAR_SIGHAND
   std::uint64_t pidfd_address = 0;  // of clone and clone3 with CLONE_PIDFD; else 0
 
@@ -20,6 +37,7 @@ struct Call {
   EngineServices& services() const { return process.services; }
   std::uint64_t operator[](unsigned i) const { return arguments[i]; }
   int integer(unsigned i) const { return static_cast<int>(arguments[i]); }
+  bool may(unsigned effect) const { return (effects & effect) != 0; }
 
   /// Ends the call with `result` (a negative errno on failure).
   SyscallOutcome finish(long result) const {

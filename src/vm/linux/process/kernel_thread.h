@@ -26,11 +26,11 @@ enum class OnSignal { kRestart, kInterrupt };
 
 /// A call that waits. Whoever ends it (event, wake, deadline, signal) clears it exactly once.
 struct Wait {
-  std::vector<pollfd> descriptors;  // ready descriptors cause `attempt`
-  bool for_children = false;        // a SIGCHLD causes `attempt`
-  ino_t signal_descriptor = 0;      // reads from this signalfd
-  bool periodic = false;            // no event tells: `attempt` again and again
-  OnSignal on_signal = OnSignal::kRestart;
+  std::vector<pollfd> descriptors;    // ready descriptors cause `attempt`
+  bool for_children = false;          // a SIGCHLD causes `attempt`
+  ino_t signal_descriptor = 0;        // reads from this signalfd
+  bool periodic = false;              // no event tells: `attempt` again and again
+  std::optional<OnSignal> on_signal;  // none: as the row of the call states
   long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "vm/host/failure.h"
 #include "vm/host/host_call.h"
 #include "vm/linux/process/guest_door.h"
 #include "vm/linux/signals/signal_delivery.h"
@@ -87,12 +88,22 @@ void restore_mask(Process& process, KernelThread& thread) {
   if (has_deliverable(process, thread)) process.services.request_signal_delivery(thread.thread);
 }
 
+void check_may_block(const Call& call) {
+  check(call.may(Effects::kBlocks), "a system call waits whose row states no kBlocks", call.number);
+}
+
+OnSignal on_signal(const Call& call) {
+  return call.may(Effects::kNeverRestarts) ? OnSignal::kInterrupt : OnSignal::kRestart;
+}
+
 }  // namespace
 
 SyscallOutcome park(Call& call, Wait wait, Nanoseconds deadline, long timeout_result) {
   KernelThread& self = call.self;
   Process& process = call.process;
+  check_may_block(call);
   self.wait = std::move(wait);
+  if (!self.wait->on_signal) self.wait->on_signal = on_signal(call);
   if (has_deliverable(process, self)) return end_by_signal(call);
   self.waits_since = process.services.now(self.thread);
   process.services.park(self.thread, deadline, [&process, &self, timeout_result] {
@@ -117,8 +128,8 @@ std::optional<long> abandon_wait(KernelThread& thread) {
   return leave_queues(thread);
 }
 
-SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal, Nanoseconds deadline,
-                              long timeout_result, SettleHelper settle) {
+SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, Nanoseconds deadline, long timeout_result,
+                              SettleHelper settle) {
   const std::shared_ptr<HostHelper> helper =
       HostHelper::start(call.self.credentials.get(), std::move(helper_call));
   if (helper == nullptr) return call.finish(-ENOMEM);
@@ -126,7 +137,6 @@ SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_si
     return settle ? settle(helper->buffer(), result) : result;
   };
   Wait wait;
-  wait.on_signal = on_signal;
   wait.descriptors = {{helper->descriptor(), POLLIN, 0}};
   wait.attempt = [&self = call.self, helper, settled] {
     const auto result = helper->result();
@@ -140,13 +150,14 @@ SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_si
   return park(call, std::move(wait), deadline, timeout_result);
 }
 
-SyscallOutcome block_on_host(Call& call, OnSignal on_signal) {
+SyscallOutcome block_on_host(Call& call) {
+  check_may_block(call);
   for (;;) {
     const long result = host_call_interruptible(static_cast<long>(call.number), call.arguments);
     if (result != -EINTR) return call.finish(result);
     take_in_host_signals(call.process, &call.self);
     if (!has_deliverable(call.process, call.self)) continue;
-    deliver_pending(call.process, call.self, on_signal);
+    deliver_pending(call.process, call.self, on_signal(call));
     return SyscallOutcome::kSigreturn;
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parking of threads whose call must wait, and the events that end the waits.
+// Parking of threads whose call must wait, and the events that end the waits. Only a call whose row states
+// Effects::kBlocks can wait, and the row says what a signal does to the wait.
 #pragma once
 
 #include "vm/host/host_helper.h"
@@ -22,13 +23,12 @@ using SettleHelper = std::function<long(const std::vector<char>& buffer, long re
 
 /// Lets a host thread of its own make the call (host_helper.h): for what may wait for others, our own threads
 /// among them, and has no readiness form.
-SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, OnSignal on_signal,
-                              Nanoseconds deadline = kNoDeadline, long timeout_result = 0,
-                              SettleHelper settle = nullptr);
+SyscallOutcome wait_on_helper(Call& call, HelperCall helper_call, Nanoseconds deadline = kNoDeadline,
+                              long timeout_result = 0, SettleHelper settle = nullptr);
 
 /// Makes the call on the host, which may block: only for a process that is alone(). A host signal for
 /// the guest interrupts it; other host signals do not.
-SyscallOutcome block_on_host(Call& call, OnSignal on_signal);
+SyscallOutcome block_on_host(Call& call);
 
 /// Tries the waits whose descriptors are ready. `block`: waits up to `timeout_ns` of host time (negative:
 /// for ever) for the first event or host signal. `waker`: the thread whose call may have made them ready.

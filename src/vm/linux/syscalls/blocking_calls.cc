@@ -47,20 +47,20 @@ bool would_wait(long result) { return result == -EAGAIN || result == -EACCES; }
 
 SyscallOutcome sys_flock(Call& call) {
   if ((call[1] & LOCK_NB) != 0) return pass_through(call);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   const long result = guest_call(call, SYS_flock, call[0], call[1] | LOCK_NB);
   if (!would_wait(result)) return call.finish(result);
-  return wait_on_helper(call, same_call(call), OnSignal::kRestart);
+  return wait_on_helper(call, same_call(call));
 }
 
 SyscallOutcome wait_for_record_lock(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   const auto helper = call_with_copy(call, 2, sizeof(struct flock));
   if (!helper) return call.finish(-EFAULT);
   const int try_command = call.integer(1) == F_SETLKW ? F_SETLK : F_OFD_SETLK;
   const long result = guest_call(call, SYS_fcntl, call[0], try_command, call[2]);
   if (!would_wait(result)) return call.finish(result);
-  return wait_on_helper(call, *helper, OnSignal::kRestart);
+  return wait_on_helper(call, *helper);
 }
 
 SyscallOutcome sys_semop(Call& call) {
@@ -73,7 +73,7 @@ SyscallOutcome sys_semop(Call& call) {
   if (call[2] == 0) return call.finish(-EINVAL);
   if (call[2] > kMostOperations) return call.finish(-E2BIG);
   call.arguments[3] = 0;
-  if (deadline == kNoDeadline && call.process.alone()) return block_on_host(call, OnSignal::kInterrupt);
+  if (deadline == kNoDeadline && call.process.alone()) return block_on_host(call);
   auto helper = call_with_copy(call, 1, call[2] * sizeof(sembuf));
   if (!helper) return call.finish(-EFAULT);
   std::vector<char> attempt = helper->buffer;
@@ -87,22 +87,22 @@ SyscallOutcome sys_semop(Call& call) {
   const long result =
       call_as(call.self, SYS_semop, call[0], reinterpret_cast<std::uint64_t>(attempt.data()), call[2]);
   if (result != -EAGAIN) return call.finish(result);
-  return wait_on_helper(call, std::move(*helper), OnSignal::kInterrupt, deadline, -EAGAIN);
+  return wait_on_helper(call, std::move(*helper), deadline, -EAGAIN);
 }
 
 SyscallOutcome sys_msgsnd(Call& call) {
   if ((call[3] & IPC_NOWAIT) != 0) return pass_through(call);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kInterrupt);
+  if (call.process.alone()) return block_on_host(call);
   const long result = guest_call(call, SYS_msgsnd, call[0], call[1], call[2], call[3] | IPC_NOWAIT);
   if (result != -EAGAIN) return call.finish(result);
   auto helper = call_with_copy(call, 1, sizeof(long) + std::min(call[2], kMostMessageBytes));
   if (!helper) return call.finish(-EFAULT);
-  return wait_on_helper(call, std::move(*helper), OnSignal::kInterrupt);
+  return wait_on_helper(call, std::move(*helper));
 }
 
 SyscallOutcome sys_msgrcv(Call& call) {
   if ((call[4] & IPC_NOWAIT) != 0) return pass_through(call);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kInterrupt);
+  if (call.process.alone()) return block_on_host(call);
   const long result = guest_call(call, SYS_msgrcv, call[0], call[1], call[2], call[3], call[4] | IPC_NOWAIT);
   if (result != -ENOMSG) return call.finish(result);
   HelperCall helper = same_call(call);
@@ -114,7 +114,7 @@ SyscallOutcome sys_msgrcv(Call& call) {
     const std::size_t size = sizeof(long) + static_cast<std::size_t>(bytes);
     return copy_to_guest(address, buffer.data(), size) ? bytes : -EFAULT;
   };
-  return wait_on_helper(call, std::move(helper), OnSignal::kInterrupt, kNoDeadline, 0, copy_out);
+  return wait_on_helper(call, std::move(helper), kNoDeadline, 0, copy_out);
 }
 
 /// A deadline that has passed asks without waiting: then ETIMEDOUT means that the call would wait.
@@ -144,7 +144,7 @@ SyscallOutcome sys_mq_transfer(Call& call) {
 }
 
 SyscallOutcome open_or_wait(Call& call, unsigned path_argument, int flags) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   const bool never_waits = (flags & (O_NONBLOCK | O_PATH)) != 0 || (flags & O_ACCMODE) == O_RDWR;
   if (never_waits) return pass_through(call);
   const std::uint64_t folder = path_argument == 0 ? static_cast<std::uint64_t>(AT_FDCWD) : call[0];
@@ -162,13 +162,13 @@ SyscallOutcome open_or_wait(Call& call, unsigned path_argument, int flags) {
   helper.buffer_argument = 1;
   helper.buffer.assign(path->begin(), path->end());
   helper.buffer.push_back('\0');
-  return wait_on_helper(call, std::move(helper), OnSignal::kRestart);
+  return wait_on_helper(call, std::move(helper));
 }
 
 SyscallOutcome wait_for_backlog(Call& call) {
   auto helper = call_with_copy(call, 1, std::min<std::uint64_t>(call[2], 4096));
   if (!helper) return call.finish(-EFAULT);
-  return wait_on_helper(call, std::move(*helper), OnSignal::kRestart);
+  return wait_on_helper(call, std::move(*helper));
 }
 
 }  // namespace elision::vm

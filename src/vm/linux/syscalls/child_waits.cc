@@ -208,7 +208,7 @@ SyscallOutcome wait4_on_host(Call& call, int host_pid) {
   own.arguments[0] = static_cast<std::uint64_t>(host_pid);
   own.arguments[1] = reinterpret_cast<std::uint64_t>(&status);
   own.arguments[3] = 0;
-  const SyscallOutcome outcome = block_on_host(own, OnSignal::kRestart);
+  const SyscallOutcome outcome = block_on_host(own);
   if (outcome != SyscallOutcome::kReturn) return outcome;
   return call.finish(end_wait4(call, static_cast<long>(call.thread().state.gpr[kRax]), status));
 }

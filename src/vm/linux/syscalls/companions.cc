@@ -17,8 +17,6 @@
 #include "vm/linux/syscalls/child_waits.h"
 #include "vm/linux/syscalls/credential_calls.h"
 #include "vm/linux/syscalls/id_calls.h"
-#include "vm/linux/syscalls/process_calls.h"
-#include "vm/linux/syscalls/system_calls.h"
 #include "vm/linux/syscalls/thread_calls.h"
 #include "vm/linux/syscalls/trace_calls.h"
 
@@ -29,17 +27,6 @@ constexpr std::uint64_t kSharedFlags = CLONE_VM | CLONE_FILES | CLONE_FS;
 
 int exited(int code) { return (code & 0xff) << 8; }
 
-SyscallOutcome not_for_companions(Call& call) { return call.finish(-ENOSYS); }
-
-SyscallOutcome companion_getpid(Call& call) { return call.finish(call.thread().tid); }
-SyscallOutcome companion_getppid(Call& call) { return call.finish(call.self.companion->parent); }
-
-/// What concerns the host's process would concern the companion's parent.
-SyscallOutcome companion_prctl(Call& call) {
-  if (call.integer(0) == PR_SET_PDEATHSIG) return call.finish(0);  // it goes with its parent in any case
-  return sys_prctl(call);
-}
-
 void send_exit_signal(Process& process, const KernelThread& self, int code) {
   siginfo_t info{};
   info.si_signo = self.companion->exit_signal;
@@ -49,21 +36,6 @@ void send_exit_signal(Process& process, const KernelThread& self, int code) {
   info.si_uid = static_cast<uid_t>(call_as(self, SYS_getuid));
   info.si_status = code & 0xff;
   post_to_process(process, info);
-}
-
-SyscallOutcome companion_exit(Call& call) {
-  Process& process = call.process;
-  release_futexes_of(process, call.self);
-  release_traced(process, call.self);
-  process.ended_companions.push_back({process_number(process, call.self), call.self.companion->parent,
-                                      exited(call.integer(0)), call.self.companion->exit_signal == SIGCHLD});
-  send_exit_signal(process, call.self, call.integer(0));
-  Thread& thread = call.thread();
-  thread.kernel = nullptr;
-  std::erase_if(process.companions, [&](const auto& each) { return each.get() == &call.self; });
-  process.services.end_thread(thread);
-  wake_companion_waits(process);
-  return SyscallOutcome::kExited;
 }
 
 }  // namespace
@@ -81,30 +53,27 @@ SyscallOutcome clone_companion(Call& call) {
   return call.finish(pid);
 }
 
-CallHandler find_companion_handler(std::uint64_t number) {
-  switch (number) {
-    case SYS_getpid:
-      return companion_getpid;
-    case SYS_getppid:
-      return companion_getppid;
-    case SYS_prctl:
-      return companion_prctl;
-    case SYS_exit:
-    case SYS_exit_group:
-      return companion_exit;
-    case SYS_ptrace:
-      return sys_ptrace;
-    case SYS_clone:
-    case SYS_clone3:
-    case SYS_fork:
-    case SYS_vfork:
-    case SYS_execve:
-    case SYS_execveat:
-      return not_for_companions;
-    default:
-      const SystemCall* const row = find_system_call(number);
-      return row != nullptr ? row->handler : nullptr;
-  }
+SyscallOutcome companion_getpid(Call& call) { return call.finish(call.thread().tid); }
+SyscallOutcome companion_getppid(Call& call) { return call.finish(call.self.companion->parent); }
+
+SyscallOutcome companion_prctl(Call& call) {
+  if (call.integer(0) == PR_SET_PDEATHSIG) return call.finish(0);  // it ends with its parent in any case
+  return sys_prctl(call);
+}
+
+SyscallOutcome companion_exit(Call& call) {
+  Process& process = call.process;
+  release_futexes_of(process, call.self);
+  release_traced(process, call.self);
+  process.ended_companions.push_back({process_number(process, call.self), call.self.companion->parent,
+                                      exited(call.integer(0)), call.self.companion->exit_signal == SIGCHLD});
+  send_exit_signal(process, call.self, call.integer(0));
+  Thread& thread = call.thread();
+  thread.kernel = nullptr;
+  std::erase_if(process.companions, [&](const auto& each) { return each.get() == &call.self; });
+  process.services.end_thread(thread);
+  wake_companion_waits(process);
+  return SyscallOutcome::kExited;
 }
 
 KernelThread* find_companion(Process& process, int pid) {

@@ -15,8 +15,11 @@ namespace elision::vm {
 /// clone for a companion.
 SyscallOutcome clone_companion(Call& call);
 
-/// How a companion makes the call `number`: as a thread does, but for calls about what it has of its own.
-CallHandler find_companion_handler(std::uint64_t number);
+/// Handlers of calls about what a companion has of its own. Its other calls are handled like a thread's.
+SyscallOutcome companion_getpid(Call& call);
+SyscallOutcome companion_getppid(Call& call);
+SyscallOutcome companion_prctl(Call& call);
+SyscallOutcome companion_exit(Call& call);  // exit, exit_group
 
 /// The live companion with this process number, or null.
 KernelThread* find_companion(Process& process, int pid);

@@ -54,7 +54,7 @@ SyscallOutcome wait_on(Call& call, std::uint64_t address, std::uint32_t expected
   if (*value != expected) return call.finish(-EAGAIN);
   call.process.futexes.add(address, bits, call.self);
   Wait wait = queue_wait(call, address);
-  wait.on_signal = deadline.at == kNoDeadline ? OnSignal::kRestart : OnSignal::kInterrupt;
+  if (deadline.at != kNoDeadline) wait.on_signal = OnSignal::kInterrupt;
   if (wait.periodic) {
     wait.attempt = [&process = call.process, &self = call.self, address, expected] {
       if (load_guest<std::uint32_t>(address) == expected) return false;

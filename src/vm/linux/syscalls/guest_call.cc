@@ -29,7 +29,7 @@ GuestRanges ranges_of(const Call& call) {
 }
 
 void before_call(const Call& call, const GuestRanges& ranges) {
-  if (ranges.everything) call.services().memory_changes();
+  if (ranges.everything) call.services().end_all_transactions();
   for (const GuestRange& range : ranges.list) {
     switch (range.extent) {
       case GuestRange::Extent::kWhole:

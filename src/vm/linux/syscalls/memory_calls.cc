@@ -90,9 +90,11 @@ SyscallOutcome sys_madvise(Call& call) {
   return call.finish(call.process.memory.advise(call[0], call[1], call.integer(2)));
 }
 
+SyscallOutcome sys_with_aligned_range(Call& call) {
+  return call[0] % kPageBytes == 0 ? sys_with_range(call) : call.finish(-EINVAL);
+}
+
 SyscallOutcome sys_with_range(Call& call) {
-  const bool needs_alignment = call.number == SYS_mincore || call.number == SYS_msync;
-  if (needs_alignment && call[0] % kPageBytes != 0) return call.finish(-EINVAL);
   const std::uint64_t begin = page_down(call[0]);
   if (call[1] > kAddressLimit || begin > kAddressLimit - call[1]) return call.finish(-ENOMEM);
   if (!call.process.memory.regions().covers(begin, page_up(call[0] + call[1]))) return call.finish(-ENOMEM);

@@ -12,8 +12,9 @@ SyscallOutcome sys_mremap(Call& call);
 SyscallOutcome sys_mprotect(Call& call);
 SyscallOutcome sys_pkey_mprotect(Call& call);
 SyscallOutcome sys_madvise(Call& call);
-/// mincore, msync, mlock, mlock2 and munlock: only what the guest has mapped is there for them.
-SyscallOutcome sys_with_range(Call& call);
+/// Calls that take a range: memory outside the guest's mappings does not exist for them.
+SyscallOutcome sys_with_range(Call& call);          // mlock, mlock2, munlock
+SyscallOutcome sys_with_aligned_range(Call& call);  // mincore, msync
 SyscallOutcome sys_brk(Call& call);
 SyscallOutcome sys_shmat(Call& call);
 SyscallOutcome sys_shmdt(Call& call);

@@ -118,33 +118,17 @@ std::size_t drop_own_descriptors(const Call& call, std::vector<char>& entries, s
   return kept;
 }
 
-int open_flags(const Call& call) {
-  switch (call.number) {
-    case SYS_open:
-      return call.integer(1);
-    case SYS_creat:
-      return O_CREAT | O_WRONLY | O_TRUNC;
-    case SYS_openat2:
-      return static_cast<int>(load_guest<std::uint64_t>(call[2]).value_or(0));
-    default:
-      return call.integer(2);
-  }
-}
-
-}  // namespace
-
-SyscallOutcome sys_open(Call& call) {
-  const unsigned argument = call.number == SYS_open || call.number == SYS_creat ? 0 : 1;
+SyscallOutcome open_path(Call& call, unsigned argument, int flags) {
   if (const auto path = special_path(call[argument])) {
     if (const auto contents = made_up_file(call.process, *path))
-      return call.finish(open_made_up(*contents, open_flags(call)));
+      return call.finish(open_made_up(*contents, flags));
     return with_translated_path(call, argument);
   }
-  return open_or_wait(call, argument, open_flags(call));
+  return open_or_wait(call, argument, flags);
 }
 
-SyscallOutcome sys_readlink(Call& call) {
-  const unsigned argument = call.number == SYS_readlink ? 0 : 1;
+/// The buffer and its size are the two arguments behind the path.
+SyscallOutcome read_link(Call& call, unsigned argument) {
   const auto path = special_path(call[argument]);
   if (!path) return pass_through(call);
   const std::string translated = translate_path(call.process, *path);
@@ -155,6 +139,18 @@ SyscallOutcome sys_readlink(Call& call) {
   const bool stored = copy_to_guest(call[argument + 1], translated.data(), size);
   return call.finish(stored ? static_cast<long>(size) : -EFAULT);
 }
+
+}  // namespace
+
+SyscallOutcome sys_open(Call& call) { return open_path(call, 0, call.integer(1)); }
+SyscallOutcome sys_creat(Call& call) { return open_path(call, 0, O_CREAT | O_WRONLY | O_TRUNC); }
+SyscallOutcome sys_openat(Call& call) { return open_path(call, 1, call.integer(2)); }
+SyscallOutcome sys_openat2(Call& call) {
+  return open_path(call, 1, static_cast<int>(load_guest<std::uint64_t>(call[2]).value_or(0)));
+}
+
+SyscallOutcome sys_readlink(Call& call) { return read_link(call, 0); }
+SyscallOutcome sys_readlinkat(Call& call) { return read_link(call, 1); }
 
 SyscallOutcome sys_with_path(Call& call) { return with_translated_path(call, 0); }
 SyscallOutcome sys_with_path_at(Call& call) { return with_translated_path(call, 1); }

@@ -6,12 +6,16 @@
 
 namespace elision::vm {
 
-SyscallOutcome sys_open(Call& call);      // open, openat, openat2, creat
-SyscallOutcome sys_readlink(Call& call);  // readlink, readlinkat
+SyscallOutcome sys_open(Call& call);
+SyscallOutcome sys_creat(Call& call);
+SyscallOutcome sys_openat(Call& call);
+SyscallOutcome sys_openat2(Call& call);
+SyscallOutcome sys_readlink(Call& call);
+SyscallOutcome sys_readlinkat(Call& call);
 /// Any call whose first or second argument is a path and that does not block.
 SyscallOutcome sys_with_path(Call& call);     // path in argument 0
 SyscallOutcome sys_with_path_at(Call& call);  // path in argument 1
 
-SyscallOutcome sys_getdents(Call& call);
+SyscallOutcome sys_getdents(Call& call);  // getdents, getdents64
 
 }  // namespace elision::vm

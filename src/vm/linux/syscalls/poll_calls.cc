@@ -79,7 +79,6 @@ SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> 
     return call.finish(result);
   }
   Wait wait;
-  wait.on_signal = OnSignal::kInterrupt;
   wait.descriptors = std::move(descriptors);
   wait.expire = std::move(expire);
   wait.cancel = [&process = call.process, &self = call.self, limit] {

@@ -127,7 +127,6 @@ SyscallOutcome sys_rt_sigsuspend(Call& call) {
 
 SyscallOutcome sys_pause(Call& call) {
   Wait wait;
-  wait.on_signal = OnSignal::kInterrupt;
   return park(call, std::move(wait));
 }
 
@@ -152,7 +151,6 @@ SyscallOutcome sys_rt_sigtimedwait(Call& call) {
   if (attempt()) return SyscallOutcome::kReturn;
   call.self.waited_for = *set;
   Wait wait;
-  wait.on_signal = OnSignal::kInterrupt;
   wait.attempt = attempt;
   wait.cancel = [&self = call.self] { self.waited_for = {}; };
   return park(call, std::move(wait), deadline, -EAGAIN);

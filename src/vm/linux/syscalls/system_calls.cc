@@ -7,6 +7,7 @@
 
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "vm/linux/signals/signal_descriptors.h"
 #include "vm/linux/syscalls/blocking_calls.h"
 #include "vm/linux/syscalls/child_waits.h"
+#include "vm/linux/syscalls/companions.h"
 #include "vm/linux/syscalls/credential_calls.h"
 #include "vm/linux/syscalls/futex_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
@@ -37,73 +39,75 @@ namespace {
 using namespace memory;
 
 constexpr std::size_t kTableSize = 512;
-constexpr unsigned kAsksForReadiness = SystemCall::kAsksForReadiness;
-constexpr unsigned kMayMakeReady = SystemCall::kMayMakeReady;
+constexpr unsigned kBlocks = Effects::kBlocks;
+constexpr unsigned kWaitsOnce = Effects::kBlocks | Effects::kNeverRestarts;
+constexpr unsigned kPolls = kWaitsOnce | Effects::kAsksForReadiness;
+constexpr unsigned kMayMakeReady = Effects::kMayMakeReady;
+constexpr unsigned kEndsTransactions = Effects::kEndsTransactions;
 
-/// Known, and refused without a word, since programs try them and fall back: what would bind or watch the
-/// engine (its process or address space), what completes behind the caller's back (io_*), futexes of newer
-/// kinds, and what Linux does not have any more either.
+/// Calls that programs try and do without: they would bind or watch the engine's process or address space,
+/// complete asynchronously (io_*), use newer kinds of futexes, or Linux itself has dropped them. No message.
 SyscallOutcome not_implemented(Call& call) { return call.finish(-ENOSYS); }
 
-/// The machine's administration: as to somebody without the rights.
+/// Administration of the machine: refused like to a user without privileges.
 SyscallOutcome not_permitted(Call& call) { return call.finish(-EPERM); }
 
-/// Nothing is ever left to be restarted by it: our restarts repeat the call itself.
+/// An interrupted call is restarted by making it again, never through this call.
 SyscallOutcome sys_restart_syscall(Call& call) { return call.finish(-EINTR); }
 
-// Passed through is what cannot block, acts on nothing that is virtual, and has arguments that the host can
-// take as they are.
+// pass_through is for calls that cannot block, touch nothing virtual, and whose arguments suit the host.
+// clone, clone3 and vfork end transactions because the child of a vfork may change the memory that it shares.
 // clang-format off
 #define CALL(name) SYS_##name, #name
 constexpr SystemCall kRows[] = {
-    {CALL(read), sys_read, {filled(1, 2)}, kMayMakeReady},
-    {CALL(write), sys_write, {in_bytes(1, 2)}, kMayMakeReady},
-    {CALL(open), sys_open, {text(0)}},
+    {CALL(read), sys_read, {filled(1, 2)}, kBlocks | kMayMakeReady},
+    {CALL(write), sys_write, {in_bytes(1, 2)}, kBlocks | kMayMakeReady},
+    {CALL(open), sys_open, {text(0)}, kBlocks},
     {CALL(close), sys_close, {}, kMayMakeReady},
     {CALL(stat), sys_with_path, {text(0), out(1, 144)}},
     {CALL(fstat), pass_through, {out(1, 144)}},
     {CALL(lstat), sys_with_path, {text(0), out(1, 144)}},
-    {CALL(poll), sys_poll, {out_each(0, 1, 8)}, kAsksForReadiness},
+    {CALL(poll), sys_poll, {out_each(0, 1, 8)}, kPolls},
     {CALL(lseek), pass_through, {}},
-    {CALL(mmap), sys_mmap, {}},
-    {CALL(mprotect), sys_mprotect, {}},
-    {CALL(munmap), sys_munmap, {}},
-    {CALL(brk), sys_brk, {}},
+    {CALL(mmap), sys_mmap, {}, kEndsTransactions},
+    {CALL(mprotect), sys_mprotect, {}, kEndsTransactions},
+    {CALL(munmap), sys_munmap, {}, kEndsTransactions},
+    {CALL(brk), sys_brk, {}, kEndsTransactions},
     {CALL(rt_sigaction), sys_rt_sigaction, {by_handler(1), by_handler(2)}},
     {CALL(rt_sigprocmask), sys_rt_sigprocmask, {by_handler(1), by_handler(2)}},
     {CALL(rt_sigreturn), sys_rt_sigreturn, {}},
     {CALL(ioctl), sys_ioctl, {described(2, of_ioctl)}},
     {CALL(pread64), pass_through, {filled(1, 2)}},
     {CALL(pwrite64), pass_through, {in_bytes(1, 2)}},
-    {CALL(readv), sys_read, {described(1, vectors_filled)}, kMayMakeReady},
-    {CALL(writev), sys_writev, {described(1, vectors_in)}, kMayMakeReady},
+    {CALL(readv), sys_read, {described(1, vectors_filled)}, kBlocks | kMayMakeReady},
+    {CALL(writev), sys_writev, {described(1, vectors_in)}, kBlocks | kMayMakeReady},
     {CALL(access), sys_with_path, {text(0)}},
     {CALL(pipe), pass_through, {out(0, 8)}},
-    {CALL(select), sys_select, {by_handler(1), by_handler(2), by_handler(3), by_handler(4)}, kAsksForReadiness},
+    {CALL(select), sys_select, {by_handler(1), by_handler(2), by_handler(3), by_handler(4)}, kPolls},
     {CALL(sched_yield), sys_sched_yield, {}},
-    {CALL(mremap), sys_mremap, {}},
-    {CALL(msync), sys_with_range, {}},
-    {CALL(mincore), sys_with_range, {out_pages(2, 1)}},
-    {CALL(madvise), sys_madvise, {}},
+    {CALL(mremap), sys_mremap, {}, kEndsTransactions},
+    {CALL(msync), sys_with_aligned_range, {}},
+    {CALL(mincore), sys_with_aligned_range, {out_pages(2, 1)}},
+    {CALL(madvise), sys_madvise, {}, kEndsTransactions},
     {CALL(shmget), pass_through, {}},
-    {CALL(shmat), sys_shmat, {not_reached(1)}},
+    {CALL(shmat), sys_shmat, {not_reached(1)}, kEndsTransactions},
     {CALL(shmctl), pass_through, {perhaps_out(2, 112)}},
     {CALL(dup), pass_through, {}},
     {CALL(dup2), sys_dup2, {}, kMayMakeReady},
-    {CALL(pause), sys_pause, {}},
-    {CALL(nanosleep), sys_nanosleep, {by_handler(0), by_handler(1)}},
+    {CALL(pause), sys_pause, {}, kWaitsOnce},
+    {CALL(nanosleep), sys_nanosleep, {by_handler(0), by_handler(1)}, kWaitsOnce},
     {CALL(getitimer), sys_getitimer, {by_handler(1)}},
     {CALL(alarm), sys_alarm, {}},
     {CALL(setitimer), sys_setitimer, {by_handler(1), by_handler(2)}},
-    {CALL(getpid), sys_getpid, {}},
-    {CALL(sendfile), sys_copy, {out(2, 8)}, kMayMakeReady},
+    {CALL(getpid), sys_getpid, {}, 0, companion_getpid},
+    {CALL(sendfile), sys_sendfile, {out(2, 8)}, kBlocks | kMayMakeReady},
     {CALL(socket), pass_through, {}},
-    {CALL(connect), sys_connect, {in_bytes(1, 2)}, kMayMakeReady},
-    {CALL(accept), sys_accept, {told(1, 2)}, kMayMakeReady},
-    {CALL(sendto), sys_sendto, {in_bytes(1, 2), in_bytes(4, 5)}, kMayMakeReady},
-    {CALL(recvfrom), sys_recvfrom, {filled(1, 2), told(4, 5)}, kMayMakeReady},
-    {CALL(sendmsg), sys_sendmsg, {described(1, message_sent)}, kMayMakeReady},
-    {CALL(recvmsg), sys_recvmsg, {described(1, message_received)}, kMayMakeReady},
+    {CALL(connect), sys_connect, {in_bytes(1, 2)}, kBlocks | kMayMakeReady},
+    {CALL(accept), sys_accept, {told(1, 2)}, kBlocks | kMayMakeReady},
+    {CALL(sendto), sys_sendto, {in_bytes(1, 2), in_bytes(4, 5)}, kBlocks | kMayMakeReady},
+    {CALL(recvfrom), sys_recvfrom, {filled(1, 2), told(4, 5)}, kBlocks | kMayMakeReady},
+    {CALL(sendmsg), sys_sendmsg, {described(1, message_sent)}, kBlocks | kMayMakeReady},
+    {CALL(recvmsg), sys_recvmsg, {described(1, message_received)}, kBlocks | kMayMakeReady},
     {CALL(shutdown), pass_through, {}, kMayMakeReady},
     {CALL(bind), pass_through, {in_bytes(1, 2)}},
     {CALL(listen), pass_through, {}},
@@ -112,24 +116,24 @@ constexpr SystemCall kRows[] = {
     {CALL(socketpair), pass_through, {out(3, 8)}},
     {CALL(setsockopt), pass_through, {in_bytes(3, 4)}},
     {CALL(getsockopt), pass_through, {told(3, 4)}},
-    {CALL(clone), sys_clone, {by_handler(2), by_handler(3), not_reached(4)}},
-    {CALL(fork), sys_fork, {}},
-    {CALL(vfork), sys_vfork, {}},
-    {CALL(execve), sys_execve, {by_handler(0), by_handler(1), by_handler(2)}},
-    {CALL(exit), sys_exit, {}},
-    {CALL(wait4), sys_wait4, {by_handler(1), by_handler(3)}},
+    {CALL(clone), sys_clone, {by_handler(2), by_handler(3), not_reached(4)}, kEndsTransactions, not_implemented},
+    {CALL(fork), sys_fork, {}, 0, not_implemented},
+    {CALL(vfork), sys_vfork, {}, kEndsTransactions, not_implemented},
+    {CALL(execve), sys_execve, {by_handler(0), by_handler(1), by_handler(2)}, 0, not_implemented},
+    {CALL(exit), sys_exit, {}, 0, companion_exit},
+    {CALL(wait4), sys_wait4, {by_handler(1), by_handler(3)}, kBlocks},
     {CALL(kill), sys_kill, {}, kMayMakeReady},
     {CALL(uname), pass_through, {out(0, 390)}},
     {CALL(semget), pass_through, {}},
-    {CALL(semop), sys_semop, {in_each(1, 2, 6)}, kMayMakeReady},
+    {CALL(semop), sys_semop, {in_each(1, 2, 6)}, kWaitsOnce | kMayMakeReady},
     {CALL(semctl), pass_through, {described(3, of_semctl)}, kMayMakeReady},
-    {CALL(shmdt), sys_shmdt, {not_reached(0)}},
+    {CALL(shmdt), sys_shmdt, {not_reached(0)}, kEndsTransactions},
     {CALL(msgget), pass_through, {}},
-    {CALL(msgsnd), sys_msgsnd, {described(1, queue_message_in)}, kMayMakeReady},
-    {CALL(msgrcv), sys_msgrcv, {described(1, queue_message_out)}, kMayMakeReady},
+    {CALL(msgsnd), sys_msgsnd, {described(1, queue_message_in)}, kWaitsOnce | kMayMakeReady},
+    {CALL(msgrcv), sys_msgrcv, {described(1, queue_message_out)}, kWaitsOnce | kMayMakeReady},
     {CALL(msgctl), pass_through, {perhaps_out(2, 120)}},
-    {CALL(fcntl), sys_fcntl, {described(2, of_fcntl)}},
-    {CALL(flock), sys_flock, {}, kMayMakeReady},
+    {CALL(fcntl), sys_fcntl, {described(2, of_fcntl)}, kBlocks},
+    {CALL(flock), sys_flock, {}, kBlocks | kMayMakeReady},
     {CALL(fsync), pass_through, {}},
     {CALL(fdatasync), pass_through, {}},
     {CALL(truncate), pass_through, {text(0)}},
@@ -141,7 +145,7 @@ constexpr SystemCall kRows[] = {
     {CALL(rename), pass_through, {text(0), text(1)}},
     {CALL(mkdir), pass_through, {text(0)}},
     {CALL(rmdir), pass_through, {text(0)}},
-    {CALL(creat), sys_open, {text(0)}},
+    {CALL(creat), sys_creat, {text(0)}, kBlocks},
     {CALL(link), pass_through, {text(0), text(1)}},
     {CALL(unlink), pass_through, {text(0)}},
     {CALL(symlink), pass_through, {text(0), text(1)}},
@@ -157,7 +161,7 @@ constexpr SystemCall kRows[] = {
     {CALL(getrusage), sys_getrusage, {by_handler(1)}},
     {CALL(sysinfo), sys_sysinfo, {by_handler(0)}},
     {CALL(times), sys_times, {by_handler(0)}},
-    {CALL(ptrace), sys_ptrace, {by_handler(2), by_handler(3)}},
+    {CALL(ptrace), not_implemented, {by_handler(2), by_handler(3)}, 0, sys_ptrace},
     {CALL(getuid), pass_through, {}},
     {CALL(syslog), pass_through, {filled(1, 2)}},
     {CALL(getgid), pass_through, {}},
@@ -166,7 +170,7 @@ constexpr SystemCall kRows[] = {
     {CALL(geteuid), pass_through, {}},
     {CALL(getegid), pass_through, {}},
     {CALL(setpgid), sys_setpgid, {}},
-    {CALL(getppid), sys_getppid, {}},
+    {CALL(getppid), sys_getppid, {}, 0, companion_getppid},
     {CALL(getpgrp), sys_process_group, {}},
     {CALL(setsid), sys_process_group, {}},
     {CALL(setreuid), sys_set_credentials, {}},
@@ -184,9 +188,9 @@ constexpr SystemCall kRows[] = {
     {CALL(capget), pass_through, {out(0, 8), out(1, 24)}},
     {CALL(capset), sys_set_credentials, {in(0, 8), in(1, 24)}},
     {CALL(rt_sigpending), sys_rt_sigpending, {by_handler(0)}},
-    {CALL(rt_sigtimedwait), sys_rt_sigtimedwait, {by_handler(0), by_handler(1), by_handler(2)}},
+    {CALL(rt_sigtimedwait), sys_rt_sigtimedwait, {by_handler(0), by_handler(1), by_handler(2)}, kWaitsOnce},
     {CALL(rt_sigqueueinfo), sys_rt_sigqueueinfo, {by_handler(2)}, kMayMakeReady},
-    {CALL(rt_sigsuspend), sys_rt_sigsuspend, {by_handler(0)}},
+    {CALL(rt_sigsuspend), sys_rt_sigsuspend, {by_handler(0)}, kWaitsOnce},
     {CALL(sigaltstack), sys_sigaltstack, {by_handler(0), by_handler(1)}},
     {CALL(utime), pass_through, {text(0), in(1, 16)}},
     {CALL(mknod), pass_through, {text(0)}},
@@ -213,10 +217,10 @@ constexpr SystemCall kRows[] = {
     {CALL(modify_ldt), not_implemented, {}},
     {CALL(pivot_root), pass_through, {text(0), text(1)}},
     {CALL(_sysctl), not_implemented, {}},
-    {CALL(prctl), sys_prctl, {described(1, of_prctl)}},
+    {CALL(prctl), sys_prctl, {described(1, of_prctl)}, 0, companion_prctl},
     {CALL(arch_prctl), sys_arch_prctl, {by_handler(1)}},
     {CALL(adjtimex), sys_adjtimex, {by_handler(0)}},
-    {CALL(setrlimit), sys_setrlimit, {in(1, 16)}},
+    {CALL(setrlimit), sys_setrlimit, {in(1, 16)}, kEndsTransactions},
     {CALL(chroot), pass_through, {text(0)}},
     {CALL(sync), pass_through, {}},
     {CALL(acct), pass_through, {text(0)}},
@@ -258,7 +262,7 @@ constexpr SystemCall kRows[] = {
     {CALL(fremovexattr), pass_through, {text(1)}},
     {CALL(tkill), sys_tkill, {}, kMayMakeReady},
     {CALL(time), sys_time, {by_handler(0)}},
-    {CALL(futex), sys_futex, {by_handler(0), by_handler(3), by_handler(4)}},
+    {CALL(futex), sys_futex, {by_handler(0), by_handler(3), by_handler(4)}, kBlocks},
     {CALL(sched_setaffinity), sys_sched_setaffinity, {by_handler(2)}},
     {CALL(sched_getaffinity), sys_sched_getaffinity, {by_handler(2)}},
     {CALL(set_thread_area), not_implemented, {}},
@@ -276,7 +280,7 @@ constexpr SystemCall kRows[] = {
     {CALL(getdents64), sys_getdents, {filled(1, 2)}},
     {CALL(set_tid_address), sys_set_tid_address, {not_reached(0)}},
     {CALL(restart_syscall), sys_restart_syscall, {}},
-    {CALL(semtimedop), sys_semop, {in_each(1, 2, 6), by_handler(3)}, kMayMakeReady},
+    {CALL(semtimedop), sys_semop, {in_each(1, 2, 6), by_handler(3)}, kWaitsOnce | kMayMakeReady},
     {CALL(fadvise64), pass_through, {}},
     {CALL(timer_create), sys_timer_create, {by_handler(1), by_handler(2)}},
     {CALL(timer_settime), sys_timer_settime, {by_handler(2), by_handler(3)}},
@@ -286,9 +290,9 @@ constexpr SystemCall kRows[] = {
     {CALL(clock_settime), sys_clock_settime, {not_reached(1)}},
     {CALL(clock_gettime), sys_clock_gettime, {by_handler(1)}},
     {CALL(clock_getres), sys_clock_getres, {by_handler(1)}},
-    {CALL(clock_nanosleep), sys_clock_nanosleep, {by_handler(2), by_handler(3)}},
-    {CALL(exit_group), sys_exit_group, {}},
-    {CALL(epoll_wait), sys_epoll_wait, {filled_each(1, 2, 12)}, kAsksForReadiness},
+    {CALL(clock_nanosleep), sys_clock_nanosleep, {by_handler(2), by_handler(3)}, kWaitsOnce},
+    {CALL(exit_group), sys_exit_group, {}, 0, companion_exit},
+    {CALL(epoll_wait), sys_epoll_wait, {filled_each(1, 2, 12)}, kPolls},
     {CALL(epoll_ctl), pass_through, {in(3, 12)}, kMayMakeReady},
     {CALL(tgkill), sys_tgkill, {}, kMayMakeReady},
     {CALL(utimes), pass_through, {text(0), in(1, 32)}},
@@ -298,12 +302,12 @@ constexpr SystemCall kRows[] = {
     {CALL(get_mempolicy), pass_through, {out(0, 4), out_bits(1, 2)}},
     {CALL(mq_open), pass_through, {text(0), in(3, 64)}},
     {CALL(mq_unlink), pass_through, {text(0)}},
-    {CALL(mq_timedsend), sys_mq_transfer, {in_bytes(1, 2), by_handler(4)}, kMayMakeReady},
-    {CALL(mq_timedreceive), sys_mq_transfer, {filled(1, 2), out(3, 4), by_handler(4)}, kMayMakeReady},
+    {CALL(mq_timedsend), sys_mq_transfer, {in_bytes(1, 2), by_handler(4)}, kBlocks | kMayMakeReady},
+    {CALL(mq_timedreceive), sys_mq_transfer, {filled(1, 2), out(3, 4), by_handler(4)}, kBlocks | kMayMakeReady},
     {CALL(mq_notify), pass_through, {in(1, 64)}},
     {CALL(mq_getsetattr), pass_through, {in(1, 64), out(2, 64)}},
     {CALL(kexec_load), not_permitted, {}},
-    {CALL(waitid), sys_waitid, {by_handler(2), by_handler(4)}},
+    {CALL(waitid), sys_waitid, {by_handler(2), by_handler(4)}, kBlocks},
     {CALL(add_key), pass_through, {text(0), text(1), in_bytes(2, 3)}},
     {CALL(request_key), pass_through, {text(0), text(1), text(2)}},
     {CALL(keyctl), pass_through, {described(1, unknown), described(2, unknown), described(3, unknown), described(4, unknown)}},
@@ -313,7 +317,7 @@ constexpr SystemCall kRows[] = {
     {CALL(inotify_add_watch), pass_through, {text(1)}},
     {CALL(inotify_rm_watch), pass_through, {}},
     {CALL(migrate_pages), sys_with_pid, {in_bits(2, 1), in_bits(3, 1)}},
-    {CALL(openat), sys_open, {text(1)}},
+    {CALL(openat), sys_openat, {text(1)}, kBlocks},
     {CALL(mkdirat), pass_through, {text(1)}},
     {CALL(mknodat), pass_through, {text(1)}},
     {CALL(fchownat), pass_through, {text(1)}},
@@ -323,28 +327,28 @@ constexpr SystemCall kRows[] = {
     {CALL(renameat), pass_through, {text(1), text(3)}},
     {CALL(linkat), pass_through, {text(1), text(3)}},
     {CALL(symlinkat), pass_through, {text(0), text(2)}},
-    {CALL(readlinkat), sys_readlink, {text(1), filled(2, 3)}},
+    {CALL(readlinkat), sys_readlinkat, {text(1), filled(2, 3)}},
     {CALL(fchmodat), pass_through, {text(1)}},
     {CALL(faccessat), sys_with_path_at, {text(1)}},
-    {CALL(pselect6), sys_pselect6, {by_handler(1), by_handler(2), by_handler(3), by_handler(4), by_handler(5)}, kAsksForReadiness},
-    {CALL(ppoll), sys_ppoll, {out_each(0, 1, 8), by_handler(2), by_handler(3)}, kAsksForReadiness},
+    {CALL(pselect6), sys_pselect6, {by_handler(1), by_handler(2), by_handler(3), by_handler(4), by_handler(5)}, kPolls},
+    {CALL(ppoll), sys_ppoll, {out_each(0, 1, 8), by_handler(2), by_handler(3)}, kPolls},
     {CALL(unshare), pass_through, {}},
     {CALL(set_robust_list), sys_set_robust_list, {not_reached(0)}},
     {CALL(get_robust_list), sys_get_robust_list, {by_handler(1), by_handler(2)}},
-    {CALL(splice), sys_copy, {out(1, 8), out(3, 8)}, kMayMakeReady},
-    {CALL(tee), sys_copy, {}, kMayMakeReady},
+    {CALL(splice), sys_splice, {out(1, 8), out(3, 8)}, kBlocks | kMayMakeReady},
+    {CALL(tee), sys_tee, {}, kBlocks | kMayMakeReady},
     {CALL(sync_file_range), pass_through, {}},
-    {CALL(vmsplice), sys_vmsplice, {described(1, vectors_both)}, kMayMakeReady},
+    {CALL(vmsplice), sys_vmsplice, {described(1, vectors_both)}, kBlocks | kMayMakeReady},
     {CALL(move_pages), sys_with_pid, {in_each(2, 1, 8), in_each(3, 1, 4), out_each(4, 1, 4)}},
     {CALL(utimensat), pass_through, {text(1), in(2, 32)}},
-    {CALL(epoll_pwait), sys_epoll_wait, {filled_each(1, 2, 12), by_handler(4)}, kAsksForReadiness},
+    {CALL(epoll_pwait), sys_epoll_wait, {filled_each(1, 2, 12), by_handler(4)}, kPolls},
     {CALL(signalfd), sys_signalfd, {by_handler(1)}},
     {CALL(timerfd_create), sys_timerfd_create, {}},
     {CALL(eventfd), pass_through, {}},
     {CALL(fallocate), pass_through, {}},
     {CALL(timerfd_settime), sys_timerfd_settime, {by_handler(2), by_handler(3)}},
     {CALL(timerfd_gettime), sys_timerfd_gettime, {by_handler(1)}},
-    {CALL(accept4), sys_accept, {told(1, 2)}, kMayMakeReady},
+    {CALL(accept4), sys_accept, {told(1, 2)}, kBlocks | kMayMakeReady},
     {CALL(signalfd4), sys_signalfd, {by_handler(1)}},
     {CALL(eventfd2), pass_through, {}},
     {CALL(epoll_create1), pass_through, {}},
@@ -355,15 +359,15 @@ constexpr SystemCall kRows[] = {
     {CALL(pwritev), pass_through, {described(1, vectors_in)}},
     {CALL(rt_tgsigqueueinfo), sys_rt_tgsigqueueinfo, {by_handler(3)}, kMayMakeReady},
     {CALL(perf_event_open), not_implemented, {}},
-    {CALL(recvmmsg), sys_recvmmsg, {described(1, messages_received), by_handler(4)}, kMayMakeReady},
+    {CALL(recvmmsg), sys_recvmmsg, {described(1, messages_received), by_handler(4)}, kBlocks | kMayMakeReady},
     {CALL(fanotify_init), pass_through, {}},
     {CALL(fanotify_mark), pass_through, {text(4)}},
-    {CALL(prlimit64), sys_prlimit64, {in(2, 16), out(3, 16)}},
+    {CALL(prlimit64), sys_prlimit64, {in(2, 16), out(3, 16)}, kEndsTransactions},
     {CALL(name_to_handle_at), pass_through, {text(1), out(2, 136), out(3, 4)}},
     {CALL(open_by_handle_at), pass_through, {in(1, 136)}},
     {CALL(clock_adjtime), sys_adjtimex, {by_handler(1)}},
     {CALL(syncfs), pass_through, {}},
-    {CALL(sendmmsg), sys_sendmmsg, {described(1, messages_sent)}, kMayMakeReady},
+    {CALL(sendmmsg), sys_sendmmsg, {described(1, messages_sent)}, kBlocks | kMayMakeReady},
     {CALL(setns), pass_through, {}},
     {CALL(getcpu), sys_getcpu, {by_handler(0), by_handler(1), not_reached(2)}},
     {CALL(process_vm_readv), not_implemented, {}},
@@ -378,14 +382,14 @@ constexpr SystemCall kRows[] = {
     {CALL(memfd_create), pass_through, {text(0)}},
     {CALL(kexec_file_load), not_permitted, {}},
     {CALL(bpf), not_implemented, {}},
-    {CALL(execveat), sys_execveat, {by_handler(1), by_handler(2), by_handler(3)}},
+    {CALL(execveat), sys_execveat, {by_handler(1), by_handler(2), by_handler(3)}, 0, not_implemented},
     {CALL(userfaultfd), not_implemented, {}},
     {CALL(membarrier), sys_membarrier, {}},
     {CALL(mlock2), sys_with_range, {}},
     {CALL(copy_file_range), pass_through, {out(1, 8), out(3, 8)}},
     {CALL(preadv2), pass_through, {described(1, vectors_filled)}},
     {CALL(pwritev2), pass_through, {described(1, vectors_in)}},
-    {CALL(pkey_mprotect), sys_pkey_mprotect, {}},
+    {CALL(pkey_mprotect), sys_pkey_mprotect, {}, kEndsTransactions},
     {CALL(pkey_alloc), not_implemented, {}},
     {CALL(pkey_free), not_implemented, {}},
     {CALL(statx), sys_with_path_at, {text(1), out(4, 256)}},
@@ -402,13 +406,13 @@ constexpr SystemCall kRows[] = {
     {CALL(fsmount), pass_through, {}},
     {CALL(fspick), pass_through, {text(1)}},
     {CALL(pidfd_open), sys_pidfd_open, {}},
-    {CALL(clone3), sys_clone3, {by_handler(0)}},
+    {CALL(clone3), sys_clone3, {by_handler(0)}, kEndsTransactions, not_implemented},
     {CALL(close_range), sys_close_range, {}, kMayMakeReady},
-    {CALL(openat2), sys_open, {text(1), in_bytes(2, 3)}},
+    {CALL(openat2), sys_openat2, {text(1), in_bytes(2, 3)}, kBlocks},
     {CALL(pidfd_getfd), pass_through, {}},
     {CALL(faccessat2), sys_with_path_at, {text(1)}},
     {CALL(process_madvise), pass_through, {in_each(1, 2, 16)}},
-    {CALL(epoll_pwait2), sys_epoll_pwait2, {filled_each(1, 2, 12), by_handler(3), by_handler(4)}, kAsksForReadiness},
+    {CALL(epoll_pwait2), sys_epoll_pwait2, {filled_each(1, 2, 12), by_handler(3), by_handler(4)}, kPolls},
     {CALL(mount_setattr), pass_through, {text(1), in_bytes(3, 4)}},
     {CALL(quotactl_fd), pass_through, {perhaps_out(3, 256)}},
     {CALL(landlock_create_ruleset), not_implemented, {}},
@@ -442,12 +446,28 @@ constexpr std::array<const SystemCall*, kTableSize> make_index() {
 
 constexpr std::array<const SystemCall*, kTableSize> kIndex = make_index();
 
+/// What can be told without making the call.
+constexpr bool is_consistent(const SystemCall& row) {
+  const bool blocks = (row.effects & kBlocks) != 0;
+  if ((row.effects & (Effects::kNeverRestarts | Effects::kAsksForReadiness)) != 0 && !blocks) return false;
+  if (row.handler == not_implemented || row.handler == not_permitted) return row.effects == 0;
+  return row.handler != pass_through || (row.effects & ~kMayMakeReady) == 0;
+}
+static_assert(std::all_of(std::begin(kRows), std::end(kRows), is_consistent));
+
 }  // namespace
 
 std::span<const SystemCall> system_calls() { return kRows; }
 
 const SystemCall* find_system_call(std::uint64_t number) {
   return number < kTableSize ? kIndex[number] : nullptr;
+}
+
+Call make_call(Process& process, KernelThread& self, std::uint64_t number, const CallArguments& arguments) {
+  const SystemCall* const row = find_system_call(number);
+  Call call{process, self, number, {}, row != nullptr ? row->effects : 0};
+  std::copy(std::begin(arguments), std::end(arguments), call.arguments);
+  return call;
 }
 
 }  // namespace elision::vm

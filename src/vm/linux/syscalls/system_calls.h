@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of system calls. What is refused, passed on to the host or handled, what a call reads and writes
-// of guest memory, and what it has to do with readiness, follows from its row.
+// The table of system calls: the only list of them. A row says how the call is handled, passed on to the host
+// or refused, which guest memory it reads and writes, and what it does to threads and transactions.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,20 @@
 namespace elision::vm {
 
 struct SystemCall {
-  /// It looks which descriptors are ready.
-  static constexpr unsigned kAsksForReadiness = 1;
-  /// It may make a descriptor ready that another thread of this process waits for.
-  static constexpr unsigned kMayMakeReady = 2;
-
   unsigned number;
   const char* name;
   CallHandler handler;
-  CallMemory memory;  // every pointer among the arguments of a call that is not refused
-  unsigned readiness = 0;
+  CallMemory memory;                // every pointer among the arguments of a call that is not refused
+  unsigned effects = 0;             // as Effects
+  CallHandler companion = nullptr;  // the handler for a companion, if it is another one
 };
 
 /// All up to Linux 6.10, by number.
 std::span<const SystemCall> system_calls();
 /// The row of `number`; null for a number that is not known.
 const SystemCall* find_system_call(std::uint64_t number);
+
+/// A call of `self`, with the effects that the row of `number` states.
+Call make_call(Process& process, KernelThread& self, std::uint64_t number, const CallArguments& arguments);
 
 }  // namespace elision::vm

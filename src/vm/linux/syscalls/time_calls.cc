@@ -22,7 +22,6 @@ constexpr Nanoseconds kTick = kNanosecondsPerSecond / 100;
 
 SyscallOutcome sleep_until(Call& call, Nanoseconds deadline, std::uint64_t remaining_address) {
   Wait wait;
-  wait.on_signal = OnSignal::kInterrupt;
   wait.give_up = [&process = call.process, &self = call.self, deadline, remaining_address] {
     const Nanoseconds now = process.services.now(self.thread);
     // The result is EINTR already; a bad address changes nothing more.

@@ -121,7 +121,6 @@ long ask(Call& call, KernelThread& target) {
 }  // namespace
 
 SyscallOutcome sys_ptrace(Call& call) {
-  if (call.self.companion == nullptr) return call.finish(-ENOSYS);
   KernelThread* const target = find_thread(call.process, call.integer(1));
   if (target == nullptr) return call.finish(-ESRCH);
   if (call[0] == PTRACE_ATTACH) return call.finish(attach(call, *target));

@@ -63,7 +63,7 @@ SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::fun
 SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt,
                           const std::uint64_t* transferred = nullptr) {
   const int descriptor = call.integer(0);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   if (is_ready(descriptor, events)) {
     const long result = attempt();
     if (result != -EAGAIN || is_nonblocking(descriptor)) return call.finish(result);
@@ -214,12 +214,12 @@ SyscallOutcome sys_read(Call& call) {
 }
 
 SyscallOutcome sys_write(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   return write_pieces(call, std::vector<iovec>{{reinterpret_cast<void*>(call[1]), call[2]}});
 }
 
 SyscallOutcome sys_writev(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   return write_pieces(call, load_vectors(call[1], call[2]));
 }
 
@@ -289,7 +289,7 @@ SyscallOutcome sys_recvmmsg(Call& call) {
 }
 
 SyscallOutcome sys_sendto(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   msghdr message{};
   message.msg_name = reinterpret_cast<void*>(call[4]);
   message.msg_namelen = static_cast<socklen_t>(call[5]);
@@ -299,7 +299,7 @@ SyscallOutcome sys_sendto(Call& call) {
 }
 
 SyscallOutcome sys_sendmsg(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   const auto message = load_guest<msghdr>(call[1]);
   if (!message) return call.finish(-EFAULT);
   auto pieces = load_vectors(reinterpret_cast<std::uint64_t>(message->msg_iov), message->msg_iovlen);
@@ -310,7 +310,7 @@ SyscallOutcome sys_sendmsg(Call& call) {
 /// One message after the other; what counts is how many went out whole.
 SyscallOutcome sys_sendmmsg(Call& call) {
   const int descriptor = call.integer(0), flags = call.integer(3);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   if ((flags & MSG_DONTWAIT) != 0 || is_nonblocking(descriptor)) return pass_through(call);
   const std::uint64_t count = std::min<std::uint64_t>(call[2] & 0xffffffff, kMaxVectors);
   const auto current = std::make_shared<std::optional<Outgoing>>();
@@ -344,7 +344,7 @@ SyscallOutcome sys_sendmmsg(Call& call) {
 
 /// The host waits for room, or for data, once, and then takes what goes (fs/splice.c): so it does here.
 SyscallOutcome sys_vmsplice(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   const int descriptor = call.integer(0);
   if ((call[3] & SPLICE_F_NONBLOCK) != 0) return pass_through(call);
   Call part = call;
@@ -362,7 +362,7 @@ SyscallOutcome sys_accept(Call& call) {
 
 SyscallOutcome sys_connect(Call& call) {
   const int descriptor = call.integer(0);
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
+  if (call.process.alone()) return block_on_host(call);
   if (is_nonblocking(descriptor)) return pass_through(call);
   const auto attempt = [call, descriptor] {
     const int flags = fcntl(descriptor, F_GETFL);
@@ -384,12 +384,12 @@ SyscallOutcome sys_connect(Call& call) {
   return wait_for_backlog(call);
 }
 
-SyscallOutcome sys_copy(Call& call) {
-  if (call.process.alone()) return block_on_host(call, OnSignal::kRestart);
-  const bool is_sendfile = call.number == SYS_sendfile;
-  const int input = call.integer(is_sendfile ? 1 : 0);
-  const int output = call.integer(is_sendfile ? 0 : call.number == SYS_tee ? 1 : 2);
-  const unsigned size_argument = is_sendfile ? 3 : call.number == SYS_tee ? 2 : 4;
+namespace {
+
+/// Copies between two descriptors; the arguments that hold them and the size have these positions.
+SyscallOutcome copy(Call& call, unsigned input_argument, unsigned output_argument, unsigned size_argument) {
+  if (call.process.alone()) return block_on_host(call);
+  const int input = call.integer(input_argument), output = call.integer(output_argument);
   Call part = call;
   if (!never_blocks(type_of(output)))
     part.arguments[size_argument] = std::min(call[size_argument], kSafeWriteBytes);
@@ -404,5 +404,11 @@ SyscallOutcome sys_copy(Call& call) {
   if (call.self.wait) call.self.wait->periodic = true;  // the other side may stop being ready meanwhile
   return outcome;
 }
+
+}  // namespace
+
+SyscallOutcome sys_sendfile(Call& call) { return copy(call, 1, 0, 3); }
+SyscallOutcome sys_splice(Call& call) { return copy(call, 0, 2, 4); }
+SyscallOutcome sys_tee(Call& call) { return copy(call, 0, 1, 2); }
 
 }  // namespace elision::vm

@@ -23,7 +23,9 @@ SyscallOutcome sys_sendmmsg(Call& call);
 SyscallOutcome sys_vmsplice(Call& call);
 SyscallOutcome sys_accept(Call& call);  // accept, accept4
 SyscallOutcome sys_connect(Call& call);
-SyscallOutcome sys_copy(Call& call);  // sendfile, splice, tee: input and output descriptor
+SyscallOutcome sys_sendfile(Call& call);
+SyscallOutcome sys_splice(Call& call);
+SyscallOutcome sys_tee(Call& call);
 
 /// True if `descriptor` is ready for `events` now, or never will block (error, hang-up, no such one).
 bool is_ready(int descriptor, short events);

@@ -25,7 +25,7 @@ bool make_vsyscall(Process& process, KernelThread& self) {
     const auto return_address = load_guest<std::uint64_t>(state.gpr[kRsp]);
     if (!return_address) return false;
     const std::uint64_t before = state.gpr[kRax];
-    Call call{process, self, entry.number, {state.gpr[kRdi], state.gpr[kRsi], state.gpr[kRdx]}};
+    Call call = make_call(process, self, entry.number, {state.gpr[kRdi], state.gpr[kRsi], state.gpr[kRdx]});
     find_system_call(entry.number)->handler(call);
     if (state.gpr[kRax] == static_cast<std::uint64_t>(-EFAULT)) {
       state.gpr[kRax] = before;
