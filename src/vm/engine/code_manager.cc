@@ -4,6 +4,7 @@
 #include "vm/code/emitter.h"
 #include "vm/cpu/profile.h"
 #include "vm/cpu/stubs.h"
+#include "vm/linux/kernel.h"
 
 namespace elision::vm {
 namespace {

@@ -69,7 +69,7 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
                                 const MachineIdentity& identity, const ProcessOrigin& origin) {
   program_ = program.path;
   prepare_for_failure();
-  kernel_ = make_kernel(*this, options_, identity, origin);
+  kernel_ = std::make_unique<Kernel>(*this, options_, identity, origin);
   context_.kernel = kernel_.get();
   Fallible<GuestState> loaded = kernel_->load(program, std::move(environment));
   if (!loaded) return loaded.failure().message;

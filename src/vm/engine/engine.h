@@ -21,9 +21,9 @@
 #include "vm/engine/statistics.h"
 #include "vm/engine/timers.h"
 #include "vm/engine/transactions.h"
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 #include "vm/interface/options.h"
-#include "vm/linux/kernel_factory.h"
+#include "vm/linux/kernel.h"
 
 namespace elision::vm {
 
@@ -134,7 +134,7 @@ class Engine final : public EngineServices {
   std::unique_ptr<EngineProfile> profile_;  // with Options::profile
   int profile_descriptor_ = -1;             // stderr as it was: many programs close theirs before they end
   void (*enter_)(Cpu* cpu);                 // elision_enter, or its timed form
-  std::unique_ptr<GuestKernel> kernel_;
+  std::unique_ptr<Kernel> kernel_;
   Random random_;
 };
 

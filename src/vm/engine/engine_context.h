@@ -9,9 +9,11 @@
 #include "machine/model.h"
 #include "vm/cpu/cpu.h"
 #include "vm/cpu/ordering.h"
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 
 namespace elision::vm {
+
+class Kernel;
 
 struct EngineContext {
   machine::Description machine;

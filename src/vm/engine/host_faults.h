@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 
 namespace elision::vm {
 

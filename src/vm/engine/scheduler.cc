@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "vm/linux/kernel.h"
+
 namespace elision::vm {
 namespace {
 

@@ -14,6 +14,7 @@
 #include "vm/cpu/helpers.h"
 #include "vm/host/failure.h"
 #include "vm/host/host_limits.h"
+#include "vm/linux/kernel.h"
 
 namespace elision::vm {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 
 namespace elision::vm {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "vm/interface/guest_layout.h"
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 #include "vm/linux/memory/region_map.h"
 
 namespace elision::vm {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 
 namespace elision::vm {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 #include "vm/interface/signal_types.h"
 #include "vm/linux/process/pending_signals.h"
 #include "vm/linux/process/process_ids.h"

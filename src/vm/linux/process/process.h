@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 #include "vm/interface/machine_identity.h"
 #include "vm/interface/options.h"
 #include "vm/interface/signal_types.h"

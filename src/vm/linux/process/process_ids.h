@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 #include "vm/interface/limit_table.h"
 
 namespace elision::vm {

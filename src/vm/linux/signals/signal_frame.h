@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "vm/interface/guest_state.h"
-#include "vm/interface/kernel.h"
+#include "vm/interface/engine_services.h"
 #include "vm/interface/signal_types.h"
 
 namespace elision::vm {

@@ -32,7 +32,7 @@ siginfo_t sent_by_self(const Process& process, int signal, int code) {
   return info;
 }
 
-/// A signal that a thread raises for itself is delivered before its call returns (linux_kernel.cc looks
+/// A signal that a thread raises for itself is delivered before its call returns (kernel.cc looks
 /// after each call), so sending is all there is to do here.
 SyscallOutcome send_to_thread(Call& call, int tid, const siginfo_t& info) {
   KernelThread* const target = find_thread(call.process, tid);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between the engine (translation, virtual CPUs, virtual time, scheduling of threads on
-// CPUs) and the kernel (what Linux does for the guest: system calls, signals, memory mappings,
-// processes). Each side calls the other only through this file.
+// What the kernel (system calls, signals, mappings, processes) asks of the engine (translation, virtual CPUs,
+// virtual time, scheduling). The other direction is the class Kernel in linux/kernel.h. EngineServices is
+// abstract for two reasons: `linux` must not include `engine`, and tests of the kernel put a fake engine in
+// its place.
 //
-// Everything here runs on the host thread of the engine, outside translated code, with the host's
-// own TLS and any library available ("full exit"). One host thread runs all virtual threads; a call
-// into the kernel must therefore never block the host while another virtual thread could run: it
-// parks the calling thread and completes later.
+// All of it runs on the engine's host thread, outside translated code, with the host's own TLS and all
+// libraries available. One host thread runs all virtual threads. A call into the kernel must therefore not
+// block the host while another virtual thread can run: it parks the calling thread and completes later.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@
 
 namespace elision::vm {
 
-/// What the kernel keeps for one thread; defined in kernel/.
+/// What the kernel keeps for one thread; defined in linux/process/kernel_thread.h.
 struct KernelThread;
 
 /// A fault as the hardware reports it: vector, error code, and CR2 of the last page fault.
@@ -137,48 +137,6 @@ enum class SyscallOutcome {
   kRestart,    // execute the SYSCALL instruction again when the thread next runs
   kExited,     // the thread (or the process image) is gone
   kSigreturn,  // state was replaced as a whole: continue at state.rip
-};
-
-/// What the kernel does for the engine.
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-
-  /// Executes the system call that `thread` stands at (number and arguments in its registers;
-  /// state.rip already points behind the instruction; RCX and R11 are set by the engine as SYSCALL does).
-  virtual SyscallOutcome system_call(Thread& thread) = 0;
-  /// Safe point: if an unblocked signal is pending, edits state to enter its handler (or ends the process).
-  virtual void deliver_signals(Thread& thread) = 0;
-  /// What EngineServices::hold asked for has happened: `thread` executes nothing more, and its state is
-  /// exact.
-  virtual void held(Thread& thread) = 0;
-  /// A synchronous fault at state.rip, of which thread.trap says more; `info` is the host's (address already
-  /// the guest's).
-  virtual void fault(Thread& thread, const siginfo_t& info) = 0;
-  /// All threads are parked. Waits for the first host event (descriptor, signal, child) but no longer
-  /// than to the engine's next timer if `timer` is set; 0 runnable threads and nothing to wait for =
-  /// deadlock: returns false.
-  virtual bool wait_for_event(std::optional<Nanoseconds> timer) = 0;
-  /// Called now and then while threads run: looks, without blocking, for host events that complete parked
-  /// calls.
-  virtual void poll_events() = 0;
-  /// True if a host signal or event arrived since (an atomic flag; cheap).
-  virtual bool event_pending() const = 0;
-  /// End of the mapping that holds `address` if the guest may execute there, else 0 (a jump there faults).
-  virtual std::uint64_t executable_end(std::uint64_t address) const = 0;
-  virtual bool is_writable(std::uint64_t address) const = 0;
-  /// Code was translated from [begin, end): the guest's writes there fault in the host until lift_guards().
-  virtual void guard_code(std::uint64_t begin, std::uint64_t end) = 0;
-  /// Returns the pages of [begin, end) that were guarded.
-  virtual std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end) = 0;
-
-  /// The guest's mappings as its /proc/self/maps shows them.
-  virtual std::string memory_map() const = 0;
-  virtual std::string thread_name(const Thread& thread) const = 0;
-  /// The system call in which a parked thread waits.
-  virtual std::string waits_for(const Thread& thread) const = 0;
-  /// How often the process got ENOSYS, by the name of the system call.
-  virtual const std::map<std::string, std::uint64_t>& refused_calls() const = 0;
 };
 
 }  // namespace elision::vm

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/linux/kernel.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <sstream>
+
+#include "vm/host/failure.h"
+#include "vm/host/guest_memory.h"
+#include "vm/host/host_limits.h"
+#include "vm/host/host_signals.h"
+#include "vm/linux/process/clocks.h"
+#include "vm/linux/signals/idle.h"
+#include "vm/linux/signals/signal_delivery.h"
+#include "vm/linux/signals/waiting.h"
+#include "vm/linux/syscalls/companions.h"
+#include "vm/linux/syscalls/limit_calls.h"
+#include "vm/linux/syscalls/policy_calls.h"
+#include "vm/linux/syscalls/system_calls.h"
+#include "vm/linux/syscalls/trace_calls.h"
+#include "vm/linux/syscalls/vsyscall.h"
+
+namespace elision::vm {
+namespace {
+
+constexpr const char* kPreloadVariable = "LD_PRELOAD=";
+
+/// GCC's, or clang's with -shared-libasan.
+bool is_address_sanitizer(const std::string& object) {
+  const std::string name = object.substr(object.rfind('/') + 1);
+  return name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
+}
+
+/// The AddressSanitizer that a program is linked with, which refuses to come second; or an empty text.
+std::string address_sanitizer_of(const ElfImage& image) {
+  for (const std::string& name : needed_objects(image))
+    if (is_address_sanitizer(name)) return name;
+  return "";
+}
+
+/// What LD_PRELOAD held before we put something in front.
+std::vector<std::string> own_preload(const std::string& value, const std::vector<std::string>& objects) {
+  std::vector<std::string> parts;
+  std::istringstream words(value);
+  for (std::string part; std::getline(words, part, ':');)
+    if (!part.empty()) parts.push_back(part);
+  const auto ours = std::search(parts.begin(), parts.end(), objects.begin(), objects.end());
+  if (ours != parts.end() && std::all_of(parts.begin(), ours, is_address_sanitizer))
+    parts.erase(parts.begin(), ours + static_cast<std::ptrdiff_t>(objects.size()));
+  return parts;
+}
+
+/// The environment with `first`, if it is not empty, and our objects in front of the program's own
+/// LD_PRELOAD; in place of those that an earlier program was given.
+std::vector<std::string> with_preload(std::vector<std::string> environment,
+                                      const std::vector<std::string>& objects, const std::string& first) {
+  if (objects.empty()) return environment;
+  const auto found = std::find_if(environment.begin(), environment.end(), [](const std::string& entry) {
+    return entry.starts_with(kPreloadVariable);
+  });
+  std::vector<std::string> all;
+  if (!first.empty()) all.push_back(first);
+  all.insert(all.end(), objects.begin(), objects.end());
+  if (found != environment.end())
+    for (std::string& part : own_preload(found->substr(std::strlen(kPreloadVariable)), objects))
+      all.push_back(std::move(part));
+  std::string value = kPreloadVariable;
+  for (const std::string& object : all) value += (value.back() == '=' ? "" : ":") + object;
+  if (found != environment.end()) {
+    *found = value;
+  } else {
+    environment.push_back(value);
+  }
+  return environment;
+}
+
+constexpr unsigned kCallsBetweenPolls = 64;
+
+std::string name_of(std::uint64_t number) {
+  const SystemCall* const row = find_system_call(number);
+  return row != nullptr ? row->name : "number " + std::to_string(number);
+}
+
+}  // namespace
+
+Kernel::Kernel(EngineServices& services, const Options& options, const MachineIdentity& identity,
+               const ProcessOrigin& origin)
+    : process_(services, options, identity, origin), origin_(origin), door_(process_) {
+  set_guest_door(&door_);
+}
+
+Kernel::~Kernel() { set_guest_door(nullptr); }
+
+Fallible<GuestState> Kernel::load(CheckedProgram& program, std::vector<std::string> environment) {
+  process_.environment =
+      with_preload(std::move(environment), process_.options.preload, address_sanitizer_of(program.image));
+  auto loaded = load_program(process_.memory, process_.services, program, process_.environment,
+                             process_.identity, process_.limits);
+  if (!loaded) return loaded.failure();
+  program.image.file = OpenFile();
+  program.interpreter.clear();
+  process_.executable = loaded->executable;
+  process_.arguments = loaded->arguments;
+  prctl(PR_SET_NAME, initial_name().c_str());
+  process_.auxiliary_vector = loaded->auxiliary_vector;
+  GuestState state;
+  state.rip = loaded->entry;
+  state.gpr[kRsp] = loaded->stack_pointer;
+  return state;
+}
+
+void Kernel::adopt_main(Thread& thread) {
+  auto kernel = std::make_unique<KernelThread>(thread);
+  thread.kernel = kernel.get();
+  thread.tid = process_.leader_tid = process_.ids.next_tid();
+  std::copy(std::begin(origin_.affinity), std::end(origin_.affinity), thread.affinity);
+  kernel->name = initial_name();
+  kernel->scheduling = origin_.scheduling;
+  // Other processes still see the nice value of the first thread, even if another one called execve.
+  show_nice(origin_.scheduling.nice);
+  process_.threads.push_back(std::move(kernel));
+  inherit_signals(*process_.threads.front());
+  bind_host_limits(process_.limits);
+  watch_cpu_limit(process_);
+}
+
+SyscallOutcome Kernel::system_call(Thread& thread) {
+  KernelThread& self = *thread.kernel;
+  const auto& registers = thread.state.gpr;
+  Call call = make_call(
+      process_, self, registers[kRax],
+      {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]});
+  note_running(self);
+  self.call_number = call.number;
+  const ActingThread acting(process_, thread);
+  // A thread that waited before takes what has come since: this call must not find it still there.
+  if (call.may(Effects::kAsksForReadiness) && process_.has_several_runners() &&
+      any_descriptor_waits(process_))
+    poll_waits(process_, false, 0, &thread);
+  const SyscallOutcome outcome = handle(call);
+  if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
+    take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
+  if (outcome != SyscallOutcome::kExited) wake_waiters(thread, call.may(Effects::kMayMakeReady));
+  if (outcome == SyscallOutcome::kReturn && registers[kRax] == static_cast<std::uint64_t>(-ENOSYS))
+    ++process_.refused_calls[name_of(call.number)];
+  if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
+  return outcome;
+}
+
+void Kernel::deliver_signals(Thread& thread) {
+  const ActingThread acting(process_, thread);
+  deliver_pending(process_, *thread.kernel, std::nullopt);
+}
+
+void Kernel::held(Thread& thread) { note_held(process_, *thread.kernel); }
+
+void Kernel::fault(Thread& thread, const siginfo_t& info) {
+  const ActingThread acting(process_, thread);
+  const bool fetch = (thread.trap.error & Trap::kFetch) != 0 && info.si_signo == SIGSEGV;
+  if (fetch && make_vsyscall(process_, *thread.kernel)) return;
+  siginfo_t exact = info;
+  if (info.si_signo == SIGSEGV && info.si_code == SEGV_MAPERR && (thread.trap.error & Trap::kFetch) != 0)
+    complete_fetch_fault(thread.trap, exact);
+  force_signal(process_, *thread.kernel, exact);
+}
+
+bool Kernel::wait_for_event(std::optional<Nanoseconds> timer) { return wait_while_idle(process_, timer); }
+
+void Kernel::poll_events() {
+  process_.cpu_timers.tick();
+  if (!process_.ids.is_root()) publish_cpu_time(process_);
+  take_in_host_signals(process_, nullptr);
+  poll_waits(process_, false, 0);
+}
+
+std::string Kernel::waits_for(const Thread& thread) const { return name_of(thread.kernel->call_number); }
+
+SyscallOutcome Kernel::handle(Call& call) {
+  const SystemCall* const row = find_system_call(call.number);
+  if (row == nullptr) return unknown_call(call);
+  const std::uint64_t ended_before = process_.memory.ended_transactions();
+  const bool by_companion = call.self.companion != nullptr && row->companion != nullptr;
+  const SyscallOutcome outcome = (by_companion ? row->companion : row->handler)(call);
+  check(call.may(Effects::kEndsTransactions) || process_.memory.ended_transactions() == ended_before,
+        "a system call changed the address space whose row states no kEndsTransactions", call.number);
+  return outcome;
+}
+
+/// The engine finds code that it may not execute; only here is known whether anything is mapped there. Of
+/// what is its own Linux says that it is present (arch/x86/mm/fault.c).
+void Kernel::complete_fetch_fault(Trap& trap, siginfo_t& info) const {
+  const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
+  if (const auto region = process_.memory.regions().find(address)) {
+    const bool executable = region->second.properties.executable;  // but has no memory behind it
+    info.si_signo = executable ? SIGBUS : SIGSEGV;
+    info.si_code = executable ? static_cast<int>(BUS_ADRERR) : static_cast<int>(SEGV_ACCERR);
+  }
+  char byte;
+  const bool readable = copy_guest_bytes(&byte, reinterpret_cast<const void*>(address), 1);
+  if (address >= kAddressLimit || readable) trap.error |= Trap::kPresent;
+}
+
+/// What the first thread is called before it says otherwise.
+std::string Kernel::initial_name() const {
+  return process_.executable.substr(process_.executable.rfind('/') + 1).substr(0, kThreadNameBytes - 1);
+}
+
+/// A thread that makes a call runs again: its wait, if it had one, counts no CPU time.
+void Kernel::note_running(KernelThread& self) {
+  if (!self.waits_since) return;
+  self.waited += process_.services.now(self.thread) - *self.waits_since;
+  self.waits_since.reset();
+}
+
+/// Other threads that wait for what this call made ready go on at its time, not at the next timer tick.
+/// Threads that make calls without end must not keep those waiting who wait for other processes.
+void Kernel::wake_waiters(const Thread& caller, bool may_make_ready) {
+  if (!process_.has_several_runners()) return;
+  const bool due = ++calls_since_poll_ >= kCallsBetweenPolls;
+  if (!due && !may_make_ready) return;
+  if (due) calls_since_poll_ = 0;
+  if (due || any_descriptor_waits(process_)) poll_waits(process_, false, 0, &caller);
+}
+
+/// After a call: signals for the caller are delivered at once; without any, a mask that was replaced
+/// for the call comes back.
+void Kernel::settle_signals(KernelThread& self) {
+  if (has_deliverable(process_, self)) {
+    process_.services.request_signal_delivery(self.thread);
+  } else if (self.saved_blocked) {
+    set_blocked(process_, self, *std::exchange(self.saved_blocked, std::nullopt));
+  }
+}
+
+/// Mask and ignored signals are inherited over execve; everything else starts out as the default.
+void Kernel::inherit_signals(KernelThread& main) {
+  main.blocked = origin_.root_host_pid != 0 ? SignalSet{origin_.blocked_signals} : get_host_mask();
+  for (int signal = 1; signal <= kSignalCount; ++signal) {
+    if (is_synchronous(signal)) continue;
+    if (host_ignores(signal)) process_.actions[signal].handler = reinterpret_cast<std::uint64_t>(SIG_IGN);
+    mirror_action(process_, signal);
+  }
+  const SignalSet blocked = main.blocked;
+  set_host_mask({});
+  main.blocked = {};
+  set_blocked(process_, main, blocked);
+}
+
+/// One line for each number.
+SyscallOutcome Kernel::unknown_call(const Call& call) {
+  if (process_.named_calls.insert(call.number).second) {
+    std::fprintf(stderr, "elision vm: system call %llu (unknown) at 0x%llx is not supported\n",
+                 static_cast<unsigned long long>(call.number),
+                 static_cast<unsigned long long>(call.thread().state.rip - 2));
+  }
+  return call.finish(-ENOSYS);
+}
+
+}  // namespace elision::vm
