@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/elf_header.h"
 #include "cli/host/environment.h"
 #include "cli/host/parse.h"
 #include "cli/host/usage_error.h"
@@ -67,26 +68,13 @@ void check_script(const std::string& file, std::string_view head) {
   }
 }
 
-// Why the ELF header does not describe a program for this CPU; empty if it does.
-std::string_view complaint(const Elf64_Ehdr& header) {
-  if (header.e_ident[EI_CLASS] == ELFCLASS32)
-    return "it is a 32-bit program; only 64-bit x86-64 programs run";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "its ELF header is damaged";
-  if (header.e_machine != EM_X86_64)
-    return "it is a program for another CPU; only 64-bit x86-64 programs run";
-  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return "it is an ELF file but not a program";
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0) return "its ELF header is damaged";
-  return {};
-}
-
 void check_elf(const std::string& file, std::ifstream& stream, std::uintmax_t file_bytes) {
-  constexpr std::string_view kTruncated = "the ELF file is truncated";
+  constexpr std::string_view kTruncated = "it is a truncated ELF";
   Elf64_Ehdr header{};
-  // A 32-bit header is shorter: check the class byte even if the rest of a 64-bit header is missing.
   stream.read(reinterpret_cast<char*>(&header), sizeof header);
-  const bool whole = static_cast<std::size_t>(stream.gcount()) == sizeof header;
-  if (!whole && header.e_ident[EI_CLASS] != ELFCLASS32) reject(file, kTruncated);
-  if (const std::string_view why = complaint(header); !why.empty()) reject(file, why);
+  const auto bytes = static_cast<std::size_t>(stream.gcount());
+  if (const std::string problem = elf_header_problem(header, bytes); !problem.empty())
+    reject(file, "it " + problem);
   std::vector<Elf64_Phdr> segments(header.e_phnum);
   const auto table_bytes = static_cast<std::streamsize>(segments.size() * sizeof(Elf64_Phdr));
   stream.seekg(static_cast<std::streamoff>(header.e_phoff));

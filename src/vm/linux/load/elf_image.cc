@@ -15,6 +15,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/elf_header.h"
+
 namespace elision::vm {
 namespace {
 
@@ -28,21 +30,6 @@ bool read_exactly(int file, void* to, std::size_t size, std::uint64_t offset) {
 
 bool inside(std::uint64_t offset, std::uint64_t size, std::uint64_t total) {
   return offset <= total && size <= total - offset;
-}
-
-/// Nothing wrong: an empty message.
-std::string header_problem(const Elf64_Ehdr& header) {
-  if (header.e_ident[EI_CLASS] == ELFCLASS32) return "is a 32-bit ELF; only 64-bit x86-64 programs run";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-    return "is not a little-endian 64-bit ELF";
-  if (header.e_machine != EM_X86_64)
-    return "is an ELF for another machine (e_machine " + std::to_string(header.e_machine) +
-           "); only x86-64 programs run";
-  if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
-    return "is an ELF but not a program (e_type " + std::to_string(header.e_type) + ")";
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
-    return "is a malformed ELF: no usable program headers";
-  return {};
 }
 
 std::string segment_problem(const Elf64_Phdr& segment, const ElfImage& image) {
@@ -166,10 +153,8 @@ Fallible<ElfImage> parse_elf(const std::string& path, OpenFile file) {
   const ssize_t got = pread(file.get(), &header, sizeof header, 0);
   if (got < SELFMAG || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return failure(ENOEXEC, path, "is neither an ELF program nor a script");
-  if (got > EI_CLASS && header.e_ident[EI_CLASS] == ELFCLASS32)
-    return failure(ENOEXEC, path, header_problem(header));
-  if (got != sizeof header) return failure(ENOEXEC, path, "is a truncated ELF: the header is incomplete");
-  if (std::string problem = header_problem(header); !problem.empty()) return failure(ENOEXEC, path, problem);
+  if (std::string problem = elf_header_problem(header, static_cast<std::size_t>(got)); !problem.empty())
+    return failure(ENOEXEC, path, problem);
   const std::uint64_t headers_bytes = std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
   if (!inside(header.e_phoff, headers_bytes, file_bytes))
     return failure(ENOEXEC, path, "is a truncated ELF: the program headers lie beyond the end of the file");

@@ -95,7 +95,7 @@ TEST_F(LoaderTest, RefusesForeignElfs) {
   expect_failure(elf(narrow), ENOEXEC, "32-bit");
   expect_failure(elf(narrow, 52), ENOEXEC, "32-bit");
   other.header.e_machine = EM_AARCH64;
-  expect_failure(elf(other), ENOEXEC, "another machine");
+  expect_failure(elf(other), ENOEXEC, "another CPU");
   object.header.e_type = ET_REL;
   expect_failure(elf(object), ENOEXEC, "not a program");
   headless.header.e_phnum = 0;
