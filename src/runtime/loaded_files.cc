@@ -25,7 +25,7 @@ const Entry* after(const Entry* entry, std::size_t bytes) {
 }  // namespace
 
 LoadedFile::LoadedFile(const dl_phdr_info& info)
-    : base_(info.dlpi_addr), path_(info.dlpi_name), parts_(info.dlpi_phdr), part_count_(info.dlpi_phnum) {
+    : base_(info.dlpi_addr), parts_(info.dlpi_phdr), part_count_(info.dlpi_phnum) {
   const ElfW(Dyn)* dynamic = nullptr;
   for (unsigned i = 0; i < part_count_; ++i) {
     if (parts_[i].p_type == PT_DYNAMIC)

@@ -27,7 +27,6 @@ class LoadedFile {
  public:
   explicit LoadedFile(const dl_phdr_info& info);
 
-  const char* path() const { return path_; }
   /// Its first address, different for each file.
   std::uintptr_t begin() const;
   /// The segment that contains an address; an empty range if none of this file does.
@@ -47,7 +46,6 @@ class LoadedFile {
   const char* version_name(unsigned index) const;
 
   ElfW(Addr) base_;
-  const char* path_;
   const ElfW(Phdr) * parts_;
   unsigned part_count_;
   const ElfW(Dyn) * dynamic_ = nullptr;
