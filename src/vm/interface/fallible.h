@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value, or why the guest's execve fails: the errno value for a guest that asked, the line for a user who
-// did.
+// How what Linux does for the guest says that it failed:
+//   long          a system call's result, or 0: a negative errno is the failure
+//   OrErrno<T>    a value, or the negative errno that the call returns
+//   Fallible<T>   for loaders: a value, or an errno for a guest and a line for a user who started the program
+// Access to guest memory can fail in one way only: load_guest() and its like then give nothing or false
+// (guest_memory.h), and the caller says -EFAULT.
 #pragma once
 
 #include <string>
@@ -16,5 +20,13 @@ struct Failure {
 
 template <class T>
 using Fallible = Result<T, Failure>;
+
+/// A negative errno, as system calls return it.
+struct Errno {
+  long value;
+};
+
+template <class T>
+using OrErrno = Result<T, Errno>;
 
 }  // namespace elision::vm

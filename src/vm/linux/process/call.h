@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "vm/interface/fallible.h"
 #include "vm/linux/process/process.h"
 
 namespace elision::vm {
@@ -44,6 +45,7 @@ struct Call {
     self.thread.state.gpr[kRax] = static_cast<std::uint64_t>(result);
     return SyscallOutcome::kReturn;
   }
+  SyscallOutcome finish(Errno error) const { return finish(error.value); }
 };
 
 /// A handler of the table in system_calls.cc.

@@ -56,14 +56,14 @@ timespec to_timespec(Nanoseconds value) {
           static_cast<long>(value % kNanosecondsPerSecond)};
 }
 
-GuestTime load_timespec(std::uint64_t address) {
+OrErrno<Nanoseconds> load_timespec(std::uint64_t address) {
   const auto value = load_guest<timespec>(address);
-  if (!value) return {0, -EFAULT};
+  if (!value) return Errno{-EFAULT};
   if (value->tv_sec < 0 || value->tv_nsec < 0 || value->tv_nsec >= static_cast<long>(kNanosecondsPerSecond))
-    return {0, -EINVAL};
+    return Errno{-EINVAL};
   const auto seconds = static_cast<Nanoseconds>(value->tv_sec);
-  if (seconds >= kFarFuture / kNanosecondsPerSecond) return {kFarFuture, 0};
-  return {seconds * kNanosecondsPerSecond + static_cast<Nanoseconds>(value->tv_nsec), 0};
+  if (seconds >= kFarFuture / kNanosecondsPerSecond) return kFarFuture;
+  return seconds * kNanosecondsPerSecond + static_cast<Nanoseconds>(value->tv_nsec);
 }
 
 Nanoseconds thread_cpu_time(Process& process, const KernelThread& thread) {

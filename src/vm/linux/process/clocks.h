@@ -7,6 +7,7 @@
 #include <ctime>
 #include <optional>
 
+#include "vm/interface/fallible.h"
 #include "vm/linux/process/process.h"
 
 namespace elision::vm {
@@ -22,12 +23,8 @@ Nanoseconds deadline_at(Process& process, KernelThread& thread, int id, Nanoseco
 /// Engine time `span` from now, saturating.
 Nanoseconds deadline_after(Process& process, KernelThread& thread, Nanoseconds span);
 
-/// A guest timespec in nanoseconds (saturating); a negative errno if it is unreadable or invalid.
-struct GuestTime {
-  Nanoseconds value = 0;
-  int error = 0;
-};
-GuestTime load_timespec(std::uint64_t address);
+/// A guest timespec in nanoseconds (saturating).
+OrErrno<Nanoseconds> load_timespec(std::uint64_t address);
 timespec to_timespec(Nanoseconds value);
 timeval to_timeval(Nanoseconds value);
 

@@ -66,9 +66,9 @@ SyscallOutcome wait_for_record_lock(Call& call) {
 SyscallOutcome sys_semop(Call& call) {
   Nanoseconds deadline = kNoDeadline;
   if (call.number == SYS_semtimedop && call[3] != 0) {
-    const GuestTime time = load_timespec(call[3]);
-    if (time.error != 0) return call.finish(time.error);
-    deadline = deadline_after(call.process, call.self, time.value);
+    const auto time = load_timespec(call[3]);
+    if (!time) return call.finish(time.failure());
+    deadline = deadline_after(call.process, call.self, *time);
   }
   if (call[2] == 0) return call.finish(-EINVAL);
   if (call[2] > kMostOperations) return call.finish(-E2BIG);
@@ -121,9 +121,9 @@ SyscallOutcome sys_msgrcv(Call& call) {
 SyscallOutcome sys_mq_transfer(Call& call) {
   Nanoseconds deadline = kNoDeadline;
   if (call[4] != 0) {
-    const GuestTime time = load_timespec(call[4]);
-    if (time.error != 0) return call.finish(time.error);
-    deadline = deadline_at(call.process, call.self, CLOCK_REALTIME, time.value);
+    const auto time = load_timespec(call[4]);
+    if (!time) return call.finish(time.failure());
+    deadline = deadline_at(call.process, call.self, CLOCK_REALTIME, *time);
   }
   const auto attempt = [call, over = timespec{}] {
     return guest_call(call, static_cast<long>(call.number), call[0], call[1], call[2], call[3],

@@ -28,9 +28,9 @@ void settle(Process& process) {
   const auto common = process.threads.front()->credentials;
   const auto differs = [&](const KernelThread& each) { return each.credentials != common; };
   if (common == nullptr || process.any_runner(differs)) return;
-  const ChildCredentials possible = credentials_for_child(*process.threads.front());
-  if (possible.error != 0) return;
-  adopt(*possible.wanted);
+  const auto possible = credentials_for_child(*process.threads.front());
+  if (!possible) return;
+  adopt(**possible);
   process.visit_runners([](KernelThread& each) { each.credentials = nullptr; });
 }
 
@@ -49,17 +49,17 @@ bool is_capable(const KernelThread& thread, unsigned capability) {
          (data[capability / 32].effective >> capability % 32 & 1) != 0;
 }
 
-ChildCredentials credentials_for_child(const KernelThread& thread) {
-  if (thread.credentials == nullptr) return {};
+OrErrno<std::optional<Credentials>> credentials_for_child(const KernelThread& thread) {
+  if (thread.credentials == nullptr) return std::optional<Credentials>();
   auto wanted = credentials_of(thread.credentials.get());
   const auto trial = wanted ? CredentialHolder::start(nullptr) : nullptr;
-  if (trial == nullptr) return {std::nullopt, -EAGAIN};
+  if (trial == nullptr) return Errno{-EAGAIN};
   const bool succeeded = run_as(trial.get(), [&] {
     adopt(*wanted);
     return credentials_of(nullptr) == wanted;
   });
-  if (!succeeded) return {std::nullopt, -EAGAIN};
-  return {std::move(wanted), 0};
+  if (!succeeded) return Errno{-EAGAIN};
+  return wanted;
 }
 
 SyscallOutcome sys_set_credentials(Call& call) {

@@ -16,13 +16,9 @@ long call_as(const KernelThread& thread, long number, std::uint64_t a0 = 0, std:
 /// True if `thread` has this capability (CAP_ of linux/capability.h) in effect.
 bool is_capable(const KernelThread& thread, unsigned capability);
 
-/// The credentials that a process made by `thread` has to take on: none if they are the engine's. An error if
-/// it could not.
-struct ChildCredentials {
-  std::optional<Credentials> wanted;
-  long error = 0;
-};
-ChildCredentials credentials_for_child(const KernelThread& thread);
+/// The credentials that a process made by `thread` has to adopt; none if they are the engine's. Fails if the
+/// process could not adopt them.
+OrErrno<std::optional<Credentials>> credentials_for_child(const KernelThread& thread);
 
 /// setuid, setgroups, capset and the like: of the calling thread alone.
 SyscallOutcome sys_set_credentials(Call& call);

@@ -24,18 +24,15 @@
 namespace elision::vm {
 namespace {
 
-/// Deadline argument of a waiting operation; `relative` as in FUTEX_WAIT.
-struct Deadline {
-  Nanoseconds at = kNoDeadline;
-  int error = 0;
-};
+using Deadline = OrErrno<Nanoseconds>;
 
+/// The deadline argument of a waiting operation; `relative` as in FUTEX_WAIT.
 Deadline load_deadline(Call& call, std::uint64_t address, bool relative, int clock) {
-  if (address == 0) return {};
-  const GuestTime time = load_timespec(address);
-  if (time.error != 0) return {0, time.error};
-  return {relative ? deadline_after(call.process, call.self, time.value)
-                   : deadline_at(call.process, call.self, clock, time.value)};
+  if (address == 0) return kNoDeadline;
+  const auto time = load_timespec(address);
+  if (!time) return time;
+  return relative ? deadline_after(call.process, call.self, *time)
+                  : deadline_at(call.process, call.self, clock, *time);
 }
 
 Wait queue_wait(Call& call, std::uint64_t address) {
@@ -48,13 +45,13 @@ Wait queue_wait(Call& call, std::uint64_t address) {
 SyscallOutcome wait_on(Call& call, std::uint64_t address, std::uint32_t expected, std::uint32_t bits,
                        const Deadline& deadline) {
   if (bits == 0 || address % 4 != 0) return call.finish(-EINVAL);
-  if (deadline.error != 0) return call.finish(deadline.error);
+  if (!deadline) return call.finish(deadline.failure());
   const auto value = load_guest<std::uint32_t>(address);
   if (!value) return call.finish(-EFAULT);
   if (*value != expected) return call.finish(-EAGAIN);
   call.process.futexes.add(address, bits, call.self);
   Wait wait = queue_wait(call, address);
-  if (deadline.at != kNoDeadline) wait.on_signal = OnSignal::kInterrupt;
+  if (*deadline != kNoDeadline) wait.on_signal = OnSignal::kInterrupt;
   if (wait.periodic) {
     wait.attempt = [&process = call.process, &self = call.self, address, expected] {
       if (load_guest<std::uint32_t>(address) == expected) return false;
@@ -63,7 +60,7 @@ SyscallOutcome wait_on(Call& call, std::uint64_t address, std::uint32_t expected
       return true;
     };
   }
-  return park(call, std::move(wait), deadline.at, -ETIMEDOUT);
+  return park(call, std::move(wait), *deadline, -ETIMEDOUT);
 }
 
 SyscallOutcome wake(Call& call, std::uint64_t address, unsigned count, std::uint32_t bits) {
@@ -135,7 +132,7 @@ SyscallOutcome wake_and_operate(Call& call, std::uint64_t first, std::uint64_t s
 }
 
 SyscallOutcome lock_pi(Call& call, std::uint64_t address, bool may_wait, const Deadline& deadline) {
-  if (deadline.error != 0) return call.finish(deadline.error);
+  if (!deadline) return call.finish(deadline.failure());
   const auto own_tid = static_cast<std::uint32_t>(call.thread().tid);
   auto value = load_guest<std::uint32_t>(address);
   for (;;) {
@@ -154,7 +151,7 @@ SyscallOutcome lock_pi(Call& call, std::uint64_t address, bool may_wait, const D
   call.process.futexes.add(address, kAllBits, call.self);
   Wait wait = queue_wait(call, address);
   wait.periodic = false;
-  return park(call, std::move(wait), deadline.at, -ETIMEDOUT);
+  return park(call, std::move(wait), *deadline, -ETIMEDOUT);
 }
 
 SyscallOutcome unlock_pi(Call& call, std::uint64_t address) {
@@ -193,7 +190,7 @@ SyscallOutcome sys_futex(Call& call) {
     case FUTEX_LOCK_PI2:
       return lock_pi(call, address, true, timeout(false, clock));
     case FUTEX_TRYLOCK_PI:
-      return lock_pi(call, address, false, {});
+      return lock_pi(call, address, false, kNoDeadline);
     case FUTEX_UNLOCK_PI:
       return unlock_pi(call, address);
     default:

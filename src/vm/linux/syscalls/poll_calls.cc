@@ -24,11 +24,10 @@
 namespace elision::vm {
 namespace {
 
-/// How long to wait; `error` is a negative errno.
+/// How long to wait.
 struct Limit {
   Nanoseconds deadline = kNoDeadline;
   bool zero = false;
-  long error = 0;
   std::uint64_t remaining = 0;  // where the guest learns how much was left, 0: nowhere
   bool in_microseconds = false;
 };
@@ -45,23 +44,24 @@ void store_remaining(Process& process, KernelThread& self, const Limit& limit) {
 }
 
 Limit limit_of(Call& call, Nanoseconds span) {
-  return {deadline_after(call.process, call.self, span), span == 0, 0};
+  return {deadline_after(call.process, call.self, span), span == 0};
 }
 
 Limit limit_of_milliseconds(Call& call, int milliseconds) {
   return milliseconds < 0 ? Limit{} : limit_of(call, static_cast<Nanoseconds>(milliseconds) * 1'000'000);
 }
 
-Limit limit_of_timespec(Call& call, std::uint64_t address) {
-  if (address == 0) return {};
-  const GuestTime time = load_timespec(address);
-  return time.error != 0 ? Limit{0, false, time.error} : limit_of(call, time.value);
+OrErrno<Limit> limit_of_timespec(Call& call, std::uint64_t address) {
+  if (address == 0) return Limit{};
+  const auto time = load_timespec(address);
+  if (!time) return time.failure();
+  return limit_of(call, *time);
 }
 
-/// The same, and the time that is left goes there.
-Limit told_limit_of_timespec(Call& call, std::uint64_t address) {
-  Limit limit = limit_of_timespec(call, address);
-  limit.remaining = address;
+/// The same for calls that store the remaining time at `address`.
+OrErrno<Limit> updated_limit_of_timespec(Call& call, std::uint64_t address) {
+  auto limit = limit_of_timespec(call, address);
+  if (limit) limit->remaining = address;
   return limit;
 }
 
@@ -172,12 +172,13 @@ SyscallOutcome epoll_until(Call& call, const Limit& limit) {
   });
 }
 
-/// Replaces the mask and fails with its error, or goes on.
+/// Replaces the signal mask for the call, then makes it.
 template <class Next>
-SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, const Limit& limit, Next next) {
-  if (limit.error != 0) return call.finish(limit.error);
+SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, const OrErrno<Limit>& limit,
+                         Next next) {
+  if (!limit) return call.finish(limit.failure());
   if (const long error = replace_mask_for_call(call, mask, size); error != 0) return call.finish(error);
-  return next(call, limit);
+  return next(call, *limit);
 }
 
 }  // namespace
@@ -185,7 +186,7 @@ SyscallOutcome with_mask(Call& call, std::uint64_t mask, std::uint64_t size, con
 SyscallOutcome sys_poll(Call& call) { return poll_until(call, limit_of_milliseconds(call, call.integer(2))); }
 
 SyscallOutcome sys_ppoll(Call& call) {
-  return with_mask(call, call[3], call[4], told_limit_of_timespec(call, call[2]), poll_until);
+  return with_mask(call, call[3], call[4], updated_limit_of_timespec(call, call[2]), poll_until);
 }
 
 SyscallOutcome sys_select(Call& call) {
@@ -207,7 +208,7 @@ SyscallOutcome sys_pselect6(Call& call) {
     std::uint64_t set, size;
   } mask{};
   if (call[5] != 0 && !copy_from_guest(&mask, call[5], sizeof mask)) return call.finish(-EFAULT);
-  return with_mask(call, mask.set, mask.size, told_limit_of_timespec(call, call[4]), select_until);
+  return with_mask(call, mask.set, mask.size, updated_limit_of_timespec(call, call[4]), select_until);
 }
 
 SyscallOutcome sys_epoll_wait(Call& call) {

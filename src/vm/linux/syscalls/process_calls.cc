@@ -175,8 +175,8 @@ SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack
                             std::uint64_t child_tid, std::uint64_t tls) {
   if ((flags & CLONE_SETTLS) != 0 && tls >= kAddressLimit) return call.finish(-EPERM);
   call.process.cpu_time_board.make();
-  const ChildCredentials credentials = credentials_for_child(call.self);
-  if (credentials.error != 0) return call.finish(credentials.error);
+  const auto credentials = credentials_for_child(call.self);
+  if (!credentials) return call.finish(credentials.failure());
   ChildDescriptor descriptor(call.pidfd_address);
   if (const long error = descriptor.reserve(); error != 0) return call.finish(error);
   const SignalSet mask = get_host_mask();
@@ -195,7 +195,7 @@ SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack
     return call.finish(pid);
   }
   descriptor.wait_until_named();
-  if (credentials.wanted) adopt(*credentials.wanted);
+  if (*credentials) adopt(**credentials);
   become_child(call);
   descriptor.undo();
   if (call.clears_handlers) clear_handlers(call.process);
@@ -288,7 +288,7 @@ struct Remembered {
 
 struct VforkStart {
   Call* call;
-  const ChildCredentials* credentials;
+  const std::optional<Credentials>* credentials;
   GuestState state;
 };
 
@@ -298,7 +298,7 @@ int run_child(void* argument) {
   Call& call = *start->call;
   Process& process = call.process;
   process.inside_vfork = &call.self;
-  if (start->credentials->wanted) adopt(*start->credentials->wanted);
+  if (*start->credentials) adopt(**start->credentials);
   call.self.credentials = nullptr;
   call.self.scheduling = inherited(call.self.scheduling);
   show_nice(call.self.scheduling.nice);
@@ -316,8 +316,8 @@ int run_child(void* argument) {
 
 SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   call.process.cpu_time_board.make();
-  const ChildCredentials credentials = credentials_for_child(call.self);
-  if (credentials.error != 0) return call.finish(credentials.error);
+  const auto credentials = credentials_for_child(call.self);
+  if (!credentials) return call.finish(credentials.failure());
   // The host stores the descriptor before the child runs.
   const std::uint64_t descriptor = call.pidfd_address;
   if (descriptor != 0) {
@@ -333,7 +333,7 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   set_host_mask(kAllSentSignals);
   take_in_host_signals(call.process, nullptr);
   const Remembered remembered(call);
-  VforkStart start{&call, &credentials, child_state(call, stack)};
+  VforkStart start{&call, &*credentials, child_state(call, stack)};
   call.services().begin_vfork(call.thread());
   const int pid = clone(run_child, static_cast<char*>(host_stack) + kChildStackBytes,
                         CLONE_VM | CLONE_VFORK | SIGCHLD | (descriptor != 0 ? CLONE_PIDFD : 0), &start,
@@ -400,13 +400,13 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   return call.finish(error);
 }
 
-/// The program as execve's caller named it; `path_argument` is followed by argv and envp.
-std::optional<ProgramRequest> load_request(const Call& call, unsigned path_argument, long& error) {
+/// The program as execve's caller named it, perhaps with an empty path; `path_argument` is followed by argv
+/// and envp.
+OrErrno<ProgramRequest> load_request(const Call& call, unsigned path_argument) {
   const auto path = load_guest_string(call[path_argument]);
   auto arguments = load_guest_strings(call[path_argument + 1]);
   auto environment = load_guest_strings(call[path_argument + 2]);
-  error = !path || !arguments || !environment ? -EFAULT : path->empty() ? -ENOENT : 0;
-  if (!path || !arguments || !environment) return std::nullopt;
+  if (!path || !arguments || !environment) return Errno{-EFAULT};
   if (arguments->empty()) arguments->emplace_back();  // as Linux since 5.18
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
 }
@@ -477,17 +477,16 @@ SyscallOutcome sys_fork(Call& call) { return fork_process(call, 0, 0, 0, 0, 0); 
 SyscallOutcome sys_vfork(Call& call) { return vfork_process(call, 0); }
 
 SyscallOutcome sys_execve(Call& call) {
-  long error = 0;
-  auto request = load_request(call, 0, error);
-  return error != 0 ? call.finish(error) : exec_program(call, std::move(*request));
+  auto request = load_request(call, 0);
+  if (!request) return call.finish(request.failure());
+  return request->path.empty() ? call.finish(-ENOENT) : exec_program(call, std::move(*request));
 }
 
 SyscallOutcome sys_execveat(Call& call) {
-  long error = 0;
   const int folder = call.integer(0);
-  auto request = load_request(call, 1, error);
-  if (!request) return call.finish(error);
-  if (error == -ENOENT && (call[4] & AT_EMPTY_PATH) != 0) {
+  auto request = load_request(call, 1);
+  if (!request) return call.finish(request.failure());
+  if (request->path.empty() && (call[4] & AT_EMPTY_PATH) != 0) {
     // Kept open over execve whatever its flags; the new image closes it.
     request->descriptor = fcntl(folder, F_DUPFD, kFirstEngineDescriptor);
     if (request->descriptor < 0) return call.finish(-errno);
@@ -497,7 +496,7 @@ SyscallOutcome sys_execveat(Call& call) {
     close(descriptor);
     return outcome;
   }
-  if (error != 0) return call.finish(error);
+  if (request->path.empty()) return call.finish(-ENOENT);
   if (request->path.front() != '/' && folder != AT_FDCWD)
     request->path = "/dev/fd/" + std::to_string(folder) + "/" + request->path;
   return exec_program(call, std::move(*request));

@@ -136,9 +136,9 @@ SyscallOutcome sys_rt_sigtimedwait(Call& call) {
   if (!set) return call.finish(-EFAULT);
   Nanoseconds deadline = kNoDeadline;
   if (call[2] != 0) {
-    const GuestTime time = load_timespec(call[2]);
-    if (time.error != 0) return call.finish(time.error);
-    deadline = deadline_after(call.process, call.self, time.value);
+    const auto time = load_timespec(call[2]);
+    if (!time) return call.finish(time.failure());
+    deadline = deadline_after(call.process, call.self, *time);
   }
   const auto attempt = [&process = call.process, &self = call.self, wanted = *set, to = call[1]] {
     const auto info = take_pending(process, self, wanted);

@@ -75,20 +75,20 @@ SyscallOutcome sys_time(Call& call) {
 }
 
 SyscallOutcome sys_nanosleep(Call& call) {
-  const GuestTime time = load_timespec(call[0]);
-  if (time.error != 0) return call.finish(time.error);
-  return sleep_until(call, deadline_after(call.process, call.self, time.value), call[1]);
+  const auto time = load_timespec(call[0]);
+  if (!time) return call.finish(time.failure());
+  return sleep_until(call, deadline_after(call.process, call.self, *time), call[1]);
 }
 
 SyscallOutcome sys_clock_nanosleep(Call& call) {
   const int clock = call.integer(0);
-  const GuestTime time = load_timespec(call[2]);
-  if (time.error != 0) return call.finish(time.error);
+  const auto time = load_timespec(call[2]);
+  if (!time) return call.finish(time.failure());
   if (!read_clock(call.process, call.self, clock) || clock == CLOCK_THREAD_CPUTIME_ID)
     return call.finish(-EINVAL);
   if ((call[1] & TIMER_ABSTIME) != 0)
-    return sleep_until(call, deadline_at(call.process, call.self, clock, time.value), 0);
-  return sleep_until(call, deadline_after(call.process, call.self, time.value), call[3]);
+    return sleep_until(call, deadline_at(call.process, call.self, clock, *time), 0);
+  return sleep_until(call, deadline_after(call.process, call.self, *time), call[3]);
 }
 
 SyscallOutcome sys_times(Call& call) {

@@ -81,31 +81,29 @@ void arm_interval_timer(Call& call, unsigned which, Nanoseconds value, Nanosecon
       which, setting, [&process] { return process_cpu_time(process); }, action);
 }
 
-/// itimerspec of the guest as a setting; `error` is a negative errno.
-struct LoadedSetting {
-  VirtualTimers::Setting setting;
-  long error = 0;
-};
+using LoadedSetting = OrErrno<VirtualTimers::Setting>;
+
+/// The guest's itimerspec as a setting; `expires_at` says when a timer expires that is set to a value.
+template <class ExpiresAt>
+LoadedSetting load_itimerspec(std::uint64_t address, const ExpiresAt& expires_at) {
+  const auto interval = load_timespec(address), value = load_timespec(address + sizeof(timespec));
+  if (!interval) return interval.failure();
+  if (!value) return value.failure();
+  if (*value == 0) return VirtualTimers::Setting{};
+  return VirtualTimers::Setting{expires_at(*value), *interval};
+}
 
 LoadedSetting load_setting(Call& call, std::uint64_t address, bool absolute, int clock) {
-  const GuestTime interval = load_timespec(address);
-  const GuestTime value = load_timespec(address + sizeof(timespec));
-  if (interval.error != 0) return {{}, interval.error};
-  if (value.error != 0) return {{}, value.error};
-  if (value.value == 0) return {};
-  const Nanoseconds at = absolute ? deadline_at(call.process, call.self, clock, value.value)
-                                  : deadline_after(call.process, call.self, value.value);
-  return {{std::max<Nanoseconds>(at, 1), interval.value}, 0};
+  return load_itimerspec(address, [&](Nanoseconds value) {
+    const Nanoseconds at = absolute ? deadline_at(call.process, call.self, clock, value)
+                                    : deadline_after(call.process, call.self, value);
+    return std::max<Nanoseconds>(at, 1);
+  });
 }
 
 /// The same for a timer of a CPU clock, which shows `now`.
 LoadedSetting load_cpu_setting(std::uint64_t address, bool absolute, Nanoseconds now) {
-  const GuestTime interval = load_timespec(address);
-  const GuestTime value = load_timespec(address + sizeof(timespec));
-  if (interval.error != 0) return {{}, interval.error};
-  if (value.error != 0) return {{}, value.error};
-  if (value.value == 0) return {};
-  return {{absolute ? value.value : now + value.value, interval.value}, 0};
+  return load_itimerspec(address, [&](Nanoseconds value) { return absolute ? value : now + value; });
 }
 
 /// What the CPU clock of a timer shows.
@@ -276,7 +274,7 @@ SyscallOutcome sys_timer_settime(Call& call) {
   const auto clock = clock_of(call.process, timer->second);
   const LoadedSetting next = of_cpu ? load_cpu_setting(call[2], absolute, clock())
                                     : load_setting(call, call[2], absolute, timer->second.clock);
-  if (next.error != 0) return call.finish(next.error);
+  if (!next) return call.finish(next.failure());
   timer->second.overruns = 0;
   const VirtualTimers::Key key = kPosixTimers + static_cast<unsigned>(id);
   if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
@@ -286,9 +284,9 @@ SyscallOutcome sys_timer_settime(Call& call) {
       expire_posix_timer(process, id, expired->second);
   };
   if (of_cpu) {
-    call.process.cpu_timers.set(key, next.setting, clock, action);
+    call.process.cpu_timers.set(key, *next, clock, action);
   } else {
-    call.process.timers.set(call.services(), key, next.setting, action);
+    call.process.timers.set(call.services(), key, *next, action);
   }
   return call.finish(0);
 }
@@ -330,10 +328,10 @@ SyscallOutcome sys_timerfd_settime(Call& call) {
   const VirtualTimers::Key key = descriptor_key(timer->first);
   const LoadedSetting next =
       load_setting(call, call[2], (call[1] & TFD_TIMER_ABSTIME) != 0, timer->second.clock);
-  if (next.error != 0) return call.finish(next.error);
+  if (!next) return call.finish(next.failure());
   if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
   forget_expiries(timer->first);
-  call.process.timers.set(call.services(), key, next.setting, [own = timer->first] { count_expiry(own); });
+  call.process.timers.set(call.services(), key, *next, [own = timer->first] { count_expiry(own); });
   return call.finish(0);
 }
 

@@ -257,9 +257,9 @@ SyscallOutcome sys_recvmmsg(Call& call) {
   if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
   Nanoseconds limit = kNoDeadline;
   if (call[4] != 0) {
-    const GuestTime time = load_timespec(call[4]);
-    if (time.error != 0) return call.finish(time.error);
-    limit = deadline_after(call.process, call.self, time.value);
+    const auto time = load_timespec(call[4]);
+    if (!time) return call.finish(time.failure());
+    limit = deadline_after(call.process, call.self, *time);
     call.arguments[4] = 0;
   }
   const std::uint64_t wanted = call[2] & 0xffffffff;
