@@ -12,7 +12,7 @@
 #include "vm/cpu/stubs.h"
 #include "vm/engine/host_faults.h"
 #include "vm/host/failure.h"
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/report/profile_report.h"
 
 namespace elision::vm {
@@ -56,7 +56,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   helper_context.fast_path = options.fast_path;
   if (options.profile) {
     profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cpus.front(), profile_start(0));
-    profile_descriptor_ = keep_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+    profile_descriptor_ = reserve_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   }
   enter_ = profile_ != nullptr ? elision_profiled_enter : elision_enter;
   code_.install_stubs(profile_ != nullptr);

@@ -10,7 +10,7 @@
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
 #include "vm/host/host_thread.h"
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 
 namespace elision::vm {
 namespace {
@@ -39,7 +39,7 @@ std::unique_ptr<HostHelper> HostHelper::start(CredentialHolder* holder, HelperCa
   {
     const LiftedLimits lifted;
     helper->descriptor_ = static_cast<int>(host_call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-    helper->descriptor_ = keep_descriptor(helper->descriptor_);
+    helper->descriptor_ = reserve_descriptor(helper->descriptor_);
   }
   if (helper->descriptor_ < 0) return nullptr;
   const auto start = [&] { return start_host_thread(helper->thread_, run, helper.get()); };
@@ -51,7 +51,7 @@ std::unique_ptr<HostHelper> HostHelper::start(CredentialHolder* holder, HelperCa
 HostHelper::~HostHelper() {
   const bool ours = host_call(SYS_getpid) == process_;
   if (ours && !joined_) cancel();
-  close_own_descriptor(descriptor_);
+  close_reserved_descriptor(descriptor_);
 }
 
 std::optional<long> HostHelper::result() const { return done_ ? std::optional(result_) : std::nullopt; }

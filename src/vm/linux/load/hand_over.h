@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/interface/fallible.h"
 #include "vm/interface/options.h"
 #include "vm/linux/load/loader.h"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 
 namespace elision::vm {
 namespace {
@@ -29,7 +29,7 @@ struct CpuTimeBoard::Entry {
 
 CpuTimeBoard::CpuTimeBoard(int inherited) {
   if (inherited < 0) return;
-  descriptor_ = keep_descriptor(inherited);
+  descriptor_ = reserve_descriptor(inherited);
   map();
 }
 
@@ -38,7 +38,7 @@ void CpuTimeBoard::make() {
   const int file = memfd_create("elision", MFD_CLOEXEC);
   if (file < 0) return;
   if (ftruncate(file, kEntries * sizeof(Entry)) != 0) return void(close(file));
-  descriptor_ = keep_descriptor(file);
+  descriptor_ = reserve_descriptor(file);
   map();
 }
 

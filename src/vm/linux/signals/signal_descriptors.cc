@@ -18,7 +18,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/host/host_limits.h"
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/linux/process/call.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/signals/waiting.h"
@@ -44,7 +44,7 @@ void drop_closed(SignalDescriptors& all) {
   std::erase_if(all, [](const auto& entry) {
     pollfd end{entry.second.write_end, POLLOUT, 0};
     const bool closed = poll(&end, 1, 0) == 1 && (end.revents & POLLERR) != 0;
-    if (closed) close_own_descriptor(entry.second.write_end);
+    if (closed) close_reserved_descriptor(entry.second.write_end);
     return closed;
   });
 }
@@ -65,7 +65,7 @@ std::optional<NewPipe> make_pipe(int flags) {
     errno = EMFILE;
     return std::nullopt;
   }
-  return NewPipe{ends[0], inode_of(ends[0]), keep_descriptor(ends[1])};
+  return NewPipe{ends[0], inode_of(ends[0]), reserve_descriptor(ends[1])};
 }
 
 /// Takes the byte out: by an end for reading that exists only meanwhile, so that those of the guest are all
@@ -242,7 +242,7 @@ void separate_signal_descriptors(Process& process) {
   SignalDescriptors own;
   std::map<ino_t, NewPipe> replacement;
   for (const int number : open_descriptors()) {
-    if (is_own_descriptor(number)) continue;
+    if (is_reserved_descriptor(number)) continue;
     const auto old = find(process, number);
     if (old == process.signal_descriptors.end()) continue;
     auto made = replacement.find(old->first);
@@ -256,7 +256,7 @@ void separate_signal_descriptors(Process& process) {
   }
   for (const auto& [inode, pipe] : replacement) close(pipe.read_end);
   for (const auto& [inode, descriptor] : process.signal_descriptors)
-    close_own_descriptor(descriptor.write_end);
+    close_reserved_descriptor(descriptor.write_end);
   process.signal_descriptors = std::move(own);
 }
 

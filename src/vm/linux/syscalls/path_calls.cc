@@ -14,7 +14,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/host/host_limits.h"
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/blocking_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
@@ -42,7 +42,7 @@ SyscallOutcome with_translated_path(Call& call, unsigned argument) {
 }
 
 /// A descriptor of a file with these contents, as open with `flags` would give.
-long open_made_up(const std::string& contents, int flags) {
+long open_synthetic(const std::string& contents, int flags) {
   if ((flags & O_ACCMODE) != O_RDONLY) return -EACCES;
   const int file = memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (file < 0) return -errno;
@@ -103,13 +103,13 @@ SyscallOutcome list_threads(Call& call) {
 }
 
 /// Takes the entries out that are numbers of our own; returns how many bytes are left.
-std::size_t drop_own_descriptors(const Call& call, std::vector<char>& entries, std::size_t size) {
+std::size_t drop_reserved_descriptors(const Call& call, std::vector<char>& entries, std::size_t size) {
   std::size_t kept = 0;
   for (std::size_t at = 0; at < size;) {
     FolderEntry head{};
     std::memcpy(&head, entries.data() + at, name_offset(call));
     const char* const name = entries.data() + at + name_offset(call);
-    if (name[0] == '.' || !is_own_descriptor(std::atoi(name))) {
+    if (name[0] == '.' || !is_reserved_descriptor(std::atoi(name))) {
       std::memmove(entries.data() + kept, entries.data() + at, head.size);
       kept += head.size;
     }
@@ -120,8 +120,8 @@ std::size_t drop_own_descriptors(const Call& call, std::vector<char>& entries, s
 
 SyscallOutcome open_path(Call& call, unsigned argument, int flags) {
   if (const auto path = special_path(call[argument])) {
-    if (const auto contents = made_up_file(call.process, *path))
-      return call.finish(open_made_up(*contents, flags));
+    if (const auto contents = synthetic_file(call.process, *path))
+      return call.finish(open_synthetic(*contents, flags));
     return with_translated_path(call, argument);
   }
   return open_or_wait(call, argument, flags);
@@ -167,7 +167,7 @@ SyscallOutcome sys_getdents(Call& call) {
     const long size = host_call(static_cast<long>(call.number), call[0],
                                 reinterpret_cast<std::uint64_t>(entries.data()), entries.size());
     if (size <= 0) return call.finish(size);
-    kept = drop_own_descriptors(call, entries, static_cast<std::size_t>(size));
+    kept = drop_reserved_descriptors(call, entries, static_cast<std::size_t>(size));
   } while (kept == 0);
   const bool stored = copy_to_guest(call[1], entries.data(), kept);
   return call.finish(stored ? static_cast<long>(kept) : -EFAULT);

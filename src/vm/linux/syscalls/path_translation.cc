@@ -314,7 +314,7 @@ std::string translate_path(const Process& process, const std::string& path) {
   return result == "/proc/self/exe" ? process.executable : result;
 }
 
-std::optional<std::string> made_up_file(const Process& process, const std::string& path) {
+std::optional<std::string> synthetic_file(const Process& process, const std::string& path) {
   if (!may_need_translation(path)) return std::nullopt;
   const LiftedLimits lifted;
   const std::string plain = translate_path(process, path);

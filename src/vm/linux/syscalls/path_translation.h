@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kMachineMemoryBytes = 64ull << 30;
 std::string translate_path(const Process& process, const std::string& path);
 
 /// The contents of a file that the kernel makes up (/proc/cpuinfo, /proc/self/maps, ...), or nothing.
-std::optional<std::string> made_up_file(const Process& process, const std::string& path);
+std::optional<std::string> synthetic_file(const Process& process, const std::string& path);
 
 /// True if `path` might be one of these; cheap.
 bool may_need_translation(const std::string& path);

@@ -24,7 +24,7 @@
 #include "vm/host/host_call.h"
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/linux/load/hand_over.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/process/limits.h"
@@ -77,7 +77,7 @@ void become_child(Call& call) {
   process.cpu_timers.clear();
   watch_cpu_limit(process);
   process.posix_timers.clear();
-  for (const auto& timer : process.descriptor_timers) close_own_descriptor(timer.first);
+  for (const auto& timer : process.descriptor_timers) close_reserved_descriptor(timer.first);
   process.descriptor_timers.clear();
   separate_signal_descriptors(process);
   process.pending.clear();
@@ -227,7 +227,7 @@ struct Remembered {
         cpu_timers(call.process.cpu_timers),
         descriptor_timers(call.process.descriptor_timers),
         signal_descriptors(call.process.signal_descriptors),
-        descriptors(own_descriptors()),
+        descriptors(reserved_descriptors()),
         ids(call.process.ids),
         inside_vfork(call.process.inside_vfork),
         limits(call.process.limits),
@@ -254,7 +254,7 @@ struct Remembered {
     call.process.cpu_timers = cpu_timers;
     call.process.descriptor_timers = descriptor_timers;
     call.process.signal_descriptors = signal_descriptors;
-    set_own_descriptors(descriptors);
+    set_reserved_descriptors(descriptors);
     call.process.ids = ids;
     call.process.inside_vfork = inside_vfork;
     call.process.limits = limits;

@@ -21,7 +21,7 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
 #include "vm/host/host_limits.h"
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/signal_delivery.h"
 #include "vm/linux/syscalls/guest_call.h"
@@ -152,8 +152,8 @@ void forget_expiries(int descriptor) {
     host_call(SYS_read, descriptor, reinterpret_cast<std::uint64_t>(&count), sizeof count);
 }
 
-VirtualTimers::Key descriptor_key(int own_descriptor) {
-  return kDescriptorTimers + static_cast<unsigned>(own_descriptor);
+VirtualTimers::Key descriptor_key(int reserved) {
+  return kDescriptorTimers + static_cast<unsigned>(reserved);
 }
 
 /// The kernel's number of the eventfd behind a descriptor; -1 if it is none. (kcmp would do, where containers
@@ -185,12 +185,12 @@ void end_timers(Process& process, const std::vector<int>& timers) {
   const std::vector<int> open = open_descriptors();
   for (const int own : timers) {
     const bool known = std::any_of(open.begin(), open.end(), [&](int descriptor) {
-      return !is_own_descriptor(descriptor) && same_file(descriptor, own);
+      return !is_reserved_descriptor(descriptor) && same_file(descriptor, own);
     });
     if (known) continue;
     process.timers.remove(descriptor_key(own));
     process.descriptor_timers.erase(own);
-    close_own_descriptor(own);
+    close_reserved_descriptor(own);
   }
 }
 
@@ -200,7 +200,7 @@ std::vector<int> timers_within(Process& process, unsigned first, unsigned last) 
   if (process.descriptor_timers.empty()) return result;
   for (const int descriptor : open_descriptors()) {
     const auto number = static_cast<unsigned>(descriptor);
-    if (number < first || number > last || is_own_descriptor(descriptor)) continue;
+    if (number < first || number > last || is_reserved_descriptor(descriptor)) continue;
     if (const auto timer = find_timer(process, descriptor); timer != process.descriptor_timers.end())
       result.push_back(timer->first);
   }
@@ -316,7 +316,7 @@ SyscallOutcome sys_timerfd_create(Call& call) {
   const long descriptor = host_call(SYS_eventfd2, 0, call[1]);
   if (descriptor < 0) return call.finish(descriptor);
   const LiftedLimits lifted;
-  const int own = keep_descriptor(fcntl(static_cast<int>(descriptor), F_DUPFD_CLOEXEC, 0));
+  const int own = reserve_descriptor(fcntl(static_cast<int>(descriptor), F_DUPFD_CLOEXEC, 0));
   call.process.descriptor_timers[own] = {call.integer(0)};
   return call.finish(descriptor);
 }
@@ -354,12 +354,13 @@ static SyscallOutcome close_by_call(Call& call, int number) {
 }
 
 SyscallOutcome sys_close(Call& call) {
-  if (is_own_descriptor(call.integer(0))) return call.finish(-EBADF);
+  if (is_reserved_descriptor(call.integer(0))) return call.finish(-EBADF);
   return close_by_call(call, call.integer(0));
 }
 
 SyscallOutcome sys_dup2(Call& call) {
-  if (is_own_descriptor(call.integer(0)) || is_own_descriptor(call.integer(1))) return call.finish(-EBADF);
+  if (is_reserved_descriptor(call.integer(0)) || is_reserved_descriptor(call.integer(1)))
+    return call.finish(-EBADF);
   return close_by_call(call, call.integer(1));
 }
 
@@ -374,7 +375,7 @@ SyscallOutcome sys_close_range(Call& call) {
   const auto up_to = [&](std::uint64_t end) {
     if (begin < end && result == 0) result = host_call(SYS_close_range, begin, end - 1, call[2]);
   };
-  for (const int own : own_descriptors()) {
+  for (const int own : reserved_descriptors()) {
     const auto number = static_cast<unsigned>(own);
     if (number < begin || number > last) continue;
     up_to(number);

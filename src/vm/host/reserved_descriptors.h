@@ -13,12 +13,12 @@ inline constexpr int kFirstEngineDescriptor = 900;
 
 /// Moves `descriptor` out of the guest's way and makes it ours; as it is if there is no room. Negative: does
 /// nothing.
-int keep_descriptor(int descriptor);
-void close_own_descriptor(int descriptor);
-bool is_own_descriptor(int descriptor);
-const std::set<int>& own_descriptors();
+int reserve_descriptor(int descriptor);
+void close_reserved_descriptor(int descriptor);
+bool is_reserved_descriptor(int descriptor);
+const std::set<int>& reserved_descriptors();
 /// Takes back what a child that shares our memory, but not our descriptors, has changed.
-void set_own_descriptors(const std::set<int>& descriptors);
+void set_reserved_descriptors(const std::set<int>& descriptors);
 /// All that this process has open, ours too.
 std::vector<int> open_descriptors();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vm/host/own_descriptors.h"
+#include "vm/host/reserved_descriptors.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,30 +12,30 @@
 namespace elision::vm {
 namespace {
 
-std::set<int>& own() {
+std::set<int>& reserved() {
   static std::set<int> descriptors;
   return descriptors;
 }
 
 }  // namespace
 
-int keep_descriptor(int descriptor) {
+int reserve_descriptor(int descriptor) {
   if (descriptor < 0) return descriptor;
   const LiftedLimits lifted;
   const int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, kFirstEngineDescriptor);
   if (moved >= 0) close(descriptor);
-  return *own().insert(moved >= 0 ? moved : descriptor).first;
+  return *reserved().insert(moved >= 0 ? moved : descriptor).first;
 }
 
-void close_own_descriptor(int descriptor) {
-  if (own().erase(descriptor) != 0) close(descriptor);
+void close_reserved_descriptor(int descriptor) {
+  if (reserved().erase(descriptor) != 0) close(descriptor);
 }
 
-bool is_own_descriptor(int descriptor) { return own().contains(descriptor); }
+bool is_reserved_descriptor(int descriptor) { return reserved().contains(descriptor); }
 
-const std::set<int>& own_descriptors() { return own(); }
+const std::set<int>& reserved_descriptors() { return reserved(); }
 
-void set_own_descriptors(const std::set<int>& descriptors) { own() = descriptors; }
+void set_reserved_descriptors(const std::set<int>& descriptors) { reserved() = descriptors; }
 
 std::vector<int> open_descriptors() {
   std::vector<int> result;
