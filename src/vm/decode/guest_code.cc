@@ -14,7 +14,7 @@ constexpr std::size_t kPeekInstructions = 12;
 constexpr std::uint64_t kLongestInstruction = 15;
 
 constexpr unsigned kPageShift = 12;
-constexpr unsigned kMostCalls = 8;  // in a row that a look goes past
+constexpr unsigned kMostCalls = 8;  // in a row that the search passes
 
 void add_page(std::vector<std::uint64_t>& pages, std::uint64_t page) {
   if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
@@ -65,9 +65,8 @@ std::optional<std::uint64_t> GuestCode::missing_byte(std::uint64_t pc) {
   return pc + bytes.size();
 }
 
-/// The bytes of the instruction at `pc` that can be fetched, until the next call. The mappings found last are
-/// remembered for their neighbours, until code is forgotten. Mapped is not readable: the file behind it may
-/// be shorter.
+/// The fetchable bytes of the instruction at `pc`, valid until the next call. Remembers the last mapping,
+/// until forget(). Mapped bytes may still be unreadable, behind the end of a file.
 std::span<const std::uint8_t> GuestCode::bytes_at(std::uint64_t pc) {
   if (pc < mapped_begin_ || pc >= mapped_end_ || mapped_end_ - pc < kLongestInstruction) {
     mapped_begin_ = pc;
@@ -88,7 +87,7 @@ bool GuestCode::reads_incoming_flags(std::uint64_t pc) { return peek(pc).read !=
 
 const GuestCode::Peek& GuestCode::peek(std::uint64_t pc) { return remembered(peeked_, pc, true); }
 
-/// Of a function's first instructions, up to a call.
+/// Looks at a function's first instructions, up to a call.
 const GuestCode::Peek& GuestCode::peek_at_entry(std::uint64_t pc) { return remembered(entries_, pc, false); }
 
 const GuestCode::Peek& GuestCode::remembered(std::unordered_map<std::uint64_t, Peek>& known, std::uint64_t pc,
@@ -104,12 +103,11 @@ const GuestCode::Peek& GuestCode::remembered(std::unordered_map<std::uint64_t, P
   return found->second;
 }
 
-/// Flags count as read behind a call if the code behind it reads them before it writes them: the callee
-/// leaves them alone, as Go's compiler knows of duffzero, or returns them, as Erlang's does. So the look goes
-/// on there.
+/// Flags count as read behind a call if the code there reads them before it writes them: the callee preserves
+/// them (Go's duffzero) or returns them (Erlang). So the search continues behind the call.
 GuestCode::Peek GuestCode::look_ahead(std::uint64_t pc, bool through_calls) {
   Peek result;
-  std::uint32_t open = kArithmeticFlags;  // neither read nor written so far
+  std::uint32_t open = kArithmeticFlags;  // neither read nor written yet
   std::uint64_t at = pc;
   bool may_change = false;
   unsigned calls = 0;
@@ -164,7 +162,7 @@ void GuestCode::analyse_liveness(DecodedBlock& block) {
     const Instruction& i = code[n];
     gpr = static_cast<std::uint16_t>((gpr & ~i.gpr_kill) | i.gpr_read | (1u << kRsp));
     flags = (flags & ~i.flags_kill) | i.flags_read;
-    // What leaves to the engine shows it every register.
+    // An exit to the engine shows it every register.
     if (i.ends_block() || i.kind != InstructionClass::kPlain) gpr = kAllGprs;
     block.live_gpr[n] = gpr;
     block.live_flags[n] = flags;

@@ -40,7 +40,8 @@ bool is_x87_register(ZydisRegister reg) {
          reg == ZYDIS_REGISTER_X87STATUS || reg == ZYDIS_REGISTER_X87TAG;
 }
 
-/// Far branches, and writes to segment registers: fs and gs carry the guest's TLS and the engine's Cpu.
+/// True for far branches and writes to segment registers: fs and gs hold the guest's TLS and the engine's
+/// Cpu.
 bool touches_segments(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
   if (d.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return true;
   for (unsigned i = 0; i < d.operand_count; ++i)
@@ -249,8 +250,8 @@ MemoryOperand memory_operand(const Instruction& out, const ZydisDecodedInstructi
   if (operand.mem.segment == ZYDIS_REGISTER_FS) m.segment = Segment::kFs;
   if (operand.mem.segment == ZYDIS_REGISTER_GS) m.segment = Segment::kGs;
   m.displacement = operand.mem.disp.value;
-  // The stack that an instruction implies has addresses of 64 bits, whatever prefix there is: linkers put one
-  // in front of calls that they made shorter.
+  // The implicit stack operand always has 64-bit addresses. Linkers leave address prefixes in front of calls
+  // that they shortened.
   m.address_size_32 = d.address_width == 32 && operand.mem.base != ZYDIS_REGISTER_RSP;
   if (operand.mem.base == ZYDIS_REGISTER_RIP || operand.mem.base == ZYDIS_REGISTER_EIP) {
     m.rip_relative = true;
@@ -279,7 +280,7 @@ void note_memory(Instruction& out, const ZydisDecodedInstruction& d, const Zydis
   access.write = operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 }
 
-/// Stack operations: Zydis gives [RSP]; what is meant is the slot below (push) or at RSP, whole.
+/// Corrects Zydis's [RSP] of stack operations: a push writes the slot below, and each touches a whole slot.
 void fix_stack_access(Instruction& out, const ZydisDecodedInstruction& d) {
   for (unsigned i = 0; i < out.accesses; ++i) {
     MemoryAccess& access = out.access[i];
@@ -290,7 +291,7 @@ void fix_stack_access(Instruction& out, const ZydisDecodedInstruction& d) {
     if (hidden_slot && pushes && access.write)
       access.operand.displacement = -static_cast<std::int64_t>(access.size);
   }
-  // POP [mem] with an RSP base computes the address after the increment.
+  // POP [mem] with base RSP computes the address after the increment.
   if (d.mnemonic == ZYDIS_MNEMONIC_POP && out.accesses == 2 && out.access[0].operand.base == kRsp)
     out.access[0].operand.displacement += 8;
 }
@@ -305,16 +306,16 @@ void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisD
   for (unsigned i = 0; i < d.operand_count; ++i)
     if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER && operands[i].reg.value == ZYDIS_REGISTER_RFLAGS)
       certain = certain && (operands[i].actions & ZYDIS_OPERAND_ACTION_CONDWRITE) == 0;
-  // What is undefined some parts leave alone (DIV, BSF), but for AF, which nobody reads.
+  // Some CPUs leave undefined flags unchanged (DIV, BSF). AF is excepted: no code reads it.
   if (d.mnemonic == ZYDIS_MNEMONIC_DIV || d.mnemonic == ZYDIS_MNEMONIC_IDIV) written = 0;
   if (certain) out.flags_kill = written;
   if (d.mnemonic == ZYDIS_MNEMONIC_PUSHFQ || d.mnemonic == ZYDIS_MNEMONIC_PUSHF)
     out.flags_read = kArithmeticFlags;
-  // The kernel returns with the flags it was called with. R11 gets a copy; nobody calls that reading them.
+  // A system call preserves the flags. R11 gets a copy that no code reads.
   if (d.mnemonic == ZYDIS_MNEMONIC_SYSCALL) out.flags_kill = out.flags_read = 0;
 }
 
-/// The two instructions that only the virtual CPU has (abi/virtual_cpu.h); Zydis does not know them.
+/// The two instructions of the virtual CPU alone (abi/virtual_cpu.h), unknown to Zydis.
 bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
   static constexpr std::uint8_t kTest[] = {0xf3, 0x0f, 0x01, 0xd6};
   static constexpr std::uint8_t kBegin[] = {0xf3, 0xc7, 0xf8};
@@ -343,8 +344,8 @@ void note_operands(Instruction& out, const ZydisDecodedInstruction& d, const Zyd
     if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY) note_memory(out, d, operands[i]);
   }
   fix_stack_access(out, d);
-  // A 32-bit CMOV writes its register in every case, but the value depends on the old one; BSF and BSR leave
-  // theirs alone if they find nothing, RDSSP where there is no shadow stack.
+  // These write their register but depend on its old value: a 32-bit CMOV, BSF and BSR that find nothing,
+  // RDSSP without a shadow stack.
   if (d.meta.category == ZYDIS_CATEGORY_CMOV || d.mnemonic == ZYDIS_MNEMONIC_BSF ||
       d.mnemonic == ZYDIS_MNEMONIC_BSR || d.mnemonic == ZYDIS_MNEMONIC_RDSSPD ||
       d.mnemonic == ZYDIS_MNEMONIC_RDSSPQ) {

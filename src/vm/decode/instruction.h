@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One guest instruction as the translator needs it: what it is, what it reads and writes, which
-// memory it touches. Decoding itself is Zydis's.
+// One guest instruction as the translator needs it: its kind, the registers and flags that it reads and
+// writes, the memory that it touches. Zydis decodes.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,9 @@ enum class InstructionClass : std::uint8_t {
   kSerializing,  // LFENCE, MFENCE
   kStateSave,    // XSAVE family, FXSAVE: copied, EAX masked
   kUndefined,    // UD2, INT3, INT1, HLT…: fault as natively when executed. Length 0: invalid LOCK prefix
-  kUnsupported,  // decoded but no faithful answer, or not decodable
+  kUnsupported,  // decoded but not supported, or not decodable
   kTooLong,      // more bytes than an instruction may have: a general protection fault
-  kIncomplete,   // needs more bytes than there were
+  kIncomplete,   // needs more bytes than are fetchable
 };
 
 struct MemoryAccess {
@@ -59,8 +59,8 @@ inline constexpr std::uint32_t kArithmeticFlags = 0x8d5;
 struct Instruction {
   std::uint64_t pc = 0;
   std::uint8_t bytes[15]{};
-  std::uint8_t length = 0;     // 0: none that is whole and valid
-  std::uint8_t looked_at = 0;  // bytes that say what it is
+  std::uint8_t length = 0;     // 0: not whole and valid
+  std::uint8_t looked_at = 0;  // bytes that decide what it is
   InstructionClass kind = InstructionClass::kUnsupported;
   std::uint16_t mnemonic = 0;       // ZydisMnemonic
   std::uint8_t condition = 0;       // of Jcc
@@ -88,8 +88,8 @@ struct Instruction {
   bool rip_relative() const { return displacement_offset != 0; }
 };
 
-/// Decodes the instruction at guest address `pc` from `bytes` (as many as can be fetched). One that cannot be
-/// decoded comes back as kUnsupported with length 0.
+/// Decodes the instruction at guest address `pc` from its fetchable bytes. One that cannot be decoded is
+/// kUnsupported with length 0.
 Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes);
 
 /// The name of the instruction, for messages.

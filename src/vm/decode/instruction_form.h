@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instruction's form: its mnemonic, prefixes that change it, and the kinds and sizes of its operands. Two
-// instructions of one form differ in registers, addresses and immediate values alone.
+// An instruction's form: its mnemonic, prefixes that change it, and kinds and sizes of its operands.
+// Instructions of one form differ only in registers, addresses and immediate values.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address part of an instruction, as it is decoded and as it is encoded.
+// The memory operand of an instruction, for decoding and encoding.
 #pragma once
 
 #include <cstdint>

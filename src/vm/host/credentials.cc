@@ -108,7 +108,8 @@ std::optional<Credentials> credentials_of(CredentialHolder* holder) {
   return result;
 }
 
-/// What needs capabilities comes before they are given up; they survive the change of users until then.
+/// Makes changes that need capabilities before it gives those up. They survive the change of users until
+/// then.
 void adopt(const Credentials& wanted) {
   for (unsigned capability = 0; capability < kCapabilities; ++capability)
     if ((wanted.bounding >> capability & 1) == 0) host_call(SYS_prctl, PR_CAPBSET_DROP, capability);

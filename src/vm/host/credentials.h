@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a guest thread is to the host: its user, groups and capabilities, which Linux keeps for each thread.
+// Credentials of a guest thread in the host: user, groups and capabilities, which Linux keeps for each
+// thread.
 //
-// All virtual threads run on one host thread. As long as they agree, that thread has their credentials, and
-// nothing of this file exists. A thread that changes its own while others exist gets a host thread that has
-// them (a CredentialHolder); its calls are made there. When all threads agree again, as after the C library
-// has broadcast a setuid, the engine's thread makes the same change and the holder goes.
+// All virtual threads run on one host thread. While they agree, that thread has their credentials and nothing
+// here is used. A thread that changes its credentials while others exist gets a host thread with the new
+// ones, a CredentialHolder, which makes its calls. When all threads agree again, as after the C library has
+// broadcast a setuid, the engine's thread makes the same change and the holder goes.
 #pragma once
 
 #include <pthread.h>
@@ -28,18 +29,18 @@ struct Credentials {
   friend bool operator==(const Credentials&, const Credentials&) = default;
 };
 
-/// A host thread with credentials of its own, which makes calls for those who have them. It takes no signal.
-/// A fork's child has the object but not the thread: there it may only be destroyed.
+/// A host thread with credentials of its own, which makes calls for guest threads with the same. It takes no
+/// signals. A fork's child has the object without the thread and may only destroy it.
 class CredentialHolder {
  public:
-  /// Starts with the credentials of `parent`, or, null, of the engine's thread. Null if the host has no
-  /// thread to spare.
+  /// Starts with the credentials of `parent`, or of the engine's thread if that is null. Returns null if the
+  /// host gives no thread.
   static std::shared_ptr<CredentialHolder> start(CredentialHolder* parent);
   ~CredentialHolder();
   CredentialHolder(const CredentialHolder&) = delete;
   CredentialHolder& operator=(const CredentialHolder&) = delete;
 
-  /// Runs `work` there, which must not block, and waits for it.
+  /// Runs `work` on the thread and waits for it. `work` must not block.
   void run(void (*work)(void*), void* argument);
   int thread_id() const { return thread_id_; }
 
@@ -55,8 +56,8 @@ class CredentialHolder {
   std::atomic<int> busy_{0};
 };
 
-/// What `work` returns with the credentials of `holder`, or, null, of the engine's thread. The engine's
-/// thread waits for it: it must not block.
+/// Runs `work` with the credentials of `holder`, or of the engine's thread if that is null, and returns its
+/// result. The engine's thread waits: `work` must not block.
 template <class Work>
 auto run_as(CredentialHolder* holder, const Work& work) {
   if (holder == nullptr) return work();
@@ -66,9 +67,9 @@ auto run_as(CredentialHolder* holder, const Work& work) {
   return std::move(*result);
 }
 
-/// Of `holder`, or, null, of the calling host thread.
+/// The credentials of `holder`, or of the calling host thread if that is null.
 std::optional<Credentials> credentials_of(CredentialHolder* holder);
-/// Gives the calling host thread these credentials, as far as it may.
+/// Gives the calling host thread these credentials, as far as the host allows.
 void adopt(const Credentials& wanted);
 
 }  // namespace elision::vm

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kStandardError = 2;
 
-/// Text on its way to standard error; one write as long as it fits.
+/// Text for standard error, in one write if it fits.
 class RawText {
  public:
   RawText& operator<<(std::string_view text) {
@@ -57,7 +57,7 @@ class RawText {
 RawText g_text;
 bool g_failing = false;
 
-/// Without the folders that the build had in front of the tree.
+/// The path without the build's folders in front of the tree.
 std::string_view in_tree(std::string_view file) {
   const std::size_t at = file.rfind("/src/");
   return at == std::string_view::npos ? file : file.substr(at + 1);

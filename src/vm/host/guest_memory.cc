@@ -64,10 +64,10 @@ void open_door(std::uint64_t address, std::uint64_t size, bool write) {
   if (the_door != nullptr && size != 0) the_door->open(address, size, write);
 }
 
-/// Bytes of the string at `address` up to the end of its page or of the chunk; `ended` if its NUL is among
-/// them. Nothing on a bad address.
+/// The string's bytes from `address` to the end of its page or of the chunk. `ended`: the NUL is among them.
+/// Nothing on a bad address.
 std::optional<std::size_t> read_piece(char (&chunk)[256], std::uint64_t address, bool& ended) {
-  // Never past the end of a page: the next one may be unmapped although the string ends here.
+  // Not past the end of a page: the string may end there and the next page be unmapped.
   const std::size_t size = std::min<std::uint64_t>(sizeof chunk, kPageBytes - (address & (kPageBytes - 1)));
   if (!copy_guest_bytes(chunk, reinterpret_cast<const void*>(address), size)) return std::nullopt;
   char* const end = std::find(chunk, chunk + size, '\0');
@@ -109,8 +109,8 @@ bool recover_guest_access(ucontext_t* context) {
   return ours;
 }
 
-/// The door opens for the bytes of the string alone, not for the rest of the piece; behind the door the
-/// string may be another.
+/// Opens the door for the string's bytes alone, not for the rest of the chunk. Reads the string again behind
+/// the door, where it may have changed.
 std::optional<std::string> load_guest_string(std::uint64_t address, std::size_t limit) {
   std::string result;
   while (result.size() <= limit) {

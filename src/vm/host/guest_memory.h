@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access to guest memory that survives a bad guest pointer, as copy_from_user does in Linux.
+// Access to guest memory that survives a bad guest pointer, like Linux's copy_from_user.
 //
-// Guest addresses are host addresses, so a bad pointer faults in the host. The accesses below are
-// made by a few instructions whose addresses are known; the host's SIGSEGV and SIGBUS handler calls
-// recover_guest_access() first, which moves the program counter to the failure exit.
+// Guest addresses are host addresses, so a bad pointer faults in the host. The accesses are made by a few
+// instructions at known addresses; the host's SIGSEGV and SIGBUS handler calls recover_guest_access(), which
+// makes the access fail instead.
 //
-// Every access here but copy_guest_bytes() goes through the door, if one is set: it ends the transactions of
-// virtual CPUs that hold the memory before the access is made. So no handler of a system call can forget it.
+// Every access but copy_guest_bytes() goes through the door, if one is set: it ends the transactions of
+// virtual CPUs that hold the memory. So no handler of a system call can forget to.
 #pragma once
 
 #include <ucontext.h>
@@ -20,7 +20,7 @@
 
 namespace elision::vm {
 
-/// What must happen before the kernel reads or writes guest memory.
+/// Called before the kernel reads or writes guest memory.
 class GuestDoor {
  public:
   virtual void open(std::uint64_t address, std::uint64_t size, bool write) = 0;
@@ -29,25 +29,23 @@ class GuestDoor {
   ~GuestDoor() = default;
 };
 
-/// Null: no door, as in tests of parts.
+/// Null: no door, as in tests.
 void set_guest_door(GuestDoor* door);
 
-/// Copies `size` bytes past the door; false if some byte of either side is not accessible (a part may be
-/// copied). For code and reports, which end no transaction; the kernel uses what follows.
+/// Copies `size` bytes without the door. False if a byte of either side is not accessible; a part may then be
+/// copied. For code and reports, which end no transactions. The kernel uses the functions below.
 bool copy_guest_bytes(void* to, const void* from, std::size_t size);
 
-/// Copies `size` bytes from, or to, guest memory; false if some byte is not accessible (a part may be
-/// copied).
+/// Copies `size` bytes from or to guest memory. False if a byte is not accessible; a part may then be copied.
 [[nodiscard]] bool copy_from_guest(void* to, std::uint64_t from, std::size_t size);
 [[nodiscard]] bool copy_to_guest(std::uint64_t to, const void* from, std::size_t size);
 
-/// Exchanges `*address` if it equals `expected`; returns the value seen, nothing on a bad address.
-/// Atomic against other processes that share the memory.
+/// Replaces `*address` if it equals `expected`. Returns the value seen, nothing on a bad address. Atomic
+/// against other processes that share the memory.
 std::optional<std::uint32_t> compare_exchange_guest(std::uint64_t address, std::uint32_t expected,
                                                     std::uint32_t desired);
 
-/// If the fault described by `context` came from an access above, arranges for it to fail and
-/// returns true. Async-signal-safe.
+/// If one of the accesses above caused the fault, makes it fail and returns true. Async-signal-safe.
 bool recover_guest_access(ucontext_t* context);
 
 template <class T>

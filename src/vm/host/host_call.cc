@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A blocking host call that a signal recorded just before it still interrupts: the handler moves the
-// program counter out of the window between the check of the flag and the SYSCALL instruction, the
-// way C libraries implement cancellation points.
+// A signal recorded just before a blocking host call still interrupts it: the handler moves the program
+// counter out of the window between the check of the flag and the SYSCALL instruction, as C libraries do for
+// cancellation points.
 #include "vm/host/host_call.h"
 
 #include <cerrno>

@@ -22,16 +22,16 @@ inline long host_call(long number, std::uint64_t a0 = 0, std::uint64_t a1 = 0, s
   return result;
 }
 
-/// Nonzero when a recorded signal waits.
+/// Nonzero while a recorded signal waits.
 extern "C" volatile int elision_host_signal_recorded;
 
-/// Like host_call for a call that may block: returns -EINTR without entering the host kernel if a signal
-/// handler of this thread has set `flag` before it, however late (no lost wake-up).
+/// Like host_call for a call that may block. Returns -EINTR without entering the host kernel if a signal
+/// handler of this thread has set `flag`, even just before the call (no lost wake-up).
 long host_call_interruptible(long number, const std::uint64_t (&arguments)[6],
                              const volatile int& flag = elision_host_signal_recorded);
 
-/// Called by a handler after the flag is set: if `context` is about to enter a blocking call, makes it return
-/// -EINTR instead. Async-signal-safe.
+/// A handler calls this after it has set the flag. If `context` is about to enter a blocking call, that
+/// returns -EINTR instead. Async-signal-safe.
 void interrupt_host_call(ucontext_t* context);
 
 }  // namespace elision::vm

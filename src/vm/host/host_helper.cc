@@ -15,7 +15,7 @@
 namespace elision::vm {
 namespace {
 
-const char kCancellation = 0;  // its address tells our signal from others
+const char kCancellation = 0;  // its address marks signals of cancel()
 
 }  // namespace
 
@@ -59,7 +59,7 @@ std::optional<long> HostHelper::result() const { return done_ ? std::optional(re
 long HostHelper::cancel() {
   cancelled_ = 1;
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  // A thread without a number yet looks at the flag afterwards.
+  // A thread that has no number yet will check the flag.
   if (const int thread = thread_id_; thread != 0 && !done_) {
     siginfo_t info{};
     info.si_signo = kCancelSignal;

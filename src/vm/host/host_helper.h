@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host thread that makes one call which may wait for others and has no readiness form (a semaphore, a lock,
-// the other end of a FIFO), so that the engine's host thread need not. The call is that of a guest thread,
-// and made with its credentials.
+// A host thread that makes one call for a guest thread, with its credentials: a call that may wait for others
+// and that poll cannot wait for (a semaphore, a lock, the other end of a FIFO).
 //
-// The thread touches the copy of the arguments that it was given and nothing of the engine's or the guest's;
-// it takes no signal but the one that cancels it. When the call has ended, descriptor() polls readable. A
-// fork's child has the object but not the thread: there it may only be destroyed.
+// The thread works on a copy of the arguments and touches no memory of the guest or of other parts of the
+// engine. It takes no signal but the one that cancels it. When the call has ended, descriptor() polls
+// readable. A fork's child has the object without the thread and may only destroy it.
 #pragma once
 
 #include <pthread.h>
@@ -23,8 +22,8 @@
 
 namespace elision::vm {
 
-/// A call with the memory that it works on: argument `buffer_argument` is replaced by its address, if that is
-/// not negative.
+/// A call and its memory: the address of `buffer` replaces argument `buffer_argument`, if that is not
+/// negative.
 struct HelperCall {
   long number = 0;
   std::uint64_t arguments[6] = {};
@@ -34,17 +33,17 @@ struct HelperCall {
 
 class HostHelper {
  public:
-  /// Makes `call` with the credentials of `holder`, or, null, of the engine's thread. Null if the host has no
-  /// thread or descriptor to spare.
+  /// Makes `call` with the credentials of `holder`, or of the engine's thread if that is null. Returns null
+  /// if the host gives no thread or descriptor.
   static std::unique_ptr<HostHelper> start(CredentialHolder* holder, HelperCall call);
   ~HostHelper();
   HostHelper(const HostHelper&) = delete;
   HostHelper& operator=(const HostHelper&) = delete;
 
   int descriptor() const { return descriptor_; }
-  /// What the call returned, if it has ended.
+  /// The call's result, once it has ended.
   std::optional<long> result() const;
-  /// Interrupts the call: -EINTR, or what it returned all the same.
+  /// Interrupts the call. Returns -EINTR, or the call's result if it ended first.
   long cancel();
   const std::vector<char>& buffer() const { return call_.buffer; }
 
@@ -64,11 +63,13 @@ class HostHelper {
   std::atomic<bool> done_{false};
 };
 
-/// The signal that cancels a helper's call. The host's C library would use it to change user IDs in all
-/// threads, which the engine never does; the guest's sends it only within a process, where signals are ours.
+/// The signal that cancels a helper's call. The host's C library uses it to change user IDs in all threads,
+/// which the engine never does. The guest sends it within a process only, where signals do not reach the
+/// host.
 inline constexpr int kCancelSignal = 33;
 
-/// For the host's signal handler: true if the signal was to cancel a helper, which is done then.
+/// For the host's signal handler: cancels a helper's call if the signal is meant for that, and returns true
+/// then.
 bool cancels_helper(const siginfo_t& info, ucontext_t* context);
 
 }  // namespace elision::vm

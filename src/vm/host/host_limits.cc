@@ -9,15 +9,15 @@
 namespace elision::vm {
 namespace {
 
-/// Where the host's limit on memory cannot be lifted, the engine keeps this much of it: some 370 MB are
-/// mapped as it starts.
+/// If the host's limit on memory cannot be lifted, the engine keeps this much of it. About 370 MB are mapped
+/// as it starts.
 constexpr rlim_t kEngineAddressBytes = 512ull << 20;
 constexpr rlim_t kLeastGuestBytes = 64ull << 20;
 
-/// What could keep the engine from what it does for itself.
+/// Resources that the engine needs for itself.
 constexpr int kBindTheEngine[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_NPROC, RLIMIT_SIGPENDING};
 
-/// The host's own stack of the engine. Not without limit: that changes where an execve maps things.
+/// Limit of the engine's host stack. Not infinite: that changes where an execve maps things.
 constexpr rlim_t kHostStackBytes = 8u << 20;
 
 void bind_host_limit(int resource, const rlimit& wanted) {
@@ -27,7 +27,7 @@ void bind_host_limit(int resource, const rlimit& wanted) {
   if (soft != host.rlim_cur) set_host_limit(resource, {soft, host.rlim_max});
 }
 
-/// As far as the host lets us.
+/// Lifts as far as the host allows.
 void lift(int resource, rlim_t wanted) {
   const rlimit limit = host_limit(resource);
   if (set_host_limit(resource, {wanted, std::max(wanted, limit.rlim_max)}) != 0)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's limits on the process that the guest and the engine share. They bind the guest and never the
-// engine:
-//   kept by the guest's kernel  address space, data, stack, CPU time (is_kept_here); the host's own are
-//   lifted as
-//                               far as it lets us
-//   kept by the host            all others: the host's soft limit is the guest's, its hard limit stays as it
-//   was.
-//                               What the engine opens or writes for itself, it does under LiftedLimits.
+// The host's resource limits on the process that the guest and the engine share. They bind the guest and
+// never the engine:
+//   - Address space, data, stack and CPU time (is_kept_here) are kept by the guest's kernel. The host's own
+// limits are lifted as far as the host allows.
+//   - The host keeps all others. Its soft limit is the guest's; its hard limit stays. Whatever the engine
+// opens or writes for itself, it does under LiftedLimits.
 #pragma once
 
 #include <sys/resource.h>
@@ -23,24 +21,24 @@ constexpr bool is_kept_here(int resource) {
          resource == RLIMIT_CPU || resource == RLIMIT_RTPRIO;
 }
 
-/// What the host's limits are. `lift_host_limits` must not have been called.
+/// The host's limits, before lift_host_limits() is called.
 LimitTable host_limits();
 
-/// Lifts those of this process that would bind the engine. One line if what is left is too little for it, or
-/// empty.
+/// Lifts the limits of this process that would bind the engine. Returns one line if the rest is too little
+/// for the engine, else an empty text.
 std::string lift_host_limits();
 
-/// Sets the host's soft limits to the guest's, of those that the host counts.
+/// Sets the host's soft limits to the guest's, where the host keeps them.
 void bind_host_limits(const LimitTable& limits);
 
 /// The host's limit on one resource; set_host_limit returns 0 or a negative errno.
 rlimit host_limit(int resource);
 long set_host_limit(int resource, const rlimit& limit);
 
-/// What a limit that the host did not let us lift leaves to the guest.
+/// What a limit that could not be lifted leaves to the guest.
 rlim_t room_for_guest(int resource);
 
-/// While it lives, the host's soft limits are its hard ones.
+/// In its scope the host's soft limits equal its hard limits.
 class LiftedLimits {
  public:
   LiftedLimits();

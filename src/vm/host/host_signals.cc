@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers are installed by the raw system call: the C library keeps signals 32 and 33 to itself, but
-// the guest's C library needs them.
+// Installs handlers by the raw system call: the C library reserves signals 32 and 33, which the guest's C
+// library needs.
 #include "vm/host/host_signals.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ std::atomic<unsigned> g_write{0};
 std::atomic<unsigned> g_read{0};
 std::atomic<int> g_deadly_arrivals{0};
 
-// The timer that runs while a deadly signal waits to be taken; -1: none does.
+// The timer that runs while a deadly signal waits; -1: none.
 constexpr timespec kPatience{1, 0};
 std::atomic<int> g_watch{-1};
 std::uint64_t g_progress_seen = 0;
@@ -93,7 +93,7 @@ void handle(int, siginfo_t* info, void* context) {
 
 void set_host_action(int signal, HostAction action, int flags) {
   if (is_synchronous(signal) || signal == SIGKILL || signal == SIGSTOP) return;
-  if (signal == kCancelSignal) action = HostAction::kRecord;  // helpers need it whatever the guest wants
+  if (signal == kCancelSignal) action = HostAction::kRecord;  // helpers need it, whatever the guest's action
   SignalAction host;
   host.flags = kRestorerFlag | static_cast<std::uint64_t>(flags);
   host.restorer = reinterpret_cast<std::uint64_t>(&elision_signal_restorer);
@@ -132,7 +132,7 @@ void watch_progress(std::uint64_t (*progress)()) { g_progress = progress; }
 bool host_signal_recorded() { return elision_host_signal_recorded != 0; }
 
 std::optional<siginfo_t> take_host_signal() {
-  // Cleared before looking: a signal that comes in between sets it again.
+  // Cleared before looking, so that a signal in between sets it again.
   elision_host_signal_recorded = 0;
   g_deadly_arrivals.store(0);
   stop_watch();

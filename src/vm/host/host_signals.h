@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that the host sends to this process. A handler of ours records them, async-signal-safe; the
-// kernel takes them out at its next chance. Synchronous faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
-// SIGTRAP) belong to the engine, whose handler passes on to record_host_signal what somebody sent.
+// Signals that the host sends to this process. An async-signal-safe handler records them, and the kernel
+// takes them at its next chance. Synchronous faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP) belong to the
+// engine, whose handler passes those that another process sent to record_host_signal().
 #pragma once
 
 #include <csignal>
@@ -18,23 +18,23 @@ constexpr bool is_synchronous(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP;
 }
 
-/// Sets what the host does with `signal`; no effect on synchronous ones, SIGKILL and SIGSTOP.
-/// `flags` are SA_NOCLDSTOP and SA_NOCLDWAIT, which the host has to know.
+/// Sets the host's action for `signal`. No effect on synchronous signals, SIGKILL and SIGSTOP. `flags`:
+/// SA_NOCLDSTOP and SA_NOCLDWAIT, which the host must know.
 void set_host_action(int signal, HostAction action, int flags = 0);
 bool host_ignores(int signal);
 
-/// Records `info` for the kernel and keeps the host from blocking with it unseen. Async-signal-safe.
-/// A deadly signal that nobody takes ends the process when it arrives the third time, or when the process has
-/// used a second of CPU time in which the guest did not get on: the engine hangs.
+/// Records `info` for the kernel and keeps the host from blocking with the signal unseen. Async-signal-safe.
+/// Ends the process if the engine hangs: if a deadly signal that was not taken arrives for the third time, or
+/// after a second of CPU time in which the guest made no progress.
 void record_host_signal(const siginfo_t& info, void* context);
 
-/// `progress` returns another number whenever the guest has got on. Async-signal-safe.
+/// `progress` returns a new number whenever the guest has made progress. Async-signal-safe.
 void watch_progress(std::uint64_t (*progress)());
 
 bool host_signal_recorded();
-/// The oldest recorded signal; to be called until it returns nothing.
+/// Takes the oldest recorded signal; call it until it returns nothing.
 std::optional<siginfo_t> take_host_signal();
-/// Forgets what was recorded (fork child).
+/// Drops recorded signals, in a fork's child.
 void clear_host_signals();
 
 SignalSet get_host_mask();

@@ -23,7 +23,8 @@ bool start_host_thread(pthread_t& thread, void* (*run)(void*), void* argument) {
   const int error = pthread_create(&thread, &attributes, run, argument);
   set_host_mask(mask);
   pthread_attr_destroy(&attributes);
-  // With the first thread the C library has taken this signal for itself, and lets calls go on after it.
+  // With its first thread the C library installs a handler for this signal, with SA_RESTART. Install the
+  // engine's again.
   set_host_action(kCancelSignal, HostAction::kRecord);
   return error == 0;
 }

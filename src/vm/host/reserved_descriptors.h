@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that the kernel keeps for itself: out of the way of the guest's numbers, close-on-exec, and
-// none that the guest can close.
+// Descriptors of the engine. They have high numbers, are closed on exec, and the guest can neither see nor
+// close them.
 #pragma once
 
 #include <set>
@@ -8,18 +8,18 @@
 
 namespace elision::vm {
 
-/// Descriptors of the engine start here, so that the guest's have the numbers of a native run.
+/// First number of the engine's descriptors, so that the guest's have the numbers of a native run.
 inline constexpr int kFirstEngineDescriptor = 900;
 
-/// Moves `descriptor` out of the guest's way and makes it ours; as it is if there is no room. Negative: does
-/// nothing.
+/// Moves `descriptor` to a high number and reserves it. Keeps its number if there is no room. Does nothing to
+/// a negative one.
 int reserve_descriptor(int descriptor);
 void close_reserved_descriptor(int descriptor);
 bool is_reserved_descriptor(int descriptor);
 const std::set<int>& reserved_descriptors();
-/// Takes back what a child that shares our memory, but not our descriptors, has changed.
+/// Restores the set after a vfork child, which shares memory but not descriptors, has changed it.
 void set_reserved_descriptors(const std::set<int>& descriptors);
-/// All that this process has open, ours too.
+/// All open descriptors of this process, reserved ones included.
 std::vector<int> open_descriptors();
 
 }  // namespace elision::vm

@@ -25,7 +25,7 @@
 
 namespace elision::vm {
 
-/// What the kernel keeps for one thread; defined in linux/process/kernel_thread.h.
+/// State that the kernel keeps of a thread (linux/process/kernel_thread.h).
 struct KernelThread;
 
 /// A fault as the hardware reports it: vector, error code, and CR2 of the last page fault.
@@ -57,7 +57,7 @@ class EngineServices {
  public:
   virtual ~EngineServices() = default;
 
-  /// Virtual time of the CPU that runs `thread` (or of the latest event if it is parked).
+  /// Virtual time of the CPU that runs `thread`; for a parked thread, of the latest event.
   virtual Nanoseconds now(const Thread& thread) const = 0;
   /// A number from the machine's seed (AT_RANDOM, getrandom, layout).
   virtual std::uint64_t random() = 0;
@@ -68,17 +68,17 @@ class EngineServices {
   /// A new runnable thread that starts from `state`, at the creator's time plus the wake-up latency. The
   /// engine owns it.
   virtual Thread& create_thread(const GuestState& state, Thread& creator) = 0;
-  /// `thread` is gone; the reference dies when the engine next schedules.
+  /// `thread` has ended. The reference is valid until the engine next schedules.
   virtual void end_thread(Thread& thread) = 0;
-  /// `thread` leaves its CPU until unpark() or the deadline; then `on_timeout` runs first (it may set
-  /// the result register) and the thread becomes runnable.
+  /// Takes `thread` off its CPU until unpark() or the deadline. At the deadline `on_timeout` runs first (it
+  /// may set the result register), then the thread becomes runnable.
   virtual void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) = 0;
   /// Makes a parked thread runnable at `waker`'s time (null: now) plus the wake-up latency. Cancels its
   /// deadline.
   virtual void unpark(Thread& thread, const Thread* waker) = 0;
   virtual bool is_parked(const Thread& thread) const = 0;
-  /// `thread` executes nothing more until release(): from now on if it is parked or queued, else from its
-  /// next safe point on, when Kernel::held is called. A parked one may be unparked meanwhile.
+  /// Stops `thread` until release(): at once if it is parked or queued, else at its next safe point, where
+  /// the engine calls Kernel::held. A parked thread may be unparked meanwhile.
   virtual void hold(Thread& thread) = 0;
   virtual bool is_held(const Thread& thread) const = 0;
   virtual void release(Thread& thread) = 0;
@@ -93,47 +93,43 @@ class EngineServices {
   /// Calls back at virtual time `at` in scheduling order (interval timers, timerfd).
   virtual void call_at(Nanoseconds at, std::function<void()> what) = 0;
 
-  /// The guest's mappings are about to change: every transaction ends, as by the interrupt with which the
-  /// operating system tells other CPUs (what it wrote may lie in memory that goes away).
+  /// The guest's mappings are about to change. Every transaction ends, as by the interrupt with which the
+  /// operating system tells other CPUs: its undo log may hold memory that goes away.
   virtual void end_all_transactions() = 0;
-  /// Translations made from [begin, end) are invalid (munmap, mprotect, mmap over it).
+  /// Drops translations of [begin, end) (munmap, mprotect, mmap over it).
   virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
-  /// The guest has asked for pages of 2 MB in [begin, end), or no longer has them there.
+  /// The guest has asked for 2 MB pages in [begin, end), or no longer has them.
   virtual void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) = 0;
-  /// Other processes may see what the guest writes in [begin, end), or no longer: transactions that touch
-  /// such memory abort.
+  /// Other processes may see [begin, end), or no longer. Transactions that touch such memory abort.
   virtual void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) = 0;
-  /// The kernel or the host may read or write guest memory: ends the transactions that conflict (of any CPU:
-  /// a thread in a system call has none), and lifts what guards code from being written.
+  /// The kernel or the host may read or write guest memory: ends the transactions that conflict, of any CPU
+  /// (a thread in a system call has none), and lifts write guards of code.
   virtual void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) = 0;
-  /// The host may write some of this memory, how much is known afterwards: ends the transactions that have
-  /// written there, whose undo logs would take it back, and lifts what guards code. Those that have read
-  /// there go on until host_access tells what was written.
+  /// The host may fill a part of this memory; host_access() will tell which. Ends the transactions that have
+  /// written there, since their undo logs would overwrite the data, and lifts write guards of code.
+  /// Transactions that have only read there continue.
   virtual void prepare_filling(std::uint64_t address, std::uint64_t size) = 0;
-  /// The same for what surely is read or written on `thread`'s behalf: if it is on a CPU, the lines move
-  /// there, and it takes the time for that. Null: on nobody's behalf.
+  /// The kernel or the host reads or writes this memory for `thread`: ends the transactions that conflict. If
+  /// the thread is on a CPU, the lines move there and the CPU is charged for that. Null: no thread.
   virtual void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) = 0;
-  /// Only `survivor` remains (fork child, before it runs on). `reset_clocks`: a machine of its own from now
-  /// on.
+  /// In a fork's child: drops all threads but `survivor`.
   virtual void keep_only(Thread& survivor) = 0;
-  /// `parent` is about to make a process that shares this one's memory, and to wait for it: threads, timers
-  /// and CPUs are put aside.
+  /// `parent` is about to make a vfork child and to wait for it: threads, timers and CPUs are set aside.
   virtual void begin_vfork(Thread& parent) = 0;
-  /// In the parent, before it takes notice of anything else: they are as they were.
+  /// In the parent, before anything else: restores them.
   virtual void end_vfork() = 0;
-  /// In the child, between the two: runs guest code on the parent's CPU until it execs or exits.
+  /// In the child: runs guest code on the parent's CPU until it execs or exits.
   [[noreturn]] virtual void run_vfork_child() = 0;
-  /// The guest is about to die of `info`, which `thread` caused itself: tells people where. `note` says more,
-  /// or nothing.
+  /// `thread` has caused `info`, of which the process dies: writes a crash report. `note` adds a line to it.
   virtual void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) = 0;
-  /// Writes this process's statistics (exec and exit call it once).
+  /// Writes this process's statistics. execve and exit call it once.
   virtual void write_statistics(int exit_status) = 0;
 };
 
 /// How a system call ended.
 enum class SyscallOutcome {
   kReturn,     // state.gpr[kRax] holds the result; continue behind the SYSCALL instruction
-  kParked,     // the thread is parked; whoever unparks it has set or will set RAX
+  kParked,     // the thread is parked; RAX is set before it is unparked
   kRestart,    // execute the SYSCALL instruction again when the thread next runs
   kExited,     // the thread (or the process image) is gone
   kSigreturn,  // state was replaced as a whole: continue at state.rip

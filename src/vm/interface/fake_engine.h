@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine services for tests of the kernel alone: time stands where the test puts it, timers and
-// wake-ups are recorded.
+// Engine services for tests of the kernel alone. The test sets the time; timers and wake-ups are recorded.
 #pragma once
 
 #include <cstdlib>

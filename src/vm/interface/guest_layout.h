@@ -34,7 +34,7 @@ inline constexpr std::uint64_t kStackTop = 0x7ef000000000;
 inline constexpr std::uint64_t kVastBegin = 0x110000000000;
 inline constexpr std::uint64_t kVastEnd = 0x500000000000;
 inline constexpr std::uint64_t kLargeBytes = 64ull << 20;
-/// Behind the last address that a program can name.
+/// End of the addresses that a program can name.
 inline constexpr std::uint64_t kUserAddressEnd = 1ull << 47;
 inline constexpr std::uint64_t kAddressLimit = 0x7ffffffff000;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of one guest thread as they lie in memory while it does not run.
-//
-// The layout is known to the assembly stubs (stubs.S) and to the translator.
+// The registers of a guest thread that does not run. The assembly stubs (stubs.S) and the translator use the
+// layout.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace elision::vm {
 
-/// Register numbers as the instruction encoding has them.
+/// Register numbers of the instruction encoding.
 enum Gpr : unsigned {
   kRax,
   kRcx,

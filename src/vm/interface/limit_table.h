@@ -16,7 +16,7 @@ inline constexpr LimitTable kNoLimits = [] {
   return limits;
 }();
 
-/// How a thread asks to be scheduled: told as it was set, and without effect on virtual time.
+/// A thread's scheduling parameters. Reported as they were set, without effect on virtual time.
 struct Scheduling {
   int policy = 0;              // SCHED_OTHER or another that is not real-time
   bool resets_policy = false;  // SCHED_RESET_ON_FORK

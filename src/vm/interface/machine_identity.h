@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guest is told about the virtual machine outside CPUID: /proc/cpuinfo, AT_HWCAP.
+// The virtual machine as /proc/cpuinfo and AT_HWCAP show it. cpuid.h has CPUID.
 #pragma once
 
 #include <cstdint>

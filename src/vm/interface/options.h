@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `elision vm` was asked to do, parsed once by the command line and passed on unchanged to
-// every process that the guest starts.
+// The options of `elision vm`, parsed once by the command line and passed unchanged to every process that the
+// guest starts.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct Options {
   std::uint64_t run_ahead_cycles = 1000;
   bool fast_path = true;                 // false: every access takes the slow path (for tests)
   bool conflict_detection = true;        // false: transactions never conflict (for tests that must fail)
-  bool profile = false;                  // say at the end where the host's time went (profile.h)
+  bool profile = false;                  // report at the end where host time went (profile.h)
   bool record_forms = false;             // statistics list the forms of instructions met (instruction_form.h)
-  std::string crash_reports = "stderr";  // where what people read of a crash goes: this, "none", or a file
+  std::string crash_reports = "stderr";  // destination of crash reports: this, "none", or a file
   std::string command;                   // repeats the whole run, for reports
   std::vector<std::string> preload;      // objects for the guest's LD_PRELOAD, in front of its own
 };

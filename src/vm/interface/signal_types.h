@@ -37,7 +37,7 @@ struct SignalStack {
 };
 static_assert(sizeof(SignalStack) == 24);
 
-/// SS_AUTODISARM: a handler that begins on the stack takes it away until it returns.
+/// SS_AUTODISARM: the stack is disabled while a handler runs on it.
 inline constexpr std::int32_t kAutodisarm = std::int32_t(1u << 31);
 
 }  // namespace elision::vm

@@ -30,20 +30,21 @@ namespace {
 
 constexpr const char* kPreloadVariable = "LD_PRELOAD=";
 
-/// GCC's, or clang's with -shared-libasan.
+/// The runtime of GCC's AddressSanitizer, or of clang's with -shared-libasan.
 bool is_address_sanitizer(const std::string& object) {
   const std::string name = object.substr(object.rfind('/') + 1);
   return name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
 }
 
-/// The AddressSanitizer that a program is linked with, which refuses to come second; or an empty text.
+/// The AddressSanitizer runtime that a program is linked with, or an empty text. It must come first in
+/// LD_PRELOAD.
 std::string address_sanitizer_of(const ElfImage& image) {
   for (const std::string& name : needed_objects(image))
     if (is_address_sanitizer(name)) return name;
   return "";
 }
 
-/// What LD_PRELOAD held before we put something in front.
+/// The objects in LD_PRELOAD that are not of this virtual machine.
 std::vector<std::string> own_preload(const std::string& value, const std::vector<std::string>& objects) {
   std::vector<std::string> parts;
   std::istringstream words(value);
@@ -55,8 +56,8 @@ std::vector<std::string> own_preload(const std::string& value, const std::vector
   return parts;
 }
 
-/// The environment with `first`, if it is not empty, and our objects in front of the program's own
-/// LD_PRELOAD; in place of those that an earlier program was given.
+/// The environment with `first` (if not empty) and `objects` in front of the program's own LD_PRELOAD.
+/// Replaces those that an earlier program was given.
 std::vector<std::string> with_preload(std::vector<std::string> environment,
                                       const std::vector<std::string>& objects, const std::string& first) {
   if (objects.empty()) return environment;
@@ -121,7 +122,8 @@ void Kernel::adopt_main(Thread& thread) {
   std::copy(std::begin(origin_.affinity), std::end(origin_.affinity), thread.affinity);
   kernel->name = initial_name();
   kernel->scheduling = origin_.scheduling;
-  // Other processes still see the nice value of the first thread, even if another one called execve.
+  // Other processes see the nice value of the process's first thread, even after another thread called
+  // execve.
   show_nice(origin_.scheduling.nice);
   process_.threads.push_back(std::move(kernel));
   inherit_signals(*process_.threads.front());
@@ -138,7 +140,7 @@ SyscallOutcome Kernel::system_call(Thread& thread) {
   note_running(self);
   self.call_number = call.number;
   const ActingThread acting(process_, thread);
-  // A thread that waited before takes what has come since: this call must not find it still there.
+  // A thread that has waited longer takes an event first: this call must not find it.
   if (call.may(Effects::kAsksForReadiness) && process_.has_several_runners() &&
       any_descriptor_waits(process_))
     poll_waits(process_, false, 0, &thread);
@@ -191,8 +193,8 @@ SyscallOutcome Kernel::handle(Call& call) {
   return outcome;
 }
 
-/// The engine finds code that it may not execute; only here is known whether anything is mapped there. Of
-/// what is its own Linux says that it is present (arch/x86/mm/fault.c).
+/// The engine only knows that it must not execute there. Adds whether memory is mapped; a page that is
+/// present says so (arch/x86/mm/fault.c), memory of the engine too.
 void Kernel::complete_fetch_fault(Trap& trap, siginfo_t& info) const {
   const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
   if (const auto region = process_.memory.regions().find(address)) {
@@ -205,20 +207,21 @@ void Kernel::complete_fetch_fault(Trap& trap, siginfo_t& info) const {
   if (address >= kAddressLimit || readable) trap.error |= Trap::kPresent;
 }
 
-/// What the first thread is called before it says otherwise.
+/// The initial name of the first thread.
 std::string Kernel::initial_name() const {
   return process_.executable.substr(process_.executable.rfind('/') + 1).substr(0, kThreadNameBytes - 1);
 }
 
-/// A thread that makes a call runs again: its wait, if it had one, counts no CPU time.
+/// A thread that makes a call runs again: its wait counts no CPU time.
 void Kernel::note_running(KernelThread& self) {
   if (!self.waits_since) return;
   self.waited += process_.services.now(self.thread) - *self.waits_since;
   self.waits_since.reset();
 }
 
-/// Other threads that wait for what this call made ready go on at its time, not at the next timer tick.
-/// Threads that make calls without end must not keep those waiting who wait for other processes.
+/// Threads that wait for a descriptor that this call made ready continue at its time, not at the next timer
+/// tick. Every few calls, waits are tried in any case: a thread that only makes calls must not hold up those
+/// that wait for other processes.
 void Kernel::wake_waiters(const Thread& caller, bool may_make_ready) {
   if (!process_.has_several_runners()) return;
   const bool due = ++calls_since_poll_ >= kCallsBetweenPolls;
@@ -227,8 +230,8 @@ void Kernel::wake_waiters(const Thread& caller, bool may_make_ready) {
   if (due || any_descriptor_waits(process_)) poll_waits(process_, false, 0, &caller);
 }
 
-/// After a call: signals for the caller are delivered at once; without any, a mask that was replaced
-/// for the call comes back.
+/// After a call: delivers the caller's signals at once. Without any, restores a mask that was replaced for
+/// the call.
 void Kernel::settle_signals(KernelThread& self) {
   if (has_deliverable(process_, self)) {
     process_.services.request_signal_delivery(self.thread);
@@ -237,7 +240,7 @@ void Kernel::settle_signals(KernelThread& self) {
   }
 }
 
-/// Mask and ignored signals are inherited over execve; everything else starts out as the default.
+/// Mask and ignored signals survive execve; all else starts with defaults.
 void Kernel::inherit_signals(KernelThread& main) {
   main.blocked = origin_.root_host_pid != 0 ? SignalSet{origin_.blocked_signals} : get_host_mask();
   for (int signal = 1; signal <= kSignalCount; ++signal) {
@@ -251,7 +254,7 @@ void Kernel::inherit_signals(KernelThread& main) {
   set_blocked(process_, main, blocked);
 }
 
-/// One line for each number.
+/// Reports each unknown number once.
 SyscallOutcome Kernel::unknown_call(const Call& call) {
   if (process_.named_calls.insert(call.number).second) {
     std::fprintf(stderr, "elision vm: system call %llu (unknown) at 0x%llx is not supported\n",

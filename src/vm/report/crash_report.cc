@@ -24,7 +24,7 @@ struct CodeName {
   const char* text;
 };
 
-// sigaction(2). What is not here is shown as a number.
+// sigaction(2). Other codes are shown as numbers.
 constexpr CodeName kCodes[] = {
     {SIGSEGV, SEGV_MAPERR, "address not mapped"},
     {SIGSEGV, SEGV_ACCERR, "access not permitted"},
@@ -54,20 +54,20 @@ std::string code_text(const siginfo_t& info) {
   return fmt::format("code {}", info.si_code);
 }
 
-/// The fault's address means something: of faults that have one, all but the CPU's that give none.
+/// True if the fault has an address: not all faults of the CPU do.
 bool has_address(const siginfo_t& info) {
   return info.si_code > 0 && info.si_code != SI_KERNEL &&
          (info.si_signo == SIGSEGV || info.si_signo == SIGBUS);
 }
 
-/// The stack has run out, or nearly anything else that begins at the stack pointer.
+/// True if the stack has run out, or another fault close to the stack pointer looks the same.
 bool near_stack(const siginfo_t& info, const GuestState& state) {
   constexpr std::uint64_t kNear = 65536;
   const auto address = reinterpret_cast<std::uint64_t>(info.si_addr);
   return has_address(info) && address + kNear - state.gpr[kRsp] < 2 * kNear;
 }
 
-/// INT3 is a trap: RIP is behind it already.
+/// After INT3, a trap, RIP points behind the instruction.
 GuestState at_instruction(const GuestState& state, const siginfo_t& info) {
   GuestState result = state;
   if (info.si_signo == SIGTRAP && info.si_code > 0) --result.rip;
@@ -78,7 +78,7 @@ std::string named(const ThreadPlace& thread) {
   return fmt::format("thread {} \"{}\"", thread.tid, thread.name);
 }
 
-/// How many steps from `at` on repeat the one before it.
+/// Number of steps from `at` on that repeat the one before.
 std::size_t repetitions(const std::vector<Frame>& frames, std::size_t at) {
   std::size_t count = 0;
   while (at != 0 && at + count < frames.size() && frames[at + count].pc == frames[at - 1].pc) ++count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people read when a program dies of its own fault, or when all of its threads wait for ever. Pure but
-// for reading the guest's memory; who writes it where is in reports.cc.
+// Reports of a program's death by its own fault, and of a deadlock of all its threads. Pure except for
+// reading guest memory; engine/reports.cc decides where a report is written.
 #pragma once
 
 #include <csignal>
@@ -18,7 +18,7 @@ inline constexpr const char* kDeadlock = "elision vm: deadlock: every thread wai
 inline constexpr std::size_t kMostFrames = 64;
 inline constexpr std::size_t kMostThreads = 16;
 
-/// Where a thread is, as a report names it.
+/// A thread's position, as a report names it.
 struct ThreadPlace {
   int tid = 0;
   std::string name;
@@ -32,7 +32,7 @@ struct Crash {
   std::string program;
   std::uint64_t cycle = 0;
   unsigned cpu = 0;
-  std::string command;  // repeats it
+  std::string command;  // repeats the run
   std::string note;     // one more line, or nothing
 };
 
@@ -41,7 +41,7 @@ std::string describe_signal(const siginfo_t& info);
 
 std::string crash_report(const Crash& crash, Symbols& symbols);
 
-/// The threads of a deadlock, each with what it waits for.
+/// The threads of a deadlock, each with the system call in which it waits.
 std::string deadlock_report(const std::vector<ThreadPlace>& threads, const std::string& program,
                             const std::string& command, Symbols& symbols);
 

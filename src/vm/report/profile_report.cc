@@ -17,7 +17,7 @@ struct Kind {
   WorkGroup group = WorkGroup::kEngine;
 };
 
-/// In the order of Work, full exits after the others in the order of ExitReason.
+/// In the order of Work; then full exits, in the order of ExitReason.
 constexpr Kind kKinds[] = {
     {"start"},
     {"translated code (by instruction)", WorkGroup::kTranslated},
@@ -71,7 +71,7 @@ static_assert(std::size(kGroupNames) == static_cast<unsigned>(WorkGroup::kCount)
 
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
-/// For formats and names that are short: what is longer is cut.
+/// For short texts: cuts longer ones.
 std::string line(const char* format, const auto&... values) {
   char text[512];
   std::snprintf(text, sizeof text, format, values...);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile as people and programs read it. Pure but for the clocks.
+// A profile as text and as JSON. Pure except for reading clocks.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace elision::vm {
 
-/// What kinds of work have in common, for the sentence below the table.
+/// Groups of kinds of work, for the sentence below the table.
 enum class WorkGroup : std::uint8_t { kTranslated, kAccess, kOrder, kEngine, kCount };
 
 struct ProfileLine {
   std::string name{};
   WorkGroup group = WorkGroup::kEngine;
   std::uint64_t count = 0;  // of the translated code: the guest's instructions
-  double ns = 0;            // without the profile's own
+  double ns = 0;            // without the profile's own time
   ModelEvents events{};
 };
 
@@ -26,23 +26,23 @@ struct ProfileReport {
   std::string program;
   std::vector<ProfileLine> lines{};  // the longest time first
   double ns = 0;                     // all lines
-  double own_ns = 0;                 // the profile's own, in no line
-  double wall_ns = 0;                // from the start by the host's clock: what both should add up to
-  double cpu_ns = 0;                 // CPU time: less than both while the process waited or others ran
+  double own_ns = 0;                 // the profile's own time, in no line
+  double wall_ns = 0;                // host time from the start: the sum of both should equal it
+  double cpu_ns = 0;                 // CPU time: less than both if the process waited or others ran
 };
 
-/// The host's clocks, and the number given.
+/// Start of a profile: the host's clocks now, and the given number.
 EngineProfile::Start profile_start(std::uint64_t instructions);
 
-/// What `profile` found until it was last closed, which was just before `now`.
+/// The measurements of `profile` until it was last closed, which was just before `now`.
 ProfileReport profile_report(const EngineProfile& profile, std::string program,
                              const EngineProfile::Start& now);
 
-/// Lines of text, the last of which says what to make of the table.
+/// A table, and a last line that says what to conclude from it.
 std::string profile_table(const ProfileReport& report);
 
-/// {"ns", "own_ns", "wall_ns", "cpu_ns", "work": {name: {"count", "ns", and what the model counted, where it
-/// did}}}
+/// {"ns", "own_ns", "wall_ns", "cpu_ns", "work": {name: {"count", "ns", and the model's counts if it has
+/// some}}}
 nlohmann::ordered_json profile_json(const ProfileReport& report);
 
 }  // namespace elision::vm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdwfl follows calls by their unwinding rules (.eh_frame, .debug_frame). Where there are none (a wild
-// jump, code made at run time, assembly), the caller is looked for at the stack pointer, as after a call,
-// then at the frame pointer; only an address behind a call instruction counts.
+// libdwfl follows calls by unwinding rules (.eh_frame, .debug_frame). Where there are none (a wild jump, code
+// made at run time, assembly), looks for the caller at the stack pointer, as right after a call, then at the
+// frame pointer. Only an address behind a call instruction counts.
 #include "vm/report/symbols.h"
 
 #include <cxxabi.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr unsigned kDwarfRegisters = 17;  // System V ABI, AMD64 supplement, figure 3.36
 constexpr unsigned kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16;
-/// By DWARF's number.
+/// In the order of DWARF's numbers.
 constexpr Gpr kGprOfDwarf[kGprCount] = {kRax, kRdx, kRcx, kRbx, kRsi, kRdi, kRbp, kRsp,
                                         kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
 constexpr pid_t kTheThread = 1;  // libdwfl wants a number
@@ -53,7 +53,7 @@ std::vector<Mapping> parse_map(const std::string& text) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// Without its version and as the source has it.
+/// The symbol's name without its version, demangled.
 std::string readable(const std::string& symbol) {
   const std::string name = symbol.substr(0, symbol.find('@'));
   int status = 0;
@@ -69,7 +69,7 @@ std::string hexadecimal(std::uint64_t value) {
   return text;
 }
 
-/// As libc's restorer of signal frames is known to debuggers: mov $15, %rax; syscall.
+/// libc's restorer of signal frames, by which debuggers know it: mov $15, %rax; syscall.
 bool is_signal_return(std::uint64_t pc) {
   constexpr std::uint8_t kCode[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
   std::uint8_t code[sizeof kCode];
@@ -77,7 +77,7 @@ bool is_signal_return(std::uint64_t pc) {
          std::memcmp(code, kCode, sizeof code) == 0;
 }
 
-/// Behind CALL rel32, or behind an indirect CALL (FF /2) of any length.
+/// True if the code before `pc` is CALL rel32 or an indirect CALL (FF /2) of any length.
 bool is_behind_call(std::uint64_t address) {
   constexpr unsigned kLongest = 7;
   std::uint8_t code[kLongest];
@@ -88,7 +88,7 @@ bool is_behind_call(std::uint64_t address) {
   return false;
 }
 
-/// A word of guest memory, to look at: no transaction ends for it.
+/// Reads a word of guest memory and ends no transaction.
 std::optional<std::uint64_t> peek(std::uint64_t address) {
   std::uint64_t word = 0;
   if (!copy_guest_bytes(&word, reinterpret_cast<const void*>(address), sizeof word)) return std::nullopt;
@@ -105,7 +105,7 @@ bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void*) {
 
 struct Symbols::Impl {
   explicit Impl(const std::string& memory_map) : mappings(parse_map(memory_map)) {
-    // Symbols that are not here are not fetched from anywhere.
+    // No downloads of missing symbols.
     unsetenv("DEBUGINFOD_URLS");
     callbacks.find_elf = dwfl_linux_proc_find_elf;
     callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
@@ -116,7 +116,7 @@ struct Symbols::Impl {
   }
   ~Impl() { dwfl_end(dwfl); }
 
-  /// A file counts as a program or library if it is mapped from its first byte and somewhere executable.
+  /// A file counts as a program or library if its first byte is mapped and some part is executable.
   void report_files() {
     dwfl_report_begin(dwfl);
     const Mapping* first = nullptr;
@@ -213,7 +213,7 @@ struct Symbols::Impl {
     return false;
   }
 
-  /// Goes to the caller without rules; false if there is none.
+  /// Steps to the caller without unwinding rules. False if there is none.
   bool step_by_hand() {
     std::uint64_t& stack = registers[kDwarfStackPointer];
     std::uint64_t& frame = registers[kDwarfFramePointer];
@@ -284,7 +284,7 @@ struct Symbols::Impl {
     return text + " (" + file + ")";
   }
 
-  static constexpr std::uint64_t kFarthestUnsized = 4096;  // a symbol without size is not believed beyond
+  static constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a size
   static constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {next_thread,   get_thread, read_word,
                                                              set_registers, nullptr,    nullptr};
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and call chains in the guest's code, for messages: elfutils' libdwfl over the files that the guest
-// has mapped, reading the guest's memory through guest_memory.h. Made when something is to be said, seldom
-// and late.
+// Names and call chains of guest code, for messages: elfutils' libdwfl on the files that the guest has
+// mapped, with guest memory read through guest_memory.h. Made only when a report is written.
 //
-// Allocates and opens files. The guest's memory and files may hold anything: what cannot be followed ends the
-// chain.
+// Allocates and opens files. The guest's memory and files may hold anything: a chain ends where it cannot be
+// followed.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +29,9 @@ class Symbols {
   Symbols(const Symbols&) = delete;
   Symbols& operator=(const Symbols&) = delete;
 
-  /// The chain of calls that leads to `state`, innermost first; at most `limit` steps.
+  /// The call chain that leads to `state`, innermost first, at most `limit` steps.
   std::vector<Frame> backtrace(const GuestState& state, std::size_t limit);
-  /// "0x401136 crash_here+0x16 at crash.c:12 (program)", or what is known of it.
+  /// "0x401136 crash_here+0x16 at crash.c:12 (program)", or the known part of that.
   std::string describe(const Frame& frame) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: System V ABI gABI chapter 5 and its x86-64 supplement; Linux fs/binfmt_elf.c for what is
-// accepted and how bss is laid out. Stricter than Linux where Linux would let the program crash later
-// (segments beyond the end of the file).
+// Sources: System V gABI chapter 5 and its x86-64 supplement; Linux fs/binfmt_elf.c for accepted files and
+// the layout of bss. Unlike Linux, refuses segments beyond the end of the file, with which the program would
+// crash later.
 #include "vm/linux/load/elf_image.h"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ std::string take_segments(ElfImage& image) {
     if (first) image.low = page_down(segment.p_vaddr);
     first = false;
     image.high = page_up(segment.p_vaddr + segment.p_memsz);
-    // As Linux's maximum_alignment: what is no power of two is ignored.
+    // Like Linux's maximum_alignment: ignores alignments that are not a power of two.
     if (std::has_single_bit(segment.p_align))
       image.alignment = std::max<std::uint64_t>(image.alignment, segment.p_align);
   }
@@ -133,7 +133,8 @@ OpenFile::~OpenFile() {
 }
 
 Fallible<OpenFile> open_program(const std::string& path) {
-  // A FIFO must not wait for a writer, nor a terminal become the process's.
+  // O_NONBLOCK: opening a FIFO would wait for a writer. O_NOCTTY: a terminal would become the controlling
+  // one.
   OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return failure(errno, path, std::strerror(errno));
   struct stat status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ELF file's program headers, checked so strictly that mapping it cannot go wrong later.
+// The program headers of an ELF file, checked before anything is mapped, and the mapping of the file.
 #pragma once
 
 #include <elf.h>
@@ -48,17 +48,17 @@ struct MappedImage {
   std::uint64_t end = 0;      // first page behind the image
 };
 
-/// Opens a program for execution; errors as execve's (missing, directory, not executable).
+/// Opens a program for execution. Fails with the errors of execve: missing, a directory, not executable.
 Fallible<OpenFile> open_program(const std::string& path);
 
-/// Parses and checks `file`, opened from `path` (which messages name).
+/// Parses and checks `file`. Messages name it `path`.
 Fallible<ElfImage> parse_elf(const std::string& path, OpenFile file);
 
-/// The names of the shared objects that `image` is linked with (DT_NEEDED); none if it names them in a way
-/// that no linker does.
+/// The shared objects that `image` is linked with (DT_NEEDED). Empty if its dynamic section is malformed.
 std::vector<std::string> needed_objects(const ElfImage& image);
 
-/// Maps `image` at `address` (position-independent images only; 0: a choice of ours).
+/// Maps `image` at `address`. The address counts for position-independent images only; 0 lets the address
+/// space choose.
 Fallible<MappedImage> map_elf(AddressSpace& memory, const ElfImage& image, std::uint64_t address);
 
 }  // namespace elision::vm

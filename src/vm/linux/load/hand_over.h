@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one engine process hands to the next over execve: options, the guest program, and who it is.
+// What one engine process hands to the next over execve: options, the guest program, and the process's
+// origin.
 //
-// It travels in a memfd whose number the hidden verb `vm-exec FD` gets, guest environment included: so
-// the guest's LD_PRELOAD or LD_LIBRARY_PATH never reaches the engine's own dynamic loader, and the
-// guest finds no trace in its environment.
+// It travels in a memfd whose number the hidden verb `vm-exec FD` gets. The guest's environment is part of
+// it, not of the host's execve: the engine's own dynamic loader never sees the guest's LD_PRELOAD or
+// LD_LIBRARY_PATH, and the guest sees no variable of the engine's.
 #pragma once
 
 #include <string>

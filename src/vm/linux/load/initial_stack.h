@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack as a program finds it: argc, argv, envp, the auxiliary vector (System V ABI x86-64
-// supplement, 3.4.1).
+// The initial stack of a program: argc, argv, envp, auxiliary vector (System V ABI x86-64 supplement, 3.4.1).
 #pragma once
 
 #include <cstdint>

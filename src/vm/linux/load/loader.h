@@ -39,8 +39,8 @@ struct LoadedProgram {
   std::vector<std::uint64_t> auxiliary_vector;
 };
 
-/// Where execvp would find `name`: unchanged if it holds a slash, else looked up in the colon-separated
-/// `search_path`. Fails with one line if there is no such program.
+/// The path that execvp would use for `name`: unchanged if it holds a slash, else the first executable in the
+/// colon-separated `search_path`.
 Fallible<std::string> find_program(const std::string& name, const std::string& search_path);
 
 /// Follows script lines and checks the program and its dynamic loader.

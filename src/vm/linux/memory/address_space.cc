@@ -24,8 +24,8 @@ constexpr std::uint64_t kHugePageBytes = 2u << 20;
 constexpr std::uint64_t kEnd32Bit = 0x80000000;  // of what MAP_32BIT gives
 constexpr int kPlacement = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
 
-/// Guest code is only ever read (by the translator), so the host never maps it executable: a jump
-/// that escapes translation faults instead of running.
+/// The host never maps guest code executable, since only the translator reads it. A jump that escapes
+/// translation faults.
 int host_protection(int protection) {
   protection &= PROT_READ | PROT_WRITE | PROT_EXEC;
   return (protection & PROT_EXEC) != 0 ? (protection & ~PROT_EXEC) | PROT_READ : protection;
@@ -87,7 +87,7 @@ std::vector<HostMapping> host_mappings() {
   return mappings;
 }
 
-/// Where else the page of a file that lies at `page` is mapped.
+/// The other addresses at which the page of a file mapped at `page` is mapped.
 std::vector<std::uint64_t> other_views(const std::vector<HostMapping>& mappings, std::uint64_t page) {
   const auto own = std::find_if(mappings.begin(), mappings.end(),
                                 [&](const HostMapping& m) { return page >= m.begin && page < m.end; });
@@ -160,7 +160,8 @@ std::uint64_t AddressSpace::choose(std::uint64_t size, std::uint64_t alignment) 
 
 long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, int descriptor,
                                 std::uint64_t offset, RegionProperties properties, std::uint64_t alignment) {
-  // Linux puts a new mapping below all others: a stack without a guard overflows into nothing.
+  // Linux places a new mapping below all others, so an overflow of a stack without a guard page hits unmapped
+  // memory. Keep room below for the same effect.
   const std::uint64_t room_below = (flags & MAP_STACK) != 0 ? kRoomBelowStack : 0;
   for (;;) {
     const std::uint64_t place = (flags & MAP_32BIT) != 0
@@ -172,7 +173,7 @@ long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, i
         host_map(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE, descriptor, offset);
     if (result == static_cast<long>(address)) record(address, address + size, properties);
     if (result != -EEXIST) return result;
-    // Something of the engine's lies there: remember that one page of it and look further.
+    // The engine has something mapped there. Note one page of it as taken and search on.
     regions_.add(address, address + kPageBytes, {false, false, RegionUse::kForeign});
   }
 }
@@ -420,7 +421,7 @@ std::string AddressSpace::describe() const {
   while (std::getline(host, line)) {
     unsigned long long begin = 0, end = 0;
     if (std::sscanf(line.c_str(), "%llx-%llx", &begin, &end) != 2) continue;
-    // One line of the host may hold several regions of ours, and mappings of the engine beside them.
+    // One line of the host may cover several regions of the guest, and mappings of the engine.
     for (std::uint64_t at = begin; at < end;) {
       const auto region = regions_.find(at);
       const std::uint64_t stop =
@@ -444,7 +445,8 @@ void AddressSpace::guard_page(std::uint64_t page, std::uint64_t code_page) {
   if (added) host_call(SYS_mprotect, page, kPageBytes, PROT_READ);
 }
 
-/// Compilers that never have memory both writable and executable map the same file twice.
+/// A JIT compiler that keeps memory either writable or executable maps the same file twice: guard the other
+/// views too.
 void AddressSpace::guard_code(std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t page = page_down(begin); page < end; page += kPageBytes) {
     if (is_writable(page)) guard_page(page, page);
@@ -459,7 +461,7 @@ void AddressSpace::guard_views(const std::set<std::uint64_t>& code_pages) {
       if (is_writable(view)) guard_page(view, page);
 }
 
-/// Code in shared mappings may be written in one more place now.
+/// Guards the new view of a shared mapping if code was translated from another view of it.
 void AddressSpace::new_view(const RegionProperties& properties) {
   if (properties.shared && properties.writable && !views_guarded_.empty()) guard_views(views_guarded_);
 }

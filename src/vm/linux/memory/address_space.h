@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guest's address space inside the engine's: chooses addresses, maps, and never touches a
-// mapping that is not the guest's.
-//
-// The layout is that of guest_layout.h.
-// Results are those of the system calls: a value, or a negative errno.
+// The guest's address space inside the engine's. Chooses addresses by the layout of guest_layout.h, maps,
+// unmaps and protects, and never touches a mapping of the engine. Results are those of the system calls: a
+// value, or a negative errno.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "vm/interface/guest_layout.h"
 #include "vm/interface/engine_services.h"
+#include "vm/interface/guest_layout.h"
 #include "vm/linux/memory/region_map.h"
 
 namespace elision::vm {
 
 class AddressSpace {
  public:
-  /// `services` gives seeded numbers for the layout and drops translations of code that goes away.
+  /// `services` supplies seeded numbers for the layout, and drops translations of unmapped code.
   explicit AddressSpace(EngineServices& services);
 
   long map(std::uint64_t address, std::uint64_t size, int protection, int flags, int descriptor,
@@ -30,14 +28,14 @@ class AddressSpace {
   long remap(std::uint64_t address, std::uint64_t old_size, std::uint64_t new_size, int flags,
              std::uint64_t new_address);
   long advise(std::uint64_t address, std::uint64_t size, int advice);
-  /// shmat and shmdt: the segment takes a place of ours unless `address` says where.
+  /// shmat and shmdt. Chooses a place for the segment if `address` is 0.
   long attach(int segment, std::uint64_t address, int flags);
   long detach(std::uint64_t address);
   /// The brk system call: returns the new end, or the old one if it cannot be moved.
   std::uint64_t set_break(std::uint64_t end);
   void start_break(std::uint64_t begin);
 
-  /// Maps `size` bytes of nothing (PROT_NONE) at `address`, or 0 for a choice of ours.
+  /// Maps `size` bytes with PROT_NONE at `address`; 0 lets the address space choose.
   long reserve(std::uint64_t address, std::uint64_t size, std::uint64_t alignment);
 
   const RegionMap& regions() const { return regions_; }
@@ -45,15 +43,15 @@ class AddressSpace {
   std::uint64_t executable_end(std::uint64_t address) const;
   bool is_shared(std::uint64_t address) const;
   bool is_writable(std::uint64_t address) const;
-  /// Code was translated from [begin, end): where the guest may write there, or to another mapping of the
-  /// same page of a file, it faults from now on, so that the translation can go. Its own permissions stay
-  /// what they are.
+  /// Code was translated from [begin, end). From now on the guest's writes there fault, and so do its writes
+  /// to other mappings of the same pages, so that the translation can be dropped. The guest's own permissions
+  /// stay.
   void guard_code(std::uint64_t begin, std::uint64_t end);
-  /// Writes to [begin, end) fault no more. Returns the pages of code for whose sake they did.
+  /// Ends the faults of guard_code() in [begin, end). Returns the pages of code that were guarded there.
   std::vector<std::uint64_t> lift_guards(std::uint64_t begin, std::uint64_t end);
   /// How often memory or permissions were taken away from the guest, which ended every transaction.
   std::uint64_t ended_transactions() const { return ended_transactions_; }
-  /// /proc/self/maps as the guest shall see it: its own mappings, with its own permissions.
+  /// /proc/self/maps for the guest: its own mappings with its own permissions.
   std::string describe() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace elision::vm {
 
 /// What a system call may do to threads and transactions, as bits. Its row in the table (system_calls.cc)
-/// states them, and no call can do what its row does not state.
+/// states them. A call that does more fails a check.
 struct Effects {
   /// It may wait. Only such a call can park its thread or block the host (waiting.h).
   static constexpr unsigned kBlocks = 1;

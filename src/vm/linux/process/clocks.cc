@@ -14,7 +14,7 @@ Nanoseconds machine_time(Process& process, const KernelThread& thread) {
   return process.start_time + process.services.now(thread.thread);
 }
 
-/// Of clocks that differ from the machine's time by a constant.
+/// For clocks at a constant distance from the machine's time: that distance.
 std::optional<Nanoseconds> clock_offset(const Process& process, int id) {
   switch (id) {
     case CLOCK_REALTIME:

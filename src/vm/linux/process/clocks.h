@@ -13,12 +13,12 @@
 namespace elision::vm {
 
 inline constexpr Nanoseconds kNanosecondsPerSecond = 1'000'000'000;
-/// What CLOCK_MONOTONIC shows when the machine starts (0 would be taken for "never" by some programs).
+/// CLOCK_MONOTONIC at the start of the machine. Not 0, which some programs take for "never".
 inline constexpr Nanoseconds kUptimeStart = 1000 * kNanosecondsPerSecond;
 
-/// What clock `id` shows to `thread`; nothing if there is no such clock.
+/// The value of clock `id` for `thread`; nothing if there is no such clock.
 std::optional<Nanoseconds> read_clock(Process& process, KernelThread& thread, int id);
-/// Engine time at which clock `id` shows `value`; CPU clocks are taken as running all the time.
+/// Engine time at which clock `id` reaches `value`. CPU clocks are taken to run all the time.
 Nanoseconds deadline_at(Process& process, KernelThread& thread, int id, Nanoseconds value);
 /// Engine time `span` from now, saturating.
 Nanoseconds deadline_after(Process& process, KernelThread& thread, Nanoseconds span);
@@ -30,7 +30,7 @@ timeval to_timeval(Nanoseconds value);
 
 Nanoseconds thread_cpu_time(Process& process, const KernelThread& thread);
 Nanoseconds process_cpu_time(Process& process);
-/// Leaves on the board what the parent will be told that this process and its children have used.
+/// Publishes the CPU time of this process and its children on the board, for the parent.
 void publish_cpu_time(Process& process);
 
 }  // namespace elision::vm

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kEntries = 4096;
 constexpr std::size_t kProbes = 64;
 
-/// Ended and waited for, if only by the kernel: nobody can ask for its time any more.
+/// The process has ended and was reaped: nobody will ask for its time.
 bool is_gone(int host_pid) { return kill(host_pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace

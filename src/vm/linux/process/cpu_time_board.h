@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where processes of one run leave the virtual CPU time that they have used, for the parent that waits for
-// them: what the host counts is the engine's. Shared memory that children inherit and that survives execve.
+// Virtual CPU time of the processes of one run, for parents that wait for children: the host counts the
+// engine's time. Shared memory that children inherit and that survives execve.
 //
-// A process that is killed from outside is counted up to its last timer tick. Places of processes that ended
-// and were never waited for are taken when no other is free. When the board is full, what finds no place
-// counts as nothing.
+// A process killed from outside is counted up to its last timer tick. If the board is full, it reuses entries
+// of processes that ended without being waited for; if there are none, the time of a new process counts as 0.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +14,19 @@ namespace elision::vm {
 
 class CpuTimeBoard {
  public:
-  /// Opens the board that the image before this one had, or, if `inherited` is negative, none yet.
+  /// Opens the board of the image before this one. `inherited` < 0: there is none yet.
   explicit CpuTimeBoard(int inherited);
 
-  /// Makes it, before the first child.
+  /// Creates the board, before the first child.
   void make();
-  /// The descriptor to hand over execve, which closes all others of the engine; negative: none.
+  /// The descriptor to pass over execve, which closes all other descriptors of the engine; negative if there
+  /// is no board.
   int descriptor_over_exec() const;
 
-  /// A new process: forgets what an earlier one of that number has left.
+  /// Starts the entry of a new process; an earlier process may have had the same number.
   void start(int host_pid) { look(host_pid, true); }
   void publish(int host_pid, Nanoseconds time);
-  /// What a child has published; `forget` frees its place.
+  /// The time that a child has published. `forget` frees its entry.
   Nanoseconds look(int host_pid, bool forget);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits on which futex word, first come first served. Pure bookkeeping: reads no guest memory and
-// wakes nobody itself.
+// Queues of waiters by futex word, first come first served. Pure bookkeeping: reads no guest memory, wakes
+// nobody.
 #pragma once
 
 #include <cstdint>

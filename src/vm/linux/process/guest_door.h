@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of a process: every access of the kernel to guest memory goes through it (guest_memory.h).
+// The door of a process (guest_memory.h): before the kernel accesses guest memory, transactions that conflict
+// end.
 #pragma once
 
 #include <utility>
@@ -9,7 +10,7 @@
 
 namespace elision::vm {
 
-/// Of the process: what all handlers read and write goes through it, on behalf of the thread that acts.
+/// Charges each access to the thread for which the kernel acts.
 class ProcessDoor final : public GuestDoor {
  public:
   explicit ProcessDoor(Process& process) : process_(process) {}
@@ -19,7 +20,7 @@ class ProcessDoor final : public GuestDoor {
   Process& process_;
 };
 
-/// While it lives, the kernel acts for `thread`: its CPU makes the accesses, if it is on one.
+/// In its scope the kernel acts for `thread`. If the thread is on a CPU, that CPU makes the accesses.
 class ActingThread {
  public:
   ActingThread(Process& process, Thread& thread)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel keeps for one guest thread, and why it is parked.
+// What the kernel keeps of one guest thread, and its wait while it is parked.
 #pragma once
 
 #include <poll.h>
@@ -20,40 +20,40 @@ namespace elision::vm {
 
 class CredentialHolder;
 
-/// What a signal handler makes of a waiting call: start it again if the handler has SA_RESTART, or
-/// fail with EINTR in any case (signal(7) lists which is which).
+/// What happens to a waiting call after a signal handler: it starts again if the handler has SA_RESTART, or
+/// it fails with EINTR in any case (signal(7)).
 enum class OnSignal { kRestart, kInterrupt };
 
-/// A call that waits. Whoever ends it (event, wake, deadline, signal) clears it exactly once.
+/// A call that waits. Event, wake-up, deadline or signal ends it and clears it exactly once.
 struct Wait {
   std::vector<pollfd> descriptors;    // ready descriptors cause `attempt`
   bool for_children = false;          // a SIGCHLD causes `attempt`
   ino_t signal_descriptor = 0;        // reads from this signalfd
   bool periodic = false;              // no event tells: `attempt` again and again
-  std::optional<OnSignal> on_signal;  // none: as the row of the call states
+  std::optional<OnSignal> on_signal;  // none: park() takes it from the call's row
   long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
   std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
   std::function<void()> cancel;   // leaves queues
   std::function<void()> expire;   // what the call does to memory if its time is up
   std::function<void()> give_up;  // the same if a signal ends it
-  /// Ends what goes on for the call elsewhere, as a signal or the deadline is about to end the call. If it
-  /// came to its end all the same, that is how the call ends.
+  /// Cancels work that a helper does for the call, before a signal or the deadline ends the call. If that
+  /// work has completed, returns its result, with which the call then ends.
   std::function<std::optional<long>()> interrupt;
 };
 
 inline constexpr std::size_t kThreadNameBytes = 16;  // TASK_COMM_LEN
 
-/// What a process of its own has that shares this one's memory (companions.h).
+/// State of a companion, a process that shares this one's memory (companions.h).
 struct Companion {
   int parent = 0;
   int exit_signal = 0;
   SignalAction actions[kSignalCount + 1];
 };
 
-/// How far a thread is that a companion traces (trace_calls.h).
+/// Progress of stopping a thread for the companion that traces it (trace_calls.h).
 enum class TraceStop { kNone, kWanted, kStopped, kTold };
 struct Tracing {
-  int tracer = 0;  // its number; 0: none
+  int tracer = 0;  // its process number; 0: none
   TraceStop stop = TraceStop::kNone;
 };
 

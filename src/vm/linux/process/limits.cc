@@ -22,7 +22,7 @@ constexpr std::uint64_t kMinStackBytes = 128u << 10;
 constexpr std::uint64_t kMostArgumentBytes = 6u << 20;
 constexpr std::uint64_t kLeastArgumentBytes = 128u << 10;
 
-/// Where the initial stack lies: the highest region of that use, and those right below it.
+/// Begin and end of the initial stack: the highest region of that use and those adjacent below.
 std::pair<std::uint64_t, std::uint64_t> stack_extent(const AddressSpace& memory) {
   std::uint64_t begin = 0, end = 0;
   const auto& regions = memory.regions().regions();
@@ -49,7 +49,7 @@ struct Mapped {
   std::uint64_t data = 0;
 };
 
-/// What counts for RLIMIT_AS and RLIMIT_DATA. Of the stack, what it has grown to.
+/// Memory that counts for RLIMIT_AS and RLIMIT_DATA. The stack counts as far as it has grown.
 Mapped mapped_by_guest(const AddressSpace& memory) {
   Mapped total;
   for (const auto& [begin, region] : memory.regions().regions()) {

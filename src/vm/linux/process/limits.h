@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the guest's resource limits allow (getrlimit(2)). Process::limits is what the guest set, or the first
-// process found; children and new program images inherit it. host_limits.h has the host's.
+// The guest's resource limits (getrlimit(2)), applied. Process::limits holds the values: the first process's
+// initial ones or those that the guest set. Children and new images inherit them. host_limits.h has the
+// host's.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,13 @@ namespace elision::vm {
 /// True if the guest may map `bytes` more, of which `data_bytes` are private and writable.
 bool may_map(const Process& process, std::uint64_t bytes, std::uint64_t data_bytes);
 
-/// How large the mapping of an initial stack is to be that holds `contents` bytes from the start.
+/// Size of the mapping for an initial stack that starts with `contents` bytes.
 std::uint64_t stack_bytes(const LimitTable& limits, std::uint64_t contents);
 
-/// How many bytes arguments and environment may have (execve(2)).
+/// Most bytes for arguments and environment (execve(2)).
 std::uint64_t most_argument_bytes(const LimitTable& limits);
 
-/// A new limit on the stack: the stack reaches as far down as it says, unless something lies in the way. What
-/// was touched stays.
+/// Moves the end of the stack to a new limit, unless another mapping is in the way. Touched pages stay.
 void resize_stack(Process& process, const rlimit& limit);
 
 /// The text of /proc/self/limits.

@@ -10,7 +10,7 @@
 
 namespace elision::vm {
 
-/// Signals that wait to be delivered: standard ones once each, real-time ones queued (signal(7)).
+/// Pending signals: a standard signal once, real-time signals queued (signal(7)).
 class PendingSignals {
  public:
   void add(const siginfo_t& info) {
@@ -19,7 +19,7 @@ class PendingSignals {
     queue_.push_back(info);
   }
   SignalSet set() const { return set_; }
-  /// Removes and returns the one to deliver first of those in `wanted`: lowest number, oldest.
+  /// Removes and returns the signal of `wanted` to deliver first: lowest number, then oldest.
   std::optional<siginfo_t> take(SignalSet wanted);
   void discard(int signal);
   void clear() { queue_.clear(), set_ = {}; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One guest process: the parts of the kernel and what they share. The engine's host thread is the
-// only one that ever touches it.
+// One guest process: the state that all parts of the kernel share. Only the engine's host thread touches it.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +24,7 @@
 
 namespace elision::vm {
 
-/// A timer made by timer_create. `signal` 0: it only counts; `thread` 0: its signal goes to the process.
+/// A timer made by timer_create. `signal` 0: it sends none; `thread` 0: its signal goes to the process.
 struct PosixTimer {
   int clock = 0;
   int owner = 0;  // the thread that made it
@@ -46,13 +45,13 @@ struct SignalDescriptor {
   SignalSet mask;
   int write_end = -1;     // ours
   bool readable = false;  // the pipe holds a byte
-  bool arrived = false;   // a signal was sent since: who waits for edges gets one
+  bool arrived = false;   // a signal was sent since: edge-triggered waits get an edge
 };
 
-/// By inode of the pipe.
+/// Keyed by the inode of the pipe.
 using SignalDescriptors = std::map<ino_t, SignalDescriptor>;
 
-/// A companion, or a traced thread, whose end nobody has waited for yet.
+/// A companion or traced thread that has ended and was not waited for yet.
 struct EndedCompanion {
   int pid = 0;
   int parent = 0;  // or tracer
@@ -90,8 +89,8 @@ struct Process {
   SignalDescriptors signal_descriptors;
   std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
 
-  Thread* acting = nullptr;  // on whose behalf the kernel acts just now (guest_door.h)
-  std::vector<std::unique_ptr<KernelThread>> threads;     // live ones, in creation order
+  Thread* acting = nullptr;                            // the thread for which the kernel acts (guest_door.h)
+  std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   std::vector<std::unique_ptr<KernelThread>> companions;  // live ones (companions.h)
   std::vector<EndedCompanion> ended_companions;
   Nanoseconds ended_threads_cpu_time;  // and of earlier images
@@ -112,15 +111,15 @@ struct Process {
   bool has_had_children = false;         // other processes exist: their time is the host's
   KernelThread* inside_vfork = nullptr;  // this is a vfork child in its parent's memory: its thread
   std::map<std::string, std::uint64_t> refused_calls;  // ENOSYS, by name
-  std::set<std::uint64_t> named_calls;                 // whose absence was told
+  std::set<std::uint64_t> named_calls;                 // unknown ones, already reported
   std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal
 
-  /// True if blocking the host blocks nobody else and holds up no timer.
+  /// True if the host may block: no other thread could run, no timer would be late.
   bool alone() const {
     return inside_vfork != nullptr || (threads.size() == 1 && companions.empty() && !timers.any_armed() &&
                                        threads.front()->credentials == nullptr);
   }
-  /// Everything that runs guest code here: threads and companions.
+  /// Visits all threads and companions.
   template <class Visit>
   void visit_runners(const Visit& visit) const {
     for (const auto* list : {&threads, &companions})
@@ -133,7 +132,7 @@ struct Process {
     return any;
   }
   bool has_several_runners() const { return threads.size() + companions.size() > 1; }
-  /// What `thread` does on signals.
+  /// The action of `thread` for `signal`.
   SignalAction& action_of(const KernelThread& thread, int signal) {
     return thread.companion != nullptr ? thread.companion->actions[signal] : actions[signal];
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first process's parent is shown as kRootPid - 1. A descendant that happens to get the number
-// kRootPid from the host cannot be told from the first process; with a host's usual range of process
-// numbers this is rare, and only kill and wait would notice.
+// The first process's parent has the number kRootPid - 1. Limit: a descendant that gets kRootPid from the
+// host is taken for the first process by kill and wait.
 #include "vm/linux/process/process_ids.h"
 
 #include <unistd.h>

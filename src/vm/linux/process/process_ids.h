@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process and thread numbers as the guest sees them. The first process has a fixed number, so that
-// runs repeat; its descendants have the host's numbers.
+// Process and thread numbers of the guest. The first process has a fixed number so that runs repeat; its
+// descendants have the host's numbers.
 #pragma once
 
 #include <sys/types.h>
@@ -12,12 +12,11 @@ namespace elision::vm {
 
 inline constexpr int kRootPid = 4242;
 
-/// What a process image inherits from the one that started it by execve.
+/// State that a process image inherits over execve.
 struct ProcessOrigin {
   int root_host_pid = 0;  // host number of the first process; 0: this is it
   Nanoseconds start_time = 0;
-  /// Signals that the program before this one blocked. The host's mask does not tell: it is full across
-  /// execve.
+  /// Signals that the program before this one blocked. The host's mask is full across execve.
   std::uint64_t blocked_signals = 0;
   Nanoseconds cpu_time = 0, children_cpu_time = 0;  // as of the earlier images
   int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
@@ -36,12 +35,12 @@ class ProcessIds {
   bool is_root() const { return host_pid_ == root_host_pid_; }
   int next_tid() { return next_tid_++; }
 
-  /// Of processes and process groups (negative numbers are groups, as for kill); others unchanged.
+  /// Numbers of processes and, negative as for kill, of process groups. Others are unchanged.
   int to_guest(int host) const;
   int to_host(int guest) const;
   int parent() const;
 
-  /// In a fork child: this process has its own host number now.
+  /// In a fork's child: takes over its own host number.
   void start_child();
 
  private:

@@ -59,7 +59,7 @@ std::optional<CpuTimers::Setting> CpuTimers::left(Key key) const {
   return Setting{setting.expires > now ? setting.expires - now : 1, setting.interval};
 }
 
-/// Of a timer at one tick; overruns beyond are not counted.
+/// Most expiries of a timer at one tick; further overruns are not counted.
 constexpr Nanoseconds kMostExpiries = 1000;
 
 void CpuTimers::tick() {

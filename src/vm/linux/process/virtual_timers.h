@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers that run in virtual time: setitimer, alarm, timer_create, timerfd. A timer is known by a
-// number of ours; each time it is set its generation grows, so that a callback of an older setting,
-// which the engine cannot take back, finds that it is stale.
+// Timers in virtual time: setitimer, alarm, timer_create, timerfd. The engine cannot cancel a callback. Each
+// setting of a timer therefore has a generation, and a callback of an older generation does nothing.
 #pragma once
 
 #include <cstdint>
@@ -43,16 +42,16 @@ class VirtualTimers {
   std::uint64_t next_generation_ = 1;
 };
 
-/// Timers of CPU clocks, which stand still while nobody computes: looked at on each tick of a CPU, as in
+/// Timers of CPU clocks, which run only while a thread computes. Checked at each timer tick of a CPU, as in
 /// Linux.
 class CpuTimers {
  public:
   using Key = VirtualTimers::Key;
   using Setting = VirtualTimers::Setting;
 
-  /// As VirtualTimers::set(), by the time that `clock` shows.
+  /// Like VirtualTimers::set(), with the time that `clock` returns.
   void set(Key key, Setting setting, std::function<Nanoseconds()> clock, std::function<void()> action);
-  /// What is left until it expires and its interval; nothing if there is no such timer.
+  /// Time to expiry and interval; nothing if there is no such timer.
   std::optional<Setting> left(Key key) const;
   void remove(Key key) { timers_.erase(key); }
   void clear() { timers_.clear(); }

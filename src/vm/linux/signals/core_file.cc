@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal frame with the guest's registers is built on a stack of ours and returned from while the deadly
-// signal is pending: rt_sigreturn unblocks it with the guest's registers in place (kernel/signal.c,
-// arch/x86/kernel/signal_64.c).
+// Builds a signal frame with the guest's registers on a stack of its own and returns from it while the deadly
+// signal is pending and blocked. rt_sigreturn loads the guest's registers and unblocks the signal
+// (kernel/signal.c, arch/x86/kernel/signal_64.c).
 #include "vm/linux/signals/core_file.h"
 
 #include <linux/prctl.h>
@@ -22,8 +22,8 @@ namespace {
 constexpr std::uint64_t kStackBytes = 16384;
 alignas(64) std::uint8_t g_stack[kStackBytes];
 
-/// Debuggers find a program that was moved, and its libraries, by the auxiliary vector. Where the host's
-/// kernel refuses (CONFIG_CHECKPOINT_RESTORE), the core keeps the engine's.
+/// Debuggers find a relocated program and its libraries by the auxiliary vector. The host's kernel may refuse
+/// the change (without CONFIG_CHECKPOINT_RESTORE); the core then has the engine's vector.
 void show_auxiliary_vector(const std::vector<std::uint64_t>& vector) {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -58,8 +58,8 @@ void show_auxiliary_vector(const std::vector<std::uint64_t>& vector) {
 void die_with_registers(const siginfo_t& info, const GuestState& state,
                         const std::vector<std::uint64_t>& auxiliary_vector) {
   const int signal = info.si_signo;
-  // A signal that the first process of a container sends itself is dropped, and the guest would run on
-  // outside the machine.
+  // The kernel drops a signal that the first process of a container sends itself. The guest would run on
+  // natively.
   if (host_call(SYS_getpid) == 1) die_by_host_signal(signal);
   show_auxiliary_vector(auxiliary_vector);
   FrameRequest request{};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process that leaves a core file: the host's kernel writes it, but what debuggers look for in
-// it is the guest's: registers of the thread that dies, memory (at its own addresses anyway) and auxiliary
-// vector.
+// Ends a process with a core file. The host's kernel writes it; registers, memory and auxiliary vector in it
+// are the guest's.
 #pragma once
 
 #include <csignal>
@@ -12,8 +11,8 @@
 
 namespace elision::vm {
 
-/// Ends the host process by the signal of `info` with the registers of `state` in place, as if the guest's
-/// instruction had been executed natively.
+/// Ends the host process by the signal of `info`, with the registers of `state` in place, as if the guest's
+/// instruction had run natively.
 [[noreturn]] void die_with_registers(const siginfo_t& info, const GuestState& state,
                                      const std::vector<std::uint64_t>& auxiliary_vector);
 

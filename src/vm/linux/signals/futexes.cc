@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kMaxRobustEntries = 2048;  // ROBUST_LIST_LIMIT
 
-/// handle_futex_death of Linux: the word of a lock that its owner took along.
+/// Linux's handle_futex_death: marks the word of a lock whose owner ended.
 void abandon_lock(Process& process, KernelThread& thread, std::uint64_t address, bool pi) {
   const auto value = load_guest<std::uint32_t>(address);
   if (!value || (*value & FUTEX_TID_MASK) != static_cast<std::uint32_t>(thread.thread.tid)) return;
@@ -20,7 +20,7 @@ void abandon_lock(Process& process, KernelThread& thread, std::uint64_t address,
   if ((*value & FUTEX_WAITERS) != 0) wake_futex(process, &thread.thread, address, 1, kAllBits);
 }
 
-/// The low bit of a list pointer tells a PI lock.
+/// The low bit of a list pointer marks a PI lock.
 void walk_robust_list(Process& process, KernelThread& thread) {
   const auto head = load_guest<robust_list_head>(thread.robust_list);
   if (!head) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Futexes: who is woken, and what the end of a thread or process does to the locks that it holds. The system
-// calls are in futex_calls.h.
+// Wake-ups of futex waiters, and the release of locks when a thread or process ends. The system calls are in
+// futex_calls.h.
 #pragma once
 
 #include <linux/futex.h>
@@ -18,10 +18,10 @@ bool between_processes(const Process& process, std::uint64_t address);
 unsigned wake_futex(Process& process, const Thread* waker, std::uint64_t address, unsigned count,
                     std::uint32_t bits);
 
-/// What a thread's end does to futexes: marks robust locks that it held, clears its child-tid word.
+/// Releases a thread's futexes at its end: marks robust locks that it held, clears its child-tid word.
 void release_futexes_of(Process& process, KernelThread& thread);
 
-/// The end of the whole process, with all that its threads hold of locks that other processes may wait for.
+/// The same for all threads of an ending process, as far as other processes may wait.
 void release_shared_futexes(Process& process);
 
 /// Hands the PI lock at `address` to its oldest waiter, or frees it; `extra_bits` are set in the word.

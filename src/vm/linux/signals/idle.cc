@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process by itself need not wait for a timer: virtual time jumps. As soon as something outside may
-// happen (a descriptor, a child, another process that may send a signal), a timer's span is waited for
-// in host time, the only time that both sides share.
+// A process on its own does not wait for a timer: virtual time jumps. If an outside event is possible (a
+// descriptor, a child, a signal of another process), a timer's span is waited for in host time, the only time
+// that both sides share.
 #include "vm/linux/signals/idle.h"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ bool waits_for_outside(const Process& process) {
   });
 }
 
-/// True if a signal from outside could make some thread go on or end the wait: one that waits in pause,
-/// sigsuspend or sigtimedwait, or a handler that somebody may trigger.
+/// True if a signal from outside could let a thread go on: a thread waits in pause, sigsuspend or
+/// sigtimedwait, or a handler is installed that another process may trigger.
 bool waits_for_signals(const Process& process) {
   const bool waits = process.any_runner([](const KernelThread& thread) {
     return thread.wait && (thread.waited_for.bits != 0 || thread.saved_blocked || thread.futex_address == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens while no thread of the guest can run.
+// Waiting while no thread of the guest can run.
 #pragma once
 
 #include <optional>

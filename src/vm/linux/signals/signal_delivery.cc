@@ -20,7 +20,8 @@ namespace elision::vm {
 namespace {
 
 constexpr SignalSet kNeverBlocked{SignalSet::of(SIGKILL).bits | SignalSet::of(SIGSTOP).bits};
-/// Stops by the terminal happen in the host; while the guest blocks them, so must the host.
+/// The host carries out stops by the terminal, so signals that the guest blocks must be blocked in the host
+/// too.
 constexpr SignalSet kStopSignals{SignalSet::of(SIGTSTP).bits | SignalSet::of(SIGTTIN).bits |
                                  SignalSet::of(SIGTTOU).bits};
 constexpr std::uint64_t kSyscallBytes = 2;
@@ -37,7 +38,7 @@ bool is_ignored(const SignalAction& action_of_signal, int signal) {
 
 bool is_ignored(const Process& process, int signal) { return is_ignored(process.actions[signal], signal); }
 
-/// Stopping and killing are left to the host: they concern the whole process and its parent.
+/// Leaves stopping and killing to the host: they concern the whole process and its parent.
 bool leave_to_host(Process& process, int signal) {
   const bool stops =
       process.actions[signal].handler == kDefault && default_action(signal) == DefaultAction::kStop;
@@ -103,7 +104,7 @@ void settle_interrupted_call(KernelThread& thread, bool restart) {
   die_of(process, thread, info, note.c_str());
 }
 
-/// signal(7): these leave a core file where the process's limit lets them.
+/// Signals whose default action writes a core file (signal(7)).
 bool dumps_core(int signal) {
   return is_synchronous(signal) || signal == SIGABRT || signal == SIGSYS || signal == SIGQUIT ||
          signal == SIGXCPU || signal == SIGXFSZ;
@@ -115,7 +116,7 @@ bool dumps_core(int signal) {
   die_with_registers(info, thread.thread.state, process.auxiliary_vector);
 }
 
-/// Signals that end a program with a core, raised by the program itself: abort() and the like.
+/// Signals that the program raised itself and that end it with a core: abort() and the like.
 bool is_own_crash(const Process& process, const siginfo_t& info) {
   const int signal = info.si_signo;
   return info.si_code == SI_TKILL && info.si_pid == process.ids.pid() &&
@@ -196,8 +197,8 @@ void post_to_thread(Process& process, KernelThread& thread, const siginfo_t& inf
   notify(process, thread);
 }
 
-/// What is left of a process that a signal ends: locks that others may wait for are let go, statistics
-/// written.
+/// Work at the end of a process by a signal: releases locks that other processes may wait for, publishes the
+/// CPU time, writes the statistics.
 static void leave_behind(Process& process, int signal) {
   release_shared_futexes(process);
   publish_cpu_time(process);
@@ -235,7 +236,7 @@ void take_in_host_signals(Process& process, KernelThread* caller) {
     const int signal = info->si_signo;
     if (signal == SIGCHLD) {
       process.child_event = true;
-      // In clock ticks; the host's are the engine's.
+      // In clock ticks. The host's values count the engine's time.
       info->si_utime = static_cast<clock_t>(process.cpu_time_board.look(info->si_pid, false) / 10'000'000);
       info->si_stime = 0;
     }
@@ -254,7 +255,7 @@ void mirror_action(Process& process, int signal) {
   if (action.handler == kIgnore) return set_host_action(signal, HostAction::kIgnore);
   const bool host_default =
       action.handler == kDefault && signal != SIGCHLD && default_action(signal) != DefaultAction::kTerminate;
-  // SA_NOCLDSTOP too: news of a stop that nobody wants could swallow that of an end right after it.
+  // SA_NOCLDSTOP too: an unwanted stop's signal could replace that of an exit right after it.
   set_host_action(signal, host_default ? HostAction::kDefault : HostAction::kRecord, flags);
 }
 

@@ -39,7 +39,7 @@ SignalDescriptors::iterator find(Process& process, int descriptor) {
   return all.empty() ? all.end() : all.find(inode_of(descriptor));
 }
 
-/// Those whose last copy the guest has closed.
+/// Drops descriptors whose last copy the guest has closed.
 void drop_closed(SignalDescriptors& all) {
   std::erase_if(all, [](const auto& entry) {
     pollfd end{entry.second.write_end, POLLOUT, 0};
@@ -55,7 +55,7 @@ struct NewPipe {
   int write_end;
 };
 
-/// Nothing, with errno set, if the host has none.
+/// Returns nothing, with errno set, if the host makes no pipe.
 std::optional<NewPipe> make_pipe(int flags) {
   const LiftedLimits lifted;
   int ends[2];
@@ -68,8 +68,8 @@ std::optional<NewPipe> make_pipe(int flags) {
   return NewPipe{ends[0], inode_of(ends[0]), reserve_descriptor(ends[1])};
 }
 
-/// Takes the byte out: by an end for reading that exists only meanwhile, so that those of the guest are all
-/// there are.
+/// Removes the byte from the pipe. Opens a read end for just that, so that afterwards only the guest holds
+/// read ends: drop_closed() relies on it.
 void drain(const SignalDescriptor& descriptor) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor.write_end);
   const int end = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -125,7 +125,7 @@ signalfd_siginfo as_read(const siginfo_t& info) {
   return out;
 }
 
-/// Where read or readv puts what it reads.
+/// The buffers of read or readv.
 std::optional<std::vector<iovec>> destinations(const Call& call) {
   if (call.number == SYS_read) return std::vector<iovec>{{reinterpret_cast<void*>(call[1]), call[2]}};
   if (call[2] > kMaxVectors) return std::nullopt;
@@ -150,7 +150,7 @@ bool is_readers_wait(const KernelThread& thread, ino_t inode) {
   return thread.wait && thread.wait->signal_descriptor == inode;
 }
 
-/// Another mask: who reads already waits for it from now on.
+/// Sets a new mask. Threads that already read wait for the new mask from now on.
 void change_mask(Process& process, SignalDescriptors::iterator descriptor, SignalSet mask) {
   descriptor->second.mask = mask;
   descriptor->second.arrived = true;

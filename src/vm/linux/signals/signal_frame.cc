@@ -51,7 +51,7 @@ struct SoftwareReserved {
 };
 static_assert(sizeof(SoftwareReserved) == 48);
 
-/// FXSAVE64 image with the kernel's note in its unused end, XSAVE header, upper halves of YMM.
+/// FXSAVE64 image with the kernel's magic words in its unused end, XSAVE header, upper halves of YMM.
 struct Xstate {
   std::uint8_t fx[464];
   SoftwareReserved software;
@@ -93,7 +93,7 @@ void restore_vectors(GuestState& state, const Xstate& x) {
   const bool extended = x.software.magic1 == kXstateMagic1 && x.magic2 == kXstateMagic2;
   const std::uint64_t present = extended ? x.header[0] : 3;
   const std::uint8_t* const x87 = (present & 1) != 0 ? x.fx : fresh.fx;
-  // MXCSR and its mask lie among the x87 part and do not count as a use of x87.
+  // MXCSR and its mask lie inside the x87 part and are no use of x87.
   if (std::memcmp(x87, fresh.fx, kMxcsrOffset) != 0 || std::memcmp(x87 + 32, fresh.fx + 32, 128) != 0)
     state.x87_used = 1;
   std::memcpy(state.fx, x87, kXmmOffset);
@@ -107,7 +107,7 @@ void restore_vectors(GuestState& state, const Xstate& x) {
   }
 }
 
-/// Vectors in a handler start out as after a reset, as in Linux.
+/// A handler starts with cleared vector registers, as in Linux.
 void clear_vectors(GuestState& state) {
   std::memset(state.ymm, 0, sizeof state.ymm);
   state.mxcsr = 0x1f80;

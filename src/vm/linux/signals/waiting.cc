@@ -14,7 +14,7 @@
 namespace elision::vm {
 namespace {
 
-/// How long a wait without an event of its own may stay unnoticed.
+/// Period at which waits without an event of their own are tried.
 constexpr std::int64_t kPeriodNs = 1'000'000;
 
 std::optional<long> leave_queues(KernelThread& thread) {
@@ -24,14 +24,14 @@ std::optional<long> leave_queues(KernelThread& thread) {
   return wait.interrupt ? wait.interrupt() : std::nullopt;
 }
 
-/// All descriptors that some thread waits for, and whose they are.
+/// All descriptors that threads wait for, with those threads.
 struct Watched {
   std::vector<pollfd> descriptors;
   std::vector<KernelThread*> owners;
   bool periodic = false;
 };
 
-/// A vfork child shares its parent's threads in memory, but they wait in the parent.
+/// False for threads of a vfork child's parent: they are in the shared memory but wait in the parent.
 bool waits_here(const Process& process, const KernelThread& thread) {
   return thread.wait && (process.inside_vfork == nullptr || process.inside_vfork == &thread);
 }
@@ -66,7 +66,7 @@ void host_poll(Process& process, Watched& watched, bool block, std::int64_t time
     for (pollfd& descriptor : watched.descriptors) descriptor.revents = 0;
 }
 
-/// A signal came before the call could wait, or the call's own mask lets one through that was pending.
+/// Ends a call before it waits: a signal is pending already, or the call's own mask unblocked one.
 SyscallOutcome end_by_signal(Call& call) {
   std::optional<OnSignal> interrupted = call.self.wait->on_signal;
   std::optional<long> result;
@@ -81,7 +81,7 @@ SyscallOutcome end_by_signal(Call& call) {
   return SyscallOutcome::kSigreturn;
 }
 
-/// The wait is over and no signal ended it: a mask that was for the wait alone goes.
+/// Restores the mask that the call replaced, after a wait that no signal ended.
 void restore_mask(Process& process, KernelThread& thread) {
   if (!thread.saved_blocked) return;
   set_blocked(process, thread, *std::exchange(thread.saved_blocked, std::nullopt));
@@ -170,7 +170,7 @@ bool any_descriptor_waits(const Process& process) {
 
 bool poll_waits(Process& process, bool block, std::int64_t timeout_ns, const Thread* waker) {
   Watched watched = watched_descriptors(process);
-  // A child's end that was taken in already interrupts nothing any more.
+  // A child's exit that was recorded earlier interrupts no host call any more: do not block.
   host_poll(process, watched, block && !process.child_event, timeout_ns);
   const bool children = std::exchange(process.child_event, false);
   std::vector<KernelThread*> candidates;

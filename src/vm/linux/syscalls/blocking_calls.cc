@@ -32,7 +32,7 @@ HelperCall same_call(const Call& call) {
   return result;
 }
 
-/// The call with a copy of `size` bytes of the guest's instead of argument `argument`.
+/// The call, with a copy of `size` guest bytes in the place of argument `argument`.
 std::optional<HelperCall> call_with_copy(const Call& call, int argument, std::uint64_t size) {
   HelperCall result = same_call(call);
   result.buffer_argument = argument;
@@ -117,7 +117,7 @@ SyscallOutcome sys_msgrcv(Call& call) {
   return wait_on_helper(call, std::move(helper), kNoDeadline, 0, copy_out);
 }
 
-/// A deadline that has passed asks without waiting: then ETIMEDOUT means that the call would wait.
+/// A deadline in the past makes the host answer at once. ETIMEDOUT then means that the call would wait.
 SyscallOutcome sys_mq_transfer(Call& call) {
   Nanoseconds deadline = kNoDeadline;
   if (call[4] != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that wait for others and have no readiness form: locks, System V IPC, FIFOs; and message queues,
-// which have one. Each is tried without waiting first, but for the opening of a FIFO; what would wait goes to
-// a helper thread of the host.
+// Calls that wait for others and that poll cannot wait for: locks, System V IPC, FIFOs. Each but the opening
+// of a FIFO is first tried without waiting; then a helper thread of the host waits. Message queues are here
+// too, though poll can wait for them.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ SyscallOutcome sys_mq_transfer(Call& call);  // mq_timedsend, mq_timedreceive
 SyscallOutcome wait_for_record_lock(Call& call);
 /// open of `path` (argument `path_argument`), which may be a FIFO.
 SyscallOutcome open_or_wait(Call& call, unsigned path_argument, int flags);
-/// connect that found a full backlog on this machine.
+/// connect to a local socket whose backlog is full.
 SyscallOutcome wait_for_backlog(Call& call);
 
 }  // namespace elision::vm

@@ -25,7 +25,7 @@ constexpr std::uint64_t kLongestPath = 4096;
 
 std::uint64_t word_bytes(std::uint64_t bits) { return (bits + 63) / 64 * 8; }
 
-/// The door opens for the string as it is read.
+/// load_guest_string() opens the door for the string.
 void resolve_text(std::uint64_t address, GuestRanges& ranges) {
   if (address == 0) return;
   const auto text = load_guest_string(address, kLongestPath);
@@ -77,8 +77,8 @@ void add_messages(const CallArguments& arguments, unsigned argument, bool receiv
   }
 }
 
-/// Requests from before sizes were part of their numbers, and those whose structure is not what the number
-/// says. 0 bytes: the argument is a number.
+/// Requests whose number does not tell the size of their structure: old ones, and exceptions. 0 bytes: the
+/// argument is a number.
 constexpr struct {
   std::uint32_t request;
   std::uint16_t bytes;
@@ -98,7 +98,8 @@ constexpr struct {
     {0x8907, 16},
 };
 
-/// Types of requests (bits 8 to 15) whose structures hold no pointers and end where their number says.
+/// Types of requests (bits 8 to 15) whose structures hold no pointers and have the size that the number
+/// tells.
 bool is_flat(std::uint32_t request) {
   constexpr std::uint32_t kFileMap = 0xc020660b;  // FS_IOC_FIEMAP: an array follows
   const std::uint32_t type = request >> 8 & 0xff;
@@ -123,7 +124,7 @@ void message_sent(const CallArguments& arguments, unsigned argument, GuestRanges
   const auto message = load_guest<msghdr>(arguments[argument]);
   if (message) add_message(*message, false, Extent::kWhole, ranges);
 }
-/// The header's lengths and flags are written, too.
+/// The call also writes the header's lengths and flags.
 void message_received(const CallArguments& arguments, unsigned argument, GuestRanges& ranges) {
   ranges.add(arguments[argument], sizeof(msghdr), true);
   const auto message = load_guest<msghdr>(arguments[argument]);

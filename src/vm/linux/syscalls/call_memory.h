@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which guest memory a system call reads and writes, as its row in the table of system calls states it
-// (system_calls.cc): one Memory for each argument that is a pointer.
+// The guest memory that a system call reads and writes, as its row in the table (system_calls.cc) states it:
+// one Memory for each pointer among the arguments.
 //
-// A statement may be too large, never too small: memory that is not really reached costs at most a
-// transaction that another CPU has there, a forgotten one breaks the isolation of transactions.
+// A row may state too much, never too little. Memory that the call does not reach costs at most a transaction
+// of another CPU; memory that the row leaves out breaks the isolation of transactions.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@ namespace elision::vm {
 
 using CallArguments = std::uint64_t[6];
 
-/// A piece of guest memory that a call reaches.
+/// Guest memory that a call reads or writes.
 struct GuestRange {
   enum class Extent : std::uint8_t {
     kWhole,     // all of it is read or written
-    kByResult,  // written, from the start, as far as the call's result says
+    kByResult,  // written from the start; the call's result says how far
     kPerhaps,   // some part of it, or none
   };
   std::uint64_t address;
@@ -30,7 +30,7 @@ struct GuestRange {
 
 struct GuestRanges {
   std::vector<GuestRange> list;
-  std::uint64_t result_unit = 1;  // bytes written for each of the call's result
+  std::uint64_t result_unit = 1;  // bytes for each unit of the call's result
   bool everything = false;        // the call may reach memory that its arguments do not tell
 
   void add(std::uint64_t address, std::uint64_t size, bool write,
@@ -39,15 +39,15 @@ struct GuestRanges {
   }
 };
 
-/// What one pointer argument leads to.
+/// The memory behind one pointer argument.
 struct Memory {
   enum class Kind : std::uint8_t {
     kBytes,       // `unit` bytes, times argument `count` if that is one
     kText,        // a string
-    kTold,        // as many bytes as the 32 bits tell that argument `count` points to; both are written
-    kBits,        // a set of as many bits as argument `count`, in words of 64
-    kPages,       // a byte for each page of as many bytes as argument `count`
-    kDescribed,   // `describe` knows
+    kTold,        // a buffer whose length is in the 32 bits that argument `count` points to; writes both
+    kBits,        // a set of bits in words of 64; argument `count` has their number
+    kPages,       // a byte for each page of a range; argument `count` has its size
+    kDescribed,   // `describe` finds it
     kByHandler,   // the call's handler uses guest_memory.h for all of it
     kNotReached,  // an address that the call does not read or write at
   };
@@ -62,7 +62,7 @@ struct Memory {
   void (*describe)(const CallArguments& arguments, unsigned argument, GuestRanges& ranges) = nullptr;
 };
 
-/// What a row states of all pointers of a call. Up to five arguments are some.
+/// The memory behind all pointers of a call, at most five.
 class CallMemory {
  public:
   constexpr CallMemory(std::initializer_list<Memory> list) : count_(static_cast<unsigned>(list.size())) {
@@ -82,28 +82,28 @@ namespace memory {
 using Extent = GuestRange::Extent;
 using Kind = Memory::Kind;
 
-/// `bytes` that the call reads, writes, or both.
+/// `bytes` that the call reads or writes.
 constexpr Memory in(std::uint8_t argument, std::uint16_t bytes) {
   return {Kind::kBytes, argument, Memory::kOnce, false, Extent::kWhole, bytes};
 }
 constexpr Memory out(std::uint8_t argument, std::uint16_t bytes) {
   return {Kind::kBytes, argument, Memory::kOnce, true, Extent::kWhole, bytes};
 }
-/// At most `bytes`, perhaps none: what it is depends on other arguments.
+/// At most `bytes`, perhaps none: other arguments decide.
 constexpr Memory perhaps_in(std::uint8_t argument, std::uint16_t bytes) {
   return {Kind::kBytes, argument, Memory::kOnce, false, Extent::kPerhaps, bytes};
 }
 constexpr Memory perhaps_out(std::uint8_t argument, std::uint16_t bytes) {
   return {Kind::kBytes, argument, Memory::kOnce, true, Extent::kPerhaps, bytes};
 }
-/// As many elements of `unit` bytes as argument `count` says.
+/// An array of elements of `unit` bytes; argument `count` has their number.
 constexpr Memory in_each(std::uint8_t argument, std::uint8_t count, std::uint16_t unit) {
   return {Kind::kBytes, argument, count, false, Extent::kWhole, unit};
 }
 constexpr Memory out_each(std::uint8_t argument, std::uint8_t count, std::uint16_t unit) {
   return {Kind::kBytes, argument, count, true, Extent::kWhole, unit};
 }
-/// At most as many elements as argument `count` says: as many as the call's result.
+/// The same array, filled: the call's result says how many elements.
 constexpr Memory filled_each(std::uint8_t argument, std::uint8_t count, std::uint16_t unit) {
   return {Kind::kBytes, argument, count, true, Extent::kByResult, unit};
 }
@@ -131,8 +131,8 @@ constexpr Memory described(std::uint8_t argument, Describe describe) {
   return {Kind::kDescribed, argument, Memory::kOnce, false, Extent::kWhole, 1, describe};
 }
 
-/// For described(). An array of iovec, whose length is the next argument: to be read, to be filled as far as
-/// the result says, or both.
+/// For described(). An array of iovec, whose length is the next argument: read, filled as far as the result
+/// says, or either.
 void vectors_in(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void vectors_filled(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void vectors_both(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
@@ -141,21 +141,21 @@ void message_sent(const CallArguments& arguments, unsigned argument, GuestRanges
 void message_received(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void messages_sent(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void messages_received(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
-/// A System V message: a long and as many bytes as the next argument says.
+/// A System V message: a long, then the number of bytes in the next argument.
 void queue_message_in(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void queue_message_out(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
-/// An argument whose meaning is a command's.
+/// An argument whose meaning depends on the command.
 void of_fcntl(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void of_ioctl(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void of_prctl(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 void of_semctl(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
-/// Nothing is known of it.
+/// An argument of unknown meaning: may lead to any memory.
 void unknown(const CallArguments& arguments, unsigned argument, GuestRanges& ranges);
 
 }  // namespace memory
 
-/// Adds to `ranges` what `memory` is with these arguments. Reads lengths, vectors and the like from guest
-/// memory, by the door; what cannot be read is left out, as the call fails there too.
+/// Adds the ranges of `memory` for these arguments. Reads lengths and vectors from guest memory, through the
+/// door. Leaves out what it cannot read: the call will fail there too.
 void resolve(const Memory& memory, const CallArguments& arguments, GuestRanges& ranges);
 
 }  // namespace elision::vm

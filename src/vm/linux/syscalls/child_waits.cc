@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which child a wait may take is Linux's (kernel/exit.c: wait_consider_child, eligible_child).
+// The choice of the child follows Linux (kernel/exit.c: wait_consider_child, eligible_child).
 #include "vm/linux/syscalls/child_waits.h"
 
 #include <fcntl.h>
@@ -27,16 +27,16 @@ namespace {
 constexpr std::uint64_t kClones = __WALL | __WCLONE | __WNOTHREAD;
 constexpr std::uint64_t kChanges = WEXITED | WSTOPPED | WCONTINUED;
 
-/// One call that waits.
+/// A call of wait4 or waitid.
 struct ChildWait {
   idtype_t type;  // P_ALL, P_PID, P_PGID or P_PIDFD
   int id;
   std::uint64_t options;  // waitid's
-  /// The call's result if a child of the host's ends it; nothing if none has changed.
+  /// The call's result if a child of the host's process ends it; nothing if none has changed.
   std::function<std::optional<long>()> try_host;
-  /// Stores what the guest is told of a companion or a traced thread; `si_pid` 0: that nothing has changed.
+  /// Stores the change of a companion or a traced thread. `si_pid` 0: nothing has changed.
   std::function<long(const siginfo_t&)> tell;
-  /// What the call returns on an error, after what it then stores.
+  /// The call's result for an error. Stores what Linux stores on errors.
   std::function<long(long)> refuse;
   bool never_blocks = false;  // of a descriptor with O_NONBLOCK
 };
@@ -47,7 +47,7 @@ bool matches(const Process& process, const ChildWait& wait, int pid) {
   return wait.type == P_ALL || (wait.type == P_PID && wait.id == pid);
 }
 
-/// wait(2): a child that sends no SIGCHLD is only waited for by those who say so.
+/// wait(2): a wait takes a child that sends no SIGCHLD only if its options say so.
 bool is_eligible(bool sends_sigchld, std::uint64_t options) {
   return (options & __WALL) != 0 || ((options & __WCLONE) != 0) != sends_sigchld;
 }
@@ -61,7 +61,7 @@ bool may_take(const Call& call, const ChildWait& wait, const KernelThread& trace
   return traced.tracing.tracer == call.thread().tid && matches(call.process, wait, traced.thread.tid);
 }
 
-/// True if the wait may end by a companion of the caller's, or by a thread that it traces.
+/// True if a companion of the caller, or a thread that it traces, can end the wait.
 bool awaits_companion(const Call& call, const ChildWait& wait) {
   const Process& process = call.process;
   const auto traced = [&](const auto& thread) { return may_take(call, wait, *thread); };
@@ -86,7 +86,7 @@ siginfo_t change_of(const Call& call, int pid, int code, int status) {
   return info;
 }
 
-/// What the wait finds right now among companions and traced threads, which is then told.
+/// Takes a change of a companion or traced thread, if there is one.
 std::optional<siginfo_t> take_change(const Call& call, const ChildWait& wait) {
   Process& process = call.process;
   const bool keeps = (wait.options & WNOWAIT) != 0;
@@ -104,8 +104,8 @@ std::optional<siginfo_t> take_change(const Call& call, const ChildWait& wait) {
   return info;
 }
 
-/// The result of the wait if it can end now. A companion has none of the host's children, and a number that
-/// is a companion's is nobody else's.
+/// The result of the wait if it can end now. A companion has no children in the host. The number of a
+/// companion belongs to no child in the host.
 std::optional<long> try_wait(const Call& call, const ChildWait& wait) {
   if (const auto change = take_change(call, wait)) return wait.tell(*change);
   bool has_children = awaits_companion(call, wait);
@@ -123,7 +123,8 @@ SyscallOutcome wait_for_child(Call& call, const ChildWait& child_wait) {
   if (const auto result = try_wait(call, child_wait)) return call.finish(*result);
   Wait wait;
   wait.for_children = true;
-  // Children of a process that ignores SIGCHLD vanish without a signal; SA_NOCLDSTOP keeps it from others.
+  // Without a signal that says so, try again and again: children of a process that ignores SIGCHLD vanish
+  // silently, and SA_NOCLDSTOP suppresses the signals of stops.
   const SignalAction& action = call.process.actions[SIGCHLD];
   const bool silent_stops =
       (action.flags & SA_NOCLDSTOP) != 0 && (child_wait.options & (WSTOPPED | WCONTINUED)) != 0;
@@ -137,8 +138,8 @@ SyscallOutcome wait_for_child(Call& call, const ChildWait& child_wait) {
   return park(call, std::move(wait));
 }
 
-/// Shows at `address`, if that is not null, what a child has used. If it is gone, its CPU time is the
-/// parent's children's from now on. False on a bad address.
+/// Stores a child's CPU time at `address`, if that is not null. The time of a child that is gone is added to
+/// the caller's children. False on a bad address.
 bool tell_usage(const Call& call, int host_pid, bool gone, std::uint64_t address) {
   const Nanoseconds time = call.process.cpu_time_board.look(host_pid, gone);
   if (gone) call.process.children_cpu_time += time;
@@ -147,7 +148,7 @@ bool tell_usage(const Call& call, int host_pid, bool gone, std::uint64_t address
   return address == 0 || store_guest(address, usage);
 }
 
-/// What wait4 stores and returns when the host's has returned `result` and `status`.
+/// Stores the outcome of the host's wait4, and returns the guest's result.
 long end_wait4(const Call& call, long result, int status) {
   if (result <= 0) return result;
   const bool gone = WIFEXITED(status) || WIFSIGNALED(status);
@@ -155,8 +156,8 @@ long end_wait4(const Call& call, long result, int status) {
   return tell_usage(call, static_cast<int>(result), gone, call[3]) && told ? result : -EFAULT;
 }
 
-/// The host's children are those of the thread that runs the engine, whatever the caller's credentials:
-/// __WNOTHREAD would keep them from a thread that holds others.
+/// The thread that runs the engine is the parent of the host's children, whatever credentials the caller has.
+/// It makes the call itself: __WNOTHREAD would hide them from a holder of other credentials.
 std::optional<long> try_wait4(const Call& call, int host_pid) {
   int status = 0;
   const long result = host_call(SYS_wait4, static_cast<std::uint64_t>(host_pid),
@@ -173,7 +174,7 @@ long tell_wait4(const Call& call, const siginfo_t& change) {
   return call[3] == 0 || store_guest(call[3], rusage{}) ? change.si_pid : -EFAULT;
 }
 
-/// The members that Linux stores, on errors as well; it leaves the rest. False on a bad address.
+/// Stores the members that Linux stores, on errors too, and leaves the rest. False on a bad address.
 bool store_change(const Call& call, const siginfo_t& change) {
   if (call[2] == 0) return true;
   constexpr std::size_t kSecondPart = offsetof(siginfo_t, si_pid);
@@ -201,7 +202,7 @@ long tell_waitid(const Call& call, const siginfo_t& change) {
   return change.si_pid == 0 || call[4] == 0 || store_guest(call[4], rusage{}) ? 0 : -EFAULT;
 }
 
-/// wait4 for a process of the host's, with no one else to run meanwhile.
+/// wait4 for a child in the host, while nothing else can run.
 SyscallOutcome wait4_on_host(Call& call, int host_pid) {
   int status = 0;
   Call own = call;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// wait4 and waitid. A process's children are the host's, or companions and threads that it traces
-// (companions.h), which the host does not know: each wait looks at both.
+// wait4 and waitid. A process's children are those of the host's process, its companions, and threads that it
+// traces (companions.h), which the host does not know. Each wait looks at all.
 #pragma once
 
 #include "vm/linux/process/call.h"
@@ -10,7 +10,7 @@ namespace elision::vm {
 SyscallOutcome sys_wait4(Call& call);
 SyscallOutcome sys_waitid(Call& call);
 
-/// A companion or a traced thread has changed: waits that it ends go on.
+/// A companion or a traced thread has changed: ends the waits that this ends.
 void wake_companion_waits(Process& process);
 
 }  // namespace elision::vm

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Companions: processes that share this one's memory, files and folders and run on beside it (clone with
+// Companions: processes that share this one's memory, files and folders and run beside it (clone with
 // CLONE_VM, CLONE_FILES and CLONE_FS, without CLONE_THREAD and CLONE_VFORK). LeakSanitizer looks for pointers
 // from one.
 //
-// To the engine a companion is a thread like any other, and the host knows nothing of it. To the guest it has
-// a process number, a parent, signal actions and an exit status of its own. It starts no threads, processes
-// or programs, and goes when its process goes.
+// To the engine a companion is a thread like any other; the host does not know of it. To the guest it has its
+// own process number, parent, signal actions and exit status. It can start no threads, processes or programs,
+// and ends with its process.
 #pragma once
 
 #include "vm/linux/process/call.h"
@@ -24,10 +24,10 @@ SyscallOutcome companion_exit(Call& call);  // exit, exit_group
 /// The live companion with this process number, or null.
 KernelThread* find_companion(Process& process, int pid);
 
-/// The process number that `thread` has to the guest.
+/// The process number that the guest sees for `thread`.
 int process_number(const Process& process, const KernelThread& thread);
 
-/// `thread`, which ends with `code`, is traced: that is what its tracer's wait shall tell.
+/// `thread` ends with `code`. If it is traced, its tracer's wait returns that.
 void tell_tracer_of_end(Process& process, KernelThread& thread, int code);
 
 }  // namespace elision::vm

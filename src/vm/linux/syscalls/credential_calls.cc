@@ -11,7 +11,7 @@
 namespace elision::vm {
 namespace {
 
-/// An owner of exactly these credentials that there is already. The engine's thread is one, as null.
+/// An existing holder of exactly these credentials; null in it stands for the engine's thread.
 std::optional<std::shared_ptr<CredentialHolder>> find_holder(const Process& process,
                                                              const Credentials& wanted) {
   if (credentials_of(nullptr) == wanted) return nullptr;
@@ -23,7 +23,7 @@ std::optional<std::shared_ptr<CredentialHolder>> find_holder(const Process& proc
   return found;
 }
 
-/// The engine's thread, whose credentials no guest thread has any more, takes over if all agree.
+/// If all guest threads have the same credentials, the engine's thread adopts them and the holders go.
 void settle(Process& process) {
   const auto common = process.threads.front()->credentials;
   const auto differs = [&](const KernelThread& each) { return each.credentials != common; };

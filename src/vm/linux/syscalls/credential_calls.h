@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials of guest threads: calls that change them, and calls of the host that depend on them.
+// Credentials of guest threads: the calls that change them, and host calls made with them.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace elision::vm {
 
-/// Makes a call of the host's that depends on who asks: as `thread`.
+/// Makes a host call with the credentials of `thread`.
 long call_as(const KernelThread& thread, long number, std::uint64_t a0 = 0, std::uint64_t a1 = 0,
              std::uint64_t a2 = 0, std::uint64_t a3 = 0, std::uint64_t a4 = 0, std::uint64_t a5 = 0);
 
@@ -20,7 +20,7 @@ bool is_capable(const KernelThread& thread, unsigned capability);
 /// process could not adopt them.
 OrErrno<std::optional<Credentials>> credentials_for_child(const KernelThread& thread);
 
-/// setuid, setgroups, capset and the like: of the calling thread alone.
+/// setuid, setgroups, capset and the like. They change the calling thread alone.
 SyscallOutcome sys_set_credentials(Call& call);
 
 }  // namespace elision::vm

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: futex(2), set_robust_list(2), Linux Documentation/locking/robust-futex-ABI.
 //
-// Between processes (a word in MAP_SHARED memory) nobody can queue on the other's behalf: such a waiter
-// looks at its word again and again, every millisecond of host time, and ends when the value has
-// changed; wakes are forwarded to the host as well. A wake that leaves the value as it was does not
-// reach a waiter in another process; PI futexes work inside one process only.
+// Processes have no common queue for a word in MAP_SHARED memory. A waiter there checks its word every
+// millisecond of host time and ends when the value has changed; wake-ups go to the host as well. Limits: a
+// wake-up that leaves the value unchanged does not reach a waiter in another process; PI futexes work within
+// one process only.
 #include "vm/linux/syscalls/futex_calls.h"
 
 #include <linux/futex.h>

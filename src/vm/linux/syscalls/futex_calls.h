@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The futex system calls, emulated: waiters stand in FIFO queues and wait in virtual time.
+// The futex system calls, emulated: waiters wait in FIFO queues, in virtual time.
 #pragma once
 
 #include "vm/linux/process/call.h"

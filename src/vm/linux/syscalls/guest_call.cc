@@ -11,7 +11,7 @@
 namespace elision::vm {
 namespace {
 
-/// What a handler has put in the place of a guest's argument lies in the engine's memory.
+/// False for memory of the engine, which a handler may have put in the place of an argument.
 bool is_guests(const Process& process, const GuestRange& range) {
   return range.address < kUserAddressEnd && process.memory.regions().find(range.address);
 }
@@ -45,11 +45,11 @@ void before_call(const Call& call, const GuestRanges& ranges) {
   }
 }
 
-/// True of results after which nothing can have been written.
+/// True for results after which the call has written nothing.
 bool has_written_nothing(long result) { return result == 0 || result == -EAGAIN || result == -EINTR; }
 
-/// What was filled moves to the caller's CPU, and ends the transactions that have read it. After an error it
-/// is not known how much that is.
+/// Moves the filled memory to the caller's CPU and ends the transactions that have read it. After an error,
+/// assume that all of it may have been written.
 void after_call(const Call& call, const GuestRanges& ranges, long result) {
   if (has_written_nothing(result)) return;
   std::uint64_t left = result > 0 ? static_cast<std::uint64_t>(result) * ranges.result_unit : 0;

@@ -18,7 +18,7 @@
 namespace elision::vm {
 namespace {
 
-// What headers of 2022 do not have.
+// Missing in the headers of 2022.
 constexpr int kSetMemoryDenyWriteExecute = 65;     // PR_SET_MDWE
 constexpr int kGetAuxiliaryVector = 0x41555856;    // PR_GET_AUXV
 constexpr std::size_t kAuxiliaryVectorWords = 52;  // AT_VECTOR_SIZE of Linux 6.4, where it is new
@@ -75,7 +75,7 @@ SyscallOutcome sys_ioctl(Call& call) {
 
 namespace {
 
-/// All virtual threads are one of the host's: it has the name of the first.
+/// The host has one thread for all virtual threads: it has the name of the first.
 SyscallOutcome set_name(Call& call) {
   char name[kThreadNameBytes];
   for (std::size_t i = 0;; ++i) {
@@ -95,8 +95,8 @@ SyscallOutcome get_name(Call& call) {
   return call.finish(store_guest(call[1], name) ? 0 : -EFAULT);
 }
 
-/// As much of the vector as there is room for. The result is how large it is, with what Linux keeps free
-/// behind it.
+/// Stores as much of the vector as there is room for. The result is the size of the whole, with the space
+/// that Linux reserves behind it.
 SyscallOutcome get_auxiliary_vector(Call& call) {
   if (call[3] != 0 || call[4] != 0) return call.finish(-EINVAL);
   std::vector<std::uint64_t> words = call.process.auxiliary_vector;
@@ -108,7 +108,7 @@ SyscallOutcome get_auxiliary_vector(Call& call) {
 
 }  // namespace
 
-/// Filters and memory layout settings would hit the engine.
+/// Refuses filters and settings of the memory layout: they would affect the engine.
 SyscallOutcome sys_prctl(Call& call) {
   switch (call.integer(0)) {
     case PR_SET_SECCOMP:

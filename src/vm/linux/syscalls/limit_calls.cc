@@ -25,7 +25,7 @@ namespace {
 constexpr Nanoseconds kSecond = 1'000'000'000;
 constexpr VirtualTimers::Key kCpuLimitKey = 900;  // beside those of timer_calls.cc
 
-/// A new limit of this process. Results are those of the system call.
+/// Sets a limit of this process. Results are those of the system call.
 long set_limit(Call& call, int resource, const rlimit& wanted) {
   Process& process = call.process;
   rlimit& limit = process.limits[static_cast<unsigned>(resource)];
@@ -48,8 +48,8 @@ long set_limit(Call& call, int resource, const rlimit& wanted) {
 
 bool is_valid(int resource) { return resource >= 0 && resource < static_cast<int>(LimitTable{}.size()); }
 
-/// Of another process: what the host says, which binds engines there. So what is kept by the engines cannot
-/// be set.
+/// For another process the host's limits count, and those bind the engine there. So limits that engines keep
+/// cannot be set.
 SyscallOutcome limit_of_other(Call& call, int pid) {
   if (call[2] != 0 && is_kept_here(call.integer(1))) return call.finish(-EPERM);
   return call.finish(guest_call(call, SYS_prlimit64,

@@ -16,8 +16,8 @@ namespace elision::vm {
 
 namespace {
 
-/// Bytes of [begin, begin + size) that the guest has mapped, and of those the ones that a limit on data would
-/// count as they became writable.
+/// Bytes of a range that the guest has mapped, by whether RLIMIT_DATA counts them now or once they become
+/// writable.
 struct Covered {
   std::uint64_t mapped = 0;
   std::uint64_t data = 0;
@@ -41,7 +41,7 @@ Covered covered(const Process& process, std::uint64_t begin, std::uint64_t size)
 
 bool is_data(std::uint64_t protection, bool shared) { return (protection & PROT_WRITE) != 0 && !shared; }
 
-/// A mapping of `size` bytes fits into the limits; one at a fixed place replaces what is there.
+/// True if a mapping of `size` bytes fits into the limits. One at a fixed place replaces what is there.
 bool fits(const Call& call, std::uint64_t address, std::uint64_t size, bool data, bool fixed) {
   if (size == 0 || size > kAddressLimit || address > kAddressLimit - size) return true;  // fails otherwise
   size = page_up(size);

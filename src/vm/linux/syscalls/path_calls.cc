@@ -23,7 +23,7 @@
 namespace elision::vm {
 namespace {
 
-/// The path at `address` if it is one that may need translation. Most are not: looks at 4 bytes first.
+/// The path at `address` if it may need translation. Few do: looks at 4 bytes first.
 std::optional<std::string> special_path(std::uint64_t address) {
   const auto start = load_guest<std::uint32_t>(address);
   if (!start || (std::memcmp(&*start, "/pro", 4) != 0 && std::memcmp(&*start, "/sys", 4) != 0))
@@ -41,7 +41,7 @@ SyscallOutcome with_translated_path(Call& call, unsigned argument) {
   return pass_through(call);
 }
 
-/// A descriptor of a file with these contents, as open with `flags` would give.
+/// Opens a file with these contents with `flags`.
 long open_synthetic(const std::string& contents, int flags) {
   if ((flags & O_ACCMODE) != O_RDONLY) return -EACCES;
   const int file = memfd_create("proc", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
@@ -61,8 +61,8 @@ std::string folder_of(int descriptor) {
              : "";
 }
 
-/// What an entry of getdents64 begins with; that of getdents, which programs older than it and sanitizers
-/// call, has its type behind the name, as the last byte.
+/// Begin of an entry of getdents64. getdents, which old programs and sanitizers call, has the type as the
+/// last byte behind the name.
 struct FolderEntry {
   std::uint64_t inode;
   std::int64_t offset;
@@ -83,7 +83,8 @@ std::string thread_entry(const Call& call, const std::string& name, std::uint64_
   return entry;
 }
 
-/// As many entries as the buffer holds. The position in the host's folder says how many have been told.
+/// Lists as many entries as fit into the buffer. The position in the host's folder counts the entries listed
+/// so far.
 SyscallOutcome list_threads(Call& call) {
   const long told = host_call(SYS_lseek, call[0], 0, SEEK_CUR);
   if (told < 0) return call.finish(told);
@@ -102,7 +103,7 @@ SyscallOutcome list_threads(Call& call) {
   return call.finish(static_cast<long>(all.size()));
 }
 
-/// Takes the entries out that are numbers of our own; returns how many bytes are left.
+/// Removes the entries of reserved descriptors; returns the remaining size.
 std::size_t drop_reserved_descriptors(const Call& call, std::vector<char>& entries, std::size_t size) {
   std::size_t kept = 0;
   for (std::size_t at = 0; at < size;) {
@@ -155,7 +156,7 @@ SyscallOutcome sys_readlinkat(Call& call) { return read_link(call, 1); }
 SyscallOutcome sys_with_path(Call& call) { return with_translated_path(call, 0); }
 SyscallOutcome sys_with_path_at(Call& call) { return with_translated_path(call, 1); }
 
-/// Folders that would show the host's threads or our own descriptors are shown as the guest's.
+/// Shows the guest's threads and descriptors where the host's folder would show the engine's too.
 SyscallOutcome sys_getdents(Call& call) {
   const std::string folder = folder_of(call.integer(0));
   const std::string own = "/proc/" + std::to_string(call.process.ids.host_pid());

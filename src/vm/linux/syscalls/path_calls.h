@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that name a file: the host's, with paths translated (path_translation.h).
+// Calls that name a file: made on the host, with paths translated (path_translation.h).
 #pragma once
 
 #include "vm/linux/process/call.h"
@@ -12,7 +12,7 @@ SyscallOutcome sys_openat(Call& call);
 SyscallOutcome sys_openat2(Call& call);
 SyscallOutcome sys_readlink(Call& call);
 SyscallOutcome sys_readlinkat(Call& call);
-/// Any call whose first or second argument is a path and that does not block.
+/// Handlers of calls that take a path and do not block.
 SyscallOutcome sys_with_path(Call& call);     // path in argument 0
 SyscallOutcome sys_with_path_at(Call& call);  // path in argument 1
 

@@ -145,7 +145,7 @@ std::string auxiliary_vector(const Process& process) {
 
 std::string memory_map(const Process& process) { return process.memory.describe() + kVsyscallMapping; }
 
-/// Of the first thread, or of the first that is left.
+/// Name of the first thread, or of the oldest that is left.
 std::string short_name(const Process& process) { return process.threads.front()->name; }
 
 std::string name_line(const Process& process) { return short_name(process) + "\n"; }
@@ -157,7 +157,7 @@ std::string host_file(const char* path) {
   return text.str();
 }
 
-/// The host's line, with our number and name in front and our threads counted.
+/// The host's line, with the guest's number and name in front and its threads counted.
 std::string status_line(const Process& process) {
   const std::string host = host_file("/proc/self/stat");
   std::istringstream rest(host.substr(std::min(host.size(), host.rfind(')') + 2)));
@@ -177,7 +177,7 @@ std::string status_line(const Process& process) {
   return text + "\n";
 }
 
-/// The virtual machine's memory, the same on every host: a program that looks at it repeats.
+/// The virtual machine's memory, the same on every host, so that runs repeat.
 std::string machine_memory(const Process&) {
   const unsigned long total_kb = kMachineMemoryBytes / 1024;
   const unsigned long free_kb = total_kb / 2;
@@ -193,8 +193,8 @@ std::string memory_pages(const Process& process) {
   return format("%lu %lu 0 0 0 %lu 0\n", pages, pages, pages);
 }
 
-/// A line of /proc/self/status about memory: what is mapped counts as resident, since what the host holds for
-/// the engine and the guest together says nothing about the guest and differs from run to run.
+/// A line of /proc/self/status about memory. Mapped memory counts as resident: the host's count includes the
+/// engine and differs from run to run.
 std::string memory_line(const Process& process, const std::string& name) {
   const bool whole =
       name == "VmPeak" || name == "VmSize" || name == "VmHWM" || name == "VmRSS" || name == "RssAnon";
@@ -206,7 +206,7 @@ bool may_run_on(const Process& process, unsigned cpu) {
   return (process.threads.front()->thread.affinity[cpu / 64] >> (cpu % 64) & 1) != 0;
 }
 
-/// Without the end of the line, as allowed_mask().
+/// Without a newline, like allowed_mask().
 std::string allowed_cpus(const Process& process) {
   std::string text = list_text(cpus_where(process, [&](unsigned cpu) { return may_run_on(process, cpu); }));
   text.pop_back();
@@ -305,7 +305,7 @@ std::string translate_path(const Process& process, const std::string& path) {
   for (const std::string& prefix : {own, thread_self})
     if (result.starts_with(prefix) && (result.size() == prefix.size() || result[prefix.size()] == '/'))
       result = "/proc/self" + result.substr(prefix.size());
-  // The host knows one thread: what it tells of that is told of each.
+  // The host has one thread. Its files stand for those of each guest thread.
   for (const auto& thread : process.threads) {
     const std::string task = "/proc/self/task/" + std::to_string(thread->thread.tid) + "/";
     if (result.starts_with(task) && !result.ends_with("/comm"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and their order are those of kernel/sched/core.c and kernel/sys.c: EINVAL for what makes no sense
-// comes before EPERM, and ESRCH before both.
+// Checks and their order follow kernel/sched/core.c and kernel/sys.c: ESRCH first, then EINVAL for invalid
+// values, then EPERM.
 #include "vm/linux/syscalls/policy_calls.h"
 
 #include <linux/capability.h>
@@ -43,12 +43,12 @@ struct Attributes {
 constexpr std::uint32_t kFirstSize = 48;
 static_assert(sizeof(Attributes) == 56);
 
-/// The thread of this process that argument 0 names; null if it is another process's.
+/// The thread of this process that argument 0 names; null for another process's.
 KernelThread* named_thread(const Call& call) {
   return call.integer(0) == 0 ? &call.self : find_thread(call.process, call.integer(0));
 }
 
-/// True if argument 0 names a process or thread that is no more.
+/// True if argument 0 names a process or thread that no longer exists.
 bool names_nobody(const Call& call) {
   if (named_thread(call) != nullptr) return false;
   const int host = call.process.ids.to_host(call.integer(0));
@@ -61,7 +61,7 @@ bool is_policy(int policy) {
   return is_fair(policy) || policy == SCHED_IDLE || is_real_time(policy) || policy == kDeadline;
 }
 
-/// Why a thread may not have this policy, or 0.
+/// The error for a thread that asks for this policy, or 0.
 long refusal(int policy, int priority) {
   if (!is_policy(policy)) return -EINVAL;
   if (priority < 0 || priority > kHighestPriority) return -EINVAL;
@@ -69,7 +69,7 @@ long refusal(int policy, int priority) {
   return is_real_time(policy) || policy == kDeadline ? -EPERM : 0;
 }
 
-/// Without a right of its own a thread may be nicer, and as little nice as RLIMIT_NICE says.
+/// An unprivileged thread may raise its nice value, and lower it as far as RLIMIT_NICE allows.
 bool may_be_less_nice(const Call& call, int nice) {
   return static_cast<rlim_t>(20 - nice) <= call.process.limits[RLIMIT_NICE].rlim_cur ||
          is_capable(call.self, CAP_SYS_NICE);
@@ -83,7 +83,7 @@ bool may_schedule(const Call& call, const Scheduling& before, const Scheduling& 
   return !before.resets_policy || wanted.resets_policy || is_capable(call.self, CAP_SYS_NICE);
 }
 
-/// Other processes see the host's value of the process's first thread.
+/// Other processes see the nice value of the process's first thread in the host.
 void set_nice(const Call& call, KernelThread& target, int nice) {
   target.scheduling.nice = nice;
   const bool is_first = target.thread.tid == call.process.leader_tid;
@@ -106,7 +106,7 @@ SyscallOutcome set_policy(Call& call, int policy, int priority, bool reset_on_fo
   return call.finish(schedule(call, *target, {policy, reset_on_fork, target->scheduling.nice}));
 }
 
-/// Linux's copy_struct_from_user: what is longer than we know must be 0 there. Results are those of the call.
+/// Linux's copy_struct_from_user: bytes beyond the known structure must be 0. Results are those of the call.
 long load_attributes(std::uint64_t address, Attributes& wanted) {
   const auto told = load_guest<std::uint32_t>(address);
   if (!told) return -EFAULT;
@@ -125,7 +125,7 @@ long load_attributes(std::uint64_t address, Attributes& wanted) {
   return 0;
 }
 
-/// Of SCHED_DEADLINE (__checkparam_dl).
+/// True for valid parameters of SCHED_DEADLINE (__checkparam_dl).
 bool are_deadlines(const Attributes& wanted) {
   constexpr std::uint64_t kLeastRuntime = 1024, kTop = 1ull << 63;
   const std::uint64_t period = wanted.period != 0 ? wanted.period : wanted.deadline;
@@ -148,7 +148,7 @@ KernelThread* thread_of_priority(const Call& call) {
   return call.integer(1) == 0 ? &call.self : find_thread(call.process, call.integer(1));
 }
 
-/// The call, made by the host, for processes that the guest names.
+/// Makes the call on the host, for processes that the guest names.
 long on_host(const Call& call) {
   const int who = call.integer(1);
   const int host = call.integer(0) == PRIO_USER ? who : call.process.ids.to_host(who);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduling policies and nice values. A thread has an ordinary policy (SCHED_OTHER, SCHED_BATCH, SCHED_IDLE)
-// and a nice value of its own, which change nothing here; real-time policies are refused, to root as well, as
-// to a user without the rights for them.
+// Scheduling policies and nice values. Each thread has an ordinary policy (SCHED_OTHER, SCHED_BATCH,
+// SCHED_IDLE) and a nice value, both without effect on virtual time. Real-time policies are refused as to an
+// unprivileged user, even to root.
 #pragma once
 
 #include "vm/linux/process/call.h"
 
 namespace elision::vm {
 
-/// Of a new thread or process.
+/// Scheduling of a new thread or process.
 Scheduling inherited(const Scheduling& parent);
-/// Gives the engine's host thread the nice value that other processes shall see; the host may refuse it.
+/// Sets the nice value of the engine's host thread, which other processes see. The host may refuse it.
 void show_nice(int nice);
 
 SyscallOutcome sys_sched_setscheduler(Call& call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each wait is: ask the host without blocking; if nothing is ready, park with the descriptors and a
-// deadline in virtual time, and ask again when one of them is.
+// Each call first asks the host without blocking. If nothing is ready, the thread parks with the descriptors
+// and a deadline in virtual time, and asks again when one of them may be ready.
 #include "vm/linux/syscalls/poll_calls.h"
 
 #include <fcntl.h>
@@ -32,8 +32,7 @@ struct Limit {
   bool in_microseconds = false;
 };
 
-/// Linux's select, pselect6 and ppoll say how much of the time was left. What cannot be written is not
-/// missed.
+/// select, pselect6 and ppoll store the remaining time, as in Linux. A bad address is ignored.
 void store_remaining(Process& process, KernelThread& self, const Limit& limit) {
   if (limit.remaining == 0) return;
   const Nanoseconds now = process.services.now(self.thread);
@@ -65,7 +64,7 @@ OrErrno<Limit> updated_limit_of_timespec(Call& call, std::uint64_t address) {
   return limit;
 }
 
-/// Asks `question` (0: nothing ready) now and whenever one of `descriptors` may be ready.
+/// Asks `question` now, and again whenever one of `descriptors` may be ready. Its answer 0: nothing is ready.
 SyscallOutcome wait_for_any(Call& call, const Limit& limit, std::vector<pollfd> descriptors,
                             std::function<long()> question, std::function<void()> expire = {}) {
   const auto ask = [&process = call.process, &self = call.self, question = std::move(question)] {
@@ -103,7 +102,7 @@ SyscallOutcome poll_until(Call& call, const Limit& limit) {
                       [call, address, count] { return guest_call(call, SYS_poll, address, count, 0); });
 }
 
-/// The three sets of select, as the host's call changes them in place.
+/// The three sets of select.
 struct DescriptorSets {
   static constexpr unsigned kWords = 1024 / 64;
   int count;
@@ -131,7 +130,8 @@ bool DescriptorSets::store(const std::array<std::uint64_t, kWords> (&sets)[3]) c
   return true;
 }
 
-/// Leaves the guest's sets alone if nothing is ready: a call that a signal ends may be made again with them.
+/// Changes the guest's sets only if something is ready: a call that a signal interrupts may start again with
+/// them.
 long DescriptorSets::ask() const {
   std::array<std::uint64_t, kWords> sets[3] = {wanted[0], wanted[1], wanted[2]};
   timeval now{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork is the host's. vfork (and clone with CLONE_VM | CLONE_VFORK, which posix_spawn uses) is the
-// host's too, with memory shared: the child runs the engine on a host stack of its own while the parent
-// sleeps in the host, then the parent puts back what it remembers of itself. execve starts the engine
-// again with the guest's program (hand_over.h).
+// fork is the host's. vfork (and clone with CLONE_VM | CLONE_VFORK, which posix_spawn uses) is the host's
+// too, with shared memory: the child runs the engine on a host stack of its own while the parent sleeps in
+// the host; then the parent restores its own state. execve starts the engine again with the guest's program
+// (hand_over.h).
 #include "vm/linux/syscalls/process_calls.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ namespace {
 
 constexpr std::size_t kChildStackBytes = 1u << 20;
 constexpr SignalSet kAllSignals{~0ull};
-/// All but those of faults: the engine needs them for bad pointers and for writes to code, and the guest may
+/// All signals but faults. The engine needs faults for bad pointers and writes to code, and the guest may
 /// handle its own.
 constexpr SignalSet kAllSentSignals = [] {
   SignalSet set;
@@ -61,7 +61,7 @@ GuestState child_state(const Call& call, std::uint64_t stack) {
   return state;
 }
 
-/// Makes this process, just forked, one of its own with the calling thread alone.
+/// In a fork's child: makes the process state that of a new process with the calling thread alone.
 void become_child(Call& call) {
   Process& process = call.process;
   process.ids.start_child();
@@ -95,7 +95,7 @@ void become_child(Call& call) {
   self.thread.tid = process.leader_tid = process.ids.next_tid();
 }
 
-/// CLONE_CLEAR_SIGHAND: what is handled becomes the default.
+/// CLONE_CLEAR_SIGHAND: resets handlers to the default action.
 void clear_handlers(Process& process) {
   for (int signal = 1; signal <= kSignalCount; ++signal) {
     if (process.actions[signal].handler == reinterpret_cast<std::uint64_t>(SIG_IGN)) continue;
@@ -104,8 +104,8 @@ void clear_handlers(Process& process) {
   }
 }
 
-/// CLONE_PIDFD of a fork. The descriptor has its number, and the guest's memory tells it, before there is a
-/// child: what cannot be done makes none.
+/// CLONE_PIDFD of a fork. The descriptor gets its number, and the guest's memory holds it, before the child
+/// exists: if either fails, there is no child.
 class ChildDescriptor {
  public:
   explicit ChildDescriptor(std::uint64_t address) : address_(address) {}
@@ -116,7 +116,7 @@ class ChildDescriptor {
   ChildDescriptor(const ChildDescriptor&) = delete;
   ChildDescriptor& operator=(const ChildDescriptor&) = delete;
 
-  /// 0 or an error. Until the child is born the number stands for this process.
+  /// Returns 0 or an error. Until the child exists, the descriptor refers to this process.
   long reserve() {
     if (address_ == 0) return 0;
     number_ = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
@@ -134,13 +134,14 @@ class ChildDescriptor {
     undo();
     return -error;
   }
-  /// Undoes what was prepared: in the child, or if no child could be made.
+  /// Undoes reserve(): in the child, or if no child could be made.
   void undo() const {
     if (address_ == 0) return;
     close(number_);
     (void)store_guest(address_, before_);
   }
-  /// The parent's: the number stands for the child from now on. 0 or an error, after which there is no child.
+  /// In the parent: makes the descriptor refer to the child. Returns 0, or an error after which there is no
+  /// child.
   long name_child(pid_t child) {
     if (address_ == 0) return 0;
     close(std::exchange(gate_[0], -1));  // where descriptors are few, the next one needs its place
@@ -155,8 +156,8 @@ class ChildDescriptor {
     undo();
     return -error;
   }
-  /// The child's: goes on when the parent has named it, or is dead. A child that nobody waits for could be
-  /// gone before.
+  /// In the child: waits until the parent has named it or died. Without that, a child that nobody waits for
+  /// could be gone before.
   void wait_until_named() {
     if (gate_[1] < 0) return;
     close(std::exchange(gate_[1], -1));
@@ -209,7 +210,7 @@ SyscallOutcome fork_process(Call& call, std::uint64_t flags, std::uint64_t stack
   return call.finish(0);
 }
 
-/// What a child that shares our memory changes of us, apart from guest memory.
+/// State of the parent that a vfork child changes, guest memory aside.
 struct Remembered {
   explicit Remembered(const Call& call)
       : state(call.thread().state),
@@ -292,7 +293,7 @@ struct VforkStart {
   GuestState state;
 };
 
-/// Runs in the child, on the host stack made for it; shares all memory with the sleeping parent.
+/// Runs in the child, on its own host stack. Shares all memory with the sleeping parent.
 int run_child(void* argument) {
   const auto* const start = static_cast<VforkStart*>(argument);
   Call& call = *start->call;
@@ -328,8 +329,8 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
       mmap(nullptr, kChildStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (host_stack == MAP_FAILED) return call.finish(-ENOMEM);
   const SignalSet mask = get_host_mask();
-  // A signal recorded by the child would land in the memory it shares with us. Those that are recorded by now
-  // are for us.
+  // A signal that the child records would land in the shared memory. Signals recorded so far are the
+  // parent's.
   set_host_mask(kAllSentSignals);
   take_in_host_signals(call.process, nullptr);
   const Remembered remembered(call);
@@ -347,7 +348,7 @@ SyscallOutcome vfork_process(Call& call, std::uint64_t stack) {
   return call.finish(pid < 0 ? -error : pid);
 }
 
-/// Signals that wait for the guest to unblock them wait on in the new program.
+/// Pending signals stay pending in the new program.
 void requeue_pending(const PendingSignals& pending, int host_pid) {
   for (const siginfo_t& info : pending.all())
     host_call(SYS_rt_sigqueueinfo, host_pid, info.si_signo, reinterpret_cast<std::uint64_t>(&info));
@@ -387,7 +388,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   take_in_host_signals(process, &call.self);
   requeue_pending(call.self.pending, process.ids.host_pid());
   requeue_pending(process.pending, process.ids.host_pid());
-  // Everything stays blocked until the new program's engine can take it.
+  // All signals stay blocked until the new program's engine can take them.
   const std::string number = std::to_string(descriptor);
   const char* const arguments[] = {"elision", "vm-exec", number.c_str(), nullptr};
   const char* const environment[] = {nullptr};
@@ -411,8 +412,8 @@ OrErrno<ProgramRequest> load_request(const Call& call, unsigned path_argument) {
   return ProgramRequest{translate_path(call.process, *path), std::move(*arguments), std::move(*environment)};
 }
 
-/// Descriptors of threads are refused as by Linux before 6.9. A companion is no process of the host's: it can
-/// have none.
+/// Refuses descriptors of threads, like Linux before 6.9, and of companions, which are no processes of the
+/// host.
 SyscallOutcome clone_any(Call& call) {
   const std::uint64_t flags = call[0];
   const bool wants_descriptor = (flags & CLONE_PIDFD) != 0;
@@ -434,7 +435,7 @@ SyscallOutcome sys_clone(Call& call) {
   return clone_any(call);
 }
 
-/// As clone with the same arguments; what clone cannot say is refused.
+/// Turns the arguments into clone's. Refuses what clone cannot express.
 SyscallOutcome sys_clone3(Call& call) {
   clone_args arguments{};
   const std::uint64_t size = call[1];
@@ -487,7 +488,7 @@ SyscallOutcome sys_execveat(Call& call) {
   auto request = load_request(call, 1);
   if (!request) return call.finish(request.failure());
   if (request->path.empty() && (call[4] & AT_EMPTY_PATH) != 0) {
-    // Kept open over execve whatever its flags; the new image closes it.
+    // Stays open over execve whatever its flags; the new image closes it.
     request->descriptor = fcntl(folder, F_DUPFD, kFirstEngineDescriptor);
     if (request->descriptor < 0) return call.finish(-errno);
     request->path = "/dev/fd/" + std::to_string(folder);

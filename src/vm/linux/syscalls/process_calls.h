@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes: birth (fork, vfork) and program change (execve). Waiting for children: child_waits.h.
+// New processes (fork, vfork) and programs (execve). Waiting for children is in child_waits.h.
 #pragma once
 
 #include "vm/linux/process/call.h"

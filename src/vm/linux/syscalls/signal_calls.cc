@@ -32,8 +32,8 @@ siginfo_t sent_by_self(const Process& process, int signal, int code) {
   return info;
 }
 
-/// A signal that a thread raises for itself is delivered before its call returns (kernel.cc looks
-/// after each call), so sending is all there is to do here.
+/// Kernel::system_call delivers a signal that a thread raises for itself before its call returns. So it is
+/// enough to send it here.
 SyscallOutcome send_to_thread(Call& call, int tid, const siginfo_t& info) {
   KernelThread* const target = find_thread(call.process, tid);
   if (target == nullptr) return call.finish(-ESRCH);
@@ -113,7 +113,7 @@ long replace_mask_for_call(Call& call, std::uint64_t address, std::uint64_t size
   if (size != sizeof(SignalSet)) return -EINVAL;
   const auto set = load_guest<SignalSet>(address);
   if (!set) return -EFAULT;
-  // A call that is started again has its original mask saved already.
+  // A restarted call has saved its original mask already.
   if (!call.self.saved_blocked) call.self.saved_blocked = call.self.blocked;
   set_blocked(call.process, call.self, *set);
   return 0;

@@ -20,8 +20,8 @@ SyscallOutcome sys_kill(Call& call);
 SyscallOutcome sys_tkill(Call& call);
 SyscallOutcome sys_tgkill(Call& call);
 
-/// Replaces the caller's mask by the guest's set at `address` until its call ends (ppoll, pselect,
-/// epoll_pwait, rt_sigsuspend); null address: nothing to do. A negative errno on failure.
+/// Replaces the caller's mask by the guest's set at `address` until the call ends (ppoll, pselect,
+/// epoll_pwait, rt_sigsuspend). Null `address`: does nothing. Returns a negative errno on failure.
 long replace_mask_for_call(Call& call, std::uint64_t address, std::uint64_t size);
 
 }  // namespace elision::vm

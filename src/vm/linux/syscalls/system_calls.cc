@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of system calls: one row each, by number, with all that the kernel knows of the call.
-//
-// Numbers are those of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_* of the C library). A number
-// without a row is answered with ENOSYS and one line on standard error.
+// The table of system calls: one row for each number of Linux arch/x86/entry/syscalls/syscall_64.tbl (SYS_*
+// of the C library). A number without a row is answered with ENOSYS and one line on standard error.
 #include "vm/linux/syscalls/system_calls.h"
 
 #include <sys/syscall.h>
@@ -446,7 +444,7 @@ constexpr std::array<const SystemCall*, kTableSize> make_index() {
 
 constexpr std::array<const SystemCall*, kTableSize> kIndex = make_index();
 
-/// What can be told without making the call.
+/// Contradictions in a row that show without making the call.
 constexpr bool is_consistent(const SystemCall& row) {
   const bool blocks = (row.effects & kBlocks) != 0;
   if ((row.effects & (Effects::kNeverRestarts | Effects::kAsksForReadiness)) != 0 && !blocks) return false;

@@ -22,7 +22,7 @@ struct SystemCall {
 
 /// All up to Linux 6.10, by number.
 std::span<const SystemCall> system_calls();
-/// The row of `number`; null for a number that is not known.
+/// The row of `number`, or null.
 const SystemCall* find_system_call(std::uint64_t number);
 
 /// A call of `self`, with the effects that the row of `number` states.

@@ -21,7 +21,7 @@
 namespace elision::vm {
 namespace {
 
-/// What clone for a thread must say (clone(2)); all three or none.
+/// Flags that clone for a thread must have (clone(2)), all three.
 constexpr std::uint64_t kThreadFlags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
 
 KernelThread* target_of(Call& call, int tid) {
@@ -165,9 +165,8 @@ SyscallOutcome sys_getcpu(Call& call) {
   return call.finish(0);
 }
 
-/// Every access of the virtual CPUs is in order already: nothing to wait for. What is refused is refused by
-/// the real kernel, too (membarrier(2)); the commands for restartable sequences are missing because those
-/// are.
+/// The accesses of all virtual CPUs are in order already, so there is nothing to wait for. Refuses the
+/// commands that Linux refuses (membarrier(2)), and those for restartable sequences, which do not exist here.
 SyscallOutcome sys_membarrier(Call& call) {
   constexpr int kRegistrations = MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED |
                                  MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED |

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of this process: birth, end, numbers, CPUs, segment bases.
+// Threads of this process: start, end, numbers, CPUs, segment bases.
 #pragma once
 
 #include "vm/linux/process/call.h"
@@ -9,7 +9,8 @@ namespace elision::vm {
 /// clone with CLONE_THREAD (process_calls.cc has the other kinds).
 SyscallOutcome clone_thread(Call& call);
 
-/// What clone's arguments ask for, made in `list`: its number, or a negative errno.
+/// Starts the thread that clone's arguments describe and adds it to `list`. Returns its number or a negative
+/// errno.
 long add_thread(Call& call, std::vector<std::unique_ptr<KernelThread>>& list);
 
 SyscallOutcome sys_exit(Call& call);

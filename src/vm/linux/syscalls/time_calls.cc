@@ -24,7 +24,7 @@ SyscallOutcome sleep_until(Call& call, Nanoseconds deadline, std::uint64_t remai
   Wait wait;
   wait.give_up = [&process = call.process, &self = call.self, deadline, remaining_address] {
     const Nanoseconds now = process.services.now(self.thread);
-    // The result is EINTR already; a bad address changes nothing more.
+    // The result is EINTR already; ignore a bad address.
     if (remaining_address != 0 && deadline > now)
       (void)store_guest(remaining_address, to_timespec(deadline - now));
   };
@@ -47,7 +47,7 @@ SyscallOutcome sys_clock_getres(Call& call) {
 
 SyscallOutcome sys_clock_settime(Call& call) { return call.finish(-EPERM); }
 
-/// Reads only: the host's state of its clock, with our time.
+/// Only reads: the host's state of its clock, with the guest's time.
 SyscallOutcome sys_adjtimex(Call& call) {
   const std::uint64_t address = call.number == SYS_adjtimex ? call[0] : call[1];
   auto state = load_guest<timex>(address);
@@ -118,7 +118,7 @@ SyscallOutcome sys_getrusage(Call& call) {
                                : who == RUSAGE_CHILDREN ? call.process.children_cpu_time
                                                         : process_cpu_time(call.process));
   result.ru_stime = {};
-  // What the host counts is the engine's.
+  // The host's counts are the engine's.
   result.ru_maxrss =
       who == RUSAGE_CHILDREN ? 0 : static_cast<long>(call.process.memory.regions().mapped_bytes() / 1024);
   result.ru_minflt = result.ru_majflt = result.ru_nvcsw = result.ru_nivcsw = 0;

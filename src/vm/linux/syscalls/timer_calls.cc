@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timerfd is an eventfd into which every virtual expiry writes 1: reading it returns the number of
-// expiries and resets it, and it polls readable just so.
+// A timerfd is an eventfd to which each virtual expiry adds 1. A read returns the number of expiries and
+// resets it, and poll finds it readable.
 #include "vm/linux/syscalls/timer_calls.h"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ bool is_cpu_clock(int clock) {
   return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID || clock < 0;
 }
 
-/// What is left of a timer of either kind, and its interval.
+/// Time to expiry and interval of a timer of either kind.
 VirtualTimers::Setting left_of(Call& call, VirtualTimers::Key key) {
   if (const auto left = call.process.cpu_timers.left(key)) return *left;
   const VirtualTimers::Setting setting = call.process.timers.get(key);
@@ -106,7 +106,7 @@ LoadedSetting load_cpu_setting(std::uint64_t address, bool absolute, Nanoseconds
   return load_itimerspec(address, [&](Nanoseconds value) { return absolute ? value : now + value; });
 }
 
-/// What the CPU clock of a timer shows.
+/// Reads the CPU clock of a timer.
 std::function<Nanoseconds()> clock_of(Process& process, const PosixTimer& timer) {
   return [&process, clock = timer.clock, owner = timer.owner]() -> Nanoseconds {
     if (clock != CLOCK_THREAD_CPUTIME_ID)
@@ -156,8 +156,8 @@ VirtualTimers::Key descriptor_key(int reserved) {
   return kDescriptorTimers + static_cast<unsigned>(reserved);
 }
 
-/// The kernel's number of the eventfd behind a descriptor; -1 if it is none. (kcmp would do, where containers
-/// allow it.)
+/// The kernel's number of the eventfd behind a descriptor; -1 if it is none. (Not kcmp: containers forbid
+/// it.)
 long eventfd_number(int descriptor) {
   std::ifstream info("/proc/self/fdinfo/" + std::to_string(descriptor));
   for (std::string word; info >> word;) {
@@ -172,14 +172,14 @@ bool same_file(int one, int other) {
   return number >= 0 && number == eventfd_number(other);
 }
 
-/// The timer that `descriptor` is a number of, whichever copy it is.
+/// The timer behind `descriptor`, which may be any copy of it.
 std::map<int, DescriptorTimer>::iterator find_timer(Process& process, int descriptor) {
   auto& timers = process.descriptor_timers;
   return std::find_if(timers.begin(), timers.end(),
                       [&](const auto& timer) { return same_file(descriptor, timer.first); });
 }
 
-/// The guest has closed something that was one of `timers`: those without another number end.
+/// The guest has closed a descriptor of each of `timers`. Ends those without another one.
 void end_timers(Process& process, const std::vector<int>& timers) {
   if (timers.empty()) return;
   const std::vector<int> open = open_descriptors();
@@ -342,7 +342,7 @@ SyscallOutcome sys_timerfd_gettime(Call& call) {
   return call.finish(store_setting(call, call[1], descriptor_key(timer->first)) ? 0 : -EFAULT);
 }
 
-/// The call closes `number`: a timer without another end goes.
+/// The call closes `number`. Ends its timer if the timer has no other descriptor.
 static SyscallOutcome close_by_call(Call& call, int number) {
   const auto timer = call.process.descriptor_timers.empty() ? call.process.descriptor_timers.end()
                                                             : find_timer(call.process, number);
@@ -364,7 +364,7 @@ SyscallOutcome sys_dup2(Call& call) {
   return close_by_call(call, call.integer(1));
 }
 
-/// Around our own descriptors.
+/// Closes the ranges between reserved descriptors.
 SyscallOutcome sys_close_range(Call& call) {
   const auto first = static_cast<unsigned>(call[0]), last = static_cast<unsigned>(call[1]);
   if (first > last) return call.finish(-EINVAL);

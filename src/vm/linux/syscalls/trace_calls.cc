@@ -76,7 +76,7 @@ long attach(Call& call, KernelThread& target) {
   return 0;
 }
 
-/// The thread runs on; with `signal`, if that is not 0.
+/// Lets the thread run on, with `signal` if that is not 0.
 long go_on(Call& call, KernelThread& target, bool detached, int signal) {
   target.tracing.stop = TraceStop::kNone;
   if (detached) target.tracing = {};
@@ -94,7 +94,7 @@ long peek(std::uint64_t address, std::uint64_t to) {
   return !word ? -EIO : store_guest(to, *word) ? 0 : -EFAULT;
 }
 
-/// What is asked of a thread that stands still.
+/// Carries out a request on a stopped thread.
 long ask(Call& call, KernelThread& target) {
   switch (call[0]) {
     case PTRACE_DETACH:

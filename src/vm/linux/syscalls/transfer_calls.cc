@@ -21,7 +21,7 @@
 namespace elision::vm {
 namespace {
 
-/// A pipe that polls writable takes this much without blocking (pipe(7), PIPE_BUF).
+/// A pipe that polls writable takes at least this much without blocking (pipe(7), PIPE_BUF).
 constexpr std::uint64_t kSafeWriteBytes = 4096;
 constexpr std::uint64_t kMaxVectors = 1024;
 
@@ -43,7 +43,7 @@ Nanoseconds socket_deadline(Call& call, int descriptor, short events) {
   return span == 0 ? kNoDeadline : deadline_after(call.process, call.self, span);
 }
 
-/// Parks until `descriptor` is ready for `events` and `attempt` gives something other than EAGAIN.
+/// Parks until `descriptor` is ready for `events` and `attempt` returns something other than EAGAIN.
 SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::function<long()> attempt,
                               long transferred = 0) {
   Wait wait;
@@ -58,8 +58,8 @@ SyscallOutcome wait_and_retry(Call& call, int descriptor, short events, std::fun
   return park(call, std::move(wait), socket_deadline(call, descriptor, events), -EAGAIN);
 }
 
-/// `attempt` makes the call and may be repeated; it must not block when the descriptor is ready.
-/// `transferred`: bytes that it has moved so far, if it may end in the middle.
+/// Makes the call by `attempt` when the descriptor is ready. `attempt` must not block then, and may run more
+/// than once. `transferred`: bytes moved so far, for a call that a signal can end half-way.
 SyscallOutcome when_ready(Call& call, short events, std::function<long()> attempt,
                           const std::uint64_t* transferred = nullptr) {
   const int descriptor = call.integer(0);
@@ -74,8 +74,8 @@ SyscallOutcome when_ready(Call& call, short events, std::function<long()> attemp
   return wait_and_retry(call, descriptor, events, std::move(attempt), so_far);
 }
 
-/// read or readv of a descriptor that was ready. Somebody else may have taken what was there: pipes and
-/// sockets can be told not to wait.
+/// read or readv of a ready descriptor. Another reader may have been faster: tells pipes and sockets not to
+/// wait.
 long read_what_is_there(const Call& call) {
   const mode_t type = type_of(call.integer(0));
   if (type != S_IFIFO && type != S_IFSOCK) return guest_call(call);
@@ -87,7 +87,7 @@ long read_what_is_there(const Call& call) {
   return result == -EOPNOTSUPP ? guest_call(call) : result;
 }
 
-/// What is left to write, and how to write a piece of it without blocking.
+/// The data left to write, and how to write a piece without blocking.
 struct Outgoing {
   std::vector<iovec> pieces;
   std::size_t first = 0;
@@ -97,7 +97,7 @@ struct Outgoing {
 
   bool empty() const { return first == pieces.size(); }
 
-  /// The next pieces, together not more than the limit.
+  /// The next pieces, up to the limit together.
   std::vector<iovec> next() const {
     std::vector<iovec> result;
     std::uint64_t room = limit;
@@ -117,7 +117,7 @@ struct Outgoing {
   }
 };
 
-/// Writes as much as goes without blocking; EAGAIN while something is left.
+/// Writes as much as possible without blocking. Returns EAGAIN while data is left.
 long write_without_blocking(KernelThread& self, int descriptor, Outgoing& outgoing) {
   while (!outgoing.empty()) {
     if (!is_ready(descriptor, POLLOUT)) return -EAGAIN;
@@ -174,7 +174,7 @@ SyscallOutcome write_pieces(Call& call, std::optional<std::vector<iovec>> pieces
   return write_all(call, std::move(outgoing));
 }
 
-/// A message whose data goes out in parts; address and control data accompany the first part.
+/// A message sent in parts. Address and control data go with the first part.
 Outgoing outgoing_message(const Call& call, msghdr message, std::vector<iovec> pieces, int flags) {
   Outgoing outgoing;
   outgoing.pieces = std::move(pieces);
@@ -225,7 +225,7 @@ SyscallOutcome sys_writev(Call& call) {
 
 SyscallOutcome sys_recvfrom(Call& call) {
   if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
-  // MSG_WAITALL: parts are put together here, since MSG_DONTWAIT takes what there is.
+  // MSG_WAITALL: collects the parts here, since MSG_DONTWAIT returns what has arrived.
   const auto done = std::make_shared<std::uint64_t>(0);
   return when_ready(
       call, POLLIN,
@@ -251,8 +251,8 @@ SyscallOutcome sys_recvmsg(Call& call) {
   return when_ready(call, POLLIN, [without_blocking] { return guest_call(without_blocking); });
 }
 
-/// Waits until all messages are there, or one (MSG_WAITFORONE). As in Linux the time limit is looked at only
-/// when a message has arrived (recvmmsg(2), "Bugs").
+/// Waits for all messages, or for one (MSG_WAITFORONE). As in Linux, the time limit is checked only when a
+/// message arrives (recvmmsg(2), "Bugs").
 SyscallOutcome sys_recvmmsg(Call& call) {
   if ((call[3] & MSG_DONTWAIT) != 0) return pass_through(call);
   Nanoseconds limit = kNoDeadline;
@@ -307,7 +307,7 @@ SyscallOutcome sys_sendmsg(Call& call) {
   return send_pieces(call, *message, std::move(*pieces), call.integer(2));
 }
 
-/// One message after the other; what counts is how many went out whole.
+/// Sends one message after the other. The result counts those sent whole.
 SyscallOutcome sys_sendmmsg(Call& call) {
   const int descriptor = call.integer(0), flags = call.integer(3);
   if (call.process.alone()) return block_on_host(call);
@@ -342,7 +342,7 @@ SyscallOutcome sys_sendmmsg(Call& call) {
   return wait_and_retry(call, descriptor, POLLOUT, attempt, static_cast<long>(*sent));
 }
 
-/// The host waits for room, or for data, once, and then takes what goes (fs/splice.c): so it does here.
+/// Waits for room or for data once, then moves what it can, as in Linux (fs/splice.c).
 SyscallOutcome sys_vmsplice(Call& call) {
   if (call.process.alone()) return block_on_host(call);
   const int descriptor = call.integer(0);
@@ -386,7 +386,7 @@ SyscallOutcome sys_connect(Call& call) {
 
 namespace {
 
-/// Copies between two descriptors; the arguments that hold them and the size have these positions.
+/// Copies between two descriptors. The parameters are the positions of arguments.
 SyscallOutcome copy(Call& call, unsigned input_argument, unsigned output_argument, unsigned size_argument) {
   if (call.process.alone()) return block_on_host(call);
   const int input = call.integer(input_argument), output = call.integer(output_argument);

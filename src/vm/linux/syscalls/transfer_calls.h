@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that move data through one descriptor and may wait for it: read, write, send, receive, accept.
+// Calls that move data through a descriptor and may wait for it: read, write, send, receive, accept.
 //
-// A process with one thread and no timer lets the host block. Otherwise the call is made only when the
-// descriptor is ready; until then the thread is parked. Limit: if another process accepts
-// from the same socket or reads from the same terminal, it may be faster than the call, which then waits in
-// the host.
+// A process with one thread and no timer lets the host block. Otherwise the thread is parked until the
+// descriptor is ready, and then makes the call. Limit: another process that accepts from the same socket or
+// reads from the same terminal may be faster; the call then blocks the host.
 #pragma once
 
 #include "vm/linux/process/call.h"
@@ -27,7 +26,7 @@ SyscallOutcome sys_sendfile(Call& call);
 SyscallOutcome sys_splice(Call& call);
 SyscallOutcome sys_tee(Call& call);
 
-/// True if `descriptor` is ready for `events` now, or never will block (error, hang-up, no such one).
+/// True if `descriptor` is ready for `events`, or will never block (error, hang-up, not open).
 bool is_ready(int descriptor, short events);
 bool is_nonblocking(int descriptor);
 
