@@ -57,7 +57,6 @@ void decode_all(const std::uint8_t* data, std::size_t size) {
     const Instruction i = decode(reinterpret_cast<std::uint64_t>(data + at), bytes);
     check_instruction(i, bytes.size());
     if (i.length > 0) (void)instruction_form(bytes.first(i.length));
-    (void)mnemonic_name(i);
   }
 }
 

@@ -379,7 +379,7 @@ bool Instruction::ends_block() const {
     case Kind::kIndirectJump:
     case Kind::kIndirectCall:
     case Kind::kSystemCall:
-    case Kind::kCpuid:  // these wait for what is before them, so that nothing behind them is charged yet
+    case Kind::kCpuid:  // these wait for earlier instructions: charge none behind them yet
     case Kind::kReadClock:
     case Kind::kSerializing:
     case Kind::kTransactionBegin:
@@ -437,11 +437,6 @@ Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
   out.immediate_bytes =
       static_cast<std::uint8_t>(out.displacement_offset != 0 ? out.length - out.displacement_offset - 4 : 0);
   return out;
-}
-
-const char* mnemonic_name(const Instruction& instruction) {
-  const char* name = ZydisMnemonicGetString(static_cast<ZydisMnemonic>(instruction.mnemonic));
-  return name == nullptr ? "unknown" : name;
 }
 
 }  // namespace elision::vm

@@ -92,7 +92,4 @@ struct Instruction {
 /// kUnsupported with length 0.
 Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes);
 
-/// The name of the instruction, for messages.
-const char* mnemonic_name(const Instruction& instruction);
-
 }  // namespace elision::vm

@@ -54,9 +54,6 @@ class Engine final : public EngineServices {
     scheduler_.park(thread, deadline, std::move(on_timeout));
   }
   void unpark(Thread& thread, const Thread* waker) override { scheduler_.unpark(thread, waker); }
-  bool is_parked(const Thread& thread) const override {
-    return Scheduler::of(thread).state == EngineThread::State::kParked;
-  }
   void hold(Thread& thread) override { scheduler_.hold(thread); }
   bool is_held(const Thread& thread) const override { return scheduler_.is_held(thread); }
   void release(Thread& thread) override { scheduler_.release(thread); }

@@ -26,7 +26,7 @@ struct GuestPlace {
 /// Filled at the start of the process. The texts live as long as the process.
 struct FailureContext {
   const char* command = "";               // repeats the whole run
-  const char* program = "";               // of this process
+  const char* program = "";               // this process's
   const char* statistics_file = "";       // claimed and not yet written; empty: none
   void (*locate)(GuestPlace&) = nullptr;  // async-signal-safe
 };

@@ -75,8 +75,7 @@ void look_at_progress(int signal) {
   if (g_watch.load() < 0) return;
   const std::uint64_t now = progress();
   if (now == g_progress_seen) {
-    static const char kMessage[] =
-        "elision vm: internal error: the engine hangs; it ends by the signal that it got\n";
+    static const char kMessage[] = "elision vm: internal error: the engine hangs, and the signal ends it\n";
     host_call(SYS_write, STDERR_FILENO, reinterpret_cast<std::uint64_t>(kMessage), sizeof kMessage - 1);
     die_by_host_signal(signal);
   }
@@ -144,7 +143,7 @@ std::optional<siginfo_t> take_host_signal() {
 }
 
 void clear_host_signals() {
-  g_watch.store(-1);  // the parent's
+  g_watch.store(-1);  // the timer is the parent's
   g_read.store(g_write.load());
   elision_host_signal_recorded = 0;
 }

@@ -76,7 +76,6 @@ class EngineServices {
   /// Makes a parked thread runnable at `waker`'s time (null: now) plus the wake-up latency. Cancels its
   /// deadline.
   virtual void unpark(Thread& thread, const Thread* waker) = 0;
-  virtual bool is_parked(const Thread& thread) const = 0;
   /// Stops `thread` until release(): at once if it is parked or queued, else at its next safe point, where
   /// the engine calls Kernel::held. A parked thread may be unparked meanwhile.
   virtual void hold(Thread& thread) = 0;

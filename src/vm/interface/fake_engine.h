@@ -25,18 +25,9 @@ class FakeEngine final : public EngineServices {
   }
   void end_thread(Thread&) override {}
   void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override {
-    parked.push_back(&thread);
     timeouts[&thread] = {deadline, std::move(on_timeout)};
   }
-  void unpark(Thread& thread, const Thread*) override {
-    std::erase(parked, &thread);
-    unparked.push_back(&thread);
-  }
-  bool is_parked(const Thread& thread) const override {
-    for (const Thread* each : parked)
-      if (each == &thread) return true;
-    return false;
-  }
+  void unpark(Thread& thread, const Thread*) override { unparked.push_back(&thread); }
   void hold(Thread& thread) override { stopped.insert(&thread); }
   bool is_held(const Thread& thread) const override { return stopped.contains(&thread); }
   void release(Thread& thread) override { stopped.erase(&thread); }
@@ -83,7 +74,7 @@ class FakeEngine final : public EngineServices {
   Nanoseconds time = 0;
   Random numbers{1};
   std::vector<std::unique_ptr<Thread>> made;
-  std::vector<Thread*> parked, unparked, wanted;
+  std::vector<Thread*> unparked, wanted;
   std::set<const Thread*> stopped;
   std::map<Thread*, std::pair<Nanoseconds, std::function<void()>>> timeouts;
   std::multimap<Nanoseconds, std::function<void()>> calls;

@@ -17,7 +17,7 @@ enum class WorkGroup : std::uint8_t { kTranslated, kAccess, kOrder, kEngine, kCo
 struct ProfileLine {
   std::string name{};
   WorkGroup group = WorkGroup::kEngine;
-  std::uint64_t count = 0;  // of the translated code: the guest's instructions
+  std::uint64_t count = 0;  // translated code: guest instructions
   double ns = 0;            // without the profile's own time
   ModelEvents events{};
 };

@@ -26,7 +26,7 @@ constexpr unsigned kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16
 /// In the order of DWARF's numbers.
 constexpr Gpr kGprOfDwarf[kGprCount] = {kRax, kRdx, kRcx, kRbx, kRsi, kRdi, kRbp, kRsp,
                                         kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
-constexpr pid_t kTheThread = 1;  // libdwfl wants a number
+constexpr pid_t kTheThread = 1;  // a number for libdwfl
 
 struct Mapping {
   std::uint64_t begin = 0, end = 0, offset = 0;
@@ -179,7 +179,7 @@ struct Symbols::Impl {
 
   int take(Dwfl_Frame* frame) {
     Dwarf_Addr pc = 0;
-    bool interrupted = false;  // here, rather than in a call
+    bool interrupted = false;  // by a signal, not in a call
     if (!dwfl_frame_pc(frame, &pc, &interrupted) || pc == 0) return DWARF_CB_ABORT;
     const bool first_behind_call = std::exchange(behind_call, false);
     frames->push_back({first_behind_call ? pc + 1 : pc, first_behind_call || !interrupted});
@@ -296,7 +296,7 @@ struct Symbols::Impl {
   std::vector<Frame>* frames = nullptr;
   std::size_t limit = 0;
   Dwarf_Word registers[kDwarfRegisters] = {};
-  bool behind_call = false;  // the PC in `registers` is the byte before a return address
+  bool behind_call = false;  // the PC in `registers` lies in front of a return address
   bool lost = false;         // `registers` are of a frame without rules
 };
 

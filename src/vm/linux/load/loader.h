@@ -17,7 +17,7 @@ namespace elision::vm {
 /// What execve was given.
 struct ProgramRequest {
   std::string path;
-  std::vector<std::string> arguments;  // argv[0] as the program shall see it
+  std::vector<std::string> arguments;  // argv[0] as passed to the program
   std::vector<std::string> environment;
   int descriptor = -1;  // the program as an open file (execveat with AT_EMPTY_PATH), else -1
 };

@@ -21,7 +21,7 @@ namespace elision::vm {
 namespace {
 
 constexpr std::uint64_t kHugePageBytes = 2u << 20;
-constexpr std::uint64_t kEnd32Bit = 0x80000000;  // of what MAP_32BIT gives
+constexpr std::uint64_t kEnd32Bit = 0x80000000;  // end of the range of MAP_32BIT
 constexpr int kPlacement = MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT;
 
 /// The host never maps guest code executable, since only the translator reads it. A jump that escapes
@@ -36,7 +36,7 @@ long host_map(std::uint64_t address, std::uint64_t size, int protection, int fla
   return host_call(SYS_mmap, address, size, host_protection(protection), flags, descriptor, offset);
 }
 
-constexpr std::uint64_t kRoomBelowStack = kHugePageBytes;  // keeps every alignment that is asked for
+constexpr std::uint64_t kRoomBelowStack = kHugePageBytes;  // a multiple of every alignment in use
 
 bool touches_code_cache(std::uint64_t begin, std::uint64_t end) {
   return begin < kCodeCacheEnd && end > kCodeCacheBegin;
@@ -50,7 +50,7 @@ std::string describe_region(const std::string& host_line, std::uint64_t at, std:
   int name_at = 0;
   std::sscanf(host_line.c_str(), "%llx-%llx %4s %llx %31s %31s %n", &begin, &end, permissions, &offset,
               device, inode, &name_at);
-  permissions[1] = properties.writable ? 'w' : '-';  // the host's may be taken away for a while: guard_code()
+  permissions[1] = properties.writable ? 'w' : '-';  // not the host's, which guard_code() may have removed
   permissions[2] = properties.executable ? 'x' : '-';
   std::string name =
       host_line.substr(std::min<std::size_t>(host_line.size(), static_cast<std::size_t>(name_at)));
@@ -129,7 +129,8 @@ void AddressSpace::forget_code(std::uint64_t begin, std::uint64_t end) {
 
 void AddressSpace::record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties) {
   regions_.add(begin, end, properties);
-  if (properties.executable) services_.forget_code(begin, end);  // that nothing was there is known too
+  if (properties.executable)
+    services_.forget_code(begin, end);  // the translator may remember that nothing was there
   tell_shared(begin, end);
   new_view(properties);
 }
@@ -214,7 +215,7 @@ long AddressSpace::map(std::uint64_t address, std::uint64_t size, int protection
   if (size == 0) return -EINVAL;
   if (size > kAddressLimit) return -ENOMEM;
   size = page_up(size);
-  flags &= ~MAP_GROWSDOWN;  // it would grow into mappings of the engine unseen
+  flags &= ~MAP_GROWSDOWN;  // it could grow into mappings of the engine
   const RegionProperties properties{(protection & PROT_EXEC) != 0, (flags & MAP_TYPE) != MAP_PRIVATE, use,
                                     (protection & PROT_WRITE) != 0};
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0) {

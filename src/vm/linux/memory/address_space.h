@@ -73,8 +73,8 @@ class AddressSpace {
   std::uint64_t ended_transactions_ = 0;
   RegionMap regions_;
   std::map<std::uint64_t, std::set<std::uint64_t>>
-      guarded_;                            // pages, and those of code that show the same memory
-  std::set<std::uint64_t> views_guarded_;  // pages of code in shared mappings whose other views are guarded
+      guarded_;                            // guarded pages, with the pages of code that map the same memory
+  std::set<std::uint64_t> views_guarded_;  // pages of code whose other views are guarded
   std::map<std::uint64_t, std::uint64_t> segments_;  // System V shared memory: address and size
   std::uint64_t low_begin_;
   std::uint64_t large_begin_;

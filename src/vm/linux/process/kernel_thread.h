@@ -29,13 +29,13 @@ struct Wait {
   std::vector<pollfd> descriptors;    // ready descriptors cause `attempt`
   bool for_children = false;          // a SIGCHLD causes `attempt`
   ino_t signal_descriptor = 0;        // reads from this signalfd
-  bool periodic = false;              // no event tells: `attempt` again and again
+  bool periodic = false;              // no event will come: `attempt` periodically
   std::optional<OnSignal> on_signal;  // none: park() takes it from the call's row
-  long transferred = 0;           // bytes moved so far: if not 0, an interrupted call returns them instead
-  std::function<bool()> attempt;  // sets RAX and returns true if the call can end now
-  std::function<void()> cancel;   // leaves queues
-  std::function<void()> expire;   // what the call does to memory if its time is up
-  std::function<void()> give_up;  // the same if a signal ends it
+  long transferred = 0;               // bytes moved so far: if not 0, the result of an interrupted call
+  std::function<bool()> attempt;      // sets RAX and returns true if the call can end now
+  std::function<void()> cancel;       // leaves queues
+  std::function<void()> expire;       // changes to guest memory on timeout
+  std::function<void()> give_up;      // changes to guest memory when a signal ends it
   /// Cancels work that a helper does for the call, before a signal or the deadline ends the call. If that
   /// work has completed, returns its result, with which the call then ends.
   std::function<std::optional<long>()> interrupt;
@@ -70,7 +70,7 @@ struct KernelThread {
   std::shared_ptr<CredentialHolder> credentials;  // null: those of the engine's host thread
 
   std::optional<Wait> wait;
-  std::uint64_t futex_address = 0;  // queue it stands in, 0: none
+  std::uint64_t futex_address = 0;  // the queue that it is in; 0: none
   std::uint32_t futex_bits = 0;
 
   SignalSet blocked;
@@ -81,7 +81,7 @@ struct KernelThread {
   std::unique_ptr<Companion> companion;  // null: a thread of the process
   Tracing tracing;
 
-  Nanoseconds started = 0;  // CPU clock: time since then without waits
+  Nanoseconds started = 0;  // the CPU clock counts from here, without waits
   Nanoseconds waited = 0;
   std::optional<Nanoseconds> waits_since;
 };

@@ -17,7 +17,7 @@
 namespace elision::vm {
 namespace {
 
-constexpr std::uint64_t kMaxStackBytes = 256u << 20;  // a stack without limit has that
+constexpr std::uint64_t kMaxStackBytes = 256u << 20;  // size of a stack without limit
 constexpr std::uint64_t kMinStackBytes = 128u << 10;
 constexpr std::uint64_t kMostArgumentBytes = 6u << 20;
 constexpr std::uint64_t kLeastArgumentBytes = 128u << 10;

@@ -31,8 +31,8 @@ struct PosixTimer {
   int signal = 0;
   std::uint64_t value = 0;
   int thread = 0;
-  int overruns = 0;       // expiries since its signal was sent, which still waits
-  int last_overruns = 0;  // as of the signal that was taken last
+  int overruns = 0;       // expiries while its signal is pending
+  int last_overruns = 0;  // of the last signal taken
 };
 
 /// A descriptor made by timerfd_create.
@@ -43,7 +43,7 @@ struct DescriptorTimer {
 /// A descriptor made by signalfd (signal_descriptors.h).
 struct SignalDescriptor {
   SignalSet mask;
-  int write_end = -1;     // ours
+  int write_end = -1;     // a reserved descriptor
   bool readable = false;  // the pipe holds a byte
   bool arrived = false;   // a signal was sent since: edge-triggered waits get an edge
 };
@@ -55,7 +55,7 @@ using SignalDescriptors = std::map<ino_t, SignalDescriptor>;
 struct EndedCompanion {
   int pid = 0;
   int parent = 0;  // or tracer
-  int status = 0;  // as wait4 tells it
+  int status = 0;  // wait4's
   bool sends_sigchld = false;
 };
 
@@ -77,7 +77,7 @@ struct Process {
   const Options options;
   const MachineIdentity identity;
   ProcessIds ids;
-  Nanoseconds start_time;  // virtual time that earlier images of this process used up
+  Nanoseconds start_time;  // virtual time of earlier images of this process
   CpuTimeBoard cpu_time_board;
   LimitTable limits;
   AddressSpace memory;
@@ -87,14 +87,14 @@ struct Process {
   std::map<int, PosixTimer> posix_timers;
   int next_posix_timer = 0;
   SignalDescriptors signal_descriptors;
-  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by our own descriptor for it
+  std::map<int, DescriptorTimer> descriptor_timers;  // timerfd, by the reserved descriptor for it
 
   Thread* acting = nullptr;                            // the thread for which the kernel acts (guest_door.h)
   std::vector<std::unique_ptr<KernelThread>> threads;  // live ones, in creation order
   std::vector<std::unique_ptr<KernelThread>> companions;  // live ones (companions.h)
   std::vector<EndedCompanion> ended_companions;
-  Nanoseconds ended_threads_cpu_time;  // and of earlier images
-  Nanoseconds children_cpu_time;       // of those that were waited for
+  Nanoseconds ended_threads_cpu_time;  // of earlier images too
+  Nanoseconds children_cpu_time;       // of children that were waited for
   int leader_exit_code = 0;
   int leader_tid = 0;
 
@@ -107,9 +107,9 @@ struct Process {
   std::vector<std::uint64_t> auxiliary_vector;
 
   int membarrier_commands = 0;           // registered for, as MEMBARRIER_CMD_ bits
-  bool child_event = false;              // some child changed state since the waits were last tried
+  bool child_event = false;              // a child changed state since waits were last tried
   bool has_had_children = false;         // other processes exist: their time is the host's
-  KernelThread* inside_vfork = nullptr;  // this is a vfork child in its parent's memory: its thread
+  KernelThread* inside_vfork = nullptr;  // set in a vfork child, in its parent's memory: its thread
   std::map<std::string, std::uint64_t> refused_calls;  // ENOSYS, by name
   std::set<std::uint64_t> named_calls;                 // unknown ones, already reported
   std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal

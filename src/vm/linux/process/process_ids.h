@@ -18,7 +18,7 @@ struct ProcessOrigin {
   Nanoseconds start_time = 0;
   /// Signals that the program before this one blocked. The host's mask is full across execve.
   std::uint64_t blocked_signals = 0;
-  Nanoseconds cpu_time = 0, children_cpu_time = 0;  // as of the earlier images
+  Nanoseconds cpu_time = 0, children_cpu_time = 0;  // of earlier images
   int cpu_time_board = -1;                          // its descriptor (cpu_time_board.h)
   std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
   LimitTable limits = kNoLimits;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: signal(7), sigaction(2), Linux kernel/signal.c for who gets a signal and when it is dropped.
+// Source: signal(7), sigaction(2), Linux kernel/signal.c: which thread takes a signal, and when a signal is
+// dropped.
 #include "vm/linux/signals/signal_delivery.h"
 
 #include <cerrno>

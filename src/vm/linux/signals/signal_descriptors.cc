@@ -227,7 +227,7 @@ void note_signal(Process& process, int signal) {
 
 void refresh_signal_descriptors(Process& process, const KernelThread* thread) {
   if (process.signal_descriptors.empty()) return;
-  drop_closed(process.signal_descriptors);  // to write to one would be SIGPIPE
+  drop_closed(process.signal_descriptors);  // writing to one would raise SIGPIPE
   std::uint64_t pending = process.pending.set().bits;
   if (thread != nullptr) pending |= thread->pending.set().bits;
   for (const auto& each : process.threads)

@@ -14,8 +14,8 @@ constexpr std::uint32_t kXstateMagic1 = 0x46505853;
 constexpr std::uint32_t kXstateMagic2 = 0x46505845;
 constexpr std::uint64_t kXstateFeatures = 7;        // x87, SSE, AVX
 constexpr std::uint64_t kContextFlags = 1 | 2 | 4;  // UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
-constexpr std::uint64_t kUserFlags = 0x50dd5;       // AC RF OF DF TF SF ZF AF PF CF: what sigreturn may set
-constexpr std::uint64_t kClearedFlags = 0x10500;    // RF DF TF are clear in a handler
+constexpr std::uint64_t kUserFlags = 0x50dd5;  // those that sigreturn may set: AC RF OF DF TF SF ZF AF PF CF
+constexpr std::uint64_t kClearedFlags = 0x10500;  // RF DF TF are clear in a handler
 constexpr std::uint16_t kUserCodeSegment = 0x33;
 constexpr std::uint16_t kUserStackSegment = 0x2b;
 

@@ -31,7 +31,7 @@ struct GuestRange {
 struct GuestRanges {
   std::vector<GuestRange> list;
   std::uint64_t result_unit = 1;  // bytes for each unit of the call's result
-  bool everything = false;        // the call may reach memory that its arguments do not tell
+  bool everything = false;        // the call may reach any memory
 
   void add(std::uint64_t address, std::uint64_t size, bool write,
            GuestRange::Extent extent = GuestRange::Extent::kWhole) {

@@ -190,7 +190,7 @@ std::optional<long> try_waitid(const Call& call, int host_id) {
   const long result = host_call(SYS_waitid, call[0], static_cast<std::uint64_t>(host_id),
                                 reinterpret_cast<std::uint64_t>(&info), call[3] | WNOHANG);
   if (result == 0 && info.si_pid == 0) return std::nullopt;
-  if (result == -ECHILD) return result;  // it may have others
+  if (result == -ECHILD) return result;  // of the host; there may be others
   if (result != 0) return refuse_waitid(call, result);
   const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
   const bool told = store_change(call, info);

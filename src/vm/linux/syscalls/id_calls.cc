@@ -25,7 +25,7 @@ constexpr std::size_t kAuxiliaryVectorWords = 52;  // AT_VECTOR_SIZE of Linux 6.
 
 std::uint64_t to_host(const Call& call, unsigned argument) {
   const int number = call.integer(argument);
-  if (find_thread(call.process, number) != nullptr) return 0;  // the host knows one thread: this one
+  if (find_thread(call.process, number) != nullptr) return 0;  // the host has one thread: this one
   return static_cast<std::uint64_t>(call.process.ids.to_host(number));
 }
 

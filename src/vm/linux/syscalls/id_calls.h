@@ -10,7 +10,7 @@ SyscallOutcome sys_getpid(Call& call);
 SyscallOutcome sys_getppid(Call& call);
 SyscallOutcome sys_process_group(Call& call);  // getpgrp, getpgid, getsid, setsid: number in, number out
 SyscallOutcome sys_setpgid(Call& call);
-SyscallOutcome sys_with_pid(Call& call);  // argument 0 is a process or thread of ours, or 0
+SyscallOutcome sys_with_pid(Call& call);  // argument 0 names a process or thread of the guest, or is 0
 SyscallOutcome sys_ioctl(Call& call);
 SyscallOutcome sys_prctl(Call& call);
 

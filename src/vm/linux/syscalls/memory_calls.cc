@@ -43,7 +43,8 @@ bool is_data(std::uint64_t protection, bool shared) { return (protection & PROT_
 
 /// True if a mapping of `size` bytes fits into the limits. One at a fixed place replaces what is there.
 bool fits(const Call& call, std::uint64_t address, std::uint64_t size, bool data, bool fixed) {
-  if (size == 0 || size > kAddressLimit || address > kAddressLimit - size) return true;  // fails otherwise
+  if (size == 0 || size > kAddressLimit || address > kAddressLimit - size)
+    return true;  // the call will fail with another error
   size = page_up(size);
   if (may_map(call.process, size, data ? size : 0)) return true;
   if (!fixed) return false;

@@ -75,7 +75,7 @@ std::size_t name_offset(const Call& call) { return call.number == SYS_getdents ?
 std::string thread_entry(const Call& call, const std::string& name, std::uint64_t number) {
   std::string entry(name_offset(call), '\0');
   entry += name;
-  entry.resize((entry.size() + 9) / 8 * 8);  // a zero and a type, or one of them, at least
+  entry.resize((entry.size() + 9) / 8 * 8);  // room for the zero, and for the type of getdents
   const FolderEntry head{number, static_cast<std::int64_t>(number), static_cast<std::uint16_t>(entry.size()),
                          DT_DIR};
   std::memcpy(entry.data(), &head, name_offset(call));

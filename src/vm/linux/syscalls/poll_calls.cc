@@ -28,7 +28,7 @@ namespace {
 struct Limit {
   Nanoseconds deadline = kNoDeadline;
   bool zero = false;
-  std::uint64_t remaining = 0;  // where the guest learns how much was left, 0: nowhere
+  std::uint64_t remaining = 0;  // where to store the remaining time; 0: nowhere
   bool in_microseconds = false;
 };
 

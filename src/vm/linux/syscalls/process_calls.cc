@@ -65,7 +65,7 @@ GuestState child_state(const Call& call, std::uint64_t stack) {
 void become_child(Call& call) {
   Process& process = call.process;
   process.ids.start_child();
-  process.inside_vfork = nullptr;  // a copy of its parent's parent's memory is its own
+  process.inside_vfork = nullptr;  // its copy of a vfork child's memory is its own
   process.cpu_time_board.start(process.ids.host_pid());
   clear_host_signals();
   std::erase_if(process.threads, [&](const auto& thread) { return thread.get() != &call.self; });
@@ -144,7 +144,7 @@ class ChildDescriptor {
   /// child.
   long name_child(pid_t child) {
     if (address_ == 0) return 0;
-    close(std::exchange(gate_[0], -1));  // where descriptors are few, the next one needs its place
+    close(std::exchange(gate_[0], -1));  // makes room for the next one where descriptors are few
     const LiftedLimits lifted;
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     const bool named = descriptor >= 0 && dup3(descriptor, number_, O_CLOEXEC) >= 0;

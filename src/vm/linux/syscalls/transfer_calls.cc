@@ -93,7 +93,7 @@ struct Outgoing {
   std::size_t first = 0;
   long done = 0;
   std::function<long(const iovec*, std::size_t)> write_some;
-  std::uint64_t limit = kSafeWriteBytes;  // bytes a call
+  std::uint64_t limit = kSafeWriteBytes;  // bytes of one call
 
   bool empty() const { return first == pieces.size(); }
 
@@ -401,7 +401,7 @@ SyscallOutcome copy(Call& call, unsigned input_argument, unsigned output_argumen
   const bool input_ready = is_ready(input, POLLIN);
   const SyscallOutcome outcome =
       wait_and_retry(call, input_ready ? output : input, input_ready ? POLLOUT : POLLIN, attempt);
-  if (call.self.wait) call.self.wait->periodic = true;  // the other side may stop being ready meanwhile
+  if (call.self.wait) call.self.wait->periodic = true;  // the other side may become unready
   return outcome;
 }
 
