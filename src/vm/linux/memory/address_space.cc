@@ -131,7 +131,7 @@ void AddressSpace::record(std::uint64_t begin, std::uint64_t end, const RegionPr
   regions_.add(begin, end, properties);
   if (properties.executable)
     services_.forget_code(begin, end);  // the translator may remember that nothing was there
-  tell_shared(begin, end);
+  update_shared(begin, end);
   new_view(properties);
 }
 
@@ -140,7 +140,7 @@ void AddressSpace::forget(std::uint64_t begin, std::uint64_t end) {
   services_.set_shared(begin, end, false);
 }
 
-void AddressSpace::tell_shared(std::uint64_t begin, std::uint64_t end) {
+void AddressSpace::update_shared(std::uint64_t begin, std::uint64_t end) {
   services_.set_shared(begin, end, false);
   for (std::uint64_t at = begin; at < end;) {
     const auto region = regions_.find(at);
@@ -277,7 +277,7 @@ long AddressSpace::protect(std::uint64_t address, std::uint64_t size, int protec
   if (is_error(result)) return result;
   regions_.set_permissions(address, end, (protection & PROT_EXEC) != 0, (protection & PROT_WRITE) != 0);
   if ((protection & PROT_EXEC) != 0) services_.forget_code(address, end);
-  tell_shared(address, end);
+  update_shared(address, end);
   if ((protection & PROT_WRITE) != 0)
     for (auto region = regions_.find(address); region && region->first < end;
          region = regions_.find(region->second.end))

@@ -62,7 +62,7 @@ class AddressSpace {
   bool claim_gaps(std::uint64_t begin, std::uint64_t end);
   void record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties);
   void forget(std::uint64_t begin, std::uint64_t end);
-  void tell_shared(std::uint64_t begin, std::uint64_t end);
+  void update_shared(std::uint64_t begin, std::uint64_t end);
   void forget_code(std::uint64_t begin, std::uint64_t end);
   void guard_page(std::uint64_t page, std::uint64_t code_page);
   void guard_views(const std::set<std::uint64_t>& code_pages);

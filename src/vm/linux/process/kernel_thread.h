@@ -51,7 +51,7 @@ struct Companion {
 };
 
 /// Progress of stopping a thread for the companion that traces it (trace_calls.h).
-enum class TraceStop { kNone, kWanted, kStopped, kTold };
+enum class TraceStop { kNone, kWanted, kStopped, kReported };
 struct Tracing {
   int tracer = 0;  // its process number; 0: none
   TraceStop stop = TraceStop::kNone;

@@ -32,7 +32,7 @@ void resolve_text(std::uint64_t address, GuestRanges& ranges) {
   if (text) ranges.add(address, text->size() + 1, false);
 }
 
-void resolve_told(std::uint64_t address, std::uint64_t length_address, GuestRanges& ranges) {
+void resolve_value_result(std::uint64_t address, std::uint64_t length_address, GuestRanges& ranges) {
   if (length_address == 0) return;
   ranges.add(length_address, sizeof(std::uint32_t), true);
   const auto length = load_guest<std::uint32_t>(length_address);
@@ -213,8 +213,8 @@ void resolve(const Memory& memory, const CallArguments& arguments, GuestRanges& 
       return;
     case Memory::Kind::kText:
       return resolve_text(address, ranges);
-    case Memory::Kind::kTold:
-      return resolve_told(address, arguments[memory.count], ranges);
+    case Memory::Kind::kValueResult:
+      return resolve_value_result(address, arguments[memory.count], ranges);
     case Memory::Kind::kDescribed:
       return memory.describe(arguments, memory.argument, ranges);
     default:

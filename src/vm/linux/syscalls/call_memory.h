@@ -42,14 +42,14 @@ struct GuestRanges {
 /// The memory behind one pointer argument.
 struct Memory {
   enum class Kind : std::uint8_t {
-    kBytes,       // `unit` bytes, times argument `count` if that is one
-    kText,        // a string
-    kTold,        // a buffer whose length is in the 32 bits that argument `count` points to; writes both
-    kBits,        // a set of bits in words of 64; argument `count` has their number
-    kPages,       // a byte for each page of a range; argument `count` has its size
-    kDescribed,   // `describe` finds it
-    kByHandler,   // the call's handler uses guest_memory.h for all of it
-    kNotReached,  // an address that the call does not read or write at
+    kBytes,        // `unit` bytes, times argument `count` if that is one
+    kText,         // a string
+    kValueResult,  // a buffer whose length is in the 32 bits that argument `count` points to; writes both
+    kBits,         // a set of bits in words of 64; argument `count` has their number
+    kPages,        // a byte for each page of a range; argument `count` has its size
+    kDescribed,    // `describe` finds it
+    kByHandler,    // the call's handler uses guest_memory.h for all of it
+    kNotReached,   // an address that the call does not read or write at
   };
   static constexpr std::uint8_t kOnce = 0xff;
 
@@ -113,7 +113,9 @@ constexpr Memory perhaps_out_bytes(std::uint8_t argument, std::uint8_t count) {
   return {Kind::kBytes, argument, count, true, Extent::kPerhaps, 1};
 }
 constexpr Memory text(std::uint8_t argument) { return {Kind::kText, argument}; }
-constexpr Memory told(std::uint8_t argument, std::uint8_t length) { return {Kind::kTold, argument, length}; }
+constexpr Memory value_result(std::uint8_t argument, std::uint8_t length) {
+  return {Kind::kValueResult, argument, length};
+}
 constexpr Memory in_bits(std::uint8_t argument, std::uint8_t count) {
   return {Kind::kBits, argument, count, false};
 }

@@ -35,9 +35,9 @@ struct ChildWait {
   /// The call's result if a child of the host's process ends it; nothing if none has changed.
   std::function<std::optional<long>()> try_host;
   /// Stores the change of a companion or a traced thread. `si_pid` 0: nothing has changed.
-  std::function<long(const siginfo_t&)> tell;
+  std::function<long(const siginfo_t&)> store;
   /// The call's result for an error. Stores what Linux stores on errors.
-  std::function<long(long)> refuse;
+  std::function<long(long)> fail;
   bool never_blocks = false;  // of a descriptor with O_NONBLOCK
 };
 
@@ -92,7 +92,7 @@ std::optional<siginfo_t> take_change(const Call& call, const ChildWait& wait) {
   const bool keeps = (wait.options & WNOWAIT) != 0;
   for (const auto& thread : process.threads) {
     if (!may_take(call, wait, *thread) || thread->tracing.stop != TraceStop::kStopped) continue;
-    if (!keeps) thread->tracing.stop = TraceStop::kTold;
+    if (!keeps) thread->tracing.stop = TraceStop::kReported;
     return change_of(call, thread->thread.tid, CLD_TRAPPED, SIGSTOP);
   }
   auto& ended = process.ended_companions;
@@ -107,16 +107,16 @@ std::optional<siginfo_t> take_change(const Call& call, const ChildWait& wait) {
 /// The result of the wait if it can end now. A companion has no children in the host. The number of a
 /// companion belongs to no child in the host.
 std::optional<long> try_wait(const Call& call, const ChildWait& wait) {
-  if (const auto change = take_change(call, wait)) return wait.tell(*change);
+  if (const auto change = take_change(call, wait)) return wait.store(*change);
   bool has_children = awaits_companion(call, wait);
   if (call.self.companion == nullptr && !(has_children && wait.type == P_PID)) {
     const std::optional<long> host = wait.try_host();
     if (host && *host != -ECHILD) return host;
     has_children = has_children || !host;
   }
-  if (!has_children) return wait.refuse(-ECHILD);
-  if ((wait.options & WNOHANG) != 0) return wait.tell({});
-  return wait.never_blocks ? std::optional(wait.refuse(-EAGAIN)) : std::nullopt;
+  if (!has_children) return wait.fail(-ECHILD);
+  if ((wait.options & WNOHANG) != 0) return wait.store({});
+  return wait.never_blocks ? std::optional(wait.fail(-EAGAIN)) : std::nullopt;
 }
 
 SyscallOutcome wait_for_child(Call& call, const ChildWait& child_wait) {
@@ -140,7 +140,7 @@ SyscallOutcome wait_for_child(Call& call, const ChildWait& child_wait) {
 
 /// Stores a child's CPU time at `address`, if that is not null. The time of a child that is gone is added to
 /// the caller's children. False on a bad address.
-bool tell_usage(const Call& call, int host_pid, bool gone, std::uint64_t address) {
+bool store_usage(const Call& call, int host_pid, bool gone, std::uint64_t address) {
   const Nanoseconds time = call.process.cpu_time_board.look(host_pid, gone);
   if (gone) call.process.children_cpu_time += time;
   rusage usage{};
@@ -152,8 +152,8 @@ bool tell_usage(const Call& call, int host_pid, bool gone, std::uint64_t address
 long end_wait4(const Call& call, long result, int status) {
   if (result <= 0) return result;
   const bool gone = WIFEXITED(status) || WIFSIGNALED(status);
-  const bool told = call[1] == 0 || store_guest(call[1], status);
-  return tell_usage(call, static_cast<int>(result), gone, call[3]) && told ? result : -EFAULT;
+  const bool stored = call[1] == 0 || store_guest(call[1], status);
+  return store_usage(call, static_cast<int>(result), gone, call[3]) && stored ? result : -EFAULT;
 }
 
 /// The thread that runs the engine is the parent of the host's children, whatever credentials the caller has.
@@ -166,7 +166,7 @@ std::optional<long> try_wait4(const Call& call, int host_pid) {
   return end_wait4(call, result, status);
 }
 
-long tell_wait4(const Call& call, const siginfo_t& change) {
+long store_wait4(const Call& call, const siginfo_t& change) {
   if (change.si_pid == 0) return 0;
   const int status =
       change.si_code == CLD_EXITED ? W_EXITCODE(change.si_status, 0) : W_STOPCODE(change.si_status);
@@ -183,7 +183,7 @@ bool store_change(const Call& call, const siginfo_t& change) {
          copy_to_guest(call[2] + kSecondPart, bytes + kSecondPart, 3 * sizeof(int));
 }
 
-long refuse_waitid(const Call& call, long error) { return store_change(call, {}) ? error : -EFAULT; }
+long fail_waitid(const Call& call, long error) { return store_change(call, {}) ? error : -EFAULT; }
 
 std::optional<long> try_waitid(const Call& call, int host_id) {
   siginfo_t info{};
@@ -191,13 +191,13 @@ std::optional<long> try_waitid(const Call& call, int host_id) {
                                 reinterpret_cast<std::uint64_t>(&info), call[3] | WNOHANG);
   if (result == 0 && info.si_pid == 0) return std::nullopt;
   if (result == -ECHILD) return result;  // of the host; there may be others
-  if (result != 0) return refuse_waitid(call, result);
+  if (result != 0) return fail_waitid(call, result);
   const bool ended = info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-  const bool told = store_change(call, info);
-  return tell_usage(call, info.si_pid, ended && (call[3] & WNOWAIT) == 0, call[4]) && told ? 0 : -EFAULT;
+  const bool stored = store_change(call, info);
+  return store_usage(call, info.si_pid, ended && (call[3] & WNOWAIT) == 0, call[4]) && stored ? 0 : -EFAULT;
 }
 
-long tell_waitid(const Call& call, const siginfo_t& change) {
+long store_waitid(const Call& call, const siginfo_t& change) {
   if (!store_change(call, change)) return -EFAULT;
   return change.si_pid == 0 || call[4] == 0 || store_guest(call[4], rusage{}) ? 0 : -EFAULT;
 }
@@ -226,7 +226,7 @@ SyscallOutcome sys_wait4(Call& call) {
                        type == P_PGID ? static_cast<int>(0u - static_cast<unsigned>(pid)) : pid,
                        call[2] | WEXITED,
                        [call, host_pid] { return try_wait4(call, host_pid); },
-                       [call](const siginfo_t& change) { return tell_wait4(call, change); },
+                       [call](const siginfo_t& change) { return store_wait4(call, change); },
                        [](long error) { return error; }};
   if (call.process.alone() && !awaits_companion(call, wait)) return wait4_on_host(call, host_pid);
   return wait_for_child(call, wait);
@@ -236,17 +236,17 @@ SyscallOutcome sys_waitid(Call& call) {
   const int type = call.integer(0), id = call.integer(1);
   const auto options = static_cast<std::uint32_t>(call[3]);
   if ((options & ~(WNOHANG | WNOWAIT | kChanges | kClones)) != 0 || (options & kChanges) == 0)
-    return call.finish(refuse_waitid(call, -EINVAL));
+    return call.finish(fail_waitid(call, -EINVAL));
   if (type < P_ALL || type > P_PIDFD || (type == P_PID && id <= 0) || (type != P_ALL && id < 0))
-    return call.finish(refuse_waitid(call, -EINVAL));
+    return call.finish(fail_waitid(call, -EINVAL));
   const long flags = type == P_PIDFD ? host_call(SYS_fcntl, static_cast<std::uint64_t>(id), F_GETFL) : 0;
   const int host_id = type == P_PID || type == P_PGID ? call.process.ids.to_host(id) : id;
   const ChildWait wait{static_cast<idtype_t>(type),
                        id,
                        options,
                        [call, host_id] { return try_waitid(call, host_id); },
-                       [call](const siginfo_t& change) { return tell_waitid(call, change); },
-                       [call](long error) { return refuse_waitid(call, error); },
+                       [call](const siginfo_t& change) { return store_waitid(call, change); },
+                       [call](long error) { return fail_waitid(call, error); },
                        flags >= 0 && (flags & O_NONBLOCK) != 0};
   return wait_for_child(call, wait);
 }

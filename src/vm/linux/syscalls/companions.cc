@@ -86,7 +86,7 @@ int process_number(const Process& process, const KernelThread& thread) {
   return thread.companion != nullptr ? thread.thread.tid : process.ids.pid();
 }
 
-void tell_tracer_of_end(Process& process, KernelThread& thread, int code) {
+void report_end_to_tracer(Process& process, KernelThread& thread, int code) {
   if (thread.tracing.tracer == 0) return;
   process.ended_companions.push_back({thread.thread.tid, thread.tracing.tracer, exited(code), true});
   thread.tracing = {};

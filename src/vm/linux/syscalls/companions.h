@@ -28,6 +28,6 @@ KernelThread* find_companion(Process& process, int pid);
 int process_number(const Process& process, const KernelThread& thread);
 
 /// `thread` ends with `code`. If it is traced, its tracer's wait returns that.
-void tell_tracer_of_end(Process& process, KernelThread& thread, int code);
+void report_end_to_tracer(Process& process, KernelThread& thread, int code);
 
 }  // namespace elision::vm

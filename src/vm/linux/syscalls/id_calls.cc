@@ -102,8 +102,8 @@ SyscallOutcome get_auxiliary_vector(Call& call) {
   std::vector<std::uint64_t> words = call.process.auxiliary_vector;
   words.resize(std::max(words.size(), kAuxiliaryVectorWords));
   const std::size_t size = words.size() * sizeof words[0];
-  const bool told = copy_to_guest(call[1], words.data(), std::min<std::uint64_t>(size, call[2]));
-  return call.finish(told ? static_cast<long>(size) : -EFAULT);
+  const bool stored = copy_to_guest(call[1], words.data(), std::min<std::uint64_t>(size, call[2]));
+  return call.finish(stored ? static_cast<long>(size) : -EFAULT);
 }
 
 }  // namespace

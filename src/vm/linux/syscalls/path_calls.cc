@@ -86,12 +86,12 @@ std::string thread_entry(const Call& call, const std::string& name, std::uint64_
 /// Lists as many entries as fit into the buffer. The position in the host's folder counts the entries listed
 /// so far.
 SyscallOutcome list_threads(Call& call) {
-  const long told = host_call(SYS_lseek, call[0], 0, SEEK_CUR);
-  if (told < 0) return call.finish(told);
+  const long position = host_call(SYS_lseek, call[0], 0, SEEK_CUR);
+  if (position < 0) return call.finish(position);
   std::vector<std::string> names = {".", ".."};
   for (const auto& thread : call.process.threads) names.push_back(std::to_string(thread->thread.tid));
   std::string all;
-  auto next = static_cast<std::size_t>(told);
+  auto next = static_cast<std::size_t>(position);
   for (; next < names.size(); ++next) {
     const std::string entry = thread_entry(call, names[next], next + 1);
     if (all.size() + entry.size() > call[2]) break;

@@ -108,9 +108,9 @@ SyscallOutcome set_policy(Call& call, int policy, int priority, bool reset_on_fo
 
 /// Linux's copy_struct_from_user: bytes beyond the known structure must be 0. Results are those of the call.
 long load_attributes(std::uint64_t address, Attributes& wanted) {
-  const auto told = load_guest<std::uint32_t>(address);
-  if (!told) return -EFAULT;
-  const std::uint32_t size = *told == 0 ? kFirstSize : *told;
+  const auto stated = load_guest<std::uint32_t>(address);
+  if (!stated) return -EFAULT;
+  const std::uint32_t size = *stated == 0 ? kFirstSize : *stated;
   const auto wrong_size = [&] {
     return store_guest(address, std::uint32_t{sizeof(Attributes)}) ? -E2BIG : -EFAULT;
   };

@@ -259,7 +259,7 @@ std::string stated_pointers(const SystemCall& row) {
   std::set<char> arguments;
   for (const Memory& memory : row.memory) {
     arguments.insert(static_cast<char>('0' + memory.argument));
-    if (memory.kind == Memory::Kind::kTold) arguments.insert(static_cast<char>('0' + memory.count));
+    if (memory.kind == Memory::Kind::kValueResult) arguments.insert(static_cast<char>('0' + memory.count));
   }
   return {arguments.begin(), arguments.end()};
 }

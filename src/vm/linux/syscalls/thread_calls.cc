@@ -95,7 +95,7 @@ SyscallOutcome sys_exit(Call& call) {
   if (call.thread().tid == process.leader_tid) process.leader_exit_code = code;
   if (process.threads.size() == 1) end_process(process, process.leader_exit_code);
   Thread& thread = call.thread();
-  tell_tracer_of_end(process, call.self, code);
+  report_end_to_tracer(process, call.self, code);
   thread.kernel = nullptr;
   drop_thread(process, call.self);
   process.services.end_thread(thread);

@@ -127,7 +127,7 @@ SyscallOutcome sys_ptrace(Call& call) {
   if (target->tracing.tracer != call.thread().tid) return call.finish(-ESRCH);
   if (call[0] == PTRACE_KILL) die_by_signal(call.process, SIGKILL);
   const TraceStop stop = target->tracing.stop;
-  if (stop != TraceStop::kStopped && stop != TraceStop::kTold) return call.finish(-ESRCH);
+  if (stop != TraceStop::kStopped && stop != TraceStop::kReported) return call.finish(-ESRCH);
   return call.finish(ask(call, *target));
 }
 
