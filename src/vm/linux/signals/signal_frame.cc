@@ -93,7 +93,7 @@ void restore_vectors(GuestState& state, const Xstate& x) {
   const bool extended = x.software.magic1 == kXstateMagic1 && x.magic2 == kXstateMagic2;
   const std::uint64_t present = extended ? x.header[0] : 3;
   const std::uint8_t* const x87 = (present & 1) != 0 ? x.fx : fresh.fx;
-  // MXCSR and its mask lie inside the x87 part and are no use of x87.
+  // MXCSR and its mask lie inside the x87 part. They do not count as a use of x87.
   if (std::memcmp(x87, fresh.fx, kMxcsrOffset) != 0 || std::memcmp(x87 + 32, fresh.fx + 32, 128) != 0)
     state.x87_used = 1;
   std::memcpy(state.fx, x87, kXmmOffset);
