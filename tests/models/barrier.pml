@@ -2,15 +2,15 @@
  * The barrier (src/locks/barrier.h): wait with speculation, parking and moving away, depart, await_departures. A round is
  * over when arrival TOTAL - 1 of it has added 2 to `release`; bit 0 of that says moved.
  *
- * A speculation ends by a store to the word it has read, or ABORTS times in a run for no reason: not without end, or one
- * that nobody ends would not be found.
+ * A speculation aborts by a store to the word that it has read, or spuriously, at most ABORTS times in a run. (Without
+ * this limit the model would not find a speculation that no store aborts.)
  *
- * Checked: nobody passes before its round has all its arrivals; a round has one last thread; nobody waits for ever, also
- * if a thread moves all of them to another barrier before it arrives; each round is one barrier's alone. Once the last
- * thread of the last round has destroyed the barrier, nothing of it is touched.
+ * Checked: no thread passes before its round has all arrivals. A round has one last thread. No thread waits for ever, even
+ * if one moves all of them to another barrier before it arrives. Each round uses only one barrier. After the last thread
+ * of the last round has destroyed the barrier, nothing of it is touched.
  *
- * Configurations: THREADS, TOTAL, ROUNDS passes a thread; DESTROYS; MOVES: any thread may move before any round; kTries
- * speculations a wait.
+ * Configurations: THREADS, TOTAL, ROUNDS passes per thread; DESTROYS; MOVES: any thread may move before any round; kTries
+ * speculations per wait.
  */
 #define alive (!destroyed)
 
@@ -26,13 +26,13 @@ bool awaited;                       /* bit 63 of departures */
 bool speculates[THREADS], doomed[THREADS];
 byte aborts_left = ABORTS;
 
-/* What no thread sees. */
-byte came;                          /* arrivals, at whichever barrier */
+/* Ghost state, which no thread reads. */
+byte came;                          /* arrivals at any barrier */
 bool ended[ROUNDS * THREADS];       /* rounds that had their last thread */
 byte came_to_other[ROUNDS];
 byte finished;
 
-/* Belongs to the step of a store to `release`. */
+/* Part of the step of a store to `release`. */
 inline doom() {
   d_step {
     doomed[0] = doomed[0] || speculates[0];

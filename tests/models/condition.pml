@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Condition variables that know of transactions (src/locks/condition.h): enrol(), sleep(), withdraw(), notify(),
- * send_deferred(), wait_until_left(). The mutex is abstract. An elided section is one step, taken while the mutex is free:
- * what it does becomes visible by its commit, at once, and what an aborted one did never does.
+ * Condition variables for elided sections (src/locks/condition.h): enrol(), sleep(), withdraw(), notify(),
+ * send_deferred(), wait_until_left(). The mutex is abstract. An elided section is one step, taken while the mutex is free,
+ * since its commit publishes all of its stores at once, and an abort none.
  *
- * Two consumers wait for tokens; two producers put them and signal after each, inside the section or after it, or
- * broadcast. One of either kind has ROUNDS rounds, the other a single one, so there is a token for each. Sections are
- * elided or not, as they like. Checked: every consumer without a deadline gets its tokens, so no wake-up is lost; a signal
- * wakes nobody who came after it while somebody sleeps who came before; nobody is counted in the end; with DESTROYS
- * nothing is touched once the last broadcaster has seen everybody leave.
+ * Two consumers wait for tokens. Two producers put tokens and signal after each, inside the section or after it, or
+ * broadcast. One of each kind has ROUNDS rounds, the other one round, so there is a token for each. Any section may be
+ * elided. Checked: every consumer without a deadline gets its tokens, so no wake-up is lost. A signal wakes no thread that
+ * came after it while an earlier one sleeps. At the end no waiter is counted. With DESTROYS nothing is touched after the
+ * last broadcaster has seen all waiters leave.
  *
- * Four bits of a futex take the place of 32, kAhead is 2. Configurations: ROUNDS, TIMED (the waits of consumer 1 have a
+ * Four bits of a futex stand for 32, and kAhead is 2. Configurations: ROUNDS, TIMED (the waits of consumer 1 have a
  * deadline), DESTROYS.
  */
 #define THREADS 4
@@ -26,7 +26,7 @@ byte mutex = kNobody;
 byte tokens;
 byte sequence, waiters;
 byte seen_by[THREADS];     /* the sequence with which a thread sleeps */
-byte broadcasts_left = 2;  /* producers that have yet to come to their end */
+byte broadcasts_left = 2;  /* producers that have not ended */
 byte finished;
 bool destroyed;
 
@@ -38,7 +38,7 @@ inline unlock() {
   d_step { assert(mutex == me); mutex = kNobody }
 }
 
-/* Belongs to a step of a section. */
+/* Part of a section's step. */
 inline enrol() {
   assert(alive); seen = sequence; seen_by[me] = seen; waiters++
 }
@@ -58,7 +58,7 @@ inline withdraw() {
 #define came_before(thread) (asleep_on[thread] == SEQUENCE && seen_by[thread] < raised)
 #define somebody_came_before (came_before(0) || came_before(1))
 
-/* A wake of one: whom it takes slept before the signal, unless nobody did. */
+/* A wake of one: the woken thread slept before the signal, unless none did. */
 inline wake_one(mask) {
   atomic {
     if
@@ -69,7 +69,7 @@ inline wake_one(mask) {
   }
 }
 
-/* wake() of one. */
+/* wake() of one thread. */
 inline wake_those_before() {
   wake_one(bits_before(raised));
   if
@@ -79,7 +79,7 @@ inline wake_those_before() {
   d_step { raised = 0; woken = false }
 }
 
-/* notify() of one, and of all. */
+/* notify() of one thread, and of all. */
 inline notify_one() {
   assert(alive);
   if
@@ -158,7 +158,7 @@ active [2] proctype producer() {
           :: waiters > 0 -> sequence++; raised = sequence
           :: else
           fi
-        };                                         /* the commit; what it noted is sent now, by address alone */
+        };                                         /* the commit; now the noted wakes are sent, by address only */
         if
         :: raised == 0
         :: raised != 0 -> wake_those_before()

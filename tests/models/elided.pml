@@ -2,12 +2,12 @@
  * htm-N (src/locks/elided.h): enter() and try_enter() with their subscription, the wait for a held lock, before or inside
  * of the transaction, and the fallback; leave(). A holder's wait is one step: tatas.pml has the sleepers.
  *
- * Every section does data[0]++ and data[1]++. Checked: no update is lost, and no section sees the two differ, whoever
- * elides and whoever holds. Nobody waits for ever; in particular no loop inside of a transaction outlives the holder that
- * it waits for. The word is 0 in the end. After a commit or a release nothing of the lock is touched.
+ * Every section does data[0]++ and data[1]++. Checked: no update is lost, and no section, elided or not, sees the two
+ * differ. No thread waits for ever; in particular, no loop inside a transaction outlives the holder that it waits for. The
+ * word is 0 at the end. After a commit or a release nothing of the lock is touched.
  *
  * Configurations: BUSY_INSIDE and BUSY_COUNTS (the parameters busy_inside and busy_counts), kTries, THREADS, ROUNDS
- * sections a thread, by enter() or try_enter(). DESTROYS: the last is by enter(), and thread 0 destroys the lock after it.
+ * sections per thread, by enter() or try_enter(). DESTROYS: the last is by enter(), and thread 0 destroys the lock after it.
  */
 #define alive (!destroyed)
 
@@ -31,7 +31,7 @@ byte sections;
 #define last false
 #endif
 
-/* Aborts for no reason of ours, now or not. */
+/* Aborts spuriously, or not. */
 inline may_abort() {
   if
   :: true
@@ -57,7 +57,7 @@ inline run_elided() {
     fi;
     atomic { runs_on -> doom_by_load(kData0); has_read[me] = has_read[me] | kData0; seen0 = data[0]; may_abort() };
     atomic { runs_on -> doom_by_load(kData1); has_read[me] = has_read[me] | kData1; seen1 = data[1] };
-    assert(seen0 == seen1);                          /* no torn view, not even in a transaction that will abort */
+    assert(seen0 == seen1);                          /* consistent even in a transaction that will abort */
     atomic { runs_on -> doom_by_store(kData0); has_written[me] = has_written[me] | kData0; may_abort() };
     atomic { runs_on -> doom_by_store(kData1); has_written[me] = has_written[me] | kData1 };
     atomic {                                         /* XEND */

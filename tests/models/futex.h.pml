@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * futex(2) as locks see it (src/locks/futex.h). THREADS is set before this file is included.
  *
- * A wait compares and enqueues in one step and may end for no reason, but not without end: SPURIOUS ends in a
- * run, shared by all, or a thread that nobody wakes would never be found asleep. A thread with a deadline may pass it at
- * any time while asleep. A wake takes any sleeper, not the first: the kernel promises no order to a lock. A sleeper that a
- * wake has taken returns as woken, even if its deadline passed meanwhile (as in the kernel).
+ * A wait compares and enqueues in one step. It may end spuriously, at most SPURIOUS times in a run by all threads
+ * together; without this limit a lost wake-up would not be found. A thread's deadline may pass at any time while it
+ * sleeps. A wake takes any sleeper, since the kernel promises no order. A sleeper that was woken returns as woken even if
+ * its deadline passed in between, as in the kernel.
  */
 #ifndef SPURIOUS
 #define SPURIOUS 1
@@ -14,7 +14,7 @@ byte asleep_on[THREADS];     /* the number of the word, from 1; 0: awake */
 byte asleep_bits[THREADS];
 byte spurious_left = SPURIOUS;
 
-/* `holds` is what word `number` has to be at the moment of sleeping; `in_time` false: the deadline passed. */
+/* `holds`: the condition on word `number` at the moment of sleeping. `in_time` false: the deadline passed. */
 #define FUTEX_WAIT(number, holds, bits, timed, in_time)                        \
   atomic {                                                                     \
     if                                                                         \

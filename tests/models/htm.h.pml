@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hardware transactions as locks see them: strong isolation, requester wins. Whoever includes this has `me` among its
- * variables and defines THREADS. What is shared has a bit each, its place: a footprint is a set of them.
+ * Hardware transactions as locks see them: strong isolation, requester wins. A file that includes this one has a variable
+ * `me` and defines THREADS. Each shared variable has a bit, its place; a read or write set is a set of bits.
  *
- * A transaction's stores stay with it until its commit, one step that cannot fail. Another thread's access to what the
- * transaction has written, or store to what it has read, dooms it: it takes no further step but its abort. It may also be
- * doomed for no reason, at any step.
+ * A transaction's stores are private until its commit, which is one step and cannot fail. A transaction is doomed by
+ * another thread's access to its write set or store to its read set; its next step is then the abort. It may also be
+ * doomed spuriously at any step.
  */
 #define kOutside 0
 #define kInside 1
@@ -24,7 +24,7 @@ inline doom_if(thread, footprint, place) {
   fi
 }
 
-/* Belongs to the step of a load, inside of a transaction or not. */
+/* Part of the step of a load, inside a transaction or not. */
 inline doom_by_load(place) {
   d_step {
     doom_if(0, has_written[0], place);
@@ -36,7 +36,7 @@ inline doom_by_load(place) {
   }
 }
 
-/* Belongs to the step of a store. */
+/* Part of the step of a store. */
 inline doom_by_store(place) {
   d_step {
     doom_if(0, has_read[0] | has_written[0], place);

@@ -12,16 +12,15 @@
  *                  deadline: give up
  *   unlock   Tatas::release()
  *
- * `ready` only decides who tries, never who may sleep: a release wakes a sleeper although warm threads are looking, and
- * that one takes the lock or sleeps again with the word at 2.
+ * `ready` decides only which threads try, not which may sleep: a release wakes a sleeper even if warm threads spin. The
+ * sleeper takes the lock, or sleeps again with the word at 2.
  *
- * Checked: exclusion. Nobody sleeps or stands back for ever. The word and `ready` are 0 when all are out, whoever gave
- * up, and `ready` never falls below. A cold thread that has not slept takes the lock only after it saw `ready` at 0. After
- * the exchange of a release nothing of the lock is touched.
+ * Checked: exclusion. No thread sleeps or stands back for ever. The word and `ready` are 0 when all threads are out, even
+ * if some gave up, and `ready` is never negative. A cold thread that has not slept takes the lock only after it saw
+ * `ready` at 0. After the exchange of a release nothing of the lock is touched.
  *
- * ROUNDS operations a thread, the last without deadline, after which thread 0 destroys the lock. SPINS: nobody ever looks
- * enough, so that nobody sleeps. A look that would change nothing is no step, or waiting for ever could not be told from
- * looking.
+ * ROUNDS operations per thread, the last without deadline; then thread 0 destroys the lock. SPINS: threads spin for ever
+ * and never sleep. A look without effect is not a step; otherwise waiting for ever could not be told from spinning.
  */
 #ifndef THREADS
 #define THREADS 3

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * rwlock: a reader-writer lock on one word and a gate. The gate is any mutex of the lock library; here it is abstract
- * and may let in whoever waits.
+ * rwlock: a reader-writer lock on one word and a gate. The gate is any mutex of the lock library. Here it is abstract, and
+ * lets in any waiter.
  *
  *   state (32 bits)  | means
  *   -----------------+---------------------------------------------------------------------------------------------
  *   count (low bits) | readers inside
  *   kWriter          | a writer is inside; count is 0
- *   kSleeps          | somebody may sleep on the word, because a writer is inside or, a writer, because readers are. Who
- *                    | ends that drops the flag in the same step and then wakes
+ *   kSleeps          | a thread may sleep on the word: because a writer is inside, or (a writer) because readers are. The
+ *                    | thread that ends this reason clears the flag in the same step and then wakes
  *   kWriterFirst     | a writer waits at the head of a lock that prefers writers: new readers queue behind it
  *
- * Who waits where. Writers queue at the gate. Its holder is the head, the only writer that waits on the word. Readers of
- * a lock that prefers writers queue at the gate too. Readers of a lock that does not (pthread_rwlock_t by default)
- * never touch the gate: they wait on the word, and only while a writer is inside. With them at the gate, a reader could
- * stand behind a head that waits for another reader; if that one waits for the first, which this kind of lock allows,
- * neither goes on (the mutant readers_queue).
+ * Writers queue at the gate. Its holder is the head, the only writer that waits on the word. Readers of a lock that
+ * prefers writers queue at the gate too. Readers of other locks (pthread_rwlock_t by default) never use the gate: they
+ * wait on the word, and only while a writer is inside. Otherwise a reader could stand behind a head that waits for another
+ * reader; if that reader waits for the first one, which this kind of lock allows, both wait for ever (the mutant
+ * readers_queue).
  *
  *   read_lock     s = state; until s has kWriter or kWriterFirst: CAS(s -> s + 1), done.
  *                 [lock prefers writers: gate.acquire]; s = state; loop: kWriter in s: wait; else CAS(s -> s + 1), done.
@@ -23,25 +23,25 @@
  *                 gate.acquire; [lock prefers writers: state |= kWriterFirst]; s = state; loop: kWriter or count in s:
  *                 wait; else CAS(s -> kWriter), done: drops kSleeps and kWriterFirst. gate.release
  *   wait          a bounded number of looks; then CAS(s -> s | kSleeps), futex_wait(state, s | kSleeps), look again
- *   give up       a writer that set kWriterFirst: state &= ~kWriterFirst. It wakes nobody: those whom the flag keeps out
- *                 are at the gate. Whoever has the gate: gate.release. kSleeps stays; it goes with its reason.
+ *   give up       a writer that set kWriterFirst: state &= ~kWriterFirst. No wake-up is needed: readers that the flag keeps
+ *                 out are at the gate. A thread with the gate: gate.release. kSleeps stays; it goes with its reason.
  *   read_unlock   CAS(s -> s - 1), at count 1 without kSleeps; if that dropped kSleeps: wake one
  *   try_upgrade   s = state; while count in s is 1: CAS(s -> s - 1 | kWriter), done: kSleeps and kWriterFirst stay. Else
  *                 another reader is inside, and this one stays a reader
  *   write_unlock  s = fetch_and(~(kWriter | kSleeps)); if s had kSleeps: wake all
  *   try           the first line of read_lock and of write_lock
  *
- * read_unlock frees the head alone. Its wake-up may go to a reader that a write_unlock has freed and not yet woken; then
- * that one's wake-up for all is still to come. After the step that releases, nothing of the lock is touched (it may be
- * destroyed): a wake-up only uses the address.
+ * The wake-up of read_unlock is for the head. It may go to a reader that a write_unlock has freed and not yet woken; then
+ * that writer's wake-up of all is still to come. After the releasing step nothing of the lock is touched (it may be
+ * destroyed): a wake-up uses only the address.
  *
- * Checked: a writer excludes all. Nobody sleeps for ever. A lock that does not prefer writers: a reader inside enters
- * again without waiting, whoever waits, and a reader waits only while a writer is inside. One that does: no reader passes
- * kWriterFirst. kSleeps lasts no longer than its reason. The word is 0 when all are out, whoever gave up. Nothing of a
- * destroyed lock is touched.
+ * Checked: a writer excludes all others. No thread sleeps for ever. Without PREFER_WRITER, a reader inside enters again
+ * without waiting even if others wait, and a reader waits only while a writer is inside. With PREFER_WRITER, no reader
+ * passes kWriterFirst. kSleeps lasts no longer than its reason. The word is 0 when all threads are out, even if some gave
+ * up. Nothing of a destroyed lock is touched.
  *
- * Configurations: PREFER_WRITER. ROUNDS operations a thread, each of any sort, with or without deadline; the last without,
- * after which thread 0 destroys the lock. DEPENDENT: two writers, a reader, and a reader that may stay inside until the
+ * Configurations: PREFER_WRITER. ROUNDS operations per thread, each of any kind, with or without deadline; the last has
+ * none, and then thread 0 destroys the lock. DEPENDENT: two writers, a reader, and a reader that may stay inside until the
  * other one has been. UPGRADE: readers may try to become writers. SPURIOUS: futex.h.pml.
  */
 #ifdef DEPENDENT
@@ -72,8 +72,8 @@ bool other_reader_has_been;
 #define alive (!destroyed)
 #define sleeps_for_a_reason ((state & kSleeps) == 0 || (state & (kWriter | kCount)) != 0)
 
-/* Every atomic block below is one access to what threads share and what the thread then does by itself. Ghosts change
- * in the step that makes them so. */
+/* Every atomic block below is one access to shared memory with the thread's private work after it. Ghosts change in the
+ * same step. */
 
 inline load() {
   assert(alive); s = state
@@ -117,7 +117,7 @@ inline gate_release() {
   d_step { assert(alive); assert(gate == me + 1); gate = 0 }
 }
 
-/* What the thread saw in `s` keeps it out: another look, or sleep. Looks anew. */
+/* `s` keeps the thread out: it looks again, or sleeps first. */
 inline wait_on_word() {
   if
   :: skip
@@ -172,7 +172,7 @@ inline read_lock() {
 inline write_lock() {
   if
   :: s = 0; atomic { write_cas() }
-  :: skip                                      /* FIFO: somebody is at the gate */
+  :: skip                                      /* FIFO: a thread is at the gate */
   fi;
   if
   :: got
@@ -257,7 +257,7 @@ inline write_unlock() {
   fi
 }
 
-/* What thread `me` does in this round. */
+/* The operation of thread `me` in this round. */
 inline choose() {
 #ifdef DEPENDENT
   writes = me < 2
@@ -284,7 +284,7 @@ inline choose_deadline() {
 #endif
 }
 
-/* What a thread does inside. */
+/* The section of a thread. */
 inline section() {
 #ifdef DEPENDENT
   if

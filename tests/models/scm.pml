@@ -2,26 +2,27 @@
  * hle-scm: elision with software-assisted conflict management (Afek, Levy, Morrison: the transactions that conflict take
  * turns at an auxiliary lock). Main locks are abstract words here (tatas.pml has the real one), aux locks abstract mutexes.
  *
- *   enter(lock)   tries = kTries; loop: wait until the main lock is free; begin; subscribe to it, held: abort, no try used.
- *                 abort by conflict, aux not mine: acquire aux, go on. Any other: --tries; at 0: acquire the main lock,
- *                 release aux if mine, inside.
- *   inside        of a transaction further locks are subscribed to; a held one aborts and uses up a try
- *   leave         commit, then release aux if mine. As a holder: release the main lock
+ *   enter(lock)   tries = kTries; loop: wait until the main lock is free; begin; subscribe to it; if held: abort, which uses
+ *                 up no try. After an abort by conflict without aux: acquire aux, continue. After another: --tries; at 0:
+ *                 acquire the main lock, release aux if mine, inside.
+ *   inside        a transaction subscribes to further locks; a held one aborts it and uses up a try
+ *   leave         commit, then release aux if mine. A holder releases the main lock
  *   give up       release aux if mine
  *
- * What an aux lock must be follows from two things that the model finds.
- *  1. It is released after the commit, when the mutex may be gone: it may not lie in the mutex (mutant aux_in_the_mutex).
- *  2. In a table outside, two mutexes may get the same one. A holder of the first mutex that waits for that aux, and the
- *     owner of the aux that waits for the first mutex, wait for ever (mutant shared_aux_waits_for_ever).
- * So: a table, and either a bounded wait for aux, after which the thread goes on without it (SHARED, BOUNDED), or places
- * that serve one lock at a time, so that nobody waits for another lock's aux: an aux of each lock's own that outlives the
- * lock (the configurations without SHARED). src/locks/auxiliary_queue.h has the latter; going on without an aux while
- * another lock has the place is not in this model.
+ * Two findings of the model determine where an aux lock must lie.
+ *  1. It is released after the commit, when the mutex may be gone. So it must not lie in the mutex (mutant
+ *     aux_in_the_mutex).
+ *  2. In a table, two mutexes may share an aux lock. A holder of the first mutex that waits for the aux lock, and the owner
+ *     of the aux lock that waits for the first mutex, deadlock (mutant shared_aux_waits_for_ever).
+ * So a table needs either a bounded wait for aux, after which the thread continues without it (SHARED, BOUNDED), or places
+ * that serve one lock at a time, so that no thread waits for another lock's aux (the configurations without SHARED, in
+ * which each lock has its own aux that outlives it). src/locks/auxiliary_queue.h does the latter. This model does not have
+ * threads that continue without an aux while another lock has the place.
  *
- * Checked: exclusion of holders, and no lost update of data by sections, elided or not. Nobody waits for ever, also
- * with two locks nested. Words and aux locks are free in the end. What a mutex holds is not touched after the release.
+ * Checked: exclusion of holders, and no update is lost by sections, elided or not. No thread waits for ever, even with two
+ * locks nested. Words and aux locks are free at the end. A mutex's memory is not touched after its release.
  *
- * Configurations: LOCKS, THREADS, ROUNDS sections a thread: of lock 0, of lock 1, or of 1 inside 0. DESTROYS: the last
+ * Configurations: LOCKS, THREADS, ROUNDS sections per thread: of lock 0, of lock 1, or of 1 inside 0. DESTROYS: the last
  * section is of all locks, with no deadline, and thread 0 destroys them after its own.
  */
 #define alive (!destroyed)
@@ -57,7 +58,7 @@ byte aux[LOCKS];
 #define last false
 #endif
 
-/* Aborts for no reason of ours, now or not. */
+/* Aborts spuriously, or not. */
 inline may_abort() {
   if
   :: true

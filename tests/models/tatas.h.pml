@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The word of src/locks/tatas.h, for models that use it: several words, by number. Whoever includes this has `me`, `seen`,
- * `got`, `timed` and `in_time` among its variables, and defines THREADS, WORDS and `alive` (the lock is not destroyed).
- * Every atomic block is one access to what threads share and what the thread then does by itself.
+ * Words of src/locks/tatas.h, by number, for models that use them. A file that includes this one has the variables `me`,
+ * `seen`, `got`, `timed` and `in_time`, and defines THREADS, WORDS and `alive` (the lock is not destroyed). Every atomic
+ * block is one access to shared memory with the thread's private work after it.
  */
 #include "futex.h.pml"
 
@@ -12,7 +12,7 @@
 #define ANY 1
 
 byte word[WORDS];
-byte holders[WORDS];       /* a ghost: threads that have the lock; changes in the step that takes or gives it */
+byte holders[WORDS];       /* a ghost: threads that hold the lock; changes in the step that takes or releases it */
 
 inline holds_now(w) {
   got = true; holders[w]++; assert(holders[w] == 1)
@@ -32,7 +32,7 @@ inline tatas_try_acquire(w) {
   fi
 }
 
-/* Tatas::acquire_sleeping(); also glibc's __lll_lock_wait() behind its first look. Ends with got or without in_time. */
+/* Tatas::acquire_sleeping(); also glibc's __lll_lock_wait() after its first look. Ends with got or without in_time. */
 inline tatas_acquire_sleeping(w) {
   do
   :: got || !in_time -> break

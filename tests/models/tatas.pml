@@ -3,10 +3,10 @@
  * and glibc's lll_lock, lll_timedlock and lll_unlock on the same word (nptl/lowlevellock.c), which condition variables
  * call.
  *
- * Checked: exclusion. Nobody sleeps for ever. The word is 0 when all are out, whoever gave up. After the exchange of a
- * release nothing of the lock is touched.
+ * Checked: exclusion. No thread sleeps for ever. The word is 0 when all threads are out, even if some gave up. After the
+ * exchange of a release nothing of the lock is touched.
  *
- * ROUNDS operations a thread, each of any sort; the last is an acquire without deadline, after which thread 0 destroys the
+ * ROUNDS operations per thread, each of any kind; the last is an acquire without deadline, and then thread 0 destroys the
  * lock.
  */
 #define THREADS 3
@@ -20,7 +20,7 @@ byte gone;               /* threads that are in their last section, or past it *
 
 #define last (round == ROUNDS - 1)
 
-/* Tatas::acquire(). Back-off is nothing but a further look. */
+/* Tatas::acquire(). Back-off is just another look. */
 inline acquire() {
   do
   :: got || !in_time -> break
@@ -39,7 +39,7 @@ inline acquire() {
   od
 }
 
-/* Tatas::wait_until_free(). The deadline of a timed wait may have passed at any look; once passed it stays so. */
+/* Tatas::wait_until_free(). The deadline of a timed wait may pass at any look, and stays passed. */
 inline wait_until_free() {
   do
   :: atomic { tatas_look(0) };

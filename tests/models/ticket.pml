@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * ticket (src/locks/ticket.h): try_acquire, join, await, sleep_until, give_up, release with wake_passed; and the sleep of
- * ticket_aahtm.h, which ends some tickets before one's own. Numbers are small: kWindow for 16, kMostSleepers for 65,535,
- * four bits to sleep with for 32. adopt() is left out: it belongs to fork.
+ * ticket_wait.h, which ends some tickets before the thread's own. Numbers are small: kWindow for 16, kMostSleepers for
+ * 65,535, four bits to sleep with for 32. adopt(), which is for fork, is left out.
  *
- * Checked: exclusion. Who holds has the oldest ticket that is drawn and not given up. Nobody waits for ever. In the end
+ * Checked: exclusion. The holder has the oldest ticket that is drawn and not given up. No thread waits for ever. At the end
  * the lock is free, with no ticket marked and no sleeper enrolled. After the step that serves the next ticket nothing of
  * the lock is touched.
  *
- * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs; LEAVING: those without
- * deadline may leave for good (if_left.h). ROUNDS operations a
- * thread, each of any sort; the last an acquire without deadline, after which thread 0 destroys the lock. Thread 0 has no
- * deadlines: fewer states.
+ * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs; LEAVING: waiters without
+ * deadline may leave for good (if_left.h). ROUNDS operations per thread, each of any kind; the last is an acquire without
+ * deadline, and then thread 0 destroys the lock. Thread 0 has no deadlines, to save states.
  */
 #ifndef THREADS
 #define THREADS 3
@@ -30,7 +29,7 @@ byte gone;                    /* threads that are in their last section, or past
 byte next;
 byte now, abandoned, sleepers;       /* one word: grant */
 byte holders;
-byte queued[THREADS];         /* the ticket that a thread has drawn and not given up nor given back, plus one */
+byte queued[THREADS];         /* the ticket that a thread has drawn and neither given up nor released, plus one */
 
 #define last (round == ROUNDS - 1)
 #define may_leave (LEAVING && !timed && !leaves && !last && me != 0)
@@ -43,7 +42,7 @@ inline load_grant() {
 }
 #define grant_is_unchanged (now == n && abandoned == a && sleepers == s)
 
-/* In the step of an access by which the thread knows that its ticket is served. */
+/* Part of the step by which the thread learns that its ticket is served. */
 inline holds_now() {
   got = true; holders++;
   assert(holders == 1);
@@ -102,7 +101,7 @@ inline sleep_until(target) {
   fi
 }
 
-/* join(). A thread with a deadline stands outside until there is a place, and may sleep there. */
+/* join(). A thread with a deadline waits outside the queue until there is room, and may sleep there. */
 inline join() {
   if
   :: !timed -> atomic { assert(alive); ticket = next; next++; queued[me] = ticket + 1 }
@@ -153,7 +152,7 @@ inline await() {
   do
   :: got -> break
   :: !got && !in_time -> give_up(); break
-  :: !got && in_time && leaves ->                    /* leave(); what it undoes of a sleep is done at its end */
+  :: !got && in_time && leaves ->                    /* leave(); a sleep is undone at its end */
      atomic { load_grant() };
      if
      :: ticket - n >= kWindow -> sleep_until(ticket + 1 - kWindow)

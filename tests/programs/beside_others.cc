@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is run beside other preloaded libraries and under tools that watch programs (beside_others_test.py):
-// three threads under every kind of lock, ROUNDS times each, allocating all the time. Ends with 1 if an
-// update is lost. With "racy" behind it one counter is left without its lock: race detectors must say so.
+// Runs beside other preloaded libraries and under tools that watch programs (beside_others_test.py): three
+// threads, ROUNDS sections each under every kind of lock, with allocations all the time. Ends with 1 if an
+// update is lost. With "racy" one counter is updated without its lock, and race detectors must report it.
 #include <pthread.h>
 
 #include <condition_variable>

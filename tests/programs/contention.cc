@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that get in each other's way, for tests of how the virtual machine orders events.
+// Contending threads, for tests of the order of events in the virtual machine.
 //
-//   contention MODE THREADS SECTIONS     SECTIONS a thread
+//   contention MODE THREADS SECTIONS     SECTIONS per thread
 //
 //   lock      one mutex; a section increments a counter and four words of a shared array
-//   large     the same, and between sections each thread stores to memory of its own that fills L2, here
-//             and there and in one go
+//   large     the same, and between sections each thread stores to private memory that fills L2, at random
+//             and in sequence
 //   private   as lock, with a mutex and an array for each thread
-//   rtm       raw transactions (no lock) increment four words of a shared array; tried up to 20 times
-//   aahtm     an always-abort transaction does what the section will do, then the section runs under a
-//             spin lock
+//   rtm       transactions without a lock increment four words of a shared array; tried up to 20 times
+//   aahtm     an always-abort transaction runs the section, then the section runs again under a spin lock
 //
-// Prints the cycles from when all threads began until the last ended, and the increments that are in memory.
-// Ends with 1 if increments are missing.
+// Prints the cycles from the common start to the end of the last thread, and the increments in memory. Ends
+// with 1 if increments are missing.
 #include <pthread.h>
 
 #include <cstdio>
@@ -60,7 +59,7 @@ unsigned long clock_cycles() {
   return static_cast<unsigned long>(high) << 32 | low;
 }
 
-/// Work between sections, of a length that varies a little.
+/// Work between sections, of slightly varying length.
 void idle(unsigned draw) {
   for (unsigned i = 0; i < 20 + draw % 64; ++i) asm volatile("");
 }
@@ -84,7 +83,7 @@ void under_mutex(Shared& in, const unsigned* places) {
   pthread_mutex_unlock(&in.mutex);
 }
 
-/// Without the counter, which would make every two transactions conflict.
+/// Leaves out the counter, by which all transactions would conflict.
 bool transactional(Shared& in, const unsigned* places) {
   for (unsigned i = 0; i < kTries; ++i) {
     if (!Rtm::begin().started()) continue;

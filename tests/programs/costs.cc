@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pieces of code cost by the time stamp counter, one line each: "name: cycles a round". For
+// The cost of pieces of code by the time stamp counter, one line each: "name: cycles a round". For
 // costs_test.py.
 #include <sys/mman.h>
 #include <x86intrin.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kRounds = 1000;
 constexpr std::size_t kLineBytes = 64,
-                      kStep = 5 * kLineBytes;  // no stride that a prefetcher would take for long
+                      kStep = 5 * kLineBytes;  // not a stride that a prefetcher follows for long
 
 constexpr std::size_t kBytes = std::size_t{64} << 20;
 char* const memory = static_cast<char*>(
@@ -19,13 +19,13 @@ char* const memory = static_cast<char*>(
 
 template <class Body>
 void measure(const char* name, Body body) {
-  for (int i = 0; i < kRounds; ++i) body(i);  // the code is fetched, the branches are learnt
+  for (int i = 0; i < kRounds; ++i) body(i);  // fetches the code and trains the branch predictor
   const std::uint64_t start = __rdtsc();
   for (int i = 0; i < kRounds; ++i) body(i);
   std::printf("%s: %.2f\n", name, static_cast<double>(__rdtsc() - start) / kRounds);
 }
 
-/// A line that no cache has, another one each time; never the neighbour of one before.
+/// A line that is in no cache, a new one each time, and never adjacent to an earlier one.
 volatile char* cold_line() {
   static std::size_t at = 0;
   at = (at + 4096 + kStep) % kBytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that all exchange the same word get it equally often: a request that waits for a line is served in
-// turn. Ends when the first thread has had its share; exit code 1 if another has had less than half of that.
-// Virtual only: it needs a CPU a thread.
+// Threads that all exchange the same word get its line equally often, since waiting requests are served in
+// turn. Ends when the first thread has done its share. Exit code 1 if another has done less than half of it.
+// Virtual only: it needs one CPU per thread.
 #include <atomic>
 #include <cstdio>
 #include <thread>

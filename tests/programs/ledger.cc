@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads change a shared ledger under one mutex: a section first reads all of its entries, then writes
-// all of them, so that a section that is not excluded has time to commit in between. (ArrayBench's
-// increments leave no such gap: the hardware's own conflict detection then hides a missing subscription
-// to the lock.) Sections are of very different lengths: short ones fit into the gaps of long ones.
+// Threads change a shared ledger under one mutex. A section first reads all of its entries and then writes
+// all of them, so that an overlapping section has time to commit in between. (ArrayBench's increments leave
+// no such gap, and the hardware's conflict detection then hides a missing subscription to the lock.) Sections
+// have very different lengths, so that short ones fit into the gaps of long ones.
 //
-//   ledger THREADS SECTIONS SEED     SECTIONS a thread; ends with 1 and "LOST n updates" if any is gone
+//   ledger THREADS SECTIONS SEED     SECTIONS per thread; ends with 1 and "LOST n updates" if updates are
+//   lost
 #include <pthread.h>
 
 #include <cstdio>
@@ -15,7 +16,7 @@
 namespace {
 
 constexpr unsigned kEntries = 256;
-constexpr unsigned kLongest = 64;  // entries a section
+constexpr unsigned kLongest = 64;  // entries per section
 constexpr unsigned kShort = 2;
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that leave the wait for a lock for good: cancelled asynchronously, or by siglongjmp out of a signal
-// handler. POSIX leaves both undefined; a lock must be had all the same by the threads that live, one that
-// waits behind and one that comes later. Exit code 1 if one is not had.
+// Threads that leave the wait for a lock for good: by asynchronous cancellation, or by siglongjmp out of a
+// signal handler. POSIX leaves both undefined. Other threads must still get the lock: one that waits behind,
+// and one that comes later. Exit code 1 if one does not.
 //
 //   left_waits MICROSECONDS [mutexes]
 //
-// MICROSECONDS: how long a thread waits before it leaves. mutexes: no reader-writer locks, for designs under
-// which these are glibc's, which do not survive it.
+// MICROSECONDS: how long a thread waits before it leaves. mutexes: without reader-writer locks, for designs
+// that leave them to glibc, whose locks do not survive this.
 //
-// Virtual only: threads wait until others surely wait. The designs are those of the preload library.
+// Virtual only: virtual time guarantees that other threads wait. The designs are those of the preload
+// library.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -30,7 +31,7 @@ bool any_failed = false;
 
 enum class Way { kCancelled, kJumped };
 
-/// What a thread can wait for. All return error numbers.
+/// An object to wait for. All functions return error numbers.
 struct Lock {
   std::string name;
   std::function<int()> hold, wait, give_back;
@@ -72,7 +73,7 @@ void* leave(void* argument) {
   return nullptr;
 }
 
-/// Takes the lock and gives it back. If that succeeds only at the deadline, a wake-up was lost: ETIMEDOUT.
+/// Takes and releases the lock. If that succeeds only at the deadline, a wake-up was lost: ETIMEDOUT.
 int take_once(const Lock& lock) {
   const timespec at = in_milliseconds(200), soon = in_milliseconds(100);
   int result = lock.take(&at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A preloaded library that changes what CPUID says in this process, where the CPU lets CPUID trap: so one
-// machine shows what `elision doctor` says of others. OTHER_CPUID="7.ebx-800,7.edx+800" clears and sets bits
+// A preloaded library that changes the results of CPUID in this process, if the CPU can trap CPUID. So one machine shows
+// the output of `elision doctor` on others. OTHER_CPUID="7.ebx-800,7.edx+800" clears and sets bits
 // (hexadecimal) of a leaf's register. Without the trap it ends the process with code 77.
 #define _GNU_SOURCE
 #include <asm/prctl.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wait costs its thread: every timed and untimed operation that may wait, on an object that is really
-// held for a millisecond. The thread looks for a few microseconds and then sleeps, so its CPU time is far
-// less than the wait; exit code 1 if one has more than kMostMicroseconds. Virtual only: there CPU time is
-// exact.
+// The CPU time of waits: every timed and untimed operation that may wait, on an object that is held for a
+// millisecond. A thread spins for a few microseconds and then sleeps. Exit code 1 if one uses more CPU time
+// than kMostMicroseconds. Virtual only, where CPU time is exact.
 //
 // The designs are those of the preload library (`elision vm --lock`).
 #include <pthread.h>
@@ -22,7 +21,7 @@
 namespace {
 
 constexpr long kHeldMicroseconds = 1000, kMostMicroseconds = 40;
-constexpr unsigned kMany = 20;  // more than a ticket lock lets wait with deadlines at a time
+constexpr unsigned kMany = 20;  // more waiters with deadlines than a ticket lock's window holds
 
 long nanoseconds(clockid_t clock) {
   timespec now{};
@@ -77,8 +76,8 @@ int wait_for_condition(pthread_cond_t* cond, pthread_mutex_t* mutex, const Limit
 
 bool any_failed = false;
 
-/// `waiters` threads each do `wait` once, while this thread is between `hold` and `give_back`. Shows how much
-/// CPU time the thread had that had most, where it may have a place in a queue for each thread before it.
+/// `waiters` threads each do `wait` once, while this thread is between `hold` and `give_back`. Shows the
+/// largest CPU time of a thread; it may spin for each place in a queue before it.
 void measure(const std::string& name, unsigned waiters, const std::function<void()>& hold,
              const std::function<void()>& wait, const std::function<void()>& give_back) {
   std::atomic<unsigned> ready{0};

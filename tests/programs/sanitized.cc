@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program for sanitizers (sanitizers_test.py builds it with each): the first argument says what it does wrong.
+// A program for sanitizers (sanitizers_test.py builds it with each). The first argument names its error.
 //
 //   clean     nothing: threads under a mutex, an exception, a library that is loaded
 //   fork      nothing, in two processes, and starts a program that has no sanitizer
 //   freed     reads memory that was freed
 //   beyond    writes beyond an array on the stack
-//   lost      forgets memory, while two threads hold some by their stacks and registers alone
+//   lost      leaks memory, while two threads hold other memory only by their stacks and registers
 //   race      two threads write without a lock
-//   unset     branches on memory that was never set
+//   unset     branches on uninitialised memory
 //   undefined overflows a signed number
 #include <dlfcn.h>
 #include <pthread.h>
@@ -95,7 +95,7 @@ __attribute__((noinline)) int beyond(int index) {
 
 sem_t held, done;
 
-/// In a system call when the program ends: its memory is known by its stack alone.
+/// In a system call when the program ends: only its stack points to its memory.
 void* hold_and_wait(void*) {
   void* volatile memory = std::malloc(100);
   sem_post(&held);
@@ -104,8 +104,8 @@ void* hold_and_wait(void*) {
   return nullptr;
 }
 
-/// Running when the program ends: its memory is known by a register alone, a vector register where sanitizers
-/// look there.
+/// Running when the program ends: only a register points to its memory, a vector register if sanitizers scan
+/// those.
 void* hold_and_run(void*) {
   char* memory = static_cast<char*>(std::malloc(200));
   sem_post(&held);

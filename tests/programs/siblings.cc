@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two pinned threads work at once; the first one's time stamp counter ticks are printed.
+// Two pinned threads work at once. Prints the first one's ticks of the time stamp counter.
 //
 //   siblings CPU CPU wide|chain|short
-// wide: independent additions, as many as fit a cycle; chain: each waits for the one before; short: as wide,
-// but the second thread ends at once.
+// wide: independent additions, as many as fit a cycle; chain: dependent additions; short: like wide, but the
+// second thread ends at once.
 #include <pthread.h>
 #include <sched.h>
 #include <x86intrin.h>
