@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-locks makes of what apicost printed: tables and docs/measured/api-costs.md. Nothing here runs anything. `native` and
+"""Makes tables and docs/measured/api-costs.md from the output of apicost. Pure. `native` and
 `virtual` are {name: [median, lower quartile, upper quartile]}."""
 
 import lock_costs

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-elision runs and what it makes of the results: cells, ratios, verdicts and docs/measured/elision-compared.md. Nothing
-here runs anything."""
+"""The cells of tools/bench-elision, and ratios, verdicts and docs/measured/elision-compared.md from their results. Pure."""
 
 import dataclasses
 import math
@@ -46,7 +45,7 @@ class Cell:
 
     @property
     def seed(self):
-        """All contenders meet a variation with the same seed."""
+        """All contenders run with the same seed on a variation."""
         return self.variation + 1
 
 
@@ -60,7 +59,7 @@ class Result:
 
 
 def plan(structures, threads, contenders, variations):
-    """Every run, those that take long first."""
+    """Every run, long ones first."""
     return [Cell(structure, count, contender, variation) for count in sorted(threads, reverse=True)
             for structure in structures for contender in contenders for variation in range(variations)]
 
@@ -75,8 +74,8 @@ def program_of(build, cell, seconds):
 
 
 def command(build, cell, statistics_file, seconds):
-    """The words of one run. The tunable is set within the guest: the virtual machine itself shall not run with it, and
-    what the caller's environment holds shall not decide."""
+    """The command of one run. The tunable is set inside the guest, so that the virtual machine runs without it and the
+    caller's environment does not matter."""
     ours = [] if cell.contender in LOCKS else ["--lock", cell.contender]
     elided = int(cell.contender == GLIBC_ELISION)
     return [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--variation",
@@ -85,18 +84,18 @@ def command(build, cell, statistics_file, seconds):
 
 
 def result_of(cell, throughput, sections, totals):
-    """From what a program printed and the totals of its statistics."""
+    """Makes a result of a program's output and the totals of its statistics."""
     return Result(throughput, sections + WARMUP * cell.threads, totals["begins"], totals["commits"],
                   sum(totals["aborts"].values()))
 
 
 def starved(cell):
-    """Of a run that gave up."""
+    """The result of a run that gave up."""
     return Result(0.0, WARMUP * cell.threads)
 
 
 def multiple(mine, theirs):
-    """Of throughputs, either of which may be that of a starved run."""
+    """The ratio of two throughputs, either of which may be that of a starved run."""
     if theirs == 0:
         return 1.0 if mine == 0 else math.inf
     return mine / theirs
@@ -126,7 +125,7 @@ class Comparison:
         return Range.of([run.throughput for run in self.runs(structure, threads, contender)])
 
     def ratio(self, structure, threads, contender, other):
-        """Paired: both on the same variation of the machine."""
+        """Pairs runs on the same variation of the machine."""
         pairs = zip(self.runs(structure, threads, contender), self.runs(structure, threads, other))
         return Range.of([multiple(mine.throughput, theirs.throughput) for mine, theirs in pairs])
 
@@ -165,11 +164,11 @@ class Comparison:
         return counts
 
     def behind(self, structure, threads, design=OURS):
-        """Whom our design is behind on every variation of the machine, by however little."""
+        """The contenders that beat our design on every variation of the machine."""
         return [other for other in self.others if self.ratio(structure, threads, design, other).high < 1]
 
     def beyond_range(self, structure, threads, design=OURS):
-        """Whom our design is behind by more than the variations move it: their median is above our highest."""
+        """The contenders whose median is above our design's highest throughput."""
         highest = self.throughput(structure, threads, design).high
         return [other for other in self.others if self.throughput(structure, threads, other).median > highest]
 
@@ -207,7 +206,7 @@ def structure_cells(comparison, structure):
 
 
 def contended_cells(comparison):
-    """htm-10's throughput as a multiple of each other's, where sections contend."""
+    """htm-10's throughput as a multiple of each other contender's, for contended sections."""
     cells = [["cell", "aborted", "fell back", *(f"to {name}" for name in comparison.others), f"{OURS} is behind"]]
     for structure, threads in comparison.contended():
         cells.append([f"{structure}, {threads}", percent(comparison.aborted(structure, threads)),
@@ -238,7 +237,7 @@ def verdict(comparison):
 
 
 def starvation(comparison):
-    """A sentence, or nothing."""
+    """A sentence, or an empty text."""
     found = comparison.starved()
     if not found:
         return ""
@@ -248,7 +247,7 @@ def starvation(comparison):
 
 
 def sections(comparison):
-    """[(title, what it shows, cells)] of all tables."""
+    """[(title, caption, cells)] of all tables."""
     found = [(structure, f"{STRUCTURES[structure][2]}. {EXPLANATION}", structure_cells(comparison, structure))
              for structure in comparison.structures]
     return [*found, ("Contended cells", f"How {OURS} does there: its throughput as a multiple of the others'.",
@@ -257,7 +256,7 @@ def sections(comparison):
 
 @dataclasses.dataclass
 class Setting:
-    """How the numbers came about."""
+    """The origin of the numbers."""
     commit: str
     versions: dict  # name -> version
     seconds: float

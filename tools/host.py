@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks' drivers ask the host: where numbers come from, which designs there are, where a page goes."""
+"""Shared by the benchmarks' drivers: runs programs, lists designs, and writes pages with the origin of their numbers."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ BUSY = 0.5  # load a CPU
 
 
 class Failed(Exception):
-    """A run that says nothing; the message names it."""
+    """A run without a result; the message names it."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
     def check_page(self, page):
-        """Refuses a page (None: none) that cannot be written, before there is something to write."""
+        """Checks before a benchmark that its page (None: no page) can be written."""
         if page is None:
             return
         try:
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def output_of(words):
-    """(exit code, both streams together); -1 if it cannot be started."""
+    """(exit code, standard output and error together); -1 if the program cannot be started."""
     try:
         done = subprocess.run([str(word) for word in words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, text=True, check=False)
@@ -67,7 +67,7 @@ PAGES = "docs/measured"
 
 
 def commit():
-    """The commit and its date; says if the tree differs from it in more than what was measured."""
+    """The commit and its date, with a note if the tree differs from it in more than measured pages."""
     named = first_line(["git", "log", "-1", "--format=%h of %cs"])
     if not named:
         return "unknown"
@@ -88,7 +88,7 @@ def run(words, most_seconds=1200):
 
 
 def origin(build, scale):
-    """Asked before the measuring, which is load itself."""
+    """Called before the benchmark, which is load itself."""
     load = os.getloadavg()[0]
     if load > BUSY * os.cpu_count():
         print(f"The machine is busy (load {load:.1f}): what is measured natively now says little.", file=sys.stderr, flush=True)
@@ -101,13 +101,13 @@ def origin(build, scale):
 
 
 def designs_in(help_text):
-    """The designs that `elision compare` compares unless told otherwise, from its help; [] if that does not name them."""
+    """The default designs of `elision compare`, from its help; [] if the help does not name them."""
     found = re.search(r"--locks\b.*?\(default:\s*([^)]*)\)", help_text, re.DOTALL)
     return [name.strip() for name in found.group(1).split(",")] if found else []
 
 
 def designs_of(build):
-    """The designs that `elision compare` takes unless told otherwise."""
+    """The default designs of `elision compare`."""
     designs = designs_in(output_of([build / "bin" / "elision", "compare", "--help"])[1])
     if not designs:
         raise Failed("elision compare --help names no lock designs")
@@ -127,7 +127,7 @@ def unfinished(page):
 
 
 def write_page(page, text):
-    """Whole or not at all."""
+    """Writes the page whole or not at all."""
     temporary = unfinished(page)
     try:
         temporary.write_text(text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-locks makes of what lockcost printed: verdicts, tables and docs/measured/lock-costs.md. Nothing here runs
-anything. `values` is {name: numbers} of one run of lockcost, `measured` is {design: values}."""
+"""Makes verdicts, tables and docs/measured/lock-costs.md from the output of lockcost. Pure. `values` is {name: numbers} of
+one run of lockcost, `measured` is {design: values}."""
 
 import dataclasses
 import statistics
@@ -26,13 +26,13 @@ KEPT, MISSED, UNSETTLED = "kept", "missed", "within the spread"
 
 
 def noise_of(numbers):
-    """How far glibc is from itself."""
+    """How much glibc differs from itself."""
     return abs(numbers[0] - 1) if numbers else 0
 
 
 def at_most_one(numbers, noise):
-    """The verdict on a ratio of times: [median, lower quartile, upper quartile, ...]. Missed means by more than the spread
-    of its pairs and more than glibc differs from itself."""
+    """The verdict on a ratio of times: [median, lower quartile, upper quartile, ...]. A goal is missed if the ratio exceeds
+    it by more than the spread of its pairs and by more than glibc differs from itself."""
     median, low = numbers[:2]
     return KEPT if median <= 1 else MISSED if low > 1 + noise else UNSETTLED
 
@@ -68,7 +68,7 @@ class Goal:
     designs: tuple = ()  # whom it is for; (): all
 
     def verdicts(self, measured):
-        """{(design, name): verdict} of everything that was measured."""
+        """{(design, name): verdict} of all measurements."""
         noise = measured.get(NOISE, {})
         found = {}
         for design, values in measured.items():
@@ -79,7 +79,7 @@ class Goal:
         return found
 
     def cells(self, measured):
-        """How often each design keeps it."""
+        """How often each design keeps the goal."""
         found = self.verdicts(measured)
         designs = dict.fromkeys(design for design, _ in found)
         return [["", KEPT, UNSETTLED, MISSED],
@@ -92,8 +92,8 @@ OVERSUBSCRIBED_GOAL = Goal("oversubscribed", CONTENDED, at_least_one, AT_LEAST_G
 
 
 def rows(measured, prefix, names, text, goal=None):
-    """A table: a row a design, a column for each name that some design replaces; an exclamation mark where a goal is
-    missed."""
+    """A table with a row per design and a column for each name that a design replaces. An exclamation mark is a missed
+    goal."""
     replaced = {name for design, values in measured.items() if design != NOISE for name in values}
     shown = {name: said for name, said in names.items() if f"{prefix} {name}" in replaced}
     verdicts = goal.verdicts(measured) if goal else {}
@@ -107,13 +107,13 @@ def rows(measured, prefix, names, text, goal=None):
 
 
 def not_replaced(measured):
-    """What no design replaces, in the tables' words."""
+    """The names that no design replaces, in the tables' words."""
     replaced = {name for design, values in measured.items() if design != NOISE for name in values}
     return [said for name, said in OPERATIONS.items() if f"two {name}" not in replaced]
 
 
 def sections(measured):
-    """[(title, what it shows, cells)] of all tables."""
+    """[(title, caption, cells)] of all tables."""
     held = " and ".join(AT_LEAST_GLIBC)
     return [
         ("Uncontended, one thread alive", "Time of a lock and unlock. glibc leaves its atomics out then.",
@@ -140,7 +140,7 @@ def sections(measured):
 
 
 def loading_cells(loading):
-    """What loading the library adds to a program. `loading`: pairs of microseconds, without it and with it."""
+    """The time that loading the library adds to a program. `loading`: pairs of microseconds, without it and with it."""
     added = sorted(beside - without for without, beside in loading)
     quarter = len(added) // 4
     spread = (added[-1 - quarter] - added[quarter]) / 2
@@ -150,7 +150,7 @@ def loading_cells(loading):
 
 
 def document(origin, measured, notes, loading):
-    """The text of docs/measured/lock-costs.md. `notes`: {design: what the launcher said}."""
+    """The text of docs/measured/lock-costs.md. `notes`: {design: the launcher's output}."""
     lines = [
         "# What the locks cost beside glibc's",
         "",

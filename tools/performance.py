@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench makes of its measurements: rates, tables and docs/measured/performance.md. Nothing here runs anything."""
+"""Makes rates, tables and docs/measured/performance.md from the measurements of tools/bench. Pure."""
 
 import dataclasses
 import math
@@ -60,11 +60,11 @@ class Scaling:
 
 
 class NoDifference(Exception):
-    """Two runs do not differ enough to say what the difference costs."""
+    """Two runs differ too little to compute the cost of the difference."""
 
 
 def between(large, small):
-    """What the larger of two runs did beyond the smaller one: start and end cancel out."""
+    """The difference of a larger run and a smaller one, in which start and end cancel out."""
     differences = [getattr(large, field.name) - getattr(small, field.name) for field in dataclasses.fields(Sample)]
     difference = Sample(*differences)
     if difference.cpu_seconds <= 0:
@@ -79,8 +79,8 @@ def nanoseconds_each(seconds, count):
 
 
 def order_cost(threads, private, shared):
-    """From differences (between): `private` had no reason to change the CPU; what `shared` cost beyond as many events
-    of that kind went into its changes."""
+    """Costs from differences (between()). `private` never changes the running CPU. The cost of `shared` above that of as
+    many private events is the cost of its changes."""
     event = nanoseconds_each(private.cpu_seconds, private.events)
     beyond = shared.cpu_seconds - shared.events * event / 1e9
     return OrderCost(threads, event, nanoseconds_each(shared.cpu_seconds, shared.events),
@@ -104,7 +104,7 @@ def cpu_model(cpuinfo):
 
 
 def cached(name, cmake_cache):
-    """A variable's value in the text of CMakeCache.txt; "" if it is not there."""
+    """A variable's value in the text of CMakeCache.txt; "" if it is missing."""
     found = re.search(rf"^{re.escape(name)}:[A-Z]+=(.*)$", cmake_cache, re.MULTILINE)
     return found.group(1) if found else ""
 
@@ -136,7 +136,7 @@ def scaling_cells(found):
 
 
 def plain(cells):
-    """For a terminal: the first column to the left, the others to the right."""
+    """A table for a terminal: the first column left-aligned, the others right-aligned."""
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     return ["  ".join(cell.ljust(width) if not column else cell.rjust(width)
                       for column, (cell, width) in enumerate(zip(row, widths))).rstrip() for row in cells]
@@ -148,13 +148,13 @@ def markdown(cells):
 
 
 def paragraph(text):
-    """Lines of a page, with the empty one after them."""
+    """Lines of a page with an empty line after them."""
     return [*textwrap.wrap(text, 118, break_long_words=False, break_on_hyphens=False), ""]
 
 
 @dataclasses.dataclass
 class Origin:
-    """Where and from what the numbers come."""
+    """The origin of the numbers."""
     commit: str
     cpu: str
     cpus: int

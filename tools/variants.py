@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/bench-variants runs and what it makes of the results: one program in several variants of its synchronisation. Nothing
-here runs anything."""
+"""The experiments of tools/bench-variants (one program in several variants of its synchronisation) and their tables. Pure."""
 
 import dataclasses
 import statistics
@@ -93,7 +92,7 @@ def words_of(build, experiment, variant, form, virtual, variation=0):
 
 
 def ratio_text(values, reference):
-    """Of the throughputs of a variant to those of the reference, run beside it."""
+    """The ratios of a variant's throughputs to those of the reference in the same rounds."""
     found = Range.of(value / other for value, other in zip(values, reference, strict=True))
     return f"{found.median:.2f} [{found.low:.2f} - {found.high:.2f}]"
 

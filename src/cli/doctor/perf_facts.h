@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// May this process count hardware events, and which of them speak of transactions? Files lie below a root,
-// and whoever opens events is a parameter, so that tests can be machines with a PMU.
+// Whether this process may count hardware events, and which of them concern transactions. The root of the
+// files and the function that opens events are parameters, so that tests can imitate machines with a PMU.
 #pragma once
 
 #include <cstdint>
