@@ -142,7 +142,7 @@ def built_with_tsan(folder, compiler, *options):
 
 
 @pytest.mark.parametrize("compiler", [["g++", "-static-libtsan"], ["clang++"]], ids=["g++", "clang++"])
-def test_tsan_in_program(library, folder, compiler):
+def test_linked_tsan(library, folder, compiler):
     words, fixed = built_with_tsan(folder, *compiler), can_fix_addresses()
     require(words, "ThreadSanitizer", fixed)
     for design in DESIGNS:
