@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
+#include <ostream>
+#include <vector>
 
-#include "base/random.h"
+#include "base/property_for_test.h"
 #include "machine/directory.h"
 #include "machine/fast_path.h"
 #include "machine/test_machine.h"
@@ -129,61 +131,106 @@ struct Clock {
   }
 };
 
-TEST_F(CacheTest, SetsAreFoundAndReplacedAsATextbookWouldForAnyNumberOfWays) {
-  Random random(7);
+constexpr std::uint32_t kTestedSets = 3;
+
+/// An access to a set: finds the line, or fills it in.
+struct Access {
+  std::uint32_t set;
+  std::uint64_t line;  // of three times as many as there are ways
+  bool clears;         // takes a line out that is found
+  bool asks;           // chooses a victim with a look at each
+};
+
+Access draw_access(Random& random) {
+  return {static_cast<std::uint32_t>(random.below(kTestedSets)), random.below(1u << 30),
+          random.below(10) == 0, random.below(2) != 0};
+}
+
+void showValue(const Access& access, std::ostream& out) {
+  out << (access.clears ? "clear or fill " : "find or fill ") << access.line << " in set " << access.set
+      << (access.asks ? ", asking" : "");
+}
+
+/// Sets of lines beside the textbook's.
+class SetsAndModel {
+ public:
   using Sets = CacheSets<24>;
-  for (std::uint32_t ways = 1; ways <= Sets::kMostWays; ++ways) {
-    Sets sets{};
-    sets.place(arena_, 3, ways);
-    std::vector<Clock> clocks(3, Clock(ways));
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> where;  // set and line to way
-    std::vector<std::vector<std::uint64_t>> line(3, std::vector<std::uint64_t>(ways, ~std::uint64_t{0}));
-    for (int step = 0; step < 3000; ++step) {
-      const auto set = static_cast<std::uint32_t>(random.below(3));
-      const std::uint64_t wanted = random.below(3 * ways) * 85;  // tags meet
-      const std::uint32_t found =
-          sets.find(set, wanted, [&](std::uint32_t way) { return line[set][way] == wanted; });
-      const auto expected = where.find({set, wanted});
-      ASSERT_EQ(found, expected == where.end() ? Sets::kNoWay : expected->second);
-      if (found != Sets::kNoWay) {
-        if (random.below(10) == 0) {
-          sets.clear(set, found);
-          clocks[set].occupied[found] = clocks[set].used[found] = false;
-          line[set][found] = ~std::uint64_t{0};
-          where.erase(expected);
-        } else {
-          sets.mark_used(set, found);
-          clocks[set].used[found] = true;
-        }
-        continue;
-      }
-      const std::uint32_t victim = random.below(2) == 0
-                                       ? sets.choose_victim(set)
-                                       : sets.choose_victim(set, [](std::uint32_t) { return false; });
-      ASSERT_EQ(victim, clocks[set].choose()) << ways << " ways, step " << step;
-      where.erase({set, line[set][victim]});
-      sets.fill(set, victim, wanted);
-      clocks[set].occupied[victim] = clocks[set].used[victim] = true;
-      line[set][victim] = wanted;
-      where[{set, wanted}] = victim;
-    }
+
+  SetsAndModel(Arena& arena, std::uint32_t ways) : ways_(ways), clocks_(kTestedSets, Clock(ways)) {
+    sets_.place(arena, kTestedSets, ways);
+    lines_.assign(kTestedSets, std::vector<std::uint64_t>(ways, kNoLine));
+  }
+
+  void apply(const Access& access) {
+    const std::uint64_t wanted = access.line % (std::uint64_t{3} * ways_) * 85;  // tags meet
+    const auto& lines = lines_[access.set];
+    const auto at = std::find(lines.begin(), lines.end(), wanted);
+    const std::uint32_t found =
+        sets_.find(access.set, wanted, [&](std::uint32_t way) { return lines[way] == wanted; });
+    RC_ASSERT(found == (at == lines.end() ? Sets::kNoWay : static_cast<std::uint32_t>(at - lines.begin())));
+    if (found == Sets::kNoWay) return fill(access, wanted);
+    if (access.clears) return clear(access.set, found);
+    sets_.mark_used(access.set, found);
+    clocks_[access.set].used[found] = true;
+  }
+
+ private:
+  static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
+
+  void fill(const Access& access, std::uint64_t line) {
+    Clock& clock = clocks_[access.set];
+    const std::uint32_t victim = access.asks
+                                     ? sets_.choose_victim(access.set, [](std::uint32_t) { return false; })
+                                     : sets_.choose_victim(access.set);
+    RC_ASSERT(victim == clock.choose());
+    sets_.fill(access.set, victim, line);
+    clock.occupied[victim] = clock.used[victim] = true;
+    lines_[access.set][victim] = line;
+  }
+  void clear(std::uint32_t set, std::uint32_t way) {
+    sets_.clear(set, way);
+    clocks_[set].occupied[way] = clocks_[set].used[way] = false;
+    lines_[set][way] = kNoLine;
+  }
+
+  std::uint32_t ways_;
+  Sets sets_{};
+  std::vector<Clock> clocks_;
+  std::vector<std::vector<std::uint64_t>> lines_;
+};
+
+TEST_F(CacheTest, SetsReplaceAsTextbookClock) {
+  for (std::uint32_t ways = 1; ways <= SetsAndModel::Sets::kMostWays; ++ways) {
+    check_property(1, [&] {
+      SetsAndModel both(arena_, ways);
+      for (const Access& access : *steps(3000, draw_access)) both.apply(access);
+    });
+    if (HasFailure()) FAIL() << ways << " ways";
   }
 }
 
-TEST_F(CacheTest, TheDirectoryTellsEveryLineFromEveryOther) {
-  Random random(3);
-  std::map<std::uint32_t, std::uint64_t> expected;
-  for (int i = 0; i < 30'000; ++i) {
-    const std::uint64_t line = random.below(std::uint64_t{1} << 31) << 10 | random.below(1024);  // up to 2^41
-    if (directory_.find(LineAddr(line)) != kNoSlot) continue;
-    const std::uint32_t slot = directory_.choose_victim(LineAddr(line), 0);
-    directory_.put(slot, LineAddr(line));
-    expected[slot] = line;
-  }
-  for (const auto& [slot, line] : expected) {
-    ASSERT_EQ(directory_.find(LineAddr(line)), slot);
-    ASSERT_EQ(directory_.line(slot).value, line);
-  }
+TEST_F(CacheTest, DirectoryTellsLinesApart) {
+  check_property(1, [] {
+    Arena arena = Arena::reserve(std::size_t{1} << 30);
+    Directory directory{};
+    directory.place(arena, testing::exact_description());
+    std::map<std::uint32_t, std::uint64_t> expected;
+    const auto draw = [](Random& random) {
+      return random.below(std::uint64_t{1} << 31) << 10 | random.below(1024);
+    };
+    for (const std::uint64_t line : *steps(30'000, draw)) {  // up to 2^41
+      if (directory.find(LineAddr(line)) != kNoSlot) continue;
+      const std::uint32_t slot = directory.choose_victim(LineAddr(line), 0);
+      directory.put(slot, LineAddr(line));
+      expected[slot] = line;
+    }
+    const bool all_found = std::all_of(expected.begin(), expected.end(), [&](const auto& entry) {
+      return directory.find(LineAddr(entry.second)) == entry.first &&
+             directory.line(entry.first).value == entry.second;
+    });
+    arena.release();
+    RC_ASSERT(all_found);
+  });
 }
 
 TEST_F(CacheTest, ContiguousMemoryFillsTheDirectoryEvenly) {
