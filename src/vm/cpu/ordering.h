@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CPU runs next: what other CPUs can see happens in the order of virtual time.
+// Which CPU runs next: events that other CPUs can notice happen in the order of virtual time.
 //
-// The running CPU is not in the heap. An ordered event may take place only if no CPU in the heap
-// is behind the running one (is_first); what concerns a core alone may run ahead up to the deadline. Of cores
-// whose turn is at the same time those come first that wait for a line, in the order in which they asked for
-// it: all of them ask again when it arrives, and by number the last would never get it. Other ties go to the
-// lower CPU.
+// Conservative discrete-event simulation (Chandy and Misra 1979; Fujimoto 1990) on one host thread. Each CPU
+// is a logical process with its own clock. Its ordered event takes place only if no other CPU is behind
+// (is_first), so no event is ever undone. The lookahead is zero: a CPU can produce an ordered event at any
+// cycle. Work that concerns one core alone is no event, and may run ahead up to the deadline (temporal
+// decoupling).
+//
+// The heap holds all CPUs but the running one. Ties: CPUs that wait for a line come first, in the order in
+// which they asked for it, because all of them ask again when it arrives, and by number the last one would
+// never get it. Other ties go to the lower CPU number.
 //
 // Called from helpers.
 #pragma once
@@ -23,11 +27,11 @@ class Ordering {
 
   /// No CPU in the heap is behind `cpu`.
   bool is_first(const Cpu& cpu) const { return is_first(cpu, cpu.clock_ticks()); }
-  /// The same of a CPU whose clock is about to be `ticks`.
+  /// The same if the clock of `cpu` were `ticks`.
   bool is_first(const Cpu& cpu, std::uint64_t ticks) const {
     return size_ == 0 || before(cpu, ticks, *heap_[0], heap_[0]->clock_ticks());
   }
-  /// Nobody in the heap is to come before this time.
+  /// No CPU in the heap comes before this time.
   Cycles first_until() const { return size_ == 0 ? kNever : heap_[0]->clock(); }
   bool empty() const { return size_ == 0; }
   Cpu* first() const { return size_ == 0 ? nullptr : heap_[0]; }
@@ -45,7 +49,7 @@ class Ordering {
   Cpu* running() const { return running_; }
   void stop_running() { running_ = nullptr; }
 
-  /// No CPU runs past this time without leaving to the run loop.
+  /// No CPU runs past this time without an exit to the run loop.
   void set_timer(Cycles when) { timer_ticks_ = when == kNever ? kNever.value : when.value << kTickShift; }
   std::uint64_t timer_ticks() const { return timer_ticks_; }
 
