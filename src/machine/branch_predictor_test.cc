@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the branch predictor learns, and how soon.
+// Which branches the predictor learns, and how soon.
 #include "machine/branch_predictor.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 class PredictorTest : public ::testing::Test {
  protected:
-  /// What translated code does.
+  /// The prediction as translated code makes it.
   bool mispredicts(std::uint32_t branch, bool taken) {
     if (predictor_->bias[branch] == BranchPredictor::sure(taken)) return false;
     return predictor_->resolve(branch, taken);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine files: what the built-in ones say, and one clear line for every way a file can be wrong.
+// Machine files: the values of the built-in ones, and one clear line for every error.
 #include <gtest/gtest.h>
 
 #include <algorithm>

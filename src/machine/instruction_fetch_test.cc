@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction fetch: what a line of code costs by where it is, and when it has to be fetched again.
+// Instruction fetch: the cost of a line of code by the cache that has it, and when it is fetched again.
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -8,7 +8,7 @@ namespace {
 class FetchTest : public ::testing::Test {
  protected:
   void TearDown() override { m.expect_sound(); }
-  /// Cycles that the core stands still for the line.
+  /// Cycles that the core stalls for the line.
   std::uint64_t stall(unsigned cpu, std::uint64_t line) {
     now_ += 10'000;
     if (m.filter(cpu).has_code(LineAddr(line))) return 0;

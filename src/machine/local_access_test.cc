@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local accesses: those that only the core's own caches take part in, and what other CPUs see of them later.
+// Local accesses, which only the core's own caches serve, and how other CPUs see them later.
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -15,7 +15,7 @@ class LocalAccessTest : public ::testing::Test {
     if (!machine_) machine_ = std::make_unique<TestMachine>(description_);
     return *machine_;
   }
-  /// Makes an access that is no local hit in L1, if it stays within the core; true if it did.
+  /// Makes an access that misses L1, if it stays within the core. True if it did.
   bool stays_in_core(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
                      std::uint64_t instruction = 0) {
     Request request = TestMachine::request(cpu, line, kind, now);
@@ -29,7 +29,7 @@ class LocalAccessTest : public ::testing::Test {
     EXPECT_EQ(reply_.reach, Reach::kCore);
     return true;
   }
-  /// The answer to the access that stayed within the core.
+  /// The reply to that access.
   const Reply& reply() const { return reply_; }
   /// CPU 0 has `line` in L2 and no longer in L1. Ends before cycle 10,000.
   void leave_in_l2(std::uint64_t line, AccessKind kind = kLoad) {
@@ -131,7 +131,7 @@ TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreToDrain) {
 
 TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreWhoseLineWentToL2) {
   leave_in_l2(7);
-  machine().store(0, 9000, 19'990);  // from memory: what follows drains behind it, at 20,190
+  machine().store(0, 9000, 19'990);  // from memory: later stores drain with it, at 20,190
   machine().access(0, 7, kStore, 20'000);
   for (std::uint64_t way = 1; way <= kL1Ways + 1; ++way)
     machine().access(0, 7 + way * kL1Sets, kLoad, 20'001);
@@ -152,7 +152,7 @@ TEST_F(LocalAccessTest, AbortKeepsDrainTimeOfStoreBeforeTransaction) {
     description_.transactions.aborted_lines = lines;
     TestMachine m(description_);
     m.access(0, 7, kStore, 100);
-    m.access(0, 9000, kStore, 19'900);  // from memory: what follows drains behind it, at 20,100
+    m.access(0, 9000, kStore, 19'900);  // from memory: later stores drain with it, at 20,100
     m.access(0, 7, kStore, 19'950);
     m.model().begin(CpuId(0), Cycles(19'960), false);
     m.access(0, 9001, kStore, 19'980);  // and this one never
@@ -168,7 +168,7 @@ TEST_F(LocalAccessTest, AbortKeepsDrainTimeOfStoreBeforeTransaction) {
 TEST_F(LocalAccessTest, LoadWithPrefetchFromOutsideTheCoreNeedsOrder) {
   description_.prefetch.next_line = true;
   machine().load(0, 700, 100);
-  machine().load(0, 701, 1000);  // brings 702, too
+  machine().load(0, 701, 1000);  // prefetches 702
   EXPECT_FALSE(stays_in_core(0, 702, kLoad, 5000)) << "703 is nowhere near";
   leave_in_l2(703);
   EXPECT_TRUE(stays_in_core(0, 702, kLoad, 20'000)) << "703 is in L2";
@@ -177,7 +177,7 @@ TEST_F(LocalAccessTest, LoadWithPrefetchFromOutsideTheCoreNeedsOrder) {
 TEST_F(LocalAccessTest, StoreToPrefetchedLinePrefetchesNothing) {
   description_.prefetch.next_line = true;
   machine().load(0, 700, 100);
-  machine().load(0, 701, 1000);  // brings 702, too
+  machine().load(0, 701, 1000);  // prefetches 702
   EXPECT_TRUE(stays_in_core(0, 702, kStore, 5000));
 }
 

@@ -20,7 +20,7 @@ TEST(MissStatusRegisters, MissStopsTheCoreWhenTheReorderWindowIsFull) {
   EXPECT_EQ(registers.issue(100, 100, 200), 300u);
   EXPECT_EQ(registers.advance(147), 147u);
   EXPECT_EQ(registers.advance(148), 148u);        // 48 cycles of work: just fits
-  EXPECT_EQ(registers.advance(149), 149u + 152);  // one more waits from 148 until 300
+  EXPECT_EQ(registers.advance(149), 149u + 152);  // one more: stalls from 148 until 300
 }
 
 TEST(MissStatusRegisters, StopIsCountedOnce) {
@@ -33,7 +33,7 @@ TEST(MissStatusRegisters, StopIsCountedOnce) {
 
 TEST(MissStatusRegisters, ShortMissDoesNotStopTheCore) {
   MissStatusRegisters registers = make();
-  registers.issue(100, 100, 48);  // there exactly when the window fills
+  registers.issue(100, 100, 48);  // arrives exactly when the window fills
   EXPECT_EQ(registers.advance(500), 500u);
   registers.issue(1000, 1000, 49);
   EXPECT_EQ(registers.advance(1500), 1501u);
@@ -43,15 +43,15 @@ TEST(MissStatusRegisters, IndependentMissesShareOneStop) {
   MissStatusRegisters registers = make();
   registers.issue(100, 100, 200);
   registers.issue(110, 110, 200);
-  // Stop from 148 to 300 for the first; the second, there at 310, has then had 38 cycles of work and
-  // may have 10 more: no further stop.
+  // The first stalls the core from 148 to 300. The second arrives at 310: by 300, 38 cycles of work have
+  // followed it, and 10 more are allowed, so there is no other stall.
   EXPECT_EQ(registers.advance(500), 652u);
 }
 
 TEST(MissStatusRegisters, YoungerLongerMissStopsTheCoreAgain) {
   MissStatusRegisters registers = make();
-  registers.issue(100, 100, 200);  // there at 300: stop from 148
-  registers.issue(110, 110, 300);  // there at 410: its window ends 10 cycles of work after 300
+  registers.issue(100, 100, 200);  // arrives at 300: stall from 148
+  registers.issue(110, 110, 300);  // arrives at 410: its window ends 10 cycles of work after 300
   EXPECT_EQ(registers.advance(500), 500u + 152 + 100);
 }
 
@@ -78,7 +78,7 @@ TEST(MissStatusRegisters, EleventhMissWaitsForAFillBuffer) {
 TEST(MissStatusRegisters, DependentMissTakesABufferWhenItsAddressIsReady) {
   MissStatusRegisters registers = make();
   for (std::uint64_t i = 0; i < 10; ++i) registers.issue(100, 100, 40 + i);
-  EXPECT_EQ(registers.issue_time(100, 130), 100u);      // does not stop the core
+  EXPECT_EQ(registers.issue_time(100, 130), 100u);      // does not stall the core
   EXPECT_EQ(registers.issue(100, 130, 40), 140u + 40);  // but waits for the first buffer
   EXPECT_EQ(registers.issue(100, 145, 40), 145u + 40);
 }

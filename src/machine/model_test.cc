@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule of an ordered access at its edge: one cycle early, not yet; on the cycle, yes.
+// Each rule of an ordered access at its edge: one cycle too early, and on the cycle.
 #include "machine/model.h"
 
 #include "base/random.h"
@@ -31,7 +31,7 @@ class ModelTest : public ::testing::Test {
 TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
   TestMachine& m = machine();
   const Reply memory = m.load(0, 1, 1000);
-  EXPECT_EQ(memory.clock.value, 1000u);  // the core runs on
+  EXPECT_EQ(memory.clock.value, 1000u);  // the core does not stall
   EXPECT_EQ(memory.data_ready.value, 1200u);
   EXPECT_TRUE(m.local_hit(0, 1, kLoad, 2000));
 
@@ -57,7 +57,7 @@ TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
   EXPECT_TRUE(m.fast_path(0, 1, kLoad));
 }
 
-/// A random stream of one CPU; each line says when an access was done and when its value was there.
+/// A random stream of one CPU. Each line says when an access was done and when its value arrived.
 std::string stream(bool alone) {
   TestMachine m(exact_description(1));
   Random random(9);
@@ -183,7 +183,7 @@ TEST_F(ModelTest, AtomicsAreNeverPrivate) {
 
 TEST_F(ModelTest, AStoreToALineOnItsWayDrainsWhenItArrives) {
   TestMachine& m = machine();
-  m.load(0, 1, 1000);  // exclusive, there at 1200
+  m.load(0, 1, 1000);  // exclusive, arrives at 1200
   EXPECT_TRUE(m.local_hit(0, 1, kStore, 1010));
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1010)).value, 1200u);
 }
@@ -246,7 +246,7 @@ TEST_F(ModelTest, AnOwnerThatDroppedTheLineIsNotAsked) {
 
 TEST_F(ModelTest, ABusyLineMakesOthersWaitAndWaitAgain) {
   TestMachine& m = machine();
-  m.store(0, 1, 1000);  // from memory, there at 1200
+  m.store(0, 1, 1000);  // from memory, arrives at 1200
   for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
     const Reply reply = m.once(1, 1, kind, 1199);
     EXPECT_EQ(reply.verdict, Verdict::kWait);
@@ -264,7 +264,7 @@ TEST_F(ModelTest, ALineStaysBusyUntilItsStoreDrains) {
   for (std::uint64_t now : {1000, 2000}) m.store(0, 1, now), m.load(1, 1, now + 500);  // hot, shared
   m.store(0, 1, 20'000);                                            // upgraded: CPU 0 owns it, hot
   m.store(0, 500, 21'000);                                          // misses, drains at 21,200
-  EXPECT_EQ(m.once(0, 1, kStore, 21'001).verdict, Verdict::kDone);  // hits, but must drain behind it
+  EXPECT_EQ(m.once(0, 1, kStore, 21'001).verdict, Verdict::kDone);  // hits, but must drain after it
   m.rest(1);
   const Reply reply = m.once(1, 1, kLoad, 21'199);
   EXPECT_EQ(reply.verdict, Verdict::kWait);
@@ -293,8 +293,8 @@ TEST_F(ModelTest, AWaitingWriterIsNotOvertakenByLaterReaders) {
   EXPECT_EQ(m.once(0, 1, kStore, 3050).verdict, Verdict::kDone);
 }
 
-// Reading and then writing what another core has modified: the store waits in the store buffer for the
-// core's own load, the core does not.
+// A load and then a store of a line that another core has modified: the store waits in the store buffer for
+// the core's own load; the core does not stall.
 TEST_F(ModelTest, AStoreBehindTheOwnLoadDoesNotStopTheCore) {
   TestMachine& m = machine();
   m.store(1, 1, 1000);
@@ -311,7 +311,7 @@ TEST_F(ModelTest, AStoreBehindTheOwnLoadLetsOthersInBetweenIfTheLineIsContended)
   m.store(1, 1, 1000);
   m.store(0, 1, 5000);
   m.store(1, 1, 6000);        // a second transfer within the hot window
-  m.once(0, 1, kLoad, 7000);  // there at 7100
+  m.once(0, 1, kLoad, 7000);  // arrives at 7100
   const Reply store = m.once(0, 1, kStore, 7001);
   EXPECT_EQ(store.verdict, Verdict::kWait);
   EXPECT_EQ(store.clock.value, 7100u);
@@ -437,9 +437,10 @@ TEST_F(ModelTest, L3KeepsWhatWasAskedForLately) {
   description_.l3 = {640, 20, 50};  // 512 sets; lines 512 apart share one
   TestMachine& m = machine();
   std::uint64_t now = 1000;
-  for (std::uint64_t i = 0; i <= 20; ++i) m.load(0, 5 + 512 * i, now += 1000);  // 21 lines: the first went
-  m.load(1, 5 + 512, now += 1000);                                              // asked for again
-  m.load(0, 5 + 512 * 21, now += 1000);                                    // takes the place of the third
+  for (std::uint64_t i = 0; i <= 20; ++i)
+    m.load(0, 5 + 512 * i, now += 1000);                                   // 21 lines: the first is evicted
+  m.load(1, 5 + 512, now += 1000);                                         // used again
+  m.load(0, 5 + 512 * 21, now += 1000);                                    // replaces the third
   EXPECT_EQ(m.load(2, 5 + 512, now + 1000).data_ready.value, now + 1090);  // CPU 1 has it
   EXPECT_EQ(m.load(3, 5 + 512 * 2, now + 2000).data_ready.value, now + 2200);
 }
@@ -463,7 +464,7 @@ TEST_F(ModelTest, AnUpgradeOfALineThatOnlyL1HasIsNoMiss) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   m.load(1, 1, 2000);
-  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 2000 + 1000 * i);  // pushes it out of L2
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 2000 + 1000 * i);  // evicts it from L2
   const CpuCounts before = m.counts(0);
   m.store(0, 1, 20'000);
   EXPECT_EQ(m.counts(0).l1_misses, before.l1_misses);

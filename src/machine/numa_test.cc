@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sockets: what crosses between them costs a hop, and nothing else does. And an L3 that does not contain
-// L2.
+// Two sockets: only transfers between them cost a hop. And a non-inclusive L3.
 #include "machine/numa.h"
 
 #include "machine/directory.h"
@@ -28,7 +27,7 @@ class NumaTest : public ::testing::Test {
   }
   std::uint64_t atomic(unsigned cpu, std::uint64_t line) {
     now_ += 50'000;
-    return m.atomic(cpu, line, now_).clock.value - now_ + 4;  // less L1's latency
+    return m.atomic(cpu, line, now_).clock.value - now_ + 4;  // the clock is less L1's latency
   }
 
   TestMachine m{two_sockets()};
@@ -46,7 +45,7 @@ TEST_F(NumaTest, MemoryBelongsToWhoTouchesThePageFirst) {
 
 TEST_F(NumaTest, ALineInTheOthersL3CostsAHopUntilSomebodyHereHasIt) {
   load(0, 64);
-  load(1, 64);  // shared: nobody's own
+  load(1, 64);  // shared: no owner
   EXPECT_EQ(load(2, 64), 50 + kHop);
   EXPECT_EQ(load(3, 64), 50u) << "a copy is in this socket";
 }

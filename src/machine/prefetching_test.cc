@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetching: what a load brings besides its own line, when, and what it never does.
+// Prefetching: which other lines a load brings, when they arrive, and what a prefetch never does.
 #include "machine/prefetcher.h"
 #include "machine/test_machine.h"
 
@@ -62,7 +62,7 @@ TEST_F(PrefetchTest, TheNextLineFollowsTheOneBefore) {
   EXPECT_EQ(m.counts(0).prefetches, 0u) << "129 is not there: no stream";
   m.load(0, 131, 2000);
   EXPECT_EQ(m.counts(0).prefetches, 1u);
-  // 132 is on its way; its first use goes by the model, which fetches 133.
+  // 132 is in flight. Its first use calls the model, which prefetches 133.
   EXPECT_FALSE(m.local_hit(0, 132, kLoad, 2100));
   EXPECT_EQ(m.load(0, 132, 2150).data_ready.value, 2200u);
   EXPECT_EQ(m.counts(0).l1_misses, 2u);
@@ -176,7 +176,7 @@ TEST_F(PrefetchTest, WithoutAFreeBufferItIsDropped) {
   description_.core.fill_buffers = 1;
   TestMachine& m = machine();
   m.load(0, 130, 1000);
-  m.load(0, 131, 2000);  // has the only one until 2200
+  m.load(0, 131, 2000);  // has the only buffer until 2200
   EXPECT_EQ(m.counts(0).prefetches, 0u);
 }
 

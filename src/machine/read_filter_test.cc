@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter of read lines that left L1: no read line is forgotten, others are sometimes taken for one, and
-// only requests of other CPUs that leave their core ask it.
+// The read filter: it has no false negatives and some false positives, and only requests of other CPUs that
+// leave their core are checked against it.
 #include "machine/read_filter.h"
 
 #include <vector>
@@ -51,8 +51,8 @@ TEST_F(ReadFilterTest, WhatFitsL1HasNoFalseConflict) {
 
 TEST_F(ReadFilterTest, WhatLeftL1IsMistakenForOthersByASmallFilter) {
   description_.transactions.read_filter_log2 = 10;
-  // 512 lines left L1: 1,024 bits with two hashes are 1 - e^-1 full, and 0.4 of all lines look like one of
-  // them.
+  // 512 lines left L1. A share of 1 - e^-1 of 1,024 bits is set by two hashes, so 0.4 of all lines are false
+  // positives.
   const std::uint64_t found = aborts(2 * kSets * kWays, 200);
   EXPECT_GT(found, 200 * 0.4 - 35);
   EXPECT_LT(found, 200 * 0.4 + 35);
@@ -68,8 +68,7 @@ TEST_F(ReadFilterTest, WithoutAFilterThereIsNoFalseConflict) {
   EXPECT_EQ(aborts(2 * kSets * kWays, 200), 0u);
 }
 
-/// A system call may name a buffer of any size, and of a line in a large filter few others are mistaken for
-/// it.
+/// A system call may name a buffer of any size.
 TEST_F(ReadFilterTest, OutsideWriteOfAVastRangeEndsTheTransactionWithoutALookAtEachLine) {
   description_.transactions.read_filter_log2 = 24;
   TestMachine& m = machine();
@@ -82,7 +81,7 @@ TEST_F(ReadFilterTest, OutsideWriteOfAVastRangeEndsTheTransactionWithoutALookAtE
 }
 
 TEST_F(ReadFilterTest, AStoreToAnOwnedLineAsksNobody) {
-  description_.transactions.read_filter_log2 = 1;  // two bits: everything is a member
+  description_.transactions.read_filter_log2 = 1;  // two bits: every line is a member
   TestMachine& m = machine();
   m.store(1, 500'000, 500);
   read(2 * kSets * kWays);

@@ -18,7 +18,7 @@ StoreBuffer make() {
 TEST(StoreBuffer, DrainsInProgramOrder) {
   StoreBuffer buffer = make();
   EXPECT_EQ(buffer.push(10, 100), 100u);
-  EXPECT_EQ(buffer.push(11, 50), 100u);  // its line is there earlier, it waits for the first
+  EXPECT_EQ(buffer.push(11, 50), 100u);  // its line arrives earlier, but it waits for the first
   EXPECT_EQ(buffer.push(12, 130), 130u);
   EXPECT_EQ(buffer.drained(), 130u);
   EXPECT_EQ(buffer.push(200, 200), 200u);
@@ -75,7 +75,7 @@ TEST(StoreBuffer, UndoingAfterOlderStoresDrainedKeepsTheQueueSound) {
   buffer.push(10, 100);
   const StoreBuffer::Mark mark = buffer.mark();
   buffer.push(20, 300);
-  EXPECT_EQ(buffer.entry_time(310), 310u);  // everything has left
+  EXPECT_EQ(buffer.entry_time(310), 310u);  // all stores have drained
   buffer.undo_to(mark);
   for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(buffer.entry_time(310), 310u);

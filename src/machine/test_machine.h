@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small, exact machine for unit tests: round latencies, no jitter, a log of aborts, and a driver that
-// does what the engine does: retry after kWait, look at the filter first. For tests alone.
+// A small, exact machine for unit tests: round latencies, no jitter, a log of aborts, and a driver that acts
+// like the engine: it consults the filter first and retries after kWait. For tests alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace elision::machine::testing {
 
-/// Latencies that cannot be mistaken for each other or for sums of each other.
+/// All latencies and their sums differ.
 inline Description exact_description(unsigned cores = 4, unsigned threads_per_core = 1) {
   Description d;
   std::strcpy(d.name, "exact");
@@ -31,7 +31,7 @@ inline Description exact_description(unsigned cores = 4, unsigned threads_per_co
   d.l2 = {256, 8, 12};
   d.l3 = {2560, 20, 50};  // one slice of 2,048 sets
   d.l3_slices = 1;
-  // Large, and for nothing: tests of translation make it small and dear.
+  // Large and without cost. Tests of translation make it small and slow.
   d.tlb = {.data_entries = 16384,
            .data_ways = 16,
            .huge_entries = 32,
@@ -79,7 +79,7 @@ class TestMachine final : public AbortSink {
                          std::uint64_t address_ready = 0) {
     return {CpuId(cpu), LineAddr(line), kind, Cycles(now), Cycles(address_ready)};
   }
-  /// The same for an access that is an event, however far it reaches.
+  /// The same for an access that is an ordered event, however far it reaches.
   static Request event(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
                        std::uint64_t address_ready = 0) {
     Request event = request(cpu, line, kind, now, address_ready);
@@ -87,12 +87,12 @@ class TestMachine final : public AbortSink {
     return event;
   }
 
-  /// One ordered access, as it is answered.
+  /// One ordered access, without retries.
   Reply once(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
              std::uint64_t address_ready = 0) {
     return model_->access(event(cpu, line, kind, now, address_ready));
   }
-  /// One ordered access, repeated as long as it is answered by kWait.
+  /// One ordered access, repeated while the reply is kWait.
   Reply access(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now,
                std::uint64_t address_ready = 0) {
     Reply reply = once(cpu, line, kind, now, address_ready);
@@ -103,7 +103,7 @@ class TestMachine final : public AbortSink {
     }
     return reply;
   }
-  /// Accesses of a CPU that has waited for its earlier loads.
+  /// Accesses of a CPU without outstanding loads.
   Reply load(unsigned cpu, std::uint64_t line, std::uint64_t now) {
     return rested(cpu, line, AccessKind::kLoad, now);
   }
@@ -117,9 +117,9 @@ class TestMachine final : public AbortSink {
     rest(cpu);
     return access(cpu, line, kind, now);
   }
-  /// `cpu` has waited for its loads.
+  /// `cpu` waits for its loads.
   void rest(unsigned cpu) { model_->settle(CpuId(cpu), Cycles(0)); }
-  /// An access that is made only if it hits L1 and no other CPU can notice it; true if it was made.
+  /// Makes an access only if it is a local hit in L1. True if it was made.
   bool local_hit(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now, bool fill = false) {
     Request asked = request(cpu, line, kind, now);
     asked.open = fill;
@@ -127,7 +127,7 @@ class TestMachine final : public AbortSink {
     return model_->access(asked).verdict == Reply::Verdict::kDone;
   }
 
-  /// When the value of a load that is a local hit is there; 0: at once.
+  /// When the value of a load that is a local hit arrives; 0: at once.
   Cycles local_load(unsigned cpu, std::uint64_t line, std::uint64_t now) {
     Request asked = request(cpu, line, AccessKind::kLoad, now);
     asked.most = Reach::kL1;
@@ -136,7 +136,7 @@ class TestMachine final : public AbortSink {
     return reply.data_ready;
   }
 
-  /// What translated code does; true on a hit.
+  /// The look-up as translated code makes it; true on a hit.
   bool fast_path(unsigned cpu, std::uint64_t line, AccessKind kind, bool feeds_address = true) {
     return storage_[cpu].hit(LineAddr(line),
                              FilterEntry::tolerated(kind == AccessKind::kStore, feeds_address));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation: which pages are there, what a miss costs, and who need not ask.
+// Translation: which pages a TLB holds, the cost of a miss, and which accesses need no translation.
 #include "machine/tlb.h"
 
 #include <map>
@@ -12,7 +12,8 @@ namespace {
 constexpr AccessKind kLoad = AccessKind::kLoad;
 constexpr std::uint64_t kPageLines = 64, kHugeLines = 32768;
 
-/// Eight entries in two sets of four, sixteen behind them; 8 cycles to the second level, 30 more to walk.
+/// A first level of two sets of four entries, a second level of sixteen entries; 8 cycles to the second
+/// level, 30 more for a walk.
 Description small_tlb() {
   Description d = exact_description(2);
   d.tlb = {.data_entries = 8,
@@ -31,17 +32,17 @@ Description small_tlb() {
 class TlbTest : public ::testing::Test {
  protected:
   void TearDown() override { m.expect_sound(); }
-  /// What translation adds to a load from memory of a line of `page` that nobody has used; the CPU is at
-  /// rest.
+  /// The cycles that translation adds to a load from memory of an unused line of `page`. The CPU has no
+  /// outstanding loads.
   std::uint64_t delay(std::uint64_t page) {
     now_ += 10'000;
     return m.load(0, line(page, ++used_[page]), now_).data_ready.value - now_ - kMemoryCycles;
   }
-  /// Line `index` of page `page`, at another L1 set for every page.
+  /// Line `index` of page `page`, in a different L1 set for each page.
   static std::uint64_t line(std::uint64_t page, std::uint64_t index = 0) {
     return page * kPageLines + (page + index) % kPageLines;
   }
-  /// Takes `page` out of the first level: the four others of its set come.
+  /// Evicts `page` from the first level by four other pages of its set.
   void push_out(std::uint64_t page) {
     for (std::uint64_t other = 2; other <= 8; other += 2) delay(page + other);
   }
@@ -95,7 +96,7 @@ TEST_F(TlbTest, AStoreDrainsLaterAndAnAtomicStopsTheCore) {
 }
 
 TEST_F(TlbTest, AnAccessThatHasToComeBackStillWaitsForItsTranslation) {
-  m.atomic(1, line(3), 1000);  // on its way to CPU 1 until 1200
+  m.atomic(1, line(3), 1000);  // in flight to CPU 1 until 1200
   const Reply reply = m.once(0, line(3), kLoad, 1190);
   ASSERT_EQ(reply.verdict, Reply::Verdict::kWait);
   const Reply again = m.once(0, line(3), kLoad, reply.clock.value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions: who aborts whom, what bounds the sets, what becomes of the lines, the filter's epochs.
+// Transactions: conflicts, capacity, the lines of an aborted transaction, costs, the filter's epochs.
 #include <ostream>
 
 #include "machine/test_machine.h"
@@ -33,7 +33,7 @@ class TransactionTest : public ::testing::Test {
   std::unique_ptr<TestMachine> machine_;
 };
 
-// --- what is no CPU ---
+// --- accesses by devices and the kernel ---
 
 TEST_F(TransactionTest, OutsideReadEndsWritersOfItsLinesAlone) {
   begin(0, 1000);
@@ -127,16 +127,16 @@ TEST_F(TransactionTest, OwnReAccessNeverConflicts) {
 TEST_F(TransactionTest, ALineOnItsWayToAWriterDoesNotAbortIt) {
   TestMachine& m = machine();
   begin(0, 1000);
-  m.store(0, 1, 1000);  // there at 1200
+  m.store(0, 1, 1000);  // arrives at 1200
   EXPECT_EQ(m.once(1, 1, kStore, 1100).verdict, Verdict::kWait);
   EXPECT_TRUE(running(0));
   EXPECT_EQ(commit(0, 1150), 1200u);                              // the drain
-  EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kWait);  // the commit itself goes first
+  EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kWait);  // the commit comes first
   EXPECT_EQ(m.once(1, 1, kStore, 1201).verdict, Verdict::kDone);
   EXPECT_TRUE(m.aborts().empty());
 }
 
-// The window between XEND and the commit: what was read can still be taken away, what was written cannot.
+// Between XEND and the commit, other CPUs can still take a line that was read, but not one that was written.
 TEST_F(TransactionTest, ALineReadIsLostUntilTheCommitTakesPlace) {
   TestMachine& m = machine();
   begin(0, 1000);
@@ -261,9 +261,9 @@ TEST_F(TransactionTest, TheWriteSetIsExactlySetsTimesWays) {
   EXPECT_EQ(reply.cause, HardwareAbort::kCapacity);
   EXPECT_EQ(reply.clock.value, now + 150);
   EXPECT_FALSE(running(0));
-  EXPECT_TRUE(m.aborts().empty());  // the sink hears of others only
+  EXPECT_TRUE(m.aborts().empty());  // the sink is called for other CPUs only
   EXPECT_EQ(m.counts(0).aborts[static_cast<unsigned>(HardwareAbort::kCapacity)], 1u);
-  // The access has not happened.
+  // The access was not performed.
   EXPECT_FALSE(m.local_hit(0, 10'240 + 512, kLoad, now + 5000));
 }
 
@@ -357,7 +357,7 @@ TEST_F(TransactionTest, SiblingsSqueezeEachOthersWriteSets) {
   EXPECT_EQ(machine().aborts()[0].cause, HardwareAbort::kCapacity);
 }
 
-// --- what becomes of the lines ---
+// --- the lines after an abort ---
 
 TEST_F(TransactionTest, AfterACommitLinesAreOrdinary) {
   TestMachine& m = machine();
@@ -405,7 +405,7 @@ TEST_F(TransactionTest, AnAbortedLineIsKeptEvenIfL2HadDroppedIt) {
   description_.l1d = {64, 16, 4};  // more ways than L2
   TestMachine& m = machine();
   m.load(0, 1, 1000);
-  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 1000 + 1000 * i);  // pushes it out of L2
+  for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 1000 + 1000 * i);  // evicts it from L2
   begin(0, 20'000);
   m.store(0, 1, 20'100);
   m.model().abort(CpuId(0), Cycles(21'000), HardwareAbort::kExplicit);
@@ -419,14 +419,14 @@ TEST_F(TransactionTest, CommitWaitsForItsCostTheDrainAndLoads) {
   EXPECT_EQ(m.model().begin(CpuId(0), Cycles(1000), false).value, 1020u);
   EXPECT_EQ(commit(0, 1020), 1045u);
   begin(0, 2000);
-  m.store(0, 1, 2020);  // there at 2220
+  m.store(0, 1, 2020);  // arrives at 2220
   EXPECT_EQ(commit(0, 2194), 2220u);
   begin(0, 3000);
   m.store(0, 2, 3020);
   EXPECT_EQ(commit(0, 3196), 3221u);
   begin(0, 4000);
   m.load(0, 3, 4020);
-  EXPECT_EQ(commit(0, 4030), 4245u);  // XEND executes behind the load
+  EXPECT_EQ(commit(0, 4030), 4245u);  // XEND executes after the load
 }
 
 TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
@@ -442,7 +442,7 @@ TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
 TEST_F(TransactionTest, AnAbortedTransactionsLoadsDoNotStall) {
   TestMachine& m = machine();
   begin(0, 1000);
-  m.load(0, 1, 1000);  // there at 1200
+  m.load(0, 1, 1000);  // arrives at 1200
   m.model().abort(CpuId(0), Cycles(1010), HardwareAbort::kExplicit);
   EXPECT_EQ(m.once(0, 2, kLoad, 1160).verdict, Verdict::kDone);
 }
@@ -512,10 +512,10 @@ TEST_F(TransactionTest, AnAlwaysAbortTransactionCanBeMadeBlindToConflictsOnReads
   m.store(1, 1, 5000);
   EXPECT_TRUE(running(0));
   m.expect_sound();
-  m.load(1, 2, 6000);  // what it wrote must never be seen
+  m.load(1, 2, 6000);  // a line that it wrote must never be seen
   EXPECT_FALSE(running(0));
 
-  begin(2, 10'000, false);  // ordinary ones see conflicts as always
+  begin(2, 10'000, false);  // ordinary transactions detect conflicts
   m.load(2, 3, 11'000);
   m.store(1, 3, 12'000);
   EXPECT_FALSE(running(2));
@@ -524,7 +524,7 @@ TEST_F(TransactionTest, AnAlwaysAbortTransactionCanBeMadeBlindToConflictsOnReads
 TEST_F(TransactionTest, AnAlwaysAbortTransactionCanAbortWhenAReadLineLeavesL1) {
   description_.always_abort.abort_on_read_eviction = ReadEviction::kL1;
   for (const bool always_abort : {false, true}) {
-    const std::uint64_t first = always_abort ? 2 : 1;  // a set of its own
+    const std::uint64_t first = always_abort ? 2 : 1;  // another set
     begin(0, 1000, always_abort);
     for (std::uint64_t i = 0; i < 8; ++i) {
       EXPECT_EQ(machine().load(0, first + 64 * i, 2000 + 1000 * i).verdict, Verdict::kDone);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variations of machines: within the intervals, all over them, and each field for itself.
+// Variations of machines: within the intervals, over their whole width, and each field independent of others.
 #include "machine/variation.h"
 
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ ValueRecord& record_of(Machine& machine, std::string_view field) {
                        [field](const ValueRecord& record) { return record.field == field; });
 }
 
-/// A machine in which nothing is uncertain.
+/// A machine without uncertain values.
 Machine certain() {
   Machine machine = xeon();
   for (ValueRecord& record : machine.values) record.others.clear();
   return machine;
 }
 
-/// ... but this.
+/// A machine with one uncertain value.
 Machine uncertain(std::string_view field, std::vector<std::string> others) {
   Machine machine = certain();
   record_of(machine, field).others = std::move(others);
@@ -113,7 +113,7 @@ TEST(Variation, TheMedianOfANumberIsTheBestGuessAndBothEndsAreReached) {
     if (value < 161) below += count;
     if (value > 161) above += count;
   }
-  // 6/7 of one half and 39/40 of the other; five standard deviations are 160.
+  // 6/7 of the lower half and 39/40 of the upper; five standard deviations are 160.
   EXPECT_NEAR(below, kDraws * 6 / 14.0, 160);
   EXPECT_NEAR(above, kDraws * 39 / 80.0, 160);
 }
@@ -171,7 +171,7 @@ TEST(Variation, AFieldsDrawDoesNotDependOnOtherFields) {
 }
 
 TEST(Variation, InconsistentDrawsAreDrawnAgain) {
-  // L2 is at 12 cycles. Alone, L1 would be slower in about one draw of four.
+  // L2 has 12 cycles. An independent draw would make L1 slower in about one case of four.
   Machine machine = uncertain("l1d.latency_cycles", {"4", "20"});
   unsigned high = 0;
   for (std::uint32_t number = 1; number <= 1000; ++number) {
