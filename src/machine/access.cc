@@ -182,10 +182,7 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
 Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
   WayState& state = cpu.core->l1.state(slot);
   cpu.core->l1.mark_used(slot);
-  std::uint64_t ready = std::max(request.now.value, state.arrival);
-  if (request.address_ready > request.now) {
-    ready = std::max(ready, request.address_ready.value + description.l1d.latency_cycles);
-  }
+  const std::uint64_t ready = arrival_of_hit(request, state);
   const bool prefetched = state.flags & kPrefetched;
   state.flags = static_cast<std::uint16_t>(state.flags & ~kPrefetched);
   const Reply reply = complete(request, cpu, slot, kNoSlot, ready);
@@ -207,6 +204,14 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
   const Reply reply = complete(request, cpu, slot, kNoSlot, ready);
   if (request.kind == AccessKind::kLoad) prefetch_after(request, cpu, false);
   return reply;
+}
+
+/// When the data of a line that L1 has, in `state`, can be used.
+[[gnu::always_inline]] inline std::uint64_t Access::arrival_of_hit(const Request& request,
+                                                                   const WayState& state) const {
+  const std::uint64_t after_address =
+      request.address_ready > request.now ? request.address_ready.value + description.l1d.latency_cycles : 0;
+  return std::max<std::uint64_t>({request.now.value, state.arrival, after_address});
 }
 
 /// When a missing line arrives in L1: its fetch takes `latency` and starts no sooner than `earliest`.

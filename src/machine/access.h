@@ -31,9 +31,20 @@ class Access : public InstructionFetch {
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
 
   // --- coherent_access.cc: the CPU lacks the line or the permission ---
+  /// Where the line is before the access, and the entry and slots that it has afterwards.
+  struct Place {
+    std::uint32_t entry, l1_slot, l2_slot;
+    bool in_l3 = false, in_l1 = false;
+    bool in_core = false;  // in L1 or L2
+  };
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
+  bool make_room(const Request& request, Cpu& cpu, Place& place);
+  void put_into_room(const Request& request, Cpu& cpu, Place& place);
+  void grant(Cpu& cpu, const Place& place, const LineTransfer& transfer, std::uint64_t arrival,
+             std::uint64_t hot_until);
 
   // --- access.cc: the end of every access ---
+  std::uint64_t arrival_of_hit(const Request& request, const WayState& state) const;
   std::uint64_t arrival_of_miss(const Request& request, Cpu& cpu, std::uint64_t earliest,
                                 std::uint64_t latency);
   Reply complete(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t entry,
