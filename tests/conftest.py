@@ -2,6 +2,7 @@
 """What all tests in Python share: the build under test, seeds and designs as parameters, skips as ctest knows them, and failures
 that say how to repeat them."""
 
+import os
 import pathlib
 import shlex
 import signal
@@ -38,7 +39,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart(session):
-    """ctest ends what takes too long by SIGTERM first; a test that is left by an exception ends what it started."""
+    """A test that SIGTERM ends is left by an exception, and so ends what it started."""
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=128 + signal.SIGTERM))
     cpu_kind = session.config.option.build / "tests" / "cpu_kind"
     if cpu_kind.exists():
@@ -103,8 +104,9 @@ def pytest_runtest_makereport(item):
     if support.recent:
         report.sections.append(("last programs", "\n".join(map(shown, support.recent))))
     options = [word for word in item.config.invocation_params.args if word.startswith("--")]
-    test = f"{item.path.relative_to(support.ROOT)}::{item.nodeid.partition('::')[2]}"
-    report.sections.append(("repeat with", shlex.join(["python3", "-B", "-m", "pytest", *options, test])))
+    test = f"{os.path.relpath(item.path, support.ROOT)}::{item.nodeid.partition('::')[2]}"
+    settings = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("ELISION_")]
+    report.sections.append(("repeat with", shlex.join([*settings, sys.executable, "-B", "-m", "pytest", *options, test])))
 
 
 @pytest.hookimpl(trylast=True)
