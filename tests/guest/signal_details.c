@@ -61,6 +61,23 @@ static void nest(int signal, siginfo_t* info, void* context) {
   --depth;
 }
 
+/// SIGUSR2 comes while the handler runs or, if the handler blocks it, afterwards.
+static volatile sig_atomic_t count_inside;
+static void raise_second(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)info, (void)context;
+  raise(SIGUSR2);
+  count_inside = count;
+}
+
+static void test_mask_of_handler(int masked) {
+  count = 0;
+  act(SIGUSR2, note, 0, 0);
+  act(SIGUSR1, raise_second, 0, masked);
+  raise(SIGUSR1);
+  printf("handler that blocks %d: inside %d, afterwards %d\n", masked, (int)count_inside, (int)count);
+  count = 0;
+}
+
 static void test_flags(void) {
   act(SIGUSR1, nest, SA_NODEFER, 0);
   raise(SIGUSR1);
@@ -80,6 +97,8 @@ static void test_flags(void) {
   printf("flags kept: %d, mask %d %d\n",
          (now.sa_flags & 0xffffffff & ~0x04000000) == (SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK),
          sigismember(&now.sa_mask, SIGUSR2), sigismember(&now.sa_mask, SIGUSR1));
+  test_mask_of_handler(0);
+  test_mask_of_handler(SIGUSR2);
   int result = sigaction(SIGKILL, &now, NULL);
   printf("SIGKILL: %d %d\n", result, errno == EINVAL);
   result = sigaction(65, &now, NULL);
@@ -145,6 +164,10 @@ static void test_stacks(void) {
   raise(SIGUSR1);
   sigaltstack(NULL, &now);
   printf("armed again: %#x, %d\n", now.ss_flags, now.ss_size == 65536);
+  act(SIGUSR1, note, SA_ONSTACK, 0);
+  raise(SIGUSR1);
+  sigaltstack(NULL, &now);
+  printf("armed by the return: %#x, %d\n", now.ss_flags, now.ss_size == 65536);
   alternate(SS_DISABLE);
   sigaltstack(NULL, &now);
   printf("disabled: %d %zu\n", now.ss_flags, now.ss_size);
