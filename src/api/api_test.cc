@@ -116,7 +116,7 @@ TYPED_TEST(EveryMutex, TryAndTimedLocksFailExactlyWhileHeld) {
   });
 }
 
-TYPED_TEST(EveryMutex, AClockOfTheProgramsWorksToo) {
+TYPED_TEST(EveryMutex, ProgramsOwnClockWorks) {
   struct Clock : std::chrono::steady_clock {
     using time_point = std::chrono::time_point<Clock>;
     static time_point now() { return time_point(std::chrono::steady_clock::now().time_since_epoch()); }
@@ -144,7 +144,7 @@ TEST(Mutex, CodesAreThoseOfErrno) {
   EXPECT_EQ(mutex.word, 0);
 }
 
-TEST(Mutex, ATryOfItsOwnIsBusy) {
+TEST(Mutex, TryOfOwnLockIsBusy) {
   elision::mutex mutex;
   mutex.lock();
   const bool again = mutex.try_lock();
@@ -188,7 +188,7 @@ TEST(Mutex, SectionsCommitWhereTransactionsDo) {
     EXPECT_EQ(committed, 0);
 }
 
-TEST(Mutex, TheChildOfAForkLocksOn) {
+TEST(Mutex, ForkedChildCanLock) {
   elision::shared_mutex mutex;
   const pid_t child = fork();
   if (child == 0) {
@@ -239,7 +239,7 @@ TEST(SharedMutex, OnlyTheLastReaderIsUpgraded) {
   });
 }
 
-TEST(SharedMutex, AWriterIsNotUpgraded) {
+TEST(SharedMutex, WriterIsNotUpgraded) {
   elision::shared_mutex mutex;
   mutex.lock();
   EXPECT_FALSE(mutex.try_upgrade());
@@ -279,7 +279,7 @@ TEST(SharedMutex, NoWriterComesBetweenReadAndUpgrade) {
 
 // ---- Lock sets.
 
-TEST(Lockset, LosesNoUpdateAndNeverWaitsInACircle) {
+TEST(Lockset, LosesNoUpdateAndNeverDeadlocks) {
   constexpr int kMutexes = 6;
   elision_mutex mutexes[kMutexes] = {};
   volatile std::uint64_t counters[kMutexes] = {};
@@ -408,7 +408,7 @@ TEST_P(Coarsening, SectionsExcludeOnesThatHoldTheLock) {
 }
 
 /// One that is never flushed: the thread's end ends the transaction, whose sections run again.
-TEST_P(Coarsening, AForgottenFlushLosesNothing) {
+TEST_P(Coarsening, MissingFlushLosesNothing) {
   elision_mutex mutex = ELISION_MUTEX_INIT;
   volatile std::uint64_t counter = 0;
   on_threads([&](int) {
@@ -494,7 +494,7 @@ TEST(Region, MakesOneTransactionOfItsSections) {
   }).join();
 }
 
-TEST(Region, GivenUpItsSectionsAreEnteredOneByOne) {
+TEST(Region, AbandonedSetEntersSectionsOneByOne) {
   elision::mutex mutex;
   volatile bool is_held_inside = false;
   std::thread([&] {
@@ -545,7 +545,7 @@ TEST(Abort, GivesUpTheSectionAndTellsWhy) {
 
 /// A further lock of the preload library that is taken as its transaction begins: we cannot wait for that
 /// one, and must not try for ever.
-TEST(Abort, ABusyLockOfThePreloadLibraryUsesUpTries) {
+TEST(Abort, BusyPreloadLockUsesUpTries) {
   elision::mutex mutex;
   std::thread([&] {
     std::thread other([] {});
@@ -565,7 +565,7 @@ TEST(Abort, OutsideOfTransactionsNothingHappens) {
   EXPECT_EQ(elision_speculating(), 0);
 }
 
-TEST(Abort, ASystemCallIsAnotherCause) {
+TEST(Abort, SystemCallHasItsOwnCause) {
   if (!transactions_commit()) GTEST_SKIP() << "no live RTM on this CPU";
   elision::mutex mutex;
   std::thread([&] {
@@ -640,7 +640,7 @@ struct StoppedClock {
   static time_point now() { return time_point(); }
 };
 
-TEST(ConditionVariable, AWaitByAnotherClockThatEndsEarlyIsNotATimeout) {
+TEST(ConditionVariable, EarlyEndOfOtherClockWaitIsNoTimeout) {
   elision::mutex mutex;
   elision::condition_variable never;
   std::unique_lock lock(mutex);

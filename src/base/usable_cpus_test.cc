@@ -7,7 +7,7 @@
 namespace elision {
 namespace {
 
-TEST(UsableCpus, AreThoseThatTheThreadMayRunOn) {
+TEST(UsableCpus, AreThoseInThreadAffinity) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
   EXPECT_EQ(usable_cpus(), static_cast<unsigned>(CPU_COUNT(&all)));

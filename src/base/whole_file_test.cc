@@ -39,7 +39,7 @@ TEST_F(WholeFile, BeyondTheLimitIsRefused) {
   EXPECT_EQ(read_whole_file(folder_ / "file", 1 << 20).error(), "it is larger than 1 MB");
 }
 
-TEST_F(WholeFile, WhatNeedNotEndIsRefusedAtOnce) {
+TEST_F(WholeFile, EndlessFileIsRefusedAtOnce) {
   const std::string fifo = folder_ / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(read_whole_file(fifo, 1 << 20).error(), "it is not a regular file");
@@ -51,7 +51,7 @@ TEST_F(WholeFile, ErrorsOfTheSystemAreSaid) {
   EXPECT_EQ(read_whole_file(folder_, 1).error(), "Is a directory");
 }
 
-TEST_F(WholeFile, FileWhoseSizeTheKernelDoesNotSayIsRead) {
+TEST_F(WholeFile, FileOfUnknownSizeIsRead) {
   EXPECT_NE(read_whole_file("/proc/self/status", 1 << 20).value().find("Pid:"), std::string::npos);
 }
 

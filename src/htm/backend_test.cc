@@ -89,7 +89,7 @@ class LiveRtm : public ::testing::Test {
   }
 };
 
-TEST_F(LiveRtm, AnAbortTakesBackWhatWasWrittenAndGivesTheCode) {
+TEST_F(LiveRtm, AbortUndoesWritesAndReturnsCode) {
   volatile int written = 0;
   Status status = Rtm::begin();
   for (int i = 0; i < 1000 && !status.started() && !status.has_code(kCodeGiveUp); ++i) status = Rtm::begin();
@@ -101,7 +101,7 @@ TEST_F(LiveRtm, AnAbortTakesBackWhatWasWrittenAndGivesTheCode) {
   EXPECT_TRUE(status.has_code(kCodeGiveUp));
 }
 
-TEST_F(LiveRtm, ACommitKeepsWhatWasWritten) {
+TEST_F(LiveRtm, CommitKeepsWrites) {
   volatile int written = 0;
   for (int i = 0; i < 1000 && written == 0; ++i) {
     if (!Rtm::begin().started()) continue;
@@ -112,7 +112,7 @@ TEST_F(LiveRtm, ACommitKeepsWhatWasWritten) {
   EXPECT_FALSE(Rtm::in_transaction());
 }
 
-TEST_F(LiveRtm, NestedAlwaysAbortNeverCommitsByOneStrayXend) {
+TEST_F(LiveRtm, StrayXendDoesNotCommitNestedAlwaysAbort) {
   nested_rtm_depth = measure_nesting_depth();
   if (nested_rtm_depth < 2) GTEST_SKIP() << "this CPU nests no transactions";
   volatile int written = 0;

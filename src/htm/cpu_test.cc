@@ -58,7 +58,7 @@ TEST(Cpu, NestingDepthIsTheDeepestThatCommits) {
   EXPECT_FALSE(Rtm::in_transaction());
 }
 
-TEST(Cpu, EveryTransactionOfATrialCommitsOrHasACause) {
+TEST(Cpu, EveryTrialTransactionCommitsOrHasCause) {
   if (!detect_cpu().has_rtm) GTEST_SKIP() << "no live RTM on this CPU";
   const Trial trial = try_transactions(500);
   EXPECT_EQ(trial.attempts, 500u);
@@ -67,7 +67,7 @@ TEST(Cpu, EveryTransactionOfATrialCommitsOrHasACause) {
   EXPECT_FALSE(Rtm::in_transaction());
 }
 
-TEST(Cpu, APauseTakesSomeTicks) {
+TEST(Cpu, PauseTakesSomeTicks) {
   const std::uint32_t ticks = measure_pause_ticks();
   EXPECT_GE(ticks, 1u);
   EXPECT_LT(ticks, 100000u);

@@ -37,24 +37,24 @@ class ScriptedBarrier : public ::testing::Test {
   Thread me_;
 };
 
-TEST_F(ScriptedBarrier, TheLastOneReleasesAndNeverSpeculates) {
+TEST_F(ScriptedBarrier, LastThreadReleasesWithoutSpeculating) {
   for (unsigned round = 0; round < 3; ++round) EXPECT_EQ(Tested::wait(state_, 1, me_), Passage::kLast);
   EXPECT_EQ(Scripted::script.begun, 0u);
 }
 
-TEST_F(ScriptedBarrier, WhoWaitsRunsAheadInATransaction) {
+TEST_F(ScriptedBarrier, WaiterRunsAheadInTransaction) {
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kSpeculating);
   EXPECT_TRUE(Scripted::in_always_abort());
   EXPECT_EQ(me_.counters.speculations, 1u);
 }
 
-TEST_F(ScriptedBarrier, TheReleaseEndsASpeculation) {
+TEST_F(ScriptedBarrier, ReleaseEndsSpeculation) {
   Scripted::script.steps.push_back({kConflict, [&] { other_arrives(); }});
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kReleased);
   EXPECT_EQ(aborts(me_, abi::AbortCause::kConflict), 1u);
 }
 
-TEST_F(ScriptedBarrier, ARoundThatEndsAsTheTransactionBeginsIsNoticedInIt) {
+TEST_F(ScriptedBarrier, RoundEndAtTransactionBeginIsNoticed) {
   Scripted::script.steps.push_back({Status{}, [&] { other_arrives(); }});
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kReleased);
   EXPECT_EQ(aborts(me_, abi::AbortCause::kLockBusy), 1u);
@@ -74,7 +74,7 @@ TEST_F(ScriptedBarrier, AfterItsTriesItWaitsPlainly) {
   EXPECT_EQ(me_.counters.speculations, 4u);
 }
 
-TEST_F(ScriptedBarrier, WhoIsReleasedDoesNotMove) {
+TEST_F(ScriptedBarrier, ReleasedThreadDoesNotMove) {
   Scripted::script.steps.push_back({kConflict, [&] {
                                       other_arrives();
                                       Tested::move_away(state_);  // before it arrives in the round after
@@ -83,12 +83,12 @@ TEST_F(ScriptedBarrier, WhoIsReleasedDoesNotMove) {
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kMoved);
 }
 
-TEST_F(ScriptedBarrier, WhoSpeculatesMoves) {
+TEST_F(ScriptedBarrier, SpeculatingThreadMoves) {
   Scripted::script.steps.push_back({kConflict, [&] { Tested::move_away(state_); }});
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kMoved);
 }
 
-TEST_F(ScriptedBarrier, NobodyIsTheLastOfARoundThatMoved) {
+TEST_F(ScriptedBarrier, MovedRoundHasNoLastThread) {
   Scripted::script.steps.push_back({kConflict, [&] { Tested::move_away(state_); }});
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kMoved);
   EXPECT_EQ(Tested::wait(state_, 2, Thread()), Passage::kMoved) << "the one that moved them";
@@ -102,7 +102,7 @@ TEST_F(ScriptedBarrier, MoreThreadsThanItsNumberFormRounds) {
   EXPECT_EQ(me_.counters.speculations, 2u) << "the end of the round before is not the end of this one";
 }
 
-TEST_F(ScriptedBarrier, RoundsAreCountedPastTheEndOfTheReleaseWord) {
+TEST_F(ScriptedBarrier, RoundsWrapInReleaseWord) {
   constexpr std::uint32_t kRounds = (1u << 31) - 1;
   state_.arrivals = 2ull * kRounds;
   state_.release = 2 * kRounds;
@@ -112,7 +112,7 @@ TEST_F(ScriptedBarrier, RoundsAreCountedPastTheEndOfTheReleaseWord) {
   }
 }
 
-TEST_F(ScriptedBarrier, DeparturesAreAwaitedAndAnUnfinishedRoundIsToldOf) {
+TEST_F(ScriptedBarrier, DestroyAwaitsDeparturesAndReportsUnfinishedRound) {
   Scripted::script.steps.push_back({kConflict, [&] { other_arrives(); }});
   EXPECT_EQ(Tested::wait(state_, 2, me_), Passage::kReleased);
   Tested::depart(state_);
@@ -162,7 +162,7 @@ unsigned rounds() {
 }
 
 /// What a thread wrote before a barrier, all see behind it; one of them is the last.
-TYPED_TEST(EveryBarrier, NobodyPassesBeforeAllHaveArrived) {
+TYPED_TEST(EveryBarrier, NoThreadPassesBeforeAllArrive) {
   constexpr std::uint32_t kThreads = 4;
   BarrierState state{};
   std::vector<unsigned> written(kThreads);
@@ -189,7 +189,7 @@ TYPED_TEST(EveryBarrier, NobodyPassesBeforeAllHaveArrived) {
 }
 
 /// Whoever was last destroys it at once, and the memory becomes something else.
-TYPED_TEST(EveryBarrier, TheLastOneMayDestroyIt) {
+TYPED_TEST(EveryBarrier, LastThreadMayDestroyIt) {
   for (unsigned round = 0; round < rounds(); ++round) {
     auto state = std::make_unique<BarrierState>();
     std::vector<std::thread> threads;

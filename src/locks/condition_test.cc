@@ -31,7 +31,7 @@ class Deferred : public ::testing::Test {
   ConditionState state_{};
 };
 
-TEST_F(Deferred, ASignalInATransactionWakesAfterItsCommit) {
+TEST_F(Deferred, SignalInTransactionWakesAfterCommit) {
   state_.waiters = 1;
   Condition<ScriptedElided>::signal(state_, me_.context);
   EXPECT_EQ(signals(), 1u);
@@ -51,14 +51,14 @@ TEST_F(Deferred, AfterTheCommitTheStateIsNotTouched) {
   EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
 }
 
-TEST_F(Deferred, SignalsThatNobodyWaitsForTakeNoRoom) {
+TEST_F(Deferred, UnawaitedSignalsTakeNoRoom) {
   for (std::uint32_t i = 0; i <= TransactionContext::kMostDeferred; ++i)
     Condition<ScriptedElided>::signal(state_, me_.context);
   EXPECT_EQ(me_.context.deferred_count, 0u);
   EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
 }
 
-TEST_F(Deferred, WithNobodyWaitingNothingIsWritten) {
+TEST_F(Deferred, SignalWithoutWaiterWritesNothing) {
   Condition<ScriptedElided>::broadcast(state_, me_.context);
   EXPECT_TRUE(ScriptedElided::leave_quickly(words_.lock_words(), me_.context));
   EXPECT_EQ(signals(), 0u);
@@ -71,14 +71,14 @@ TEST_F(Deferred, MoreSignalsThanHaveRoomEndTheTransaction) {
   EXPECT_THROW(Condition<ScriptedElided>::signal(state_, me_.context), Scripted::AbortedByItself);
 }
 
-TEST_F(Deferred, AWaitWithOtherElidedLocksEndsTheTransaction) {
+TEST_F(Deferred, WaitWithOtherElidedLocksEndsTransaction) {
   Words other;
   ASSERT_EQ(ScriptedElided::enter(other.lock_words(), me_, nullptr), Entry::kElided);
   EXPECT_THROW(Condition<ScriptedElided>::wait(state_, other.lock_words(), me_, nullptr),
                Scripted::AbortedByItself);
 }
 
-TEST_F(Deferred, AWaitCommitsAndEntersAgain) {
+TEST_F(Deferred, WaitCommitsAndEntersAgain) {
   EXPECT_FALSE(Condition<ScriptedElided>::wait(state_, words_.lock_words(), me_, &kPassed));
   EXPECT_TRUE(me_.context.has_only(words_.lock_words().word));
   EXPECT_EQ(me_.counters.commits, 1u);
@@ -86,7 +86,7 @@ TEST_F(Deferred, AWaitCommitsAndEntersAgain) {
   EXPECT_TRUE(ScriptedElided::leave(words_.lock_words(), me_.context));
 }
 
-TEST(ConditionQueue, ASignalBeforeTheSleepKeepsAwake) {
+TEST(ConditionQueue, SignalBeforeSleepKeepsAwake) {
   ConditionState state{};
   Thread me;
   const std::uint32_t seen = ConditionQueue::enrol(state, me.context);
@@ -96,7 +96,7 @@ TEST(ConditionQueue, ASignalBeforeTheSleepKeepsAwake) {
   EXPECT_FALSE(ConditionQueue::has_waiters(state));
 }
 
-TEST(ConditionQueue, WhoDestroysSleepsUntilAllHaveLeft) {
+TEST(ConditionQueue, DestroySleepsUntilAllHaveLeft) {
   ConditionState state{};
   Thread me;
   (void)ConditionQueue::enrol(state, me.context);
@@ -113,7 +113,7 @@ TEST(ConditionQueue, WhoDestroysSleepsUntilAllHaveLeft) {
   EXPECT_TRUE(gone);
 }
 
-TEST(ConditionQueue, WhoWaitedInTheParentOfAForkIsForgotten) {
+TEST(ConditionQueue, ForkedChildForgetsWaiters) {
   ConditionState state{};
   Thread me;
   (void)ConditionQueue::enrol(state, me.context);
@@ -129,7 +129,7 @@ TEST(ConditionQueue, WhoWaitedInTheParentOfAForkIsForgotten) {
 }
 
 /// What one signal may wake: a thread that slept before it, whatever sequences the two had.
-TEST(ConditionQueue, EverySequenceIsWokenByTheSignalsAfterIt) {
+TEST(ConditionQueue, SignalWakesEveryEarlierSequence) {
   for (std::uint32_t seen = 0; seen < 64; ++seen) {
     EXPECT_NE(bits_before(seen + 1) & bit_of_sequence(seen), 0u);
     for (std::uint32_t later = 0; later < kAhead; ++later)
@@ -178,7 +178,7 @@ using Designs = ::testing::Types<TatasPlain<Park>, TatasPlain<Spin>, TicketPlain
                                  HtmN<htm::Rtm, Spin>, HleScm<htm::Rtm, Park>>;
 TYPED_TEST_SUITE(Buffer, Designs);
 
-TYPED_TEST(Buffer, LosesNothingAndNobody) {
+TYPED_TEST(Buffer, LosesNoItemAndNoThread) {
   if (NeedsRtm<TypeParam>::value && !htm::detect_cpu().has_rtm) GTEST_SKIP() << "no live RTM on this CPU";
   std::vector<std::thread> threads;
   for (int i = 0; i < this->kThreads; ++i) {

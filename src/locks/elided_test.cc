@@ -117,7 +117,7 @@ TEST_F(ElidedScripted, EveryCauseIsCounted) {
   EXPECT_EQ(me_.counters.longest_wait_ticks, me_.counters.wait_ticks);
 }
 
-TEST_F(ElidedScripted, ALockTakenBeforeItsSubscriptionIsSeenAndCostsNoTry) {
+TEST_F(ElidedScripted, LockTakenBeforeSubscriptionCostsNoTry) {
   me_.tuning.elision_tries = 1;
   // Someone takes the lock between our look and the start of the transaction, and frees it later on.
   Scripted::script.steps.push_back({kRuns, [&] { word_ = kHeld; }});
@@ -138,7 +138,7 @@ struct InsideRow {
   Entry entry;
 };
 
-TEST_F(ElidedScripted, AnAbortOutOfTheInsideLoopCountsOnlyIfAskedTo) {
+TEST_F(ElidedScripted, AbortInsideBusyLoopCountsOnRequest) {
   for (const InsideRow row : {InsideRow{false, Entry::kElided}, InsideRow{true, Entry::kHolding}}) {
     Scripted::reset();
     Thread me;
@@ -154,7 +154,7 @@ TEST_F(ElidedScripted, AnAbortOutOfTheInsideLoopCountsOnlyIfAskedTo) {
   }
 }
 
-TEST_F(ElidedScripted, CommitsWhenTheLastOfSeveralLocksIsReleasedInAnyOrder) {
+TEST_F(ElidedScripted, CommitsWhenLastLockIsReleased) {
   std::atomic<int> second{0}, third{0};
   EXPECT_EQ(enter(word_), Entry::kElided);
   EXPECT_EQ(enter(second), Entry::kElided);
@@ -167,7 +167,7 @@ TEST_F(ElidedScripted, CommitsWhenTheLastOfSeveralLocksIsReleasedInAnyOrder) {
   EXPECT_EQ(Scripted::script.committed, 1u);
 }
 
-TEST_F(ElidedScripted, AFurtherLockThatIsHeldEndsTheTransaction) {
+TEST_F(ElidedScripted, SecondHeldLockEndsTransaction) {
   std::atomic<int> second{kHeld};
   ASSERT_EQ(enter(word_), Entry::kElided);
   try {
@@ -178,7 +178,7 @@ TEST_F(ElidedScripted, AFurtherLockThatIsHeldEndsTheTransaction) {
   }
 }
 
-TEST_F(ElidedScripted, TryLockInsideSaysBusyForAHeldLockAndOwnForItsOwn) {
+TEST_F(ElidedScripted, TryLockInsideTellsHeldFromOwn) {
   std::atomic<int> second{kHeld}, third{0};
   ASSERT_EQ(enter(word_), Entry::kElided);
   EXPECT_EQ(Lock::try_enter_further({.word = &second}, me_.context), Entry::kBusy);
@@ -194,7 +194,7 @@ TEST_F(ElidedScripted, MoreLocksThanTheContextHoldsGiveUp) {
   EXPECT_THROW(enter(words.back()), Scripted::AbortedByItself);
 }
 
-TEST_F(ElidedScripted, ALockHeldSinceBeforeMayBeReleasedInside) {
+TEST_F(ElidedScripted, LockHeldBeforeMayBeReleasedInside) {
   std::atomic<int> earlier{kHeld};
   ASSERT_EQ(enter(word_), Entry::kElided);
   EXPECT_TRUE(Lock::leave({.word = &earlier}, me_.context));
@@ -204,7 +204,7 @@ TEST_F(ElidedScripted, ALockHeldSinceBeforeMayBeReleasedInside) {
   EXPECT_EQ(Scripted::script.committed, 1u);
 }
 
-TEST_F(ElidedScripted, WhatNeedsTheKernelOrAReportHappensOutside) {
+TEST_F(ElidedScripted, KernelWorkAndReportsHappenOutside) {
   std::atomic<int> with_sleepers{kHeldWithSleepers}, free{0};
   ASSERT_EQ(enter(word_), Entry::kElided);
   EXPECT_THROW(Lock::leave({.word = &with_sleepers}, me_.context), Scripted::AbortedByItself);

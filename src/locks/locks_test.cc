@@ -140,7 +140,7 @@ TYPED_TEST_P(EveryLock, TryLockFailsExactlyWhileHeld) {
   EXPECT_TRUE(lock.is_free());
 }
 
-TYPED_TEST_P(EveryLock, APassedDeadlineGivesUpAHeldLockAndTakesAFreeOne) {
+TYPED_TEST_P(EveryLock, PassedDeadlineStillTakesFreeLock) {
   TypeParam lock;
   Thread me = TypeParam::thread(), other = TypeParam::thread();
   other.take_really();
@@ -154,7 +154,7 @@ TYPED_TEST_P(EveryLock, APassedDeadlineGivesUpAHeldLockAndTakesAFreeOne) {
   EXPECT_TRUE(lock.is_free()) << "waiters that gave up must leave nothing behind";
 }
 
-TYPED_TEST_P(EveryLock, UnlockOfAFreeLockSaysSoAndChangesNothing) {
+TYPED_TEST_P(EveryLock, UnlockOfFreeLockChangesNothing) {
   TypeParam lock;
   Thread me = TypeParam::thread();
   EXPECT_FALSE(lock.unlock(me));
@@ -278,7 +278,7 @@ TYPED_TEST_P(EveryReaderWriterLock, NoReaderSeesAWriterHalfWay) {
 }
 
 /// A reader comes in again while a writer waits: without writers_first that never blocks.
-TYPED_TEST_P(EveryReaderWriterLock, AReaderComesInAgainWhileAWriterWaits) {
+TYPED_TEST_P(EveryReaderWriterLock, ReaderReentersWhileWriterWaits) {
   TypeParam lock;
   std::atomic<bool> holds{false}, done{false};
   std::thread reader([&] {

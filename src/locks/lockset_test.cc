@@ -52,7 +52,7 @@ class LocksetTest : public ::testing::Test {
   Thread me_;
 };
 
-TEST_F(LocksetTest, TheNextMemberIsTheOneWithTheNextAddress) {
+TEST_F(LocksetTest, NextMemberHasNextAddress) {
   const Set set = set_of({2, 0, 3, 0, 2});
   std::vector<Member*> order;
   for (Member* next = set.next_after(nullptr); next != nullptr; next = set.next_after(next))
@@ -60,7 +60,7 @@ TEST_F(LocksetTest, TheNextMemberIsTheOneWithTheNextAddress) {
   EXPECT_EQ(order, (std::vector<Member*>{&members_[0], &members_[2], &members_[3]}));
 }
 
-TEST_F(LocksetTest, OneTransactionStandsForAllOfThem) {
+TEST_F(LocksetTest, OneTransactionElidesAllLocks) {
   const Set set = set_of({3, 1, 2});
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
   EXPECT_EQ(me_.context.count, 3u);
@@ -71,7 +71,7 @@ TEST_F(LocksetTest, OneTransactionStandsForAllOfThem) {
   EXPECT_EQ(me_.counters.commits, 1u);
 }
 
-TEST_F(LocksetTest, AMemberNamedTwiceIsEnteredOnce) {
+TEST_F(LocksetTest, MemberNamedTwiceIsEnteredOnce) {
   const Set set = set_of({1, 1});
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
   EXPECT_TRUE(Design::leave(set, me_.context));
@@ -83,7 +83,7 @@ TEST_F(LocksetTest, AMemberNamedTwiceIsEnteredOnce) {
   EXPECT_EQ(words(), (std::vector<int>{0, 0, 0, 0}));
 }
 
-TEST_F(LocksetTest, ItFallsBackToAllOfThem) {
+TEST_F(LocksetTest, FallsBackToAllLocks) {
   const Set set = set_of({3, 0});
   script(kConflict, 4);
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kHolding);
@@ -93,7 +93,7 @@ TEST_F(LocksetTest, ItFallsBackToAllOfThem) {
   EXPECT_FALSE(Design::leave(set, me_.context));
 }
 
-TEST_F(LocksetTest, AMemberThatIsTakenAsTheTransactionBeginsIsSeen) {
+TEST_F(LocksetTest, MemberTakenAtTransactionBeginIsSeen) {
   const Set set = set_of({0, 2});
   me_.tuning.elision_tries = 1;
   Scripted::script.steps.push_back({Status{}, [&] { members_[2].word = kHeld; }});
@@ -107,7 +107,7 @@ TEST_F(LocksetTest, AMemberThatIsTakenAsTheTransactionBeginsIsSeen) {
   EXPECT_TRUE(Design::leave(set, me_.context));
 }
 
-TEST_F(LocksetTest, ATryThatFailsLeavesNothingTaken) {
+TEST_F(LocksetTest, FailedTryTakesNothing) {
   members_[2].word = kHeld;
   const Set set = set_of({3, 2, 0});
   EXPECT_EQ(Design::try_enter(set, me_), Entry::kBusy);
@@ -130,7 +130,7 @@ TEST_F(LocksetTest, InATransactionItsMembersAreFurtherLocks) {
   EXPECT_EQ(Scripted::script.committed, 1u);
 }
 
-TEST_F(LocksetTest, AnEmptySetBeginsNothing) {
+TEST_F(LocksetTest, EmptySetBeginsNothing) {
   const Set set = set_of({});
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kHolding);
   EXPECT_TRUE(Design::leave(set, me_.context));

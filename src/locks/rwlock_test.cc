@@ -25,7 +25,7 @@ class RwlockBy : public ::testing::Test {
 using Gates = ::testing::Types<TatasGate<Park>, TicketGate<Park>>;
 TYPED_TEST_SUITE(RwlockBy, Gates);
 
-TYPED_TEST(RwlockBy, AWaitingWriterKeepsReadersOutOnlyWhereWritersGoFirst) {
+TYPED_TEST(RwlockBy, WaitingWriterBlocksReadersOnlyWithWriterPriority) {
   for (const bool writers_first : {false, true}) {
     this->words_.writers_first = writers_first;
     const LockWords lock_words = this->words_.lock_words();
@@ -46,7 +46,7 @@ TYPED_TEST(RwlockBy, AWaitingWriterKeepsReadersOutOnlyWhereWritersGoFirst) {
   }
 }
 
-TYPED_TEST(RwlockBy, AWriterThatGivesUpKeepsNobodyOut) {
+TYPED_TEST(RwlockBy, TimedOutWriterBlocksNobody) {
   this->words_.writers_first = true;
   const LockWords lock_words = this->words_.lock_words();
   ASSERT_TRUE(TestFixture::Reader::try_acquire(lock_words));
@@ -58,7 +58,7 @@ TYPED_TEST(RwlockBy, AWriterThatGivesUpKeepsNobodyOut) {
 }
 
 /// What a thread of another process left: the gate, its marks, perhaps in the middle of forgetting others.
-TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
+TYPED_TEST(RwlockBy, ForkedChildForgetsWaiters) {
   for (const bool amid_adoption : {false, true}) {
     for (const bool reads : {false, true}) {
       Words words;
@@ -84,7 +84,7 @@ TYPED_TEST(RwlockBy, InTheChildOfAForkThoseWhoWaitedAreForgotten) {
   end_pretended_fork();
 }
 
-TYPED_TEST(RwlockBy, AReaderIsUpgradedIfItIsAloneAndWhoeverSleepsIsWokenLater) {
+TYPED_TEST(RwlockBy, LoneReaderIsUpgradedAndSleepersWakeLater) {
   for (const bool writers_first : {false, true}) {
     this->words_.writers_first = writers_first;
     const LockWords lock_words = this->words_.lock_words();
@@ -106,7 +106,7 @@ TYPED_TEST(RwlockBy, AReaderIsUpgradedIfItIsAloneAndWhoeverSleepsIsWokenLater) {
   }
 }
 
-TEST(FifoRwlock, WritersComeInTheOrderInWhichTheyQueued) {
+TEST(FifoRwlock, WritersEnterInQueueOrder) {
   using Writer = WriteSide<TicketGate<Park>>;
   Words words;
   const LockWords lock_words = words.lock_words();

@@ -71,7 +71,7 @@ TEST_P(TicketAt, SkipsAThreadThatLeftForGood) {
   EXPECT_EQ(Grant::unpack(state_.grant).abandoned, 0u);
 }
 
-TEST_P(TicketAt, AThreadLeavesForGoodFromWhereverItSleeps) {
+TEST_P(TicketAt, ThreadLeavesForGoodFromAnySleep) {
   join(state_);
   TicketPlace place{state_, join(state_), true};
   place.asleep = true;  // enrolled
@@ -87,7 +87,7 @@ TEST_P(TicketAt, AThreadLeavesForGoodFromWhereverItSleeps) {
   EXPECT_FALSE(Queue::is_held(state_));
 }
 
-TEST_P(TicketAt, AThreadFarBehindLeavesForGoodOnceItsTicketCanBeMarked) {
+TEST_P(TicketAt, DistantThreadLeavesOnceItsTicketIsMarked) {
   join(state_);
   for (std::uint32_t i = 1; i < Grant::kWindow; ++i) join(state_);
   const std::uint32_t far = join(state_);
@@ -97,7 +97,7 @@ TEST_P(TicketAt, AThreadFarBehindLeavesForGoodOnceItsTicketCanBeMarked) {
   EXPECT_EQ(Grant::unpack(state_.grant).abandoned, Grant::bit_of(far));
 }
 
-TEST_P(TicketAt, ATicketServedAtTheLastMomentIsTheLock) {
+TEST_P(TicketAt, TicketServedAtDeadlineTakesLock) {
   join(state_);
   const std::uint32_t second = join(state_);
   Queue::release(state_);
@@ -107,7 +107,7 @@ TEST_P(TicketAt, ATicketServedAtTheLastMomentIsTheLock) {
   EXPECT_FALSE(Queue::is_held(state_));
 }
 
-TEST_P(TicketAt, AWaiterWithDeadlineJoinsOnlyWithinTheWindow) {
+TEST_P(TicketAt, TimedWaiterJoinsOnlyWithinWindow) {
   join(state_);
   std::uint32_t ticket;
   for (std::uint32_t i = 1; i < Grant::kWindow - 1; ++i)
@@ -116,7 +116,7 @@ TEST_P(TicketAt, AWaiterWithDeadlineJoinsOnlyWithinTheWindow) {
   join(state_);  // without deadline the queue has no end
 }
 
-TEST_P(TicketAt, TheChildOfAForkForgetsThoseWhoWaited) {
+TEST_P(TicketAt, ForkedChildForgetsWaiters) {
   join(state_);
   const std::uint32_t second = join(state_);
   join(state_);
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Tickets, TicketAt, ::testing::Values(0u, 13u, ~0u, ~0u 
 
 /// A waiter that sleeps is seen to sleep in the state word; a release that forgot it would leave it asleep,
 /// and the test would never end.
-TEST(TicketSleepers, AReleaseWakesTheOneWhoseTurnItIs) {
+TEST(TicketSleepers, ReleaseWakesNextTicket) {
   using Sleepy = Ticket<Park>;
   TicketState state{};
   join(state);
@@ -159,7 +159,7 @@ TEST(TicketSleepers, AReleaseWakesTheOneWhoseTurnItIs) {
   EXPECT_EQ(Grant::unpack(state.grant).sleepers, 0u);
 }
 
-TEST(TicketSleepers, ASleeperBehindTicketsGivenUpIsWoken) {
+TEST(TicketSleepers, SleeperBehindAbandonedTicketsIsWoken) {
   using Sleepy = Ticket<Park>;
   TicketState state{};
   join(state);
@@ -179,7 +179,7 @@ TEST(TicketSleepers, ASleeperBehindTicketsGivenUpIsWoken) {
   near.join();
 }
 
-TEST(TatasSleepers, AReleaseWakesOneAndThatOneTheNext) {
+TEST(TatasSleepers, ReleaseWakesOneAtATime) {
   using Sleepy = Tatas<Park>;
   std::atomic<int> word{kHeld};
   std::vector<std::thread> sleepers;
@@ -195,7 +195,7 @@ TEST(TatasSleepers, AReleaseWakesOneAndThatOneTheNext) {
   EXPECT_EQ(word, kFree);
 }
 
-TEST(TatasSleepers, OneThatDoesNotTakeTheLockHandsTheWakeUpOn) {
+TEST(TatasSleepers, WokenThreadWithoutLockPassesWakeUpOn) {
   using Sleepy = Tatas<Park>;
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> word{kHeld};

@@ -81,7 +81,7 @@ TEST(TatasAahtmLock, SpeculatesWhileHeldAndThenTakesIt) {
   EXPECT_EQ(word, kHeld);
 }
 
-TEST(TatasAahtmLock, ARunningSpeculationReturnsToTheProgramWithoutTheLock) {
+TEST(TatasAahtmLock, SpeculationReturnsWithoutLock) {
   Scripted::reset();
   std::atomic<int> word{kHeld};
   Thread me;
@@ -108,7 +108,7 @@ TEST(TatasAahtmLock, AfterItsTriesItOnlyWaits) {
 using PriorityState = Words;
 using Priority = TatasPriAahtm<Scripted, Spin>;
 
-TEST(TatasPriAahtmLock, AWarmThreadTakesTheLockAndIsCountedWhileItWaits) {
+TEST(TatasPriAahtmLock, WarmThreadIsCountedWhileItWaits) {
   Scripted::reset();
   PriorityState state;
   state.word = kHeld;
@@ -123,7 +123,7 @@ TEST(TatasPriAahtmLock, AWarmThreadTakesTheLockAndIsCountedWhileItWaits) {
   EXPECT_EQ(state.word, kHeld);
 }
 
-TEST(TatasPriAahtmLock, AColdThreadLeavesAFreeLockToTheWarmOnes) {
+TEST(TatasPriAahtmLock, ColdThreadLeavesFreeLockToWarmOnes) {
   Scripted::reset();
   PriorityState state;
   state.warm = 1;  // as many as may be
@@ -138,7 +138,7 @@ TEST(TatasPriAahtmLock, AColdThreadLeavesAFreeLockToTheWarmOnes) {
   EXPECT_EQ(Scripted::script.begun, 0u) << "nor does it speculate";
 }
 
-TEST(TatasPriAahtmLock, WhatCannotWaitTakesAFreeLockAsItFindsIt) {
+TEST(TatasPriAahtmLock, NonWaitingCallTakesFreeLock) {
   Scripted::reset();
   for (const bool timed : {false, true}) {
     PriorityState state;
@@ -150,7 +150,7 @@ TEST(TatasPriAahtmLock, WhatCannotWaitTakesAFreeLockAsItFindsIt) {
   }
 }
 
-TEST(TatasPriAahtmLock, WithRoomForMoreWarmThreadsAColdOneSpeculates) {
+TEST(TatasPriAahtmLock, ColdThreadSpeculatesWithRoomForWarmOnes) {
   Scripted::reset();
   PriorityState state;
   state.warm = 1;
@@ -160,7 +160,7 @@ TEST(TatasPriAahtmLock, WithRoomForMoreWarmThreadsAColdOneSpeculates) {
   EXPECT_EQ(state.warm, 1u);
 }
 
-TEST(TatasPriAahtmLock, AWarmThreadThatGivesUpIsCountedNoMore) {
+TEST(TatasPriAahtmLock, WarmThreadIsUncountedAfterTimeout) {
   Scripted::reset();
   PriorityState state;
   state.word = kHeld;
@@ -197,7 +197,7 @@ class Conflicts : public ::testing::Test {
   Thread me_;
 };
 
-TEST_F(Conflicts, TheAuxiliaryLockIsHeldFromTheFirstConflictToTheCommit) {
+TEST_F(Conflicts, AuxiliaryLockIsHeldFromConflictToCommit) {
   Scripted::script.steps.push_back({kConflict, [] { EXPECT_EQ(place_in_use(), nullptr); }});
   Scripted::script.steps.push_back({kConflict, [] { EXPECT_NE(place_in_use(), nullptr); }});
   ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
@@ -216,14 +216,14 @@ TEST_F(Conflicts, OtherAbortsLeaveItAlone) {
   Scm::leave(words_, me_.context);
 }
 
-TEST_F(Conflicts, ItGoesBackOnceTheRealLockIsTaken) {
+TEST_F(Conflicts, AuxiliaryLockIsReleasedAfterRealLock) {
   for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({kConflict});
   ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kHolding);
   EXPECT_EQ(place_in_use(), nullptr);
   Scm::leave(words_, me_.context);
 }
 
-TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
+TEST_F(Conflicts, ThreadContinuesWithoutTakenPlace) {
   for (AuxiliaryPlace& place : auxiliary_places) place.users = std::uint64_t{1} << 48 | 64;
   Scripted::script.steps.push_back({kConflict});
   ASSERT_EQ(Scm::enter(words_, me_, nullptr), Entry::kElided);
@@ -233,7 +233,7 @@ TEST_F(Conflicts, WhereAnotherLockHasThePlaceAThreadGoesOnWithout) {
 }
 
 /// Time passes in the queue: what counts then is whether the lock itself is free.
-TEST_F(Conflicts, AThreadThatGivesUpInTheQueueLeavesNothingBehind) {
+TEST_F(Conflicts, TimeoutInQueueLeavesNothingBehind) {
   for (const bool held : {false, true}) {
     Scripted::reset();
     Thread other;
@@ -302,7 +302,7 @@ class LeavingList {
   static inline std::jmp_buf out_;
 };
 
-TEST_F(Conflicts, AThreadThatLeavesForGoodGivesItBack) {
+TEST_F(Conflicts, ThreadLeavingForGoodGivesItBack) {
   const LeavingList list;
   Scripted::script.steps.push_back({kConflict});
   Scripted::script.steps.push_back({kConflict, [&] {
@@ -329,7 +329,7 @@ void await_sleep(pid_t thread) {
 }
 
 /// Hangs if the waiter is not woken.
-TEST_F(Conflicts, ThreadThatLeavesAfterServingTheNextTicketWakesItsWaiter) {
+TEST_F(Conflicts, DepartingThreadWakesNextTicket) {
   const LeavingList list;
   Scripted::script.steps.push_back({kConflict});
   Scripted::script.steps.push_back({kConflict, [&] {
@@ -353,7 +353,7 @@ TEST_F(Conflicts, ThreadThatLeavesAfterServingTheNextTicketWakesItsWaiter) {
 }
 
 /// At the end of each step both the step and what follows may be known as undoable.
-TEST_F(Conflicts, AThreadThatLeavesBetweenTwoStepsGivesItBackOnce) {
+TEST_F(Conflicts, DepartureBetweenStepsGivesBackOnce) {
   const LeavingList list;
   for (const bool in_time : {true, false}) {
     bool left = true;

@@ -30,7 +30,7 @@ class PredictorTest : public ::testing::Test {
   std::unique_ptr<BranchPredictor> predictor_{new BranchPredictor()};
 };
 
-TEST_F(PredictorTest, ABranchBecomesSureWhenItWentTheSameWaySixteenTimes) {
+TEST_F(PredictorTest, BranchIsSureAfterSixteenEqualOutcomes) {
   for (const bool taken : {true, false}) {
     const std::uint32_t branch = taken ? 1 : 2;
     count(branch, 15, [&](unsigned) { return taken; });
@@ -43,17 +43,17 @@ TEST_F(PredictorTest, ABranchBecomesSureWhenItWentTheSameWaySixteenTimes) {
   }
 }
 
-TEST_F(PredictorTest, ALoopOfTenIsLearnt) {
+TEST_F(PredictorTest, LoopOfTenIsLearnt) {
   count(7, 1000, [](unsigned i) { return i % 10 != 9; });
   EXPECT_EQ(count(7, 1000, [](unsigned i) { return i % 10 != 9; }), 0u);
 }
 
-TEST_F(PredictorTest, ALongLoopIsWrongOnceARound) {
+TEST_F(PredictorTest, LongLoopMispredictsOncePerRound) {
   count(7, 4000, [](unsigned i) { return i % 100 != 99; });
   EXPECT_EQ(count(7, 4000, [](unsigned i) { return i % 100 != 99; }), 40u);
 }
 
-TEST_F(PredictorTest, APatternIsLearntAndChanceIsNot) {
+TEST_F(PredictorTest, PatternIsLearntAndChanceIsNot) {
   count(9, 500, [](unsigned i) { return (0b0110100 >> i % 7 & 1) != 0; });
   EXPECT_EQ(count(9, 700, [](unsigned i) { return (0b0110100 >> (i + 500) % 7 & 1) != 0; }), 0u);
   Random random(3);
@@ -62,7 +62,7 @@ TEST_F(PredictorTest, APatternIsLearntAndChanceIsNot) {
   EXPECT_LT(wrong, 5500u);
 }
 
-TEST_F(PredictorTest, ABranchThatFollowsAnotherIsLearnt) {
+TEST_F(PredictorTest, CorrelatedBranchIsLearnt) {
   Random random(5);
   unsigned wrong = 0;
   for (int i = 0; i < 4000; ++i) {
@@ -74,7 +74,7 @@ TEST_F(PredictorTest, ABranchThatFollowsAnotherIsLearnt) {
   EXPECT_LT(wrong, 100u);
 }
 
-TEST_F(PredictorTest, AnInterpretersTargetsAreLearntByTheirOrder) {
+TEST_F(PredictorTest, IndirectTargetsAreLearntInOrder) {
   const std::vector<std::uint64_t> targets = {0x401000, 0x401040, 0x401000, 0x401080, 0x4010c0};
   unsigned wrong = 0;
   for (unsigned i = 0; i < 1000; ++i) {

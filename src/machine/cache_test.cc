@@ -52,7 +52,7 @@ TEST_F(CacheTest, LineZeroIsNotAnEmptyWay) {
   EXPECT_NE(cache_.find(LineAddr(0)), kNoSlot);
 }
 
-TEST_F(CacheTest, AUsedLineGetsASecondChance) {
+TEST_F(CacheTest, UsedLineGetsSecondChance) {
   for (std::uint64_t i = 0; i < 8; ++i) insert(i * 64);
   insert(8 * 64);  // clears all used bits and takes the first
   cache_.mark_used(cache_.find(LineAddr(1 * 64)));
@@ -61,14 +61,14 @@ TEST_F(CacheTest, AUsedLineGetsASecondChance) {
   EXPECT_EQ(cache_.find(LineAddr(2 * 64)), kNoSlot);
 }
 
-TEST_F(CacheTest, AnEmptyWayIsFilledFirst) {
+TEST_F(CacheTest, EmptyWayIsFilledFirst) {
   for (std::uint64_t i = 0; i < 8; ++i) insert(i * 64);
   const std::uint32_t slot = cache_.find(LineAddr(5 * 64));
   cache_.remove(slot);
   EXPECT_EQ(insert(8 * 64), slot);
 }
 
-TEST_F(CacheTest, TheFilterGivesBackUsedBitsBeforeAnEntryGoes) {
+TEST_F(CacheTest, FilterReturnsUsedBitsBeforeEviction) {
   auto filter = std::make_unique<Filter>();
   const std::uint32_t first = insert(7);
   const std::uint32_t second = insert(7 + Filter::kEntries);  // same filter index
@@ -89,7 +89,7 @@ TEST_F(CacheTest, TheFilterGivesBackUsedBitsBeforeAnEntryGoes) {
   EXPECT_TRUE(cache_.used(second));
 }
 
-TEST(FilterEntry, TellsWhenALineArrivesAndWhenItHasToBeAsked) {
+TEST(FilterEntry, TellsArrivalAndItsLimit) {
   FilterEntry entry{};
   constexpr std::uint64_t kArrival = (std::uint64_t{5} << 40) + 1000;
   entry.set_arrival(kArrival);
@@ -249,7 +249,7 @@ TEST_F(CacheTest, ContiguousMemoryFillsTheDirectoryEvenly) {
   EXPECT_LT(evictions, lines / 100);
 }
 
-TEST_F(CacheTest, StridesOfAPowerOfTwoSpreadOverSlices) {
+TEST_F(CacheTest, PowerOfTwoStridesSpreadOverSlices) {
   for (unsigned shift = 11; shift < 26; ++shift) {
     Description d = testing::exact_description();
     d.l3 = {20480, 20, 50};

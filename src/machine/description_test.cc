@@ -108,7 +108,7 @@ TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
             "test.toml: l1d.size_kb: the number of sets is not a power of two");
 }
 
-TEST(MachineFile, AValueWithoutSourceIsRejected) {
+TEST(MachineFile, ValueWithoutSourceIsRejected) {
   EXPECT_EQ(error_of(changed(", source = \"70 ns", ", sorce = \"70 ns")),
             "test.toml: memory.latency_cycles: sorce: unknown key; did you mean source?");
   EXPECT_EQ(error_of(changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "")),
@@ -121,7 +121,7 @@ TEST(MachineFile, SyntaxErrorsNameTheLine) {
   EXPECT_EQ(error_of("").rfind("test.toml: name: missing", 0), 0u);
 }
 
-TEST(MachineFile, ErrorsAreOneLineWhateverTheFileSays) {
+TEST(MachineFile, ErrorsAreAlwaysOneLine) {
   EXPECT_EQ(error_of("\"na\\nme\" = 1\n"), "test.toml: na\\nme: unknown field; did you mean name?");
   EXPECT_EQ(error_of(changed("\"kept\"", "\"ke\\npt\"")),
             "test.toml: transactions.aborted_lines: unknown value \"ke\\npt\"; did you mean \"kept\"?");
@@ -129,7 +129,7 @@ TEST(MachineFile, ErrorsAreOneLineWhateverTheFileSays) {
             "l3.\\nways: unknown field of a machine; did you mean l3.ways?");
 }
 
-TEST(MachineFile, ALetterOutsideOfStringsIsASyntaxError) {
+TEST(MachineFile, LetterOutsideStringIsSyntaxError) {
   for (const char* letter : {"\u00e9", "\u0444", "\u2003x", "\u5b57"}) {
     EXPECT_EQ(error_of(letter).rfind("test.toml: line 1: ", 0), 0u) << error_of(letter);
     EXPECT_EQ(
@@ -137,7 +137,7 @@ TEST(MachineFile, ALetterOutsideOfStringsIsASyntaxError) {
   }
 }
 
-TEST(MachineFile, ATextWithControlCharactersIsRejected) {
+TEST(MachineFile, TextWithControlCharactersIsRejected) {
   for (const char* bad : {"a\\nb", "a\\u0000b", "a\\u001b[31mb"}) {
     EXPECT_EQ(error_of(changed("name = \"Intel", "name = \"" + std::string(bad))),
               "test.toml: name: must not contain control characters")
@@ -181,7 +181,7 @@ TEST(RenderMachine, ShowsValueIntervalAndSource) {
   EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), machine->values.size());
 }
 
-TEST(RenderMachine, IsOneLineAValueWhateverTheFileSays) {
+TEST(RenderMachine, ShowsOneLinePerValue) {
   const Result<Machine> machine = parse_machine(
       changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "source = \"a\\nb\""), "x");
   ASSERT_TRUE(machine) << machine.error();

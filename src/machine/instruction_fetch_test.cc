@@ -26,7 +26,7 @@ class FetchTest : public ::testing::Test {
   std::uint64_t now_ = 1000;
 };
 
-TEST_F(FetchTest, AMissStopsTheCoreForItsLatencyLessWhatThePipelineHides) {
+TEST_F(FetchTest, FetchMissStallsForLatencyBeyondPipeline) {
   EXPECT_EQ(stall(0, 640), 200 - 4u);
   EXPECT_EQ(stall(0, 640), 0u);
   EXPECT_EQ(stall(1, 640), 90 - 4u) << "CPU 0 had it alone";
@@ -52,14 +52,14 @@ TEST_F(FetchTest, FetchLimitedToCoreEndsAtL2) {
   EXPECT_EQ(within_core(1, 641).verdict, Reply::Verdict::kNeedsOrder) << "in another core";
 }
 
-TEST_F(FetchTest, TheNextLineComesToL2ButNotBeyondThePage) {
+TEST_F(FetchTest, NextLineIsPrefetchedWithinPage) {
   stall(0, 640);
   EXPECT_EQ(stall(0, 641), 12 - 4u);
   EXPECT_EQ(stall(0, 63), 196u);
   EXPECT_EQ(stall(0, 64), 196u);
 }
 
-TEST_F(FetchTest, TheOldestOfASetGoes) {
+TEST_F(FetchTest, OldestEntryOfSetIsEvicted) {
   for (std::uint64_t i = 0; i < 8; ++i) stall(0, 640 + 64 * i);
   EXPECT_EQ(stall(0, 640), 0u);
   stall(0, 640 + 64 * 8);
@@ -67,7 +67,7 @@ TEST_F(FetchTest, TheOldestOfASetGoes) {
   EXPECT_EQ(stall(0, 640), 12 - 4u) << "in L2 still";
 }
 
-TEST_F(FetchTest, WhoWritesToCodeTakesIt) {
+TEST_F(FetchTest, WriteToCodeTakesLine) {
   stall(0, 640);
   stall(1, 640);
   m.store(1, 640, now_ + 10'000);
@@ -76,7 +76,7 @@ TEST_F(FetchTest, WhoWritesToCodeTakesIt) {
   EXPECT_EQ(stall(0, 640), 100 - 4u);
 }
 
-TEST_F(FetchTest, ALineOfCodeIsInNoReadSetButAbortsItsWriter) {
+TEST_F(FetchTest, CodeLineAbortsWriterWithoutReadSet) {
   m.model().begin(CpuId(0), Cycles(1000), false);
   stall(0, 640);
   m.store(1, 640, 900'000);

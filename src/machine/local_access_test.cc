@@ -47,7 +47,7 @@ class LocalAccessTest : public ::testing::Test {
   Reply reply_{};
 };
 
-TEST_F(LocalAccessTest, HitInL2CostsTheSameAsInOrder) {
+TEST_F(LocalAccessTest, HitInL2CostsSameAsInOrder) {
   leave_in_l2(7, kStore);
   machine().rest(0);
   ASSERT_TRUE(stays_in_core(0, 7, kLoad, 20'000));
@@ -55,7 +55,7 @@ TEST_F(LocalAccessTest, HitInL2CostsTheSameAsInOrder) {
   EXPECT_EQ(machine().counts(0).l2_misses, 1 + 2 * kL1Ways);
 }
 
-TEST_F(LocalAccessTest, AccessBeyondL1HappensAfterTheChargeForSharingTheCore) {
+TEST_F(LocalAccessTest, AccessBeyondL1FollowsChargeForSharedCore) {
   leave_in_l2(7);
   machine().rest(0);
   Request request = TestMachine::request(0, 7, kLoad, 20'000);
@@ -129,7 +129,7 @@ TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreToDrain) {
   EXPECT_EQ(machine().once(1, 7, kLoad, 20'012).verdict, Reply::Verdict::kDone);
 }
 
-TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreWhoseLineWentToL2) {
+TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreEvictedToL2) {
   leave_in_l2(7);
   machine().store(0, 9000, 19'990);  // from memory: later stores drain with it, at 20,190
   machine().access(0, 7, kStore, 20'000);
@@ -140,7 +140,7 @@ TEST_F(LocalAccessTest, OtherCpuWaitsForLocalStoreWhoseLineWentToL2) {
   EXPECT_EQ(machine().once(1, 7, kLoad, 20'100).clock.value, 20'190u);
 }
 
-TEST_F(LocalAccessTest, LocalStoreAheadOfTheOtherCpuDoesNotDelayIt) {
+TEST_F(LocalAccessTest, LocalStoreAheadDoesNotDelayOtherCpu) {
   leave_in_l2(7);
   machine().rest(0);
   ASSERT_TRUE(stays_in_core(0, 7, kStore, 20'000)) << "CPU 0 runs ahead";
@@ -165,7 +165,7 @@ TEST_F(LocalAccessTest, AbortKeepsDrainTimeOfStoreBeforeTransaction) {
   }
 }
 
-TEST_F(LocalAccessTest, LoadWithPrefetchFromOutsideTheCoreNeedsOrder) {
+TEST_F(LocalAccessTest, LoadWithPrefetchFromOutsideCoreNeedsOrder) {
   description_.prefetch.next_line = true;
   machine().load(0, 700, 100);
   machine().load(0, 701, 1000);  // prefetches 702

@@ -15,7 +15,7 @@ MissStatusRegisters make() {
   return registers;
 }
 
-TEST(MissStatusRegisters, MissStopsTheCoreWhenTheReorderWindowIsFull) {
+TEST(MissStatusRegisters, MissStallsWhenReorderWindowIsFull) {
   MissStatusRegisters registers = make();
   EXPECT_EQ(registers.issue(100, 100, 200), 300u);
   EXPECT_EQ(registers.advance(147), 147u);
@@ -75,7 +75,7 @@ TEST(MissStatusRegisters, EleventhMissWaitsForAFillBuffer) {
   EXPECT_EQ(registers.issue_time(140, 0), 140u);
 }
 
-TEST(MissStatusRegisters, DependentMissTakesABufferWhenItsAddressIsReady) {
+TEST(MissStatusRegisters, DependentMissTakesBufferWhenAddressIsReady) {
   MissStatusRegisters registers = make();
   for (std::uint64_t i = 0; i < 10; ++i) registers.issue(100, 100, 40 + i);
   EXPECT_EQ(registers.issue_time(100, 130), 100u);      // does not stall the core
@@ -92,7 +92,7 @@ TEST(MissStatusRegisters, FullLoadBufferStopsTheCore) {
   EXPECT_EQ(registers.issue_time(100, 5000), 510u);
 }
 
-TEST(MissStatusRegisters, AllReadyIsTheLatestReadyTimeUntilClear) {
+TEST(MissStatusRegisters, AllReadyIsLatestTimeUntilCleared) {
   MissStatusRegisters registers = make();
   registers.issue(100, 100, 200);
   registers.issue(101, 101, 20);

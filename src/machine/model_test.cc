@@ -28,7 +28,7 @@ class ModelTest : public ::testing::Test {
 
 // --- latencies ---
 
-TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
+TEST_F(ModelTest, LoadTakesLatencyOfItsLevel) {
   TestMachine& m = machine();
   const Reply memory = m.load(0, 1, 1000);
   EXPECT_EQ(memory.clock.value, 1000u);  // the core does not stall
@@ -46,7 +46,7 @@ TEST_F(ModelTest, ALoadTakesTheLatencyOfItsLevel) {
   EXPECT_EQ(m.counts(1).l2_misses, 18u);
 }
 
-TEST_F(ModelTest, ALineOnItsWayDelaysTheValueAndThenIsPrivate) {
+TEST_F(ModelTest, LineInFlightDelaysValueThenIsPrivate) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   EXPECT_EQ(m.local_load(0, 1, 1199), Cycles(1200));
@@ -82,7 +82,7 @@ std::string stream(bool alone) {
   return log;
 }
 
-TEST(Stalls, ThoseThatNobodyElseCanUseAreTheSameWithoutAnAnswer) { EXPECT_EQ(stream(true), stream(false)); }
+TEST(Stalls, UnusableStallsNeedNoAnswer) { EXPECT_EQ(stream(true), stream(false)); }
 
 TEST_F(ModelTest, DependentLoadsQueueIndependentOnesOverlap) {
   TestMachine& m = machine();
@@ -95,7 +95,7 @@ TEST_F(ModelTest, DependentLoadsQueueIndependentOnesOverlap) {
   EXPECT_EQ(m.model().settle(CpuId(0), Cycles(1410)).value, 1410u);
 }
 
-TEST_F(ModelTest, AChainOfLoadsCostsItsLatencyPerLoad) {
+TEST_F(ModelTest, ChainOfLoadsCostsLatencyPerLoad) {
   TestMachine& m = machine();
   std::uint64_t clock = 1000, ready = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -107,7 +107,7 @@ TEST_F(ModelTest, AChainOfLoadsCostsItsLatencyPerLoad) {
   EXPECT_EQ(m.model().settle(CpuId(0), Cycles(clock)).value, ready);
 }
 
-TEST_F(ModelTest, TheEleventhMissStallsUntilABufferIsFree) {
+TEST_F(ModelTest, EleventhMissStallsUntilBufferIsFree) {
   TestMachine& m = machine();
   for (std::uint64_t i = 0; i < 10; ++i) EXPECT_EQ(m.once(0, 1 + i, kLoad, 1000).clock.value, 1000u);
   const Reply stalled = m.once(0, 20, kLoad, 1000);
@@ -148,7 +148,7 @@ TEST_F(ModelTest, OnlySoManyStoreMissesOverlap) {
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1000)).value, 1400u);
 }
 
-TEST_F(ModelTest, AFullStoreBufferStallsUntilItsOldestEntryDrains) {
+TEST_F(ModelTest, FullStoreBufferStallsUntilOldestEntryDrains) {
   TestMachine& m = machine();
   for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(m.once(0, 1 + i, kStore, 1000).verdict, Verdict::kDone);
   const Reply stalled = m.once(0, 20, kStore, 1000);
@@ -158,7 +158,7 @@ TEST_F(ModelTest, AFullStoreBufferStallsUntilItsOldestEntryDrains) {
   EXPECT_EQ(m.once(0, 20, kStore, 1200).verdict, Verdict::kDone);
 }
 
-TEST_F(ModelTest, AnAtomicWaitsForTheDrainForLoadsAndForItsLine) {
+TEST_F(ModelTest, AtomicWaitsForDrainLoadsAndLine) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
   Reply reply = m.once(0, 2, kAtomic, 1000);
@@ -181,7 +181,7 @@ TEST_F(ModelTest, AtomicsAreNeverPrivate) {
   EXPECT_FALSE(machine().local_hit(0, 1, kAtomic, 5000));
 }
 
-TEST_F(ModelTest, AStoreToALineOnItsWayDrainsWhenItArrives) {
+TEST_F(ModelTest, StoreToLineInFlightDrainsOnArrival) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);  // exclusive, arrives at 1200
   EXPECT_TRUE(m.local_hit(0, 1, kStore, 1010));
@@ -204,7 +204,7 @@ TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
   EXPECT_EQ(m.load(1, 3, 8000).data_ready.value, 8100u);
 }
 
-TEST_F(ModelTest, AnUpgradeInvalidatesEverySharer) {
+TEST_F(ModelTest, UpgradeInvalidatesEverySharer) {
   TestMachine& m = machine();
   for (unsigned cpu = 0; cpu < 3; ++cpu) m.load(cpu, 1, 1000 + 1000 * cpu);
   m.store(0, 1, 20'000);
@@ -216,7 +216,7 @@ TEST_F(ModelTest, AnUpgradeInvalidatesEverySharer) {
   EXPECT_EQ(m.load(1, 1, 50'000).data_ready.value, 50'100u);
 }
 
-TEST_F(ModelTest, AStoreMissToASharedLineWaitsForTheSlowerOfDataAndAcknowledgement) {
+TEST_F(ModelTest, StoreMissWaitsForDataAndAcknowledgement) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   m.load(1, 1, 2000);
@@ -224,7 +224,7 @@ TEST_F(ModelTest, AStoreMissToASharedLineWaitsForTheSlowerOfDataAndAcknowledgeme
   EXPECT_EQ(m.model().drain_time(CpuId(2), Cycles(20'000)).value, 20'070u);
 }
 
-TEST_F(ModelTest, ALoadThatFindsNobodyMayStoreWithoutAsking) {
+TEST_F(ModelTest, LoadOfUnsharedLineAllowsStore) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   EXPECT_TRUE(m.local_hit(0, 1, kStore, 2000));
@@ -234,7 +234,7 @@ TEST_F(ModelTest, ALoadThatFindsNobodyMayStoreWithoutAsking) {
   EXPECT_FALSE(m.local_hit(1, 2, kStore, 50'000));
 }
 
-TEST_F(ModelTest, AnOwnerThatDroppedTheLineIsNotAsked) {
+TEST_F(ModelTest, FormerOwnerIsNotAsked) {
   TestMachine& m = machine();
   m.load(0, 777, 1000);
   for (std::uint64_t i = 1; i <= 16; ++i) m.load(0, 777 + 512 * i, 1000 + 1000 * i);  // out of L1 and L2
@@ -244,7 +244,7 @@ TEST_F(ModelTest, AnOwnerThatDroppedTheLineIsNotAsked) {
 
 // --- a line is busy until its data arrives ---
 
-TEST_F(ModelTest, ABusyLineMakesOthersWaitAndWaitAgain) {
+TEST_F(ModelTest, BusyLineMakesOthersWaitRepeatedly) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);  // from memory, arrives at 1200
   for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
@@ -259,7 +259,7 @@ TEST_F(ModelTest, ABusyLineMakesOthersWaitAndWaitAgain) {
   EXPECT_EQ(m.once(2, 1, kStore, 1300).verdict, Verdict::kDone);
 }
 
-TEST_F(ModelTest, ALineStaysBusyUntilItsStoreDrains) {
+TEST_F(ModelTest, LineStaysBusyUntilStoreDrains) {
   TestMachine& m = machine();
   for (std::uint64_t now : {1000, 2000}) m.store(0, 1, now), m.load(1, 1, now + 500);  // hot, shared
   m.store(0, 1, 20'000);                                            // upgraded: CPU 0 owns it, hot
@@ -280,7 +280,7 @@ TEST_F(ModelTest, ReadersOfAnUnmodifiedLineAreServedTogether) {
   EXPECT_EQ(m.once(3, 1, kLoad, 3010).data_ready.value, 3060u);
 }
 
-TEST_F(ModelTest, AWaitingWriterIsNotOvertakenByLaterReaders) {
+TEST_F(ModelTest, WaitingWriterPrecedesLaterReaders) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   m.load(1, 1, 2000);
@@ -295,7 +295,7 @@ TEST_F(ModelTest, AWaitingWriterIsNotOvertakenByLaterReaders) {
 
 // A load and then a store of a line that another core has modified: the store waits in the store buffer for
 // the core's own load; the core does not stall.
-TEST_F(ModelTest, AStoreBehindTheOwnLoadDoesNotStopTheCore) {
+TEST_F(ModelTest, StoreAfterOwnLoadDoesNotStall) {
   TestMachine& m = machine();
   m.store(1, 1, 1000);
   EXPECT_EQ(m.once(0, 1, kLoad, 5000).data_ready.value, 5100u);  // CPU 1 keeps a copy
@@ -306,7 +306,7 @@ TEST_F(ModelTest, AStoreBehindTheOwnLoadDoesNotStopTheCore) {
   EXPECT_EQ(m.once(1, 1, kLoad, 5169).verdict, Verdict::kWait);
 }
 
-TEST_F(ModelTest, AStoreBehindTheOwnLoadLetsOthersInBetweenIfTheLineIsContended) {
+TEST_F(ModelTest, StoreAfterOwnLoadOnContendedLineYields) {
   TestMachine& m = machine();
   m.store(1, 1, 1000);
   m.store(0, 1, 5000);
@@ -317,7 +317,7 @@ TEST_F(ModelTest, AStoreBehindTheOwnLoadLetsOthersInBetweenIfTheLineIsContended)
   EXPECT_EQ(store.clock.value, 7100u);
 }
 
-TEST_F(ModelTest, AStoreBehindTwoReadersWaitsForBoth) {
+TEST_F(ModelTest, StoreBehindTwoReadersWaitsForBoth) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   m.load(1, 1, 2000);
@@ -333,7 +333,7 @@ TEST_F(ModelTest, OwnTrafficNeverWaitsForItself) {
   EXPECT_EQ(m.once(0, 1, kStore, 1002).verdict, Verdict::kDone);
 }
 
-TEST_F(ModelTest, WaitingForALineIsNotWorkForTheReorderWindow) {
+TEST_F(ModelTest, WaitForLineIsNoReorderWork) {
   TestMachine& m = machine();
   m.store(1, 1, 1000);
   m.load(0, 50, 1100);                                            // outstanding until 1300
@@ -344,7 +344,7 @@ TEST_F(ModelTest, WaitingForALineIsNotWorkForTheReorderWindow) {
 
 // --- hot lines ---
 
-TEST_F(ModelTest, AMovedLineIsHotForTheWindowOnBothSides) {
+TEST_F(ModelTest, MovedLineIsHotOnBothSides) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
   EXPECT_TRUE(m.local_hit(0, 1, kStore, 2000, true));
@@ -359,7 +359,7 @@ TEST_F(ModelTest, AMovedLineIsHotForTheWindowOnBothSides) {
   }
 }
 
-TEST_F(ModelTest, ALateReaderOfAHotLineFindsItHot) {
+TEST_F(ModelTest, LateReaderOfHotLineFindsItHot) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
   m.load(1, 1, 3000);
@@ -368,7 +368,7 @@ TEST_F(ModelTest, ALateReaderOfAHotLineFindsItHot) {
   EXPECT_TRUE(m.local_hit(2, 1, kLoad, 13'000));
 }
 
-TEST_F(ModelTest, AnUpgradeMakesHotAndClosesTheFastPath) {
+TEST_F(ModelTest, UpgradeMakesHotAndClosesFastPath) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   m.load(1, 1, 2000);
@@ -399,7 +399,7 @@ TEST_F(ModelTest, PrivateDataIsNeverHot) {
 
 // --- the fast path's permissions ---
 
-TEST_F(ModelTest, TheFastPathTakesStoresOnlyAfterTheFirst) {
+TEST_F(ModelTest, FastPathTakesStoresAfterFirst) {
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   EXPECT_TRUE(m.local_hit(0, 1, kLoad, 2000, true));
@@ -445,7 +445,7 @@ TEST_F(ModelTest, L3KeepsWhatWasAskedForLately) {
   EXPECT_EQ(m.load(3, 5 + 512 * 2, now + 2000).data_ready.value, now + 2200);
 }
 
-TEST_F(ModelTest, AModifiedLineThatLeavesL1GoesToL2EvenIfL2HadDroppedIt) {
+TEST_F(ModelTest, ModifiedLineLeavingL1ReturnsToL2) {
   description_.l1d = {64, 16, 4};  // more ways than L2
   TestMachine& m = machine();
   std::uint64_t now = 1000;
@@ -459,7 +459,7 @@ TEST_F(ModelTest, AModifiedLineThatLeavesL1GoesToL2EvenIfL2HadDroppedIt) {
   EXPECT_EQ(m.load(0, 1, now + 1000).data_ready.value, now + 1012);
 }
 
-TEST_F(ModelTest, AnUpgradeOfALineThatOnlyL1HasIsNoMiss) {
+TEST_F(ModelTest, UpgradeOfLineOnlyInL1IsNoMiss) {
   description_.l1d = {64, 16, 4};
   TestMachine& m = machine();
   m.load(0, 1, 1000);
@@ -493,7 +493,7 @@ TEST_F(ModelTest, JitterStaysInItsBoundsAndReachesThem) {
 
 // --- hyperthreads ---
 
-TEST(Siblings, ShareL1ButOrderWhatTheOtherMaySee) {
+TEST(Siblings, SiblingsShareL1AndOrderVisibleAccesses) {
   TestMachine m(exact_description(2, 2));  // CPUs 0 and 2 share a core
   m.store(0, 1, 1000);
   const Reply reply = m.load(2, 1, 5000);

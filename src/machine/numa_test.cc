@@ -43,14 +43,14 @@ TEST_F(NumaTest, MemoryBelongsToWhoTouchesThePageFirst) {
   EXPECT_EQ(load(0, 129), 200 + kHop);
 }
 
-TEST_F(NumaTest, ALineInTheOthersL3CostsAHopUntilSomebodyHereHasIt) {
+TEST_F(NumaTest, LineInRemoteL3CostsHopUntilLocal) {
   load(0, 64);
   load(1, 64);  // shared: no owner
   EXPECT_EQ(load(2, 64), 50 + kHop);
   EXPECT_EQ(load(3, 64), 50u) << "a copy is in this socket";
 }
 
-TEST_F(NumaTest, ATransferAndAnInvalidationAcrossCostAHop) {
+TEST_F(NumaTest, TransferAndInvalidationAcrossSocketsCostHop) {
   atomic(0, 64);
   EXPECT_EQ(load(1, 64), 100u);
   atomic(0, 64);
@@ -71,7 +71,7 @@ TEST(Numa, LinuxNumbersThreadsAfterAllCores) {
   EXPECT_EQ(d.topology.socket_of(71), 1u);
 }
 
-TEST(Numa, ApicNumberHasSocketCoreAndThreadInFieldsOfTheirOwn) {
+TEST(Numa, ApicNumberHasSocketCoreAndThreadFields) {
   const Topology topology{2, 18, 2};
   EXPECT_EQ(topology.apic_id(0), 0u);
   EXPECT_EQ(topology.apic_id(17), 17u << 1);

@@ -55,7 +55,7 @@ class PrefetchTest : public ::testing::Test {
   std::unique_ptr<TestMachine> machine_;
 };
 
-TEST_F(PrefetchTest, TheNextLineFollowsTheOneBefore) {
+TEST_F(PrefetchTest, NextLineIsPrefetched) {
   description_.prefetch.next_line = true;
   TestMachine& m = machine();
   m.load(0, 130, 1000);
@@ -79,7 +79,7 @@ TEST_F(PrefetchTest, NoneCrossesAPage) {
   EXPECT_EQ(m.counts(0).prefetches, 0u);
 }
 
-TEST_F(PrefetchTest, AStrideIsFetchedAheadOfItsInstruction) {
+TEST_F(PrefetchTest, StrideIsPrefetched) {
   description_.prefetch.stride = true;
   TestMachine& m = machine();
   load_by(0x400, 128, 1000);
@@ -91,7 +91,7 @@ TEST_F(PrefetchTest, AStrideIsFetchedAheadOfItsInstruction) {
   EXPECT_EQ(m.counts(0).prefetches, 2u);
 }
 
-TEST_F(PrefetchTest, AMissInL2BringsTheOtherLineOfThePairToL2) {
+TEST_F(PrefetchTest, MissInL2PrefetchesPairLine) {
   description_.prefetch.adjacent_line = true;
   TestMachine& m = machine();
   m.load(0, 131, 1000);
@@ -100,7 +100,7 @@ TEST_F(PrefetchTest, AMissInL2BringsTheOtherLineOfThePairToL2) {
   EXPECT_EQ(m.counts(0).prefetches, 1u) << "a hit in L2 suggests nothing";
 }
 
-TEST_F(PrefetchTest, AStoreSuggestsNothing) {
+TEST_F(PrefetchTest, StoreTrainsNoPrefetcher) {
   description_.prefetch = {true, true, true};
   TestMachine& m = machine();
   m.store(0, 130, 1000);
@@ -131,7 +131,7 @@ TEST_F(PrefetchTest, WithSnoopsItIsAReadLikeOthers) {
   EXPECT_EQ(m.load(0, 130, 30'000).data_ready.value, 30'012u);
 }
 
-TEST_F(PrefetchTest, WithSnoopsItEndsTheTransactionThatWroteTheLineAndNotAReaders) {
+TEST_F(PrefetchTest, SnoopingPrefetchEndsWritersButNotReaders) {
   description_.prefetch = {.adjacent_line = true, .snoops = true};
   TestMachine& m = machine();
   m.model().begin(CpuId(1), Cycles(900), false);
@@ -146,7 +146,7 @@ TEST_F(PrefetchTest, WithSnoopsItEndsTheTransactionThatWroteTheLineAndNotAReader
   EXPECT_EQ(m.aborts()[0].cause, HardwareAbort::kConflict);
 }
 
-TEST_F(PrefetchTest, ItMakesNoRoomThatATransactionNeeds) {
+TEST_F(PrefetchTest, PrefetchEvictsNoTransactionalLine) {
   description_.prefetch = {true, true, true, true};
   TestMachine& m = machine();
   m.load(0, 131, 1000);
@@ -159,7 +159,7 @@ TEST_F(PrefetchTest, ItMakesNoRoomThatATransactionNeeds) {
   EXPECT_TRUE(m.aborts().empty());
 }
 
-TEST_F(PrefetchTest, APrefetchedLineIsInNoReadSet) {
+TEST_F(PrefetchTest, PrefetchedLineIsInNoReadSet) {
   description_.prefetch.adjacent_line = true;
   TestMachine& m = machine();
   m.model().begin(CpuId(0), Cycles(1000), false);

@@ -44,12 +44,12 @@ class ReadFilterTest : public ::testing::Test {
   std::unique_ptr<TestMachine> machine_;
 };
 
-TEST_F(ReadFilterTest, WhatFitsL1HasNoFalseConflict) {
+TEST_F(ReadFilterTest, ReadSetWithinL1HasNoFalseConflict) {
   description_.transactions.read_filter_log2 = 4;
   EXPECT_EQ(aborts(kSets * kWays, 300), 0u);
 }
 
-TEST_F(ReadFilterTest, WhatLeftL1IsMistakenForOthersByASmallFilter) {
+TEST_F(ReadFilterTest, SmallFilterHasFalseConflicts) {
   description_.transactions.read_filter_log2 = 10;
   // 512 lines left L1. A share of 1 - e^-1 of 1,024 bits is set by two hashes, so 0.4 of all lines are false
   // positives.
@@ -59,7 +59,7 @@ TEST_F(ReadFilterTest, WhatLeftL1IsMistakenForOthersByASmallFilter) {
   EXPECT_EQ(machine().counts(0).false_conflicts, found);
 }
 
-TEST_F(ReadFilterTest, ALargeOneIsAlmostExactAndNoneIsExact) {
+TEST_F(ReadFilterTest, LargeFilterIsAlmostExact) {
   description_.transactions.read_filter_log2 = 18;
   EXPECT_LE(aborts(2 * kSets * kWays, 200), 1u);
 }
@@ -69,7 +69,7 @@ TEST_F(ReadFilterTest, WithoutAFilterThereIsNoFalseConflict) {
 }
 
 /// A system call may name a buffer of any size.
-TEST_F(ReadFilterTest, OutsideWriteOfAVastRangeEndsTheTransactionWithoutALookAtEachLine) {
+TEST_F(ReadFilterTest, OutsideWriteOfVastRangeEndsTransaction) {
   description_.transactions.read_filter_log2 = 24;
   TestMachine& m = machine();
   m.model().begin(CpuId(0), Cycles(1000), false);
@@ -80,7 +80,7 @@ TEST_F(ReadFilterTest, OutsideWriteOfAVastRangeEndsTheTransactionWithoutALookAtE
   EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
 }
 
-TEST_F(ReadFilterTest, AStoreToAnOwnedLineAsksNobody) {
+TEST_F(ReadFilterTest, StoreToOwnedLineAsksNobody) {
   description_.transactions.read_filter_log2 = 1;  // two bits: every line is a member
   TestMachine& m = machine();
   m.store(1, 500'000, 500);
@@ -93,7 +93,7 @@ TEST_F(ReadFilterTest, AStoreToAnOwnedLineAsksNobody) {
   EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
 }
 
-TEST_F(ReadFilterTest, ItIsEmptyWhenTheNextTransactionBegins) {
+TEST_F(ReadFilterTest, IsEmptyWhenNextTransactionBegins) {
   description_.transactions.read_filter_log2 = 1;
   read(2 * kSets * kWays);
   machine().model().finish_commit(CpuId(0));

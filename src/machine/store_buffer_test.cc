@@ -24,7 +24,7 @@ TEST(StoreBuffer, DrainsInProgramOrder) {
   EXPECT_EQ(buffer.push(200, 200), 200u);
 }
 
-TEST(StoreBuffer, IsFullAtItsSizeAndFreeWhenTheOldestDrains) {
+TEST(StoreBuffer, IsFullUntilOldestEntryDrains) {
   StoreBuffer buffer = make();
   for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(buffer.entry_time(10), 10u);
@@ -37,7 +37,7 @@ TEST(StoreBuffer, IsFullAtItsSizeAndFreeWhenTheOldestDrains) {
   EXPECT_EQ(buffer.entry_time(100), 110u);
 }
 
-TEST(StoreBuffer, AStoreThatDrainsAtOnceTakesNoEntry) {
+TEST(StoreBuffer, StoreDrainedAtOnceTakesNoEntry) {
   StoreBuffer buffer = make();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(buffer.push(10, 10), 10u);
   EXPECT_EQ(buffer.entry_time(10), 10u);
@@ -70,7 +70,7 @@ TEST(StoreBuffer, UndoingForgetsLaterStoresOnly) {
   EXPECT_EQ(buffer.entry_time(20), 100u);
 }
 
-TEST(StoreBuffer, UndoingAfterOlderStoresDrainedKeepsTheQueueSound) {
+TEST(StoreBuffer, UndoAfterDrainKeepsQueueSound) {
   StoreBuffer buffer = make();
   buffer.push(10, 100);
   const StoreBuffer::Mark mark = buffer.mark();

@@ -55,7 +55,7 @@ class TlbTest : public ::testing::Test {
   std::map<std::uint64_t, std::uint64_t> used_;
 };
 
-TEST_F(TlbTest, AMissInBothLevelsWalksAndAMissInTheFirstAsksTheSecond) {
+TEST_F(TlbTest, SecondLevelServesFirstLevelMiss) {
   EXPECT_EQ(delay(2), 38u) << "the walk comes before the fetch";
   EXPECT_EQ(m.counts(0).tlb_misses, 1u);
   EXPECT_EQ(m.counts(0).page_walks, 1u);
@@ -65,7 +65,7 @@ TEST_F(TlbTest, AMissInBothLevelsWalksAndAMissInTheFirstAsksTheSecond) {
   EXPECT_EQ(m.counts(0).page_walks, 5u);
 }
 
-TEST_F(TlbTest, TheOldestPageOfASetGoesAndNoOther) {
+TEST_F(TlbTest, OnlyOldestPageOfSetIsEvicted) {
   for (std::uint64_t page = 2; page <= 8; page += 2) delay(page);
   EXPECT_EQ(delay(2), 0u);  // a hit does not make it younger
   delay(10);                // the fifth of the set
@@ -75,7 +75,7 @@ TEST_F(TlbTest, TheOldestPageOfASetGoesAndNoOther) {
   EXPECT_EQ(delay(4), 8u);
 }
 
-TEST_F(TlbTest, ALineInL1AsksForNothing) {
+TEST_F(TlbTest, LineInL1NeedsNoPrefetch) {
   m.load(0, line(2), 1000);
   push_out(2);
   EXPECT_EQ(m.local_load(0, line(2), 900'000), Cycles(0));
@@ -86,7 +86,7 @@ TEST_F(TlbTest, ALineInL1AsksForNothing) {
   EXPECT_EQ(m.counts(0).tlb_misses, misses);
 }
 
-TEST_F(TlbTest, AStoreDrainsLaterAndAnAtomicStopsTheCore) {
+TEST_F(TlbTest, StoreDrainsLaterAndAtomicStalls) {
   delay(2);
   push_out(2);
   m.store(0, line(2), 900'000);
@@ -95,7 +95,7 @@ TEST_F(TlbTest, AStoreDrainsLaterAndAnAtomicStopsTheCore) {
   EXPECT_EQ(m.atomic(0, line(2, 60), 990'000).clock.value, 990'000 + 8 + kMemoryCycles - 4);
 }
 
-TEST_F(TlbTest, AnAccessThatHasToComeBackStillWaitsForItsTranslation) {
+TEST_F(TlbTest, RepeatedAccessStillWaitsForTranslation) {
   m.atomic(1, line(3), 1000);  // in flight to CPU 1 until 1200
   const Reply reply = m.once(0, line(3), kLoad, 1190);
   ASSERT_EQ(reply.verdict, Reply::Verdict::kWait);
@@ -104,7 +104,7 @@ TEST_F(TlbTest, AnAccessThatHasToComeBackStillWaitsForItsTranslation) {
   EXPECT_EQ(m.counts(0).page_walks, 1u);
 }
 
-TEST_F(TlbTest, WhoComesDuringTheWalkWaitsForItToo) {
+TEST_F(TlbTest, AccessDuringPageWalkWaitsForIt) {
   m.load(0, line(2), 1000);
   EXPECT_EQ(m.load(0, line(2, 1), 1037).data_ready, Cycles(1038 + kMemoryCycles));
   EXPECT_EQ(m.load(0, line(2, 2), 1038).data_ready, Cycles(1038 + kMemoryCycles));
@@ -140,7 +140,7 @@ TEST(HugePages, HoldsWholePagesWithinTheRange) {
   EXPECT_FALSE(pages.remove(GuestAddr(0), GuestAddr(4096)));
 }
 
-TEST(HugePages, KeepsBothSidesOfAGapAndJoinsNeighbours) {
+TEST(HugePages, KeepsGapsAndJoinsNeighbours) {
   const auto at = [](std::uint64_t page) { return GuestAddr(page << 21); };
   const auto huge = [](const HugePages& pages, std::uint64_t page) {
     return pages.contains(LineAddr(page * kHugeLines));

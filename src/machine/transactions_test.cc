@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, ConflictTest,
                                            ConflictCase{"WritePlainAtomic", kStore, kAtomic, false, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_F(TransactionTest, AWriterAbortsEveryReader) {
+TEST_F(TransactionTest, WriterAbortsEveryReader) {
   for (unsigned cpu = 0; cpu < 3; ++cpu) {
     begin(cpu, 1000);
     machine().load(cpu, 1, 2000 + 500 * cpu);
@@ -124,7 +124,7 @@ TEST_F(TransactionTest, OwnReAccessNeverConflicts) {
   EXPECT_TRUE(running(0));
 }
 
-TEST_F(TransactionTest, ALineOnItsWayToAWriterDoesNotAbortIt) {
+TEST_F(TransactionTest, LineInFlightToWriterDoesNotAbortIt) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.store(0, 1, 1000);  // arrives at 1200
@@ -137,7 +137,7 @@ TEST_F(TransactionTest, ALineOnItsWayToAWriterDoesNotAbortIt) {
 }
 
 // Between XEND and the commit, other CPUs can still take a line that was read, but not one that was written.
-TEST_F(TransactionTest, ALineReadIsLostUntilTheCommitTakesPlace) {
+TEST_F(TransactionTest, ReadLineConflictsUntilCommit) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 1, 1000);
@@ -148,7 +148,7 @@ TEST_F(TransactionTest, ALineReadIsLostUntilTheCommitTakesPlace) {
   EXPECT_EQ(m.aborts().size(), 1u);
 }
 
-TEST_F(TransactionTest, AWrittenLineIsHeldFromXendToTheCommit) {
+TEST_F(TransactionTest, WrittenLineIsHeldFromXendToCommit) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.store(0, 1, 1000);
@@ -213,7 +213,7 @@ TEST_F(TransactionTest, SiblingsConflictInTheirSharedL1) {
 
 // --- first accesses ---
 
-TEST_F(TransactionTest, TheFirstAccessToALineIsOrderedAndTheNextIsNot) {
+TEST_F(TransactionTest, OnlyFirstAccessToLineIsOrdered) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
   EXPECT_TRUE(m.local_hit(0, 1, kStore, 2000, true));
@@ -248,7 +248,7 @@ TEST_F(TransactionTest, FirstWriteIsToldOncePerLine) {
 
 // --- capacity ---
 
-TEST_F(TransactionTest, TheWriteSetIsExactlySetsTimesWays) {
+TEST_F(TransactionTest, WriteSetIsSetsTimesWays) {
   TestMachine& m = machine();
   begin(0, 1000);
   std::uint64_t now = 2000;
@@ -267,7 +267,7 @@ TEST_F(TransactionTest, TheWriteSetIsExactlySetsTimesWays) {
   EXPECT_FALSE(m.local_hit(0, 10'240 + 512, kLoad, now + 5000));
 }
 
-TEST_F(TransactionTest, TheWriteSetIsBoundBySet) {
+TEST_F(TransactionTest, WriteSetIsBoundBySet) {
   begin(0, 1000);
   for (std::uint64_t i = 0; i < 8; ++i) {
     ASSERT_EQ(machine().store(0, 3 + 64 * i, 2000 + 1000 * i).verdict, Verdict::kDone);
@@ -284,7 +284,7 @@ TEST_F(TransactionTest, ReadsCanPushOutWrittenLines) {
   EXPECT_EQ(reply.cause, HardwareAbort::kCapacity);
 }
 
-TEST_F(TransactionTest, TheReadSetOutlivesL1AndL2AndStillConflicts) {
+TEST_F(TransactionTest, ReadSetOutlivesL1AndL2) {
   TestMachine& m = machine();
   begin(0, 1000);
   std::uint64_t now = 2000;
@@ -296,7 +296,7 @@ TEST_F(TransactionTest, TheReadSetOutlivesL1AndL2AndStillConflicts) {
   EXPECT_FALSE(running(0));
 }
 
-TEST_F(TransactionTest, ALineThatOnlyATransactionRemembersIsNotGivenExclusively) {
+TEST_F(TransactionTest, LineInReadSetIsNotGivenExclusively) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 777, 1500);
@@ -307,7 +307,7 @@ TEST_F(TransactionTest, ALineThatOnlyATransactionRemembersIsNotGivenExclusively)
   EXPECT_FALSE(running(0));
 }
 
-TEST_F(TransactionTest, ReadingALineAgainAfterItLeftL1IsNotANewMember) {
+TEST_F(TransactionTest, RereadLineIsNoNewMember) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 1, 1500);
@@ -369,7 +369,7 @@ TEST_F(TransactionTest, AfterACommitLinesAreOrdinary) {
   EXPECT_TRUE(m.local_hit(0, 2, kLoad, 5100));
 }
 
-TEST_F(TransactionTest, AbortedWritesAreKeptInL2OrLostAndReadsStay) {
+TEST_F(TransactionTest, AbortedWritesFollowPolicyAndReadsStay) {
   for (const AbortedLines fate : {AbortedLines::kKept, AbortedLines::kLost}) {
     Description d = exact_description();
     d.transactions.aborted_lines = fate;
@@ -390,7 +390,7 @@ TEST_F(TransactionTest, AbortedWritesAreKeptInL2OrLostAndReadsStay) {
   }
 }
 
-TEST_F(TransactionTest, AnAbortedLineKeepsTheDirtContentsFromBefore) {
+TEST_F(TransactionTest, AbortedLineKeepsEarlierDirtyContents) {
   TestMachine& m = machine();
   m.store(0, 1, 500);  // modified before the transaction
   begin(0, 1000);
@@ -401,7 +401,7 @@ TEST_F(TransactionTest, AnAbortedLineKeepsTheDirtContentsFromBefore) {
   EXPECT_EQ(m.load(1, 2, 30'000).data_ready.value, 30'090u);  // clean there
 }
 
-TEST_F(TransactionTest, AnAbortedLineIsKeptEvenIfL2HadDroppedIt) {
+TEST_F(TransactionTest, AbortedLineIsKeptWithoutL2Copy) {
   description_.l1d = {64, 16, 4};  // more ways than L2
   TestMachine& m = machine();
   m.load(0, 1, 1000);
@@ -414,7 +414,7 @@ TEST_F(TransactionTest, AnAbortedLineIsKeptEvenIfL2HadDroppedIt) {
 
 // --- costs ---
 
-TEST_F(TransactionTest, CommitWaitsForItsCostTheDrainAndLoads) {
+TEST_F(TransactionTest, CommitWaitsForCostDrainAndLoads) {
   TestMachine& m = machine();
   EXPECT_EQ(m.model().begin(CpuId(0), Cycles(1000), false).value, 1020u);
   EXPECT_EQ(commit(0, 1020), 1045u);
@@ -429,7 +429,7 @@ TEST_F(TransactionTest, CommitWaitsForItsCostTheDrainAndLoads) {
   EXPECT_EQ(commit(0, 4030), 4245u);  // XEND executes after the load
 }
 
-TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
+TEST_F(TransactionTest, AbortedStoresDoNotDelayDrain) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
   begin(0, 1010);
@@ -439,7 +439,7 @@ TEST_F(TransactionTest, AnAbortedTransactionsStoresDoNotDelayTheDrain) {
   EXPECT_EQ(m.model().drain_time(CpuId(0), Cycles(1110)).value, 1200u);
 }
 
-TEST_F(TransactionTest, AnAbortedTransactionsLoadsDoNotStall) {
+TEST_F(TransactionTest, AbortedLoadsDoNotStall) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 1, 1000);  // arrives at 1200
@@ -480,7 +480,7 @@ TEST_F(TransactionTest, SpuriousAbortsComeAtTheirRate) {
 
 // --- epochs ---
 
-TEST_F(TransactionTest, AnEpochThatComesAgainFindsNoOldEntries) {
+TEST_F(TransactionTest, ReusedEpochFindsNoOldEntries) {
   TestMachine& m = machine();
   m.load(0, 1, 500);
   begin(0, 1000);
@@ -503,7 +503,7 @@ TEST_F(TransactionTest, AnEpochThatComesAgainFindsNoOldEntries) {
 
 // --- always-abort options ---
 
-TEST_F(TransactionTest, AnAlwaysAbortTransactionCanBeMadeBlindToConflictsOnReads) {
+TEST_F(TransactionTest, AlwaysAbortCanIgnoreReadConflicts) {
   description_.always_abort.detects_read_conflicts = false;
   TestMachine& m = machine();
   begin(0, 1000, true);
@@ -521,7 +521,7 @@ TEST_F(TransactionTest, AnAlwaysAbortTransactionCanBeMadeBlindToConflictsOnReads
   EXPECT_FALSE(running(2));
 }
 
-TEST_F(TransactionTest, AnAlwaysAbortTransactionCanAbortWhenAReadLineLeavesL1) {
+TEST_F(TransactionTest, AlwaysAbortCanEndWhenReadLineLeavesL1) {
   description_.always_abort.abort_on_read_eviction = ReadEviction::kL1;
   for (const bool always_abort : {false, true}) {
     const std::uint64_t first = always_abort ? 2 : 1;  // another set
@@ -536,7 +536,7 @@ TEST_F(TransactionTest, AnAlwaysAbortTransactionCanAbortWhenAReadLineLeavesL1) {
   }
 }
 
-TEST_F(TransactionTest, AnAlwaysAbortTransactionCanOutliveL3Evictions) {
+TEST_F(TransactionTest, AlwaysAbortCanOutliveL3Evictions) {
   for (const ReadEviction level : {ReadEviction::kL3, ReadEviction::kNever}) {
     Description d = exact_description();
     d.l3 = {640, 20, 50};

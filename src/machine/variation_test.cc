@@ -101,7 +101,7 @@ TEST(Variation, EveryBuiltInMachineStaysWithinItsFile) {
   }
 }
 
-TEST(Variation, TheMedianOfANumberIsTheBestGuessAndBothEndsAreReached) {
+TEST(Variation, MedianIsBestGuessAndEndsAreReached) {
   const Machine machine = uncertain("memory.latency_cycles", {"155", "200"});  // best 161
   std::map<int, unsigned> counts;
   for (std::uint32_t number = 1; number <= kDraws; ++number)
@@ -118,7 +118,7 @@ TEST(Variation, TheMedianOfANumberIsTheBestGuessAndBothEndsAreReached) {
   EXPECT_NEAR(above, kDraws * 39 / 80.0, 160);
 }
 
-TEST(Variation, AnIntervalThatBeginsAtTheBestGuessGoesTheOtherWay) {
+TEST(Variation, IntervalFromBestGuessIsOneSided) {
   const Machine machine = uncertain("memory.latency_cycles", {"161", "163"});
   std::set<std::string> seen;
   for (std::uint32_t number = 1; number <= 200; ++number)
@@ -126,7 +126,7 @@ TEST(Variation, AnIntervalThatBeginsAtTheBestGuessGoesTheOtherWay) {
   EXPECT_EQ(seen, (std::set<std::string>{"161", "162", "163"}));
 }
 
-TEST(Variation, WordsAreBestHalfOfTheTimeAndAlternativesShareTheRest) {
+TEST(Variation, WordsAreBestHalfTheTime) {
   const std::string field = "always_abort.abort_on_read_eviction";
   Machine machine = certain();
   const std::string best = record_of(machine, field).best;
@@ -155,7 +155,7 @@ TEST(Variation, FlagsChange) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
-TEST(Variation, AFieldsDrawDoesNotDependOnOtherFields) {
+TEST(Variation, DrawOfFieldIgnoresOtherFields) {
   Machine more = uncertain("memory.latency_cycles", {"100", "300"});
   record_of(more, "topology.cores").others = {"1", "18"};
   record_of(more, "transactions.aborted_lines").others = {"lost"};
@@ -184,7 +184,7 @@ TEST(Variation, InconsistentDrawsAreDrawnAgain) {
   EXPECT_GT(high, 200u) << "drawn again, not cut off";
 }
 
-TEST(Variation, WhatNeverFitsIsAnError) {
+TEST(Variation, ImpossibleCapacityIsError) {
   Machine machine = uncertain("l1d.latency_cycles", {"100", "200"});
   record_of(machine, "l1d.latency_cycles").best = "150";
   const Result<Variation> variation = variation_of(machine, 4);

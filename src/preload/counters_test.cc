@@ -190,7 +190,7 @@ TEST_F(Counted, EveryDesignCountsEverySectionOnceWithoutTransactions) {
   }
 }
 
-TEST_F(Counted, EveryWayToTakeALockCountsOnceUnderEveryDesign) {
+TEST_F(Counted, EveryLockCallCountsOnceUnderEveryDesign) {
   for (const char* design : kOurDesigns) {
     for (const char* setting : {"ELISION_HIDE_RTM=0", "ELISION_HIDE_RTM=1"}) {
       SCOPED_TRACE(std::string(design) + " " + setting);
@@ -203,7 +203,7 @@ TEST_F(Counted, EveryWayToTakeALockCountsOnceUnderEveryDesign) {
   }
 }
 
-TEST_F(Counted, SpeculationHappensWhileTheLockIsHeldWhereTransactionsDo) {
+TEST_F(Counted, SpeculatesWhileLockIsHeld) {
   for (const char* design : {"tatas-aahtm", "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm"}) {
     for (const char* at_unlock : {"run-on", "abort-at-unlock"}) {
       SCOPED_TRACE(std::string(design) + " " + at_unlock);
@@ -230,7 +230,7 @@ TEST_F(Counted, SpeculationHappensWhileTheLockIsHeldWhereTransactionsDo) {
   }
 }
 
-TEST_F(Counted, AProgramThatSpeculatesIsToldSoAndNoOther) {
+TEST_F(Counted, OnlySpeculatingProgramIsToldSo) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas-aahtm", "ELISION_RTM_ALWAYS_ABORT=1"}, {"speculate-told"}), 0);
   EXPECT_EQ(totals().aborts[static_cast<std::size_t>(AbortCause::kExplicit)] > 0, rtm_);
   TearDown();
@@ -241,7 +241,7 @@ TEST_F(Counted, AProgramThatSpeculatesIsToldSoAndNoOther) {
 }
 
 /// It would be over with every step of the lock: what it is for is to run ahead of them.
-TEST_F(Counted, ASpeculationDoesNotReadItsMutexAsItBegins) {
+TEST_F(Counted, SpeculationDoesNotReadMutexAtBegin) {
   if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
   if (elision::usable_cpus() < 2) GTEST_SKIP() << "needs two CPUs";
   for (const char* design : {"tatas-aahtm", "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm"}) {
@@ -273,7 +273,7 @@ TEST_F(Counted, PthreadOnlySaysThatThereAreLocks) {
   EXPECT_EQ(totals().sections(), 0u);
 }
 
-TEST_F(Counted, AProgramWithoutLocksIsToldApart) {
+TEST_F(Counted, ProgramWithoutLocksIsRecognised) {
   for (const char* design : {"ELISION_LOCK=pthread", "ELISION_LOCK=tatas"}) {
     TearDown();
     SetUp();
@@ -282,7 +282,7 @@ TEST_F(Counted, AProgramWithoutLocksIsToldApart) {
   }
 }
 
-TEST_F(Counted, AnUnknownDesignBehavesAsPthreadAndIsRecorded) {
+TEST_F(Counted, UnknownDesignBehavesAsPthreadAndIsRecorded) {
   for (const char* name : {"tatsa", "htm-", "htm-0", "htm-x", "htm-99999999999", ""}) {
     TearDown();
     SetUp();
@@ -292,7 +292,7 @@ TEST_F(Counted, AnUnknownDesignBehavesAsPthreadAndIsRecorded) {
   }
 }
 
-TEST_F(Counted, AForkedChildHasAFileOfItsOwn) {
+TEST_F(Counted, ForkedChildHasOwnFile) {
   for (const char* design :
        {"ELISION_LOCK=tatas", "ELISION_LOCK=ticket", "ELISION_LOCK=htm-10", "ELISION_LOCK=pthread-aahtm"}) {
     SCOPED_TRACE(design);
@@ -321,7 +321,7 @@ TEST_F(Counted, CodeThatRunsInTransactionsIsMapped) {
 }
 
 /// Setting such a mark ends a transaction: the same pages would end each of them.
-TEST_F(Counted, SectionsCommitAgainAfterTheKernelTookTheMarksOfAccess) {
+TEST_F(Counted, SectionsCommitAgainAfterAccessBitsCleared) {
   if (!rtm_) GTEST_SKIP() << "no live RTM on this CPU";
   for (const char* design : {"htm-10", "htm-1", "ttstle", "hle-scm"}) {
     TearDown();
@@ -333,7 +333,7 @@ TEST_F(Counted, SectionsCommitAgainAfterTheKernelTookTheMarksOfAccess) {
   }
 }
 
-TEST_F(Counted, ACrashLeavesTheNumbers) {
+TEST_F(Counted, CrashKeepsCounters) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"crash", "123"}), 1000 + SIGKILL);
   EXPECT_EQ(totals().sections(), 123u);
 }
@@ -362,7 +362,7 @@ TEST_F(Counted, ThreadsThatEndAnyWayLeaveTheirNumbers) {
   }
 }
 
-TEST_F(Counted, TheDesignIsInForceFromTheFirstLockToTheLast) {
+TEST_F(Counted, DesignAppliesFromFirstLockToLast) {
   const std::string ours = ELISION_TEST_LIBRARY, theirs = ELISION_TEST_LOCKING_MALLOC;
   for (const char* design : {"tts", "tatas", "ticket", "ttstle", "htm-10", "htm-10-fb-aahtm", "hle-scm",
                              "tatas-pri-aahtm", "ticket-aahtm", "pthread-aahtm", "pthread"}) {
@@ -382,7 +382,7 @@ TEST_F(Counted, TheDesignIsInForceFromTheFirstLockToTheLast) {
   }
 }
 
-TEST_F(Counted, AProgramWithMoreRightsThanItsCallerIgnoresTheEnvironment) {
+TEST_F(Counted, PrivilegedProgramIgnoresEnvironment) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a program another group";
   constexpr gid_t kAnotherGroup = 65534;
   const std::string privileged = directory_ + "/privileged";
@@ -400,7 +400,7 @@ TEST_F(Counted, AProgramWithMoreRightsThanItsCallerIgnoresTheEnvironment) {
 }
 
 #ifdef ELISION_TEST_OPENMP
-TEST_F(Counted, OpenMpSectionsCountAsThoseOfMutexes) {
+TEST_F(Counted, OpenMpSectionsCountLikeMutexes) {
   for (const char* design : {"tatas", "ticket", "htm-10", "tatas-aahtm", "pthread-aahtm", "pthread"}) {
     SCOPED_TRACE(design);
     TearDown();
@@ -418,17 +418,17 @@ TEST_F(Counted, OpenMpSectionsCountAsThoseOfMutexes) {
 }
 #endif
 
-TEST_F(Counted, ABadUnlockIsReported) {
+TEST_F(Counted, BadUnlockIsReported) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"bad-unlock"}), 0);
   EXPECT_EQ(totals().bad_unlocks, 1u);
 }
 
-TEST_F(Counted, ADestroyOfAHeldLockIsReported) {
+TEST_F(Counted, DestroyOfHeldLockIsReported) {
   ASSERT_EQ(run({"ELISION_LOCK=tatas"}, {"bad-destroy"}), 0);
   EXPECT_EQ(totals().bad_destroys, 1u);
 }
 
-TEST_F(Counted, TheOffSwitchAndARecorderLeaveAllToGlibc) {
+TEST_F(Counted, OffSwitchAndRecorderLeaveLocksToGlibc) {
   for (const char* variable : {"ELISION_OFF=1", "RUNNING_UNDER_RR=1"}) {
     TearDown();
     SetUp();
@@ -452,14 +452,14 @@ TEST_F(Counted, WithoutTransactionsTheFallbackServes) {
   }
 }
 
-TEST_F(Counted, ADirectoryThatIsNotThereOrAFileLimitIsNoObstacle) {
+TEST_F(Counted, MissingDirectoryOrFileLimitIsHarmless) {
   EXPECT_EQ(run({"ELISION_LOCK=tatas", "ELISION_COUNTERS_DIR=/nonexistent/elision"}, {"count", "2", "100"}),
             0);
   EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"limited"}), 0);
 }
 
 /// A store to a page that the disk has no room for would be SIGBUS. Slots that find none are the shared one.
-TEST_F(Counted, ADiskWithRoomForSomeThreadsCountsThemAll) {
+TEST_F(Counted, SmallDiskCountsAllThreads) {
   for (const char* bytes : {"32768", "65536", "131072"}) {
     SCOPED_TRACE(bytes);
     const int status = on_small_disk(directory_, bytes, [&] {
@@ -472,7 +472,7 @@ TEST_F(Counted, ADiskWithRoomForSomeThreadsCountsThemAll) {
   }
 }
 
-TEST_F(Counted, AFullDiskIsNoObstacleAndNoted) {
+TEST_F(Counted, FullDiskIsHarmlessAndNoted) {
   const int status = on_small_disk(directory_, "16384", [&] {
     EXPECT_EQ(run({"ELISION_LOCK=htm-10"}, {"count", "4", "1000"}), 0);
     EXPECT_EQ(run({"ELISION_LOCK=tatas"}, {"fork", "100", "1000"}), 0);
@@ -484,7 +484,7 @@ TEST_F(Counted, AFullDiskIsNoObstacleAndNoted) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(Counted, ALimitOnFilesIsNoObstacleAndNoted) {
+TEST_F(Counted, FileLimitIsHarmlessAndNoted) {
   for (const rlim_t limit : {rlim_t{0}, rlim_t{1024}, elision::abi::kCountersFileBytes - rlim_t{1}}) {
     SCOPED_TRACE(limit);
     TearDown();

@@ -254,7 +254,7 @@ TEST(Cancellation, WaitingForALockIsNoCancellationPoint) {
   EXPECT_EQ(pthread_mutex_destroy(&mutex) + pthread_rwlock_destroy(&rwlock), 0);
 }
 
-TEST(Cancellation, ACancelledWaiterTakesNoWakeUpWithIt) {
+TEST(Cancellation, CancelledWaiterConsumesNoWakeUp) {
   struct Shared {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;

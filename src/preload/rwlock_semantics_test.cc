@@ -91,7 +91,7 @@ TEST(RwlockSemantics, TakenAgainByItsHolder) {
 }
 
 /// A writer waits, and a thread that reads already reads again: it must get through, or neither ever does.
-TEST(RwlockSemantics, AReaderComesInAgainWhileAWriterWaits) {
+TEST(RwlockSemantics, ReaderReentersWhileWriterWaits) {
   Rwlock lock;
   std::atomic<bool> starts{false};
   ASSERT_EQ(pthread_rwlock_rdlock(lock), 0);
@@ -144,7 +144,7 @@ TEST(RwlockSemantics, StaticInitialisersKeepTheirKind) {
   }
 }
 
-TEST(RwlockSemantics, WhatPosixLeavesUndefinedDoesNoHarm) {
+TEST(RwlockSemantics, UndefinedPosixUseDoesNoHarm) {
   if (!ours()) GTEST_SKIP() << "glibc's own lock is corrupted by it";
   Rwlock lock;
   EXPECT_EQ(pthread_rwlock_unlock(lock), 0);
@@ -221,7 +221,7 @@ TEST(RwlockSemantics, ProcessSharedOnesStayGlibcs) {
   munmap(page, sizeof(Shared));
 }
 
-TEST(RwlockSemantics, TheChildOfAForkGoesOn) {
+TEST(RwlockSemantics, ForkedChildContinues) {
   Rwlock lock;
   std::atomic<int> started{0};
   ASSERT_EQ(pthread_rwlock_wrlock(lock), 0);
@@ -319,7 +319,7 @@ TEST(Spinlock, BetweenProcesses) {
   munmap(page, sizeof(Shared));
 }
 
-TEST(Spinlock, WhatPosixLeavesUndefinedDoesNoHarm) {
+TEST(Spinlock, UndefinedPosixUseDoesNoHarm) {
   if (!ours()) GTEST_SKIP() << "glibc's own lock lets several threads in after it";
   pthread_spinlock_t lock;
   pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);
@@ -356,7 +356,7 @@ TEST(Barrier, AllMeetAndOneIsTold) {
   EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
 }
 
-TEST(Barrier, TheLastOneMayDestroyItAtOnce) {
+TEST(Barrier, LastThreadMayDestroyItAtOnce) {
   const unsigned kRounds = rounds(300);
   for (unsigned round = 0; round < kRounds; ++round) {
     auto barrier = std::make_unique<pthread_barrier_t>();
@@ -397,7 +397,7 @@ TEST(Barrier, MoreThreadsThanItsNumberMeetInTwos) {
   EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
 }
 
-TEST(Barrier, OneForOneThreadAndNoneForNobody) {
+TEST(Barrier, OneEntryPerThread) {
   pthread_barrier_t barrier;
   EXPECT_EQ(pthread_barrier_init(&barrier, nullptr, 0), EINVAL);
   for (int again = 0; again < 3; ++again) {

@@ -36,7 +36,7 @@ class TypedMutex {
 constexpr int kAllTypes[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK,
                              PTHREAD_MUTEX_ADAPTIVE_NP};
 
-TEST(Mutex, IsBusyForOthersWhileHeldAndFreeAfterwards) {
+TEST(Mutex, IsBusyWhileHeldAndFreeAfterwards) {
   for (const int type : kAllTypes) {
     TypedMutex mutex(type);
     for (int round = 0; round < 3; ++round) {
@@ -85,7 +85,7 @@ TEST(Mutex, LockedTwiceByItsHolder) {
 
 /// As above, but looked at after the unlock only: where sections are elided, what one finds out inside
 /// becomes visible by its commit, and a failed check (a system call) would undo it.
-TEST(Mutex, LockedTwiceInASectionThatMayBeElided) {
+TEST(Mutex, SecondLockInElidableSection) {
   struct Row {
     int type, trylock, timedlock;
   };
@@ -154,7 +154,7 @@ TEST(Mutex, DeadlinesAndClocks) {
   EXPECT_EQ(pthread_mutex_unlock(mutex), 0);
 }
 
-TEST(Mutex, DestroyRefusesAHeldOneAndADestroyedOneIsInvalid) {
+TEST(Mutex, DestroyRefusesHeldMutexAndInvalidatesFreeOne) {
   for (const int type : kAllTypes) {
     TypedMutex mutex(type);
     ASSERT_EQ(pthread_mutex_lock(mutex), 0);
@@ -222,7 +222,7 @@ TEST(Mutex, RobustPriorityAndSharedOnesStayGlibcs) {
   munmap(page, sizeof(Shared));
 }
 
-TEST(Exclusion, NoUpdateIsLostHoweverTheMutexIsTaken) {
+TEST(Exclusion, EveryWayToLockKeepsUpdates) {
   for (const int type : kAllTypes) {
     TypedMutex mutex(type);
     volatile std::uint64_t counter = 0;
@@ -278,7 +278,7 @@ TEST(Exclusion, NestedSectionsReleasedInAnyOrder) {
             0);
 }
 
-TEST(Exclusion, ASystemCallInASectionHappensOnce) {
+TEST(Exclusion, SystemCallInSectionHappensOnce) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
   TypedMutex mutex(PTHREAD_MUTEX_NORMAL);
@@ -298,7 +298,7 @@ TEST(Exclusion, ASystemCallInASectionHappensOnce) {
   close(pipe_ends[0]);
 }
 
-TEST(Exclusion, TheMutexMayDisappearRightAfterItsLastUnlock) {
+TEST(Exclusion, MutexMayDisappearAfterLastUnlock) {
   struct Object {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     int users = 2;
@@ -351,7 +351,7 @@ void hand_over(int type, Wait wait) {
 }
 
 /// Its clock is kept where glibc keeps it, which is not the same in every version.
-TEST(ConditionClock, AWaitByTheMonotonicClockIsNotOverEarly) {
+TEST(ConditionClock, MonotonicWaitDoesNotEndEarly) {
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -386,7 +386,7 @@ TEST(Timed, ManyPassedDeadlinesLeaveTheMutexUsable) {
   EXPECT_EQ(pthread_mutex_unlock(mutex), 0);
 }
 
-TEST(Timed, AnOwnErrorCheckingMutexIsADeadlockWhateverTheDeadline) {
+TEST(Timed, OwnErrorCheckingMutexIsDeadlockDespiteDeadline) {
   TypedMutex mutex(PTHREAD_MUTEX_ERRORCHECK);
   const timespec invalid{0, -1};
   ASSERT_EQ(pthread_mutex_lock(mutex), 0);
@@ -432,7 +432,7 @@ TEST(Condition, BroadcastReachesAll) {
   EXPECT_EQ(woken, 5);
 }
 
-TEST(Condition, ATimedWaitThatFailsHoldsTheMutexAgain) {
+TEST(Condition, FailedTimedWaitHoldsMutexAgain) {
   for (const int type : kAllTypes) {
     TypedMutex mutex(type);
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -447,7 +447,7 @@ TEST(Condition, ATimedWaitThatFailsHoldsTheMutexAgain) {
   }
 }
 
-TEST(Condition, WaitingWithAMutexOfAnotherIsRefusedByTheCheckingType) {
+TEST(Condition, ErrorCheckingMutexRefusesForeignWait) {
   TypedMutex mutex(PTHREAD_MUTEX_ERRORCHECK);
   pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
   EXPECT_EQ(pthread_cond_timedwait(&cond, mutex, &kLongAgo), EPERM);
@@ -463,7 +463,7 @@ TEST(Condition, SignalWithoutWaitersInsideASection) {
   EXPECT_EQ(pthread_cond_destroy(&cond), 0);
 }
 
-TEST(Condition, ACancelledWaiterHoldsTheMutexInItsCleanUp) {
+TEST(Condition, CancelledWaiterHoldsMutexInCleanUp) {
   struct Shared {
     TypedMutex mutex{PTHREAD_MUTEX_ERRORCHECK};
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -589,7 +589,7 @@ TEST(C11, MutexesAndConditionVariables) {
   mtx_destroy(&recursive);
 }
 
-TEST(Fork, TheChildGoesOnWithAMutexThatItsParentHeldWithWaiters) {
+TEST(Fork, ForkedChildUsesMutexHeldWithWaiters) {
   TypedMutex mutex(PTHREAD_MUTEX_NORMAL);
   std::atomic<int> started{0};
   ASSERT_EQ(pthread_mutex_lock(mutex), 0);
@@ -635,7 +635,7 @@ TEST(Condition, ReferencesWithoutAVersionMeanTheOldLayout) { EXPECT_EQ(unversion
 
 extern "C" pthread_mutex_t* early_locker_mutex(void (*called)());
 
-TEST(Fork, AHandlerThatRunsBeforeOursReleasesAMutexWithWaiters) {
+TEST(Fork, EarlierHandlerReleasesMutexWithWaiters) {
   static std::atomic<int> started;
   started = 0;
   static std::atomic<bool> amid_fork;

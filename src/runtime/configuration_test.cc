@@ -91,7 +91,7 @@ TEST(Configuration, OffAndRecordedMeanPthread) {
           .off);
 }
 
-TEST(Configuration, WhatIsNoDesignBehavesAsPthread) {
+TEST(Configuration, UnknownDesignBehavesAsPthread) {
   for (const char* name : {"tatsa", "TATAS", "htm", "htm-", "htm-0", "htm-1x", "htm--1", "htm-4294967297",
                            "tatas ", "htm-01", "htm-N", "htm-10-fb", "htm--fb-aahtm"}) {
     const Configuration parsed = parse({{"ELISION_LOCK", name}});
@@ -134,7 +134,7 @@ TEST(Configuration, EveryVariable) {
   EXPECT_STREQ(parsed.counters_directory, "/tmp/x");
 }
 
-TEST(Configuration, AnUnknownValueMeansTheDefault) {
+TEST(Configuration, UnknownValueMeansDefault) {
   const Configuration parsed = parse({{"ELISION_WAIT", "spinn"},
                                       {"ELISION_TRIES", "many"},
                                       {"ELISION_MAX_DIST", ""},
@@ -144,7 +144,7 @@ TEST(Configuration, AnUnknownValueMeansTheDefault) {
   EXPECT_EQ(parsed.parameters.max_distance, 4u);
 }
 
-TEST(Configuration, TheNumberOfTriesOfAnElidedDesignIsInItsName) {
+TEST(Configuration, NameOfElidedDesignSetsTries) {
   EXPECT_EQ(parse({{"ELISION_LOCK", "htm-3"}, {"ELISION_TRIES", "9"}}).parameters.elision_tries, 3u);
   EXPECT_EQ(parse({{"ELISION_LOCK", "hle-scm"}, {"ELISION_SCM_TRIES", "5"}}).parameters.elision_tries, 5u);
 }

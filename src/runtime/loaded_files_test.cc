@@ -18,7 +18,7 @@ void* found(const char* name, const char* version) {
   return result;
 }
 
-TEST(LoadedFiles, FunctionsAreThoseThatDlsymFinds) {
+TEST(LoadedFiles, FunctionsMatchDlsym) {
   for (const char* name :
        {"pthread_mutex_lock", "pthread_mutex_clocklock", "pthread_cond_wait", "pthread_barrier_wait",
         "malloc", "qsort", "getenv", "pow", "_ZSt9terminatev", "clock_gettime", "memcpy"}) {
@@ -36,13 +36,13 @@ TEST(LoadedFiles, VersionsAreToldApart) {
   EXPECT_NE(found("pthread_cond_wait", "GLIBC_2.2.5"), found("pthread_cond_wait", "GLIBC_2.3.2"));
 }
 
-TEST(LoadedFiles, WhatIsNotThereIsNotFound) {
+TEST(LoadedFiles, MissingFunctionIsNotFound) {
   EXPECT_EQ(found("elision_no_such_function", nullptr), nullptr);
   EXPECT_EQ(found("pthread_mutex_lock", "GLIBC_1.0"), nullptr);
   EXPECT_EQ(found("", nullptr), nullptr);
 }
 
-TEST(LoadedFiles, OursIsPassedOverAndAllOthersAreVisitedOnce) {
+TEST(LoadedFiles, VisitsAllOtherFilesOnce) {
   std::vector<std::uintptr_t> behind, all;
   bool libc = false;
   const auto list = [&](std::vector<std::uintptr_t>& begins) {

@@ -16,7 +16,7 @@ namespace {
 
 const void* address(std::uint64_t number) { return reinterpret_cast<const void*>(number); }
 
-TEST(Entries, OneForEachLockAndSite) {
+TEST(Entries, OneEntryPerLockAndSite) {
   auto slot = std::make_unique<abi::CounterSlot>();
   abi::CounterEntry& first = entry_of(*slot, address(0x1000), address(1));
   abi::CounterEntry& second = entry_of(*slot, address(0x1000), address(2));
@@ -28,7 +28,7 @@ TEST(Entries, OneForEachLockAndSite) {
   EXPECT_EQ(slot->entries_used, 3u);
 }
 
-TEST(Entries, WhatFindsNoPlaceIsMergedAndCounted) {
+TEST(Entries, OverflowEntriesAreMergedAndCounted) {
   auto slot = std::make_unique<abi::CounterSlot>();
   std::uint64_t merged = 0;
   for (std::uint64_t i = 1; i <= 1000; ++i) {
@@ -40,7 +40,7 @@ TEST(Entries, WhatFindsNoPlaceIsMergedAndCounted) {
   EXPECT_EQ(slot->entries[0].lock, 0u);
 }
 
-TEST(Region, GivesEachThreadASlotAndTheLastOneTheShared) {
+TEST(Region, EachThreadGetsSlotThenSharedOne) {
   Region region;
   region.open(nullptr);
   region.publish();
@@ -57,7 +57,7 @@ TEST(Region, GivesEachThreadASlotAndTheLastOneTheShared) {
   EXPECT_EQ(slots.count(&region.shared_slot()), 0u);
 }
 
-TEST(Reader, SumsAllSlotsAndRefusesWhatIsNotAFile) {
+TEST(Reader, SumsSlotsAndRefusesForeignFiles) {
   Region region;
   region.open(nullptr);
   abi::CountersHeader& header = region.header();

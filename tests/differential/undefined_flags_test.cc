@@ -82,7 +82,7 @@ TEST(UndefinedFlags, AreThoseOfTheManuals) {
   }
 }
 
-TEST(UndefinedFlags, AShiftByClIsKnownByItsCount) {
+TEST(UndefinedFlags, ShiftByClDependsOnCount) {
   const Bytes shl_eax_cl = {0xd3, 0xe0}, shl_ax_cl = {0x66, 0xd3, 0xe0},
               shrd_ax_cx_cl = {0x66, 0x0f, 0xad, 0xc8};
   EXPECT_EQ(effects_of(shl_eax_cl).undefines, kAdjust | kOverflow);
@@ -96,7 +96,7 @@ TEST(UndefinedFlags, AShiftByClIsKnownByItsCount) {
   EXPECT_FALSE(effects_of(shrd_ax_cx_cl, 17).result_defined);
 }
 
-TEST(UndefinedFlags, WhatIsUndefinedStaysSoUntilItIsSet) {
+TEST(UndefinedFlags, UndefinedFlagStaysUndefinedUntilSet) {
   const FlagEffects imul = effects_of({0x0f, 0xaf, 0xc1}), inc = effects_of({0xff, 0xc0}),
                     mov = effects_of({0x89, 0xc8});
   const std::uint32_t behind = undefined_behind(0, imul);

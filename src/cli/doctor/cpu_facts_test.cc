@@ -117,7 +117,7 @@ TEST(CpuFacts, VirtualCpuByItsSignatureOnly) {
   EXPECT_FALSE(read_cpu(cpu_of(leaves)).virtual_always_abort);
 }
 
-TEST(CpuFacts, TheCpuHereAgreesWithTheLibrary) {
+TEST(CpuFacts, HostCpuAgreesWithLibrary) {
   const CpuFacts facts = read_cpu(native_cpuid);
   const htm::CpuFeatures features = htm::detect_cpu();
   EXPECT_EQ(facts.rtm, features.has_rtm || features.rtm_always_aborts || features.rtm_is_hidden);

@@ -50,7 +50,7 @@ TEST(Diagnosis, SentencesNameTheParameterAndTheHypervisor) {
   EXPECT_NE(diagnose(facts).advice.front().text.find("Amazon EC2"), std::string::npos);
 }
 
-TEST(Diagnosis, TheRiskIsNamedWhereTsxIsOffForIt) {
+TEST(Diagnosis, RiskIsNamedWhereTsxIsOff) {
   Facts facts = dead_server();
   facts.kernel.taa = "Mitigation: TSX disabled";
   EXPECT_NE(diagnose(facts).advice.front().text.find("CVE-2019-11135"), std::string::npos);

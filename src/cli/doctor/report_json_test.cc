@@ -86,7 +86,7 @@ TEST(ReportJson, AdviceIsThatOfTheDiagnosis) {
   EXPECT_TRUE(report["notes"].empty());
 }
 
-TEST(ReportJson, WhatIsNotKnownIsNull) {
+TEST(ReportJson, UnknownFactsAreNull) {
   const json report = report_of(Facts{});
   EXPECT_EQ(report["live"], false);
   EXPECT_EQ(report["always_abort"], "none");

@@ -79,7 +79,7 @@ TEST(Execute, DesignsTakeTurnsSoThatDriftTouchesAll) {
   EXPECT_EQ(notes.last_done, 4u);
 }
 
-TEST(Execute, ResultsAreInOrderWhateverTheWorkersDo) {
+TEST(Execute, ResultsAreInOrderWithManyWorkers) {
   FakeRunner runner(4);
   Notes notes;
   const Execution execution = execute(plan_of({"pthread", "a", "b", "c"}, 5), runner, notes, 0);
@@ -133,14 +133,14 @@ TEST(Execute, ProgramWithoutLocksIsRunOnce) {
   EXPECT_TRUE(execution.complete);
 }
 
-TEST(Execute, ProgramThatBreaksByItselfIsRunOnce) {
+TEST(Execute, BrokenProgramIsRunOnce) {
   FakeRunner runner(2);
   runner.script = [](const Cell&, Sample& sample) { sample.outcome = Outcome::kTimedOut; };
   Notes notes;
   EXPECT_EQ(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0).results.size(), 1u);
 }
 
-TEST(Execute, ProgramThatEndsWithAnErrorIsRunOnceUnlessThatIsIgnored) {
+TEST(Execute, FailingProgramIsRunOnceUnlessIgnored) {
   FakeRunner runner(1);
   runner.script = [](const Cell&, Sample& sample) { sample.status = 3; };
   Notes notes;
@@ -159,7 +159,7 @@ TEST(Execute, DeadlockEndsTheComparisonAlways) {
   EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 1u);
 }
 
-TEST(Execute, NumberOfThreadsWithWhichTheProgramFailsIsNotTriedFurther) {
+TEST(Execute, FailingThreadCountIsNotRepeated) {
   FakeRunner runner(1);
   runner.script = [](const Cell& cell, Sample& sample) { sample.status = cell.threads == 2u ? 1 : 0; };
   Notes notes;
@@ -169,7 +169,7 @@ TEST(Execute, NumberOfThreadsWithWhichTheProgramFailsIsNotTriedFurther) {
             (std::vector<std::string>{"pthread0", "tatas0", "pthread1", "tatas1", "pthread0"}));
 }
 
-TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
+TEST(Execute, UnmatchedMetricIsErrorAtOnce) {
   FakeRunner runner(1);
   Notes notes;
   Plan plan = plan_of({"pthread", "tatas"}, 3);
@@ -183,7 +183,7 @@ TEST(Execute, MetricThatMatchesNothingIsAnErrorAtOnce) {
   EXPECT_EQ(runner.cells.size(), 1u);
 }
 
-TEST(Execute, ProgramThatCannotStartIsAnErrorAtOnce) {
+TEST(Execute, UnstartableProgramIsErrorAtOnce) {
   FakeRunner runner(1);
   runner.script = [](const Cell&, Sample& sample) { sample.start_error = "cannot open '/lib/x'"; };
   Notes notes;
@@ -224,7 +224,7 @@ TEST(Execute, ErrorInAWorkerReachesTheCaller) {
   EXPECT_THROW(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0), UsageError);
 }
 
-TEST(Execute, SeedsCountUpAndVariationsOnlyIfAskedFor) {
+TEST(Execute, SeedsCountUpAndVariationsOnRequest) {
   Plan plan = plan_of({"pthread", "tatas"}, 2);
   plan.first_seed = 40;
   for (const Cell& cell : cells_of(plan)) {
@@ -238,7 +238,7 @@ TEST(Execute, SeedsCountUpAndVariationsOnlyIfAskedFor) {
   }
 }
 
-TEST(Execute, PlanThatJudgesNoDesignsRunsWhateverTheProgramDoes) {
+TEST(Execute, PlanWithoutDesignsRunsDespiteFailures) {
   FakeRunner runner(1);
   runner.script = [](const Cell&, Sample& sample) {
     sample.locks.locks_seen = false;

@@ -37,12 +37,12 @@ TEST(Metric, LinesBeginAndEndAnywhereInTheText) {
   EXPECT_EQ(Metric("^time ([0-9]+)$").read("a\ntime 7\nb\n"), 7);
 }
 
-TEST(Metric, GroupThatDidNotTakePartIsNoNumber) {
+TEST(Metric, UnmatchedGroupIsNoNumber) {
   EXPECT_EQ(Metric("rate ([0-9]+)|end").read("rate 5 end"), 5);
   EXPECT_EQ(Metric("rate ([0-9]+)|end").without("rate 5 end"), "rate # end");
 }
 
-TEST(Metric, WhatIsNoFiniteNumberIsNotRead) {
+TEST(Metric, NonFiniteNumberIsNotRead) {
   for (const char* text : {"rate nan", "rate inf", "rate 1e999", "rate x"})
     EXPECT_EQ(Metric("rate (.*)").read(text), std::nullopt) << text;
 }
@@ -58,7 +58,7 @@ TEST(Metric, IsTakenOutOfWhatIsCompared) {
   EXPECT_EQ(Metric("rate ([0-9]+)").without("a 1 rate 22 b rate 3\n"), "a 1 rate # b rate #\n");
 }
 
-TEST(Metric, LineOfManyCharactersIsReadInLinearTime) {
+TEST(Metric, LongLineTakesLinearTime) {
   const std::string line(1'000'000, 'a');
   EXPECT_EQ(Metric("(a|b)*").read(line + "\n12"), std::nullopt);
   EXPECT_EQ(Metric("(?:a+)+b|time ([0-9]+)").read(line + "\ntime 12"), 12);

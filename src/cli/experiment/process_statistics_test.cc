@@ -11,7 +11,7 @@
 namespace elision::cli::experiment {
 namespace {
 
-TEST(ProcessStatistics, ProcessesComeInStartOrderAndBrokenFilesAreLeftOut) {
+TEST(ProcessStatistics, ProcessesAreInStartOrderWithoutBrokenFiles) {
   const TempDirectory directory;
   std::ofstream(directory.path() / "0001.json") << R"({"program":"b"})";
   std::ofstream(directory.path() / "0000.json") << R"({"program":"a"})";

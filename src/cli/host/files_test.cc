@@ -59,7 +59,7 @@ TEST(TempDirectory, DisappearsWithItsContent) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(Supervisor, PassesOnTheExitCodeAfterTheWorkIsDone) {
+TEST(Supervisor, PassesExitCodeAfterWork) {
   bool afterwards = false;
   const int status = supervise([] { return 7; }, [&] { afterwards = true; });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);

@@ -110,7 +110,7 @@ TEST_F(ProgramFile, NamesAreLookedUpAsAShellDoes) {
 }
 
 /// One that a program has is asked for in tests/programs/beside_others_test.py.
-TEST_F(ProgramFile, WhatIsNoProgramHasNoSanitizer) {
+TEST_F(ProgramFile, NonProgramHasNoSanitizer) {
   const std::string whole = elf([](auto&, auto&) {});
   for (const std::string& content : {std::string(), std::string("#!/bin/sh\n"), whole, whole.substr(0, 40)})
     EXPECT_EQ(address_sanitizer_of(make(content)), "");

@@ -90,7 +90,7 @@ TEST_F(Comparison, StarStandsAtTheDesignOfTheSentence) {
   EXPECT_FALSE(block().rows[1].best);
 }
 
-TEST_F(Comparison, ClearWinnerIsNamedBeforeABetterMedianThatMayBeChance) {
+TEST_F(Comparison, ClearWinnerPrecedesUncertainBetterMedian) {
   add_times("pthread", {1.0, 1.01, 0.99});
   add_times("tatas", {0.4, 1.2, 0.3});
   add_times("htm-10", {0.6, 0.61, 0.59});
@@ -108,7 +108,7 @@ TEST_F(Comparison, TinyGainIsNoDifference) {
             "as pthread; a virtual machine can be wrong by 20 %).");
 }
 
-TEST_F(Comparison, GainBelowTheSpreadIsNoDifferenceThoughNoRunsOverlap) {
+TEST_F(Comparison, GainBelowSpreadIsNoDifferenceWithoutOverlap) {
   plan_.model = false;
   add_times("pthread", {1.0, 1.1, 0.99});
   add_times("tatas", {0.98, 0.97, 0.96});
@@ -129,7 +129,7 @@ TEST_F(Comparison, TinyGainInOneRunIsNoDifference) {
             "pthread; with --runs 3 the spread would show).");
 }
 
-TEST_F(Comparison, DesignThatFailsCannotWin) {
+TEST_F(Comparison, FailedDesignCannotWin) {
   Sample failed = timed(0.1);
   failed.status = 3;
   failed.error_output = "first\nassertion failed\n";
@@ -142,7 +142,7 @@ TEST_F(Comparison, DesignThatFailsCannotWin) {
   EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
 }
 
-TEST_F(Comparison, CrashIsNamedByTheProgramOrElseByItsReport) {
+TEST_F(Comparison, CrashIsNamedByProgramOrReport) {
   const std::string report =
       "elision vm: SIGSEGV (address not mapped) at 0x10 in prog\nelision vm:   #0 0x401136\n";
   Sample silent = timed(0.1), spoke = timed(0.1);
@@ -159,7 +159,7 @@ TEST_F(Comparison, CrashIsNamedByTheProgramOrElseByItsReport) {
   EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault (out of luck)");
 }
 
-TEST_F(Comparison, ProgramThatEndsWithAnErrorByItselfIsNotCompared) {
+TEST_F(Comparison, ProgramFailingUnderReferenceIsNotCompared) {
   Sample failed = timed(1.0);
   failed.status = 1;
   failed.error_output = "no such table\n";
@@ -202,7 +202,7 @@ TEST_F(Comparison, ExitCodeIsHeldAgainstTheReferences) {
   EXPECT_EQ(result.rows[2].state, RowState::kFailed);
 }
 
-TEST_F(Comparison, DesignThatIsKilledOrHangsCannotWin) {
+TEST_F(Comparison, KilledOrHangingDesignCannotWin) {
   Sample killed = timed(0.1), hanging = timed(0.1);
   killed.outcome = Outcome::kKilled;
   killed.status = SIGSEGV;
@@ -218,7 +218,7 @@ TEST_F(Comparison, DesignThatIsKilledOrHangsCannotWin) {
   EXPECT_FALSE(result.rows[1].best || result.rows[2].best);
 }
 
-TEST_F(Comparison, DesignThatPrintsSomethingElseCannotWin) {
+TEST_F(Comparison, DesignWithOtherOutputCannotWin) {
   Sample lost = timed(0.1);
   lost.output = "total 399\n";
   add_times("pthread", {1.0, 1.0, 1.0});
@@ -229,7 +229,7 @@ TEST_F(Comparison, DesignThatPrintsSomethingElseCannotWin) {
   EXPECT_EQ(block().rows[1].state, RowState::kGood);
 }
 
-TEST_F(Comparison, ProgramThatFailsByItselfIsNotCompared) {
+TEST_F(Comparison, ProgramKilledUnderReferenceIsNotCompared) {
   Sample killed = timed(1.0);
   killed.outcome = Outcome::kKilled;
   killed.status = SIGABRT;
@@ -296,7 +296,7 @@ TEST_F(Comparison, DesignLeftOutSaysWhy) {
   EXPECT_EQ(block().rows[1].remark, "needs a flag");
 }
 
-TEST_F(Comparison, CountsAreTheMedianRunsAndTheLongestWaitIsOfAll) {
+TEST_F(Comparison, CountsAreMedianAndLongestWaitIsMaximum) {
   Sample low = timed(0.9), middle = timed(1.0), high = timed(1.1);
   low.locks.commits = 1;
   middle.locks.commits = 2;

@@ -28,7 +28,7 @@ TEST_F(Varied, RatiosArePairedWithinAVariation) {
   EXPECT_EQ(result.verdict.sentence, "Use tatas: tatas beats pthread in 3 of 3, by 1.25x to 2.50x.");
 }
 
-TEST_F(Varied, AHigherMetricIsBetter) {
+TEST_F(Varied, HigherMetricIsBetter) {
   plan_.metric = "rate ([0-9]+)";
   vary("a.b", {0, 1});
   add("pthread", {1, 1});
@@ -47,7 +47,7 @@ TEST_F(Varied, SmallGainInEveryVariationIsNoPerhaps) {
   EXPECT_EQ(block().verdict.kind, VerdictKind::kUse);
 }
 
-TEST_F(Varied, DesignThatDoesNotWinEverywhereIsCalledSo) {
+TEST_F(Varied, PartialWinnerIsCalledSo) {
   vary("a.b", {0, 1, 2});
   add("pthread", {1, 1, 1});
   add("tatas", {0.5, 0.5, 1.25});
@@ -57,7 +57,7 @@ TEST_F(Varied, DesignThatDoesNotWinEverywhereIsCalledSo) {
             "variation.");
 }
 
-TEST_F(Varied, TinyGainThatIsNotSettledIsNoDifference) {
+TEST_F(Varied, UnsettledTinyGainIsNoDifference) {
   vary("a.b", {0, 1, 2});
   add("pthread", {1, 1, 1});
   add("tatas", {0.98, 0.98, 1.25});
@@ -69,7 +69,7 @@ TEST_F(Varied, TinyGainThatIsNotSettledIsNoDifference) {
   EXPECT_TRUE(block().rows[0].best);
 }
 
-TEST_F(Varied, AnEqualResultIsNoWin) {
+TEST_F(Varied, EqualResultIsNoWin) {
   vary("a.b", {0, 1});
   add("pthread", {1, 1});
   add("tatas", {0.5, 1});
@@ -111,7 +111,7 @@ TEST_F(Varied, UnsettledRankingNamesWhatItTurnsOn) {
       "transactions.decisive.");
 }
 
-TEST_F(Varied, ReferenceMayBeBestInAllOrInSome) {
+TEST_F(Varied, ReferenceMayWinInAllOrSome) {
   vary("a.b", {0, 1, 2});
   add("pthread", {1, 1, 1});
   add("tatas", {2, 2, 1.25});
@@ -145,7 +145,7 @@ TEST_F(Varied, StoppedEarlyCountsPairsOnly) {
   EXPECT_FALSE(result.rows[1].ratios[2]);
 }
 
-TEST_F(Varied, ExitCodesAreHeldAgainstTheReferenceOnTheSameMachine) {
+TEST_F(Varied, ExitCodesAreComparedWithinVariation) {
   vary("a.b", {0, 1});
   add("pthread", {1, 1});
   add("tatas", {0.5, 0.5});

@@ -74,7 +74,7 @@ TEST(Arguments, EmptyValuesAreNotTheSameAsNone) {
   EXPECT_TRUE(parse_options(*app, {}));
 }
 
-TEST(Arguments, SecondsMayHaveAFractionButNotBeNone) {
+TEST(Arguments, SecondsMayBeFractionalButNotZero) {
   double value = 0;
   const auto app = make_app("elision x", "x");
   app->add_option("--timeout", value, "t")->check(seconds_up_to(100));
@@ -139,7 +139,7 @@ TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
   EXPECT_EQ(lock_variables("htm-1", options), expected);
 }
 
-TEST(LockOptions, WhatChangesNothingIsSaid) {
+TEST(LockOptions, IneffectiveOptionsAreNamed) {
   using Notes = std::vector<std::string>;
   LockOptions options;
   EXPECT_EQ(without_effect(options, {"pthread", "tatas"}), Notes{});
@@ -218,7 +218,7 @@ TEST(LockOptions, EveryWordIsParsed) {
   EXPECT_EQ(lock_variables("d", parsed), kAllLockVariables);
 }
 
-TEST(LockOptions, ElisionByGlibcIsSwitchedOnBesideOtherTunables) {
+TEST(LockOptions, GlibcElisionKeepsOtherTunables) {
   std::vector<std::string> none, others = {"GLIBC_TUNABLES=glibc.malloc.check=3"}, ours = {"A=1"};
   set_lock_variables(none, "glibc-elision", {});
   set_lock_variables(others, "glibc-elision", {});

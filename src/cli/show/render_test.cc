@@ -71,7 +71,7 @@ TEST_F(Comparison, RenderedTableMarksTheBestAndKeepsRemarks) {
   EXPECT_EQ(render(plan_, {block()}), expected);
 }
 
-TEST(Render, OneBlockANumberOfThreads) {
+TEST(Render, OneBlockPerThreadCount) {
   Plan plan;
   plan.launch.program.words = {"prog"};
   plan.where = "native";
@@ -130,7 +130,7 @@ TEST_F(Comparison, JsonOfRunHasEveryField) {
   EXPECT_EQ(report_json(plan_, results_, {})["runs"][0], expected);
 }
 
-TEST_F(Comparison, JsonHasEveryFieldOfPlanRowsAndVerdict) {
+TEST_F(Comparison, JsonHasPlanRowsAndVerdict) {
   plan_.ignore_failure = true;  // the sample's status is not 0
   add("pthread", {distinct_sample()});
   add("tatas", {});

@@ -111,7 +111,7 @@ TEST_F(Variations, FileHasEveryRunAndRange) {
   })"));
 }
 
-TEST_F(Variations, RunsInFileKeepTheirNumberSeedAndDraw) {
+TEST_F(Variations, RunsInFileKeepNumberSeedAndDraw) {
   const nlohmann::json file = variation_statistics(plan_, results_);
   ASSERT_EQ(file["variations"].size(), 3u);
   const nlohmann::json& last = file["variations"][2];

@@ -48,7 +48,7 @@ TEST_F(OrderingTest, TiesGoToTheLowerCpu) {
   EXPECT_TRUE(ordering_.is_first(low));
 }
 
-TEST_F(OrderingTest, OfThoseThatAskAtTheSameTimeWhoHasWaitedLongestIsFirst) {
+TEST_F(OrderingTest, LongestWaitBreaksTies) {
   Cpu& newcomer = cpu_at(0, 100);
   Cpu& waits = cpu_at(7, 100);
   Cpu& waits_longer = cpu_at(9, 100);
@@ -61,7 +61,7 @@ TEST_F(OrderingTest, OfThoseThatAskAtTheSameTimeWhoHasWaitedLongestIsFirst) {
   EXPECT_EQ(ordering_.start_first(), &newcomer);
 }
 
-TEST_F(OrderingTest, AnEventMustWaitForACoreThatIsBehindByOneTick) {
+TEST_F(OrderingTest, EventWaitsForCpuOneTickBehind) {
   Cpu& running = cpu_at(0, 100);
   Cpu& other = cpu_at(1, 100);
   ordering_.add(other);
@@ -70,7 +70,7 @@ TEST_F(OrderingTest, AnEventMustWaitForACoreThatIsBehindByOneTick) {
   EXPECT_FALSE(ordering_.is_first(running));
 }
 
-TEST_F(OrderingTest, ACoreThatIsAboutToPayIsFirstOnlyIfItStillIsThen) {
+TEST_F(OrderingTest, CoreAboutToPayIsFirstOnlyAfterwards) {
   ordering_.add(cpu_at(0, 300));
   const Cpu& cpu = cpu_at(1, 100);
   EXPECT_TRUE(ordering_.is_first(cpu));
@@ -78,7 +78,7 @@ TEST_F(OrderingTest, ACoreThatIsAboutToPayIsFirstOnlyIfItStillIsThen) {
   EXPECT_FALSE(ordering_.is_first(cpu, 300 << kTickShift)) << "ties go to the lower CPU";
 }
 
-TEST_F(OrderingTest, PrivateWorkRunsAheadOfTheOthersByTheBoundAndNoFurther) {
+TEST_F(OrderingTest, PrivateWorkRunsAheadUpToBound) {
   Cpu& running = cpu_at(0, 100);
   ordering_.add(cpu_at(1, 250));
   ordering_.start(running);
@@ -86,7 +86,7 @@ TEST_F(OrderingTest, PrivateWorkRunsAheadOfTheOthersByTheBoundAndNoFurther) {
   EXPECT_EQ(running.clock(), Cycles(100));
 }
 
-TEST_F(OrderingTest, AloneACoreRunsToItsNextInterruptOrTheTimer) {
+TEST_F(OrderingTest, LoneCpuRunsToNextInterruptOrTimer) {
   Cpu& running = cpu_at(0, 100);
   running.next_interrupt = Cycles(5000);
   ordering_.start(running);

@@ -12,18 +12,18 @@ const std::string kLibrary = "7f2c8a400000-7f2c8a5d5000 r-xp 00000000 08:01 132 
 const std::string kStack = "7ffd1f3a1000-7ffd1f3c2000 rw-p 00000000 00:00 0 [stack]\n";
 const std::string kVsyscall = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
 
-TEST(EngineLayout, AsWith28BitsOfRandomnessIsNotInTheWay) {
+TEST(EngineLayout, LayoutWith28RandomBitsIsFree) {
   EXPECT_FALSE(lies_in_the_way(kProgram + kHeap + kLibrary + kStack + kVsyscall));
 }
 
-TEST(EngineLayout, AsWith32BitsOfRandomnessIsInTheWay) {
+TEST(EngineLayout, LayoutWith32RandomBitsIsTaken) {
   EXPECT_TRUE(
       lies_in_the_way(kProgram + "7b2c8a400000-7b2c8a5d5000 r-xp 00000000 08:01 132 /usr/lib/libc.so.6\n"));
   EXPECT_TRUE(
       lies_in_the_way("5f31b0a4e000-5f31b0a50000 r--p 00000000 08:01 131 /usr/bin/elision\n" + kLibrary));
 }
 
-TEST(EngineLayout, MappingThatBeginsBelowAndEndsAmongLibrariesIsInTheWay) {
+TEST(EngineLayout, MappingReachingIntoLibrariesIsTaken) {
   EXPECT_TRUE(lies_in_the_way(kProgram + "7eefff000000-7ef100000000 rw-p 00000000 00:00 0 \n"));
 }
 

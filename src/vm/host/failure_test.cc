@@ -25,7 +25,7 @@ class FailureDeathTest : public testing::Test {
   }
 };
 
-TEST_F(FailureDeathTest, ACheckNamesItselfThePlaceAndTheCommand) {
+TEST_F(FailureDeathTest, FailedCheckNamesConditionPlaceAndCommand) {
   EXPECT_EXIT(check(false, "unknown block", 0x70001000), testing::KilledBySignal(SIGABRT),
               "^elision vm: internal error: unknown block \\(0x70001000\\), "
               "src/vm/host/failure_test.cc:[0-9]+\n"
@@ -35,9 +35,9 @@ TEST_F(FailureDeathTest, ACheckNamesItselfThePlaceAndTheCommand) {
               "elision vm --seed 7 -- 'a program' x\n$");
 }
 
-TEST_F(FailureDeathTest, ACheckThatHoldsDoesNothing) { check(true, "never seen"); }
+TEST_F(FailureDeathTest, TrueCheckDoesNothing) { check(true, "never seen"); }
 
-TEST_F(FailureDeathTest, AFaultNamesTheEnginesAddress) {
+TEST_F(FailureDeathTest, FaultNamesEngineAddress) {
   siginfo_t info{};
   info.si_signo = SIGSEGV;
   info.si_addr = reinterpret_cast<void*>(0x10);
@@ -47,7 +47,7 @@ TEST_F(FailureDeathTest, AFaultNamesTheEnginesAddress) {
               "engine at elision\\+0x[0-9a-f]+\n");
 }
 
-TEST_F(FailureDeathTest, AnExceptionIsNamed) {
+TEST_F(FailureDeathTest, ExceptionIsNamed) {
   EXPECT_EXIT(
       {
         install_terminate_handler();
@@ -56,18 +56,18 @@ TEST_F(FailureDeathTest, AnExceptionIsNamed) {
       testing::KilledBySignal(SIGABRT), "exception: out of luck\n");
 }
 
-TEST_F(FailureDeathTest, ALongCommandIsWhole) {
+TEST_F(FailureDeathTest, LongCommandIsWhole) {
   static const std::string command = std::string(20'000, 'a') + "-end";
   failure_context.command = command.c_str();
   EXPECT_EXIT(fail_check("x", 0), testing::KilledBySignal(SIGABRT), "repeats with: a+-end\n$");
 }
 
-TEST_F(FailureDeathTest, AFailureInTheMessageEnds) {
+TEST_F(FailureDeathTest, FailureWithinMessageEnds) {
   failure_context.locate = [](GuestPlace&) { fail_check("inner", 0); };
   EXPECT_EXIT(fail_check("outer", 0), testing::KilledBySignal(SIGABRT), "");
 }
 
-TEST_F(FailureDeathTest, TheClaimedStatisticsFileGoes) {
+TEST_F(FailureDeathTest, ClaimedStatisticsFileIsRemoved) {
   static const std::string file = testing::TempDir() + "claimed-" + std::to_string(getpid()) + ".json";
   std::ofstream(file).flush();
   failure_context.statistics_file = file.c_str();

@@ -51,7 +51,7 @@ TEST(CpuTimeBoard, PlacesOfProcessesThatAreGoneAreTaken) {
   EXPECT_EQ(board.look(self, false), 0u);
 }
 
-TEST(HostSignalsDeathTest, ADeadlySignalEndsAnEngineThatHangs) {
+TEST(HostSignalsDeathTest, FatalSignalEndsHangingEngine) {
   EXPECT_EXIT(
       {
         set_host_action(SIGTERM, HostAction::kRecord);
@@ -61,7 +61,7 @@ TEST(HostSignalsDeathTest, ADeadlySignalEndsAnEngineThatHangs) {
       testing::KilledBySignal(SIGTERM), "the engine hangs");
 }
 
-TEST(HostSignalsDeathTest, ADeadlySignalWaitsWhileTheGuestGetsOn) {
+TEST(HostSignalsDeathTest, FatalSignalWaitsWhileGuestProgresses) {
   EXPECT_EXIT(
       {
         watch_progress(+[] { return progress_made; });

@@ -44,7 +44,7 @@ TEST(Instruction, CallWritesItsReturnAddress) {
   EXPECT_EQ(i.access[0].operand.displacement, -8);
 }
 
-TEST(Instruction, AnAddressSizePrefixIsNotAboutTheImpliedStack) {
+TEST(Instruction, AddressSizePrefixSparesImpliedStack) {
   for (const std::vector<std::uint8_t>& bytes :
        {std::vector<std::uint8_t>{0x67, 0xe8, 0x10, 0, 0, 0}, {0x67, 0x50}, {0x67, 0xc3}}) {
     const Instruction i = decoded(bytes);  // addr32 call, push rax, ret
@@ -54,7 +54,7 @@ TEST(Instruction, AnAddressSizePrefixIsNotAboutTheImpliedStack) {
   EXPECT_TRUE(decoded({0x67, 0x8b, 0x04, 0x24}).access[0].operand.address_size_32);  // mov eax, [esp]
 }
 
-TEST(Instruction, WhatNeedsMoreBytesThanThereAreIsIncomplete) {
+TEST(Instruction, TruncatedInstructionIsIncomplete) {
   const std::vector<std::uint8_t> bytes = {0x66, 0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8};  // mov rax, imm64
   for (std::size_t have = 0; have < bytes.size(); ++have) {
     const Instruction i = decode(0x1000, std::span(bytes).first(have));
@@ -65,7 +65,7 @@ TEST(Instruction, WhatNeedsMoreBytesThanThereAreIsIncomplete) {
   EXPECT_EQ(decode(0x1000, bytes).length, bytes.size());
 }
 
-TEST(Instruction, MoreThanFifteenBytesAreTooManyHoweverManyThereAre) {
+TEST(Instruction, MoreThanFifteenBytesAreTooMany) {
   const std::vector<std::uint8_t> prefixes(20, 0x66);
   EXPECT_EQ(decode(0x1000, prefixes).kind, InstructionClass::kTooLong);
   EXPECT_EQ(decode(0x1000, std::span(prefixes).first(15)).kind, InstructionClass::kTooLong);
@@ -112,7 +112,7 @@ TEST(Instruction, AlwaysAbortInstructionsAreTheVirtualCpusOwn) {
   EXPECT_EQ(decoded({0x0f, 0x01, 0xd6}).kind, InstructionClass::kTransactionTest);
 }
 
-TEST(Instruction, WhatCannotBeTranslatedIsUnsupported) {
+TEST(Instruction, UntranslatableInstructionIsUnsupported) {
   EXPECT_EQ(decoded({0x62, 0xf1, 0x7d, 0x48, 0x6f, 0x00}).kind, InstructionClass::kUnsupported);  // AVX-512
   EXPECT_EQ(decoded({0x65, 0x48, 0x8b, 0x00}).kind, InstructionClass::kUnsupported);              // gs:
   EXPECT_EQ(decoded({0xcd, 0x80}).kind, InstructionClass::kUnsupported);                          // int 0x80
@@ -167,12 +167,12 @@ TEST(BlockCost, IndependentInstructionsCostTheirWidth) {
   EXPECT_EQ(cost_cycles(moves), 4u);
 }
 
-TEST(BlockCost, ADependentChainCostsItsLatency) {
+TEST(BlockCost, DependentChainCostsItsLatency) {
   const std::vector<std::vector<std::uint8_t>> adds(16, {0x48, 0xff, 0xc0});  // inc rax
   EXPECT_EQ(cost_cycles(adds), 16u);
 }
 
-TEST(BlockCost, APointerChaseInL1CostsItsLoadLatencyEachTime) {
+TEST(BlockCost, PointerChaseInL1CostsLoadLatency) {
   const std::vector<std::vector<std::uint8_t>> loads(4, {0x48, 0x8b, 0x00});  // mov rax, [rax]
   EXPECT_EQ(cost_cycles(loads), 4u * 4u);
 }
@@ -215,7 +215,7 @@ TEST_F(GuestCodeTest, FlagsAreLiveBetweenCompareAndBranchOnly) {
   EXPECT_NE(b.live_flags[2], 0u);
 }
 
-TEST_F(GuestCodeTest, ARegisterIsDeadBeforeItIsOverwritten) {
+TEST_F(GuestCodeTest, RegisterIsDeadBeforeOverwrite) {
   const DecodedBlock b = block_of({0x48, 0x8b, 0x07, 0xc3});  // mov rax, [rdi]; ret
   EXPECT_EQ(b.live_gpr[0] >> kRax & 1, 0);
   EXPECT_EQ(b.live_gpr[0] >> kRdi & 1, 1);
@@ -228,7 +228,7 @@ TEST_F(GuestCodeTest, CodeThatReadsIncomingFlagsIsFound) {
   EXPECT_FALSE(code_.reads_incoming_flags(reinterpret_cast<std::uint64_t>(writes.data())));
 }
 
-TEST_F(GuestCodeTest, FlagsDieAtReturnsUnlessSomeCodePassesThem) {
+TEST_F(GuestCodeTest, FlagsDieAtReturnsUnlessPassed) {
   const std::vector<std::uint8_t> code = {0x48, 0x8b, 0x07, 0xc3};
   const auto pc = reinterpret_cast<std::uint64_t>(code.data());
   EXPECT_EQ(code_.flags_live_at(pc), 0u);
@@ -245,7 +245,7 @@ TEST_F(GuestCodeTest, NothingIsConcludedFromCodeThatMayChange) {
   EXPECT_EQ(code_.flags_live_at(pc) & 1, 1u);
 }
 
-TEST_F(GuestCodeTest, TheMissingByteIsTheFirstThatCannotBeFetched) {
+TEST_F(GuestCodeTest, MissingByteIsFirstUnreadableOne) {
   EXPECT_EQ(code_.missing_byte(0x10), 0x10u);
   EXPECT_EQ(code_.missing_byte(~0ull), ~0ull);
   EXPECT_EQ(code_.missing_byte(~0ull - 10), ~0ull - 10);

@@ -132,7 +132,7 @@ TEST_F(LoaderTest, RefusesMalformedSegments) {
                  ENOEXEC, "interpreter");
 }
 
-TEST_F(LoaderTest, AlignmentThatIsNoPowerOfTwoIsIgnored) {
+TEST_F(LoaderTest, InvalidAlignmentIsIgnored) {
   for (const std::uint64_t odd : {3ull, 0x3000ull, 0x201000ull, ~0ull}) {
     TinyElf program;
     program.segments[0].p_align = odd;

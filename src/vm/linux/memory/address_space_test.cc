@@ -45,7 +45,7 @@ TEST_F(AddressSpaceTest, LargeMappingsLieHigh) {
   EXPECT_LT(map(0, kLargeBytes - kPageBytes), kLowEnd);
 }
 
-TEST_F(AddressSpaceTest, MappingWith32BitFlagLiesBelow2GbOrFails) {
+TEST_F(AddressSpaceTest, Mapping32BitLiesBelow2GbOrFails) {
   constexpr std::uint64_t kGigabyte = 1 << 30;
   const int flags = MAP_32BIT | MAP_NORESERVE;
   const std::uint64_t first = map(0, kGigabyte, flags);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kLast = 462;
 
-TEST(SystemCalls, EveryNumberHasOneRowWithANameAndAHandler) {
+TEST(SystemCalls, EveryNumberHasOneNamedRowWithHandler) {
   std::set<std::string> names;
   for (const SystemCall& row : system_calls()) {
     EXPECT_EQ(find_system_call(row.number), &row) << row.name;
