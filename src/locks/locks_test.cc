@@ -216,9 +216,8 @@ TYPED_TEST_P(EveryLock, MayDisappearRightAfterUnlock) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(EveryLock, LosesNoUpdate, TryLockFailsExactlyWhileHeld,
-                            APassedDeadlineGivesUpAHeldLockAndTakesAFreeOne,
-                            UnlockOfAFreeLockSaysSoAndChangesNothing, StaysConsistentWhileWaitersGiveUp,
-                            MayDisappearRightAfterUnlock);
+                            PassedDeadlineStillTakesFreeLock, UnlockOfFreeLockChangesNothing,
+                            StaysConsistentWhileWaitersGiveUp, MayDisappearRightAfterUnlock);
 INSTANTIATE_TYPED_TEST_SUITE_P(MutexSpin, EveryLock, Mutexes<Spin>);
 INSTANTIATE_TYPED_TEST_SUITE_P(MutexPark, EveryLock, Mutexes<Park>);
 INSTANTIATE_TYPED_TEST_SUITE_P(OtherSpin, EveryLock, Others<Spin>);
@@ -305,7 +304,7 @@ TYPED_TEST_P(EveryReaderWriterLock, ReaderReentersWhileWriterWaits) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(EveryReaderWriterLock, ReadersShareAndExcludeAWriter, NoReaderSeesAWriterHalfWay,
-                            AReaderComesInAgainWhileAWriterWaits);
+                            ReaderReentersWhileWriterWaits);
 template <class Waiting>
 using ReaderWriters = ::testing::Types<
     W<TatasPlain<Waiting>>, W<TicketPlain<Waiting>>, W<HtmN<None, Waiting>>, W<HtmN<Rtm, Waiting>>,
