@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: check_links.sh LIBRARY
-# The preload library needs the C library of 2.28 and nothing else, binds at load, and exports the entry points alone.
+# The preload library needs only the C library of 2.28, binds at load, and exports only the entry points.
 set -eu
 library=$1
 newest=2.28
@@ -33,6 +33,6 @@ unexpected=$(nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' 
 for symbol in pthread_cond_wait@@GLIBC_2.3.2 pthread_cond_wait@GLIBC_2.2.5 omp_set_lock@@OMP_3.0 omp_set_lock@VERSION; do
   nm -D --defined-only "$library" | grep -q " $symbol\$" || fail "has no $symbol"
 done
-# References without a version take the first (src/preload/condition.cc).
+# References without a version get the first one (src/preload/condition.cc).
 first=$(readelf --version-info --wide "$library" | sed -n 's/.*Flags: none.*Index: 2 .*Name: \(.*\)/\1/p')
 [ "$first" = GLIBC_2.2.5 ] || fail "has $first as its first version"

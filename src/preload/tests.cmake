@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 
 add_library(early_locker SHARED test_programs/early_locker.cc)
 set_target_properties(early_locker PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-# Linked without naming the C library, whose symbols it then asks for without versions.
+# Linked without naming the C library, so that its references have no symbol versions.
 add_library(unversioned SHARED test_programs/unversioned.cc)
 target_link_options(unversioned PRIVATE -nostdlib)
 set_target_properties(unversioned PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
@@ -77,7 +77,7 @@ foreach(design IN LISTS ELISION_TESTED_DESIGNS)
   endforeach()
 endforeach()
 elision_native_tests(${native_tests})
-# The test of the test: what it must notice.
+# Tests of the test: it must notice these.
 foreach(way malloc mmap)
   add_test(NAME preload_no_allocation/notices-${way} COMMAND preload_no_allocation ${way})
   set_tests_properties(preload_no_allocation/notices-${way} PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks at both ends of a program's life: while it is being linked, before and in constructors of all kinds,
-// in handlers and destructors of all kinds, and in a thread that goes on while the program ends. One mutex is
-// held from the first of them to the last. Exit code 0, or the stage that failed (kFirstStage and on).
+// in handlers and destructors of all kinds, and in a thread that runs while the program ends. One mutex is
+// held from the first stage to the last. Exit code 0, or the number of the stage that failed (from
+// kFirstStage on).
 #include <pthread.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ void require(bool good) {
   if (!good) _exit(stage);
 }
 
-/// Every kind of lock, and the one that is held.
+/// Every kind of lock, and the mutex that is held.
 void use_locks() {
   ++stage;
   require(pthread_mutex_trylock(&held_across) == EBUSY);
@@ -45,7 +46,7 @@ void use_locks() {
 
 int nothing() { return 0; }
 
-// While the program is being linked: constructors have not run, not even the C library's.
+// While the program is being linked: no constructor has run, not even the C library's.
 extern "C" int (*resolve_nothing())() {
   if (pthread_mutex_lock(&held_across) != 0) _exit(kFirstStage);
   return nothing;

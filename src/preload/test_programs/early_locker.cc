@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that a test program depends on: its constructor runs before those of preloaded libraries, its
-// destructor after theirs. It holds one mutex from before to after and uses others at both ends. Its fork
-// handlers, which hold another, were registered before theirs and so run before them in a child.
+// destructor after theirs. It holds one mutex from constructor to destructor and uses others in both. Its
+// fork handlers, which hold another mutex, are registered before theirs and so run before them in a child.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ __attribute__((destructor)) void at_end() {
 }  // namespace
 
 extern "C" int early_locker_result() { return result; }
-/// The mutex that is held while a process forks; `called` is called then.
+/// The mutex that is held during a fork; `called` is called then.
 extern "C" pthread_mutex_t* early_locker_mutex(void (*called)()) {
   amid_fork = called;
   return &around_forks;

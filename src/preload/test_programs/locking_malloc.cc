@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator that takes pthread mutexes, as a library to preload beside ours: its first call may come
-// before anything is set up, its last after everything is gone, and some from inside our own set-up.
+// An allocator that takes pthread mutexes, to preload beside our library. Its first call may come before any
+// set-up, its last one after all destructors, and some come from our own set-up.
 #include <pthread.h>
 
 #include <cstddef>

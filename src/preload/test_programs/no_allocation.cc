@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses every lock and condition variable there is, alone and against others, from each thread's first lock
-// operation on, and ends with 1 (and says where) as soon as anybody allocates meanwhile: by a function of the
-// C library, which this program replaces, or by a system call, which a seccomp filter reports. Ends with 77
-// where there is no such filter. With an argument it allocates by that way itself: to see that it would be
-// noticed.
+// Uses every kind of lock and condition variable, uncontended and contended, from each thread's first lock
+// operation on. Ends with 1 and says where if any code allocates meanwhile: by a function of the C library,
+// which this program replaces, or by a system call, which a seccomp filter reports. Ends with 77 without such
+// a filter. With an argument it allocates in that way itself, which must be noticed.
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -86,7 +85,7 @@ void on_forbidden_call(int, siginfo_t* info, void*) {
   fail(text);
 }
 
-/// From here on each of these system calls, by any thread, is a SIGSYS.
+/// From here on each of these system calls, by any thread, raises SIGSYS.
 bool forbid_system_calls() {
   constexpr unsigned kCount = sizeof kForbiddenCalls / sizeof *kForbiddenCalls;
   sock_filter filter[kCount + 3];
@@ -120,7 +119,7 @@ cnd_t c11_cond;
 
 void use_mutex(pthread_mutex_t* mutex) {
   pthread_mutex_lock(mutex);
-  if (working.load() % 7 == 0) getppid();  // no transaction survives it
+  if (working.load() % 7 == 0) getppid();  // aborts a transaction
   pthread_mutex_unlock(mutex);
   if (pthread_mutex_trylock(mutex) == 0) pthread_mutex_unlock(mutex);
   if (pthread_mutex_timedlock(mutex, &kLongAgo) == 0) pthread_mutex_unlock(mutex);
@@ -163,7 +162,7 @@ void use_others() {
   if (mtx_timedlock(&c11_mutex, &kLongAgo) == thrd_success) mtx_unlock(&c11_mutex);
 }
 
-/// Waits for the next thread but one, so that real waits and wake-ups happen too.
+/// Waits for the thread after the next, so that real waits and wake-ups happen too.
 int turn = 0;
 void take_turn(int mine) {
   pthread_mutex_lock(&mutexes[0]);
@@ -186,7 +185,7 @@ void* work(void* number) {
     }
     ++working;
   }
-  while (true) pause();  // a thread that ends frees
+  while (true) pause();  // the end of a thread would free memory
 }
 
 void allocate(const char* how) {

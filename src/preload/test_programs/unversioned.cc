@@ -27,7 +27,7 @@ void take(Turns& t, int mine) {
 
 }  // namespace
 
-/// 0 if each had as many turns as it should, and nothing wrote beside the old layout's 16 bytes.
+/// 0 if each thread had its turns, and nothing wrote outside of the old layout's 16 bytes.
 extern "C" int unversioned_turns(int turns) {
   Turns t;
   t.turns = turns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counters_test runs under the preload library; the first argument says what to do. It takes no
-// mutex but the ones it says.
+// Run by counters_test under the preload library. The first argument selects the work. Takes only the mutexes
+// that it names.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/auxv.h>
@@ -26,8 +26,8 @@ struct alignas(128) Shared {
 };
 Shared shared;
 
-/// One section, with a window between load and store. `forced` makes a system call in it, which no
-/// transaction survives, and the window so long that whole sections of others fit into it.
+/// One section, with a window between load and store. `forced` makes a system call in it, which aborts a
+/// transaction, and makes the window so long that whole sections of other threads fit into it.
 void section(bool forced) {
   pthread_mutex_lock(&shared.mutex);
   if (forced) getppid();
@@ -80,8 +80,8 @@ pthread_mutex_t mutex_of(int type, int robustness) {
   return mutex;
 }
 
-/// Kinds of locks and ways to take them, eight sections in all: a mutex taken again while it is held, and a
-/// robust one, which is glibc's, make none. 1 if a call does not return what it must.
+/// Kinds of locks and ways to take them, eight sections in total. A recursive mutex that is taken again and a
+/// robust one, which is glibc's, make none. 1 if a call returns a wrong result.
 int every_kind() {
   const timespec long_ago{1, 0};
   pthread_mutex_t recursive = mutex_of(PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_STALLED);
@@ -99,7 +99,7 @@ int every_kind() {
   wrong |= pthread_mutex_unlock(&checking);
   wrong |= pthread_mutex_lock(&robust) | pthread_mutex_unlock(&robust);
   wrong |= pthread_mutex_trylock(&robust) | pthread_mutex_unlock(&robust);
-  // A deadline that has passed is of no account where nobody has to wait.
+  // A passed deadline does not matter without a wait.
   wrong |= pthread_mutex_timedlock(&shared.mutex, &long_ago) | pthread_mutex_unlock(&shared.mutex);
   wrong |= pthread_rwlock_rdlock(&rwlock) | unlock();
   wrong |= pthread_rwlock_timedrdlock(&rwlock, &long_ago) | unlock();
@@ -123,7 +123,7 @@ void* stay(void*) {
   while (true) pause();
 }
 
-/// A process with one thread elides nothing: this makes it two.
+/// Starts a second thread, since a process with one thread elides nothing.
 void have_company() {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, stay, nullptr) != 0) abort();
@@ -131,8 +131,8 @@ void have_company() {
 
 pthread_cond_t never_signalled = PTHREAD_COND_INITIALIZER;
 
-/// One section, then the end that `way` says: by return, by pthread_exit, or cancelled in a wait that holds
-/// the mutex again when its cleanup runs. The wait's own two sections count as well.
+/// One section, and then an end by return, by pthread_exit, or by cancellation in a wait, whose cleanup runs
+/// with the mutex held. The wait's own two sections count too.
 void* end_somehow(void* way) {
   section(false);
   const auto which = reinterpret_cast<std::uintptr_t>(way) % 3;
@@ -146,7 +146,7 @@ void* end_somehow(void* way) {
   return nullptr;
 }
 
-/// Threads one after the other, of which each ends differently.
+/// Threads one after the other, each with a different end.
 int many_ends(std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     pthread_t thread;
@@ -171,11 +171,11 @@ int fork_and_count(std::uint64_t mine, std::uint64_t childs) {
   return status;
 }
 
-/// Holds the mutex until a second thread has asked for it several times over; the second thread's
-/// speculations see that they are speculations, and leave no trace.
+/// Holds the mutex until a second thread has tried to take it several times. The second thread's speculations
+/// know that they are speculations, and leave no trace.
 volatile bool asks = false;
 volatile std::uint64_t speculated = 0;
-bool ends_speculation = false;  // by XABORT, as soon as the program is told that it speculates
+bool ends_speculation = false;  // by XABORT, when elision_speculating() is true
 
 void* ask(void*) {
   asks = true;
@@ -189,8 +189,8 @@ void* ask(void*) {
   return nullptr;
 }
 
-/// Twenty times: holds the mutex while another thread runs `asker`, and does `meanwhile` once that asks for
-/// it.
+/// Twenty times: holds the mutex while another thread runs `asker`, and does `meanwhile` when that tries to
+/// take it.
 bool hold_while_asked(void* (*asker)(void*), void (*meanwhile)()) {
   for (int round = 0; round < 20; ++round) {
     asks = false;
@@ -214,7 +214,7 @@ int speculate() {
 }
 
 void* ask_at_length(void*) {
-  pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;  // a thread's first lock goes a way of its own
+  pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;  // a thread's first lock operation differs
   pthread_mutex_lock(&first);
   pthread_mutex_unlock(&first);
   asks = true;
@@ -227,7 +227,7 @@ void* ask_at_length(void*) {
   return nullptr;
 }
 
-/// While another thread speculates, stores beside the lock's word, as a release would to it.
+/// While another thread speculates, stores next to the lock's word, as a release stores to it.
 int speculate_beside_stores() {
   const bool done = hold_while_asked(ask_at_length, [] {
     auto* const beside = &reinterpret_cast<volatile char*>(&shared.mutex)[sizeof shared.mutex + 8];
@@ -236,7 +236,7 @@ int speculate_beside_stores() {
   return done ? 0 : 2;
 }
 
-/// 1 if a page of the library's code is not mapped into this process, 77 if there is no telling.
+/// 1 if a page of the library's code is not mapped into this process, 77 if that is unknown.
 int code_is_mapped() {
   have_company();
   section(false);
@@ -260,8 +260,8 @@ int code_is_mapped() {
   return found == 0 ? 2 : missing != 0;
 }
 
-/// Sections, all of whose pages lose their mark of having been accessed now and then, as when a kernel looks
-/// for memory to take back.
+/// Sections while the accessed bits of their pages are cleared now and then, as when a kernel reclaims
+/// memory.
 int age(std::uint64_t rounds, std::uint64_t sections) {
   have_company();
   for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -274,7 +274,7 @@ int age(std::uint64_t rounds, std::uint64_t sections) {
 }
 
 int limited() {
-  // Counted as any program, then once more as one that may not write large files.
+  // Counts normally, and then with a limit on file sizes.
   const rlimit limit{1 << 20, 1 << 20};
   setrlimit(RLIMIT_FSIZE, &limit);
   char* const words[] = {const_cast<char*>("/proc/self/exe"), const_cast<char*>("count"),
