@@ -5,6 +5,7 @@ A test is skipped where what it needs is not to be had. A race detector must fin
 one that has it, under every design.
 """
 
+import functools
 import os
 import pathlib
 import shutil
@@ -44,9 +45,14 @@ def done(rounds):
     return " ".join([str(3 * rounds)] * 3)
 
 
+@functools.cache
+def works(fixed_addresses, *words):
+    return run(words, fixed_addresses=fixed_addresses).status == 0
+
+
 def require(words, what, fixed_addresses=False):
     """Skips where the tool does not work without us."""
-    if run(words, fixed_addresses=fixed_addresses).status != 0:
+    if not works(fixed_addresses, *words):
         pytest.skip(f"{what} does not work here")
 
 
