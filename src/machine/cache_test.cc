@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private caches, the fast path's filter beside them, and the directory, each by itself.
+// Private caches with their filter, and the directory, each by itself.
 #include "machine/cache.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_F(CacheTest, FilterReturnsUsedBitsBeforeEviction) {
   const std::uint32_t first = insert(7);
   const std::uint32_t second = insert(7 + Filter::kEntries);  // same filter index
   for (std::uint64_t i = 1; i <= 6; ++i) insert(7 + i * 64);
-  cache_.choose_victim(7);  // a full turn of the clock: nothing is used any more
+  cache_.choose_victim(7);  // a full turn of the clock: no way is used any more
 
   fast_path::remember(*filter, cache_, LineAddr(7), first, FilterEntry::kNoStore);
   filter->entry[7].used = 1;
@@ -96,13 +96,13 @@ TEST(FilterEntry, TellsArrivalAndItsLimit) {
   EXPECT_EQ(entry.cycles_to_arrival(kArrival - 1), 1);
   EXPECT_EQ(entry.cycles_to_arrival(kArrival), 0);
   EXPECT_LT(entry.cycles_to_arrival(kArrival + (std::uint64_t{1} << 38)), 0);
-  // So old that 40 bits say "in the future": far enough for nobody to believe it.
+  // So old that 40 bits show a time in the future, but one beyond kFarAway.
   EXPECT_GT(entry.cycles_to_arrival(kArrival + (std::uint64_t{1} << 39) + 1), FilterEntry::kFarAway);
 }
 
 TEST_F(CacheTest, ReplacementLooksBeforeItReadsAUsedBit) {
   for (std::uint64_t i = 0; i < 8; ++i) insert(i * 64);
-  EXPECT_EQ(cache_.choose_victim(0), 0u);  // nothing is used any more, and the hand is behind it
+  EXPECT_EQ(cache_.choose_victim(0), 0u);  // no way is used any more, and the hand has passed it
   std::vector<std::uint32_t> looked;
   const std::uint32_t victim = cache_.choose_victim(0, [&](std::uint32_t slot) {
     looked.push_back(slot);
@@ -112,7 +112,7 @@ TEST_F(CacheTest, ReplacementLooksBeforeItReadsAUsedBit) {
   EXPECT_EQ(looked, (std::vector<std::uint32_t>{1, 2, 3, 4}));
 }
 
-/// The clock algorithm as a textbook has it.
+/// The clock algorithm in its textbook form.
 struct Clock {
   std::vector<bool> occupied, used;
   std::size_t hand = 0;
@@ -138,7 +138,7 @@ struct Access {
   std::uint32_t set;
   std::uint64_t line;  // of three times as many as there are ways
   bool clears;         // takes a line out that is found
-  bool asks;           // chooses a victim with a look at each
+  bool asks;           // chooses a victim with take_used
 };
 
 Access draw_access(Random& random) {
@@ -151,7 +151,7 @@ void showValue(const Access& access, std::ostream& out) {
       << (access.asks ? ", asking" : "");
 }
 
-/// Sets of lines beside the textbook's.
+/// Sets of lines, compared with the textbook's.
 class SetsAndModel {
  public:
   using Sets = CacheSets<24>;

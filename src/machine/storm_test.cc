@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random access streams: invariants hold throughout, the fast path changes nothing, same steps, same run.
+// Random access streams: invariants hold throughout, the filter changes no result, the same steps give the
+// same run.
 #include <ostream>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace elision::machine::testing {
 namespace {
 
-/// Asks for a commit and performs it, with nobody in between.
+/// Starts a commit and finishes it, with no access in between.
 Cycles commit(Model& model, CpuId cpu, Cycles now) {
   const Cycles when = model.commit_time(cpu, now);
   model.finish_commit(cpu);
@@ -18,13 +19,13 @@ Cycles commit(Model& model, CpuId cpu, Cycles now) {
 }
 
 struct StormOptions {
-  bool fill = true;           // use the fast path
+  bool fill = true;           // use the filter
   unsigned lines = 3000;      // private and shared lines together, over all sets
   unsigned crowded_sets = 0;  // if not 0: lines fall into so few sets that L1 and L2 overflow
   std::uint64_t check_every = 5000;
 };
 
-/// What the CPU that is first does next. The CPU's state decides between some of the possibilities.
+/// The next step of the CPU that is first. The CPU's state decides between some of the possibilities.
 struct Step {
   unsigned action;  // of 1000: begins, ends, atomics, stores, loads
   unsigned place;   // of 10: lines of the CPU's own, lines that all share, any lines
@@ -90,7 +91,7 @@ class Storm {
     const unsigned cpu = next_cpu();
     const std::size_t aborts = machine_.aborts().size();
     act(cpu, step);
-    // The engine's part of an abort: the victim goes back to the time of the conflict.
+    // The engine's part of an abort: sets the victim's clock to the time of the conflict.
     for (std::size_t i = aborts; i < machine_.aborts().size(); ++i) {
       const AbortRecord& record = machine_.aborts()[i];
       clock_[record.victim] = record.now + machine_.model().abort_cost().value;
@@ -176,7 +177,7 @@ class Storm {
     }
   }
 
-  /// A sum over what other cores and the directory could tell apart.
+  /// A checksum of everything that other cores and the directory notice.
   std::uint64_t seen_by_others(unsigned cpu) {
     std::uint64_t sum = 0;
     for (unsigned other = 0; other < clock_.size(); ++other) {
@@ -276,7 +277,7 @@ TEST_P(StormTest, FastPathChangesNothing) {
     slow.fill = false;
     const std::uint64_t seed = *seeds();
     const std::vector<Step> all = *steps(60'000, draw);
-    // Not ==, which would show both texts.
+    // Not ==, which would print both texts.
     RC_ASSERT(!Storm(description(), seed, GetParam().options)
                    .run(all)
                    .compare(Storm(description(), seed, slow).run(all)));
