@@ -66,11 +66,10 @@ void translate_all(const std::uint8_t* data, std::size_t size, bool writable) {
   const auto begin = reinterpret_cast<std::uint64_t>(data);
   GuestCode code([&](std::uint64_t pc) { return pc >= begin && pc < begin + size ? begin + size : 0; },
                  [&](std::uint64_t) { return writable; });
-  Translator translator(cache, code, machine);
   for (std::uint64_t pc = begin; pc < begin + size;) {
     if (cache.nearly_full()) cache.flush();
     const auto* const before = cache.cursor();
-    const Block* const block = translator.translate(pc);
+    const Block* const block = translate_block(cache, code, machine, pc);
     if (block == nullptr) {
       if (!code.missing_byte(pc)) fuzz::fail("a whole instruction is not translated");
       ++pc;

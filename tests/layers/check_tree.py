@@ -76,7 +76,7 @@ FORBIDDEN_HEADERS = {
 
 # The libraries that run with the guest's registers live, by the folder whose CMakeLists.txt lists their units; and the headers
 # that they may reach. Every libstdc++ allows these with -ffreestanding; containers and strings it refuses from version 13 on.
-FREESTANDING_LIBRARIES = {"src/machine": "elision_machine_model", "src/vm/cpu": "elision_vm_light"}
+FREESTANDING_LIBRARIES = {"src/machine": "elision_machine_model", "src/vm/cpu": "elision_vm_helpers"}
 FREESTANDING_HEADERS = {"algorithm", "array", "atomic", "bit", "climits", "compare", "concepts", "cstddef", "cstdint", "initializer_list",
                         "iterator", "limits", "new", "span", "tuple", "type_traits", "utility"}
 

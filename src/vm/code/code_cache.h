@@ -16,8 +16,6 @@
 
 namespace elision::vm {
 
-struct Instruction;
-
 inline constexpr std::uint64_t kCodeRegion = 0x70000000;
 inline constexpr std::uint64_t kCodeBytes = 0x08000000;  // 128 MB of code
 inline constexpr std::uint64_t kPermanentBytes = 4096;   // at its start: code that flushes spare
@@ -59,7 +57,6 @@ struct BranchEntry {
 inline constexpr std::size_t kBranchEntries = 65536;
 
 class Emitter;
-struct Exit;
 
 class CodeCache {
  public:

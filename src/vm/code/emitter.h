@@ -21,7 +21,7 @@ inline MemoryOperand cpu_field_indexed(int base, int offset) {
 }
 
 /// Condition codes as the Jcc encodings have them.
-enum Condition : std::uint8_t { kOverflow = 0, kNotEqual = 5, kEqual = 4, kSign = 8 };
+enum Condition : std::uint8_t { kEqual = 4, kNotEqual = 5, kSign = 8 };
 
 class Emitter {
  public:

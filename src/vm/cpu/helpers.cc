@@ -49,8 +49,8 @@ void restore_registers(Cpu& cpu) {
   cpu.direction_flag = saved.direction_flag;
 }
 
-[[gnu::always_inline]] inline Cpu::MissedLoad& missed_load(Cpu& cpu, const AccessCheck* access_check) {
-  return cpu.missed_loads[reinterpret_cast<std::uint64_t>(access_check) / kCheckBytes % Cpu::kMissedLoads];
+[[gnu::always_inline]] inline Cpu::MissedLoad& missed_load(Cpu& cpu, const AccessCheck* check) {
+  return cpu.missed_loads[reinterpret_cast<std::uint64_t>(check) / kCheckBytes % Cpu::kMissedLoads];
 }
 
 /// True if the register still has the value that the missed load brought.
@@ -70,16 +70,16 @@ bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
 }
 
 /// When the address of an access is known, as far as it rests on loads that missed.
-Cycles address_ready(Cpu& cpu, const AccessCheck& access_check) {
+Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
   const std::uint64_t now = cpu.clock().value;
   if (cpu.latest_miss <= now) return Cycles(0);
   std::uint64_t latest = 0;
-  for (const AccessCheck* load : access_check.address_loads) {
+  for (const AccessCheck* load : check.address_loads) {
     if (load == nullptr) break;
     const Cpu::MissedLoad& miss = missed_load(cpu, load);
     if (miss.access_check == load && miss.ready > latest) latest = miss.ready;
   }
-  for (unsigned mask = access_check.address_registers; mask != 0; mask &= mask - 1) {
+  for (unsigned mask = check.address_registers; mask != 0; mask &= mask - 1) {
     const int reg = __builtin_ctz(mask);
     const Cpu::MissedValue& miss = cpu.register_miss[reg];
     if (miss.ready > now && miss.ready > latest && still_holds(cpu.state.gpr[reg], miss)) latest = miss.ready;
@@ -87,12 +87,12 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& access_check) {
   return Cycles(latest);
 }
 
-[[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& access_check, Cycles when) {
-  if (!access_check.feeds_address) return;
+[[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& check, Cycles when) {
+  if (!check.feeds_address) return;
   if (when.value > cpu.latest_miss) cpu.latest_miss = when.value;
-  missed_load(cpu, &access_check) = {&access_check, when.value};
-  for (unsigned mask = access_check.results; mask != 0; mask &= mask - 1)
-    cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address, access_check.size};
+  missed_load(cpu, &check) = {&check, when.value};
+  for (unsigned mask = check.results; mask != 0; mask &= mask - 1)
+    cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address, check.size};
 }
 
 /// The CPU whose turn it is. One that waits for a line is asked about here, so that those many that wait for
@@ -124,9 +124,9 @@ Cpu* reloading(Cpu* cpu) {
 /// What to return to the stub after an access that is not done.
 Cpu* after(Cpu* cpu, AccessStep step) {
   if (step == AccessStep::kRolledBack) return reloading(cpu);
-  const AccessCheck& access_check = *cpu->access_check;
-  cpu->resume = access_check.retry;
-  cpu->state.rip = access_check.pc;
+  const AccessCheck& check = *cpu->access_check;
+  cpu->resume = check.retry;
+  cpu->state.rip = check.pc;
   return let_others_run(cpu);
 }
 
@@ -260,10 +260,10 @@ AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, mac
 using namespace elision::vm;
 
 [[gnu::no_caller_saved_registers]] bool elision_late_load(Cpu* cpu) {
-  const AccessCheck& access_check = *cpu->access_check;
+  const AccessCheck& check = *cpu->access_check;
   const elision::LineAddr line = elision::line_of(elision::GuestAddr(cpu->check_address));
-  if (access_check.kind != static_cast<std::uint8_t>(elision::machine::AccessKind::kLoad) ||
-      (cpu->check_address & (elision::kLineBytes - 1)) + access_check.size > elision::kLineBytes)
+  if (check.kind != static_cast<std::uint8_t>(elision::machine::AccessKind::kLoad) ||
+      (cpu->check_address & (elision::kLineBytes - 1)) + check.size > elision::kLineBytes)
     return false;
   elision::machine::FilterEntry& entry = cpu->filter.at(line);
   const std::uint64_t now = cpu->clock().value;
@@ -271,23 +271,23 @@ using namespace elision::vm;
   if (wait > elision::machine::FilterEntry::kFarAway) return false;
   entry.used = 1;
   if (wait > 0) {
-    note_miss(*cpu, access_check, elision::Cycles(now + static_cast<std::uint64_t>(wait)));
+    note_miss(*cpu, check, elision::Cycles(now + static_cast<std::uint64_t>(wait)));
   } else {
     entry.tag ^= elision::machine::FilterEntry::kInFlight;  // open to all loads from now on
   }
-  cpu->resume = access_check.done;
+  cpu->resume = check.done;
   return true;
 }
 
 Cpu* elision_slow_access(Cpu* cpu) {
-  const AccessCheck& access_check = *cpu->access_check;
+  const AccessCheck& check = *cpu->access_check;
   elision::Cycles ready{0};
-  const AccessStep step = access_range(*cpu, cpu->check_address, access_check.size,
-                                       static_cast<elision::machine::AccessKind>(access_check.kind),
-                                       address_ready(*cpu, access_check), ready, access_check.pc);
+  const AccessStep step = access_range(*cpu, cpu->check_address, check.size,
+                                       static_cast<elision::machine::AccessKind>(check.kind),
+                                       address_ready(*cpu, check), ready, check.pc);
   if (step != AccessStep::kDone) return after(cpu, step);
-  if (ready.value != 0) note_miss(*cpu, access_check, ready);
-  cpu->resume = access_check.done;
+  if (ready.value != 0) note_miss(*cpu, check, ready);
+  cpu->resume = check.done;
   return cpu;
 }
 
@@ -314,13 +314,13 @@ Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
 Cpu* elision_budget_exhausted(Cpu* cpu) { return out_of_budget(cpu, cpu->access_check->done); }
 
 Cpu* elision_fetch(Cpu* cpu) {
-  const AccessCheck& access_check = *cpu->access_check;
-  cpu->resume = access_check.retry;
-  cpu->state.rip = access_check.pc;
+  const AccessCheck& check = *cpu->access_check;
+  cpu->resume = check.retry;
+  cpu->state.rip = check.pc;
   using elision::machine::Reach, elision::machine::Reply;
   elision::machine::Model& model = *helper_context.model;
-  const std::uint64_t last = (access_check.pc + access_check.size - 1) >> elision::kLineShift;
-  for (std::uint64_t at = access_check.pc >> elision::kLineShift; at <= last; ++at) {
+  const std::uint64_t last = (check.pc + check.size - 1) >> elision::kLineShift;
+  for (std::uint64_t at = check.pc >> elision::kLineShift; at <= last; ++at) {
     const elision::LineAddr line(at);
     while (!cpu->filter.has_code(line)) {
       Reply reply = model.fetch(cpu->id, line, cpu->clock(), Reach::kCore);
@@ -344,10 +344,10 @@ Cpu* elision_fetch(Cpu* cpu) {
 /// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as
 /// many bytes as are private. Cpu::chunk becomes the elements of the step, scratch[0] what is left after it.
 Cpu* elision_string_step(Cpu* cpu) {
-  const AccessCheck& access_check = *cpu->access_check;
-  if (cpu->budget_exhausted()) return out_of_budget(cpu, access_check.retry);
-  const bool moves = access_check.kind != 0;
-  const std::uint64_t element = access_check.size;
+  const AccessCheck& check = *cpu->access_check;
+  if (cpu->budget_exhausted()) return out_of_budget(cpu, check.retry);
+  const bool moves = check.kind != 0;
+  const std::uint64_t element = check.size;
   const std::uint64_t count = cpu->state.gpr[kRcx];
   const std::uint64_t to = cpu->state.gpr[kRdi];
   const std::uint64_t from = cpu->state.gpr[kRsi];
@@ -375,6 +375,6 @@ Cpu* elision_string_step(Cpu* cpu) {
   cpu->chunk = bytes / element;
   cpu->scratch[0] = count - cpu->chunk;
   cpu->set_time(cpu->clock_ticks() + ((bytes / kStringBytesPerCycle + 1) << kTickShift), cpu->deadline_ticks);
-  cpu->resume = access_check.done;
+  cpu->resume = check.done;
   return cpu;
 }

@@ -140,7 +140,7 @@ resume_backward:
         load_gprs
         jmp *%gs:RESUME
 
-.macro light_call function
+.macro helper_call function
         save_gprs
         cld
         movq HOST_RSP, %rsp
@@ -200,22 +200,22 @@ elision_stub_slow_access:
         jmp *%gs:RESUME
 1:      movq %gs:GPR+56, %rdi
         movq %gs:GPR+0, %rax
-        light_call elision_slow_access
+        helper_call elision_slow_access
 
         .globl elision_stub_budget
 elision_stub_budget:
         note_crossing elision_profile_arrived
-        light_call elision_budget_exhausted
+        helper_call elision_budget_exhausted
 
         .globl elision_stub_string
 elision_stub_string:
         note_crossing elision_profile_arrived
-        light_call elision_string_step
+        helper_call elision_string_step
 
         .globl elision_stub_fetch
 elision_stub_fetch:
         note_crossing elision_profile_arrived
-        light_call elision_fetch
+        helper_call elision_fetch
 
 // BranchPredictor::resolve for Cpu::branch, and the charge of a misprediction. Called on the host's stack, so that
 // the host predicts where it returns to; all registers stay as they are, but for the flags. Without a jump on the

@@ -54,7 +54,6 @@ class UndoLog {
   }
 
   void clear() { size_ = 0; }
-  std::size_t size() const { return size_; }
 
  private:
   struct Entry {

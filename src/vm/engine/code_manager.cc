@@ -23,8 +23,7 @@ CodeManager::CodeManager(EngineContext& context, Transactions& transactions)
     : context_(context),
       transactions_(transactions),
       guest_code_([this](std::uint64_t pc) { return context_.kernel->executable_end(pc); },
-                  [this](std::uint64_t pc) { return context_.kernel->is_writable(pc); }),
-      translator_(cache_, guest_code_, context.machine) {}
+                  [this](std::uint64_t pc) { return context_.kernel->is_writable(pc); }) {}
 
 void CodeManager::install_stubs(bool timed) {
   auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
@@ -51,10 +50,10 @@ std::uint64_t CodeManager::host_address(std::uint64_t pc) {
   const ProfileScope scope(Work::kTranslation);
   end_writers(pc);
   const bool conservative = guest_code_.flags_live_everywhere();
-  const Block* block = translator_.translate(pc);
+  const Block* block = translate_block(cache_, guest_code_, context_.machine, pc);
   if (guest_code_.flags_live_everywhere() != conservative) {
     flush();  // earlier translations assumed otherwise
-    block = translator_.translate(pc);
+    block = translate_block(cache_, guest_code_, context_.machine, pc);
   }
   if (block == nullptr) return fetch_fault_stub_;
   last_translated_ = pc;
@@ -118,7 +117,7 @@ void CodeManager::repeat_in_order(Cpu& cpu, const Exit& exit) {
 void CodeManager::repeat_without_guard(Cpu& cpu, std::uint64_t pc) {
   if (cache_.find(pc) == nullptr) {
     make_room();
-    translator_.translate(pc, 1);
+    translate_block(cache_, guest_code_, context_.machine, pc, 1);
   }
   continue_at(cpu, pc);
 }

@@ -71,7 +71,6 @@ class CodeManager {
   Transactions& transactions_;
   CodeCache cache_;
   GuestCode guest_code_;
-  Translator translator_;
   std::uint64_t last_translated_ = 0;
   // Exits in the permanent part of the code region.
   std::uint64_t pending_stub_ = 0;

@@ -342,11 +342,10 @@ void Scheduler::end_vfork() {
   share_cpu(*saved.cpu, true);
 }
 
-Cpu& Scheduler::start_vfork_child() {
+void Scheduler::start_vfork_child() {
   Cpu& cpu = *vforks_.back().cpu;
   restore(cpu);
   context_.ordering.add(cpu);
-  return cpu;
 }
 
 void Scheduler::keep_only(EngineThread& thread) {

@@ -73,7 +73,7 @@ class Scheduler {
   void end_vfork();
   bool in_vfork() const { return !vforks_.empty(); }
   /// The one CPU of a vfork child, with the thread that it runs.
-  Cpu& start_vfork_child();
+  void start_vfork_child();
 
   /// The thread's state becomes what the CPU holds.
   static void capture(Cpu& cpu);

@@ -102,20 +102,20 @@ const AccessCheck* BlockBuilder::check_of_load(std::size_t n) const {
 
 const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::uint64_t retry) {
   const Instruction& i = code_block_.instructions[n];
-  AccessCheck& access_check = *checks_[2 * n + access];
-  access_check.retry = retry;
-  access_check.done = out_.address();
-  access_check.pc = i.pc;
-  access_check.size = i.access[access].size;
-  access_check.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
+  AccessCheck& check = *checks_[2 * n + access];
+  check.retry = retry;
+  check.done = out_.address();
+  check.pc = i.pc;
+  check.size = i.access[access].size;
+  check.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
   const DataFlow& flow = flow_[2 * n + access];
-  access_check.address_registers = flow.address_registers;
-  access_check.results = flow.results;
-  access_check.feeds_address = flow.feeds_address;
+  check.address_registers = flow.address_registers;
+  check.results = flow.results;
+  check.feeds_address = flow.feeds_address;
   unsigned found = 0;
   for (std::size_t load = n; load-- > 0 && found < 2;)
-    if (flow.address_loads >> load & 1) access_check.address_loads[found++] = check_of_load(load);
-  return &access_check;
+    if (flow.address_loads >> load & 1) check.address_loads[found++] = check_of_load(load);
+  return &check;
 }
 
 void BlockBuilder::access_checks(std::size_t n) {
@@ -176,7 +176,7 @@ void BlockBuilder::always_slow_check(std::size_t n, unsigned access, std::uint64
 
 /// `slow` comes back here.
 void BlockBuilder::continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry) {
-  slow.access_check = new_check(n, access, retry);
+  slow.check = new_check(n, access, retry);
   slow_paths_.push_back(slow);
 }
 
@@ -186,7 +186,7 @@ void BlockBuilder::slow_path(const SlowPath& s) {
   out_.store(cpu_field(kOffsetCheckAddress), s.scratch.reg[0]);
   reload(s.scratch);
   out_.store_imm64(cpu_field(kOffsetAccessCheck),
-                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(s.access_check)));
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(s.check)));
   out_.jump_through(MemoryOperand{
       .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kSlowAccess)))});
 }

@@ -32,7 +32,7 @@ class BlockBuilder {
   /// An access check's jump, to be continued out of line, behind the block.
   struct SlowPath {
     std::uint8_t* patch = nullptr;
-    const AccessCheck* access_check = nullptr;
+    const AccessCheck* check = nullptr;
     MemoryOperand operand;
     Scratch scratch;
   };
@@ -83,7 +83,7 @@ class BlockBuilder {
   };
   struct BudgetExit {
     std::uint8_t* patch;
-    const AccessCheck* access_check;
+    const AccessCheck* check;
   };
   struct LinkStub {
     std::uint8_t* patch;
@@ -109,8 +109,7 @@ class BlockBuilder {
   void misprediction();
   void loop(const Instruction& i);
   void call(const Instruction& i);
-  void indirect_call(const Instruction& i);
-  void indirect_jump(const Instruction& i);
+  void indirect_branch(const Instruction& i);
   void return_(const Instruction& i);
   void push_return_address(std::uint64_t address);
   void jump_to_rcx(const Instruction& i);

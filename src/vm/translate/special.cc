@@ -333,12 +333,12 @@ void BlockBuilder::string(std::size_t n) {
   out_.byte(0xe3), out_.byte(0);  // jrcxz done
   std::uint8_t* done = out_.here() - 1;
   if (live) save_flags();
-  AccessCheck access_check{};
-  access_check.retry = top;
-  access_check.pc = i.pc;
-  access_check.size = i.access[0].size;
-  access_check.kind = opcode == 0xa4;  // 1: MOVS, 0: STOS
-  AccessCheck* description = cache_.allocate_meta(access_check);
+  AccessCheck check{};
+  check.retry = top;
+  check.pc = i.pc;
+  check.size = i.access[0].size;
+  check.kind = opcode == 0xa4;  // 1: MOVS, 0: STOS
+  AccessCheck* description = cache_.allocate_meta(check);
   out_.store_imm64(cpu_field(kOffsetAccessCheck),
                    static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(description)));
   out_.jump_through(MemoryOperand{

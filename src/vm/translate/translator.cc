@@ -14,8 +14,9 @@ MemoryOperand absolute(std::uint64_t address) {
 
 }  // namespace
 
-const Block* Translator::translate(std::uint64_t pc, std::size_t most) {
-  return BlockBuilder(cache_, code_, machine_, pc, most).build();
+const Block* translate_block(CodeCache& cache, GuestCode& code, const machine::Description& machine,
+                             std::uint64_t pc, std::size_t most) {
+  return BlockBuilder(cache, code, machine, pc, most).build();
 }
 
 BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine,
@@ -67,19 +68,19 @@ void BlockBuilder::prologue() {
 /// Behind charge(): lets others run if they are due, and goes on here. `pc` is where the guest stands.
 void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
   std::uint8_t* const patch = out_.jump_if(kSign);
-  AccessCheck access_check{};
-  access_check.retry = access_check.done = out_.address();
-  access_check.pc = pc;
-  budget_exits_.push_back({patch, cache_.allocate_meta(access_check)});
+  AccessCheck check{};
+  check.retry = check.done = out_.address();
+  check.pc = pc;
+  budget_exits_.push_back({patch, cache_.allocate_meta(check)});
 }
 
 /// The lines that hold the block are in L1I, or are fetched first.
 void BlockBuilder::check_fetched() {
-  AccessCheck access_check{};
-  access_check.retry = access_check.done = out_.address();
-  access_check.pc = block_.pc;
-  access_check.size = static_cast<std::uint32_t>(block_.end_pc - block_.pc);
-  fetch_check_ = cache_.allocate_meta(access_check);
+  AccessCheck check{};
+  check.retry = check.done = out_.address();
+  check.pc = block_.pc;
+  check.size = static_cast<std::uint32_t>(block_.end_pc - block_.pc);
+  fetch_check_ = cache_.allocate_meta(check);
   const LineAddr last = line_of(GuestAddr(block_.end_pc - 1));
   for (LineAddr line = line_of(GuestAddr(block_.pc)); line <= last; line += LineAddr(1)) {
     const auto index = static_cast<int>(machine::Filter::code_index(line) * sizeof(std::uint32_t));
@@ -131,10 +132,8 @@ void BlockBuilder::instruction(std::size_t n) {
       access_checks(n), return_(i);
       return;
     case InstructionClass::kIndirectJump:
-      access_checks(n), indirect_jump(i);
-      return;
     case InstructionClass::kIndirectCall:
-      access_checks(n), indirect_call(i);
+      access_checks(n), indirect_branch(i);
       return;
     default:
       special(n);
@@ -161,7 +160,7 @@ void BlockBuilder::out_of_line() {
   for (const BudgetExit& budget : budget_exits_) {
     out_.land(budget.patch);
     out_.store_imm64(cpu_field(kOffsetAccessCheck),
-                     static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(budget.access_check)));
+                     static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(budget.check)));
     out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kBudget))));
   }
   for (const LinkStub& stub : links_) {
@@ -254,10 +253,8 @@ void BlockBuilder::call(const Instruction& i) {
   link(out_.jump(), i.target);
 }
 
-void BlockBuilder::indirect_call(const Instruction& i) { indirect_jump(i); }
-
 /// Loads the target of an indirect jump or call into RCX (RCX and RDX are spilled first) and goes there.
-void BlockBuilder::indirect_jump(const Instruction& i) {
+void BlockBuilder::indirect_branch(const Instruction& i) {
   if (code_.passes_flags(i)) save_flags();
   out_.store(cpu_field(kOffsetScratch), kRcx);
   out_.store(cpu_field(kOffsetScratch + 8), kRdx);
