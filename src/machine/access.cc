@@ -20,14 +20,8 @@ Reply Access::access(const Request& request) {
   Cpu& cpu = cpus[request.cpu.value];
   Lookup found;
   if (request.least != Reach::kMachine && request.kind != AccessKind::kAtomic) {
-    const bool store = request.kind == AccessKind::kStore;
-    FilterEntry& entry = cpu.filter->at(request.line);
-    const std::uint64_t restrictions = cpu.filter->restrictions(request.line);
-    if (!(restrictions & ~FilterEntry::tolerated(store, true))) {
-      entry.used = 1;
-      return done(request.now.value, 0, Reach::kL1);
-    }
-    found.l1_slot = restrictions & Filter::kNotOpen ? cpu.core->l1.find(request.line) : entry.l1_slot();
+    const bool named = !(cpu.filter->restrictions(request.line) & Filter::kNotOpen);
+    found.l1_slot = named ? cpu.filter->at(request.line).l1_slot() : cpu.core->l1.find(request.line);
     if (hits_l1_locally(request, cpu, found.l1_slot)) return hit_l1_locally(request, cpu, found.l1_slot);
     if (request.most != Reach::kL1 && stays_in_core(request, cpu, found)) {
       Request local = request;

@@ -143,9 +143,18 @@ Cpu* after(Cpu* cpu, AccessStep step) {
   return request;
 }
 
+/// The look-up of an access whose value may become an address. Atomics ask the model.
+[[gnu::always_inline]] inline bool hits_filter(Cpu& cpu, LineAddr line, machine::AccessKind kind) {
+  const bool store = kind == machine::AccessKind::kStore;
+  return kind != machine::AccessKind::kAtomic &&
+         cpu.filter.hit(line, machine::FilterEntry::tolerated(store, true));
+}
+
 /// Makes an access if it is a hit in L1 that no other CPU can notice.
 bool hit_l1(Cpu& cpu, std::uint64_t address, machine::AccessKind kind) {
-  machine::Request request = request_of(cpu, line_of(GuestAddr(address)), kind);
+  const LineAddr line = line_of(GuestAddr(address));
+  if (hits_filter(cpu, line, kind)) return true;
+  machine::Request request = request_of(cpu, line, kind);
   request.most = machine::Reach::kL1;
   return helper_context.model->access(request).verdict == machine::Reply::Verdict::kDone;
 }
@@ -219,6 +228,10 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
 
 AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
                        std::uint64_t instruction) {
+  if (hits_filter(cpu, line, kind)) {
+    cpu.asked_ticks = 0;
+    return AccessStep::kDone;
+  }
   if (cpu.in_transaction && helper_context.shared_memory->contains(start_of(line).value)) {
     cpu.account_for_sibling();
     const Cycles clock = helper_context.model->abort(cpu.id, cpu.clock(), machine::HardwareAbort::kFault);
