@@ -134,9 +134,13 @@ void Kernel::adopt_main(Thread& thread) {
 SyscallOutcome Kernel::system_call(Thread& thread) {
   KernelThread& self = *thread.kernel;
   const auto& registers = thread.state.gpr;
-  Call call = make_call(
-      process_, self, registers[kRax],
-      {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]});
+  const SystemCall* const row = find_system_call(registers[kRax]);
+  Call call{
+      process_,
+      self,
+      registers[kRax],
+      {registers[kRdi], registers[kRsi], registers[kRdx], registers[kR10], registers[kR8], registers[kR9]},
+      row != nullptr ? row->effects : 0};
   note_running(self);
   self.call_number = call.number;
   const ActingThread acting(process_, thread);
@@ -144,7 +148,7 @@ SyscallOutcome Kernel::system_call(Thread& thread) {
   if (call.may(Effects::kAsksForReadiness) && process_.has_several_runners() &&
       any_descriptor_waits(process_))
     poll_waits(process_, false, 0, &thread);
-  const SyscallOutcome outcome = handle(call);
+  const SyscallOutcome outcome = row != nullptr ? handle(call, *row) : unknown_call(call);
   if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
     take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
   if (outcome != SyscallOutcome::kExited) wake_waiters(thread, call.may(Effects::kMayMakeReady));
@@ -182,12 +186,10 @@ void Kernel::poll_events() {
 
 std::string Kernel::waits_for(const Thread& thread) const { return name_of(thread.kernel->call_number); }
 
-SyscallOutcome Kernel::handle(Call& call) {
-  const SystemCall* const row = find_system_call(call.number);
-  if (row == nullptr) return unknown_call(call);
+SyscallOutcome Kernel::handle(Call& call, const SystemCall& row) {
   const std::uint64_t ended_before = process_.memory.ended_transactions();
-  const bool by_companion = call.self.companion != nullptr && row->companion != nullptr;
-  const SyscallOutcome outcome = (by_companion ? row->companion : row->handler)(call);
+  const bool by_companion = call.self.companion != nullptr && row.companion != nullptr;
+  const SyscallOutcome outcome = (by_companion ? row.companion : row.handler)(call);
   check(call.may(Effects::kEndsTransactions) || process_.memory.ended_transactions() == ended_before,
         "a system call changed the address space whose row states no kEndsTransactions", call.number);
   return outcome;

@@ -24,6 +24,8 @@
 
 namespace elision::vm {
 
+struct SystemCall;
+
 /// Installs host signal handlers: one kernel a host process.
 class Kernel {
  public:
@@ -79,7 +81,7 @@ class Kernel {
   const std::map<std::string, std::uint64_t>& refused_calls() const { return process_.refused_calls; }
 
  private:
-  SyscallOutcome handle(Call& call);
+  SyscallOutcome handle(Call& call, const SystemCall& row);
   SyscallOutcome unknown_call(const Call& call);
   void complete_fetch_fault(Trap& trap, siginfo_t& info) const;
   std::string initial_name() const;

@@ -63,9 +63,9 @@ class EffectsTest : public testing::TestWithParam<const SystemCall*> {
   }
   KernelThread& self() { return *process_.threads.front(); }
   Call call_with(const Arguments& values) {
-    CallArguments arguments;
-    std::copy(values.begin(), values.end(), arguments);
-    return make_call(process_, self(), GetParam()->number, arguments);
+    Call call{process_, self(), GetParam()->number, {}, GetParam()->effects};
+    std::copy(values.begin(), values.end(), call.arguments);
+    return call;
   }
   SyscallOutcome make(const Arguments& values) {
     Call call = call_with(values);

@@ -461,11 +461,4 @@ const SystemCall* find_system_call(std::uint64_t number) {
   return number < kTableSize ? kIndex[number] : nullptr;
 }
 
-Call make_call(Process& process, KernelThread& self, std::uint64_t number, const CallArguments& arguments) {
-  const SystemCall* const row = find_system_call(number);
-  Call call{process, self, number, {}, row != nullptr ? row->effects : 0};
-  std::copy(std::begin(arguments), std::end(arguments), call.arguments);
-  return call;
-}
-
 }  // namespace elision::vm

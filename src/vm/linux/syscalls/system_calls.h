@@ -25,7 +25,4 @@ std::span<const SystemCall> system_calls();
 /// The row of `number`, or null.
 const SystemCall* find_system_call(std::uint64_t number);
 
-/// A call of `self`, with the effects that the row of `number` states.
-Call make_call(Process& process, KernelThread& self, std::uint64_t number, const CallArguments& arguments);
-
 }  // namespace elision::vm

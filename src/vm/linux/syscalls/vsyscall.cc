@@ -25,8 +25,9 @@ bool make_vsyscall(Process& process, KernelThread& self) {
     const auto return_address = load_guest<std::uint64_t>(state.gpr[kRsp]);
     if (!return_address) return false;
     const std::uint64_t before = state.gpr[kRax];
-    Call call = make_call(process, self, entry.number, {state.gpr[kRdi], state.gpr[kRsi], state.gpr[kRdx]});
-    find_system_call(entry.number)->handler(call);
+    const SystemCall& row = *find_system_call(entry.number);
+    Call call{process, self, row.number, {state.gpr[kRdi], state.gpr[kRsi], state.gpr[kRdx]}, row.effects};
+    row.handler(call);
     if (state.gpr[kRax] == static_cast<std::uint64_t>(-EFAULT)) {
       state.gpr[kRax] = before;
       return false;
