@@ -52,10 +52,11 @@ inline void report(const std::string& test, const rc::detail::TestResult& result
 /// Checks `property`, a function whose arguments are generated and that fails by RC_ASSERT, on `cases`
 /// inputs.
 template <class Property>
-void check_property(int cases, Property&& property) {
+void check_property(int cases, Property&& property, bool shrinks = true) {
   rc::detail::Configuration fixed;
   fixed.testParams.seed = 1;
   fixed.testParams.maxSuccess = cases;
+  fixed.testParams.disableShrinking = !shrinks;
   const char* asked = std::getenv("RC_PARAMS");
   const auto configuration = rc::detail::configFromString(asked == nullptr ? "" : asked, fixed);
   const std::string test = property_internal::current_test();
