@@ -34,7 +34,7 @@ void map_region(std::uint64_t address, std::uint64_t size, int protection) {
 
 BranchEntry* branch_slot(std::uint64_t pc) {
   std::uint64_t hash = 0;
-  __asm__("crc32q %1, %0" : "+r"(hash) : "r"(pc));  // the same as translated code computes
+  __asm__("crc32q %1, %0" : "+r"(hash) : "r"(pc));  // the hash that translated code computes
   return reinterpret_cast<BranchEntry*>(kBranchTable) + (hash & (kBranchEntries - 1));
 }
 
@@ -49,9 +49,10 @@ CodeCache::CodeCache()
   clear_branches();
 }
 
-/// An empty entry must not be found: address 0 would be, in the entry where it belongs.
+/// Empty entries hold address 0, so a look-up of address 0 would hit its own entry. That entry gets an
+/// address that hashes elsewhere.
 void CodeCache::clear_branches() {
-  constexpr std::uint64_t kElsewhere = 1;  // does not belong there
+  constexpr std::uint64_t kElsewhere = 1;
   std::memset(reinterpret_cast<void*>(kBranchTable), 0, kBranchEntries * sizeof(BranchEntry));
   check(branch_slot(kElsewhere) != branch_slot(0), "the branch table has no empty entry");
   branch_slot(0)->pc = kElsewhere;
@@ -94,7 +95,7 @@ std::vector<std::uint64_t> CodeCache::pages(std::uint64_t begin, std::uint64_t e
   if (last - first > pages_.size()) {
     for (const auto& [page, blocks] : pages_)
       if (page >= first && page < last) found.push_back(page << kPageShift);
-    std::sort(found.begin(), found.end());  // the same whatever the hash
+    std::sort(found.begin(), found.end());  // the map's order depends on its hash
   } else {
     for (std::uint64_t page = first; page < last; ++page)
       if (pages_.contains(page)) found.push_back(page << kPageShift);
@@ -115,8 +116,8 @@ void CodeCache::invalidate(std::uint64_t page) {
   if (found.empty()) return;
   for (const std::uint64_t pc : found.mapped()) {
     const auto entry = blocks_.find(pc);
-    if (entry == blocks_.end()) continue;  // went with another page that it touches
-    // All ways into a block lead to its first instruction, which is as long as this jump at least.
+    if (entry == blocks_.end()) continue;  // invalidated with another of its pages
+    // A block is entered only at its first instruction, whose code is at least as long as this jump.
     Emitter entrance(reinterpret_cast<std::uint8_t*>(entry->second.host));
     std::uint8_t* const patch = entrance.jump();
     Exit exit{};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the few x86-64 instructions that access checks and block exits are made of.
+// Writes the few x86-64 instructions of access checks and block exits.
 //
-// No relocation, no labels: the translator knows where it writes. Encodings: Intel SDM volume 2.
+// There are no labels and no relocations: code is written at its final address. Encodings: Intel SDM
+// volume 2.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ inline MemoryOperand cpu_field_indexed(int base, int offset) {
   return MemoryOperand{.segment = Segment::kGs, .base = base, .displacement = offset};
 }
 
-/// Condition codes as the Jcc encodings have them.
+/// Condition codes of Jcc.
 enum Condition : std::uint8_t { kEqual = 4, kNotEqual = 5, kSign = 8 };
 
 class Emitter {
@@ -63,7 +64,7 @@ class Emitter {
     lea(reg, MemoryOperand{.base = base, .displacement = displacement});
   }
 
-  // arithmetic; all of these change the flags
+  // arithmetic; all change the flags
   void add(int reg, const MemoryOperand& m) { rm(true, {0x03}, reg, m); }
   void xor_(int reg, const MemoryOperand& m) { rm(true, {0x33}, reg, m); }
   void cmp(int reg, const MemoryOperand& m) { rm(true, {0x3b}, reg, m); }
@@ -96,19 +97,19 @@ class Emitter {
     rex(false, reg, 0, from), byte(0x0f), byte(0xb7), modrm_register(reg, from);
   }
 
-  // Flags through RAX: AH = SF ZF AF PF CF, AL = OF.
+  // Flags in RAX: AH = SF ZF AF PF CF, AL = OF.
   void save_flags_to_rax() { byte(0x9f), byte(0x0f), byte(0x90), byte(0xc0); }  // lahf; seto al
   void restore_flags_from_rax() { byte(0x04), byte(0x7f), byte(0x9e); }         // add al,127; sahf
 
   // control
-  /// Each returns the address of its 32-bit displacement.
+  /// Jumps return the address of their 32-bit displacement.
   std::uint8_t* jump() { return byte(0xe9), displacement(); }
   std::uint8_t* jump_if(unsigned condition) { return byte(0x0f), byte(0x80 + condition), displacement(); }
   void jump_through(const MemoryOperand& m) { rm(false, {0xff}, 4, m); }
   void call_through(const MemoryOperand& m) { rm(false, {0xff}, 2, m); }
-  /// Jumps over a jump() that follows if RCX is zero.
+  /// If RCX is zero, skips the jump() that follows.
   void skip_jump_if_rcx_zero() { byte(0xe3), byte(5); }
-  /// Short forward jump to be closed by land_short().
+  /// A short forward jump; land_short() sets its target.
   std::uint8_t* jump_if_short(unsigned condition) { return byte(0x70 + condition), byte(0), cursor_ - 1; }
   void land_short(std::uint8_t* at) { *at = static_cast<std::uint8_t>(cursor_ - at - 1); }
 
@@ -119,8 +120,8 @@ class Emitter {
   }
   void land(std::uint8_t* displacement_at) { patch(displacement_at, address()); }
 
-  /// [prefixes] [REX] opcode ModRM ... with `immediate_bytes` following (they matter to RIP-relative
-  /// operands, whose displacement counts from the end of the instruction).
+  /// Writes [prefixes] [REX] opcode ModRM [SIB] [displacement]. `immediate_bytes` will follow: a RIP-relative
+  /// displacement counts from the end of the instruction.
   struct Opcode {
     std::uint8_t byte0;
     std::uint8_t byte1 = 0;  // if byte0 is 0F

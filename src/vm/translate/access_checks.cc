@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code in front of a memory access: the inlined filter lookup and its slow path.
+// Access checks: the inlined filter look-up before a memory access, and its slow path.
 //
-//   [spill scratch]                        only if live
+//   [spill scratch]                        if live
 //   lea  a, [operand]
 //   lea  t, [a + size - 1]
 //   shr  a, 2 ; and a, 16383*16           index: 16 bytes an entry, by line
 //   and  t, -64 ; xor t, epoch ; xor t, filter[a].tag
-//   and  t, ~tolerated ; jne slow           tolerated: machine/filter.h; no AND if it is nothing
+//   and  t, ~tolerated ; jne slow         tolerated: machine/filter.h; no AND if it is 0
 //   mov  filter[a].used, 1
 //   [reload scratch]
 //
-// Flags that are live around the access check are kept in Cpu::flags_slot, where the slow path finds them.
+// Live flags are saved in Cpu::flags_slot, where the slow path finds them.
 #include "vm/cpu/cpu.h"
 #include "vm/translate/block_builder.h"
 
@@ -57,8 +57,8 @@ BlockBuilder::Scratch BlockBuilder::pick_scratch(std::size_t n, std::uint16_t ad
   return scratch;
 }
 
-/// What is live is kept for reload(). What is not would be written before anybody reads it; but if a fault
-/// comes first, the signal handler sees it.
+/// Saves live registers for reload(). Dead ones are saved too, in Cpu::overwritten: if a fault comes before
+/// the guest writes them, the guest's signal handler sees their values.
 void BlockBuilder::spill(const Scratch& scratch) {
   for (int k = 0; k < scratch.count; ++k) {
     const int reg = scratch.reg[k];
@@ -92,7 +92,7 @@ std::uint64_t BlockBuilder::tolerated(std::size_t n, unsigned access) const {
                                          flow_[2 * n + access].feeds_address);
 }
 
-/// The access check that notes when what instruction n loads is there.
+/// The access check of instruction n's load, which records when the value arrives.
 const AccessCheck* BlockBuilder::check_of_load(std::size_t n) const {
   const Instruction& i = code_block_.instructions[n];
   for (unsigned access = i.accesses; access-- > 0;)
@@ -125,7 +125,7 @@ void BlockBuilder::access_checks(std::size_t n) {
   const std::uint64_t retry = out_.address();
   if (live) save_flags();
   for (unsigned k = 0; k < i.accesses; ++k) {
-    if (i.locked || i.access[k].size > kLineBytes) {  // an atomic is ordered even if the line is private
+    if (i.locked || i.access[k].size > kLineBytes) {  // atomics are always ordered events
       always_slow_check(n, k, retry);
     } else {
       access_check(n, k, retry);
@@ -134,8 +134,8 @@ void BlockBuilder::access_checks(std::size_t n) {
   if (live) restore_flags();
 }
 
-/// A look at the filter for the `size` bytes at `m`, by `scratch`: returns the jump that is taken if they may
-/// not be used without asking. Leaves the entry's offset in the first register.
+/// Looks up the `size` bytes at `m` in the filter. Returns the jump to the slow path. The first scratch
+/// register becomes the offset of the filter entry.
 std::uint8_t* BlockBuilder::look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
                                  const Scratch& scratch) {
   const int index = scratch.reg[0], tag = scratch.reg[1];
@@ -174,7 +174,7 @@ void BlockBuilder::always_slow_check(std::size_t n, unsigned access, std::uint64
   continue_slowly(slow, n, access, retry);
 }
 
-/// `slow` comes back here.
+/// Adds a slow path, which returns to the current address.
 void BlockBuilder::continue_slowly(SlowPath slow, std::size_t n, unsigned access, std::uint64_t retry) {
   slow.check = new_check(n, access, retry);
   slow_paths_.push_back(slow);

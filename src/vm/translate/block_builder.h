@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one translation, and the pieces from which it is put together. Used by translator.cc
-// (control flow), access_checks.cc (memory accesses) and special.cc (everything else).
+// The translation of one block. Its functions are in translator.cc (control flow), access_checks.cc and
+// check_groups.cc (memory accesses), and special.cc (other instructions).
 #pragma once
 
 #include <cstdint>
@@ -19,43 +19,43 @@ class BlockBuilder {
   BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, std::uint64_t pc,
                std::size_t most);
 
-  /// Emits everything; returns the finished block, or null if nothing can be fetched.
+  /// Emits the block and adds it to the cache. Returns null if its first instruction cannot be fetched.
   const Block* build();
 
  private:
-  /// Two registers for an access check's own use: dead ones, or their values lie in Cpu::scratch.
+  /// Two scratch registers of an access check. Live ones are spilled to Cpu::scratch.
   struct Scratch {
     int reg[2];
     bool spilled[2];
-    int count = 2;  // how many of them the access check uses
+    int count = 2;  // the access check uses the first `count`
   };
-  /// An access check's jump, to be continued out of line, behind the block.
+  /// The slow path of an access check. Its code follows the block.
   struct SlowPath {
-    std::uint8_t* patch = nullptr;
+    std::uint8_t* patch = nullptr;  // the jump to it
     const AccessCheck* check = nullptr;
     MemoryOperand operand;
     Scratch scratch;
   };
-  /// Accesses of several instructions that are checked together (check_groups.cc).
+  /// Consecutive instructions that share access checks (check_groups.cc).
   struct CheckGroup {
-    /// Accesses that differ in their displacement alone.
+    /// Accesses whose addresses differ only in the displacement.
     struct Window {
-      MemoryOperand first;  // with the lowest displacement
-      std::int64_t end;     // displacement behind the last byte
+      MemoryOperand first;  // the operand with the lowest displacement
+      std::int64_t end;     // displacement after the last byte
       std::uint64_t tolerated;
 
       bool is_short() const;
     };
     static constexpr unsigned kMostWindows = 2;
 
-    std::size_t end = 0;  // behind the last instruction
+    std::size_t end = 0;  // index after the last instruction
     unsigned accesses = 0;
     unsigned windows = 0;
     Window window[kMostWindows]{};
 
     bool add(const MemoryAccess& access, std::uint64_t tolerated, std::int64_t rsp);
     unsigned looks() const;
-    /// Registers that the addresses rest on.
+    /// Mask of the registers that the addresses use.
     std::uint16_t registers() const {
       std::uint16_t used = 0;
       for (unsigned w = 0; w < windows; ++w)
@@ -64,22 +64,24 @@ class BlockBuilder {
     }
     bool pays() const { return accesses > looks(); }
   };
-  /// The instructions of a group once more, each with its own access checks, behind the block.
+  /// A second copy of a group, in which each instruction has its own access checks. It follows the block.
   struct SlowCopy {
-    std::vector<std::uint8_t*> misses{};  // jumps to it
+    std::vector<std::uint8_t*> misses{};  // the jumps to it
     std::size_t begin, end;
-    std::uint64_t resume = 0;  // in front of a last instruction that ends the block, else behind the group
+    /// Where the copy continues: at the group's last instruction if that ends the block, else after the
+    /// group.
+    std::uint64_t resume = 0;
     bool flags_live;
     Scratch scratch;
-    std::uint16_t overwritten = 0;  // as it is when the group's looks are done
+    std::uint16_t overwritten = 0;  // overwritten_ after the group's look-ups
   };
-  /// A branch that went another way than the predictor is sure of, or none: out of line.
+  /// Out-of-line code of a branch edge for which the predictor is not saturated in the edge's direction.
   struct UnsureBranch {
     std::uint8_t* patch;
     std::uint32_t branch;
     bool taken;
-    bool flags_live;       // RCX is in Cpu::scratch[0] then
-    std::uint64_t resume;  // in front of the jump to where it goes
+    bool flags_live;       // if true, RCX is in Cpu::scratch[0]
+    std::uint64_t resume;  // the edge's jump to its target
   };
   struct BudgetExit {
     std::uint8_t* patch;
@@ -115,7 +117,7 @@ class BlockBuilder {
   void jump_to_rcx(const Instruction& i);
 
   // access_checks.cc
-  /// All access checks of instruction n, in front of it.
+  /// Emits all access checks of instruction n.
   void access_checks(std::size_t n);
   void access_check(std::size_t n, unsigned access, std::uint64_t retry);
   std::uint8_t* look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
@@ -169,11 +171,14 @@ class BlockBuilder {
   const machine::Description& machine_;
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
-  std::vector<AccessCheck*> checks_;  // two an instruction
-  // Registers that nobody reads before they are written, and that access checks have used meanwhile: a fault
-  // shows what they held. A slow copy may use no others, since the code behind it does not know.
-  std::uint16_t overwritten_ = 0, may_overwrite_ = 0xffff;
-  bool checked_ = false;  // the instructions that are being emitted need no access checks
+  std::vector<AccessCheck*> checks_;  // two for each instruction
+  // Dead registers that access checks have overwritten. Their guest values lie in Cpu::overwritten for a
+  // signal handler to see.
+  std::uint16_t overwritten_ = 0;
+  // Dead registers that access checks may overwrite. In a slow copy only those that the group has
+  // overwritten, because the host ranges of the code after it list no others.
+  std::uint16_t may_overwrite_ = 0xffff;
+  bool checked_ = false;  // the instructions being emitted belong to a group and need no access checks
   std::vector<SlowCopy> slow_copies_;
   Block block_;
   Emitter out_;

@@ -16,7 +16,7 @@ constexpr unsigned kL1LatencyCycles = 4;
 struct OperationCost {
   unsigned latency_cycles;
   unsigned uops;
-  unsigned serial_cycles;  // nothing overlaps with these
+  unsigned serial_cycles;  // cycles in which nothing else executes
 };
 
 OperationCost divide_cost(const Instruction& i) {
@@ -71,7 +71,7 @@ OperationCost operation_cost(const Instruction& i, const machine::Description& m
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_MOVSX:
     case ZYDIS_MNEMONIC_MOVZX:
-      return {i.accesses > 0 ? 0u : 1u, 1, 0};  // a load's latency is L1's alone
+      return {i.accesses > 0 ? 0u : 1u, 1, 0};  // Chains adds L1's latency to a load
     case ZYDIS_MNEMONIC_PAUSE:
       return {1, 1, machine.instructions.pause_cycles};
     case ZYDIS_MNEMONIC_MFENCE:
@@ -99,7 +99,7 @@ unsigned access_uops(const Instruction& i) {
   return uops;
 }
 
-/// Registers as one numbering: 16 general, 16 vector, the flags.
+/// One numbering of all registers: 16 general, 16 vector, the flags.
 constexpr unsigned kFlagsResource = 32;
 constexpr unsigned kResources = 33;
 
@@ -132,7 +132,7 @@ void for_each_bit(std::uint64_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctzll(mask)));
 }
 
-/// Earliest finish of each register's chain within the block, and which entry values it rests on.
+/// For each register: when its value is ready, and which values at block entry it depends on.
 struct Chains {
   std::array<unsigned, kResources> ready_cycles{};
   std::array<std::uint64_t, kResources> sources{};
@@ -159,7 +159,7 @@ struct Chains {
     });
   }
 
-  /// The longest chain from a register to itself: what a loop over the block cannot go below.
+  /// The longest chain from a register to itself: the least time of one iteration of a loop over the block.
   unsigned recurrence_cycles() const {
     unsigned longest = 0;
     for (unsigned r = 0; r < kResources; ++r)
@@ -213,7 +213,7 @@ void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flo
         from.registers |= sources[r].registers;
         from.loads |= sources[r].loads;
       });
-    // A load's address does not matter to those who use its value: the load itself waits for it.
+    // A loaded value depends only on the load, which itself waits for its address.
     const Source result = loads ? Source{0, std::uint64_t{1} << n} : from;
     for_each_bit(i.gpr_write, [&](unsigned r) {
       if (r != kRsp) sources[r] = result;

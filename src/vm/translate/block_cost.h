@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a basic block costs when all its accesses hit L1: the larger of issue width and register
-// recurrence, plus what instructions cost that serialise.
+// The cost of a basic block whose accesses all hit L1: the larger of its issue time and its longest register
+// recurrence, plus the cost of its serialising instructions.
 //
-// Misses, stalls and everything that other CPUs cause are the machine model's, at run time.
-// Latencies and micro-op counts: Agner Fog's and uops.info's tables for Haswell and Broadwell,
-// rounded to the classes below.
+// The machine model adds misses, stalls and the effects of other CPUs at run time. Latencies and micro-op
+// counts come from Agner Fog's and uops.info's tables for Haswell and Broadwell, rounded to a few classes.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +14,19 @@
 
 namespace elision::vm {
 
-/// Ticks (cpu.h) that one execution of `block` takes.
+/// The ticks (cpu.h) that one execution of `block` takes.
 std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine);
 
-/// What an address in the block rests on, and where a loaded value ends up.
+/// The data flow of one access: what its address depends on, and where its loaded value goes.
 struct DataFlow {
-  std::uint16_t address_registers = 0;  // general registers, as they are at the block's entry
-  std::uint64_t address_loads = 0;      // earlier instructions of the block that load, by index
-  std::uint16_t results = 0;            // general registers
-  bool feeds_address = false;           // in the block, or by `results` behind it
+  std::uint16_t address_registers = 0;  // registers whose values at block entry the address depends on
+  std::uint64_t address_loads = 0;      // loads in the block that the address depends on, by instruction
+  std::uint16_t results = 0;            // registers that depend on the loaded value at the end of the block
+  bool feeds_address = false;  // an address depends on the loaded value: in the block, or by `results`
 };
 
-/// The data flow of every access of `block` (at most 64 instructions), two entries an instruction.
+/// Computes the data flow of every access of `block` (at most 64 instructions): two entries for each
+/// instruction.
 void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow);
 
 }  // namespace elision::vm

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One check for the memory accesses of several instructions in a row.
+// Check groups: one access check for several consecutive instructions.
 //
-// A group is a run of copied instructions whose accesses all have addresses that are known in front of the
-// first one: no base or index register changes in between, but for RSP by amounts that the code shows.
-// Accesses that differ in their displacement alone form a window of at most one line's length, which lies in
-// one line of memory or in two. The group begins with a look at the filter for each window: one for its first
-// and one for its last byte, or one for the whole if it is so short that it rarely straddles lines. If all of
-// them hit, the instructions follow without access checks. If not, the same instructions run from a second
-// copy behind the block where each has its own access checks: the order of events is the same with and
-// without groups.
+// A group is a run of copied instructions whose addresses are all known before the first one: no base or
+// index register changes in between, except RSP by constants. Accesses whose addresses differ only in the
+// displacement form a window. A window is at most one line long, so it lies in one or two lines. The group
+// begins with two filter look-ups for each window, for its first and its last byte. A window so short that it
+// rarely straddles two lines has one look-up for all its bytes. If all look-ups hit, the instructions follow
+// without access checks. If one misses, a slow copy of the group runs instead. It follows the block, and in
+// it each instruction has its own access checks. So the order of events is the same with and without groups.
 //
-// Used bits are set when every look has hit, so that a group that fails leaves no trace.
+// The entries' used bits are set after all look-ups have hit: a group that fails changes nothing.
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kShortWindowBytes = 16;
 
-/// How far `i` moves RSP, or nothing if it does so by an amount that is not in the code.
+/// The constant by which `i` changes RSP, or nothing if it is not a constant.
 std::optional<std::int64_t> rsp_step(const Instruction& i) {
   if (!(i.gpr_write >> kRsp & 1)) return 0;
   switch (i.mnemonic) {
@@ -73,7 +72,7 @@ bool can_be_grouped(const Instruction& i) {
   return true;
 }
 
-/// Displacements of the first and the last byte can be encoded.
+/// True if the displacements of the first and the last byte can be encoded.
 bool fits(std::int64_t begin, std::int64_t end) { return begin >= INT32_MIN && end - 1 <= INT32_MAX; }
 
 bool same_registers(const MemoryOperand& a, const MemoryOperand& b) {
@@ -82,7 +81,7 @@ bool same_registers(const MemoryOperand& a, const MemoryOperand& b) {
 
 }  // namespace
 
-/// Adds an access to the group. False, and nothing has changed, if it does not fit.
+/// Adds an access to the group. Returns false, and changes nothing, if it does not fit.
 bool BlockBuilder::CheckGroup::add(const MemoryAccess& access, std::uint64_t tolerated, std::int64_t rsp) {
   MemoryOperand m = access.operand;
   if (m.base == kRsp) m.displacement += rsp;
@@ -114,7 +113,7 @@ bool BlockBuilder::CheckGroup::Window::is_short() const {
   return end - first.displacement <= kShortWindowBytes;
 }
 
-/// The longest group that begins with instruction n; `last` is its last instruction that accesses memory.
+/// The longest group that begins with instruction n and ends with an instruction that accesses memory.
 BlockBuilder::CheckGroup BlockBuilder::group_at(std::size_t n) const {
   const auto& code = code_block_.instructions;
   CheckGroup group;
@@ -194,7 +193,7 @@ void BlockBuilder::slow_copy(const SlowCopy& slow) {
   if (slow.flags_live) restore_flags();
   for (std::size_t at = slow.begin; at < slow.end; ++at) {
     const Instruction& i = code_block_.instructions[at];
-    if (i.ends_block()) {  // its ways out exist once
+    if (i.ends_block()) {  // slow.resume continues with its branch
       range(i);
       access_checks(at);
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copied instructions, and those that the engine executes.
+// Instructions that are copied or rewritten, and those that the engine executes.
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@ bool is_legacy_prefix(std::uint8_t byte) {
   return std::find(std::begin(kPrefixes), std::end(kPrefixes), byte) != std::end(kPrefixes);
 }
 
-/// XSAVE, XRSTOR and their like obey a mask in EAX; FXSAVE and FXRSTOR save and restore everything they know.
+/// True for XSAVE, XRSTOR and their variants, which obey a mask in EAX. FXSAVE and FXRSTOR do not.
 bool obeys_mask(const Instruction& i) {
   const std::uint8_t* opcode = std::find(i.bytes, i.bytes + i.length, 0x0f);
   const unsigned extension = (opcode[2] >> 3) & 7;
   return opcode[1] == 0xc7 || extension >= 4;
 }
 
-/// STD, of CLD and STD.
+/// True for STD, false for CLD.
 bool sets_direction(const Instruction& i) { return i.bytes[i.length - 1] == 0xfd; }
 
 }  // namespace
@@ -76,8 +76,8 @@ void BlockBuilder::exit_if_direction_changes(std::size_t n) {
   if (live) restore_flags();
 }
 
-/// POPF and POPFQ. The host pops, from the CPU's scratch memory, what the machine lets through; DF and
-/// kSystemFlags are noted besides, TF is dropped.
+/// POPF and POPFQ. Records DF and kSystemFlags in the Cpu. Then the host pops DF and the arithmetic flags
+/// from Cpu::scratch. TF is dropped.
 void BlockBuilder::pop_flags(const Instruction& i) {
   constexpr unsigned kDirectionBit = 10;
   constexpr std::uint32_t kPopped = 0xcd5;  // OF DF SF ZF AF PF CF
@@ -105,14 +105,15 @@ void BlockBuilder::pop_flags(const Instruction& i) {
   out_.load(kRax, cpu_field(kOffsetScratch + 24));
 }
 
-/// PUSHFQ has pushed the host's flags. No flag changes here.
+/// PUSHFQ has pushed the host's flags: adds the guest's kSystemFlags. Changes no flag.
 void BlockBuilder::add_system_flags() {
   const MemoryOperand top{.base = kRsp};
   out_.store(cpu_field(kOffsetScratch + 16), kRax);
   out_.store(cpu_field(kOffsetScratch + 24), kRcx);
   out_.load32(kRax, top);
   out_.load32(kRcx, cpu_field(kOffsetSystemFlags));
-  out_.lea(kRax, MemoryOperand{.base = kRax, .index = kRcx});  // the host has none of them: a sum is a union
+  out_.lea(kRax,
+           MemoryOperand{.base = kRax, .index = kRcx});  // these bits are 0 in the host: the sum is an OR
   out_.store32(top, kRax);
   out_.load(kRax, cpu_field(kOffsetScratch + 16));
   out_.load(kRcx, cpu_field(kOffsetScratch + 24));
@@ -123,7 +124,8 @@ bool BlockBuilder::aborts_transaction(const Instruction& i) const {
          (i.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER && machine_.transactions.vzeroupper_aborts);
 }
 
-/// XTEST and AAHTM_TEST: ZF = 0 if `bit` of Cpu::in_transaction is set; the other flags are cleared.
+/// XTEST and AAHTM_TEST: clears ZF if `bit` of Cpu::in_transaction is set, else sets it. Clears the other
+/// flags.
 void BlockBuilder::transaction_test(unsigned bit) {
   constexpr std::uint8_t kTail[] = {0x83, 0xe0, 0x01,              // and eax, 1
                                     0xc1, 0xe0, 0x0e,              // shl eax, 14    AH = ZF's place
@@ -137,7 +139,7 @@ void BlockBuilder::transaction_test(unsigned bit) {
   out_.load(kRax, cpu_field(kOffsetScratch + 16));
 }
 
-/// The first x87 instruction of a thread finds the unit as after FNINIT.
+/// Initialises the x87 unit (FNINIT) before the thread's first x87 instruction.
 void BlockBuilder::start_x87(std::size_t n) {
   if (x87_started_) return;
   x87_started_ = true;
@@ -155,8 +157,8 @@ void BlockBuilder::start_x87_unless_used() {
   out_.land_short(used);
 }
 
-/// Saving or restoring components chosen by EAX uses the x87 unit only if they contain it. The dynamic
-/// linker's do not, and to exchange the unit's state costs more than all else that a change of CPU does.
+/// XSAVE and XRSTOR use the x87 unit only if EAX selects it. The dynamic linker does not select it, and a
+/// thread that does not use x87 saves time: swapping the x87 state is the largest cost of a change of CPU.
 void BlockBuilder::start_x87_if_chosen(std::size_t n) {
   if (x87_started_) return;
   const bool live = flags_live(n);
@@ -188,8 +190,8 @@ void BlockBuilder::copy(const Instruction& i) {
   out_.raw(moved, i.length);
 }
 
-/// A RIP-relative operand out of reach: the address goes through a low register that the
-/// instruction does not use; ModRM becomes [register] and the displacement falls away.
+/// A RIP-relative operand out of reach: the address goes into a low register that the instruction does not
+/// use. ModRM becomes [register], without displacement.
 void BlockBuilder::copy_far_relative(const Instruction& i) {
   std::int32_t displacement;
   std::memcpy(&displacement, i.bytes + i.displacement_offset, 4);
@@ -204,8 +206,7 @@ void BlockBuilder::copy_far_relative(const Instruction& i) {
   unsigned opcode = 0;
   while (is_legacy_prefix(moved[opcode]) || is_rex(moved[opcode])) ++opcode;
   if (moved[opcode] == 0xc4) moved[opcode + 1] |= 0x20;
-  if (opcode > 0 && is_rex(moved[opcode - 1]))
-    moved[opcode - 1] &= 0xfe;  // an earlier one counts for nothing
+  if (opcode > 0 && is_rex(moved[opcode - 1])) moved[opcode - 1] &= 0xfe;  // only the last REX prefix counts
   out_.store(cpu_field(kOffsetScratch), reg);
   out_.move_imm(reg, target);
   range(i, reg);
@@ -296,7 +297,7 @@ void BlockBuilder::special(std::size_t n) {
   if (i.kind == InstructionClass::kDirection) out_.store_imm8(cpu_field(kOffsetDirection), sets_direction(i));
 }
 
-/// Behind WRFSBASE, which may fault. Without REX.W it writes 32 bits and clears the others.
+/// Records the FS base after WRFSBASE, which may fault. Without REX.W it clears the upper 32 bits.
 void BlockBuilder::note_fs_base(const Instruction& i) {
   constexpr unsigned kFromEnd = 4;  // REX, 0F, AE, ModRM
   const int reg = __builtin_ctz(i.gpr_read);
@@ -306,8 +307,8 @@ void BlockBuilder::note_fs_base(const Instruction& i) {
   out_.store_imm32(cpu_field(kOffsetFsBase + 4), 0);
 }
 
-/// The host may have more state components enabled than the virtual CPU shows (XCR0 = 7); the
-/// guest's mask and buffer know only those.
+/// XSAVE and its variants. The host may have enabled more state components than the virtual CPU (XCR0 = 7),
+/// and the guest's buffer has no room for those. So the mask in EAX is limited to the guest's components.
 void BlockBuilder::state_save(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   obeys_mask(i) ? start_x87_if_chosen(n) : start_x87(n);
@@ -322,8 +323,8 @@ void BlockBuilder::state_save(std::size_t n) {
   out_.load(kRax, cpu_field(kOffsetScratch + 24));
 }
 
-/// REP MOVS and REP STOS proceed in steps that a helper has cleared (elision_string_step);
-/// the others an element at a time.
+/// String operations with a repeat prefix. REP MOVS and REP STOS run in steps: the helper elision_string_step
+/// makes the accesses of each step in the model first. The others run one element at a time.
 void BlockBuilder::string(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
   const std::uint8_t opcode = i.bytes[i.length - 1] & 0xfe;
@@ -345,11 +346,11 @@ void BlockBuilder::string(std::size_t n) {
       .displacement = static_cast<std::int64_t>(stub_slot(static_cast<unsigned>(Stub::kString)))});
   description->done = out_.address();
   if (live) restore_flags();
-  out_.load(kRcx, cpu_field(kOffsetChunk));  // elements of this step
+  out_.load(kRcx, cpu_field(kOffsetChunk));  // elements in this step
   range(i, kRcx);
   out_.raw(i.bytes, i.length);
   range(i);
-  out_.load(kRcx, cpu_field(kOffsetScratch));  // elements after it
+  out_.load(kRcx, cpu_field(kOffsetScratch));  // elements left after it
   Emitter::patch(out_.jump(), top);
   out_.land_short(done);
 }
@@ -359,7 +360,7 @@ void BlockBuilder::string_by_steps(std::size_t n) {
   constexpr std::uint32_t kCyclesPerElement = 2;
   const Instruction& i = code_block_.instructions[n];
   const std::uint8_t opcode = i.bytes[i.length - 1] & 0xfe;
-  // JRCXZ is short and leaves the flags alone: it jumps onto a jump to the end.
+  // JRCXZ changes no flags but has only a short form: it jumps to a jump to the end.
   const std::uint64_t top = out_.address();
   out_.byte(0xe3), out_.byte(2);  // jrcxz +2
   out_.byte(0xeb), out_.byte(5);  // jmp +5

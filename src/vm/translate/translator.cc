@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks, branches and the chaining between them.
+// Blocks, branches, and the links between blocks.
 #include "vm/translate/translator.h"
 
 #include "vm/cpu/cpu.h"
@@ -48,7 +48,7 @@ const Block* BlockBuilder::build() {
     }
   }
   const Instruction& last = code.back();
-  // What is privileged may end without a fault all the same: the host's kernel emulates SIDT.
+  // A privileged instruction may complete without a fault: the host kernel emulates SIDT.
   const bool may_go_on = last.kind == InstructionClass::kUndefined && last.length > 0;
   if (!last.ends_block() || may_go_on) link(out_.jump(), last.next());
   out_of_line();
@@ -65,7 +65,8 @@ void BlockBuilder::prologue() {
   if (live) restore_flags();
 }
 
-/// Behind charge(): lets others run if they are due, and goes on here. `pc` is where the guest stands.
+/// After charge(): lets other CPUs run if the budget is used up, then continues here. `pc` is the guest
+/// address.
 void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
   std::uint8_t* const patch = out_.jump_if(kSign);
   AccessCheck check{};
@@ -74,7 +75,7 @@ void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
   budget_exits_.push_back({patch, cache_.allocate_meta(check)});
 }
 
-/// The lines that hold the block are in L1I, or are fetched first.
+/// Checks that L1I holds the lines of the block; if not, fetches them.
 void BlockBuilder::check_fetched() {
   AccessCheck check{};
   check.retry = check.done = out_.address();
@@ -95,10 +96,10 @@ void BlockBuilder::range(const Instruction& i, int spilled) {
                            overwritten_});
 }
 
-/// Takes from the budget and counts instructions; leaves the sign of the budget in SF.
+/// Subtracts `ticks` from the budget and counts the instructions. SF becomes the sign of the budget.
 void BlockBuilder::charge(std::uint32_t ticks, std::size_t instructions) {
-  constexpr std::uint32_t kMostAtOnce =
-      127;  // of a field that begins at bit 24, in a signed 32-bit immediate
+  // The budget begins at bit 24, and the immediate has 32 bits with sign.
+  constexpr std::uint32_t kMostAtOnce = 127;
   constexpr unsigned kUpperHalf = 32 - kBudgetShift;
   if (ticks >> kUpperHalf != 0) {
     out_.sub32_imm32(cpu_field(kOffsetProgress + 4), ticks >> kUpperHalf);
@@ -177,7 +178,8 @@ void BlockBuilder::out_of_line() {
   }
 }
 
-/// The way that a compiler lays out as the likelier one comes first: back to a loop's begin, or on.
+/// Emits the likelier edge first, as compilers lay out code: a backward branch taken, a forward branch not
+/// taken.
 void BlockBuilder::conditional_jump(const Instruction& i) {
   const bool backward = i.target <= i.pc;
   std::uint8_t* other = out_.jump_if(backward ? i.condition ^ 1u : i.condition);
@@ -186,7 +188,7 @@ void BlockBuilder::conditional_jump(const Instruction& i) {
   edge(i, !backward);
 }
 
-/// One way that a conditional jump goes, past the predictor (machine/branch_predictor.h).
+/// One edge of a conditional jump, with its branch prediction (machine/branch_predictor.h).
 void BlockBuilder::edge(const Instruction& i, bool taken) {
   using Predictor = machine::BranchPredictor;
   const std::uint64_t target = taken ? i.target : i.next();
@@ -226,7 +228,7 @@ void BlockBuilder::unsure_branch(const UnsureBranch& unsure) {
   Emitter::patch(out_.jump(), unsure.resume);
 }
 
-/// LOOP, LOOPcc and JRCXZ have only short forms: jump over the jump.
+/// LOOP, LOOPcc and JRCXZ have only short forms: they skip a jump to the next instruction.
 void BlockBuilder::loop(const Instruction& i) {
   constexpr unsigned kJumpBytes = 5;
   out_.raw(i.bytes, i.length - 1u);
@@ -248,12 +250,12 @@ void BlockBuilder::push_return_address(std::uint64_t address) {
 
 void BlockBuilder::call(const Instruction& i) {
   push_return_address(i.next());
-  // Code behind the call that reads flags shows that they pass through returns.
+  // If the code after the call reads flags, they pass through returns.
   if (code_.reads_incoming_flags(i.next())) code_.assume_flags_live();
   link(out_.jump(), i.target);
 }
 
-/// Loads the target of an indirect jump or call into RCX (RCX and RDX are spilled first) and goes there.
+/// An indirect jump or call: spills RCX and RDX, loads the target into RCX and jumps there.
 void BlockBuilder::indirect_branch(const Instruction& i) {
   if (code_.passes_flags(i)) save_flags();
   out_.store(cpu_field(kOffsetScratch), kRcx);
@@ -286,8 +288,8 @@ void BlockBuilder::return_(const Instruction& i) {
   jump_to_rcx(i);
 }
 
-/// RCX is the target of an indirect jump or call; RDX and the flags are free. What
-/// BranchPredictor::resolve_indirect does.
+/// Emits BranchPredictor::resolve_indirect. RCX is the target of an indirect jump or call; RDX and the flags
+/// are free.
 void BlockBuilder::predict_target(const Instruction& i) {
   using Predictor = machine::BranchPredictor;
   constexpr std::uint32_t kMask = (Predictor::kTargets - 1) * sizeof(std::uint32_t);
@@ -311,14 +313,14 @@ void BlockBuilder::predict_target(const Instruction& i) {
   out_.xor32_to(path, kRdx);
 }
 
-/// Charges a misprediction, and counts it.
+/// Charges and counts a misprediction.
 void BlockBuilder::misprediction() {
   charge(machine_.core.branch_misprediction_cycles * kTicksPerCycle, 0);
   out_.add64_imm32(
       cpu_field(kOffsetBranches + static_cast<int>(offsetof(machine::BranchPredictor, mispredictions))), 1);
 }
 
-/// Looks RCX up in the branch table; RCX and RDX lie in scratch.
+/// Looks RCX up in the indirect-branch table. The guest's RCX and RDX are spilled.
 void BlockBuilder::jump_to_rcx(const Instruction& i) {
   if (i.kind != InstructionClass::kReturn) predict_target(i);
   constexpr unsigned kEntryShift = 4;
