@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One virtual CPU as translated code sees it: gs points at a Cpu while guest code runs on it.
+// The state of one CPU. While guest code runs, gs points to its Cpu.
 //
-// The fields in the first part are known to the emitter and to stubs.S. Time: the clock of a CPU is
-// deadline_ticks less its budget; translated code only takes from the budget. A CPU's clock is kept in
-// ticks, a sixteenth of a cycle, so that block costs below a cycle add up. Budget and instructions are two
-// fields of one word, so that a block accounts for both with one addition.
+// Translated code and stubs.S use the fields of the first part. A CPU's clock is deadline_ticks minus its
+// budget; translated code only subtracts from the budget. The clock counts ticks of a sixteenth of a cycle,
+// so that block costs below a cycle add up. Budget and instruction count share one word, so that a block
+// updates both with one addition.
 //
-// Called from helpers: no member function here allocates or touches host TLS.
+// Helpers call these functions: none allocates or uses the host's TLS.
 #pragma once
 
 #include <cstddef>
@@ -26,23 +26,23 @@ struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
-/// The budget of a CPU that nothing limits. A tick is at least half an instruction, so that the instructions
-/// of one budget fit their field.
+/// The largest budget. A tick is at least half an instruction, so the instructions of one budget fit their
+/// field.
 inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
-/// Cpu::progress: instructions since the word was last written in the low bits, the budget above them.
+/// Cpu::progress: the budget in the high bits; in the low bits, instructions since the engine last wrote it.
 inline constexpr unsigned kBudgetShift = 24;
 
-/// AC, ID and NT are the guest's to set and to read, and mean nothing to the machine: alignment is not
-/// checked. The host must not have them while the engine runs.
+/// AC, ID and NT: the guest can set and read them, but they have no effect (alignment is not checked). They
+/// must be clear on the host while the engine runs.
 inline constexpr std::uint32_t kSystemFlags = 0x244000;
 
-/// How far an XEND has come.
+/// Progress of an XEND.
 enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
 
 /// What a transaction restores on abort.
 struct Checkpoint {
   GuestState state;          // registers at XBEGIN; rip is the fallback address
-  std::uint64_t resume = 0;  // where that address is translated
+  std::uint64_t resume = 0;  // host address of its translation
   std::uint64_t flags_slot = 0;
   std::uint8_t direction_flag = 0;
 };
@@ -50,65 +50,64 @@ struct Checkpoint {
 struct alignas(64) Cpu {
   // --- known to translated code and stubs.S ---
   Cpu* self = this;
-  std::uint32_t system_flags = 0;   // those of kSystemFlags that the guest has set
+  std::uint32_t system_flags = 0;   // the bits of kSystemFlags that the guest has set
   std::uint8_t in_transaction = 0;  // bit 0: inside; bit 1: always-abort
   std::uint8_t direction_flag = 0;  // the guest's DF; the engine runs with DF clear
   std::uint8_t x87_used = 0;        // the current thread's x87 state is in the host's registers
-  std::int64_t progress = 0;        // see kBudgetShift; the budget may be negative: the CPU owes an exit
+  std::int64_t progress = 0;        // see kBudgetShift; if the budget is negative, the CPU must leave
   std::uint64_t scratch[4] = {};    // spilled registers of the running access check; [3] jump target
   std::uint64_t flags_slot = 0;     // AH = SF ZF AF PF CF as LAHF has them, AL = OF
   std::uint64_t check_address = 0;  // guest address of the access on the slow path
-  const AccessCheck* access_check = nullptr;  // and its description
-  Exit* exit = nullptr;                       // why the full exit
+  const AccessCheck* access_check = nullptr;  // description of that access
+  Exit* exit = nullptr;                       // the last full exit
   std::uint64_t exit_value = 0;               // target of an indirect branch
   std::uint64_t resume = 0;                   // host address to continue at
-  std::uint64_t chunk = 0;                    // bytes or elements of the running string operation's step
-  // Every slow access looks at these; here they share lines of the host with what precedes.
+  std::uint64_t chunk = 0;                    // elements in the running step of a string operation
+  // Every slow access reads these; here they share host cache lines with the fields above.
   std::uint64_t deadline_ticks = 0;
-  std::uint64_t latest_miss = 0;  // of the missed loads below, none is ready later
+  std::uint64_t latest_miss = 0;  // when the last of the missed loads below arrives
   CpuId id;
-  std::uint64_t group[3] = {};            // filter entries that the running group has looked at
-  std::uint64_t instructions_before = 0;  // those that `progress` does not count
-  std::uint64_t branch = 0;  // to be resolved: its number in the predictor, doubled, and whether it was taken
-  std::uint64_t misprediction_cost = 0;  // as it is taken from `progress`
+  std::uint64_t group[3] = {};            // offsets of filter entries that a check group has looked up
+  std::uint64_t instructions_before = 0;  // instructions not counted in `progress`
+  std::uint64_t branch = 0;  // branch to resolve: twice its index in the predictor, plus 1 if taken
+  std::uint64_t misprediction_cost = 0;  // in the units of `progress`
   GuestState state;
   machine::Filter filter;
   machine::BranchPredictor branches;
   std::uint64_t overwritten[kGprCount];  // see BlockBuilder::spill()
 
-  // --- the engine's own ---
+  // --- used only by C++ ---
   Cycles next_interrupt{0};
   Cycles slice_end{0};
   Thread* thread = nullptr;       // null: idle
-  bool access_made = false;       // the engine made the accesses of the next instruction
-  bool in_heap = false;           // waits in Ordering for its turn
-  bool waits_for_line = false;    // in the heap until `awaited` is no longer busy
-  std::uint64_t asked_ticks = 0;  // when the access that found its line busy first asked for it; 0: none did
+  bool access_made = false;       // the engine has made the accesses of the next instruction
+  bool in_heap = false;           // in the heap of Ordering
+  bool waits_for_line = false;    // in the heap, and `awaited` is busy
+  std::uint64_t asked_ticks = 0;  // when the waiting access first requested its busy line; 0: no access waits
   machine::AccessKind awaited_kind{};
   LineAddr awaited;
-  Exit deferred{};  // an ordered exit that has to wait its turn
-  /// The last missed load whose value went into a register: when it arrives, and where it was, so that
-  /// a later value in the same register is not taken for it.
+  Exit deferred{};  // an ordered exit that waits until this CPU is the earliest
+  /// The last missed load into a register. Address and size tell its value from a later value in the
+  /// register.
   struct MissedValue {
     std::uint64_t ready = 0;
     std::uint64_t address = 0;
     std::uint32_t size = 0;
   };
   MissedValue register_miss[kGprCount];
-  /// Missed loads by access check (hashed), for addresses within the same block.
+  /// Missed loads, hashed by access check, for addresses in the same block.
   struct MissedLoad {
     const AccessCheck* access_check = nullptr;
     std::uint64_t ready = 0;
   };
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
-  /// Two threads of a core share what it can issue in a cycle. While the sibling runs, work since the last
-  /// account takes no less than its instructions do at the share of one; what the CPU waited meanwhile counts
-  /// for both.
+  /// Two CPUs of one core share its issue width. While both run, the time since the last account is at least
+  /// what the instructions since then need at half the core's width. Time spent on stalls counts towards it.
   struct Sharing {
-    Cpu* sibling = nullptr;  // null: this machine has one thread a core, or the other is not in use
-    bool active = false;     // both run
-    std::uint64_t ticks_per_256_instructions;  // at a thread's share
+    Cpu* sibling = nullptr;  // null: one thread per core, or the other CPU of the core is not in use
+    bool active = false;     // both CPUs run
+    std::uint64_t ticks_per_256_instructions;  // at one CPU's share
     std::uint64_t since_ticks = 0;
     std::uint64_t since_instructions = 0;
   } sharing;
@@ -118,7 +117,7 @@ struct alignas(64) Cpu {
   Checkpoint checkpoint;
   UndoLog undo;
 
-  /// Nothing is on its way to the registers any more.
+  /// Forgets missed loads: no register waits for a value.
   void forget_misses() {
     for (MissedValue& miss : register_miss) miss.ready = 0;
     for (MissedLoad& miss : missed_loads) miss.access_check = nullptr;
@@ -132,7 +131,7 @@ struct alignas(64) Cpu {
   }
   Cycles clock() const { return Cycles(clock_ticks() >> kTickShift); }
   bool budget_exhausted() const { return progress < 0; }
-  /// Moves the clock and the deadline at once; the budget follows.
+  /// Sets the clock and the deadline, and so the budget.
   void set_time(std::uint64_t clock_ticks, std::uint64_t deadline) {
     std::int64_t budget = static_cast<std::int64_t>(deadline - clock_ticks);
     if (budget > kMaxBudgetTicks) budget = kMaxBudgetTicks;
@@ -142,7 +141,7 @@ struct alignas(64) Cpu {
     deadline_ticks = clock_ticks + static_cast<std::uint64_t>(budget);
   }
   void set_deadline(std::uint64_t deadline) { set_time(clock_ticks(), deadline); }
-  /// Lets the clock stand at `cycles` if it is behind; whole cycles.
+  /// Moves the clock forward to `cycles` if it is behind.
   void advance_to(Cycles cycles) {
     const std::uint64_t ticks = cycles.value << kTickShift;
     if (ticks > clock_ticks()) set_time(ticks, deadline_ticks);
@@ -155,7 +154,7 @@ struct alignas(64) Cpu {
     sharing.since_ticks = clock_ticks();
     sharing.since_instructions = instructions();
   }
-  /// The clock once the CPU has paid for what sharing has cost since the last account.
+  /// The clock after charging the cost of sharing the core since the last account.
   std::uint64_t charged_ticks() const {
     const std::uint64_t now = clock_ticks();
     if (!sharing.active) return now;
@@ -164,8 +163,8 @@ struct alignas(64) Cpu {
         (instructions() - sharing.since_instructions) * sharing.ticks_per_256_instructions / 256;
     return needed > spent ? now + needed - spent : now;
   }
-  /// Settles what sharing the core has cost since the last time. Only at events that the fast path does not
-  /// swallow.
+  /// Charges the cost of sharing the core since the last account. Called only at events that happen with and
+  /// without the fast path.
   void account_for_sibling() {
     if (!sharing.active) return;
     const std::uint64_t ticks = charged_ticks();
@@ -174,7 +173,7 @@ struct alignas(64) Cpu {
   }
 };
 
-/// Offsets for the emitter; stub_offsets.cc has those for stubs.S.
+/// Offsets for the emitter. stub_offsets.cc has those for stubs.S.
 inline constexpr int kOffsetInTransaction = static_cast<int>(offsetof(Cpu, in_transaction));
 inline constexpr int kOffsetSelf = static_cast<int>(offsetof(Cpu, self));
 inline constexpr int kOffsetSystemFlags = static_cast<int>(offsetof(Cpu, system_flags));

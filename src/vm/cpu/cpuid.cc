@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits and leaves: Intel SDM volume 2, CPUID. The feature set is that of Haswell and Broadwell
-// servers without what a user process cannot use or the engine does not translate (FSGSBASE, MPX,
-// AVX-512); RTM is on, HLE and RTM_ALWAYS_ABORT are off.
+// Bits and leaves: Intel SDM volume 2, CPUID. The features are those of Haswell and Broadwell servers, except
+// those that a user process cannot use or that are not translated (FSGSBASE, MPX, AVX-512). RTM is on; HLE
+// and RTM_ALWAYS_ABORT are off.
 #include "vm/cpu/cpuid.h"
 
 #include <cstring>
@@ -44,7 +44,7 @@ std::uint32_t signature(const machine::Description& m) {
          m.cpuid.stepping;
 }
 
-/// How many of the CPUs in use share a core, or a socket, with `cpu`.
+/// The number of CPUs in use that share the core, or the socket, of `cpu`, itself included.
 std::uint32_t sharing(const machine::Topology& m, unsigned cpus, unsigned cpu, bool same_core) {
   std::uint32_t count = 0;
   for (unsigned other = 0; other < cpus; ++other)
@@ -58,7 +58,7 @@ Answer features(const machine::Description& m, unsigned cpu) {
           kFeaturesEdx};
 }
 
-/// Deterministic cache parameters.
+/// Leaf 4: deterministic cache parameters.
 Answer cache(const machine::Description& m, std::uint32_t index) {
   struct Level {
     std::uint32_t type, level, sharing;

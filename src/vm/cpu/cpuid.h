@@ -12,7 +12,7 @@ namespace elision::vm {
 /// The state components that the guest may use: x87, SSE, AVX.
 inline constexpr std::uint64_t kVirtualXcr0 = 7;
 
-/// Executes CPUID: leaf in RAX, subleaf in RCX; answers in RAX, RBX, RCX, RDX, zero-extended.
+/// Executes CPUID: leaf in EAX, subleaf in ECX; results in RAX, RBX, RCX and RDX, zero-extended.
 void virtual_cpuid(const machine::Description& machine, unsigned cpus, unsigned cpu,
                    std::uint64_t (&gpr)[kGprCount]);
 

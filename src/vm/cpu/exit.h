@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What translated code leaves behind for the slow path (AccessCheck) and for the engine (Exit).
+// Descriptions that translated code passes to the slow path (AccessCheck) and to the engine (Exit).
 //
-// Both lie below 2 GB in the cache's metadata region. Freestanding: helpers read access checks.
+// Both lie in the code cache's metadata region, below 2 GB. Freestanding, because helpers read access checks.
 #pragma once
 
 #include <cstdint>
 
 namespace elision::vm {
 
-/// A memory access of translated code, for its slow path. Read by helpers.
+/// Describes a memory access of translated code to the helpers.
 struct AccessCheck {
-  std::uint64_t retry;              // host address in front of the instruction's first access check
-  std::uint64_t done;               // host address behind this access check's check
+  std::uint64_t retry;              // host address of the instruction's first access check
+  std::uint64_t done;               // host address after this access check
   std::uint64_t pc;                 // the instruction
   std::uint32_t size;               // bytes
   std::uint8_t kind;                // machine::AccessKind
-  bool feeds_address;               // some address may rest on the loaded value
-  std::uint16_t address_registers;  // whose values at the block's entry the address rests on
-  std::uint16_t results;            // that carry the loaded value at the end of the block
+  bool feeds_address;               // an address may depend on the loaded value
+  std::uint16_t address_registers;  // registers whose values at block entry the address depends on
+  std::uint16_t results;            // registers that depend on the loaded value at the end of the block
   const AccessCheck*
-      address_loads[2];  // loads earlier in the block on which the address rests (the last two), or null
+      address_loads[2];  // the last two loads in the block that the address depends on, or null
 };
 
 enum class ExitReason : std::uint8_t {
@@ -33,32 +33,32 @@ enum class ExitReason : std::uint8_t {
   kTransactionBegin,
   kAlwaysAbortBegin,
   kTransactionEnd,
-  kTransactionAbort,   // value: the immediate
-  kAbortsTransaction,  // an instruction that cannot run inside a transaction, met inside one
+  kTransactionAbort,   // detail: the immediate
+  kAbortsTransaction,  // an instruction that aborts, executed inside a transaction
   kRandom,
   kComplexAccess,  // gather, masked move, bit string: addresses come from registers
-  kUndefined,      // raises the signal that the hardware would
+  kUndefined,      // raises SIGILL
   kGeneralProtection,
   kUnsupported,
-  kPending,     // a suspended CPU continues an exit that had to wait its turn
+  kPending,     // repeats Cpu::deferred, an ordered exit that had to wait
   kResolve,     // continue at state.rip
-  kInterrupt,   // budget used up and something is due
+  kInterrupt,   // the budget is used up, and an interrupt or timer is due
   kAttach,      // a thread was put on the CPU: load its registers
   kHostFault,   // a host signal in translated code
   kFetchFault,  // the instruction at state.rip cannot be fetched
   kCount,
 };
 
-/// Why translated code left to the engine.
+/// Describes why translated code leaves to the engine.
 struct Exit {
   ExitReason reason;
   std::uint8_t length = 0;  // of the instruction
   std::uint16_t detail = 0;
-  std::uint64_t pc = 0;           // of the instruction; of the target for kLink
-  std::uint64_t target = 0;       // fallback address for transaction begins
-  std::uint64_t next_host = 0;    // continue here (0: translate)
-  std::uint8_t* patch = nullptr;  // kLink: the displacement to write
-  std::uint8_t bytes[16]{};       // kRandom, kComplexAccess: the instruction (its page may go meanwhile)
+  std::uint64_t pc = 0;           // of the instruction; kLink: of the target
+  std::uint64_t target = 0;       // transaction begins: the fallback address
+  std::uint64_t next_host = 0;    // host address of the next instruction; 0: not known
+  std::uint8_t* patch = nullptr;  // kLink: the jump's displacement
+  std::uint8_t bytes[16]{};  // the instruction, because its page may be unmapped before the exit is served
 };
 
 }  // namespace elision::vm

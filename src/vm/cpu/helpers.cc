@@ -9,16 +9,16 @@ HelperContext helper_context;
 
 namespace {
 
-/// Of a CPU whose budget is used up and for which something is due.
+/// The exit of a CPU whose budget is used up when an interrupt or timer is due.
 Exit interrupt_exit{.reason = ExitReason::kInterrupt};
 
 constexpr std::uint64_t kReloadVectors = 1;  // tag on the returned CPU: see stubs.S
-constexpr std::uint64_t kCheckBytes = 64;    // from one access check of a block to the next
+constexpr std::uint64_t kCheckBytes = 64;    // distance between the access checks of a block
 static_assert(sizeof(AccessCheck) > 48 && sizeof(AccessCheck) <= kCheckBytes);
 constexpr std::uint64_t kStringStepBytes = 4096;
 constexpr std::uint64_t kStringBytesPerCycle = 32;
 
-/// Leaves the status in EAX as XBEGIN defines it (SDM volume 1, 17.3.5).
+/// The status that an abort leaves in EAX (SDM volume 1, 17.3.5).
 std::uint64_t abort_status(machine::HardwareAbort cause, unsigned immediate, bool nested) {
   constexpr std::uint64_t kExplicit = 1, kRetry = 2, kConflict = 4, kCapacity = 8, kDebug = 16, kNested = 32;
   const std::uint64_t depth = nested ? kNested : 0;
@@ -31,7 +31,7 @@ std::uint64_t abort_status(machine::HardwareAbort cause, unsigned immediate, boo
       return kCapacity | depth;
     case machine::HardwareAbort::kFault:
       return immediate == kDebugFault ? kDebug
-                                      : depth;  // bit 4 alone, nested too (measured: Sapphire Rapids)
+                                      : depth;  // only bit 4, even if nested (measured: Sapphire Rapids)
     default:
       return depth;
   }
@@ -53,7 +53,7 @@ void restore_registers(Cpu& cpu) {
   return cpu.missed_loads[reinterpret_cast<std::uint64_t>(check) / kCheckBytes % Cpu::kMissedLoads];
 }
 
-/// True if the register still has the value that the missed load brought.
+/// True if the register still holds the value that the missed load brought.
 bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
   std::uint64_t line[kLineBytes / 8];
   const std::uint64_t offset = miss.address & (kLineBytes - 1);
@@ -69,7 +69,7 @@ bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
   return true;
 }
 
-/// When the address of an access is known, as far as it rests on loads that missed.
+/// When the address of an access is known: when the missed loads that it depends on arrive.
 Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
   const std::uint64_t now = cpu.clock().value;
   if (cpu.latest_miss <= now) return Cycles(0);
@@ -95,8 +95,8 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
     cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address, check.size};
 }
 
-/// The CPU whose turn it is. One that waits for a line is asked about here, so that those many that wait for
-/// the same one need not all be woken to see that another has it.
+/// Returns the CPU to run next. Polls a CPU that waits for a busy line here, because resuming each CPU that
+/// waits for the same line, only to find it busy again, costs more.
 Cpu* next_cpu() {
   Ordering& ordering = *helper_context.ordering;
   for (;;) {
@@ -121,7 +121,7 @@ Cpu* reloading(Cpu* cpu) {
   return reinterpret_cast<Cpu*>(reinterpret_cast<std::uint64_t>(cpu) | kReloadVectors);
 }
 
-/// What to return to the stub after an access that is not done.
+/// Returns to the stub from an access that was not made: the CPU to resume.
 Cpu* after(Cpu* cpu, AccessStep step) {
   if (step == AccessStep::kRolledBack) return reloading(cpu);
   const AccessCheck& check = *cpu->access_check;
@@ -130,7 +130,7 @@ Cpu* after(Cpu* cpu, AccessStep step) {
   return let_others_run(cpu);
 }
 
-/// Field by field: an initialiser list would clear the padding too, by a slow string store.
+/// Sets field by field: an initialiser list would also clear the padding, with a slow string store.
 [[gnu::always_inline]] inline machine::Request request_of(const Cpu& cpu, LineAddr line,
                                                           machine::AccessKind kind) {
   machine::Request request;
@@ -143,14 +143,14 @@ Cpu* after(Cpu* cpu, AccessStep step) {
   return request;
 }
 
-/// The look-up of an access whose value may become an address. Atomics ask the model.
+/// True if the filter passes an access whose value may become an address. Atomics always ask the model.
 [[gnu::always_inline]] inline bool hits_filter(Cpu& cpu, LineAddr line, machine::AccessKind kind) {
   const bool store = kind == machine::AccessKind::kStore;
   return kind != machine::AccessKind::kAtomic &&
          cpu.filter.hit(line, machine::FilterEntry::tolerated(store, true));
 }
 
-/// Makes an access if it is a hit in L1 that no other CPU can notice.
+/// Makes an access if it is a local hit in L1. Returns true if it did.
 bool hit_l1(Cpu& cpu, std::uint64_t address, machine::AccessKind kind) {
   const LineAddr line = line_of(GuestAddr(address));
   if (hits_filter(cpu, line, kind)) return true;
@@ -182,7 +182,7 @@ void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycle
 
 namespace {
 
-/// The access has to wait until the other CPUs have caught up.
+/// Records what the access waits for. It is repeated when no other CPU is behind.
 AccessStep let_others_first(Cpu& cpu, const machine::Request& request, bool line_is_busy) {
   cpu.waits_for_line = line_is_busy;
   cpu.awaited = request.line;
@@ -190,7 +190,7 @@ AccessStep let_others_first(Cpu& cpu, const machine::Request& request, bool line
   return AccessStep::kNotYet;
 }
 
-/// The CPU waits as `reply` says, and asks again as long as no other CPU comes first.
+/// Waits until the time in `reply` and repeats the access, as long as no other CPU comes first.
 machine::Reply wait_in_turn(Cpu& cpu, machine::Request& request, machine::Reply reply) {
   const Ordering& ordering = *helper_context.ordering;
   request.least = machine::Reach::kMachine;
@@ -210,7 +210,7 @@ machine::Reply wait_in_turn(Cpu& cpu, machine::Request& request, machine::Reply 
   return reply;
 }
 
-/// Leaves `cpu` as an access leaves it that happened, or that ended the transaction.
+/// Updates `cpu` after an access that was made, or that aborted its transaction.
 AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
   if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
   if (reply.verdict == machine::Reply::Verdict::kAborted) {
@@ -286,7 +286,7 @@ using namespace elision::vm;
   if (wait > 0) {
     note_miss(*cpu, check, elision::Cycles(now + static_cast<std::uint64_t>(wait)));
   } else {
-    entry.tag ^= elision::machine::FilterEntry::kInFlight;  // open to all loads from now on
+    entry.tag ^= elision::machine::FilterEntry::kInFlight;  // lets the filter pass all loads
   }
   cpu->resume = check.done;
   return true;
@@ -306,7 +306,8 @@ Cpu* elision_slow_access(Cpu* cpu) {
 
 namespace {
 
-/// Others are due, or the timer: what runs when this CPU goes on, at `resume`.
+/// The budget is used up. Returns the CPU to run next, or null if an interrupt or timer is due. `cpu` will
+/// continue at `resume`.
 Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
   Ordering& ordering = *helper_context.ordering;
   cpu->resume = resume;
@@ -354,8 +355,9 @@ Cpu* elision_fetch(Cpu* cpu) {
   return cpu;
 }
 
-/// Clears the next step of REP MOVS or REP STOS: the lines of the first element in order, then as
-/// many bytes as are private. Cpu::chunk becomes the elements of the step, scratch[0] what is left after it.
+/// Makes the accesses of the next step of REP MOVS or REP STOS: first those of one element, which may be
+/// ordered events, then local hits as long as they follow. Sets Cpu::chunk to the elements of the step, and
+/// scratch[0] to the elements after it.
 Cpu* elision_string_step(Cpu* cpu) {
   const AccessCheck& check = *cpu->access_check;
   if (cpu->budget_exhausted()) return out_of_budget(cpu, check.retry);

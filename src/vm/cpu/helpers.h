@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory accesses that the inlined filter does not settle. Each goes to Model::access(), which says how far
-// it reaches: an L1 hit refills the filter, an access within the core is made at once, an event waits until
-// no other CPU is behind.
+// Memory accesses that miss in the inlined filter. Each goes to Model::access(), which returns how far it
+// reaches. A hit in L1 refills the filter. An access within the core is made at once. An ordered event waits
+// until no other CPU is behind.
 //
-// Compiled with -mgeneral-regs-only and freestanding: the functions run with the guest's vector
-// registers and TLS live. Accesses made on the guest's behalf by the engine or the kernel go through
-// the same functions.
+// Freestanding and compiled with -mgeneral-regs-only: the functions run with the guest's vector registers and
+// TLS live. The engine makes its accesses for the guest through the same functions.
 #pragma once
 
 #include "machine/model.h"
@@ -15,36 +14,36 @@
 
 namespace elision::vm {
 
-/// What the helpers work on; one per process, set up by the engine.
+/// What the helpers use; one per process, set by the engine.
 struct HelperContext {
   machine::Model* model = nullptr;
   Ordering* ordering = nullptr;
   const SharedRanges* shared_memory = nullptr;
   bool fast_path = true;
-  std::uint64_t yields = 0;  // a CPU had to let others run first
-  std::uint64_t waits = 0;   // a line was busy
+  std::uint64_t yields = 0;  // times that a CPU let others run first
+  std::uint64_t waits = 0;   // times that a line was busy
 };
 extern HelperContext helper_context;
 
 enum class AccessStep {
   kDone,
-  kNotYet,      // another CPU is behind (perhaps since a busy line moved the clock): try again in order
+  kNotYet,      // another CPU is behind, perhaps because this one waited for a busy line: try again in order
   kRolledBack,  // the access ended the CPU's own transaction; its registers were restored
 };
 
-/// One access to one line by the running CPU, at its clock. `ready` becomes the later of itself and
-/// the time at which the value is there. `instruction` is the address of a load whose strides count, or 0.
+/// An access by the running CPU to one line, at its clock. `ready` becomes the later of itself and the time
+/// at which the value arrives. `instruction` is the load's address for the stride prefetcher, or 0.
 AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
                        std::uint64_t instruction = 0);
-/// All lines of [address, address + size).
+/// An access to all lines of [address, address + size).
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0);
 
-/// What roll_back() is told as `immediate` if a fault was a debug exception or a breakpoint.
+/// `immediate` of roll_back() for a fault that is a debug exception or a breakpoint.
 inline constexpr unsigned kDebugFault = 1;
 
-/// Undoes `cpu`'s transaction, which the model has already forgotten: memory, registers, EAX.
-/// `immediate` is XABORT's, or tells faults apart.
+/// Rolls back the transaction of `cpu`, which the model has already aborted: restores memory and registers,
+/// and sets EAX. `immediate` is XABORT's immediate, or kDebugFault.
 void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycles clock);
 
 }  // namespace elision::vm

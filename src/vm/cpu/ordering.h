@@ -11,7 +11,7 @@
 // which they asked for it, because all of them ask again when it arrives, and by number the last one would
 // never get it. Other ties go to the lower CPU number.
 //
-// Called from helpers.
+// Helpers call these functions.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Ordering {
  public:
   explicit Ordering(Cycles run_ahead) : run_ahead_ticks_(run_ahead.value << kTickShift) {}
 
-  /// No CPU in the heap is behind `cpu`.
+  /// True if no CPU in the heap is behind `cpu`.
   bool is_first(const Cpu& cpu) const { return is_first(cpu, cpu.clock_ticks()); }
   /// The same if the clock of `cpu` were `ticks`.
   bool is_first(const Cpu& cpu, std::uint64_t ticks) const {
@@ -37,14 +37,14 @@ class Ordering {
   Cpu* first() const { return size_ == 0 ? nullptr : heap_[0]; }
 
   void add(Cpu& cpu);
-  /// Takes the earliest CPU out and makes it the running one; null if there is none.
+  /// Removes the earliest CPU from the heap and makes it the running one. Returns null if the heap is empty.
   Cpu* start_first();
-  /// Makes `cpu` (not in the heap) the running one and gives it its budget.
+  /// Makes `cpu`, which is not in the heap, the running one and sets its budget.
   void start(Cpu& cpu);
-  /// `cpu` is in the heap and its clock has changed.
+  /// Restores the heap after the clock of `cpu`, which is in it, has changed.
   void moved(Cpu& cpu);
   void remove(Cpu& cpu);
-  /// Forgets all CPUs; their in_heap stays as it was.
+  /// Forgets all CPUs. Does not change their in_heap.
   void clear() { size_ = 0, running_ = nullptr; }
   Cpu* running() const { return running_; }
   void stop_running() { running_ = nullptr; }
@@ -53,7 +53,7 @@ class Ordering {
   void set_timer(Cycles when) { timer_ticks_ = when == kNever ? kNever.value : when.value << kTickShift; }
   std::uint64_t timer_ticks() const { return timer_ticks_; }
 
-  /// An ordered event happens at `cpu`'s clock, or later, at `performed`; counts those that come too late.
+  /// Records an ordered event at the later of `cpu`'s clock and `performed`. Counts events out of order.
   void note_event(const Cpu& cpu, Cycles performed = Cycles(0)) {
     const std::uint64_t clock = cpu.clock_ticks();
     const std::uint64_t later = performed.value << kTickShift;

@@ -107,7 +107,7 @@ TEST_F(OrderingTest, CountsEventsThatComeTooLate) {
   EXPECT_EQ(ordering_.out_of_order(), 1u);
 }
 
-/// One operation on the heap. Which cpu it is for, and its time, are taken modulo what there is.
+/// One operation on the heap. `cpu` is taken modulo the number of CPUs to choose from.
 struct Operation {
   enum Kind { kAdd, kMove, kRemove, kStart } kind;
   std::uint64_t cpu, cycles;
@@ -122,7 +122,7 @@ void showValue(const Operation& operation, std::ostream& out) {
   out << kNames[operation.kind] << ' ' << operation.cpu << " at " << operation.cycles;
 }
 
-/// The heap beside a vector that is searched for its smallest element.
+/// The heap and its model, a vector that is searched for its smallest element.
 class HeapAndModel {
  public:
   HeapAndModel() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Called from helpers: the functions that the timed stubs call, and the accounts.
+// The functions that the timed stubs call, and their accounts. Runs in helpers.
 #include "vm/cpu/profile.h"
 
 #include "vm/cpu/helpers.h"
@@ -9,8 +9,7 @@ namespace elision::vm {
 
 EngineProfile* engine_profile = nullptr;
 
-/// A reading of the host's time stamp counter as the stubs leave it: two stores, which a load of both halves
-/// at once would have to wait for.
+/// A time stamp as the stubs store it, in two halves. One load of both would stall on store forwarding.
 struct Stamp {
   std::uint32_t low, high;
   std::uint64_t ticks() const { return std::uint64_t{high} << 32 | low; }
@@ -19,8 +18,8 @@ struct Stamp {
 }  // namespace elision::vm
 
 extern "C" {
-elision::vm::Stamp elision_profile_arrived;  // in the engine
-elision::vm::Stamp elision_profile_left;     // for translated code
+elision::vm::Stamp elision_profile_arrived;  // when control entered the engine
+elision::vm::Stamp elision_profile_left;     // when control left for translated code
 }
 
 namespace elision::vm {
@@ -36,7 +35,7 @@ std::int64_t from_to(std::uint64_t begin, std::uint64_t end) {
   return static_cast<std::int64_t>(end - begin);
 }
 
-/// What the helpers counted so far.
+/// The counts of model and helpers at one time.
 struct Counters {
   ModelEvents events;
   std::uint64_t yields, waits;
@@ -45,12 +44,12 @@ struct Counters {
       : events(engine_profile->events_of(cpu)), yields(helper_context.yields), waits(helper_context.waits) {}
 };
 
-/// One crossing into a helper: arrives, and leaves when the work is done.
+/// One crossing into a helper, from its entry to its return.
 class Crossing {
  public:
   explicit Crossing(const Cpu& cpu) : cpu_(cpu), before_(arrived(cpu)) {}
 
-  /// What an access found, the rarest first, since it may have had several lines.
+  /// Classifies an access by its rarest event, since it may have had several lines.
   Work access(const Cpu* next) const {
     const Counters after(cpu_);
     if (reinterpret_cast<std::uint64_t>(next) & 1) return Work::kOwnAbort;
@@ -102,7 +101,7 @@ void EngineProfile::clear() {
 
 ModelEvents EngineProfile::events_of(const Cpu& cpu) const { return ModelEvents::of(model_.counts(cpu.id)); }
 
-/// Closes the engine's last piece and the translated code's after it.
+/// Closes the last interval of the engine and that of translated code after it.
 void EngineProfile::arrive() {
   const std::uint64_t left = elision_profile_left.ticks();
   const std::uint64_t arrived = elision_profile_arrived.ticks();
@@ -114,7 +113,7 @@ void EngineProfile::arrive() {
   in_engine_ = true;
 }
 
-/// The engine's present piece was `work` and ends with the next stamp.
+/// Counts the engine's current interval as `work`. It ends with the next stamp.
 void EngineProfile::leave_after(Work work, const ModelEvents& events) {
   work_ = work;
   Row& done = row(work);
@@ -145,13 +144,13 @@ void EngineProfile::enter_guest() {
   in_engine_ = false;
 }
 
-/// `cpu` has left to the run loop. An exit that had to wait its turn comes twice and counts once.
+/// `cpu` has left to the run loop. An ordered exit that had to wait comes twice and counts once.
 void EngineProfile::full_exit(Cpu& cpu) {
   const bool again = cpu.exit->reason == ExitReason::kPending;
   const ExitReason reason = again ? cpu.deferred.reason : cpu.exit->reason;
-  if (reason == ExitReason::kHostFault) stamp(elision_profile_arrived);  // by way of a signal handler
+  if (reason == ExitReason::kHostFault) stamp(elision_profile_arrived);  // came through a signal handler
   if (in_engine_) {
-    close();  // by way of a helper
+    close();  // came through a helper
   } else {
     arrive();
   }
@@ -161,8 +160,8 @@ void EngineProfile::full_exit(Cpu& cpu) {
   exit_events_ = events_of(cpu);
 }
 
-/// The least that crossings and changes cost one after the other: what they cost beyond that is not told
-/// apart from the engine.
+/// Measures the least cost of crossings and changes, each repeated back to back. Any further cost of the
+/// profile is counted as the engine's.
 void EngineProfile::calibrate(const Cpu& sample) {
   constexpr int kBatches = 64, kCrossings = 256;
   Cost least{1 << 30, 1 << 30, 1 << 30};
@@ -196,7 +195,7 @@ using namespace elision::vm;
 
 [[gnu::no_caller_saved_registers]] bool elision_timed_late_load(Cpu* cpu) {
   if (!engine_profile->in_engine()) engine_profile->arrive();
-  if (!elision_late_load(cpu)) return false;  // elision_timed_slow_access goes on in the same piece
+  if (!elision_late_load(cpu)) return false;  // elision_timed_slow_access continues the interval
   engine_profile->leave_after(Work::kLateLine, ModelEvents{});
   return true;
 }
@@ -211,7 +210,7 @@ Cpu* elision_timed_slow_access(Cpu* cpu) {
 Cpu* elision_timed_budget_exhausted(Cpu* cpu) {
   const Crossing crossing(*cpu);
   Cpu* next = elision_budget_exhausted(cpu);
-  // Without a CPU to run it becomes a full exit, which is a piece of its own.
+  // Null becomes a full exit, which has its own interval.
   if (next != nullptr) crossing.leave_after(crossing.changed_cpu() ? Work::kBudgetTurn : Work::kBudget);
   return next;
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the host's time goes while a guest process runs: `elision vm --profile`.
+// `elision vm --profile`: where the host's time goes while a guest process runs.
 //
-// The host's time is one line. It is cut where control crosses between translated code and the engine, and
-// within the engine where one kind of work gives way to another; each piece belongs to exactly one kind, so
-// the kinds' times add up to the whole. With a profile, the table through which translated code reaches the
-// engine names the timed stubs (profile_stubs.S), which stamp each crossing, and elision_profiled_enter()
-// stands for elision_enter(). Without one none of this runs, and the code in its place is the same as if
-// there were no profiles. A profile changes nothing that the guest or the model could see.
+// The profile divides the host's time into intervals. One ends where control crosses between translated code
+// and the engine, or where the engine changes to another kind of work. Each interval belongs to one kind of
+// work, so the times of all kinds add up to the total. With a profile, the stub table holds the timed stubs
+// (profile_stubs.S), which stamp each crossing, and elision_profiled_enter() replaces elision_enter().
+// Without one, none of this code runs. A profile changes nothing that the guest or the model can see.
 //
-// What the profile itself costs is measured when it begins, kept apart, and taken off.
+// The profile measures its own cost at the start, accounts for it separately and subtracts it.
 //
-// profile.cc runs in helpers (helpers.h); profile_report.cc tells people.
+// profile.cc runs in helpers (helpers.h); profile_report.cc prints the profile.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +21,35 @@ namespace elision::vm {
 
 struct Cpu;
 
-/// What the host was doing. Full exits follow: kExits + ExitReason.
+/// Kinds of work. A full exit is kExits + ExitReason.
 enum class Work : std::uint8_t {
   kStart,       // before the guest's first instruction
-  kTranslated,  // translated code, its look-ups in the filter included
-  kLateLine,    // slow accesses, by what they found: a line on its way that only had to be noted,
-  kPrivateHit,  // a hit that nobody can notice,
-  kModelHit,    // a line in L1 that is hot or was prefetched, an atomic's, or new to the transaction,
-  kUpgrade,     // a line without the permission to write,
-  kL2,          // a line in L2, in L3, in memory, in another core's cache;
+  kTranslated,  // translated code with its filter look-ups
+  // Slow accesses, by what they found:
+  kLateLine,    // a load of a line on its way: records when it arrives
+  kPrivateHit,  // a local hit
+  kModelHit,    // an L1 hit on a contended or prefetched line, an atomic, or the first in a transaction
+  kUpgrade,     // a line without write permission
+  kL2,          // a line in L2, L3, memory or another core's cache
   kL3,
   kMemory,
   kCacheToCache,
-  kOwnAbort,     // no room for the line: the CPU's own transaction ended
-  kTurn,         // changes of CPU: others are behind,
-  kBusyLine,     // the line is busy, or the CPU itself must stop first,
-  kBudgetTurn,   // the CPU has run ahead as far as it may
+  kOwnAbort,     // the access aborted the CPU's own transaction
+  kTurn,         // change of CPU: another is behind
+  kBusyLine,     // change of CPU: the line is busy, or the CPU must stall first
+  kBudgetTurn,   // change of CPU: this one has run ahead as far as it may
   kBudget,       // a new budget for the same CPU
-  kFetch,        // lines of code that L1I did not have
+  kFetch,        // code lines that missed in L1I
   kString,       // a step of REP MOVS or REP STOS
-  kTranslation,  // making translated code
-  kKernel,       // the guest's operating system
-  kOutside,      // nothing to run: waits for other processes, input, or time
+  kTranslation,  // the translator
+  kKernel,       // system calls
+  kOutside,      // no CPU runs: waits for other processes, input or time
   kExits,
 };
 inline constexpr unsigned kWorkKinds =
     static_cast<unsigned>(Work::kExits) + static_cast<unsigned>(ExitReason::kCount);
 
-/// What the model counted during some work; a part of machine::CpuCounts.
+/// Events in the model during some work: a part of machine::CpuCounts.
 struct ModelEvents {
   std::uint64_t accesses = 0, l1_misses = 0, l2_misses = 0, l3_misses = 0, cache_to_cache = 0, upgrades = 0;
 
@@ -75,29 +75,29 @@ class EngineProfile {
  public:
   struct Row {
     std::uint64_t count = 0;
-    std::int64_t ticks = 0;  // of the host's time stamp counter; signed, so that what is off cancels out
-    std::int64_t own = 0;    // of these, the profile's
+    std::int64_t ticks = 0;  // of the host's time stamp counter; signed, so that errors cancel out
+    std::int64_t own = 0;    // the profile's part of them
     ModelEvents events;
   };
 
-  /// What others had counted when a profile began.
+  /// Counts of others when the profile began.
   struct Start {
     std::uint64_t clock_ns = 0;      // the host's clock
     std::uint64_t cpu_ns = 0;        // CPU time of this process
     std::uint64_t instructions = 0;  // of the guest
   };
 
-  /// Measures its own cost and begins. `sample` is any CPU of the model's.
+  /// Measures its own cost and begins. `sample` is any CPU of the model.
   EngineProfile(const machine::Model& model, const Cpu& sample, const Start& start);
-  /// Begins anew: in a forked child.
+  /// Begins again, in a forked child.
   void restart(const Start& start);
 
-  /// Closes the present piece; the next belongs to `work`.
+  /// Closes the current interval; the next belongs to `work`.
   void change_to(Work work);
   Work work() const { return work_; }
   void count(Work work) { ++row(work).count; }
 
-  // For the functions that stand between the border and what they time (profile.cc).
+  // For the timed helpers (profile.cc).
   bool in_engine() const { return in_engine_; }
   void arrive();
   void leave_after(Work work, const ModelEvents& events);
@@ -105,11 +105,11 @@ class EngineProfile {
   void full_exit(Cpu& cpu);
   ModelEvents events_of(const Cpu& cpu) const;
 
-  /// Closes the present piece, which goes on: what the rows say is then up to date.
+  /// Brings the rows up to date: closes the current interval and begins another of the same work.
   void close();
   const Row& row(unsigned work) const { return rows_[work]; }
   const Start& start() const { return start_; }
-  /// From the start to the end of the last piece that was closed.
+  /// Time from the start to the end of the last closed interval.
   std::uint64_t ticks() const { return since_ - first_tick_; }
 
  private:
@@ -123,11 +123,11 @@ class EngineProfile {
   const machine::Model& model_;
   Row rows_[kWorkKinds];
   Cost cost_;
-  std::uint64_t since_ = 0;  // the present piece begins
+  std::uint64_t since_ = 0;  // start of the current interval
   Work work_ = Work::kStart;
   bool in_engine_ = true;
-  const Cpu* exit_cpu_ = nullptr;  // whose full exit is being served
-  ModelEvents exit_events_;        // of that CPU, when it left
+  const Cpu* exit_cpu_ = nullptr;  // the CPU whose full exit is being handled
+  ModelEvents exit_events_;        // of that CPU at its exit
   Start start_;
   std::uint64_t first_tick_ = 0;
 };
@@ -135,7 +135,7 @@ class EngineProfile {
 /// Null without --profile.
 extern EngineProfile* engine_profile;
 
-/// Work within a full exit that is to be told apart from the rest of it.
+/// Work within a full exit that has its own row.
 class ProfileScope {
  public:
   explicit ProfileScope(Work work) {
@@ -157,10 +157,10 @@ class ProfileScope {
 }  // namespace elision::vm
 
 extern "C" {
-/// For elision_enter().
+/// Replaces elision_enter().
 void elision_profiled_enter(elision::vm::Cpu* cpu);
 
-// profile_stubs.S: what stubs.h has, timed.
+// profile_stubs.S: the stubs of stubs.h with time stamps.
 void elision_timed_enter(elision::vm::Cpu* cpu);
 void elision_timed_stub_slow_access();
 void elision_timed_stub_budget();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border of stubs.S once more, with time stamps: what a run with --profile uses in its place (profile.h).
-// The helper calls lead to the functions of profile.cc, which time those that they stand for.
+// The stubs of stubs.S with time stamps, for runs with --profile (profile.h). They call the functions of
+// profile.cc, which call and time the helpers.
 
 #define ELISION_TIMED
 #define elision_enter              elision_timed_enter

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the guest has writable memory that other processes may see (MAP_SHARED). Each process is a machine of
-// its own, so that no conflict over such memory could be found: a transaction must not touch it.
+// The guest's writable memory that it may share with other processes (MAP_SHARED). Each process has its own
+// machine model, which cannot detect conflicts with other processes. So a transaction that accesses such
+// memory aborts.
 //
-// Helpers ask ranges(); set() belongs to the engine.
+// Helpers read ranges(); only the engine calls set().
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,10 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;  // ranges() points into this object
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  /// [begin, end) is such memory from now on, or no longer.
+  /// Adds [begin, end) to the shared memory, or removes it.
   void set(std::uint64_t begin, std::uint64_t end, bool shared);
 
-  /// What is such memory now; the reference stays valid, and follows later calls of set().
+  /// The shared memory. The reference stays valid and shows later changes.
   const SharedRanges& ranges() const { return view_; }
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The question that helpers ask of shared_memory.h, without a container: helpers are
-// freestanding.
+// The part of shared_memory.h that helpers use. It has no container, because helpers are freestanding.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +7,7 @@
 
 namespace elision::vm {
 
-/// Disjoint ranges of addresses, ascending, in an array that a SharedMemory owns.
+/// Disjoint, ascending ranges of addresses, in an array that a SharedMemory owns.
 struct SharedRanges {
   struct Range {
     std::uint64_t begin, end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints stub_offsets.h: what stubs.S needs to know of C++ structures, as macros.
+// Prints stub_offsets.h: offsets and constants of C++ structures, as macros for stubs.S.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,7 +12,7 @@ using elision::machine::BranchPredictor;
 using elision::machine::Filter;
 using elision::machine::FilterEntry;
 
-// How stubs.S computes with them.
+// stubs.S relies on these.
 static_assert(sizeof(FilterEntry) == 16 && offsetof(FilterEntry, tag) == 0);
 static_assert(BranchPredictor::kWrong == 1u << 6);
 

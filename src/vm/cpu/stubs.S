@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between translated code and the engine.
+// The crossings between translated code and C++.
 //
-// Helper calls keep the guest's vector registers and TLS live: the C++ function they call is compiled
-// with -mgeneral-regs-only and touches neither. It returns the Cpu to resume (often the same one),
-// or null to leave to Engine::run. Full exits save everything and return from elision_enter.
+// A helper call keeps the guest's vector registers and TLS live: the helper is compiled with
+// -mgeneral-regs-only and touches neither. It returns the Cpu to resume (often the same one), or null to leave to
+// Engine::run. A full exit saves everything and returns from elision_enter.
 //
-// profile_stubs.S assembles this text a second time, under other names and with time stamps at the border.
+// profile_stubs.S assembles this text again, with other names and with time stamps at the crossings.
 //
-// gs points at the Cpu all the time; the host's C++ code never uses gs. stub_offsets.h has the offsets of
-// its fields (stub_offsets.cc writes it as the project is built).
+// gs always points to the Cpu; the host's C++ code never uses gs. stub_offsets.h, which stub_offsets.cc
+// generates, has the offsets of its fields.
 
 #include "vm/cpu/stub_offsets.h"
 
@@ -83,8 +83,8 @@
         wrfsbase %rcx
 .endm
 
-// Time stamps at the border, in the timed variant alone. note_crossing keeps all registers and flags: RAX and
-// RDX wait where the guest's registers are saved anyway. stamp keeps the flags.
+// Time stamps, only in the timed variant. note_crossing preserves all registers and flags; it saves RAX and RDX in
+// the slots of the guest's registers. stamp preserves the flags.
 .macro stamp where
 #ifdef ELISION_TIMED
         rdtsc
@@ -121,7 +121,7 @@ elision_enter:
         load_vectors
         jmp resume_cpu
 
-// Continues the Cpu that gs points at; its vectors and fs are loaded.
+// Resumes the Cpu that gs points to. Its vectors and FS base are loaded.
 resume_cpu:
         cmpb $0, %gs:DIRECTION
         jne resume_backward
@@ -151,8 +151,8 @@ resume_backward:
         jmp switch_cpu
 .endm
 
-// RAX: the Cpu to run instead of the present one, or 0 for the engine's run loop, or the present
-// one with bit 0 set. The present one's registers are saved, its vectors still live.
+// RAX: another Cpu to resume; or 0 for the engine's run loop; or the current Cpu with bit 0 set. The current Cpu's
+// general registers are saved, its vectors still live.
 switch_cpu:
         testq %rax, %rax
         jz leave
@@ -163,13 +163,13 @@ switch_cpu:
         load_vectors
         jmp resume_cpu
 
-// The CPU rolled itself back: its registers in memory hold, not the host's.
+// The CPU's transaction was rolled back: loads its vectors from memory.
 reload_cpu:
         load_vectors
         jmp resume_cpu
 
-// Most slow accesses are loads from a line on its way: for those, a function that preserves all registers but
-// RAX. Its stack is the host's. The filter is looked at first, since who misses it altogether need not call.
+// Most slow accesses are loads from a line on its way. elision_late_load makes these; it preserves all registers
+// but RAX and runs on the host's stack. The stub first checks the filter for such a line.
         .globl elision_stub_slow_access
 elision_stub_slow_access:
         note_crossing elision_profile_arrived
@@ -218,8 +218,8 @@ elision_stub_fetch:
         helper_call elision_fetch
 
 // BranchPredictor::resolve for Cpu::branch, and the charge of a misprediction. Called on the host's stack, so that
-// the host predicts where it returns to; all registers stay as they are, but for the flags. Without a jump on the
-// outcome, which the host could predict no better than the guest's machine.
+// the host predicts its return. Changes only the flags. Does not branch on the outcome, because the host would
+// often mispredict such a branch.
         .globl elision_stub_branch
 elision_stub_branch:
         movq %rax, %gs:GPR+0
@@ -257,7 +257,7 @@ elision_stub_branch:
         movl $WRONG, %eax
         jmp 1b
 
-// Full exit: everything is saved, flags exactly.
+// Full exit: saves all registers and flags.
         .globl elision_stub_exit
 elision_stub_exit:
         note_crossing elision_profile_arrived
@@ -288,9 +288,9 @@ elision_stub_fault_exit:
         .size elision_enter, .-elision_enter
 
 #ifndef ELISION_TIMED
-// int elision_copy_line(void* destination, const void* source), int elision_restore_line(the same), which writes
-// only what differs, and int elision_copy_word(the same): a fault in them becomes the result 1 (the signal handler
-// moves RIP to elision_copy_line_failed).
+// int elision_copy_line(void* destination, const void* source); elision_restore_line and elision_copy_word have the
+// same parameters. elision_restore_line writes only words that differ. After a fault in one of them the signal
+// handler sets RIP to elision_copy_line_failed, and the function returns 1.
         .globl elision_copy_line
         .globl elision_restore_line
         .globl elision_copy_word

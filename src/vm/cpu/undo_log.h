@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction overwrote: the 64 bytes of each line before its first transactional store.
+// A transaction's undo log: the old contents of each line that it has written.
 //
-// Stores happen in place; an abort writes the old bytes back. Bounded by the largest write set that
-// any machine file allows (written lines live in L1).
+// Stores happen in place; an abort restores the old contents. The capacity covers the largest write set that
+// a machine file allows (written lines stay in L1).
 //
-// Called from helpers. Guest memory may be unmapped or read-only: elision_copy_line and elision_restore_line
-// (stubs.S) report a fault instead of dying, and a word that did not change is not written.
+// Helpers call these functions. Guest memory may be unmapped or read-only: elision_copy_line and
+// elision_restore_line (stubs.S) return 1 on a fault. elision_restore_line writes only words that have
+// changed.
 //
-// A page in the log may have been protected since, because code in it was translated
-// (AddressSpace::guard_code). It is opened while a line of it is restored, and stays protected: a line that
-// code was translated from is in no log (Engine::end_writers).
+// A page of the log may have become read-only since its line was saved, because code in it was translated
+// (AddressSpace::guard_code). restore() makes it writable for the moment. The translation stays valid: code
+// is never translated from a line in a log (CodeManager::end_writers).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@
 /// Copies 64 bytes of guest memory; returns 0, or 1 if the source is not readable.
 extern "C" int elision_copy_line(void* destination, const void* source);
 extern "C" int elision_copy_word(void* destination, const void* source);
-/// Makes 64 bytes of guest memory what `source` says; returns 0, or 1 if they cannot be written.
+/// Copies 64 bytes to guest memory; returns 0, or 1 if it is not writable.
 extern "C" int elision_restore_line(void* destination, const void* source);
 
 namespace elision::vm {
@@ -29,8 +30,8 @@ class UndoLog {
  public:
   static constexpr std::size_t kCapacity = 2048;  // lines
 
-  /// Remembers `line` as it is now. A line that cannot be read is not remembered: the store that
-  /// follows will fault before it changes anything. False if the log is full.
+  /// Saves the contents of `line`. Skips a line that cannot be read: the store to it will fault. Returns
+  /// false if the log is full.
   bool save(LineAddr line) {
     if (size_ == kCapacity) return false;
     Entry& entry = entries_[size_];
@@ -39,12 +40,12 @@ class UndoLog {
     return true;
   }
 
-  /// Puts everything back, newest first, and forgets it.
+  /// Restores all lines, newest first, and clears the log.
   void restore() {
     while (size_ > 0) put_back(entries_[--size_]);
   }
 
-  /// Some byte of [begin, end) lies in a line of the log.
+  /// True if a byte of [begin, end) lies in a line of the log.
   bool touches(std::uint64_t begin, std::uint64_t end) const {
     for (std::size_t i = 0; i < size_; ++i) {
       const std::uint64_t line = start_of(entries_[i].line).value;
@@ -67,7 +68,7 @@ class UndoLog {
     if (protect_page_of(memory, kRead | kWrite) != 0) return;  // the memory is gone
     if (elision_restore_line(memory, entry.bytes) == 0) protect_page_of(memory, kRead);
   }
-  /// mprotect, without the C library or its headers.
+  /// mprotect() without the C library or its headers.
   static constexpr int kRead = 1, kWrite = 2;  // PROT_READ, PROT_WRITE
   static long protect_page_of(const void* memory, int protection) {
     constexpr std::uint64_t kPage = 4096;
