@@ -26,8 +26,8 @@ struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
-/// The largest budget. A tick is at least half an instruction, so the instructions of one budget fit their
-/// field.
+/// The largest budget. At most two instructions take one tick (issue width 16, fused compare and branch), so
+/// the instructions of one budget fit their field.
 inline constexpr std::int64_t kMaxBudgetTicks = 1 << 22;
 /// Cpu::progress: the budget in the high bits; in the low bits, instructions since the engine last wrote it.
 inline constexpr unsigned kBudgetShift = 24;
@@ -39,7 +39,7 @@ inline constexpr std::uint32_t kSystemFlags = 0x244000;
 /// Progress of an XEND.
 enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
 
-/// What a transaction restores on abort.
+/// The registers that an abort restores.
 struct Checkpoint {
   GuestState state;          // registers at XBEGIN; rip is the fallback address
   std::uint64_t resume = 0;  // host address of its translation
@@ -103,7 +103,7 @@ struct alignas(64) Cpu {
   static constexpr std::size_t kMissedLoads = 16;
   MissedLoad missed_loads[kMissedLoads];
   /// Two CPUs of one core share its issue width. While both run, the time since the last account is at least
-  /// what the instructions since then need at half the core's width. Time spent on stalls counts towards it.
+  /// what the instructions since then need at one CPU's share of the width. Stalls count towards it.
   struct Sharing {
     Cpu* sibling = nullptr;  // null: one thread per core, or the other CPU of the core is not in use
     bool active = false;     // both CPUs run

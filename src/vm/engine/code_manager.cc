@@ -9,7 +9,7 @@
 namespace elision::vm {
 namespace {
 
-/// An Exit that outlives flushes of the cache, with the code that leaves through it.
+/// Emits code that leaves with `permanent`, an Exit that survives flushes. Returns its host address.
 std::uint64_t emit_permanent_exit(Emitter& out, Exit& permanent, ExitReason reason) {
   permanent.reason = reason;
   const std::uint64_t entry = out.address();
@@ -52,7 +52,7 @@ std::uint64_t CodeManager::host_address(std::uint64_t pc) {
   const bool conservative = guest_code_.flags_live_everywhere();
   const Block* block = translate_block(cache_, guest_code_, context_.machine, pc);
   if (guest_code_.flags_live_everywhere() != conservative) {
-    flush();  // earlier translations assumed otherwise
+    flush();  // earlier translations assumed that flags are dead
     block = translate_block(cache_, guest_code_, context_.machine, pc);
   }
   if (block == nullptr) return fetch_fault_stub_;
@@ -65,7 +65,7 @@ bool CodeManager::continue_at(Cpu& cpu, std::uint64_t pc) {
   cpu.state.rip = pc;
   const bool inside = cpu.in_transaction != 0;
   const std::uint64_t host = host_address(pc);
-  if (inside && cpu.in_transaction == 0) return false;  // rolled back, and has been told where to go on
+  if (inside && cpu.in_transaction == 0) return false;  // rolled back: `resume` is the fallback address
   cpu.resume = host;
   return host != fetch_fault_stub_;
 }
@@ -122,9 +122,9 @@ void CodeManager::repeat_without_guard(Cpu& cpu, std::uint64_t pc) {
   continue_at(cpu, pc);
 }
 
-/// The block at `pc` is about to be translated: transactions that have written to it end, the running CPU's
-/// own too ("self-modifying code transactionally may also cause transactional aborts", SDM volume 1,
-/// 17.3.9.2). So nothing is translated that a roll-back changes.
+/// Before the block at `pc` is translated, aborts transactions that have written to it, the running CPU's too
+/// ("self-modifying code transactionally may also cause transactional aborts", SDM volume 1, 17.3.9.2). So a
+/// roll-back never changes translated code.
 void CodeManager::end_writers(std::uint64_t pc) {
   constexpr std::uint64_t kLongest = 15, kLongestBlock = GuestCode::kMaxInstructions * kLongest;
   const auto end_of = [pc](std::uint64_t bytes) { return pc > ~bytes ? ~std::uint64_t{0} : pc + bytes; };

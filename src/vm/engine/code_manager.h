@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where CPUs go on: translates what is reached for the first time, links blocks, and forgets translations of
-// code that changes.
+// Decides where CPUs continue: translates code when a CPU first reaches it, links blocks, and invalidates
+// translations when the guest changes its code.
 //
 // Invariant: a CPU never resumes at a host address that a flush has freed. flush() sends each CPU to its
 // guest address.
@@ -21,44 +21,46 @@ class CodeManager {
  public:
   CodeManager(EngineContext& context, Transactions& transactions);
 
-  /// Fills the table of stubs through which translated code leaves; `timed` ones serve a profile.
+  /// Fills the stub table, with the timed stubs for a profile.
   void install_stubs(bool timed);
-  /// Keeps the forms of all instructions that are translated from now on.
+  /// From now on records the forms of translated instructions.
   void record_forms() { guest_code_.record_forms(); }
   const FormsMet* forms() const { return guest_code_.forms(); }
 
-  /// The CPU goes on at `pc`. False if it does not: the instruction there cannot be fetched, which is the
-  /// next thing that happens to the CPU, or what is to be executed ended its transaction.
+  /// Lets the CPU continue at `pc`. Returns false if it will not: the instruction there cannot be fetched, so
+  /// the CPU will fault next, or translating it aborted the CPU's transaction.
   bool continue_at(Cpu& cpu, std::uint64_t pc);
-  /// Goes on behind the instruction that made the exit; the place is remembered in the exit.
+  /// Lets the CPU continue after the instruction of `exit`. Records the host address in `exit`.
   void next_instruction(Cpu& cpu, Exit& exit);
-  /// A direct branch is taken for the first time; an indirect one is not in the table.
+  /// Handles a direct branch that is taken for the first time, or an indirect branch that missed in the
+  /// table.
   void link(Cpu& cpu, Exit& exit);
   void indirect(Cpu& cpu, Exit& exit);
-  /// The CPU's registers are loaded from its thread when it next runs; until then the kernel may edit them.
+  /// When the CPU next runs, it loads its registers from its thread. Until then the kernel may change them.
   void resume_from_thread(Cpu& cpu);
-  /// The CPU repeats `exit`, which takes place in virtual-time order, when it is the earliest.
+  /// Lets the CPU repeat `exit`, an ordered one, when it is the earliest CPU.
   void repeat_in_order(Cpu& cpu, const Exit& exit);
-  /// Executes the instruction at `pc` again, now that the guards are lifted that it came upon. One that is
-  /// not translated any more, because it lies in such a page, is translated alone and without a guard: what
-  /// follows it brings the guard back.
+  /// Repeats the instruction at `pc` after the guards that stopped it were lifted. If that invalidated its
+  /// own translation, translates only this instruction and sets no guard. Translating the next one sets the
+  /// guard again.
   void repeat_without_guard(Cpu& cpu, std::uint64_t pc);
 
-  /// Where a CPU goes on that has reached `pc`: its translation, or, if its first instruction cannot be
-  /// fetched, the exit that says so.
+  /// The host address of the translation of `pc`. If its first instruction cannot be fetched, the address of
+  /// an exit with kFetchFault.
   std::uint64_t host_address(std::uint64_t pc);
   /// The block whose code contains the host address, or null.
   const Block* find_host(std::uint64_t host) const { return cache_.find_host(host); }
   /// As GuestCode::missing_byte().
   std::optional<std::uint64_t> missing_byte(std::uint64_t pc) { return guest_code_.missing_byte(pc); }
 
-  /// Somebody is about to write to [begin, end). True if code had been translated from there, which is
-  /// translated anew when it is next run; CPUs that are within it come to its end first, as real ones may.
+  /// Called before a write to [begin, end). Lifts the guards of pages there and invalidates their
+  /// translations. Returns true if there were any. A CPU inside an invalidated block first runs to its end,
+  /// as a real CPU may.
   bool code_changes(std::uint64_t begin, std::uint64_t end);
-  /// Translations made from [begin, end) are invalid.
+  /// Invalidates translations of code in [begin, end).
   void forget(std::uint64_t begin, std::uint64_t end) { invalidate(cache_.pages(begin, end)); }
   std::uint64_t flushes() const { return cache_.flushes(); }
-  /// The guest address that was translated last.
+  /// The guest address of the last translation.
   std::uint64_t last_translated() const { return last_translated_; }
 
  private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses whose lines follow from register contents: gathers, masked moves, bit strings.
+// Accesses whose lines depend on register contents: gathers, masked moves, bit strings.
 //
-// The instruction itself is executed by the host afterwards; here its lines are accessed in the
-// model. Elements that a mask disables are not accessed by a gather; a masked move counts as its whole
-// operand.
+// This makes the accesses in the model; then translated code executes the instruction. A gather accesses only
+// elements that its mask enables. A masked move counts as an access to its whole operand.
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -83,7 +82,7 @@ std::vector<Range> gather_ranges(const GuestState& s, const Operands& o, std::ui
   return ranges;
 }
 
-/// BT and its kin with a register offset reach beyond the operand.
+/// BT, BTC, BTR and BTS with a bit offset in a register reach beyond the operand.
 Range bit_range(const GuestState& s, const Operands& o, std::uint64_t address) {
   const unsigned bits = o.operand[0].size;
   auto offset = static_cast<std::int64_t>(gpr_value(s, o.operand[1].reg.value));
@@ -128,7 +127,7 @@ void Engine::complex_access(Cpu& cpu, Exit& exit) {
     const AccessStep step = access_range(cpu, range.address, range.size, kind, Cycles(0), ready);
     if (step == AccessStep::kRolledBack) return;
     if (step != AccessStep::kDone)
-      return code_.repeat_in_order(cpu, exit);  // all of it again when its turn comes
+      return code_.repeat_in_order(cpu, exit);  // repeats all accesses when this CPU is the earliest
   }
   cpu.access_made = true;
   code_.next_instruction(cpu, exit);

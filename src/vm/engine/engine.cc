@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Set-up, the run loop, and what concerns all parts of the engine.
+// Set-up, the run loop, and services that concern several parts of the engine.
 #include "vm/engine/engine.h"
 
 #include <fcntl.h>
@@ -94,7 +94,7 @@ void Engine::run() noexcept {
       cpu = current_cpu();
       handle_exit(*cpu);
       if (cpu->thread == nullptr || cpu->in_heap) break;
-      if (cpu->access_made) {  // the instruction itself must follow before anybody else runs
+      if (cpu->access_made) {  // the instruction must follow before another CPU runs
         cpu->access_made = false;
         ordering.start(*cpu);
         continue;
@@ -108,7 +108,7 @@ void Engine::run() noexcept {
   }
 }
 
-/// No thread can run: the next thing that happens is a timer, or comes from outside.
+/// No thread can run: waits for the next timer or for an event from outside.
 void Engine::idle() {
   std::optional<Nanoseconds> timer;
   if (const auto first = timers_.first()) timer = context_.nanoseconds_of(*first);
@@ -127,8 +127,8 @@ void Engine::idle() {
   end_by_deadlock();
 }
 
-/// Ordered exits take place only when the CPU is the earliest; until then the CPU waits in the heap
-/// and leaves again through the pending stub.
+/// An ordered exit is handled only when its CPU is the earliest. If it is not, the CPU waits in the heap,
+/// leaves again through the pending stub, and this returns true.
 bool Engine::must_wait(Cpu& cpu, Exit& exit) {
   cpu.account_for_sibling();
   if (context_.ordering.is_first(cpu)) {
@@ -187,7 +187,7 @@ void Engine::handle_exit(Cpu& cpu) {
   }
 }
 
-/// The CPU is the earliest.
+/// `cpu` is the earliest CPU.
 void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
   switch (exit.reason) {
     case ExitReason::kSystemCall:

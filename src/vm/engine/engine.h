@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The virtual machine of one process: the run loop, and what happens when translated code leaves to the
-// host. Its parts: Scheduler (threads on CPUs), Timers, CodeManager (translations), Transactions, Statistics.
+// The virtual machine of one process: the run loop, and the handling of exits from translated code. Its
+// parts: Scheduler (threads on CPUs), Timers, CodeManager (translations), Transactions, Statistics.
 //
-// One host thread. run() always continues the CPU that is earliest in virtual time; ordered exits
-// (system calls, transaction begins and ends, clock reads) wait until their CPU is the earliest.
+// All CPUs run on one host thread. run() always resumes the CPU that is earliest in virtual time. Ordered
+// exits (system calls, transaction begins and ends, clock reads) wait until their CPU is the earliest.
 #pragma once
 
 #include <memory>
@@ -32,11 +32,11 @@ struct ThreadPlace;
 
 class Engine final : public EngineServices {
  public:
-  /// Throws std::runtime_error or std::bad_alloc if the host does not have the memory for CPUs and code.
+  /// Throws std::runtime_error or std::bad_alloc if the host lacks memory for CPUs or code.
   Engine(const Options& options, const machine::Description& machine, std::string machine_name);
   ~Engine() override;
 
-  /// Loads `program` and runs it; the process ends when the guest does. Returns an error only if the
+  /// Loads and runs `program`. The process ends when the guest ends. Returns an error message only if the
   /// program could not be loaded.
   std::string run_program(CheckedProgram& program, std::vector<std::string> environment,
                           const MachineIdentity& identity, const ProcessOrigin& origin);
@@ -80,12 +80,12 @@ class Engine final : public EngineServices {
   void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) override;
   void write_statistics(int exit_status) override { write_statistics(exit_status, false); }
 
-  /// For a failure of the engine's own. Async-signal-safe.
+  /// Where the guest is, for the report of an engine failure. Async-signal-safe.
   void locate(GuestPlace& place) const;
 
  private:
   // engine.cc
-  [[noreturn]] void run() noexcept;  // what is thrown in there is a failure of ours
+  [[noreturn]] void run() noexcept;  // an exception in it is an engine failure
   void idle();
   void handle_exit(Cpu& cpu);
   void handle_ordered_exit(Cpu& cpu, Exit& exit);
@@ -98,7 +98,7 @@ class Engine final : public EngineServices {
   nlohmann::ordered_json report_profile();
   [[noreturn]] void end_by_deadlock();
   void tell_unsupported(std::uint64_t pc);
-  /// On standard error, unless the guest has put a file of its own in its place.
+  /// Prints to standard error, unless the guest has replaced it by another file.
   static void tell(const std::string& line);
 
   // exits.cc

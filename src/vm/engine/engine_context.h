@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the engine share: the machine, its CPUs, the order of events, virtual time, the kernel.
+// State that the parts of the engine share: the machine, its CPUs, their ordering, virtual time, the kernel.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ struct EngineContext {
   std::uint64_t instructions() const;
 };
 
-/// Makes the `count` CPUs of `context.machine` in memory that is touched only as far as it is used, and pairs
-/// those that share a core. Throws std::bad_alloc.
+/// Makes `count` CPUs of `context.machine` and pairs those that share a core. Unused parts of their memory
+/// are never touched. Throws std::bad_alloc.
 void make_cpus(EngineContext& context, unsigned count);
 
 }  // namespace elision::vm

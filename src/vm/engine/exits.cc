@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine does when translated code leaves to it.
+// Handles exits from translated code.
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,11 +16,11 @@
 namespace elision::vm {
 namespace {
 
-/// INT1, INT3 and INT 4 are traps: RIP is behind them.
+/// INT1, INT3 and INT 4 are traps: RIP points after them.
 bool is_trap(const Trap& trap) { return trap.number == 1 || trap.number == 3 || trap.number == 4; }
 
-/// What the hardware would report of a fault that the engine finds: an undefined instruction, a general
-/// protection, or the fetch of an instruction where there is none.
+/// Sets `trap` as hardware would report a fault that the engine raises: an undefined instruction, a general
+/// protection fault, or a page fault of an instruction fetch.
 void note_trap(Trap& trap, const siginfo_t& info) {
   constexpr std::uint64_t kInvalidOpcode = 6, kGeneralProtection = 13;
   if (info.si_signo == SIGILL) {
@@ -52,7 +52,7 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
   }();
   if (outcome == SyscallOutcome::kExited || outcome == SyscallOutcome::kParked) return;
   if (cpu.thread != &thread) return;  // yielded or migrated: the state waits in the thread
-  // The kernel may not write where code was translated from: let it, and try again.
+  // The host kernel may have met a guarded page of code: lifts all guards and repeats the call.
   const bool refused = outcome == SyscallOutcome::kReturn && thread.state.gpr[kRax] == kBadAddress;
   if (refused && code_.code_changes(0, ~std::uint64_t{0})) {
     cpu.state.gpr[kRax] = number;
@@ -77,7 +77,7 @@ void Engine::read_clock(Cpu& cpu, Exit& exit) {
   code_.next_instruction(cpu, exit);
 }
 
-/// There is XCR0 alone.
+/// XGETBV. Only XCR0 exists.
 void Engine::read_xcr(Cpu& cpu, Exit& exit) {
   if (static_cast<std::uint32_t>(cpu.state.gpr[kRcx]) != 0)
     return raise_fault(cpu, exit.pc, SIGSEGV, SI_KERNEL, 0);
@@ -92,15 +92,15 @@ void Engine::cpuid(Cpu& cpu, Exit& exit) {
   code_.next_instruction(cpu, exit);
 }
 
-/// LFENCE waits for the loads before it, MFENCE for the stores too (SDM Vol. 2; the block's cost has the
-/// rest).
+/// LFENCE waits for earlier loads, MFENCE also for earlier stores (SDM volume 2). The block's cost includes
+/// their execution time.
 void Engine::fence(Cpu& cpu, Exit& exit) {
   cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));
   if (exit.detail != 0) cpu.advance_to(context_.model->drain_time(cpu.id, cpu.clock()));
   code_.next_instruction(cpu, exit);
 }
 
-/// RDRAND and RDSEED: from the seed; always succeeds.
+/// RDRAND and RDSEED: numbers from the seed. Always succeeds.
 void Engine::random_number(Cpu& cpu, Exit& exit) {
   const Instruction i = decode(exit.pc, {exit.bytes, exit.length});
   const unsigned reg = static_cast<unsigned>(__builtin_ctz(i.gpr_write));
@@ -119,7 +119,7 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
       return transactions_.abort(cpu, machine::HardwareAbort::kNested);
     return code_.next_instruction(cpu, exit);
   }
-  Exit copy = exit;  // a flush takes the original away
+  Exit copy = exit;  // a flush frees the original
   copy.next_host = 0;
   const std::uint64_t flushes = code_.flushes();
   const std::uint64_t fallback_host = code_.host_address(copy.target);
@@ -167,7 +167,7 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
 }
 
 void Engine::interrupt(Cpu& cpu) {
-  if (cpu.clock() < cpu.next_interrupt) return;  // a timer of the engine's: run() fires it
+  if (cpu.clock() < cpu.next_interrupt) return;  // one of Timers is due: run() calls it
   if (cpu.in_transaction) transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
   charge(cpu, context_.machine.system.timer_interrupt_cycles);
   scheduler_.first_interrupt_after(cpu);
@@ -192,8 +192,8 @@ void Engine::unsupported(Cpu& cpu, Exit& exit) {
   raise_fault(cpu, exit.pc, SIGILL, ILL_ILLOPN, exit.pc);
 }
 
-/// The CPU's next instruction cannot be fetched, unless that has changed meanwhile. An address that is not
-/// canonical is a general protection fault, which names none.
+/// The CPU's next instruction could not be fetched; it may be mapped by now. A non-canonical address raises a
+/// general protection fault, which has no address.
 void Engine::fetch_fault(Cpu& cpu) {
   constexpr unsigned kAddressBits = 48;
   const std::uint64_t pc = cpu.state.rip;
@@ -208,7 +208,7 @@ void Engine::fetch_fault(Cpu& cpu) {
   raise_fault(cpu, pc, SIGSEGV, SEGV_MAPERR, *missing);
 }
 
-/// A synchronous signal at the CPU's present instruction; inside a transaction an abort instead.
+/// Raises a synchronous signal at `pc`. Inside a transaction, aborts instead.
 void Engine::raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::uint64_t address) {
   if (cpu.in_transaction) return transactions_.abort(cpu, machine::HardwareAbort::kFault);
   cpu.state.rip = pc;
@@ -223,7 +223,7 @@ void Engine::raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::
   if (cpu.thread == &thread) scheduler_.restore(cpu);
 }
 
-/// A host signal in translated code: finds the guest's instruction and undoes what a rewritten one
+/// A host signal in translated code: finds the guest's instruction and restores registers that its host code
 /// had borrowed.
 void Engine::host_fault(Cpu& cpu) {
   siginfo_t info = host_fault_info();
@@ -235,7 +235,7 @@ void Engine::host_fault(Cpu& cpu) {
   cpu.state.rip = block->pc + range.guest_offset;
   if (info.si_signo == SIGFPE || info.si_signo == SIGILL)
     info.si_addr = reinterpret_cast<void*>(cpu.state.rip);
-  if (is_trap(trap)) cpu.state.rip = block->end_pc;           // it is the last one
+  if (is_trap(trap)) cpu.state.rip = block->end_pc;           // a trap ends its block
   if (info.si_signo == SIGTRAP && info.si_code != SI_KERNEL)  // INT1
     info.si_addr = reinterpret_cast<void*>(cpu.state.rip);
   if (range.spilled == kRcx) {
@@ -243,7 +243,7 @@ void Engine::host_fault(Cpu& cpu) {
   } else if (range.spilled >= 0) {
     cpu.state.gpr[range.spilled] = cpu.scratch[0];
   }
-  // Last: what was spilled may have been overwritten before.
+  // Last, because a spilled register may also be an overwritten one.
   for (unsigned mask = range.overwritten; mask != 0; mask &= mask - 1) {
     const auto reg = static_cast<unsigned>(__builtin_ctz(mask));
     cpu.state.gpr[reg] = cpu.overwritten[reg];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handler may run with the guest's TLS (fs): it calls nothing that uses TLS, and the lookup of
-// the block is left to the engine's run loop. It only copies the registers into the Cpu, whose
-// vectors stay live, and continues in the stub that leaves to the engine.
+// The handler may run with the guest's TLS (fs), so it calls nothing that uses TLS. It only copies the
+// general registers to the Cpu and continues in the stub that leaves to the engine; the vectors stay live.
+// The run loop looks up the block.
 #include "vm/engine/host_faults.h"
 
 #include <sys/mman.h>
@@ -62,7 +62,7 @@ void on_fault(int, siginfo_t* info, void* context) {
     registers[REG_RIP] = reinterpret_cast<greg_t>(elision_copy_line_failed);
     return;
   }
-  if (info->si_code <= 0) return record_host_signal(*info, context);  // somebody sent it
+  if (info->si_code <= 0) return record_host_signal(*info, context);  // sent by kill() or the like
   if (recover_guest_access(static_cast<ucontext_t*>(context))) return;
   if (in_translated_code(rip)) {
     last_fault = *info;
@@ -91,7 +91,7 @@ void install_fault_handlers() {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigfillset(&action.sa_mask);  // nothing else records a signal meanwhile
+  sigfillset(&action.sa_mask);  // no other handler may record a signal meanwhile
   for (const int signal : kSignals) sigaction(signal, &action, nullptr);
 }
 

@@ -8,15 +8,15 @@
 
 namespace elision::vm {
 
-/// Takes over SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP, on a stack of their own. A fault outside
-/// translated code is the engine's own: a failure (failure.h).
+/// Installs handlers of SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGTRAP, on an alternate stack. A fault outside
+/// translated code is a failure of the engine (failure.h).
 void install_fault_handlers();
 
-/// From now on a fault of the engine's own ends the process by `signal`: it is dying of that already, and
-/// only looks at what the guest left.
+/// From now on a fault in the engine ends the process with `signal`, because the process is dying of that
+/// signal and the engine only writes the crash report. 0 ends this.
 void die_if_faulting(int signal);
 
-/// The last fault that translated code raised: its signal information, and as the hardware reported it.
+/// The last fault in translated code: its signal information, and the hardware's report.
 const siginfo_t& host_fault_info();
 const Trap& host_fault_trap();
 

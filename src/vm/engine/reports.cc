@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine tells people: of a guest that dies, of threads that wait for ever, of instructions that it
-// cannot execute; and where the guest was, should the engine itself fail.
+// The engine's messages: crashes of the guest, deadlocks, unsupported instructions, profiles. Also finds the
+// guest's place for the report of an engine failure.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,15 +29,14 @@ void locate_guest(GuestPlace& place) {
   if (the_engine != nullptr) the_engine->locate(place);
 }
 
-/// Of the CPU that runs: its time, and where it last left translated code.
+/// A number that changes as the running CPU makes progress: its clock and its last exit.
 std::uint64_t guest_progress() {
   GuestPlace place;
   locate_guest(place);
   return place.cycle ^ place.pc << 32;
 }
 
-/// Where standard error led when the program began. It may have closed that since and opened a file of its
-/// own as 2.
+/// Standard error at the start. The program may since have closed it and opened another file as descriptor 2.
 struct stat stderr_at_start;
 
 bool stderr_is_the_same() {
@@ -46,7 +45,7 @@ bool stderr_is_the_same() {
          now.st_ino == stderr_at_start.st_ino;
 }
 
-/// Appends in one write, so that reports of several processes do not mix.
+/// Appends with one write(), so that reports of several processes do not mix.
 void write_report(const std::string& where, const std::string& text) {
   if (where == "stderr") {
     if (stderr_is_the_same()) (void)!write(STDERR_FILENO, text.data(), text.size());
@@ -116,7 +115,7 @@ void Engine::end_by_deadlock() {
 
 void Engine::tell(const std::string& line) { write_report("stderr", line + "\n"); }
 
-/// Prints the process's profile at once, so that lines of several processes do not mix.
+/// Prints the process's profile with one write(), so that lines of several processes do not mix.
 nlohmann::ordered_json Engine::report_profile() {
   profile_->close();
   const ProfileReport report = profile_report(*profile_, program_, profile_start(context_.instructions()));
@@ -132,12 +131,12 @@ void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (profile_ != nullptr) profile = report_profile();
   const std::string path = statistics_.file();
   if (path.empty()) return;
-  // The process is at its end and its exit code is the guest's: an error can only be told.
+  // The exit code is the guest's, so an error only gets a message.
   if (const int error = statistics_.write(program_, exit_status, deadlocked, profile); error != 0)
     tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
 }
 
-/// Each kind is counted, and told once.
+/// Counts every unsupported instruction, and prints a message for the first of its kind.
 void Engine::tell_unsupported(std::uint64_t pc) {
   const std::string kind = instruction_kind(pc);
   if (!statistics_.count_unsupported(kind)) return;

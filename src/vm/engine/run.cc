@@ -31,7 +31,7 @@ int fail(const Options& options, const std::string& message) {
   return 2;
 }
 
-/// What translated code needs from the host; empty if it is there.
+/// The message for a host feature that translated code needs and the host lacks, or an empty string.
 std::string missing_on_host() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2")) return "this CPU has no AVX2, which the virtual machine needs";
@@ -93,7 +93,7 @@ int run_virtual_machine(const Options& options, const std::string& program,
   request.path = program;
   request.arguments = argv;
   for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
-  // Of an earlier run with the same directory.
+  // It may remain from an earlier run with the same directory.
   if (!options.stats_directory.empty()) unlink(not_started_file(options).c_str());
   ProcessOrigin origin;
   origin.limits = host_limits();

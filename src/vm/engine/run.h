@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The virtual machine's front door: what the command line calls.
+// Starts the virtual machine. Called by the command line.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace elision::vm {
 
-/// A file of this name in Options::stats_directory says that a guest's process could not be started, and why,
-/// in one line: an exit code alone could be the guest's own.
+/// The file in Options::stats_directory that says why a guest process could not be started, in one line. The
+/// exit code alone could be the guest's.
 inline constexpr const char* kNotStartedFile = "not-started";
 
-/// Writes that file, if `options` name a directory and it exists.
+/// Writes that file if `options` name an existing directory.
 void leave_not_started(const Options& options, const std::string& why);
 
-/// Runs `program` (the path of a file; argv[0] as the program shall see it) with `environment` on the
-/// machine that `options` describe. The process ends as the guest does. Returns only if the guest could not
-/// be started: 2, after one line on stderr, and kNotStartedFile is there.
+/// Runs `program`, the path of a file, with `argv` and `environment` on the machine of `options`. The process
+/// ends with the guest's exit status or signal. Returns only if the guest could not be started: prints one
+/// line to stderr, writes kNotStartedFile and returns 2.
 int run_virtual_machine(const Options& options, const std::string& program,
                         const std::vector<std::string>& argv, char** environment);
 
-/// Continues in the process image that a guest's execve made: `descriptor` is what the kernel handed over.
+/// Continues after a guest's execve. `descriptor` holds what the process passed on (read_hand_over).
 int resume_virtual_machine(int descriptor);
 
 }  // namespace elision::vm

@@ -60,7 +60,7 @@ Cycles Scheduler::time_slice() const {
   return Cycles(std::uint64_t{context_.machine.system.time_slice_us} * context_.machine.frequency_mhz);
 }
 
-/// Of the thread's own wait, if it has one.
+/// Cancels the deadline of the thread's wait, if it has one.
 void Scheduler::cancel_deadline(EngineThread& thread) { timers_.cancel(std::exchange(thread.deadline, {})); }
 
 void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
@@ -72,7 +72,7 @@ void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   first_interrupt_after(cpu);
   cpu.slice_end = cpu.clock() + time_slice();
   cpu.forget_misses();
-  cpu.waits_for_line = false;  // as the thread before may have done when it was taken off
+  cpu.waits_for_line = false;  // the previous thread may have waited when it was detached
   cpu.asked_ticks = 0;
   thread.on_cpu_since = cpu.clock();
   thread.instructions_at_start = cpu.instructions();
@@ -82,7 +82,7 @@ void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   context_.ordering.add(cpu);
 }
 
-/// `cpu` begins or ceases to run beside its sibling.
+/// `cpu` starts or stops running: updates the sharing of its core with its sibling.
 void Scheduler::share_cpu(Cpu& cpu, bool runs) {
   Cpu* sibling = cpu.sharing.sibling;
   if (sibling == nullptr || in_vfork()) return;
@@ -96,7 +96,7 @@ void Scheduler::share_cpu(Cpu& cpu, bool runs) {
   if (sibling->in_heap) context_.ordering.moved(*sibling);
 }
 
-/// Takes the thread off its CPU; what it did there is counted.
+/// Takes the thread off its CPU and adds up its time and instructions there.
 void Scheduler::detach(Cpu& cpu) {
   share_cpu(cpu, false);
   EngineThread& thread = of(*cpu.thread);
@@ -108,7 +108,7 @@ void Scheduler::detach(Cpu& cpu) {
   context_.idle_time = std::max(context_.idle_time, cpu.clock());
 }
 
-/// A vfork child has one CPU, that on which its parent waits; its mask counts from execve on.
+/// A vfork child uses only the CPU on which its parent waits. Its affinity applies after execve.
 bool Scheduler::may_use(const EngineThread& thread, const Cpu& cpu) const {
   if (in_vfork()) return &cpu == vforks_.back().cpu;
   const unsigned id = cpu.id.value;
@@ -138,7 +138,7 @@ void Scheduler::make_runnable(EngineThread& thread, Cycles at) {
   queue_.push_back(&thread);
 }
 
-/// An idle CPU takes the first waiting thread that may run there.
+/// An idle CPU takes the first queued thread that may run there.
 void Scheduler::fill(Cpu& cpu, Cycles at) {
   const auto next = std::find_if(queue_.begin(), queue_.end(),
                                  [&](const EngineThread* waiting) { return may_use(*waiting, cpu); });
@@ -148,7 +148,7 @@ void Scheduler::fill(Cpu& cpu, Cycles at) {
   attach(thread, cpu, std::max(at, thread.available) + Cycles(context_.machine.system.context_switch_cycles));
 }
 
-/// True if a thread waits in the queue that may run there.
+/// True if a queued thread may run there.
 bool Scheduler::is_wanted(const Cpu& cpu) const {
   return std::any_of(queue_.begin(), queue_.end(),
                      [&](const EngineThread* waiting) { return may_use(*waiting, cpu); });
@@ -167,8 +167,8 @@ void Scheduler::preempt(Cpu& cpu) {
   give_up(cpu, Cycles(allowed ? 0 : context_.machine.system.context_switch_cycles));
 }
 
-/// The CPU goes to the longest waiting thread that may run there; its own, whose state is captured, looks
-/// for another after `delay`.
+/// Gives the CPU to the first queued thread that may run there. Its previous thread, whose state is captured,
+/// is runnable elsewhere after `delay`.
 void Scheduler::give_up(Cpu& cpu, Cycles delay) {
   EngineThread& thread = of(*cpu.thread);
   const Cycles now = cpu.clock();
@@ -177,7 +177,7 @@ void Scheduler::give_up(Cpu& cpu, Cycles delay) {
   make_runnable(thread, now + delay);
 }
 
-/// The CPU leaves translated code for interrupt() before its next block.
+/// Makes the CPU leave translated code to interrupt() before its next block.
 void Scheduler::interrupt_soon(Cpu& cpu) {
   cpu.next_interrupt = cpu.clock();
   if (!cpu.in_heap) cpu.set_deadline(cpu.clock_ticks());
@@ -252,7 +252,7 @@ void Scheduler::unpark(Thread& thread, const Thread* waker) {
   make_runnable(woken, now + Cycles(context_.machine.system.futex_wake_cycles));
 }
 
-/// One that runs is asked to leave its CPU, as a signal would.
+/// A running thread leaves its CPU at its next interrupt, which comes at once.
 void Scheduler::hold(Thread& thread) {
   EngineThread& held = of(thread);
   held.hold = true;
@@ -280,9 +280,9 @@ void Scheduler::yield(Thread& thread) {
   if (cpu != nullptr && is_wanted(*cpu)) give_up(*cpu, Cycles(0));
 }
 
-/// A thread that is parked, and one that may stay where it is, notice nothing. One that runs on another CPU
-/// stands anywhere in its code: it leaves when that CPU is next between two instructions, before anything
-/// that its own CPU does at a later time than this call.
+/// A parked thread and one that may stay on its CPU are not affected. A thread that runs on another CPU may
+/// be in the middle of a block: it leaves at that CPU's next interrupt, before the CPU does anything at a
+/// later time than this call.
 void Scheduler::affinity_changed(Thread& thread) {
   EngineThread& moved = of(thread);
   if (moved.state == EngineThread::State::kQueued && idle_cpu_for(moved) != nullptr) {

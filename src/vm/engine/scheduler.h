@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads on virtual CPUs: the operating system's scheduler.
+// The scheduler of the guest's operating system: assigns threads to CPUs.
 //
-// A woken thread goes to the CPU it last ran on if that is idle, else to the lowest idle CPU it may
-// use, else it queues. A thread that waits in the queue takes over at the end of a time slice.
+// A woken thread runs on its last CPU if that is idle, else on the lowest idle CPU that its affinity allows,
+// else it is queued. A queued thread gets a CPU when a time slice ends.
 //
-// Invariant: no CPU is idle while a thread waits in the queue that may run there. What can break it (a CPU
-// that becomes idle, a thread that becomes runnable, a mask that changes) restores it at once.
+// Invariant: no CPU is idle while the queue holds a thread that may run there. Each event that can break it
+// (a CPU becomes idle, a thread becomes runnable, an affinity changes) restores it at once.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct EngineThread {
   unsigned last_cpu = 0;
   Cycles available{0};  // queued: not before
   bool wants_signals = false;
-  bool hold = false;  // it may not run: it is kHeld, or becomes so where it would run on
+  bool hold = false;  // it must not run: it is kHeld, or becomes kHeld when it would next run
   std::function<void()> on_timeout;
   TimerKey deadline;  // of its timer, while it has one
   // statistics
@@ -54,7 +54,7 @@ class Scheduler {
   EngineThread& add(const GuestState& state);
   void make_runnable(EngineThread& thread, Cycles at);
 
-  // As EngineServices has them.
+  // See EngineServices.
   Nanoseconds now(const Thread& thread) const;
   Thread& create(const GuestState& state, Thread& creator);
   void end(Thread& thread);
@@ -68,25 +68,25 @@ class Scheduler {
   void request_signal_delivery(Thread& thread);
   void keep_only(EngineThread& thread);
   void begin_vfork(Thread& parent);
-  /// Whatever happened to the child, in the middle of a sleep for instance, its thread is the parent's again
-  /// and on the CPU where it called.
+  /// Ends the vfork child in any state, for instance asleep. Its thread is the parent's again, on the CPU of
+  /// the vfork call.
   void end_vfork();
   bool in_vfork() const { return !vforks_.empty(); }
-  /// The one CPU of a vfork child, with the thread that it runs.
+  /// Starts the vfork child on its only CPU, that of the vfork call.
   void start_vfork_child();
 
-  /// The thread's state becomes what the CPU holds.
+  /// Copies the CPU's registers to its thread.
   static void capture(Cpu& cpu);
-  /// The CPU continues from its thread's state.
+  /// Lets the CPU continue from its thread's registers.
   void restore(Cpu& cpu);
-  /// Between two instructions: the thread leaves a CPU that it may no longer use, or as somebody holds it,
-  /// or, when its slice is over, leaves it to the longest waiting one that may run here.
+  /// Called between two instructions. The thread leaves the CPU if its affinity excludes the CPU, if the
+  /// thread is held, or if its slice is over and a queued thread may run there.
   void preempt(Cpu& cpu);
-  /// Sets when the CPU's timer next interrupts it.
+  /// Sets the time of the CPU's next timer interrupt.
   void first_interrupt_after(Cpu& cpu) const;
 
  private:
-  /// What a process that waits for its vfork child goes on with: the child uses its memory, and one CPU.
+  /// State of a process that waits for its vfork child. The child uses its memory and one of its CPUs.
   struct VforkParent {
     EngineThread* thread;
     Cpu* cpu;
@@ -116,7 +116,7 @@ class Scheduler {
   Threads threads_;
   Threads ended_threads_;
   std::vector<EngineThread*> queue_;
-  std::vector<VforkParent> vforks_;  // those whose memory this process uses
+  std::vector<VforkParent> vforks_;  // the parents whose memory this process uses
 };
 
 }  // namespace elision::vm

@@ -67,7 +67,7 @@ void add(machine::CpuCounts& sum, const machine::CpuCounts& c) {
   for (unsigned i = 0; i < sizeof sum / sizeof *to; ++i) to[i] += from[i];
 }
 
-/// Each form with the bytes of an instruction that has it.
+/// Each instruction form with the bytes of an example.
 ordered_json forms_json(const FormsMet& forms) {
   ordered_json out = ordered_json::object();
   for (const auto& [form, bytes] : forms) {
@@ -88,7 +88,7 @@ bool write_all(int fd, const std::string& text) {
   return true;
 }
 
-/// 0, or the error.
+/// Replaces the file. Returns 0 or an errno value.
 int write_whole(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -114,7 +114,7 @@ ordered_json thread_statistics(const EngineThread& thread) {
           {"last_cpu", thread.last_cpu}};
 }
 
-/// All CPUs together.
+/// Sums over all CPUs.
 struct Totals {
   machine::CpuCounts counts{};
   std::uint64_t instructions = 0, mispredictions = 0;
@@ -206,8 +206,8 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   out["per_cpu"] = cpu_statistics(context_);
   if (!profile.is_null()) out["profile"] = profile;
   if (code_.forms() != nullptr) out["instruction_forms"] = forms_json(*code_.forms());
-  // A program's name may be anything. The file is announced until it is written: a failure takes an empty one
-  // away.
+  // A program's name may not be UTF-8. The failure handler knows the file until it is written, because it
+  // removes an empty one.
   const std::string text = out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   const int error = write_whole(file_, text);
   file_.clear();

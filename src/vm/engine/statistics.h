@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process leaves behind in the statistics directory: one JSON file, claimed at its start
-// (so that the numbers are in start order) and written once at its end, whole or not at all.
+// The statistics file of a process: JSON in the statistics directory. The process claims the file at its
+// start, so that file numbers are in order of start, and writes it once at its end, completely or not at all.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,16 @@ class Statistics {
         scheduler_(scheduler),
         code_(code) {}
 
-  /// Claims a file, if statistics are wanted. In a forked child it is another one, and all counts begin anew.
+  /// Claims a file if statistics are requested. A forked child claims another one and drops the counts.
   void claim();
-  /// An instruction that is not supported, by its kind; true if it is the first of them.
+  /// Counts an unsupported instruction. Returns true if it is the first of its kind.
   bool count_unsupported(const std::string& kind) { return ++unsupported_instructions_[kind] == 1; }
-  /// A failure of the engine tells of this file, or, in a vfork child, of none.
+  /// Tells the failure handler the name of this file, or, in a vfork child (`own` false), none.
   void announce_to_failure(bool own) const;
-  /// Writes the file that was claimed, once. `profile` may be null. An error as errno has it, or 0.
+  /// Writes the claimed file, once. `profile` may be null. Returns 0 or an errno value.
   int write(const std::string& program, int exit_status, bool deadlocked,
             const nlohmann::ordered_json& profile);
-  /// The file that was claimed, or nothing.
+  /// The claimed file, or an empty string.
   const std::string& file() const { return file_; }
 
  private:

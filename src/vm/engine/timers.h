@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens at a virtual time: deadlines of parked threads, timers of the kernel. No CPU runs past the
-// first one without leaving to the run loop (Ordering::set_timer).
+// Timers in virtual time: deadlines of parked threads and the kernel's timers. No CPU runs past the first
+// timer without leaving to the run loop (Ordering::set_timer).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace elision::vm {
 
-/// When a timer is due; of equal times the older goes first.
+/// When a timer is due. Of timers due at the same time, the older fires first.
 struct TimerKey {
   std::uint64_t cycle = 0;
   std::uint64_t number = 0;  // 0: no timer
@@ -26,12 +26,12 @@ class Timers {
   explicit Timers(EngineContext& context) : context_(context) {}
 
   TimerKey add(Nanoseconds at, std::function<void()> what);
-  /// Does nothing for a key without number.
+  /// Does nothing if the key's number is 0.
   void cancel(const TimerKey& key);
-  /// Calls what is due by the time of the earliest CPU, or, if none runs, by the idle time.
+  /// Calls the timers due by the clock of the earliest CPU, or, if none runs, by the idle time.
   void fire();
   std::optional<Cycles> first() const;
-  /// Puts `other` in the place of all timers, and those in its place.
+  /// Swaps all timers with `other`.
   void exchange(Set& other);
 
  private:
