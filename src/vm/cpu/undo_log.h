@@ -65,7 +65,7 @@ class UndoLog {
   static void put_back(const Entry& entry) {
     void* const memory = reinterpret_cast<void*>(start_of(entry.line).value);
     if (elision_restore_line(memory, entry.bytes) == 0) return;
-    if (protect_page_of(memory, kRead | kWrite) != 0) return;  // the memory is gone
+    if (protect_page_of(memory, kRead | kWrite) != 0) return;  // the page is unmapped
     if (elision_restore_line(memory, entry.bytes) == 0) protect_page_of(memory, kRead);
   }
   /// mprotect() without the C library or its headers.

@@ -219,7 +219,7 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
       complex_access(cpu, exit);
       return;
     default:
-      fail_check("exit for a reason that the engine does not know", static_cast<unsigned>(exit.reason));
+      fail_check("unknown exit reason", static_cast<unsigned>(exit.reason));
   }
 }
 
@@ -253,7 +253,7 @@ void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t si
   for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
     for (;;) {
       machine::Request request{cpu->id, LineAddr(line), kind, cpu->clock(), Cycles(0), options_.fast_path};
-      request.least = machine::Reach::kMachine;  // the system call takes its turn anyway
+      request.least = machine::Reach::kMachine;  // a system call is an ordered exit
       const machine::Reply reply = context_.model->access(request);
       cpu->advance_to(reply.clock);
       if (reply.verdict != machine::Reply::Verdict::kWait) break;
@@ -262,7 +262,7 @@ void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t si
 }
 
 void Engine::begin_vfork(Thread& parent) {
-  transactions_.end_all();  // none of the parent's may be aborted while its CPUs are put aside
+  transactions_.end_all();  // the parent's CPUs must not be in a transaction while they are put aside
   scheduler_.begin_vfork(parent);
 }
 
@@ -294,7 +294,8 @@ void Engine::keep_only(Thread& survivor) {
   for (Cpu* cpu : context_.cpus) {
     if (cpu->thread == &survivor || !cpu->in_transaction) continue;
     context_.model->abort(cpu->id, cpu->clock(), machine::HardwareAbort::kInterrupt);
-    roll_back(*cpu, machine::HardwareAbort::kInterrupt, 0, cpu->clock());  // the fork copied its stores
+    roll_back(*cpu, machine::HardwareAbort::kInterrupt, 0,
+              cpu->clock());  // the fork copied the transaction's stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
   statistics_.claim();

@@ -129,8 +129,8 @@ class Engine final : public EngineServices {
   Statistics statistics_;
   SharedMemory shared_memory_;
   std::unique_ptr<EngineProfile> profile_;  // with Options::profile
-  int profile_descriptor_ = -1;             // stderr as it was: many programs close theirs before they end
-  void (*enter_)(Cpu* cpu);                 // elision_enter, or its timed form
+  int profile_descriptor_ = -1;  // a copy of stderr, because many programs close theirs before they end
+  void (*enter_)(Cpu* cpu);      // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;
   Random random_;
 };

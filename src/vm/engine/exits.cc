@@ -51,7 +51,7 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
     return kernel_->system_call(thread);
   }();
   if (outcome == SyscallOutcome::kExited || outcome == SyscallOutcome::kParked) return;
-  if (cpu.thread != &thread) return;  // yielded or migrated: the state waits in the thread
+  if (cpu.thread != &thread) return;  // yielded or migrated: its registers are in the thread
   // The host kernel may have met a guarded page of code: lifts all guards and repeats the call.
   const bool refused = outcome == SyscallOutcome::kReturn && thread.state.gpr[kRax] == kBadAddress;
   if (refused && code_.code_changes(0, ~std::uint64_t{0})) {
@@ -68,7 +68,7 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
 }
 
 void Engine::read_clock(Cpu& cpu, Exit& exit) {
-  cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));  // or a later reading could be the smaller one
+  cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));  // else a later RDTSC could read less
   charge(cpu, context_.machine.instructions.rdtsc_cycles);
   const std::uint64_t now = cpu.clock().value;
   cpu.state.gpr[kRax] = now & 0xffffffffu;
@@ -109,7 +109,7 @@ void Engine::random_number(Cpu& cpu, Exit& exit) {
   const std::uint64_t value = random_.next();
   std::uint64_t& into = cpu.state.gpr[reg];
   into = wide ? value : half ? (into & ~0xffffull) | (value & 0xffff) : value & 0xffffffffu;
-  cpu.flags_slot = 0x0300;  // CF alone
+  cpu.flags_slot = 0x0300;  // only CF
   code_.next_instruction(cpu, exit);
 }
 
@@ -148,7 +148,7 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
   if (cpu.commit_step == CommitStep::kNone) {
     if (context_.model->spurious_abort_due(cpu.id, cpu.clock()))
       return transactions_.abort(cpu, machine::HardwareAbort::kSpurious);
-    // XEND begins when every load before it is there; until then whatever was touched can be lost.
+    // XEND begins when every earlier load has arrived. Until then a conflict on any line aborts.
     cpu.commit_step = CommitStep::kWaitsForLoads;
     cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));
     if (must_wait(cpu, exit)) return;

@@ -42,14 +42,13 @@ void leave_to_engine(Cpu& cpu, greg_t* registers) {
   cpu.flags_slot = ((flags & 0xd7) << 8) | ((flags >> 11) & 1);
   cpu.direction_flag = (flags >> 10) & 1;
   cpu.exit_value =
-      static_cast<std::uint64_t>(registers[REG_RIP]);  // still the host's: host_fault() looks it up
+      static_cast<std::uint64_t>(registers[REG_RIP]);  // a host address: host_fault() looks it up
   cpu.exit = &host_fault_exit;
   registers[REG_RIP] = reinterpret_cast<greg_t>(&elision_stub_fault_exit);
 }
 
 [[noreturn]] void die_without_report() {
-  static const char kMessage[] =
-      "elision vm: the program crashed, and reading what it left crashed the report\n";
+  static const char kMessage[] = "elision vm: the program crashed, and so did its crash report\n";
   host_call(SYS_write, STDERR_FILENO, reinterpret_cast<std::uint64_t>(kMessage), sizeof kMessage - 1);
   die_by_host_signal(dies_by);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host signals that translated code raises: they become the guest's faults.
+// Turns host signals in translated code into the guest's faults.
 #pragma once
 
 #include <csignal>

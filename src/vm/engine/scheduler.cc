@@ -49,7 +49,7 @@ void Scheduler::first_interrupt_after(Cpu& cpu) const {
   const std::uint64_t period =
       context_.machine.frequency_mhz * 1000000ull / std::max(1u, context_.machine.system.timer_hz);
   const std::uint64_t phase =
-      period * cpu.id.value / context_.cpus.size();  // CPUs' timers do not tick together
+      period * cpu.id.value / context_.cpus.size();  // the timers of CPUs are out of phase
   const std::uint64_t now = cpu.clock().value;
   const std::uint64_t ticks = now < phase ? 0 : (now - phase) / period + 1;
   cpu.next_interrupt = Cycles(phase + ticks * period);
@@ -237,7 +237,7 @@ void Scheduler::park(Thread& thread, Nanoseconds deadline, std::function<void()>
     waiting->deadline = {};
     const auto on_timeout = std::move(waiting->on_timeout);
     if (on_timeout) on_timeout();
-    unpark(waiting->thread, nullptr);  // if the call above did not
+    unpark(waiting->thread, nullptr);  // if on_timeout did not
   });
 }
 
@@ -305,7 +305,7 @@ void Scheduler::request_signal_delivery(Thread& thread) {
 void Scheduler::begin_vfork(Thread& thread) {
   EngineThread& parent = of(thread);
   Cpu& cpu = *parent.cpu;
-  if (cpu.sharing.active) share_cpu(cpu, false);  // the parent's CPUs stand still
+  if (cpu.sharing.active) share_cpu(cpu, false);  // the parent's CPUs are suspended
   vforks_.push_back({&parent,
                      &cpu,
                      context_.ordering,

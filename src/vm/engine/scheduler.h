@@ -18,19 +18,19 @@
 
 namespace elision::vm {
 
-/// A guest thread and where it stands.
+/// A guest thread and its scheduling state.
 struct EngineThread {
   enum class State { kQueued, kOnCpu, kParked, kHeld, kEnded };
 
   Thread thread;
   State state = State::kQueued;
-  Cpu* cpu = nullptr;  // while on one
+  Cpu* cpu = nullptr;  // null: on no CPU
   unsigned last_cpu = 0;
-  Cycles available{0};  // queued: not before
+  Cycles available{0};  // queued: earliest time to run
   bool wants_signals = false;
   bool hold = false;  // it must not run: it is kHeld, or becomes kHeld when it would next run
   std::function<void()> on_timeout;
-  TimerKey deadline;  // of its timer, while it has one
+  TimerKey deadline;  // timer of its wait, if it has one
   // statistics
   Cycles started{0};
   Cycles on_cpu_since{0};
