@@ -30,6 +30,7 @@ def pytest_addoption(parser):
     parser.addoption("--forms", type=pathlib.Path, metavar="FOLDER", help="where the forms of instructions in programs are")
     parser.addoption("--size", type=int, metavar="N", help="the size of a program under lock designs")
     parser.addoption("--form", metavar="OPTIONS", help="options of the designs of a program under them")
+    parser.addoption("--limit", type=float, default=0, metavar="SECONDS", help="end as a failure after this time; 0: never")
     parser.addoption("--soak", action="store_true", help="in full, as make soak does")
 
 
@@ -41,6 +42,14 @@ def pytest_configure(config):
 def pytest_sessionstart(session):
     """A test that SIGTERM ends is left by an exception, and so ends what it started."""
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=128 + signal.SIGTERM))
+    limit = session.config.option.limit
+
+    def end_test(*_):
+        session.shouldfail = f"the limit of {limit:g} s is reached"
+        pytest.fail(session.shouldfail)
+
+    signal.signal(signal.SIGALRM, end_test)
+    signal.setitimer(signal.ITIMER_REAL, limit)
     cpu_kind = session.config.option.build / "tests" / "cpu_kind"
     if cpu_kind.exists():
         print(subprocess.run([cpu_kind], capture_output=True, text=True, check=False).stdout, end="", flush=True)
@@ -111,6 +120,7 @@ def pytest_runtest_makereport(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session, exitstatus):
+    signal.setitimer(signal.ITIMER_REAL, 0)
     counts = session.config.pluginmanager.get_plugin("terminalreporter").stats
     if exitstatus == 0 and counts.get("skipped") and not counts.get("passed"):
         session.exitstatus = SKIPPED

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Ten times and more what any of these runs needs; a run that reaches it hangs.
+# Ten times and more what any of these runs needs; a run that reaches it hangs. Where ctest allows a test less, --limit ends it earlier.
 LIMIT_SECONDS = 1200
 # A guest finds its environment on its stack: with the caller's, one seed would not be the same run for everybody.
 GUEST_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
@@ -61,20 +61,33 @@ def run(words, base=os.environ, environment=None, fixed_addresses=False, limit_s
     how = {"stdin": subprocess.PIPE if text else subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
     if fixed_addresses:
         how["preexec_fn"] = fix_addresses
+    command = command_line([word for word in words if word not in unshown], base, environment)
     with subprocess.Popen([str(word) for word in words], env={**base, **(environment or {})}, start_new_session=True, **how) as process:
         try:
             out, error = process.communicate(text.encode() if text else None, timeout=limit_seconds)
             status = process.returncode
-        except subprocess.TimeoutExpired as reached:
-            kill_group(process.pid)
-            out, error, status = reached.stdout, f"killed after {limit_seconds} s".encode(), -signal.SIGKILL
-        except BaseException:  # Ctrl-C and SIGTERM too: nothing is left running
-            kill_group(process.pid)
+        except subprocess.TimeoutExpired:
+            out, error, status = killed(process, f"killed after {limit_seconds} s")
+        except BaseException:  # Ctrl-C, SIGTERM and the test's own limit too: nothing is left running
+            note_ending(command, *killed(process, "killed as the test ended"))
             raise
     if end_group:
         kill_group(process.pid)
-    shown = [word for word in words if word not in unshown]
-    ending = Ending(command_line(shown, base, environment), *((data or b"").decode(errors="replace") for data in (out, error)), status)
+    return note_ending(command, out, error, status)
+
+
+def killed(process, why):
+    """(output, error output, status) of a program that is killed now, with its process group."""
+    kill_group(process.pid)
+    try:
+        out, error = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired as held:  # a process outside the group holds the pipe
+        out, error = held.stdout, held.stderr
+    return out, (error or b"") + f"\n{why}".encode(), -signal.SIGKILL
+
+
+def note_ending(command, out, error, status):
+    ending = Ending(command, *((data or b"").decode(errors="replace") for data in (out, error)), status)
     recent.append(ending)
     return ending
 

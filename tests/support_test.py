@@ -39,6 +39,7 @@ def is_running(process):
 
 
 def expect_end_of(process):
+    assert process.isdigit()
     deadline = time.monotonic() + 60
     while is_running(process):
         assert time.monotonic() < deadline
@@ -46,9 +47,9 @@ def expect_end_of(process):
 
 
 def test_program_that_reaches_its_limit_is_killed_with_its_group():
-    ending = run(["bash", "-c", "sleep 1000 & echo $!; wait"], limit_seconds=0.5)
+    ending = run(["bash", "-c", "echo why >&2; sleep 1000 & echo $!; wait"], limit_seconds=5)
     assert ending.status == -signal.SIGKILL
-    assert "killed after 0.5 s" in ending.stderr
+    assert ending.stderr == "why\n\nkilled after 5 s"
     expect_end_of(ending.stdout.strip())
 
 
@@ -84,3 +85,26 @@ def test_failure_shows_the_program_and_the_command_that_repeats_it(pytest_of):
     commands = [line for line in ending.stdout.splitlines() if "-m pytest" in line]
     assert [command.partition("::")[2] for command in commands] == ["test_fails[1]'", "test_fails[2]'", "test_fails[3]'"]
     assert "--seeds=4" in shlex.split(commands[0])
+
+
+HANGS = """import threading
+
+from support import run
+
+
+def test_hangs():
+    run(['sh', '-c', 'echo said; exec sleep 1000'])
+
+
+def test_is_not_reached():
+    threading.Event().wait()
+"""
+
+
+def test_limit_names_the_test_and_what_it_ran(pytest_of):
+    ending = pytest_of(HANGS, "--limit=5")
+    assert ending.status == 1
+    assert "the limit of 5 s is reached" in ending.stdout
+    assert "made_test.py::test_hangs" in ending.stdout
+    assert "$ sh -c 'echo said; exec sleep 1000'\nended with -9\nstdout:\nsaid\n" in ending.stdout
+    assert "test_is_not_reached" not in ending.stdout

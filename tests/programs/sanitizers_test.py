@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs built with sanitizers run on the virtual machine as natively, also with the lock library preloaded.
 
-Skipped where the compiler is not installed or has no such sanitizer. A report must name the same error in the same functions; a run
+Skipped where the compiler is not installed or cannot build even an empty program with the sanitizer. A report must name the same error in the same functions; a run
 must repeat to the byte.
 """
 
@@ -24,8 +24,7 @@ FINDS = {
     "undefined": [("clean", 0, ""), ("fork", 0, ""), ("undefined", 0, "signed integer overflow")],
 }
 SOURCE = ROOT / "tests" / "programs" / "sanitized.cc"
-# Differs from run to run: addresses, numbers of processes, offsets in libraries that are found by name, and which
-# threads ran when a race was seen.
+# What differs from run to run: addresses, and the numbers of processes and threads.
 VARYING = [r"0x[0-9a-f]+", r"==[0-9]+==", r"pid=[0-9]+", r"tid=[0-9]+"]
 PAIRS = [(compiler, sanitizer) for compiler in ("g++", "clang++") for sanitizer in FINDS if (compiler, sanitizer) != ("g++", "memory")]
 each_pair = pytest.mark.parametrize("compiler, sanitizer", [pytest.param(*pair, id="/".join(pair)) for pair in PAIRS])
@@ -40,8 +39,11 @@ def build_with():
         @functools.cache
         def built(compiler, sanitizer):
             program = pathlib.Path(folder) / f"{compiler}-{sanitizer}"
-            words = [compiler, "-g", "-O1", f"-fsanitize={sanitizer}", SOURCE, "-o", program, "-pthread", "-ldl"]
-            return program if shutil.which(compiler) and run(words).status == 0 else None
+            words = [compiler, "-g", "-O1", f"-fsanitize={sanitizer}", "-o", program, "-pthread", "-ldl"]
+            if not shutil.which(compiler) or run([*words, "-x", "c++", "-"], text="int main() {}").status != 0:
+                return None
+            assert run([*words, SOURCE]).status == 0
+            return program
 
         yield lambda *pair: built(*pair) or pytest.skip(f"there is no {pair[0]} with -fsanitize={pair[1]}")
 
