@@ -82,7 +82,7 @@ std::string stream(bool alone) {
   return log;
 }
 
-TEST(Stalls, UnusableStallsNeedNoAnswer) { EXPECT_EQ(stream(true), stream(false)); }
+TEST(Stalls, LoneCpuGetsSameTimesWithoutWaiting) { EXPECT_EQ(stream(true), stream(false)); }
 
 TEST_F(ModelTest, DependentLoadsQueueIndependentOnesOverlap) {
   TestMachine& m = machine();

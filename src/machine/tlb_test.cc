@@ -75,7 +75,7 @@ TEST_F(TlbTest, OnlyOldestPageOfSetIsEvicted) {
   EXPECT_EQ(delay(4), 8u);
 }
 
-TEST_F(TlbTest, LineInL1NeedsNoPrefetch) {
+TEST_F(TlbTest, LineInL1NeedsNoTranslation) {
   m.load(0, line(2), 1000);
   push_out(2);
   EXPECT_EQ(m.local_load(0, line(2), 900'000), Cycles(0));

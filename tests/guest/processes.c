@@ -388,10 +388,37 @@ static void test_vfork_leaves_alone(void) {
   close(timer);
 }
 
+// A system call without a function's frame, which a child on the same stack would overwrite.
+static inline __attribute__((always_inline)) long call_in_place(long number, unsigned long first,
+                                                                unsigned long second) {
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
+  return result;
+}
+
+// A child in its parent's memory may take some of it away.
+static void test_child_unmaps_memory(void) {
+  static const char* const kCalls[] = {"vfork", "clone", "clone3"};
+  struct clone_args arguments;
+  memset(&arguments, 0, sizeof arguments);
+  arguments.flags = CLONE_VM | CLONE_VFORK;
+  arguments.exit_signal = SIGCHLD;
+  for (int call = 0; call < 3; ++call) {
+    void* const page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const long child = call == 0   ? call_in_place(SYS_vfork, 0, 0)
+                       : call == 1 ? call_in_place(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0)
+                                   : call_in_place(SYS_clone3, (unsigned long)&arguments, sizeof arguments);
+    if (child == 0) _exit(munmap(page, 4096) != 0);
+    printf("child of %s: %d, ", kCalls[call], status_of((pid_t)child));
+    printf("page gone: %d\n", access(page, F_OK) < 0 && errno == EFAULT);
+  }
+}
+
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   test_ends_of_owners();
   test_vfork_leaves_alone();
+  test_child_unmaps_memory();
   test_clone3();
   test_spawn();
   test_sharing();
