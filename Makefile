@@ -12,7 +12,7 @@ SILICON_PACKAGES := python3-tomli-w
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
-TEST_PACKAGES := $(PROGRAM_PACKAGES) python3-pytest binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack
+TEST_PACKAGES := $(PROGRAM_PACKAGES) git python3-pytest binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack
 # pip in a virtual environment, and the tree's list of files.
 LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
@@ -80,11 +80,11 @@ mutants:
 	@tools/install-packages "make mutants" $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	@tools/mutants --build $(BUILD)
 
-# clang-format, clang-tidy, shellcheck, ruff, layers; what clang-tidy knows to be clean, it skips (tests/lint/README.md).
+# clang-format, clang-tidy, shellcheck, ruff, layers; what clang-tidy knows to be clean, it skips (tests/lint/README.md). Needs the network.
 lint:
 	@tools/install-packages "make lint" $(BUILD_PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
 	@cmake --preset release -S . >/dev/null
-	@[ -d $(BUILD)/lint-tools ] || python3 -m venv $(BUILD)/lint-tools
+	@[ -x $(BUILD)/lint-tools/bin/pip ] || python3 -m venv $(BUILD)/lint-tools
 	@$(BUILD)/lint-tools/bin/pip install --quiet --disable-pip-version-check --requirement tests/lint/requirements.txt
 	@python3 -B tests/lint/lint.py
 

@@ -30,7 +30,18 @@ UNPARSED = {"tests/guest/nested_functions.c": "GCC's nested functions"}
 
 
 class CannotRun(Exception):
-    """What keeps a step from running, in one line."""
+    """Why a step cannot run, in one line."""
+
+
+def output_of(*words):
+    """What a program prints without which no step can run."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise CannotRun(f"{words[0]} is missing (make lint installs it)") from None
+    if done.returncode != 0:
+        raise CannotRun(f"{words[0]} failed: {' '.join(done.stderr.split())}")
+    return done.stdout
 
 
 class Tree:
@@ -38,8 +49,7 @@ class Tree:
 
     def __init__(self, root, build, tools):
         self.root, self.build, self.tools = root, build, tools
-        listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                                check=True, capture_output=True, text=True).stdout
+        listed = output_of("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
         self.files = sorted(name for name in listed.split("\0") if name and (root / name).is_file())
 
     def run(self, program, *arguments):
@@ -158,7 +168,7 @@ def write_commands_for_clang(tree):
     folder = tree.build / "lint"
     headers = folder / "include"
     headers.mkdir(parents=True, exist_ok=True)
-    resources = subprocess.run(["clang", "-print-resource-dir"], check=True, capture_output=True, text=True).stdout.strip()
+    resources = output_of("clang", "-print-resource-dir").strip()
     for name in ("omp.h", "sanitizer"):
         (headers / name).unlink(missing_ok=True)
         (headers / name).symlink_to(f"{resources}/include/{name}")
@@ -195,6 +205,14 @@ def check_tidy(tree):
 STEPS = {"format": check_format, "tidy": check_tidy, "shell": check_shell, "python": check_python, "tree": check_tree}
 
 
+def is_clean(tree, step):
+    code, text = STEPS[step](tree)
+    if code != 0:
+        print(text, end="")
+    print(f"lint: {step}: {'clean' if code == 0 else 'not clean'}", flush=True)
+    return code == 0
+
+
 def main():
     here = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -207,19 +225,12 @@ def main():
         parser.error(f"unknown step '{unknown[0]}'")
     root = options.root.resolve()
     build = (options.build or root / "build").resolve()
-    tree = Tree(root, build, (options.tools or build / "lint-tools/bin").absolute())
-    status = 0
-    for step in options.steps or STEPS:
-        try:
-            code, text = STEPS[step](tree)
-        except CannotRun as reason:
-            print(f"lint: {step}: {reason}", file=sys.stderr)
-            return 2
-        if code != 0:
-            print(text, end="")
-            status = 1
-        print(f"lint: {step}: {'clean' if code == 0 else 'not clean'}", flush=True)
-    return status
+    try:
+        tree = Tree(root, build, (options.tools or build / "lint-tools/bin").absolute())
+        return 0 if all([is_clean(tree, step) for step in options.steps or STEPS]) else 1
+    except CannotRun as reason:
+        print(f"lint: {reason}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -110,3 +110,15 @@ def test_a_missing_tool_or_step_is_named(tree):
     assert tree.lint("shell")[0] == 2
     assert "tools/shellcheck is missing" in tree.lint("shell")[1]
     assert "unknown step 'tide'" in tree.lint("tide")[1]
+
+
+def test_a_folder_that_is_no_repository_is_one_line(folder):
+    ending = run([sys.executable, "-B", LINT, "--root", folder], environment={"GIT_CEILING_DIRECTORIES": folder.parent})
+    assert ending.status == 2
+    assert ending.stderr.startswith("lint: git failed: fatal: not a git repository")
+    assert ending.stderr.count("\n") == 1
+
+
+def test_missing_git_is_one_line(tree):
+    ending = run([sys.executable, "-B", LINT, "--root", tree.root], environment={"PATH": tree.root})
+    assert (ending.status, ending.stderr) == (2, "lint: git is missing (make lint installs it)\n")
