@@ -40,7 +40,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart(session):
-    """A test that SIGTERM ends is left by an exception, and so ends what it started."""
+    """A test that SIGTERM or the limit ends is left by an exception, and so ends what it started."""
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=128 + signal.SIGTERM))
     limit = session.config.option.limit
 
@@ -105,6 +105,15 @@ def shown(ending):
     return "\n".join(parts)
 
 
+def repeating(item):
+    """What runs this test alone in a shell, with the options of this run, which may name places relative to its folder."""
+    invocation = item.config.invocation_params
+    options = [word for word in map(str, invocation.args) if word not in item.config.option.file_or_dir]
+    settings = {name: value for name, value in os.environ.items() if name.startswith("ELISION_")}
+    words = [sys.executable, "-B", "-m", "pytest", *options, f"{item.path}::{item.nodeid.partition('::')[2]}"]
+    return f"{shlex.join(['cd', str(invocation.dir)])} && {support.command_line(words, os.environ, settings)}"
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     report = (yield).get_result()
@@ -112,10 +121,7 @@ def pytest_runtest_makereport(item):
         return
     if support.recent:
         report.sections.append(("last programs", "\n".join(map(shown, support.recent))))
-    options = [word for word in item.config.invocation_params.args if word.startswith("--")]
-    test = f"{os.path.relpath(item.path, support.ROOT)}::{item.nodeid.partition('::')[2]}"
-    settings = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("ELISION_")]
-    report.sections.append(("repeat with", shlex.join([*settings, sys.executable, "-B", "-m", "pytest", *options, test])))
+    report.sections.append(("repeat with", repeating(item)))
 
 
 @pytest.hookimpl(trylast=True)

@@ -80,11 +80,15 @@ def test_exit_code_for_ctest(pytest_of, text, status):
 
 
 def test_failure_shows_the_program_and_the_command_that_repeats_it(pytest_of):
-    ending = pytest_of(FAILS, "--seeds=4")
+    ending = pytest_of(FAILS, "--seeds", 4, "-k", "fails")
     assert "$ sh -c 'echo said; exit 4'\nended with 4\nstdout:\nsaid\n" in ending.stdout
     commands = [line for line in ending.stdout.splitlines() if "-m pytest" in line]
     assert [command.partition("::")[2] for command in commands] == ["test_fails[1]'", "test_fails[2]'", "test_fails[3]'"]
-    assert "--seeds=4" in shlex.split(commands[0])
+    words = shlex.split(commands[0])
+    assert words[words.index("--seeds"):][:4] == ["--seeds", "4", "-k", "fails"]
+    again = run(["bash", "-c", commands[0]], environment={"PYTHONPATH": str(TESTS)}, cwd="/")
+    assert again.status == 1
+    assert "1 failed" in again.stdout
 
 
 HANGS = """import threading

@@ -20,8 +20,9 @@ def test_program(elision, folder, request, name):
     again = corpus.difference(native, corpus.behaviour(program), "native", "native again")
     assert not again, f"two native runs differ, which the mask must allow for:\n{again}"
     recording = ["--instruction-forms", "--stats-directory", str(folder)] if forms else []
-    prefix = [str(elision.binary), "vm", "--crash-reports", "none", "--seed", str(request.config.option.seed or 1),
-              *program.get("options", []), *recording, "--"]
+    seed = request.config.option.seed
+    prefix = [str(elision.binary), "vm", "--crash-reports", "none", "--seed", str(1 if seed is None else seed), *program.get("options", []),
+              *recording, "--"]
     virtual = corpus.behaviour(program, prefix)
     if forms:
         corpus.write_forms(folder, forms / f"{name}.forms")

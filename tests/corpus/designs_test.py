@@ -92,7 +92,8 @@ def test_program(elision, request, name, place):
     assert reference.text.endswith("--- status 0\n"), reference.text
     verb = ["run", "--rtm-always-abort"]
     if place == "virtual":
-        verb = ["vm", "--crash-reports", "none", "--seed", str(option.seed or 1), *program.get("options", [])]
+        seed = 1 if option.seed is None else option.seed
+        verb = ["vm", "--crash-reports", "none", "--seed", str(seed), *program.get("options", [])]
     done, wrong = [], []
     for design, form in runs_of(program, place, option, printed([table, "designs"]).split()):
         done.append(Run(program, [str(elision.binary), *verb, "--lock", design, *form.split(), "--"], size, table))

@@ -60,7 +60,8 @@ class Sequences:
 
 @pytest.fixture(scope="module")
 def sequences(elision, request):
-    return Sequences(elision, request.config.option.seed or 5, request.config.option.count)
+    option = request.config.option
+    return Sequences(elision, 5 if option.seed is None else option.seed, option.count)
 
 
 def test_low(sequences):

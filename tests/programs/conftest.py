@@ -5,9 +5,10 @@ import contextlib
 import os
 import pathlib
 import subprocess
+import threading
 
 import pytest
-from support import kill_group
+from support import LIMIT_SECONDS, Ending, command_line, kill_group, recent
 
 
 class Place:
@@ -25,16 +26,20 @@ class Place:
 
     @contextlib.contextmanager
     def started(self, *words, **how):
-        """The command line while it runs, as a subprocess.Popen; killed if the block leaves it running."""
+        """The command line while it runs, as a subprocess.Popen; killed if the block leaves it running, or if it hangs."""
         how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
         words = [str(word) for word in (self.elision.binary, *words)]
         environment = {**os.environ, **self.environment}
         with subprocess.Popen(words, cwd=self.root, env=environment, text=True, start_new_session=True, **how) as process:
+            watchdog = threading.Timer(LIMIT_SECONDS, kill_group, [process.pid])
+            watchdog.start()
             try:
                 yield process
             finally:
+                watchdog.cancel()
                 if process.poll() is None:
                     kill_group(process.pid)
+                recent.append(Ending(command_line(words, os.environ, self.environment), "", "", process.wait()))
 
     def loaderless(self):
         """A program that is found and checked, but cannot start: its loader is not there."""

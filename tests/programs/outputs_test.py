@@ -103,7 +103,8 @@ def test_fifo_hands_everything_to_its_reader(place, write_to):
     reader.start()
     write_to(fifo)
     assert stat.S_ISFIFO(fifo.stat().st_mode), "the FIFO was replaced"
-    reader.join()
+    reader.join(60)
+    assert not reader.is_alive()
     expect_json(got[0])
 
 
