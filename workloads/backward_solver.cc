@@ -8,8 +8,7 @@
 //                 rows, so that threads arrive at different times
 //   --nonzeros    nonzeros per row, on average
 //   --evict       megabytes to read before each solve, uncounted, so that small matrices are out of the
-//   caches
-//                 like the papers' large ones
+//                 caches like the papers' large ones
 //
 // A permutation scatters the rows over the vectors, as ordering by levels does. The result must be that of a
 // serial solve to the bit, since every sum is added up in the same order.

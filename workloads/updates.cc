@@ -3,7 +3,7 @@
 //
 //   histogram   threads count random items in bins
 //   physics     threads add opposite forces to random pairs of objects (half of the pairs have one of a few
-//   objects)
+//               objects)
 //
 //   none        no synchronisation: updates must be lost
 //   lock        a std::mutex for each place (a bin or an object), taken in the order of addresses
@@ -11,8 +11,7 @@
 //   atomic      an atomic addition for each update
 //   privatised  a copy per thread; at the end each thread adds up a share of the places (5.4.2)
 //   barrier     groups of items without common places, with a barrier after each (5.4.2); forming the groups
-//   is
-//               not counted
+//               is not counted
 //   elided      this library's mutex for each place, one after the other
 //   lockset     both as one set (5.2.1)
 //   trylock     both are tried; if one is held, the other is released, and both are waited for (Listing 1)

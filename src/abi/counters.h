@@ -12,8 +12,7 @@
 //
 // Invariants:
 //  - A slot is written only by the thread that claimed it, outside of transactions. When slots run out,
-//  threads share
-//    slot 0 and add with locked instructions.
+//    threads share slot 0 and add with locked instructions.
 //  - Numbers only grow. A reader sees recent values while the program runs.
 //  - `version` changes when the meaning or place of a field changes.
 //

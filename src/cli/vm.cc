@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `elision vm`: runs a program on the virtual machine. Without --stats this process becomes the guest. With
 // --stats a supervisor stays, merges the processes' statistics when the first of them has ended, and ends
-// like it. With
-// --vary, processes of this verb run the program once for each variation of the machine (vm_vary.h). A
-// guest's execve executes `elision vm-exec`.
+// like it. With --vary, processes of this verb run the program once for each variation of the machine
+// (vm_vary.h). A guest's execve executes `elision vm-exec`.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>

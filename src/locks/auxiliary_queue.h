@@ -6,8 +6,7 @@
 //
 // Invariants:
 //  - The auxiliary locks lie in a table, not in the lock, because they are released after the commit, when
-//  the
-//    lock may already be destroyed.
+//    the lock may already be destroyed.
 //  - A place of the table serves one lock at a time. If another lock uses it, a thread continues without an
 //    auxiliary lock. Waiting for the place could deadlock: its users may wait for a lock that this thread
 //    holds.
@@ -21,9 +20,8 @@
 //    commit, keeps its ticket or leaves the next waiter asleep, and the queue stops. Waiters with a deadline
 //    then continue without it, and the lock itself stays free.
 //  - A thread that leaves between a change of `users` and the record of it stays counted. From then on the
-//  place
-//    serves only this lock, and threads of other locks continue without it. A thread that leaves between
-//    drawing a ticket and recording it blocks the queue, as in every ticket lock (if_left.h).
+//    place serves only this lock, and threads of other locks continue without it. A thread that leaves
+//    between drawing a ticket and recording it blocks the queue, as in every ticket lock (if_left.h).
 #pragma once
 
 #include "locks/elided.h"

@@ -4,9 +4,9 @@
 // NUM_TRIES of these the thread waits plainly.
 //
 //   release     bits 1-31: rounds that are over; bit 0: the threads have moved elsewhere (move_away)
-//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total; the round's last arrival ends
-//   it departures  threads that have passed and will not touch the barrier again sleepers    threads that the
-//   end of a round must wake
+//   arrivals    of all rounds. Arrival n, from 0, belongs to round n / total; its last arrival ends the round
+//   departures  threads that have passed and will not touch the barrier again
+//   sleepers    threads that the end of a round must wake
 //
 // The paper's listing ends a round when fai(&awaited, -1) == 0, where fai must return the new value. If it
 // returned the old one, as the name says, `total` threads would see total..1, none would see 0, and all would

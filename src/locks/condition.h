@@ -9,20 +9,17 @@
 //
 // Invariants:
 //  - A waiter reads the sequence and is counted before its section ends. A thread that enters the section
-//  later
-//    therefore sees a waiter and raises the sequence. So a signal between the end of the section and the
-//    sleep keeps the waiter awake.
+//    later therefore sees a waiter and raises the sequence. So a signal between the end of the section and
+//    the sleep keeps the waiter awake.
 //  - A signal is for a thread that already waits. A thread that comes after the sequence was raised must not
-//  be
-//    woken in its place. So waiters sleep with a bit derived from the sequence they read, and a signal leaves
-//    out the bits of the next kAhead sequences, from its own on. If this wakes no sleeper, all are woken:
-//    either nobody sleeps yet, or the sleepers' sequences are so old that their bits came round again. That
-//    may wake too many threads, but never too few. (A signaller that is delayed between the two steps while
-//    kAhead others pass may wake a newcomer.)
+//    be woken in its place. So waiters sleep with a bit derived from the sequence they read, and a signal
+//    leaves out the bits of the next kAhead sequences, from its own on. If this wakes no sleeper, all are
+//    woken: either nobody sleeps yet, or the sleepers' sequences are so old that their bits came round again.
+//    That may wake too many threads, but never too few. (A signaller that is delayed between the two steps
+//    while kAhead others pass may wake a newcomer.)
 //  - An aborted transaction has signalled nobody and waits nowhere: the abort undoes the raised sequence and
-//  the
-//    noted wakes. After the commit the state is not touched, since a thread that sees the committed data may
-//    destroy it. The wake needs only the address.
+//    the noted wakes. After the commit the state is not touched, since a thread that sees the committed data
+//    may destroy it. The wake needs only the address.
 //  - After withdraw() a waiter does not touch the state. wait_until_left() returns when all have withdrawn.
 //
 // A state of zeros is an initialised condition variable. A waiter would miss exactly 2^32 signals between its

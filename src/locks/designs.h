@@ -7,9 +7,10 @@
 //   enter(words, caller, deadline, attempt)
 //                                         -> Entry. Makes the first attempt, unless `attempt` was made
 //   try_enter(words, caller)              -> Entry
-//   Attempt                               -> the outcome of a thread's first attempt. Default: none
-//   was_made() may_attempt(words)                    -> whether attempt() may be called attempt(words, me,
-//   parameters, attempt)
+//   Attempt                               -> the outcome of a thread's first attempt. Default: none was made,
+//                                            and was_made() is false
+//   may_attempt(words)                    -> whether attempt() may be called
+//   attempt(words, me, parameters, attempt)
 //                                         -> the first attempt, without a stack frame, for callers to inline.
 //                                            Not while speculating or in a transaction. With kElides, `me`
 //                                            must name the counters. True: inside, but not counted. False:
@@ -21,8 +22,7 @@
 //   is_held(words)
 //   elided_entry(words, me)               -> the record, if the calling thread's transaction elides this lock
 //   speculating()                         -> true inside an always-abort transaction, where every operation
-//                                            succeeds and does nothing; a trylock may say that the lock is
-//                                            held
+//                                            succeeds and does nothing; a trylock may report the lock as held
 //   require_real_locks(me)                -> ends the transaction, because what follows cannot run in one.
 //                                            Returns outside of transactions
 //   kSpeculates, Barrier                  -> whether waiting threads speculate, and their barrier (barrier.h)

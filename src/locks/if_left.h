@@ -10,8 +10,7 @@
 // Invariants:
 //  - An undo runs in the thread that waited, in a signal handler. It uses only atomics and futexes.
 //  - A wait is not covered in the few instructions between a step, such as drawing a ticket, and its record.
-//  A
-//    thread that leaves there may block this lock or this queue, but nothing else.
+//    A thread that leaves there may block this lock or this queue, but nothing else.
 #pragma once
 
 namespace elision::locks {

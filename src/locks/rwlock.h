@@ -19,8 +19,7 @@
 //    sleepers. The last reader wakes one, which is meant for the head. If a reader takes that wake-up
 //    instead, a writer has freed the word in between, and its wake-up of all is still to come.
 //  - Without writers_first a reader waits only for a writer inside. So a thread that holds the reader's side
-//  may
-//    take it again even if others wait (POSIX; glibc's default kind).
+//    may take it again even if others wait (POSIX; glibc's default kind).
 //  - The thread that ends the reason to sleep clears kSleeps and wakes.
 //  - A head that leaves for good (if_left.h) releases the gate, as one whose deadline passed does.
 //

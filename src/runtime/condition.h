@@ -2,13 +2,11 @@
 // Condition variables of pthreads, in one of three ways (ELISION_CONDITION; TSX paper, section 6):
 //
 //   glibc   glibc's functions. A wait aborts a transaction, and so does a signal that has a waiter to wake
-//   (the
-//           paper's tsx.abort)
+//           (the paper's tsx.abort)
 //   aware   a futex and a count in place of glibc's words (locks/condition.h): a wait commits what the
-//   section
-//           has done, and a signal in a transaction waits for the commit (tsx.cond)
+//           section has done, and a signal in a transaction waits for the commit (tsx.cond)
 //   busy    a wait releases the mutex and takes it again, and the program checks its condition again
-//   (busywait)
+//           (busywait)
 //
 // `aware` keeps its state in the pthread_cond_t and works with mutexes of every kind, ours and glibc's. The
 // clock and the process-shared flag stay where glibc writes them. Process-shared condition variables are

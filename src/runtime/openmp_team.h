@@ -8,17 +8,14 @@
 //
 // Invariants:
 //  1. Each time, all threads of a team use the same barrier, ours or the runtime's. They decide by what is
-//  the
-//     same for all: whether there is a Team, its size, and the moved bit of its barrier.
+//     the same for all: whether there is a Team, its size, and the moved bit of its barrier.
 //  2. A thread uses our barrier only if its Member belongs to the innermost parallel region: the runtime is
-//  the
-//     member's, and the nesting level is that at which the member began. So regions that begin in other ways
-//     (combined loops, sections, a region with a false `if`, another runtime) are safe.
+//     the member's, and the nesting level is that at which the member began. So regions that begin in other
+//     ways (combined loops, sections, a region with a false `if`, another runtime) are safe.
 //  3. A barrier of the runtime also runs tasks. When a thread of a team creates the first task, the team
-//  moves to
-//     the runtime's barrier for good. The creator has not yet arrived at the barrier where the others may
-//     wait (tasks contain no barriers), so no thread has passed that barrier. The waiters leave ours and go
-//     to the runtime's, and later arrivals never use ours.
+//     moves to the runtime's barrier for good. The creator has not yet arrived at the barrier where the
+//     others may wait (tasks contain no barriers), so no thread has passed that barrier. The waiters leave
+//     ours and go to the runtime's, and later arrivals never use ours.
 //  4. A Team outlives its members: the thread that began the region returns when all others are done.
 //  5. Speculation ends at the end of the region at the latest.
 #pragma once

@@ -7,9 +7,8 @@
 // Without --state, input n depends only on the corpus, the seed and n. With --state, the number of the next
 // input and the inputs that reached new code are kept in DIR, and the next run continues there. Inputs run in
 // a child process, which keeps its current input in shared memory, so that the parent can save it if the
-// child dies or hangs. With
-// --accepted it is a failure if fewer than N mutated inputs were accepted by their reader (fuzz::g_accepted),
-// since then the code behind the reader is not tested.
+// child dies or hangs. With --accepted it is a failure if fewer than N mutated inputs were accepted by their
+// reader (fuzz::g_accepted), since then the code behind the reader is not tested.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fault in the middle of instructions whose accesses are checked together: what stands in front has happened,
-// what stands behind has not, and the handler sees the registers that the code still needs, whether the lines were known (the instructions
-// run without access checks) or not (their slow copy).
+// A fault in the middle of instructions whose accesses are checked together: what stands in front has
+// happened, what stands behind has not, and the handler sees the registers that the code still needs, whether
+// the lines were known (the instructions run without access checks) or not (their slow copy).
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A repeated comparison is no single moment: while one thread searches lines that it alone has, another writes what it
-// searches for, behind where it is. It must be found now and
-// then. Virtual only: where CPUs are shared the other thread may never run meanwhile.
+// A repeated comparison is no single moment: while one thread searches lines that it alone has, another
+// writes what it searches for, behind where it is. It must be found now and then. Virtual only: where CPUs
+// are shared the other thread may never run meanwhile.
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -4,8 +4,7 @@
 //
 // Differences between runs of the reference do not count against another design:
 //  - A line that is the same in all reference runs must be the same, except for numbers with a fraction
-//  (1.25) and
-//    hexadecimal numbers, which are measurements and addresses.
+//    (1.25) and hexadecimal numbers, which are measurements and addresses.
 //  - A line that varied only in its numbers must be the same except for its numbers.
 //  - A line that varied otherwise is not compared.
 //  - If the number of lines varied, nothing is compared.

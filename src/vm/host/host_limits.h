@@ -2,9 +2,9 @@
 // The host's resource limits on the process that the guest and the engine share. They bind the guest and
 // never the engine:
 //   - Address space, data, stack and CPU time (is_kept_here) are kept by the guest's kernel. The host's own
-// limits are lifted as far as the host allows.
+//     limits are lifted as far as the host allows.
 //   - The host keeps all others. Its soft limit is the guest's; its hard limit stays. Whatever the engine
-// opens or writes for itself, it does under LiftedLimits.
+//     opens or writes for itself, it does under LiftedLimits.
 #pragma once
 
 #include <sys/resource.h>
