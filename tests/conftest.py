@@ -40,7 +40,7 @@ def pytest_configure(config):
 
 
 def pytest_sessionstart(session):
-    """A test that SIGTERM or the limit ends is left by an exception, and so ends what it started."""
+    """SIGTERM and the limit raise an exception in the running test, which then ends the programs that it started."""
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=128 + signal.SIGTERM))
     limit = session.config.option.limit
 

@@ -73,14 +73,14 @@ def test_high(sequences):
     sequences.expect_same("--high")
 
 
-def flipping(sequences, program, which, *more):
-    """Words that give some flags behind every instruction that writes flags another value, as on a CPU of another kind."""
+def words_that_flip(sequences, program, which, *more):
+    """The command that changes some flags after every instruction that writes flags, as another kind of CPU might."""
     return [*program, *sequences.seed, "--count", sequences.count, "--flip", which, *more]
 
 
 @pytest.fixture(scope="module")
 def unchanged(sequences):
-    return sequences.lines(flipping(sequences, sequences.native, "nothing"))
+    return sequences.lines(words_that_flip(sequences, sequences.native, "nothing"))
 
 
 def differing(one, other):
@@ -89,13 +89,13 @@ def differing(one, other):
 
 @pytest.mark.parametrize("place, which", [("native", "undefined"), ("virtual", "nothing"), ("virtual", "undefined")])
 def test_undefined_flags_change_nothing(sequences, unchanged, place, which):
-    assert differing(unchanged, sequences.lines(flipping(sequences, getattr(sequences, place), which))) == 0
+    assert differing(unchanged, sequences.lines(words_that_flip(sequences, getattr(sequences, place), which))) == 0
 
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_defined_flags_are_noticed(sequences, unchanged, flag):
     """In many sequences, or a mask covers too much."""
-    changed = sequences.lines(flipping(sequences, sequences.native, "defined", "--flags", FLAGS[flag]))
+    changed = sequences.lines(words_that_flip(sequences, sequences.native, "defined", "--flags", FLAGS[flag]))
     assert differing(unchanged, changed) >= LEAST_NOTICED * sequences.count
 
 

@@ -66,7 +66,7 @@ def test_onelock_forms_of_arraybench(elision, built_locks):
 @pytest.mark.parametrize("lock", ["pthread", "tatas", "ticket", "htm-10"])
 @pytest.mark.parametrize("locks", ["one", "each"])
 def test_packets(elision, locks, lock, condition):
-    """They arrive as they were sent under every kind of condition variables. Elision that knows of them commits."""
+    """Packets arrive as they were sent with every kind of condition variable; with Elision's own kinds, transactions commit."""
     words = [elision.workload("packets"), "--threads", 4, "--packets", 150, "--ring", 4, "--locks", locks]
     ending, totals = elision.totals(words, ["--lock", lock, "--condition", condition])
     assert ending.status == 0

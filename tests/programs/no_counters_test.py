@@ -14,21 +14,21 @@ def compare(elision, folder):
     words = [elision.binary, "compare", "--machine", "native", "--locks", "pthread,tatas", "--runs", "1", "--",
              elision.test_program("preload_worker"), "count", "4", "1000"]
 
-    def behind(script, shell=("sh",)):
-        """The comparison in a shell, behind other commands of it."""
+    def compare_after(script, shell=("sh",)):
+        """Runs the comparison in a shell, after the commands of `script`."""
         return run([*shell, "-c", f"{script}; {shlex.join(map(str, words))}"], environment={"TMPDIR": str(folder)})
-    return behind
+    return compare_after
 
 
 @pytest.fixture
 def compare_on_disk(compare, folder):
-    def behind(size):
+    def compare_with_room(size):
         ending = compare(f"mount -t tmpfs -o size={size} tmpfs {folder} || exit 77",
                          ("unshare", "--user", "--map-root-user", "--mount", "sh"))
         if ending.status == 77 or "unshare" in ending.stderr:
             pytest.skip("no namespaces here")
         return ending
-    return behind
+    return compare_with_room
 
 
 def expect_not_counted(ending, reason):

@@ -70,7 +70,10 @@ def test_same_natively_and_virtually(elision, build_with, compiler, sanitizer, a
 
 @each_find
 def test_with_the_lock_library(elision, build_with, compiler, sanitizer, argument, status, said):
-    """A race detector has to see the locks: in front of one the library stands back (clang's is part of the program, so in front itself)."""
+    """A race detector has to see the locks. g++'s is a library: ours comes before it and switches itself off.
+
+    clang's is part of the program, so it comes before our library and sees our locks.
+    """
     ending = elision.vm([build_with(compiler, sanitizer), argument], ["--lock", "htm-10"], environment={"ELISION_VERBOSE": "1"})
     assert ending.status == status
     assert said in ending.stderr
