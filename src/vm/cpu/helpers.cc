@@ -95,8 +95,8 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
     cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address, check.size};
 }
 
-/// Returns the CPU to run next. Polls a CPU that waits for a busy line here, because resuming each CPU that
-/// waits for the same line, only to find it busy again, costs more.
+/// Returns the CPU to run next. If the first CPU waits for a line, asks the model here whether the line is
+/// free, so that only one of many waiters is resumed.
 Cpu* next_cpu() {
   Ordering& ordering = *helper_context.ordering;
   for (;;) {
@@ -210,7 +210,7 @@ machine::Reply wait_in_turn(Cpu& cpu, machine::Request& request, machine::Reply 
   return reply;
 }
 
-/// Updates `cpu` after an access that was made, or that aborted its transaction.
+/// Updates `cpu` after an access that was made or that aborted its transaction.
 AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
   if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
   if (reply.verdict == machine::Reply::Verdict::kAborted) {
@@ -306,8 +306,8 @@ Cpu* elision_slow_access(Cpu* cpu) {
 
 namespace {
 
-/// The budget is used up. Returns the CPU to run next, or null if an interrupt or timer is due. `cpu` will
-/// continue at `resume`.
+/// The budget is used up: returns the CPU to run next, or null if an interrupt or timer is due. `cpu` resumes
+/// at `resume`.
 Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
   Ordering& ordering = *helper_context.ordering;
   cpu->resume = resume;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory accesses that miss in the inlined filter. Each goes to Model::access(), which returns how far it
-// reaches. A hit in L1 refills the filter. An access within the core is made at once. An ordered event waits
-// until no other CPU is behind.
+// Memory accesses that the inlined check does not settle. A load of a line that is on its way only notes when
+// its value arrives. Every other load or store looks its lines up in the filter: one that straddles lines, or
+// a step of REP MOVS, may hit after all and is done. The rest, with every atomic, goes to Model::access(),
+// which returns how far it reaches. A hit in L1 refills the filter. An access within the core is made at
+// once. An ordered event waits until no other CPU is behind.
 //
 // Freestanding and compiled with -mgeneral-regs-only: the functions run with the guest's vector registers and
 // TLS live. The engine makes its accesses for the guest through the same functions.

@@ -7,9 +7,9 @@
 // cycle. Work that concerns one core alone is no event, and may run ahead up to the deadline (temporal
 // decoupling).
 //
-// The heap holds all CPUs but the running one. Ties: CPUs that wait for a line come first, in the order in
-// which they asked for it, because all of them ask again when it arrives, and by number the last one would
-// never get it. Other ties go to the lower CPU number.
+// The heap holds all CPUs that have a thread, but the running one. Ties: CPUs that wait for a line come
+// first, in the order in which they asked for it, because all of them ask again when it arrives, and by
+// number the last one would never get it. Other ties go to the lower CPU number.
 //
 // Helpers call these functions.
 #pragma once

@@ -27,8 +27,8 @@ enum class Work : std::uint8_t {
   kTranslated,  // translated code with its filter look-ups
   // Slow accesses, by what they found:
   kLateLine,    // a load of a line on its way: records when it arrives
-  kPrivateHit,  // a local hit
-  kModelHit,    // an L1 hit on a contended or prefetched line, an atomic, or the first in a transaction
+  kPrivateHit,  // a local hit in L1, or in the filter after all
+  kModelHit,    // an L1 hit on a hot or prefetched line, an atomic, or the first in a transaction
   kUpgrade,     // a line without write permission
   kL2,          // a line in L2, L3, memory or another core's cache
   kL3,
