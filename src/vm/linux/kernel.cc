@@ -145,13 +145,13 @@ SyscallOutcome Kernel::system_call(Thread& thread) {
   self.call_number = call.number;
   const ActingThread acting(process_, thread);
   // A thread that has waited longer takes an event first: this call must not find it.
-  if (call.may(Effects::kAsksForReadiness) && process_.has_several_runners() &&
+  if (call.states(Effects::kAsksForReadiness) && process_.has_several_runners() &&
       any_descriptor_waits(process_))
     poll_waits(process_, false, 0, &thread);
   const SyscallOutcome outcome = row != nullptr ? handle(call, *row) : unknown_call(call);
   if (host_signal_recorded() && outcome != SyscallOutcome::kExited)
     take_in_host_signals(process_, outcome == SyscallOutcome::kReturn ? &self : nullptr);
-  if (outcome != SyscallOutcome::kExited) wake_waiters(thread, call.may(Effects::kMayMakeReady));
+  if (outcome != SyscallOutcome::kExited) wake_waiters(thread, call.states(Effects::kMayMakeReady));
   if (outcome == SyscallOutcome::kReturn && registers[kRax] == static_cast<std::uint64_t>(-ENOSYS))
     ++process_.refused_calls[name_of(call.number)];
   if (outcome == SyscallOutcome::kReturn || outcome == SyscallOutcome::kSigreturn) settle_signals(self);
@@ -190,8 +190,8 @@ SyscallOutcome Kernel::handle(Call& call, const SystemCall& row) {
   const std::uint64_t ended_before = process_.memory.ended_transactions();
   const bool by_companion = call.self.companion != nullptr && row.companion != nullptr;
   const SyscallOutcome outcome = (by_companion ? row.companion : row.handler)(call);
-  check(call.may(Effects::kEndsTransactions) || process_.memory.ended_transactions() == ended_before,
-        "a system call changed the address space whose row states no kEndsTransactions", call.number);
+  check(call.states(Effects::kEndsTransactions) || process_.memory.ended_transactions() == ended_before,
+        "a system call took memory away, but its row does not state kEndsTransactions", call.number);
   return outcome;
 }
 

@@ -10,7 +10,8 @@
 namespace elision::vm {
 
 /// What a system call may do to threads and transactions, as bits. Its row in the table (system_calls.cc)
-/// states them. A call that does more fails a check.
+/// states them. Two of them are checked: a call that waits without kBlocks, or takes memory away without
+/// kEndsTransactions, ends the virtual machine with a message.
 struct Effects {
   /// It may wait. Only such a call can park its thread or block the host (waiting.h).
   static constexpr unsigned kBlocks = 1;
@@ -22,6 +23,8 @@ struct Effects {
   /// It may make a descriptor ready that another thread of this process waits for.
   static constexpr unsigned kMayMakeReady = 8;
   /// It may take memory or permissions away from the guest. The address space then ends every transaction.
+  /// (A call with an argument of unknown effect, which may reach any memory, ends them too without this bit:
+  /// before_call() in guest_call.cc.)
   static constexpr unsigned kEndsTransactions = 16;
 };
 
@@ -38,7 +41,7 @@ struct Call {
   EngineServices& services() const { return process.services; }
   std::uint64_t operator[](unsigned i) const { return arguments[i]; }
   int integer(unsigned i) const { return static_cast<int>(arguments[i]); }
-  bool may(unsigned effect) const { return (effects & effect) != 0; }
+  bool states(unsigned effect) const { return (effects & effect) != 0; }
 
   /// Ends the call with `result` (a negative errno on failure).
   SyscallOutcome finish(long result) const {

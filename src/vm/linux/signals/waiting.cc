@@ -89,11 +89,12 @@ void restore_mask(Process& process, KernelThread& thread) {
 }
 
 void check_may_block(const Call& call) {
-  check(call.may(Effects::kBlocks), "a system call waits whose row states no kBlocks", call.number);
+  check(call.states(Effects::kBlocks), "a system call waits, but its row does not state kBlocks",
+        call.number);
 }
 
 OnSignal on_signal(const Call& call) {
-  return call.may(Effects::kNeverRestarts) ? OnSignal::kInterrupt : OnSignal::kRestart;
+  return call.states(Effects::kNeverRestarts) ? OnSignal::kInterrupt : OnSignal::kRestart;
 }
 
 }  // namespace

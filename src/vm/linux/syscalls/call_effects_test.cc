@@ -416,8 +416,8 @@ using SilentCallDeathTest = SilentCall;
 
 TEST_P(SilentCallDeathTest, FailsACheckWhenItWaits) {
   Call call = call_with({});
-  EXPECT_DEATH((void)park(call, Wait{}), "states no kBlocks");
-  EXPECT_DEATH((void)block_on_host(call), "states no kBlocks");
+  EXPECT_DEATH((void)park(call, Wait{}), "does not state kBlocks");
+  EXPECT_DEATH((void)block_on_host(call), "does not state kBlocks");
 }
 
 INSTANTIATE_TEST_SUITE_P(Getpid, SilentCallDeathTest, testing::Values(find_system_call(SYS_getpid)), name_of);

@@ -38,8 +38,8 @@ using namespace memory;
 
 constexpr std::size_t kTableSize = 512;
 constexpr unsigned kBlocks = Effects::kBlocks;
-constexpr unsigned kWaitsOnce = Effects::kBlocks | Effects::kNeverRestarts;
-constexpr unsigned kPolls = kWaitsOnce | Effects::kAsksForReadiness;
+constexpr unsigned kBlocksUntilSignal = Effects::kBlocks | Effects::kNeverRestarts;
+constexpr unsigned kPolls = kBlocksUntilSignal | Effects::kAsksForReadiness;
 constexpr unsigned kMayMakeReady = Effects::kMayMakeReady;
 constexpr unsigned kEndsTransactions = Effects::kEndsTransactions;
 
@@ -92,8 +92,8 @@ constexpr SystemCall kRows[] = {
     {CALL(shmctl), pass_through, {perhaps_out(2, 112)}},
     {CALL(dup), pass_through, {}},
     {CALL(dup2), sys_dup2, {}, kMayMakeReady},
-    {CALL(pause), sys_pause, {}, kWaitsOnce},
-    {CALL(nanosleep), sys_nanosleep, {by_handler(0), by_handler(1)}, kWaitsOnce},
+    {CALL(pause), sys_pause, {}, kBlocksUntilSignal},
+    {CALL(nanosleep), sys_nanosleep, {by_handler(0), by_handler(1)}, kBlocksUntilSignal},
     {CALL(getitimer), sys_getitimer, {by_handler(1)}},
     {CALL(alarm), sys_alarm, {}},
     {CALL(setitimer), sys_setitimer, {by_handler(1), by_handler(2)}},
@@ -123,12 +123,12 @@ constexpr SystemCall kRows[] = {
     {CALL(kill), sys_kill, {}, kMayMakeReady},
     {CALL(uname), pass_through, {out(0, 390)}},
     {CALL(semget), pass_through, {}},
-    {CALL(semop), sys_semop, {in_each(1, 2, 6)}, kWaitsOnce | kMayMakeReady},
+    {CALL(semop), sys_semop, {in_each(1, 2, 6)}, kBlocksUntilSignal | kMayMakeReady},
     {CALL(semctl), pass_through, {described(3, of_semctl)}, kMayMakeReady},
     {CALL(shmdt), sys_shmdt, {not_reached(0)}, kEndsTransactions},
     {CALL(msgget), pass_through, {}},
-    {CALL(msgsnd), sys_msgsnd, {described(1, queue_message_in)}, kWaitsOnce | kMayMakeReady},
-    {CALL(msgrcv), sys_msgrcv, {described(1, queue_message_out)}, kWaitsOnce | kMayMakeReady},
+    {CALL(msgsnd), sys_msgsnd, {described(1, queue_message_in)}, kBlocksUntilSignal | kMayMakeReady},
+    {CALL(msgrcv), sys_msgrcv, {described(1, queue_message_out)}, kBlocksUntilSignal | kMayMakeReady},
     {CALL(msgctl), pass_through, {perhaps_out(2, 120)}},
     {CALL(fcntl), sys_fcntl, {described(2, of_fcntl)}, kBlocks},
     {CALL(flock), sys_flock, {}, kBlocks | kMayMakeReady},
@@ -186,9 +186,9 @@ constexpr SystemCall kRows[] = {
     {CALL(capget), pass_through, {out(0, 8), out(1, 24)}},
     {CALL(capset), sys_set_credentials, {in(0, 8), in(1, 24)}},
     {CALL(rt_sigpending), sys_rt_sigpending, {by_handler(0)}},
-    {CALL(rt_sigtimedwait), sys_rt_sigtimedwait, {by_handler(0), by_handler(1), by_handler(2)}, kWaitsOnce},
+    {CALL(rt_sigtimedwait), sys_rt_sigtimedwait, {by_handler(0), by_handler(1), by_handler(2)}, kBlocksUntilSignal},
     {CALL(rt_sigqueueinfo), sys_rt_sigqueueinfo, {by_handler(2)}, kMayMakeReady},
-    {CALL(rt_sigsuspend), sys_rt_sigsuspend, {by_handler(0)}, kWaitsOnce},
+    {CALL(rt_sigsuspend), sys_rt_sigsuspend, {by_handler(0)}, kBlocksUntilSignal},
     {CALL(sigaltstack), sys_sigaltstack, {by_handler(0), by_handler(1)}},
     {CALL(utime), pass_through, {text(0), in(1, 16)}},
     {CALL(mknod), pass_through, {text(0)}},
@@ -278,7 +278,7 @@ constexpr SystemCall kRows[] = {
     {CALL(getdents64), sys_getdents, {filled(1, 2)}},
     {CALL(set_tid_address), sys_set_tid_address, {not_reached(0)}},
     {CALL(restart_syscall), sys_restart_syscall, {}},
-    {CALL(semtimedop), sys_semop, {in_each(1, 2, 6), by_handler(3)}, kWaitsOnce | kMayMakeReady},
+    {CALL(semtimedop), sys_semop, {in_each(1, 2, 6), by_handler(3)}, kBlocksUntilSignal | kMayMakeReady},
     {CALL(fadvise64), pass_through, {}},
     {CALL(timer_create), sys_timer_create, {by_handler(1), by_handler(2)}},
     {CALL(timer_settime), sys_timer_settime, {by_handler(2), by_handler(3)}},
@@ -288,7 +288,7 @@ constexpr SystemCall kRows[] = {
     {CALL(clock_settime), sys_clock_settime, {not_reached(1)}},
     {CALL(clock_gettime), sys_clock_gettime, {by_handler(1)}},
     {CALL(clock_getres), sys_clock_getres, {by_handler(1)}},
-    {CALL(clock_nanosleep), sys_clock_nanosleep, {by_handler(2), by_handler(3)}, kWaitsOnce},
+    {CALL(clock_nanosleep), sys_clock_nanosleep, {by_handler(2), by_handler(3)}, kBlocksUntilSignal},
     {CALL(exit_group), sys_exit_group, {}, 0, companion_exit},
     {CALL(epoll_wait), sys_epoll_wait, {filled_each(1, 2, 12)}, kPolls},
     {CALL(epoll_ctl), pass_through, {in(3, 12)}, kMayMakeReady},

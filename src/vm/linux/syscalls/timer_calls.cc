@@ -183,14 +183,14 @@ std::map<int, DescriptorTimer>::iterator find_timer(Process& process, int descri
 void end_timers(Process& process, const std::vector<int>& timers) {
   if (timers.empty()) return;
   const std::vector<int> open = open_descriptors();
-  for (const int own : timers) {
+  for (const int reserved : timers) {
     const bool known = std::any_of(open.begin(), open.end(), [&](int descriptor) {
-      return !is_reserved_descriptor(descriptor) && same_file(descriptor, own);
+      return !is_reserved_descriptor(descriptor) && same_file(descriptor, reserved);
     });
     if (known) continue;
-    process.timers.remove(descriptor_key(own));
-    process.descriptor_timers.erase(own);
-    close_reserved_descriptor(own);
+    process.timers.remove(descriptor_key(reserved));
+    process.descriptor_timers.erase(reserved);
+    close_reserved_descriptor(reserved);
   }
 }
 
@@ -316,8 +316,8 @@ SyscallOutcome sys_timerfd_create(Call& call) {
   const long descriptor = host_call(SYS_eventfd2, 0, call[1]);
   if (descriptor < 0) return call.finish(descriptor);
   const LiftedLimits lifted;
-  const int own = reserve_descriptor(fcntl(static_cast<int>(descriptor), F_DUPFD_CLOEXEC, 0));
-  call.process.descriptor_timers[own] = {call.integer(0)};
+  const int reserved = reserve_descriptor(fcntl(static_cast<int>(descriptor), F_DUPFD_CLOEXEC, 0));
+  call.process.descriptor_timers[reserved] = {call.integer(0)};
   return call.finish(descriptor);
 }
 
@@ -331,7 +331,7 @@ SyscallOutcome sys_timerfd_settime(Call& call) {
   if (!next) return call.finish(next.failure());
   if (call[3] != 0 && !store_setting(call, call[3], key)) return call.finish(-EFAULT);
   forget_expiries(timer->first);
-  call.process.timers.set(call.services(), key, *next, [own = timer->first] { count_expiry(own); });
+  call.process.timers.set(call.services(), key, *next, [reserved = timer->first] { count_expiry(reserved); });
   return call.finish(0);
 }
 
@@ -375,8 +375,8 @@ SyscallOutcome sys_close_range(Call& call) {
   const auto up_to = [&](std::uint64_t end) {
     if (begin < end && result == 0) result = host_call(SYS_close_range, begin, end - 1, call[2]);
   };
-  for (const int own : reserved_descriptors()) {
-    const auto number = static_cast<unsigned>(own);
+  for (const int reserved : reserved_descriptors()) {
+    const auto number = static_cast<unsigned>(reserved);
     if (number < begin || number > last) continue;
     up_to(number);
     begin = std::uint64_t{number} + 1;
