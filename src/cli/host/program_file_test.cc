@@ -72,6 +72,12 @@ TEST_F(ProgramFile, WholeProgramIsAccepted) {
 TEST_F(ProgramFile, ForeignAndDamagedProgramsAreNamed) {
   const auto foreign = elf([](Elf64_Ehdr& header, auto&) { header.e_machine = EM_AARCH64; });
   EXPECT_NE(complaint_about(foreign).find("another CPU"), std::string::npos);
+  const auto big_endian = elf([](Elf64_Ehdr& header, auto&) { header.e_ident[EI_DATA] = ELFDATA2MSB; });
+  EXPECT_NE(complaint_about(big_endian).find("another CPU (big-endian)"), std::string::npos);
+  const auto unknown_class = elf([](Elf64_Ehdr& header, auto&) { header.e_ident[EI_CLASS] = ELFCLASSNONE; });
+  EXPECT_NE(complaint_about(unknown_class).find("malformed"), std::string::npos);
+  const auto unknown_order = elf([](Elf64_Ehdr& header, auto&) { header.e_ident[EI_DATA] = ELFDATANONE; });
+  EXPECT_NE(complaint_about(unknown_order).find("malformed"), std::string::npos);
   const auto narrow = elf([](Elf64_Ehdr& header, auto&) { header.e_ident[EI_CLASS] = ELFCLASS32; });
   EXPECT_NE(complaint_about(narrow).find("32-bit"), std::string::npos);
   EXPECT_NE(complaint_about(narrow.substr(0, 52)).find("32-bit"), std::string::npos);

@@ -90,12 +90,18 @@ TEST_F(LoaderTest, RefusesWhatIsNoProgram) {
 }
 
 TEST_F(LoaderTest, RefusesForeignElfs) {
-  TinyElf narrow, other, object, headless;
+  TinyElf narrow, other, big_endian, unknown_class, unknown_order, object, headless;
   narrow.header.e_ident[EI_CLASS] = ELFCLASS32;
   expect_failure(elf(narrow), ENOEXEC, "32-bit");
   expect_failure(elf(narrow, 52), ENOEXEC, "32-bit");
   other.header.e_machine = EM_AARCH64;
   expect_failure(elf(other), ENOEXEC, "another CPU");
+  big_endian.header.e_ident[EI_DATA] = ELFDATA2MSB;
+  expect_failure(elf(big_endian), ENOEXEC, "another CPU (big-endian)");
+  unknown_class.header.e_ident[EI_CLASS] = ELFCLASSNONE;
+  expect_failure(elf(unknown_class), ENOEXEC, "malformed");
+  unknown_order.header.e_ident[EI_DATA] = ELFDATANONE;
+  expect_failure(elf(unknown_order), ENOEXEC, "malformed");
   object.header.e_type = ET_REL;
   expect_failure(elf(object), ENOEXEC, "not a program");
   headless.header.e_phnum = 0;
