@@ -64,7 +64,7 @@ def pytest_of(folder, build):
         """The ending of pytest with a file of these tests."""
         (folder / "made_test.py").write_text(text)
         return run([sys.executable, "-B", "-m", "pytest", "-c", TESTS / "pytest.ini", "-p", "conftest", f"--build={build}", *options,
-                    folder / "made_test.py"], environment={"PYTHONPATH": str(TESTS)}, cwd=ROOT)
+                    folder / "made_test.py"], environment={"PYTHONPATH": str(TESTS)}, cwd=ROOT, limit_seconds=120)
     return run_pytest
 
 
