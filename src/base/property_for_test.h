@@ -52,11 +52,10 @@ inline void report(const std::string& test, const rc::detail::TestResult& result
 /// Checks `property`, a function whose arguments are generated and that fails by RC_ASSERT, on `cases`
 /// inputs.
 template <class Property>
-void check_property(int cases, Property&& property, bool shrinks = true) {
+void check_property(int cases, Property&& property) {
   rc::detail::Configuration fixed;
   fixed.testParams.seed = 1;
   fixed.testParams.maxSuccess = cases;
-  fixed.testParams.disableShrinking = !shrinks;
   const char* asked = std::getenv("RC_PARAMS");
   const auto configuration = rc::detail::configFromString(asked == nullptr ? "" : asked, fixed);
   const std::string test = property_internal::current_test();
@@ -64,6 +63,13 @@ void check_property(int cases, Property&& property, bool shrinks = true) {
   property_internal::report(
       test, rc::detail::checkProperty(rc::detail::toProperty(std::forward<Property>(property)), {test, ""},
                                       configuration.testParams, silent, configuration.reproduce));
+}
+
+/// The number `most`, which shrinks towards 0.
+inline rc::Gen<std::size_t> shrinking_from(std::size_t most) {
+  return rc::Gen<std::size_t>([most](const rc::Random&, int) {
+    return rc::shrinkable::shrinkRecur(most, [](std::size_t count) { return rc::shrink::integral(count); });
+  });
 }
 
 /// `length` steps, each made by `draw` from random numbers. Shrinking leaves steps out.
