@@ -96,7 +96,7 @@ TEST_F(LocksetTest, FallsBackToAllLocks) {
 TEST_F(LocksetTest, MemberTakenAtTransactionBeginIsSeen) {
   const Set set = set_of({0, 2});
   me_.tuning.elision_tries = 1;
-  Scripted::script.steps.push_back({Status{}, [&] { members_[2].word = kHeld; }});
+  Scripted::script.steps.push_back({Status{}, [&] { std::atomic_ref(members_[2].word) = kHeld; }});
   std::thread holder([&] {
     while (is_unseen(me_)) std::this_thread::yield();
     std::atomic_ref(members_[2].word) = kFree;

@@ -183,16 +183,14 @@ class Ticket {
   static Outcome give_up(TicketPlace& place) {
     TicketState& state = place.state;
     const std::uint32_t ticket = place.ticket;
-    std::uint64_t word = state.grant.load(std::memory_order_relaxed);
+    std::uint64_t word = state.grant.load(std::memory_order_acquire);
     Grant grant;
     do {
       grant = Grant::unpack(word);
-      if (grant.now_serving == ticket) {
-        std::atomic_thread_fence(std::memory_order_acquire);
-        return Outcome::kAcquired;
-      }
+      if (grant.now_serving == ticket) return Outcome::kAcquired;
       grant.abandoned = static_cast<std::uint16_t>(grant.abandoned | Grant::bit_of(ticket));
-    } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_relaxed));
+    } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_relaxed,
+                                                std::memory_order_acquire));
     place.has_ticket = false;
     return Outcome::kTimedOut;
   }
