@@ -88,6 +88,14 @@ lint:
 	@$(BUILD)/lint-tools/bin/pip install --quiet --disable-pip-version-check --requirement tests/lint/requirements.txt
 	@python3 -B tests/lint/lint.py
 
+# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, then those with threads under ThreadSanitizer, which sees no
+# transactions and gets none.
+sanitize:
+	@tools/install-packages "make sanitize" $(BUILD_PACKAGES)
+	@for preset in asan-ubsan tsan; do \
+	  cmake --preset $$preset -S . >/dev/null && cmake --build --preset $$preset --parallel $(JOBS) && \
+	  ctest --preset $$preset --parallel $(JOBS) || exit 1; done
+
 # The preload library under the C libraries of other Debian releases, which it downloads; some minutes.
 test-glibcs:
 	@tools/install-packages "make test-glibcs" $(BUILD_PACKAGES) $(TEST_PACKAGES) debian-archive-keyring
