@@ -81,8 +81,8 @@ class TimedSections {
     return time_is_up_.load(std::memory_order_relaxed);
   }
 
-  // Each on a line of its own.
   const RunLength length_;
+  // Each of these on a line of its own.
   alignas(128) pthread_barrier_t barrier_;
   alignas(128) std::atomic<std::uint64_t> deadline_ns_{0};
   alignas(128) std::atomic<bool> time_is_up_{false};

@@ -565,7 +565,7 @@ TEST(Abort, OutsideOfTransactionsNothingHappens) {
   EXPECT_EQ(elision_speculating(), 0);
 }
 
-TEST(Abort, SystemCallHasItsOwnCause) {
+TEST(Abort, SystemCallAbortsWithCauseOther) {
   if (!transactions_commit()) GTEST_SKIP() << "no live RTM on this CPU";
   elision::mutex mutex;
   std::thread([&] {
@@ -640,7 +640,7 @@ struct StoppedClock {
   static time_point now() { return time_point(); }
 };
 
-TEST(ConditionVariable, EarlyEndOfOtherClockWaitIsNoTimeout) {
+TEST(ConditionVariable, WaitTimesOutByTheGivenClock) {
   elision::mutex mutex;
   elision::condition_variable never;
   std::unique_lock lock(mutex);

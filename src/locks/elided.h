@@ -159,7 +159,8 @@ class Elided {
     return true;
   }
 
-  /// Aborts a transaction, because what follows cannot run in one, and takes the lock for real.
+  /// Aborts the transaction, if there is one; the section then runs again with the lock taken. Returns
+  /// outside of transactions.
   static void require_real_locks(const TransactionContext& me) {
     if (me.inside()) (void)Htm::template abort<htm::kCodeGiveUp>();
   }

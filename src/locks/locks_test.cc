@@ -140,7 +140,7 @@ TYPED_TEST_P(EveryLock, TryLockFailsExactlyWhileHeld) {
   EXPECT_TRUE(lock.is_free());
 }
 
-TYPED_TEST_P(EveryLock, PassedDeadlineStillTakesFreeLock) {
+TYPED_TEST_P(EveryLock, PassedDeadlineTakesFreeLockOnly) {
   TypeParam lock;
   Thread me = TypeParam::thread(), other = TypeParam::thread();
   other.take_really();
@@ -216,7 +216,7 @@ TYPED_TEST_P(EveryLock, MayDisappearRightAfterUnlock) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(EveryLock, LosesNoUpdate, TryLockFailsExactlyWhileHeld,
-                            PassedDeadlineStillTakesFreeLock, UnlockOfFreeLockChangesNothing,
+                            PassedDeadlineTakesFreeLockOnly, UnlockOfFreeLockChangesNothing,
                             StaysConsistentWhileWaitersGiveUp, MayDisappearRightAfterUnlock);
 INSTANTIATE_TYPED_TEST_SUITE_P(MutexSpin, EveryLock, Mutexes<Spin>);
 INSTANTIATE_TYPED_TEST_SUITE_P(MutexPark, EveryLock, Mutexes<Park>);

@@ -397,7 +397,7 @@ TEST(Barrier, MoreThreadsThanItsNumberMeetInTwos) {
   EXPECT_EQ(pthread_barrier_destroy(&barrier), 0);
 }
 
-TEST(Barrier, OneEntryPerThread) {
+TEST(Barrier, CountOneNeverWaitsAndCountZeroIsInvalid) {
   pthread_barrier_t barrier;
   EXPECT_EQ(pthread_barrier_init(&barrier, nullptr, 0), EINVAL);
   for (int again = 0; again < 3; ++again) {

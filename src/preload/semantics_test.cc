@@ -83,9 +83,9 @@ TEST(Mutex, LockedTwiceByItsHolder) {
   }
 }
 
-/// As above, but looked at after the unlock only: where sections are elided, what one finds out inside
-/// becomes visible by its commit, and a failed check (a system call) would undo it.
-TEST(Mutex, SecondLockInElidableSection) {
+/// As above, but checked only after the unlock: the results of an elided section become visible by its
+/// commit, and a failed check inside (a system call) would undo them.
+TEST(Mutex, OnlyRecursiveMutexesLockTwiceInElidableSections) {
   struct Row {
     int type, trylock, timedlock;
   };

@@ -92,7 +92,7 @@ TEST_F(Variations, RunsThatWereKilledHaveNoTimes) {
       0u);
 }
 
-TEST_F(Variations, FileHasEveryRunAndRange) {
+TEST_F(Variations, FileHasEveryField) {
   results_.erase(results_.begin() + 1, results_.end());
   plan_.variations.resize(1);
   EXPECT_EQ(variation_statistics(plan_, results_), nlohmann::json::parse(R"({
