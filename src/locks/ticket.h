@@ -189,8 +189,7 @@ class Ticket {
       grant = Grant::unpack(word);
       if (grant.now_serving == ticket) return Outcome::kAcquired;
       grant.abandoned = static_cast<std::uint16_t>(grant.abandoned | Grant::bit_of(ticket));
-    } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_relaxed,
-                                                std::memory_order_acquire));
+    } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_acquire));
     place.has_ticket = false;
     return Outcome::kTimedOut;
   }
