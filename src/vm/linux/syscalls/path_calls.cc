@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <type_traits>
 
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_call.h"
@@ -19,6 +22,7 @@
 #include "vm/linux/syscalls/blocking_calls.h"
 #include "vm/linux/syscalls/guest_call.h"
 #include "vm/linux/syscalls/path_translation.h"
+#include "vm/linux/syscalls/system_calls.h"
 
 namespace elision::vm {
 namespace {
@@ -26,8 +30,9 @@ namespace {
 /// The path at `address` if it may need translation. Few do: looks at 4 bytes first.
 std::optional<std::string> special_path(std::uint64_t address) {
   const auto start = load_guest<std::uint32_t>(address);
-  if (!start || (std::memcmp(&*start, "/pro", 4) != 0 && std::memcmp(&*start, "/sys", 4) != 0))
-    return std::nullopt;
+  if (!start) return std::nullopt;
+  const std::string_view begin(reinterpret_cast<const char*>(&*start), sizeof *start);
+  if (begin != "/pro" && begin != "/sys" && begin != "/dev") return std::nullopt;
   auto path = load_guest_string(address);
   if (!path || !may_need_translation(*path)) return std::nullopt;
   return path;
@@ -153,8 +158,17 @@ SyscallOutcome sys_openat2(Call& call) {
 SyscallOutcome sys_readlink(Call& call) { return read_link(call, 0); }
 SyscallOutcome sys_readlinkat(Call& call) { return read_link(call, 1); }
 
-SyscallOutcome sys_with_path(Call& call) { return with_translated_path(call, 0); }
-SyscallOutcome sys_with_path_at(Call& call) { return with_translated_path(call, 1); }
+SyscallOutcome sys_with_paths(Call& call) {
+  std::array<std::string, std::extent_v<CallArguments>> translated;
+  for (const Memory& memory : find_system_call(call.number)->memory) {
+    if (memory.kind != Memory::Kind::kText) continue;
+    const auto path = special_path(call[memory.argument]);
+    if (!path) continue;
+    translated[memory.argument] = translate_path(call.process, *path);
+    call.arguments[memory.argument] = reinterpret_cast<std::uint64_t>(translated[memory.argument].c_str());
+  }
+  return pass_through(call);
+}
 
 /// Shows the guest's threads and descriptors where the host's folder would show the engine's too.
 SyscallOutcome sys_getdents(Call& call) {

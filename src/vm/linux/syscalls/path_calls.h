@@ -13,8 +13,7 @@ SyscallOutcome sys_openat2(Call& call);
 SyscallOutcome sys_readlink(Call& call);
 SyscallOutcome sys_readlinkat(Call& call);
 /// Handlers of calls that take a path and do not block.
-SyscallOutcome sys_with_path(Call& call);     // path in argument 0
-SyscallOutcome sys_with_path_at(Call& call);  // path in argument 1
+SyscallOutcome sys_with_paths(Call& call);  // every text argument of its row is a path
 
 SyscallOutcome sys_getdents(Call& call);  // getdents, getdents64
 

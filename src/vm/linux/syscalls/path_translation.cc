@@ -290,14 +290,33 @@ std::optional<std::string> thread_name_file(const Process& process, const std::s
   return std::nullopt;
 }
 
+constexpr char kSharedMemory[] = "/dev/shm/";
+
+/// `path` with the host's number of the first process for its guest number, which is the same in every virtual
+/// machine. Its descendants have the host's numbers as they are.
+std::string shared_memory_name(const Process& process, const std::string& path) {
+  static constexpr char kDigits[] = "0123456789";
+  std::string result = path;
+  const std::string number = std::to_string(kRootPid);
+  const std::string host_number = std::to_string(process.ids.root_host_pid());
+  for (std::size_t at = result.find_first_of(kDigits); at < result.size();) {
+    const std::size_t end = std::min(result.find_first_not_of(kDigits, at), result.size());
+    const bool is_process = result.compare(at, end - at, number) == 0;
+    if (is_process) result.replace(at, number.size(), host_number);
+    at = result.find_first_of(kDigits, is_process ? at + host_number.size() : end);
+  }
+  return result;
+}
+
 }  // namespace
 
 bool may_need_translation(const std::string& path) {
-  return path.starts_with("/proc/") || path.starts_with("/sys/devices/system/cpu/") ||
+  return path.starts_with("/proc/") || path.starts_with(kSharedMemory) || path.starts_with("/sys/devices/system/cpu/") ||
          path.starts_with("/sys/devices/system/node/");
 }
 
 std::string translate_path(const Process& process, const std::string& path) {
+  if (path.starts_with(kSharedMemory)) return shared_memory_name(process, path);
   if (!path.starts_with("/proc/")) return path;
   std::string result = path;
   const std::string own = "/proc/" + std::to_string(process.ids.pid());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths under /proc and /sys that show the virtual machine instead of the host and the engine.
+// Paths under /proc and /sys that show the virtual machine instead of the host and the engine, and names under
+// /dev/shm that hold the guest's process number.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,9 @@ namespace elision::vm {
 inline constexpr std::uint64_t kMachineMemoryBytes = 64ull << 30;
 
 /// The host's path for a guest's path: the program for /proc/self/exe, /proc/self for /proc/PID of this
-/// process. Others are unchanged.
+/// process. In a name under /dev/shm, the host's number of the first process stands for its guest number: all
+/// virtual machines have the same one, and LLVM's OpenMP takes an existing file with its number for a second
+/// copy of itself. Others are unchanged.
 std::string translate_path(const Process& process, const std::string& path);
 
 /// The contents of a synthetic file (/proc/cpuinfo, /proc/self/maps, ...), or nothing.
