@@ -11,6 +11,7 @@
 
 #include "cli/experiment/range.h"
 #include "cli/experiment/sample.h"
+#include "cli/judge/why.h"
 
 namespace elision::cli::experiment {
 
@@ -35,6 +36,7 @@ struct Row {
   double cpu_seconds = 0;      // of the median run, as the counts are
   LockCounts locks;            // longest wait: of all runs
   bool best = false;
+  std::optional<Why> why;  // nothing: not measured
 
   // With variations of the machine: by their number; nothing if a run is missing.
   std::vector<std::optional<double>> values;
@@ -66,6 +68,7 @@ struct Block {
   std::optional<unsigned> threads;
   std::vector<Row> rows;
   Verdict verdict;
+  std::optional<Diagnosis> diagnosis;  // nothing: not measured
 };
 
 /// The error of the virtual machine's model, as a ratio. Not the spread of the runs.

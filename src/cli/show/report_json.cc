@@ -3,6 +3,7 @@
 
 #include "cli/experiment/metric.h"
 #include "cli/show/statistics_json.h"
+#include "cli/show/why_json.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -97,15 +98,18 @@ json row_json(const Row& row) {
     result["ratios"] = ratios_json(row.ratios);
     result["leads"] = row.leads;
   }
+  if (row.why) result["why"] = why_json(*row.why);
   return result;
 }
 
 json block_json(const Block& block) {
   json rows = json::array();
   for (const Row& row : block.rows) rows.push_back(row_json(row));
-  return {{"threads", threads_json(block.threads)},
-          {"rows", rows},
-          {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
+  json result = {{"threads", threads_json(block.threads)},
+                 {"rows", rows},
+                 {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
+  if (block.diagnosis) result["diagnosis"] = diagnosis_json(*block.diagnosis);
+  return result;
 }
 
 json result_json(const Plan& plan, const Result& result) {
@@ -130,7 +134,8 @@ json result_json(const Plan& plan, const Result& result) {
 
 }  // namespace
 
-json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks) {
+json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks,
+                 const std::vector<NextStep>& next_steps) {
   json report = {{"version", kVersion},     {"program", plan.program()},
                  {"where", plan.where},     {"virtual", plan.model},
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
@@ -138,6 +143,7 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));
+  if (!next_steps.empty()) report["next_steps"] = next_steps_json(next_steps);
   return report;
 }
 

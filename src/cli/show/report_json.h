@@ -10,6 +10,6 @@
 namespace elision::cli::experiment {
 
 nlohmann::json report_json(const Plan& plan, const std::vector<Result>& results,
-                           const std::vector<Block>& blocks);
+                           const std::vector<Block>& blocks, const std::vector<NextStep>& next_steps = {});
 
 }  // namespace elision::cli::experiment

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a design is fast or slow: where the time of its threads went, which locks they waited for, and what to
+// do about it. Plain data, for the members "why", "diagnosis" and "next_steps" of the JSON report. show/
+// writes it as text and as JSON.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elision::cli::experiment {
+
+/// What a thread does at a moment.
+enum class TimePart : std::size_t {
+  kOutside,      // nothing of the following
+  kSection,      // holds the lock of a section
+  kAttempt,      // in a transaction that committed
+  kAborted,      // in a transaction that aborted
+  kFallback,     // holds the lock because elision was given up
+  kWaiting,      // waits for a lock
+  kOverhead,     // in the lock's own code
+  kSpeculating,  // in a transaction that only warms the caches
+  kBlocked,      // waits for a condition or at a barrier
+};
+
+/// The names of the parts in reports, by number.
+inline constexpr std::array kTimePartNames = {"outside", "section",  "attempt",     "aborted", "fallback",
+                                              "waiting", "overhead", "speculating", "blocked"};
+
+/// Shares of thread time, by part. Their sum is 1.
+using TimeShares = std::array<double, kTimePartNames.size()>;
+
+/// A place in the program's source.
+struct SourcePlace {
+  std::string name;  // function, variable or address
+  std::string file;  // empty: not known
+  unsigned line = 0;
+};
+
+/// Accesses of two threads to one cache line that aborted a transaction.
+struct LockConflict {
+  std::uint64_t address = 0;
+  std::string name;  // of the variable there; empty: not known
+  double count = 0;
+  bool false_sharing = false;
+  std::array<SourcePlace, 2> sites;  // on both sides
+};
+
+/// How a lock got its name.
+enum class LockNaming { kSymbol, kInitialisedAt, kCalledFrom, kAddress };
+
+struct LockReport {
+  SourcePlace place;
+  LockNaming naming = LockNaming::kAddress;
+  double acquisitions = 0;
+  bool acquisitions_estimated = false;  // from samples
+  double contended_share = 0;
+  double wait_seconds = 0;  // of all threads
+  double mean_wait_seconds = 0;
+  double longest_wait_seconds = 0;
+  double hold_seconds = 0;
+  double mean_hold_seconds = 0;
+  std::map<std::string, std::uint64_t> aborts;  // by cause
+  std::vector<LockConflict> conflicts;          // the most frequent first, at most five
+};
+
+/// Of one design, with one number of threads.
+struct Why {
+  std::optional<std::uint64_t> samples;  // nothing: exact
+  double parallel_share = 0;             // of the run's time: two or more threads had locks in use
+  TimeShares time{};
+  std::vector<LockReport> locks;  // the one with most waiting first, at most ten
+};
+
+struct Finding {
+  std::string code;  // a fixed word for programs
+  std::string lock;  // that it is about; empty: the whole program
+  std::string sentence;
+};
+
+/// Of one number of threads.
+struct Diagnosis {
+  bool locks_matter = true;
+  std::string sentence;
+  std::vector<Finding> findings;
+};
+
+struct NextStep {
+  std::string sentence;
+  std::string command;  // to type; empty: none
+};
+
+}  // namespace elision::cli::experiment

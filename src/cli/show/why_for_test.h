@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up reasons, for tests of showing them.
+#pragma once
+
+#include "cli/judge/why.h"
+
+namespace elision::cli::experiment {
+
+/// Another value in every member.
+inline Why distinct_why() {
+  Why why;
+  why.parallel_share = 0.875;
+  why.time = {0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.375, 0.0625, 0.046875, 0.03125};
+  LockReport lock;
+  lock.place = {"table_lock", "table.c", 12};
+  lock.naming = LockNaming::kSymbol;
+  lock.acquisitions = 1000;
+  lock.contended_share = 0.5;
+  lock.wait_seconds = 0.02;
+  lock.mean_wait_seconds = 0.00004;
+  lock.longest_wait_seconds = 0.003;
+  lock.hold_seconds = 0.01;
+  lock.mean_hold_seconds = 0.00001;
+  lock.aborts = {{"conflict", 7}};
+  lock.conflicts = {{0x1040, "hits", 6, true, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
+  why.locks = {lock};
+  return why;
+}
+
+inline Diagnosis distinct_diagnosis() {
+  return {true,
+          "Threads wait 38 % of their time for locks.",
+          {{"conflict-inside", "table_lock", "Sections of table_lock write one counter."}}};
+}
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/show/why_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace elision::cli::experiment {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostLocks = 10;
+constexpr std::size_t kMostConflicts = 5;
+
+const char* name_of(LockNaming naming) {
+  switch (naming) {
+    case LockNaming::kSymbol:
+      return "symbol";
+    case LockNaming::kInitialisedAt:
+      return "initialised-at";
+    case LockNaming::kCalledFrom:
+      return "called-from";
+    case LockNaming::kAddress:
+      return "address";
+  }
+  return "unknown";
+}
+
+json place_json(const SourcePlace& place) {
+  json result = {{"name", place.name}};
+  if (!place.file.empty()) result["file"] = place.file;
+  if (place.line != 0) result["line"] = place.line;
+  return result;
+}
+
+json time_json(const TimeShares& shares) {
+  json result = json::object();
+  for (std::size_t part = 0; part < shares.size(); ++part) result[kTimePartNames[part]] = shares[part];
+  return result;
+}
+
+json conflict_json(const LockConflict& conflict) {
+  json result = {{"address", fmt::format("{:#x}", conflict.address)},
+                 {"count", conflict.count},
+                 {"false_sharing", conflict.false_sharing},
+                 {"sites", {place_json(conflict.sites[0]), place_json(conflict.sites[1])}}};
+  if (!conflict.name.empty()) result["name"] = conflict.name;
+  return result;
+}
+
+json lock_json(const LockReport& lock) {
+  json result = place_json(lock.place);
+  result["kind"] = name_of(lock.naming);
+  result["acquisitions"] = lock.acquisitions;
+  result["acquisitions_estimated"] = lock.acquisitions_estimated;
+  result["contended_share"] = lock.contended_share;
+  result["wait_seconds"] = {
+      {"total", lock.wait_seconds}, {"mean", lock.mean_wait_seconds}, {"longest", lock.longest_wait_seconds}};
+  result["hold_seconds"] = {{"total", lock.hold_seconds}, {"mean", lock.mean_hold_seconds}};
+  result["aborts"] = lock.aborts;
+  result["conflicts"] = json::array();
+  for (std::size_t i = 0; i < std::min(lock.conflicts.size(), kMostConflicts); ++i)
+    result["conflicts"].push_back(conflict_json(lock.conflicts[i]));
+  return result;
+}
+
+}  // namespace
+
+json why_json(const Why& why) {
+  json result = {{"basis", why.samples ? "sampled" : "exact"},
+                 {"parallel_share", why.parallel_share},
+                 {"time", time_json(why.time)},
+                 {"locks", json::array()}};
+  if (why.samples) result["samples"] = *why.samples;
+  for (std::size_t i = 0; i < std::min(why.locks.size(), kMostLocks); ++i)
+    result["locks"].push_back(lock_json(why.locks[i]));
+  return result;
+}
+
+json diagnosis_json(const Diagnosis& diagnosis) {
+  json findings = json::array();
+  for (const Finding& finding : diagnosis.findings)
+    findings.push_back({{"code", finding.code}, {"lock", finding.lock}, {"sentence", finding.sentence}});
+  return {{"locks_matter", diagnosis.locks_matter}, {"sentence", diagnosis.sentence}, {"findings", findings}};
+}
+
+json next_steps_json(const std::vector<NextStep>& steps) {
+  json result = json::array();
+  for (const NextStep& step : steps) {
+    json one = {{"sentence", step.sentence}};
+    if (!step.command.empty()) one["command"] = step.command;
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+}  // namespace elision::cli::experiment
