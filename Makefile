@@ -4,6 +4,7 @@
 
 BUILD := build
 JOBS := $(shell nproc)
+PREFIX := /usr/local
 
 BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
   libzydis-dev libgtest-dev librapidcheck-dev libdw-dev libelf-dev libre2-dev python3
@@ -18,7 +19,7 @@ LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 
-.PHONY: build demo demo-full demo-barrier fidelity silicon test test-glibcs test-install lint mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build install demo demo-full demo-barrier fidelity silicon test test-glibcs test-install lint mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -29,6 +30,13 @@ build:
 compile:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS)
+
+# Below PREFIX, as other tools do; packagers add DESTDIR. Builds no tests and installs no workloads.
+install:
+	@tools/install-packages "make install" $(BUILD_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target installed
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 # The main job on the built-in virtual machine, and the paper's claims beside what was measured. What claims are
 # judged by runs on several variations of the machine; with demo-full everything does.

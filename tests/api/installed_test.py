@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The installed library, used from outside of the tree.
 
-Installs into a temporary folder and builds example/ there with every compiler that is installed (gcc must be), by CMake's
+Installs into a temporary folder, moves that, and builds example/ against it with every compiler that is installed (gcc must be), by CMake's
 package and by pkg-config, against the shared library and the static one; runs what was built natively and in the virtual machine.
 """
 
@@ -21,8 +21,11 @@ WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 @pytest.fixture(scope="module")
 def prefix(build):
     with tempfile.TemporaryDirectory() as name:
-        printed(["cmake", "--install", build, "--component", "api", "--prefix", name])
-        yield pathlib.Path(name)
+        made, moved = pathlib.Path(name) / "made", pathlib.Path(name) / "moved"
+        for component in ("library", "development"):
+            printed(["cmake", "--install", build, "--component", component, "--prefix", made])
+        made.rename(moved)
+        yield moved
 
 
 @pytest.fixture(scope="module")

@@ -13,18 +13,27 @@ namespace elision::cli {
 
 std::string own_binary() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
+// An installation has it in a folder of its own, since nothing is linked with it; a build has all libraries
+// in one.
 std::string preload_library() {
   const std::filesystem::path prefix = std::filesystem::path(own_binary()).parent_path().parent_path();
-  const std::filesystem::path library = prefix / "lib" / "libelision.so";
-  if (!std::filesystem::exists(library)) {
-    throw UsageError(
-        fmt::format("the lock library is missing: {} (build it with 'make build')", library.string()));
+  const std::filesystem::path installed = prefix / "lib" / "elision" / "libelision.so";
+  for (const std::filesystem::path& library : {installed, prefix / "lib" / "libelision.so"}) {
+    if (std::filesystem::exists(library)) return library.string();
   }
-  return library.string();
+  throw UsageError(
+      fmt::format("the lock library is missing: {} (install Elision again, or build it with 'make build')",
+                  installed.string()));
 }
 
 void preload_into(const std::string& file, std::vector<std::string>& environment) {
-  prepend_preload(environment, preload_library());
+  const std::string library = preload_library();
+  // Both characters separate the libraries in LD_PRELOAD (ld.so(8)).
+  if (library.find_first_of(" :") != std::string::npos) {
+    throw UsageError(fmt::format(
+        "LD_PRELOAD cannot name '{}': install Elision in a folder without spaces and colons", library));
+  }
+  prepend_preload(environment, library);
   if (const std::string sanitizer = address_sanitizer_of(file); !sanitizer.empty())
     prepend_preload(environment, sanitizer);
 }
