@@ -53,13 +53,16 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                "Runs a program under each lock design and says which is best for it. {threads} in the\n"
                "program's arguments stands for the number of threads.");
   app->add_option(
-      "--locks", request.designs,
-      fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ",")));
+         "--locks", request.designs,
+         fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ",")))
+      ->type_name("DESIGN,...");
   app->add_option("--machine", request.plan.where,
                   "a virtual machine, or 'native' (default: native if its transactions work, else " +
-                      std::string(kDefaultMachine) + ")");
+                      std::string(kDefaultMachine) + ")")
+      ->type_name("MACHINE|FILE|native");
   app->add_option("--threads", request.threads,
-                  "numbers for {threads}, separated by commas (default: every CPU)");
+                  "numbers for {threads}, separated by commas (default: every CPU)")
+      ->type_name("NUMBER,...");
   CLI::Option* runs = add_number(*app, "--runs", request.plan.runs, 1, kMostRuns,
                                  "runs of each design, each with its own seed (default: 3)");
   add_number(*app, "--vary", request.variations, 1, machine::kVariations,
@@ -69,11 +72,13 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
              "of the first run; the others count up (default: 1)");
   CLI::Option* metric =
       app->add_option("--metric", request.plan.metric,
-                      "regular expression; its first group is the result, read from what the program prints");
+                      "regular expression; its first group is the result, read from what the program prints")
+          ->type_name("REGEX");
   app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric")->needs(metric);
-  app->add_option("--json", request.json_file, "write everything to this file");
+  app->add_option("--json", request.json_file, "write everything to this file")->type_name("FILE");
   app->add_option("--timeout", request.timeout_seconds,
                   "seconds a run may take (default: 20 times the first run, at least 60)")
+      ->type_name("SECONDS")
       ->check(seconds_up_to(kLongestTimeoutSeconds));
   app->add_flag("--ignore-failure", request.plan.ignore_failure,
                 "compare also if the program ends with an exit code other than 0 by itself");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision machines [NAME|FILE]`: lists the built-in descriptions, or shows every value of one or of its
+// `elision machines [MACHINE|FILE]`: lists the built-in descriptions, or shows every value of one or of its
 // variation, with sources.
 #include <fmt/format.h>
 
@@ -32,9 +32,10 @@ int machines_verb(const Words& words) {
   std::string name;
   std::uint32_t variation = 0;
   const auto app =
-      make_app("elision machines [OPTION...] [NAME|FILE]",
+      make_app("elision machines [OPTION...] [MACHINE|FILE]",
                "Lists the built-in machine descriptions, or shows every value of one with its source.");
-  CLI::Option* machine = app->add_option("machine", name, "a built-in name or a machine file");
+  CLI::Option* machine =
+      app->add_option("machine", name, "a built-in name or a machine file")->type_name("MACHINE|FILE");
   add_number(*app, "--variation", variation, 0, machine::kVariations - 1,
              "as this draw of the uncertain values has it (default: 0)")
       ->needs(machine);

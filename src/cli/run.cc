@@ -57,7 +57,7 @@ int run_verb(const Words& words) {
   RunRequest request;
   const auto app = make_app("elision run --lock DESIGN [OPTION...] -- PROGRAM ARG...",
                             "Runs a program natively under one lock design.");
-  app->add_option("--lock", request.design, design_forms())->required();
+  app->add_option("--lock", request.design, design_forms())->type_name("DESIGN")->required();
   add_lock_options(*app, request.lock);
   if (!parse_options(*app, arguments.options)) return 0;
   require_design(request.design);

@@ -72,7 +72,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
                       "Runs an unmodified x86-64 Linux program on a described multicore, in virtual time.");
   request.options.machine = kDefaultMachine;
   app->add_option("--machine", request.options.machine,
-                  "a built-in name or a machine file (elision machines)");
+                  "a built-in name or a machine file (elision machines)")
+      ->type_name("MACHINE|FILE");
   add_number(*app, "--cpus", request.options.cpus, 1, machine::kMaxCpus,
              "how many of its CPUs (default: all)");
   add_number(*app, "--seed", request.options.seed, 0, kLastFirstSeed,
@@ -81,7 +82,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
          kDate,
          [&request](const std::string& text) { request.options.date_seconds = *seconds_of_date(text); },
          "the wall clock at the start: now, or seconds since 1970 (default: 2026-01-01, so that runs repeat)")
-      ->check(CLI::Validator(complain_about_date, "now|SECONDS"));
+      ->check(CLI::Validator(complain_about_date, ""))
+      ->type_name("now|SECONDS");
   CLI::Option* variation =
       add_number(*app, "--variation", request.options.variation, 0, machine::kVariations - 1,
                  "which draw of the machine's uncertain values (default: 0, the best guesses)");
@@ -91,13 +93,17 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
           ->excludes(variation);
   app->add_option("--metric", request.metric,
                   "with --vary: regular expression whose first group is the program's own result")
+      ->type_name("REGEX")
       ->needs(vary);
-  app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", design_forms()));
+  app->add_option("--lock", request.design, fmt::format("replace the program's mutexes: {}", design_forms()))
+      ->type_name("DESIGN");
   add_lock_options(*app, request.lock);
   CLI::Option* statistics =
-      app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end");
+      app->add_option("--stats", request.statistics_file, "write statistics to this file (JSON) at the end")
+          ->type_name("FILE");
   app->add_option(kStatisticsDirectory, request.options.stats_directory,
                   "leave one statistics file a process in this directory instead")
+      ->type_name("FOLDER")
       ->excludes(vary)
       ->excludes(statistics);
   app->add_flag("--instruction-forms", request.options.record_forms,
@@ -106,7 +112,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
                 "say at the end of each process, on stderr, where the host's time went")
       ->excludes(vary);
   app->add_option("--crash-reports", request.options.crash_reports,
-                  "where to say how the program crashed: stderr (default), none, or a file to append to");
+                  "where to say how the program crashed: stderr (default), none, or a file to append to")
+      ->type_name("stderr|none|FILE");
   add_number(*app, "--run-ahead", request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
              "how far private work may run ahead (cycles)");
   app->add_flag_callback(

@@ -99,7 +99,7 @@ CLI::Validator seconds_up_to(double most) {
     if (value && *value > 0 && *value <= most) return {};
     return fmt::format("'{}' is not a number of seconds above 0, up to {:.0f}", text, most);
   };
-  return CLI::Validator(complaint, "SECONDS");
+  return CLI::Validator(complaint, "");
 }
 
 const std::vector<std::string>& required_program(const Arguments& arguments, std::string_view verb) {

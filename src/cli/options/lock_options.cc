@@ -58,9 +58,7 @@ const std::vector<FlagOption>& flag_options() {
 
 std::string help_of(const TextOption& option) {
   const abi::LockVariableRow& row = abi::row_of(option.variable);
-  const std::string values =
-      option.choices.empty() ? "" : fmt::format("{}: ", fmt::join(option.choices, " or "));
-  return fmt::format("{}{} (default: {})", values, row.meaning, row.default_value);
+  return fmt::format("{} (default: {})", row.meaning, row.default_value);
 }
 
 constexpr std::uint64_t kMostTries = 1'000'000;  // as many as the library takes
@@ -78,7 +76,8 @@ void check(const TextOption& option, const std::string& value) {
 
 void add_lock_options(CLI::App& app, LockOptions& options) {
   for (const TextOption& option : text_options()) {
-    app.add_option(option.option, options.*option.member, help_of(option));
+    app.add_option(option.option, options.*option.member, help_of(option))
+        ->type_name(option.choices.empty() ? "NUMBER" : fmt::format("{}", fmt::join(option.choices, "|")));
   }
   for (const FlagOption& option : flag_options())
     app.add_flag(option.option, options.*option.member, abi::row_of(option.variable).meaning);
