@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/judge/interval.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/uniform_int_distribution.hpp>
+#include <cmath>
+#include <cstdint>
+
+namespace elision::cli::experiment {
+namespace {
+
+constexpr std::size_t kFewestToTrim = 6;
+constexpr std::size_t kTrimmedPart = 5;    // one fifth at each end
+constexpr std::size_t kResamples = 2000;   // the ends are the 50th values from below and above
+constexpr std::uint32_t kSeed = 20130622;  // any number
+
+/// A mean and its standard error.
+struct Location {
+  double mean = 0;
+  double error = 0;
+};
+
+// The trimmed mean of sorted values and the error by Tukey and McLaughlin (Sankhya A 25, 1963): values that
+// are trimmed away count as the nearest one that is not.
+Location trimmed(const std::vector<double>& sorted, std::size_t cut) {
+  const std::size_t count = sorted.size();
+  const std::size_t kept = count - 2 * cut;
+  const auto value = [&](std::size_t i) { return sorted[std::clamp(i, cut, count - 1 - cut)]; };
+  double kept_sum = 0, sum = 0, squares = 0;
+  for (std::size_t i = cut; i < cut + kept; ++i) kept_sum += sorted[i];
+  for (std::size_t i = 0; i < count; ++i) sum += value(i);
+  const auto n = static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i) squares += std::pow(value(i) - sum / n, 2);
+  const auto k = static_cast<double>(kept);
+  return {kept_sum / k, std::sqrt(squares / (n - 1) * n) / k};
+}
+
+/// Draws as many of the sorted values as there are, with repetition, and returns them sorted.
+class Resampler {
+ public:
+  explicit Resampler(const std::vector<double>& sorted)
+      : sorted_(sorted), index_(0, sorted.size() - 1), times_(sorted.size()), drawn_(sorted.size()) {}
+
+  const std::vector<double>& draw() {
+    std::fill(times_.begin(), times_.end(), 0);
+    for (std::size_t i = 0; i < sorted_.size(); ++i) ++times_[index_(random_)];
+    auto next = drawn_.begin();
+    for (std::size_t i = 0; i < sorted_.size(); ++i) next = std::fill_n(next, times_[i], sorted_[i]);
+    return drawn_;
+  }
+
+ private:
+  const std::vector<double>& sorted_;
+  boost::random::mt19937 random_{kSeed};
+  boost::random::uniform_int_distribution<std::size_t> index_;
+  std::vector<std::size_t> times_;
+  std::vector<double> drawn_;
+};
+
+/// How many standard errors the mean of a sample lies above the truth: the ends that this rarely exceeds.
+struct Deviations {
+  double low = 0;
+  double high = 0;
+};
+
+Deviations by_student(std::size_t kept) {
+  const boost::math::students_t distribution(static_cast<double>(kept - 1));
+  const double end = quantile(distribution, (1 + kConfidence) / 2);
+  return {-end, end};
+}
+
+// A resample of equal values has no error to measure its distance with, and is drawn again.
+Deviations by_bootstrap(const std::vector<double>& sorted, std::size_t cut, double mean) {
+  Resampler resampler(sorted);
+  std::vector<double> deviations;
+  while (deviations.size() < kResamples) {
+    const Location drawn = trimmed(resampler.draw(), cut);
+    if (drawn.error > 0) deviations.push_back((drawn.mean - mean) / drawn.error);
+  }
+  std::sort(deviations.begin(), deviations.end());
+  const auto outside = static_cast<std::size_t>((1 - kConfidence) / 2 * kResamples);
+  return {deviations[outside], deviations[kResamples - 1 - outside]};
+}
+
+}  // namespace
+
+std::optional<Interval> interval_of(const std::vector<double>& ratios) {
+  if (ratios.size() < 2) return std::nullopt;
+  std::vector<double> logarithms;
+  for (const double ratio : ratios) logarithms.push_back(std::log(ratio));
+  std::sort(logarithms.begin(), logarithms.end());
+  const std::size_t count = ratios.size();
+  const std::size_t cut = count < kFewestToTrim ? 0 : count / kTrimmedPart;
+  const auto [mean, error] = trimmed(logarithms, cut);
+  if (!(error > 0)) return Interval{std::exp(mean), std::exp(mean), std::exp(mean)};
+  const Deviations ends =
+      count < kFewestForBootstrap ? by_student(count - 2 * cut) : by_bootstrap(logarithms, cut, mean);
+  return Interval{std::exp(mean), std::exp(mean - ends.high * error), std::exp(mean - ends.low * error)};
+}
+
+}  // namespace elision::cli::experiment
