@@ -5,9 +5,11 @@ import collections
 import contextlib
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import random
 import re
 import shlex
@@ -15,6 +17,8 @@ import signal
 import struct
 import subprocess
 import tempfile
+import termios
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Ten times and more what any of these runs needs; a run that reaches it hangs. Where ctest allows a test less, --limit ends it earlier.
@@ -126,6 +130,38 @@ def forbid_system_calls(*numbers):
     for words in ((38, 1, 0, 0, 0), (22, 2, ctypes.c_char_p(header))):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
         if prctl(*words) != 0:
             raise OSError(ctypes.get_errno(), "prctl")
+
+
+class Terminal:
+    """A pseudo-terminal of that many columns, for programs that behave otherwise on one."""
+
+    def __init__(self, columns, rows=50):
+        self.size = struct.pack("HHHH", rows, columns, 0, 0)
+
+    def run(self, words, status=0, **environment):
+        """What a program shows that ends with `status`. All three standard descriptors are the terminal."""
+        control, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, self.size)
+        shown = []
+        reader = threading.Thread(target=lambda: shown.extend(iter(lambda: read_until_closed(control), b"")))
+        reader.start()
+        base = {**GUEST_ENVIRONMENT, "TERM": "xterm-256color", "TMPDIR": tempfile.gettempdir()}
+        ending = run(words, base=base, environment=environment, stdin=side, stdout=side, stderr=side)
+        os.close(side)
+        reader.join()
+        os.close(control)
+        text = b"".join(shown).decode().replace("\r\n", "\n")
+        recent[-1].stdout = text
+        assert ending.status == status
+        return text
+
+
+def read_until_closed(control):
+    """The next bytes of a pseudo-terminal, b"" when its other side is closed."""
+    try:
+        return os.read(control, 1 << 16)
+    except OSError:  # EIO: no process has the other side any more
+        return b""
 
 
 class Elision:

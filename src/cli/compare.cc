@@ -48,13 +48,12 @@ struct CompareRequest {
 };
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
-  auto app =
-      make_app("elision compare [OPTION...] -- PROGRAM ARG...",
-               "Runs a program under each lock design and says which is best for it. {threads} in the\n"
-               "program's arguments stands for the number of threads.");
+  auto app = make_app("elision compare [OPTION...] -- PROGRAM ARG...",
+                      "Runs a program under each lock design and says which is best for it. {threads} in the "
+                      "program's arguments stands for the number of threads.");
   app->add_option(
          "--locks", request.designs,
-         fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ",")))
+         fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ", ")))
       ->type_name("DESIGN,...");
   app->add_option("--machine", request.plan.where,
                   "a virtual machine, or 'native' (default: native if its transactions work, else " +

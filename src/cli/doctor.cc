@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `elision doctor`: do hardware transactions commit here, and if not, why, and what to change?
+#include <unistd.h>
+
 #include "cli/doctor/gather.h"
 #include "cli/doctor/render.h"
 #include "cli/doctor/report_json.h"
@@ -25,7 +27,8 @@ int doctor_verb(const Words& words) {
   if (!parse_options(*app, words)) return 0;
   const doctor::Facts facts = doctor::gather();
   const doctor::Diagnosis diagnosis = doctor::diagnose(facts);
-  print(json ? json_text(doctor::report_json(facts, diagnosis)) : doctor::render(facts, diagnosis));
+  print(json ? json_text(doctor::report_json(facts, diagnosis))
+             : doctor::render(facts, diagnosis, appearance_of(STDOUT_FILENO).width));
   return diagnosis.live ? 0 : kNotLiveExitCode;
 }
 

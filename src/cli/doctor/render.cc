@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "cli/doctor/rows.h"
+#include "cli/host/text_layout.h"
 
 namespace elision::cli::doctor {
 namespace {
@@ -28,48 +28,41 @@ std::string printable(std::string text) {
   return text;
 }
 
-std::string table(const std::vector<Row>& rows) {
+std::string table(const std::vector<Row>& rows, std::optional<std::size_t> width) {
   const std::size_t sections = widest(rows, &Row::section), names = widest(rows, &Row::name);
   std::string text, section;
   for (const Row& row : rows) {
     const bool next = row.section != section;
     section = row.section;
-    std::string line = fmt::format("  {:<{}}  {:<{}}  {:<{}}  {}", next ? section : "", sections, row.name,
-                                   names, row.value, kWidestValue, row.meaning);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += printable(line) + "\n";
+    const std::string first =
+        fmt::format("  {:<{}}  {:<{}}  ", next ? section : "", sections, row.name, names);
+    const std::string value = printable(row.value);
+    text += row.meaning.empty() ? paragraph(first, value, width)
+                                : paragraph(first + fmt::format("{:<{}}  ", value, kWidestValue),
+                                            printable(row.meaning), width);
   }
   return text;
 }
 
-/// `remark` in lines of kLineWidth, as a point of a list.
-std::string point(const std::string& mark, const std::string& remark) {
-  std::istringstream words(remark);
-  std::string text, line = "  " + mark;
-  const std::string indent(line.size(), ' ');
-  for (std::string word; words >> word;) {
-    if (line.size() + 1 + word.size() > kLineWidth) {
-      text += printable(line) + "\n";
-      line = indent;
-    }
-    line += " " + word;
-  }
-  return text + printable(line) + "\n";
+/// `remark` as a point of a list.
+std::string point(const std::string& mark, const std::string& remark, std::optional<std::size_t> width) {
+  const std::size_t columns = std::min(width.value_or(kLineWidth), kLineWidth);
+  return paragraph("  " + mark + " ", printable(remark), columns);
 }
 
 }  // namespace
 
-std::string render(const Facts& facts, const Diagnosis& diagnosis) {
-  std::string text = printable(fmt::format("Hardware transactions: {}, {}.", diagnosis.live ? "yes" : "no",
-                                           diagnosis.sentence)) +
-                     "\n\n";
-  text += table(rows_of(facts, diagnosis));
+std::string render(const Facts& facts, const Diagnosis& diagnosis, std::optional<std::size_t> width) {
+  const std::string verdict =
+      fmt::format("Hardware transactions: {}, {}.", diagnosis.live ? "yes" : "no", diagnosis.sentence);
+  std::string text = paragraph("", printable(verdict), width) + "\n";
+  text += table(rows_of(facts, diagnosis), width);
   if (!diagnosis.notes.empty()) text += "\nNote:\n";
-  for (const Remark& note : diagnosis.notes) text += point("-", note.text);
+  for (const Remark& note : diagnosis.notes) text += point("-", note.text, width);
   if (diagnosis.advice.empty()) return text + "\nNothing to change.\n";
   text += diagnosis.live ? "\nWhat could be better:\n" : "\nWhat to change:\n";
   for (std::size_t i = 0; i < diagnosis.advice.size(); ++i)
-    text += point(fmt::format("{}.", i + 1), diagnosis.advice[i].text);
+    text += point(fmt::format("{}.", i + 1), diagnosis.advice[i].text, width);
   return text;
 }
 

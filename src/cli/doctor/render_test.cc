@@ -95,6 +95,16 @@ TEST(Render, EveryMachineFitsOneScreen) {
   }
 }
 
+TEST(Render, LinesFitTheTerminal) {
+  for (const Machine& machine : kMachines) {
+    SCOPED_TRACE(machine.what);
+    Facts facts = machine.from();
+    machine.change(facts);
+    std::istringstream lines(render(facts, diagnose(facts), 70));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 70u) << line;
+  }
+}
+
 TEST(Render, ControlCharactersStayOffTheTerminal) {
   Facts facts = live_server();
   facts.glibc.elision_tunables = "glibc.elision.tries=\033[2J\n";

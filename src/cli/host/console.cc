@@ -3,17 +3,23 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <optional>
 
 #include "base/printable.h"
+#include "cli/host/parse.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli {
@@ -51,7 +57,51 @@ class WriteSignalsHeld {
   _exit(kExitCode);
 }
 
+std::string variable_or_empty(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The locale that the environment names. The process itself stays in the "C" locale.
+bool locale_is_utf8() {
+  const locale_t named = newlocale(LC_CTYPE_MASK, "", nullptr);
+  if (named == nullptr) return false;
+  const bool utf8 = std::strcmp(nl_langinfo_l(CODESET, named), "UTF-8") == 0;
+  freelocale(named);
+  return utf8;
+}
+
+std::size_t width_in(const Surroundings& surroundings) {
+  constexpr std::size_t kNarrowest = 20;
+  const unsigned asked = number_of<unsigned>(surroundings.columns).value_or(0);
+  const unsigned known = asked != 0 ? asked : surroundings.window_columns;
+  return known == 0 ? kDefaultWidth : std::max<std::size_t>(known, kNarrowest);
+}
+
 }  // namespace
+
+Appearance appearance_in(const Surroundings& surroundings) {
+  Appearance appearance;
+  appearance.blocks = surroundings.utf8;
+  if (!surroundings.terminal) return appearance;
+  appearance.width = width_in(surroundings);
+  appearance.redraws = surroundings.term != "dumb";
+  appearance.colour = appearance.redraws && surroundings.no_color.empty();
+  return appearance;
+}
+
+Appearance appearance_of(int descriptor) {
+  Surroundings surroundings;
+  surroundings.terminal = isatty(descriptor) == 1;
+  winsize window{};
+  if (surroundings.terminal && ioctl(descriptor, TIOCGWINSZ, &window) == 0)
+    surroundings.window_columns = window.ws_col;
+  surroundings.utf8 = locale_is_utf8();
+  surroundings.columns = variable_or_empty("COLUMNS");
+  surroundings.no_color = variable_or_empty("NO_COLOR");
+  surroundings.term = variable_or_empty("TERM");
+  return appearance_in(surroundings);
+}
 
 void hold_standard_descriptors() {
   for (std::size_t i = 0; i < kStandard.size(); ++i) {

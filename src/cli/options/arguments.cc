@@ -2,11 +2,13 @@
 #include "cli/options/arguments.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "cli/host/console.h"
 #include "cli/host/parse.h"
+#include "cli/host/text_layout.h"
 #include "cli/options/suggest.h"
 
 namespace elision::cli {
@@ -20,14 +22,31 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// CLI11 does not know "-- PROGRAM ARG...", so the usage line is ours.
-class UsageLine : public CLI::Formatter {
+constexpr std::size_t kOptionColumns = 30;  // the descriptions stand behind them
+
+// CLI11 does not know "-- PROGRAM ARG..." nor the width of the terminal.
+class Help : public CLI::Formatter {
  public:
-  explicit UsageLine(std::string usage) : usage_(std::move(usage)) {}
+  Help(std::string usage, std::size_t width) : usage_(std::move(usage)), width_(width) {}
+
   std::string make_usage(const CLI::App*, std::string) const override { return "\n  " + usage_ + "\n"; }
+
+  std::string make_description(const CLI::App* app) const override {
+    return paragraph("", app->get_description(), width_);
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = make_option_name(option, is_positional) + make_option_opts(option);
+    const std::string first = "  " + name;
+    if (display_width(first) < kOptionColumns)
+      return paragraph(padded_right(first, kOptionColumns), make_option_desc(option), width_);
+    return paragraph("  ", name, width_) +
+           paragraph(std::string(kOptionColumns, ' '), make_option_desc(option), width_);
+  }
 
  private:
   std::string usage_;
+  std::size_t width_;
 };
 
 // The name without "=value".
@@ -64,9 +83,7 @@ Arguments split_arguments(const std::vector<std::string>& arguments) {
 
 std::unique_ptr<CLI::App> make_app(const std::string& usage, const std::string& description) {
   auto app = std::make_unique<CLI::App>(description);
-  auto formatter = std::make_shared<UsageLine>(usage);
-  formatter->column_width(30);
-  app->formatter(formatter);
+  app->formatter(std::make_shared<Help>(usage, appearance_of(STDOUT_FILENO).width.value_or(kDefaultWidth)));
   return app;
 }
 
