@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "base/usable_cpus.h"
+#include "cli/compare_origin.h"
 #include "cli/experiment/execute.h"
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
@@ -25,6 +26,7 @@
 #include "cli/options/arguments.h"
 #include "cli/options/designs.h"
 #include "cli/options/machine_choice.h"
+#include "cli/show/html.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "cli/show/report_json.h"
@@ -43,6 +45,8 @@ struct CompareRequest {
   std::string threads;
   experiment::Plan plan;
   std::string json_file;
+  std::string html_file;
+  nlohmann::json origin;  // what the reports say about repeating the comparison
   double timeout_seconds = 0;
   std::uint32_t variations = 0;  // 0: the machine as it is
 };
@@ -75,6 +79,8 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
           ->type_name("REGEX");
   app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric")->needs(metric);
   app->add_option("--json", request.json_file, "write everything to this file")->type_name("FILE");
+  app->add_option("--html", request.html_file, "write a page with tables and charts to this file")
+      ->type_name("FILE");
   app->add_option("--timeout", request.timeout_seconds,
                   "seconds a run may take (default: 20 times the first run, at least 60)")
       ->type_name("SECONDS")
@@ -155,19 +161,39 @@ void choose_designs(CompareRequest& request) {
   }
 }
 
-// If the JSON goes to standard output, the table goes to standard error.
+bool is_given_standard_output(const std::string& file) { return !file.empty() && is_standard_output(file); }
+
+// Before anything is run.
+void check_files(const CompareRequest& request) {
+  if (!request.json_file.empty()) require_writable(request.json_file);
+  if (!request.html_file.empty()) require_regular(request.html_file);
+  if (is_given_standard_output(request.json_file) && is_given_standard_output(request.html_file))
+    throw UsageError("--json and --html cannot both be standard output");
+  if (!request.json_file.empty() && request.json_file == request.html_file)
+    throw UsageError(fmt::format("--json and --html name the same file, '{}'", request.json_file));
+}
+
+// If a report goes to standard output, the table goes to standard error.
 void publish(const CompareRequest& request, const std::vector<experiment::Result>& results,
              const std::vector<experiment::Block>& blocks) {
-  const std::string& file = request.json_file;
-  const bool taken = !file.empty() && is_standard_output(file);
+  const bool taken =
+      is_given_standard_output(request.json_file) || is_given_standard_output(request.html_file);
+  const auto report = [&] {
+    nlohmann::json whole = report_json(request.plan, results, blocks);
+    whole.update(request.origin);
+    return whole;
+  };
   const auto json = [&] {
-    if (!file.empty()) write_output(file, json_text(report_json(request.plan, results, blocks)));
+    if (!request.json_file.empty()) write_output(request.json_file, json_text(report()));
+  };
+  const auto html = [&] {
+    if (!request.html_file.empty()) write_output(request.html_file, html_page(viewer_page(), report()));
   };
   const auto table = [&] {
     const std::string text = render(request.plan, blocks);
     taken ? print_error(text) : print(text);
   };
-  do_all({json, table});
+  do_all({json, html, table});
 }
 
 int compare_and_report(const CompareRequest& request) {
@@ -201,7 +227,8 @@ int compare_verb(const Words& line) {
   if (request.plan.uses_metric()) experiment::Metric{request.plan.metric};
   const std::vector<std::string>& words = required_program(arguments, "compare");
   choose_threads(request, words, cpus);
-  if (!request.json_file.empty()) require_writable(request.json_file);
+  check_files(request);
+  request.origin = origin_json(request.plan, line);
   request.plan.launch.program = program_of(words);
   preload_library();  // say now if it is missing
   // After all checks, since a refusal must be the only line.

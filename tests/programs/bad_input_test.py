@@ -110,7 +110,7 @@ def test_values_that_are_no_numbers(refuse, words, named):
 @pytest.mark.parametrize("verb, option", [
     *(("vm", option) for option in ("--machine", "--seed", "--lock", "--wait", "--stats", "--stats-directory", "--date",
                                     "--crash-reports")),
-    *(("compare", option) for option in ("--locks", "--machine", "--threads", "--metric", "--json", "--timeout"))])
+    *(("compare", option) for option in ("--locks", "--machine", "--threads", "--metric", "--json", "--html", "--timeout"))])
 def test_empty_values(refuse, verb, option):
     refuse([verb, option, "", "--", "true"], option)
 
@@ -237,7 +237,12 @@ def test_metric(refuse, words, named):
     (["vm", "--stats", "/no/such/place", "--", "true"], "/no/such/place"),
     (["vm", "--stats", ".", "--", "true"], "'.'"),
     (["vm", "--crash-reports", "/no/such/place", "--", "true"], "/no/such/place"),
-    (["compare", "--json", "/no/such/place", "--", "true"], "/no/such/place"))
+    (["compare", "--json", "/no/such/place", "--", "true"], "/no/such/place"),
+    (["compare", "--html", "/no/such/place", "--", "true"], "/no/such/place"),
+    (["compare", "--html", ".", "--", "true"], "'.'"),
+    (["compare", "--html", "/dev/null", "--", "true"], "/dev/null", "not a regular file"),
+    (["compare", "--html", "-", "--json", "-", "--", "true"], "--json", "--html", "standard output"),
+    (["compare", "--html", "both", "--json", "both", "--", "true"], "--json", "--html", "'both'"))
 def test_places_that_cannot_be_written(refuse, words, named):
     refuse(words, *named)
 

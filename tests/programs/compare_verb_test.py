@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 
@@ -50,6 +51,31 @@ def test_programs_started_by_the_program_are_counted(place, bench):
     place.run("compare", *XEON, "--locks", "htm-10", "--runs", "1", "--json", "c.json", "--", "bash", "-c", command)
     report = json.loads((place.root / "c.json").read_text())
     assert report["blocks"][0]["rows"][1]["locks"]["commits"] > 0
+
+
+def test_page_has_the_report_and_what_repeats_it(place, bench):
+    program = place.root / "<!--<script>'\""
+    program.symlink_to(bench[0])
+    words = ["compare", *XEON, "--locks", "htm-10", "--runs", "2", "--seed", "7", "--json", "c.json", "--html", "c.html", "--"]
+    place.run(*words, program, *bench[1:], "--threads", "2")
+    report = json.loads((place.root / "c.json").read_text())
+    shown = re.findall('<script type="application/json" id="report">(.*?)</script>', (place.root / "c.html").read_text())
+    assert [json.loads(text) for text in shown] == [report]
+    assert report["program"] == str(program)
+    assert shlex.split(report["command"]) == ["elision", *words, str(program), *bench[1:], "--threads", "2"]
+    assert report["elision"]
+    machine = {value["field"]: value for value in report["machine"]}
+    assert machine["clock.frequency_mhz"]["value"] == "2300"
+    assert all(value["source"] for field, value in machine.items() if field != "name")
+    again = shlex.split(report["runs"][-1]["command"])
+    assert again[again.index("--seed") + 1] == "8"
+    assert place.run(*again[1:]).status == 0
+
+
+def test_page_on_standard_output_moves_the_table(place, bench):
+    ending = place.run("compare", *XEON, "--locks", "tatas", "--runs", "1", "--html", "-", "--", *bench, "--threads", "1")
+    assert ending.stdout.startswith("<!doctype html>")
+    assert "  design " in ending.stderr
 
 
 def test_program_without_locks(place):

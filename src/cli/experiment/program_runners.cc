@@ -108,24 +108,9 @@ class VirtualRunner final : public ProgramRunner {
     ChildRequest request;
     request.file = own_binary();
     request.environment = copy_environment(environ);
-    request.words = {"elision",
-                     "vm",
-                     "--machine",
-                     plan_.where,
-                     "--seed",
-                     std::to_string(cell.seed),
-                     "--variation",
-                     std::to_string(cell.variation),
-                     "--stats-directory",
-                     directory.string()};
-    const auto add = [&request](const std::vector<std::string>& words) {
-      request.words.insert(request.words.end(), words.begin(), words.end());
-    };
-    add(launch_.vm_words);
-    if (!cell.design.empty()) add({"--lock", cell.design});
-    add(as_words(launch_.lock));
-    add({"--"});
-    add(with_threads(launch_.program.words, cell.threads));
+    request.words = command_of(plan_, cell);
+    const auto after_verb = request.words.begin() + 2;
+    request.words.insert(after_verb, {"--stats-directory", directory.string()});
     return request;
   }
 
@@ -167,6 +152,23 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
     }
   }
   return replaced;
+}
+
+std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
+  std::vector<std::string> words = {"elision", plan.model ? "vm" : "run"};
+  const auto add = [&words](const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+  };
+  if (plan.model) {
+    add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
+         std::to_string(cell.variation)});
+    add(plan.launch.vm_words);
+  }
+  if (!cell.design.empty()) add({"--lock", cell.design});
+  add(as_words(plan.launch.lock));
+  add({"--"});
+  add(with_threads(plan.launch.program.words, cell.threads));
+  return words;
 }
 
 std::unique_ptr<Runner> native_runner(const Plan& plan, const StopFlag& stop) {

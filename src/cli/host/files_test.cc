@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that appear whole or not at all, processes that end alike.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,17 @@ TEST(AtomicFile, UnwritablePlacesAreRefusedBeforeAndDuring) {
   fs::create_directory(directory.path() / "taken");
   EXPECT_THROW(write_output(directory.path() / "taken", "x"), UsageError);
   EXPECT_EQ(files_in(directory.path()), 1u);
+}
+
+TEST(RegularFile, OthersAreRefusedAndStandardOutputIsNot) {
+  const TempDirectory directory;
+  const fs::path fifo = directory.path() / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THROW(require_regular(fifo), UsageError);
+  EXPECT_THROW(require_regular("/dev/null"), UsageError);
+  EXPECT_THROW(require_regular(directory.path()), UsageError);
+  EXPECT_NO_THROW(require_regular(directory.path() / "new"));
+  EXPECT_NO_THROW(require_regular(kStandardOutput));
 }
 
 TEST(TempDirectory, DisappearsWithItsContent) {

@@ -139,6 +139,12 @@ void require_writable(const std::string& path) {
   if (!good) throw cannot_write(path, errno);
 }
 
+void require_regular(const std::string& path) {
+  require_writable(path);
+  if (!destination_of(path).regular())
+    throw UsageError(fmt::format("cannot write '{}': it is not a regular file", path));
+}
+
 void require_directory(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) throw cannot_write(path, errno);

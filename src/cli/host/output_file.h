@@ -17,6 +17,10 @@ inline constexpr const char* kStandardOutput = "-";
 /// directory. Called before a long run. Changes nothing.
 void require_writable(const std::string& path);
 
+/// As require_writable. Refuses also a device, a FIFO and a socket, unless it is standard output or another
+/// descriptor of ours.
+void require_regular(const std::string& path);
+
 /// Throws UsageError unless files can be created in the directory `path`.
 void require_directory(const std::string& path);
 

@@ -2,6 +2,8 @@
 #include "cli/show/report_json.h"
 
 #include "cli/experiment/metric.h"
+#include "cli/experiment/program_runners.h"
+#include "cli/host/shell_words.h"
 #include "cli/show/statistics_json.h"
 #include "cli/show/why_json.h"
 
@@ -119,6 +121,7 @@ json result_json(const Plan& plan, const Result& result) {
               {"run", result.cell.run},
               {"seed", result.cell.seed},
               {"variation", result.cell.variation},
+              {"command", quoted_for_shell(command_of(plan, result.cell))},
               {"outcome", name_of(sample.outcome)},
               {"status", sample.status},
               {"deadlocked", sample.deadlocked},

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of `elision compare` as types. src/cli/show/report_json.cc, why_json.cc and src/cli/compare_origin.cc write it.
+
+export interface Range {
+  median: number;
+  low: number;
+  high: number;
+}
+
+export interface LockCounts {
+  locks_seen: boolean;
+  acquisitions: number;
+  commits: number;
+  aborts: Record<string, number>;
+  fallbacks: number;
+  speculations: number;
+  longest_wait_seconds: number;
+}
+
+export interface Place {
+  name: string;
+  file?: string;
+  line?: number;
+}
+
+export interface Conflict {
+  address: string;
+  name?: string;
+  count: number;
+  false_sharing: boolean;
+  sites: Place[];
+}
+
+export interface Lock extends Place {
+  kind: string;
+  acquisitions: number;
+  acquisitions_estimated: boolean;
+  contended_share: number;
+  wait_seconds: { total: number; mean: number; longest: number };
+  hold_seconds: { total: number; mean: number };
+  aborts: Record<string, number>;
+  conflicts: Conflict[];
+}
+
+export interface Why {
+  basis: "exact" | "sampled";
+  samples?: number;
+  parallel_share: number;
+  time: Record<string, number>;
+  locks: Lock[];
+}
+
+export interface Row {
+  design: string;
+  state: string;
+  best: boolean;
+  remark?: string;
+  // Of a design with a result:
+  value?: Range;
+  runs?: number;
+  speedup?: number;
+  cpu_seconds?: number;
+  locks?: LockCounts;
+  // Over variations of the machine:
+  ratio?: Range;
+  ratios?: (number | null)[];
+  leads?: number;
+  why?: Why;
+}
+
+/** A row whose design has a result. */
+export type GoodRow = Row & Required<Pick<Row, "value" | "runs" | "speedup" | "cpu_seconds" | "locks">>;
+
+export interface Block {
+  threads: number | null;
+  rows: Row[];
+  verdict: { kind: string; sentence: string };
+  diagnosis?: {
+    locks_matter: boolean;
+    sentence: string;
+    findings: { code: string; lock: string; sentence: string }[];
+  };
+}
+
+export interface Run {
+  threads: number | null;
+  design: string;
+  run: number;
+  seed: number;
+  variation: number;
+  command?: string;
+  outcome: string;
+  status: number;
+  deadlocked: boolean;
+  seconds: number;
+  cpu_seconds: number;
+  metric?: number;
+}
+
+export interface MachineValue {
+  field: string;
+  value: string;
+  others: string[];
+  source: string;
+}
+
+export interface Variation {
+  variation: number;
+  seed: number;
+  drawn: Record<string, number | boolean | string>;
+}
+
+export interface Report {
+  version: number;
+  elision?: string;
+  command?: string;
+  program: string;
+  where: string;
+  virtual: boolean;
+  metric: string;
+  lower_is_better: boolean;
+  blocks: Block[];
+  runs: Run[];
+  machine?: MachineValue[];
+  variations?: Variation[];
+  next_steps?: { sentence: string; command?: string }[];
+}
+
+export function isGood(row: Row): row is GoodRow {
+  return row.state === "good" && row.value !== undefined;
+}
+
+/** `text` without characters that show as nothing or turn the direction of what follows. */
+function printable(text: string): string {
+  return text.replace(/[^\P{C}\n\t]/gu, "\ufffd");
+}
+
+/** The report in `text`. Throws an Error that says what is wrong. */
+export function parseReport(text: string): Report {
+  if (text.trim() === "")
+    throw new Error("This page has no report. elision compare --html FILE writes one with it.");
+  const report = JSON.parse(text, (_key, value: unknown) =>
+    typeof value === "string" ? printable(value) : value,
+  ) as Partial<Report>;
+  if (report.version !== 1 || !Array.isArray(report.blocks) || !Array.isArray(report.runs))
+    throw new Error(`This page cannot read a report of version ${String(report.version)}.`);
+  return report as Report;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of each design: a chart, and the table that the terminal shows.
+import * as charts from "../charts";
+import { element, note } from "../dom";
+import { figure } from "../figure";
+import * as format from "../format";
+import { type Block, type GoodRow, isGood, type Report, type Row } from "../report";
+import { type Cell, type Column, table } from "../table";
+
+const NOTHING: Cell = { text: "–" };
+
+function nameOf(row: Row): Cell {
+  const star = row.best
+    ? element("span", { class: "star", title: "the design that the verdict names" }, "★ ")
+    : null;
+  return { text: element("span", {}, star, row.design), key: row.design };
+}
+
+/** A column of numbers of designs with a result. Without `zero`, a 0 is a dash: nothing of the kind happened. */
+function numbers(
+  title: string,
+  of: (row: GoodRow) => number | undefined,
+  show: (value: number) => string,
+  zero = false,
+): Column<Row> {
+  return {
+    title,
+    number: true,
+    cell: (row) => {
+      const value = isGood(row) ? of(row) : undefined;
+      return value === undefined || (value === 0 && !zero) ? NOTHING : { text: show(value), key: value };
+    },
+  };
+}
+
+export function causesOf(aborts: Record<string, number>): string {
+  const causes = Object.entries(aborts).sort(([, a], [, b]) => b - a);
+  return causes.map(([cause, number]) => `${cause} ${format.count(number)}`).join(", ");
+}
+
+function columnsOf(report: Report): Column<Row>[] {
+  const value = format.resultFormat(report);
+  const range = (low: number, high: number, show: (number: number) => string) =>
+    `${show(low)} – ${show(high)}`;
+  const remarks: Column<Row> = {
+    title: "aborts by cause",
+    cell: (row) => {
+      const text = isGood(row) ? causesOf(row.locks.aborts) : (row.remark ?? row.state);
+      return text === "" ? NOTHING : { text: element("span", { class: "words" }, text), key: text };
+    },
+  };
+  const variation: Column<Row>[] = [
+    numbers("to pthread", (row) => row.ratio?.median, format.ratio),
+    {
+      title: "least to most",
+      number: true,
+      cell: (row) =>
+        row.ratio
+          ? { text: range(row.ratio.low, row.ratio.high, format.ratio), key: row.ratio.low }
+          : NOTHING,
+    },
+    numbers(
+      "best in",
+      (row) => row.leads,
+      (leads) => `${leads} of ${report.variations?.length ?? 0}`,
+      true,
+    ),
+  ];
+  const plain: Column<Row>[] = [
+    numbers("speedup", (row) => row.speedup, format.ratio),
+    numbers("spread", (row) => (row.runs > 1 ? format.spread(row.value) : undefined), format.percent, true),
+  ];
+  return [
+    { title: "design", cell: nameOf },
+    numbers(report.metric === "" ? "time" : "result", (row) => row.value.median, value, true),
+    ...(report.variations ? variation : plain),
+    numbers("CPU time", (row) => row.cpu_seconds, format.seconds),
+    numbers("commits", (row) => row.locks.commits, format.count),
+    numbers("fallbacks", (row) => row.locks.fallbacks, format.count),
+    numbers("speculations", (row) => row.locks.speculations, format.count),
+    numbers("longest wait", (row) => row.locks.longest_wait_seconds, format.seconds),
+    remarks,
+  ];
+}
+
+function valuesOf(report: Report, block: Block, design: string): number[] {
+  const runs = report.runs.filter((run) => run.threads === block.threads && run.design === design);
+  return runs.flatMap((run) =>
+    report.metric === "" ? [run.seconds] : run.metric === undefined ? [] : [run.metric],
+  );
+}
+
+function chart(report: Report, block: Block, rows: GoodRow[]): HTMLElement {
+  const show = format.resultFormat(report);
+  const facts = rows
+    .map((row) => `${row.design} ${show(row.value.median)}, ${format.ratio(row.speedup)}`)
+    .join("; ");
+  const axis = format.resultName(report);
+  if (report.variations) {
+    const bars = rows.flatMap(({ design, best, ratio, ratios }) =>
+      ratio ? [{ name: design, best, ratio, ratios: (ratios ?? []).filter((value) => value !== null) }] : [],
+    );
+    const title = `speed relative to pthread on the same variation of the machine`;
+    return figure(`Chart of the ${title}, ${format.threads(block.threads)}: ${facts}.`, (width) =>
+      charts.ratios(bars, title, width),
+    );
+  }
+  const bars = rows.map((row) => ({
+    name: row.design,
+    value: row.value,
+    best: row.best,
+    runs: valuesOf(report, block, row.design),
+    label: row.speedup > 0 ? format.ratio(row.speedup) : "",
+  }));
+  return figure(
+    `Bar chart of the ${axis} of each design, ${format.threads(block.threads)}: ${facts}.`,
+    (width) => charts.results(bars, axis, show, width),
+  );
+}
+
+export function results(report: Report, block: Block): Node[] {
+  if (block.verdict.kind === "no-locks") return []; // the sentence says all
+  const good = block.rows.filter(isGood);
+  const parts: Node[] = [];
+  if (good.length > 0) {
+    parts.push(chart(report, block, good));
+    parts.push(
+      note(
+        report.variations
+          ? "Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is."
+          : "Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread.",
+      ),
+    );
+  }
+  const rowClass = (row: Row): string => (isGood(row) ? (row.best ? "best" : "") : "failed");
+  parts.push(
+    table(columnsOf(report), block.rows, {
+      caption: `Results of each design, ${format.threads(block.threads)}`,
+      rowClass,
+    }),
+  );
+  return parts;
+}
