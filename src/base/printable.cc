@@ -32,6 +32,11 @@ std::size_t multibyte_length(std::string_view text) {
   return overlong || no_character ? 0 : length;
 }
 
+// The length in bytes of the character at the front of `text`, or 0.
+std::size_t character_length(std::string_view text) {
+  return static_cast<unsigned char>(text.front()) < kFirstContinuation ? 1 : multibyte_length(text);
+}
+
 // The control characters U+0080 to U+009F; terminals obey some of them.
 bool is_high_control(std::string_view text) {
   return text.size() == 2 && static_cast<unsigned char>(text[0]) == 0xc2 &&
@@ -58,7 +63,7 @@ std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const auto byte = static_cast<unsigned char>(text.front());
-    std::size_t length = byte < 0x80 ? 1 : multibyte_length(text);
+    std::size_t length = character_length(text);
     if (byte < 0x20 || byte == 0x7f || length == 0 || is_high_control(text.substr(0, length))) {
       result += escaped(byte);
       length = 1;
@@ -66,6 +71,16 @@ std::string printable(std::string_view text) {
       result += text.substr(0, length);
     }
     text.remove_prefix(length);
+  }
+  return result;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    result += length == 0 ? "\xef\xbf\xbd" : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
   }
   return result;
 }

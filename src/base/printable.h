@@ -11,4 +11,7 @@ namespace elision {
 /// "\n", "\t", "\x1b"; invalid UTF-8 becomes "\xff". The rest stays.
 std::string printable(std::string_view text);
 
+/// `text` with U+FFFD in place of each byte that is not UTF-8.
+std::string valid_utf8(std::string_view text);
+
 }  // namespace elision

@@ -31,5 +31,10 @@ TEST(Printable, BytesThatAreNoUtf8AreEscaped) {
             "\\xe6\\xbca");
 }
 
+TEST(ValidUtf8, BytesThatAreNoUtf8AreReplaced) {
+  EXPECT_EQ(valid_utf8("a\n\xc3\xb6"), "a\n\xc3\xb6");
+  EXPECT_EQ(valid_utf8("a\xff\xc3"), "a\xef\xbf\xbd\xef\xbf\xbd");
+}
+
 }  // namespace
 }  // namespace elision

@@ -26,6 +26,8 @@
 #include "cli/options/arguments.h"
 #include "cli/options/designs.h"
 #include "cli/options/machine_choice.h"
+#include "cli/options/output_format.h"
+#include "cli/show/comparison_table.h"
 #include "cli/show/html.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
@@ -47,6 +49,7 @@ struct CompareRequest {
   std::string json_file;
   std::string html_file;
   nlohmann::json origin;  // what the reports say about repeating the comparison
+  OutputFormat format = OutputFormat::kTable;
   double timeout_seconds = 0;
   std::uint32_t variations = 0;  // 0: the machine as it is
 };
@@ -78,6 +81,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                       "regular expression; its first group is the result, read from what the program prints")
           ->type_name("REGEX");
   app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric")->needs(metric);
+  add_format(*app, request.format);
   app->add_option("--json", request.json_file, "write everything to this file")->type_name("FILE");
   app->add_option("--html", request.html_file, "write a page with tables and charts to this file")
       ->type_name("FILE");
@@ -173,27 +177,46 @@ void check_files(const CompareRequest& request) {
     throw UsageError(fmt::format("--json and --html name the same file, '{}'", request.json_file));
 }
 
-// If a report goes to standard output, the table goes to standard error.
+nlohmann::json whole_report(const CompareRequest& request, const std::vector<experiment::Result>& results,
+                            const std::vector<experiment::Block>& blocks) {
+  nlohmann::json report = report_json(request.plan, results, blocks);
+  report.update(request.origin);
+  return report;
+}
+
+std::string result_text(const CompareRequest& request, const std::vector<experiment::Result>& results,
+                        const std::vector<experiment::Block>& blocks, const Appearance& appearance) {
+  switch (request.format) {
+    case OutputFormat::kJson:
+      return json_text(whole_report(request, results, blocks));
+    case OutputFormat::kCsv:
+      return table_csv(experiment::comparison_values(blocks));
+    case OutputFormat::kMarkdown:
+      return render_markdown(request.plan, blocks);
+    case OutputFormat::kTable:
+      break;
+  }
+  return render(request.plan, blocks, appearance);
+}
+
+// If a report goes to standard output, the result goes to standard error.
 void publish(const CompareRequest& request, const std::vector<experiment::Result>& results,
              const std::vector<experiment::Block>& blocks) {
   const bool taken =
       is_given_standard_output(request.json_file) || is_given_standard_output(request.html_file);
-  const auto report = [&] {
-    nlohmann::json whole = report_json(request.plan, results, blocks);
-    whole.update(request.origin);
-    return whole;
-  };
+  const auto report = [&] { return whole_report(request, results, blocks); };
   const auto json = [&] {
     if (!request.json_file.empty()) write_output(request.json_file, json_text(report()));
   };
   const auto html = [&] {
     if (!request.html_file.empty()) write_output(request.html_file, html_page(viewer_page(), report()));
   };
-  const auto table = [&] {
-    const std::string text = render(request.plan, blocks);
+  const auto result = [&] {
+    const int descriptor = taken ? STDERR_FILENO : STDOUT_FILENO;
+    const std::string text = result_text(request, results, blocks, appearance_of(descriptor));
     taken ? print_error(text) : print(text);
   };
-  do_all({json, html, table});
+  do_all({json, html, result});
 }
 
 int compare_and_report(const CompareRequest& request) {

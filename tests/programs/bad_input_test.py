@@ -69,7 +69,9 @@ def cases(*rows):
     (["compare", "--locks", "pthread,tickets", "--", "true"], "'tickets'", "'ticket'"),
     (["run", "--lock", "tatas", "--wait", "spim", "--", "true"], "'spim'", "'spin'"),
     (["run", "--lock", "tatas", "--speculation", "runon", "--", "true"], "'runon'", "'run-on'"),
-    (["run", "--lock", "tatas", "--busy", "insid", "--", "true"], "'insid'", "'inside'"))
+    (["run", "--lock", "tatas", "--busy", "insid", "--", "true"], "'insid'", "'inside'"),
+    (["compare", "--format", "xml", "--", "true"], "format 'xml'"),
+    (["compare", "--format", "jsn", "--", "true"], "'jsn'", "'json'"))
 def test_names_that_do_not_exist(refuse, words, named):
     refuse(words, *named)
 
@@ -110,7 +112,7 @@ def test_values_that_are_no_numbers(refuse, words, named):
 @pytest.mark.parametrize("verb, option", [
     *(("vm", option) for option in ("--machine", "--seed", "--lock", "--wait", "--stats", "--stats-directory", "--date",
                                     "--crash-reports")),
-    *(("compare", option) for option in ("--locks", "--machine", "--threads", "--metric", "--json", "--html", "--timeout"))])
+    *(("compare", option) for option in ("--locks", "--machine", "--threads", "--metric", "--json", "--html", "--timeout", "--format"))])
 def test_empty_values(refuse, verb, option):
     refuse([verb, option, "", "--", "true"], option)
 

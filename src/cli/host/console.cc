@@ -103,6 +103,11 @@ Appearance appearance_of(int descriptor) {
   return appearance_in(surroundings);
 }
 
+std::string toned(std::string_view text, Tone tone, const Appearance& appearance) {
+  if (!appearance.colour || tone == Tone::kPlain) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", tone == Tone::kGood ? "1;32" : "31", text);  // bold green, red
+}
+
 void hold_standard_descriptors() {
   for (std::size_t i = 0; i < kStandard.size(); ++i) {
     if (fcntl(kStandard[i], F_GETFD) >= 0 || errno != EBADF) continue;

@@ -43,6 +43,12 @@ Appearance appearance_in(const Surroundings& surroundings);
 /// The appearance of text on the open descriptor.
 Appearance appearance_of(int descriptor);
 
+/// What text stands out for.
+enum class Tone { kPlain, kGood, kBad };
+
+/// `text` in the colour of `tone`, if there are colours.
+std::string toned(std::string_view text, Tone tone, const Appearance& appearance);
+
 /// The width of help texts, which have lines also where there is no terminal.
 inline constexpr std::size_t kDefaultWidth = 80;
 

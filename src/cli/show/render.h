@@ -5,11 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "cli/host/console.h"
 #include "cli/judge/analysis.h"
 
 namespace elision::cli::experiment {
 
 /// One table a block, each followed by its sentence; only the sentence where a table would mean nothing.
-std::string render(const Plan& plan, const std::vector<Block>& blocks);
+std::string render(const Plan& plan, const std::vector<Block>& blocks, const Appearance& appearance = {});
+
+/// The same in Markdown.
+std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks);
 
 }  // namespace elision::cli::experiment

@@ -16,24 +16,6 @@ constexpr int kVersion = 1;
 
 json threads_json(const std::optional<unsigned>& threads) { return threads ? json(*threads) : json(nullptr); }
 
-const char* name_of(RowState state) {
-  switch (state) {
-    case RowState::kGood:
-      return "good";
-    case RowState::kFailed:
-      return "failed";
-    case RowState::kTimedOut:
-      return "timed-out";
-    case RowState::kDifferentOutput:
-      return "different-output";
-    case RowState::kNoMetric:
-      return "no-metric";
-    case RowState::kNotRun:
-      return "not-run";
-  }
-  return "unknown";
-}
-
 const char* name_of(VerdictKind kind) {
   switch (kind) {
     case VerdictKind::kUse:
@@ -136,6 +118,24 @@ json result_json(const Plan& plan, const Result& result) {
 }
 
 }  // namespace
+
+const char* name_of(RowState state) {
+  switch (state) {
+    case RowState::kGood:
+      return "good";
+    case RowState::kFailed:
+      return "failed";
+    case RowState::kTimedOut:
+      return "timed-out";
+    case RowState::kDifferentOutput:
+      return "different-output";
+    case RowState::kNoMetric:
+      return "no-metric";
+    case RowState::kNotRun:
+      return "not-run";
+  }
+  return "unknown";
+}
 
 json report_json(const Plan& plan, const std::vector<Result>& results, const std::vector<Block>& blocks,
                  const std::vector<NextStep>& next_steps) {

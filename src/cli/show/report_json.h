@@ -9,6 +9,9 @@
 
 namespace elision::cli::experiment {
 
+/// "good", "timed-out": the state of a row in reports.
+const char* name_of(RowState state);
+
 nlohmann::json report_json(const Plan& plan, const std::vector<Result>& results,
                            const std::vector<Block>& blocks, const std::vector<NextStep>& next_steps = {});
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/show/comparison_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "cli/show/format.h"
+#include "cli/show/report_json.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+std::string format_aborts(const LockCounts& locks) {
+  std::vector<std::pair<std::string, std::uint64_t>> causes(locks.aborts.begin(), locks.aborts.end());
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [cause, count] : causes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause, format_count(static_cast<double>(count)));
+  }
+  return text.empty() ? kNoValue : text;
+}
+
+std::string count_or_dash(std::uint64_t count) {
+  return count == 0 ? kNoValue : format_count(static_cast<double>(count));
+}
+
+std::vector<TableColumn> columns(const Plan& plan) {
+  const char* value = plan.uses_metric() ? "result" : plan.model ? "virtual time" : "time";
+  std::vector<TableColumn> list = {{"design", true}, {value}};
+  if (plan.varies()) {
+    list.insert(list.end(), {{fmt::format("to {}", kReference)}, {"best in"}});
+  } else {
+    list.push_back({"speedup"});
+  }
+  list.insert(list.end(), {{"CPU time"}, {"commits"}, {"fallbacks"}, {"speculations"}, {"longest wait"}});
+  if (!plan.varies()) list.push_back({"spread"});
+  list.push_back({"aborts by cause", true});
+  return list;
+}
+
+std::string format_value(const Plan& plan, const Range& value) {
+  if (plan.varies()) return plan.uses_metric() ? format_count(value) : format_seconds(value);
+  return plan.uses_metric() ? format_count(value.median) : format_seconds(value.median);
+}
+
+std::string format_ratio(const Range& ratio) {
+  return fmt::format("{:.2f}x [{:.2f} - {:.2f}]", ratio.median, ratio.low, ratio.high);
+}
+
+std::vector<std::string> cells(const Plan& plan, const Row& row) {
+  const LockCounts& locks = row.locks;
+  std::vector<std::string> line = {row.design, format_value(plan, row.value)};
+  if (plan.varies()) {
+    line.push_back(row.speedup > 0 ? format_ratio(row.ratio) : kNoValue);
+    line.push_back(fmt::format("{}/{}", row.leads, plan.variations.size()));
+  } else {
+    line.push_back(row.speedup > 0 ? fmt::format("{:.2f}x", row.speedup) : kNoValue);
+  }
+  line.insert(line.end(),
+              {format_seconds(row.cpu_seconds), count_or_dash(locks.commits), count_or_dash(locks.fallbacks),
+               count_or_dash(locks.speculations),
+               locks.longest_wait_seconds > 0 ? format_seconds(locks.longest_wait_seconds) : kNoValue});
+  if (!plan.varies())
+    line.push_back(row.runs > 1 ? fmt::format("{:.1f} %", 100 * row.value.spread()) : kNoValue);
+  line.push_back(format_aborts(locks));
+  return line;
+}
+
+// A number as programs read it: all its digits.
+std::string exact(double value) { return fmt::format("{}", value); }
+std::string exact(std::uint64_t value) { return fmt::format("{}", value); }
+
+/// The columns of the values and how each is read off a row.
+class Values {
+ public:
+  explicit Values(const std::vector<Block>& blocks) {
+    for (const Block& block : blocks) {
+      for (const Row& row : block.rows) {
+        for (const auto& [cause, count] : row.locks.aborts) causes_.insert(cause);
+        timed_ |= row.why.has_value();
+      }
+    }
+  }
+
+  std::vector<TableColumn> columns() const {
+    std::vector<TableColumn> list;
+    for (const char* name : {"threads", "design", "state", "best", "remark", "runs", "result", "result_low",
+                             "result_high", "speedup", "cpu_seconds", "acquisitions", "commits", "fallbacks",
+                             "speculations", "longest_wait_seconds"})
+      list.push_back({name});
+    for (const std::string& cause : causes_) list.push_back({"aborts_" + cause});
+    if (!timed_) return list;
+    for (const char* part : kTimePartNames) list.push_back({std::string("time_") + part});
+    return list;
+  }
+
+  std::vector<std::string> cells(const Block& block, const Row& row) const {
+    std::vector<std::string> line = {block.threads ? fmt::format("{}", *block.threads) : "", row.design,
+                                     name_of(row.state), row.best ? "true" : "false", row.remark};
+    if (row.state != RowState::kGood) return line;
+    const LockCounts& locks = row.locks;
+    line.insert(line.end(),
+                {exact(std::uint64_t{row.runs}), exact(row.value.median), exact(row.value.low),
+                 exact(row.value.high), row.speedup > 0 ? exact(row.speedup) : "", exact(row.cpu_seconds),
+                 exact(locks.acquisitions), exact(locks.commits), exact(locks.fallbacks),
+                 exact(locks.speculations), exact(locks.longest_wait_seconds)});
+    for (const std::string& cause : causes_) {
+      const auto found = locks.aborts.find(cause);
+      line.push_back(exact(found == locks.aborts.end() ? 0 : found->second));
+    }
+    if (row.why) {
+      for (const double share : row.why->time) line.push_back(exact(share));
+    }
+    return line;
+  }
+
+ private:
+  std::set<std::string> causes_;
+  bool timed_ = false;
+};
+
+}  // namespace
+
+Table comparison_table(const Plan& plan, const Block& block) {
+  Table table{columns(plan), {}};
+  for (const Row& row : block.rows) {
+    if (row.state == RowState::kGood) {
+      table.rows.push_back({cells(plan, row), "", row.best ? Tone::kGood : Tone::kPlain});
+    } else {
+      table.rows.push_back(
+          {{row.design}, row.remark, row.state == RowState::kNotRun ? Tone::kPlain : Tone::kBad});
+    }
+  }
+  return table;
+}
+
+Table comparison_values(const std::vector<Block>& blocks) {
+  const Values values(blocks);
+  Table table{values.columns(), {}};
+  for (const Block& block : blocks) {
+    for (const Row& row : block.rows) table.rows.push_back({values.cells(block, row), "", Tone::kPlain});
+  }
+  return table;
+}
+
+}  // namespace elision::cli::experiment
