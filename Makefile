@@ -18,8 +18,10 @@ TEST_PACKAGES := $(PROGRAM_PACKAGES) git python3-pytest python3-markdown-it binu
 LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
+# Node from elsewhere brings its own npm, and Debian's does not install beside it.
+VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install demo demo-full demo-barrier fidelity silicon test test-glibcs test-install lint mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build install demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-viewer viewer lint mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -116,6 +118,18 @@ test-glibcs:
 test-install:
 	@tools/install-packages "make test-install" mmdebstrap python3
 	@for release in bookworm trixie; do tools/try-on-debian $$release $(addprefix ELISION_HIDE_RTM=,$(ELISION_HIDE_RTM)) || exit 1; done
+
+# The page of `elision compare --html`, from viewer/ into viewer/dist/, which is committed. Needs the network, for npm.
+viewer:
+	@tools/install-packages "make viewer" $(VIEWER_PACKAGES)
+	@cd viewer && npm ci --ignore-scripts --silent && npm run --silent build
+
+# That the committed page is what viewer/ makes, and the page in Chromium; four minutes. Needs the network, for npm.
+test-viewer:
+	@tools/install-packages "make test-viewer" $(BUILD_PACKAGES) python3-pytest $(VIEWER_PACKAGES) chromium
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@ctest --test-dir $(BUILD) --output-on-failure --label-regex viewer
 
 # Hundreds of seeds where `make test` takes a few, over a million random sequences, an hour of fuzzing, and some eighty programs. Among the
 # packages are servers (redis, nginx, mariadb...), which Debian starts as it installs them: take a container.

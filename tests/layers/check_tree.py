@@ -81,7 +81,7 @@ FREESTANDING_HEADERS = {"algorithm", "array", "atomic", "bit", "climits", "compa
                         "iterator", "limits", "new", "span", "tuple", "type_traits", "utility"}
 
 CODE = {".h", ".cc", ".c", ".cpp", ".S", ".inc"}
-LICENSED = CODE | {".py", ".sh", ".cmake", ".toml", ".txt", ".map", ".pml"}
+LICENSED = CODE | {".py", ".sh", ".cmake", ".toml", ".txt", ".map", ".pml", ".ts", ".mjs", ".css"}
 LICENSED_NAMES = {"Makefile", "CMakeLists.txt", "run"}
 LICENSE_LINE = "SPDX-License-Identifier: Apache-2.0"
 LICENSE_WITHIN_LINES = 3
@@ -94,12 +94,12 @@ UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.md\b")
-NAMED = re.compile(r"`((?:src|include|workloads|tests|tools|machines|repro|docs)/[\w./*-]+)`")
+NAMED = re.compile(r"`((?:src|include|workloads|tests|tools|machines|repro|docs|viewer)/[\w./*-]+)`")
 NAMED_BESIDE = re.compile(r"`((?:\w+/)*\w+\.(?:cc|h|S|py|sh|toml|\*))`")
 CODE_SPAN = re.compile(r"`[^`]*`")
 HEADING = re.compile(r"#+ +(.*)")
 
-SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", ".ci")
+SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", "viewer/src", ".ci")
 TOP_FILES = ("CMakeLists.txt", "Makefile", "CMakePresets.json", "README.md")
 NO_README = {"golden", "data", "__pycache__"}
 # These files hold the words they search for.

@@ -7,20 +7,33 @@ import type { Range } from "./report";
 
 const BAR = 26;
 const FONT = "system-ui, sans-serif";
-const CHARACTER = 7; // pixels, about, at the charts' font size
+const FONT_SIZE = "12px";
+const NAME_GAP = 14; // between a name and what it names
 
-/** The space that names of that length need, at most 40 % of the chart. */
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** The width of `text` in a chart, in pixels. */
+function widthOf(text: string): number {
+  if (ruler === null) return 8 * text.length;
+  ruler.font = `${FONT_SIZE} ${FONT}`;
+  return ruler.measureText(text).width;
+}
+
+/** The space that these names need, at most 40 % of the chart. */
 function nameSpace(names: string[], width: number): number {
-  const longest = Math.max(...names.map((name) => name.length), 4);
-  return Math.round(Math.min(longest * CHARACTER + 14, 0.4 * width));
+  return Math.ceil(Math.min(Math.max(...names.map(widthOf), 0) + NAME_GAP, 0.4 * width));
 }
 
 /** `name` with its middle left out if it does not fit into `space`; the end tells similar names apart. */
 function shortened(name: string, space: number): string {
-  const most = Math.max(6, Math.floor((space - 14) / CHARACTER));
-  if (name.length <= most) return name;
-  const end = Math.floor(most / 2);
-  return `${name.slice(0, most - end - 1)}…${name.slice(name.length - end)}`;
+  if (widthOf(name) <= space - NAME_GAP) return name;
+  const letters = Array.from(name);
+  for (let kept = Math.min(letters.length - 1, 200); kept > 2; --kept) {
+    const end = Math.floor(kept / 2);
+    const short = `${letters.slice(0, kept - end).join("")}…${letters.slice(letters.length - end).join("")}`;
+    if (widthOf(short) <= space - NAME_GAP) return short;
+  }
+  return "…";
 }
 
 function ticksFor(width: number): number {
@@ -33,7 +46,7 @@ const base = (width: number, rows: number, marginLeft: number) => ({
   marginLeft,
   marginTop: 4,
   marginBottom: 44,
-  style: { fontFamily: FONT, fontSize: "12px", overflow: "visible", background: "transparent" },
+  style: { fontFamily: FONT, fontSize: FONT_SIZE, overflow: "visible", background: "transparent" },
 });
 
 export interface ResultBar {
@@ -209,9 +222,7 @@ export function stacks(parts: StackPart[], options: StackOptions, width: number)
   });
   const most = options.most ?? Math.max(...ends.values(), 1e-12);
   const pixels = (width - space - 20) / most;
-  const wide = segments.filter(
-    ({ value, ink }) => ink !== "" && value * pixels > tick(value).length * CHARACTER + 4,
-  );
+  const wide = segments.filter(({ value, ink }) => ink !== "" && value * pixels > widthOf(tick(value)) + 6);
   return Plot.plot({
     ...base(width, names.length, space),
     marginRight: 20,
@@ -294,7 +305,7 @@ export function scaling(
     marginRight: space + 20,
     marginBottom: 44,
     marginTop: 24,
-    style: { fontFamily: FONT, fontSize: "12px", overflow: "visible", background: "transparent" },
+    style: { fontFamily: FONT, fontSize: FONT_SIZE, overflow: "visible", background: "transparent" },
     x: {
       type: "log",
       base: 2,

@@ -100,7 +100,7 @@ function chart(report: Report, block: Block, rows: GoodRow[]): HTMLElement {
     const bars = rows.flatMap(({ design, best, ratio, ratios }) =>
       ratio ? [{ name: design, best, ratio, ratios: (ratios ?? []).filter((value) => value !== null) }] : [],
     );
-    const title = `speed relative to pthread on the same variation of the machine`;
+    const title = `speed relative to pthread`;
     return figure(`Chart of the ${title}, ${format.threads(block.threads)}: ${facts}.`, (width) =>
       charts.ratios(bars, title, width),
     );
@@ -127,7 +127,7 @@ export function results(report: Report, block: Block): Node[] {
     parts.push(
       note(
         report.variations
-          ? "Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is."
+          ? "Each design against pthread on the same variation of the machine. Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is."
           : "Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread.",
       ),
     );

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page in Chromium: every made-up report, and one that `elision compare --html` wrote (ELISION_PAGE), in both colour schemes, wide,
+// narrow and printed; then what a reader does with it.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { openBrowser, pageWith } from "./browser.mjs";
+import * as reports from "./reports.mjs";
+
+const EXPLAINED_SECTIONS = ["diagnosis", "next", "time", "locks", "conflicts"];
+const folder = mkdtempSync(join(tmpdir(), "elision-viewer-"));
+let browser;
+
+before(async () => {
+  browser = await openBrowser();
+});
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** A page on which an error, a message or a request for anything but itself fails the test. */
+async function open(address, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("console", (message) => problems.push(`message: ${message.text()}`));
+  page.on("request", (request) => {
+    if (request.url() !== address && request.url() !== "data:,") problems.push(`request: ${request.url()}`);
+  });
+  await page.goto(address);
+  return { page, problems };
+}
+
+/** A report as a file, as a reader opens it. */
+function fileOf(report) {
+  const file = join(folder, "report.html");
+  writeFileSync(file, pageWith(report));
+  return pathToFileURL(file).href;
+}
+
+/** Texts of one chart that cover each other, and texts that lie outside of their chart's place. */
+function badTexts() {
+  const found = [];
+  for (const chart of document.querySelectorAll(".chart")) {
+    const place = chart.getBoundingClientRect();
+    const texts = [...chart.querySelectorAll("svg text")].filter((text) => text.textContent.trim() !== "");
+    const boxes = texts.map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+    const shown = boxes.filter(({ box }) => box.width > 0);
+    shown.forEach(({ text, box }, i) => {
+      if (box.left < place.left - 1 || box.right > place.right + 1) found.push(`outside: ${text}`);
+      for (const other of shown.slice(i + 1)) {
+        const wide = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
+        const high = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
+        if (wide > 1 && high > 3) found.push(`${text} over ${other.text}`);
+      }
+    });
+  }
+  return found;
+}
+
+/** The contrast of text with what is behind it, as WCAG 2 defines it; the least of the elements that a selector finds. */
+function leastContrast(selector) {
+  const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((value) =>
+      value <= 10.3 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = channels(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const contrasts = [...document.querySelectorAll(selector)].map((element) => {
+    const [a, b] = [luminance(channels(getComputedStyle(element).color)), luminance(behind(element))];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+  return Math.min(...contrasts);
+}
+
+/** What holds of every page, in every scheme and width. */
+async function check(page, problems, what) {
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  assert.ok(overflow <= 0, `${what}: the page is ${overflow} pixels too wide`);
+  assert.equal(await page.locator("section").first().getAttribute("id"), "verdict", what);
+  assert.deepEqual(await page.evaluate(badTexts), [], what);
+  for (const chart of await page.locator(".chart svg").all()) {
+    if (!(await chart.evaluate((svg) => svg.parentElement.closest("svg") === null))) continue;
+    assert.equal(await chart.getAttribute("role"), "img", what);
+    assert.match(await chart.getAttribute("aria-label"), /^(Bar|Line|Stacked|Chart).*\.$/s, what);
+  }
+  const contrast = await page.evaluate(
+    leastContrast,
+    "p, li, th, td, label, .label, .sentence, summary, h3, button, a, small",
+  );
+  assert.ok(contrast >= 4.5, `${what}: contrast ${contrast}`);
+  assert.deepEqual(problems, [], what);
+}
+
+/** Opens what is folded, so that all of it is checked. */
+async function unfold(page) {
+  await page.evaluate(() => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
+}
+
+async function checkEverywhere(address, what) {
+  for (const colorScheme of ["light", "dark"]) {
+    const { page, problems } = await open(address, { colorScheme });
+    await unfold(page);
+    for (const width of [1280, 400]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForFunction(
+        (most) => [...document.querySelectorAll(".chart > *")].every((svg) => svg.clientWidth <= most),
+        width,
+      );
+      await check(page, problems, `${what}, ${colorScheme}, ${width} wide`);
+    }
+    await page.emulateMedia({ media: "print", colorScheme });
+    assert.equal(await page.locator("nav").isVisible(), false);
+    assert.equal(
+      await page.evaluate(() => getComputedStyle(document.body).color),
+      "rgb(24, 32, 43)",
+      `${what}: print is light`,
+    );
+    const print = await page.pdf({ format: "A4" });
+    assert.equal(print.subarray(0, 5).toString(), "%PDF-");
+    assert.deepEqual(problems, []);
+    await page.close();
+  }
+}
+
+for (const [name, make] of Object.entries(reports)) {
+  test(`report '${name}' in light, in dark, wide, narrow and printed`, async () => {
+    await checkEverywhere(fileOf(make()), name);
+  });
+}
+
+test("report of a real comparison", { skip: process.env.ELISION_PAGE === undefined }, async () => {
+  const address = pathToFileURL(process.env.ELISION_PAGE).href;
+  await checkEverywhere(address, "real");
+  const { page } = await open(address);
+  assert.match(await page.locator("h1").textContent(), /onelock/);
+  assert.ok((await page.locator("#machine tbody tr").count()) > 50);
+  await page.close();
+});
+
+test("a report with reasons has their sections, one without has none", async () => {
+  const { page } = await open(fileOf(reports.explained()));
+  const links = () =>
+    page.locator("nav .links a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
+  const order = [
+    "verdict",
+    "diagnosis",
+    "next",
+    "scaling",
+    "results",
+    "time",
+    "locks",
+    "conflicts",
+    "aborts",
+    "repeat",
+    "machine",
+  ];
+  assert.deepEqual(await links(), order);
+  await page.goto(fileOf(reports.plain()));
+  assert.deepEqual(
+    await links(),
+    order.filter((id) => !EXPLAINED_SECTIONS.includes(id)),
+  );
+  await page.goto(fileOf(reports.nothing()));
+  assert.deepEqual(await links(), ["verdict", "repeat", "machine"]);
+  await page.close();
+});
+
+test("the charts show the report's numbers", async () => {
+  const report = reports.explained([1, 8]);
+  const { page } = await open(fileOf(report));
+  const bars = await page.locator("#results .panel:not(.other) rect title").allTextContents();
+  assert.equal(bars.length, report.blocks[1].rows.length);
+  assert.match(bars[4], /^htm-10: 2\d\.\dM, from /);
+  const time = await page.locator("#time .panel:not(.other) rect title").allTextContents();
+  assert.ok(time.includes("htm-10, aborted: 15\u202f%"), time.join("\n"));
+  const locks = await page
+    .locator("#locks .panel:not(.other) details")
+    .first()
+    .locator("rect title")
+    .allTextContents();
+  assert.ok(locks.includes("table_lock, waiting: 240\u202fms"), locks.join("\n"));
+  const conflicts = await page.locator("#conflicts .panel:not(.other) rect title").allTextContents();
+  assert.ok(conflicts.includes("statistics, false sharing: 512"), conflicts.join("\n"));
+  const lines = await page.locator("#scaling svg title").allTextContents();
+  assert.equal(lines.length, 2 * report.blocks[0].rows.length);
+  await page.close();
+});
+
+test("the number of threads is chosen by keyboard, and sections follow", async () => {
+  const { page } = await open(fileOf(reports.explained([1, 4, 8])));
+  const shown = () => page.locator("#results .panel:not(.other) h3").allTextContents();
+  assert.deepEqual(await shown(), ["8 threads"]);
+  await page.locator("input[value='8']").focus();
+  await page.keyboard.press("ArrowLeft");
+  assert.deepEqual(await shown(), ["4 threads"]);
+  assert.equal(
+    await page
+      .locator(".panel:not(.other) h3")
+      .evaluateAll((all) => new Set(all.map((h3) => h3.textContent)).size),
+    1,
+  );
+  await page.close();
+});
+
+test("a table is sorted by keyboard in both directions, with what has no value last", async () => {
+  const { page } = await open(fileOf(reports.failed()));
+  const column = page.locator("#results thead button", { hasText: /^time$/ });
+  const designs = () => page.locator("#results tbody th").allTextContents();
+  const order = () => page.locator("#results thead th").nth(1).getAttribute("aria-sort");
+  assert.equal((await designs())[0], "pthread");
+  await page.locator("#results thead button", { hasText: "speedup" }).focus();
+  await page.keyboard.press("Enter");
+  assert.deepEqual((await designs()).slice(0, 2), ["htm-10", "pthread"]);
+  await page.keyboard.press("Space");
+  assert.deepEqual((await designs()).slice(0, 2), ["pthread", "htm-10"]);
+  await column.click();
+  assert.equal(await order(), "descending");
+  assert.equal(await page.locator("#results th[aria-sort]").count(), 1);
+  await page.close();
+});
+
+test("no name becomes markup", async () => {
+  const { page } = await open(fileOf(reports.hostile()));
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  assert.equal(await page.locator("main img, main script").count(), 0);
+  assert.match(
+    await page.locator("h1").textContent(),
+    /^<\/script><script>window\.broken = 1<\/script><img .*'"&amp;\ufffd\ufffd\ufffd$/,
+  );
+  await page.close();
+});
+
+test("the page's policy refuses other scripts and requests", async () => {
+  const { page, problems } = await open(fileOf(reports.plain([2])));
+  const refused = await page.evaluate(async () => {
+    const script = document.createElement("script");
+    script.textContent = "window.injected = 1";
+    document.body.append(script);
+    const answer = await fetch("https://localhost:9/").then(
+      () => "answered",
+      () => "refused",
+    );
+    return [window.injected, answer];
+  });
+  assert.deepEqual(refused, [undefined, "refused"]);
+  assert.ok(
+    problems.every((problem) => problem.includes("Content Security Policy")),
+    problems.join("\n"),
+  );
+  assert.ok(problems.length > 0);
+  await page.close();
+});
+
+test("a report that cannot be read is said so", async () => {
+  for (const [report, said] of [
+    [{ version: 2, blocks: [], runs: [] }, "version 2"],
+    [{}, "version undefined"],
+    [[], "version undefined"],
+  ]) {
+    const page = await browser.newPage();
+    await page.goto(fileOf(report));
+    assert.match(await page.getByRole("alert").textContent(), new RegExp(said));
+    await page.close();
+  }
+});
+
+test("the report is saved as it came", async () => {
+  const report = reports.varied(3);
+  const { page } = await open(fileOf(report));
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save the report" }).click();
+  assert.deepEqual(JSON.parse(readFileSync(await (await download).path(), "utf8")), report);
+  await page.close();
+});
+
+test("a command is copied", async () => {
+  const report = reports.explained([2]);
+  const address = fileOf(report);
+  const { page } = await open(address, { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.locator("#next .command button").click();
+  await page.locator("#next .command button", { hasText: "Copied" }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), report.next_steps[0].command);
+  await page.close();
+});
