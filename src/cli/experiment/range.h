@@ -12,10 +12,6 @@ struct Range {
   double median = 0;
   double low = 0;
   double high = 0;
-
-  /// The distance of minimum and maximum as a share of the median: 0.05 is 5 %.
-  double spread() const { return median > 0 ? (high - low) / median : 0; }
-  bool overlaps(const Range& other) const { return low <= other.high && other.low <= high; }
 };
 
 /// Zeros if there are no values. The median of an even number of values is the mean of the two in the middle.

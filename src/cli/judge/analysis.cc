@@ -59,6 +59,7 @@ class BlockAnalysis {
       : plan_(plan), results_(results), threads_(threads) {
     if (plan.uses_metric()) metric_.emplace(plan.metric);
     reference_ = results_of(results, threads, kReference);
+    for (const Result& result : results) rounds_ = std::max(rounds_, std::size_t{result.cell.run} + 1);
     std::vector<std::string> outputs;
     for (const Result* result : reference_) outputs.push_back(comparable_output(result->sample));
     if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs, plan.uses_metric());
@@ -128,12 +129,12 @@ class BlockAnalysis {
 
   void collect(const Results& results, Row& row) const {
     std::vector<std::pair<double, const Sample*>> values;
-    if (plan_.varies()) row.values.resize(plan_.variations.size());
+    row.values.resize(rounds_);
     for (const Result* result : results) {
       row.locks.locks_seen |= result->sample.locks.locks_seen;
       const auto value = value_of(result->sample);
       if (value) values.emplace_back(*value, &result->sample);
-      if (plan_.varies()) row.values[result->cell.variation] = value;
+      row.values[result->cell.run] = value;
     }
     if (row.state != RowState::kGood) return;
     std::stable_sort(values.begin(), values.end(),
@@ -157,6 +158,7 @@ class BlockAnalysis {
   std::optional<Metric> metric_;
   std::optional<OutputFilter> filter_;
   Results reference_;
+  std::size_t rounds_ = 0;
 };
 
 bool higher_is_better(const Plan& plan) { return plan.uses_metric() && !plan.lower_is_better; }
@@ -165,7 +167,7 @@ double speedup_of(const Plan& plan, double value, double reference) {
   return higher_is_better(plan) ? value / reference : reference / value;
 }
 
-// Compares each run with the reference's run in the same variation, since a change of both is no difference.
+// Compares each run with the reference's run in the same round, since a change of both is no difference.
 void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   std::vector<double> known;
   for (std::size_t i = 0; i < row.values.size(); ++i) {
@@ -176,18 +178,15 @@ void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   }
   row.ratio = range_of(known);
   row.speedup = row.ratio.median;
+  if (!plan.varies()) row.interval = interval_of(known);
+  if (row.interval) row.speedup = row.interval->ratio;
 }
 
 void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   const Row& reference = rows.front();
-  if (reference.state != RowState::kGood || reference.value.median <= 0) return;
+  if (reference.state != RowState::kGood) return;
   for (Row& row : rows) {
-    if (row.state != RowState::kGood || row.value.median <= 0) continue;
-    if (plan.varies()) {
-      fill_ratios(plan, reference, row);
-    } else {
-      row.speedup = speedup_of(plan, row.value.median, reference.value.median);
-    }
+    if (row.state == RowState::kGood) fill_ratios(plan, reference, row);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/experiment/range.h"
 #include "cli/experiment/sample.h"
+#include "cli/judge/interval.h"
 #include "cli/judge/why.h"
 
 namespace elision::cli::experiment {
@@ -38,23 +39,26 @@ struct Row {
   bool best = false;
   std::optional<Why> why;  // nothing: not measured
 
-  // With variations of the machine: by their number; nothing if a run is missing.
+  // By the number of the run; nothing if a run is missing.
   std::vector<std::optional<double>> values;
-  std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same variation
-  Range ratio;                                // of all variations; its median is the speedup
-  unsigned leads = 0;                         // number of variations in which no other design is better
+  std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same round
+
+  std::optional<Interval> interval;  // of the speedup, from two rounds on; not with variations of the machine
+  // With variations of the machine, run i is variation i:
+  Range ratio;         // of all variations; its median is the speedup
+  unsigned leads = 0;  // number of variations in which no other design is better
 };
 
 enum class VerdictKind {
-  kUse,           // a design is better than the reference, and the runs show it
-  kWithinModel,   // ... but by less than the model's error
-  kOneRun,        // ... but the spread is not known
-  kKeep,          // the reference is best
-  kWithinSpread,  // the runs show no design to be better than the reference
-  kNoOther,       // only the reference design has a result
-  kNotInEvery,    // the leader does not win in every variation of the machine
-  kNoLocks,       // the program takes no lock that we can replace
-  kNoReference,   // the program fails under the reference design, or was never run under it
+  kUse,          // a design is better than the reference by more than the smallest gain
+  kOneRun,       // ... in the only run
+  kKeep,         // the reference is best
+  kNoGain,       // no design is better by more than the smallest gain
+  kUnsettled,    // the runs do not show whether one is
+  kNoOther,      // only the reference design has a result
+  kNotInEvery,   // the leader does not win in every variation of the machine
+  kNoLocks,      // the program takes no lock that we can replace
+  kNoReference,  // the program fails under the reference design, or was never run under it
 };
 
 struct Verdict {
@@ -71,11 +75,15 @@ struct Block {
   std::optional<Diagnosis> diagnosis;  // nothing: not measured
 };
 
-/// The error of the virtual machine's model, as a ratio. Not the spread of the runs.
-inline constexpr double kModelError = 1.20;
+/// No design is named that does not gain more than this, as a ratio. On a virtual machine it stands for what
+/// the model leaves out, on a real CPU for what differs from one day to the next: the layout of memory, other
+/// programs, heat.
+inline constexpr double kSmallestVirtualGain = 1.10;
+inline constexpr double kSmallestNativeGain = 1.03;
 
-/// On a model or in a single run, a smaller ratio does not count as a gain.
-inline constexpr double kSmallestGain = 1.05;
+inline double smallest_gain(const Plan& plan) {
+  return plan.model ? kSmallestVirtualGain : kSmallestNativeGain;
+}
 
 /// `complete` is false if the comparison was stopped before every cell had run.
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete);

@@ -11,40 +11,90 @@
 namespace elision::cli::experiment {
 namespace {
 
-TEST_F(Comparison, ClearWinnerIsNamed) {
+TEST_F(Comparison, ClearWinnerIsNamedWithItsInterval) {
   add_times("pthread", {1.0, 1.02, 0.98});
-  add_times("tatas", {0.9, 0.95, 1.0});
-  add_times("htm-10", {0.5, 0.51, 0.49});
+  add_times("tatas", {0.95, 0.96, 0.97});
+  add_times("htm-10", {0.5, 0.5, 0.5});
   const Block result = block();
   EXPECT_EQ(result.verdict.kind, VerdictKind::kUse);
-  EXPECT_EQ(result.verdict.sentence,
-            "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 4.0 %).");  // tatas has more
+  EXPECT_EQ(result.verdict.sentence, "Use htm-10: 2.00 times as fast as pthread [1.90 - 2.10].");
   EXPECT_TRUE(result.rows[2].best);
   EXPECT_FALSE(result.rows[0].best);
-  EXPECT_DOUBLE_EQ(result.rows[2].speedup, 2.0);
+  EXPECT_NEAR(result.rows[2].speedup, 2.0, 0.001);
+  EXPECT_DOUBLE_EQ(result.rows[0].value.low, 0.98);
+  EXPECT_DOUBLE_EQ(result.rows[0].value.high, 1.02);
 }
 
-TEST_F(Comparison, WinnersWithinEachOthersSpreadAreNamedTogether) {
+TEST_F(Comparison, RatiosArePairedByRound) {
+  add_times("pthread", {1.0, 10, 100});  // overlaps with tatas, but is slower in every round
+  add_times("tatas", {0.5, 5, 50});
+  EXPECT_EQ(block().rows[1].ratios, (std::vector<std::optional<double>>{2.0, 2.0, 2.0}));
+  EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
+}
+
+TEST_F(Comparison, RoundWithoutAPairDoesNotCount) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("tatas", {0.5, 0.5, 0.5, 7});
+  EXPECT_EQ(block().rows[1].ratios, (std::vector<std::optional<double>>{2.0, 2.0, 2.0, std::nullopt}));
+  EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
+}
+
+TEST_F(Comparison, WinnersThatTheRunsDoNotTellApartAreNamedTogether) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("htm-1", {0.50, 0.52, 0.48});
-  add_times("htm-10", {0.51, 0.53, 0.49});
+  add_times("htm-10", {0.53, 0.51, 0.49});
   EXPECT_EQ(sentence(),
-            "Use htm-1 or htm-10, which the spread does not tell apart: 2.00 times as fast as pthread "
-            "(spread of the runs up to 8.0 %).");
+            "Use htm-1 or htm-10, which these runs do not tell apart: 2.00 times as fast as pthread "
+            "[1.81 - 2.21].");
 }
 
-TEST_F(Comparison, DifferencesWithinTheSpread) {
+TEST_F(Comparison, WinnersAreNamedTogetherIfTheirDifferenceIsSmall) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("htm-1", {0.500, 0.501, 0.499});
+  add_times("htm-10", {0.520, 0.521, 0.519});
+  add_times("tatas", {0.600, 0.600, 0.600});
+  EXPECT_EQ(sentence(),
+            "Use htm-1 or htm-10, less than 10 % apart: 2.00 times as fast as pthread [1.99 - 2.01].");
+  plan_.model = false;
+  EXPECT_EQ(sentence(), "Use htm-1: 2.00 times as fast as pthread [1.99 - 2.01].");
+}
+
+TEST_F(Comparison, GainBelowTheSmallestNamesNoDesign) {
+  add_times("pthread", {1.00, 1.01, 0.99});
+  add_times("tatas", {0.95, 0.96, 0.945});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoGain);
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no design is more than 10 % faster (at best 1.05 times as fast as pthread "
+            "[1.04 - 1.06]).");
+  EXPECT_TRUE(block().rows[0].best);
+  plan_.model = false;
+  EXPECT_EQ(sentence(), "Use tatas: 1.05 times as fast as pthread [1.04 - 1.06].");
+}
+
+TEST_F(Comparison, SmallestGainIsAnother) {
+  add_times("pthread", {1.02, 1.021, 1.019});
+  add_times("tatas", {1, 1, 1});
+  plan_.model = false;
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no design is more than 3 % faster (at best 1.02 times as fast as pthread "
+            "[1.02 - 1.02]).");
+  add_times("ticket", {0.995, 0.990, 0.985});
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: no design is much more than 3 % faster (at best 1.03 times as fast as pthread "
+      "[1.02 - 1.04]).");
+}
+
+TEST_F(Comparison, WideIntervalNamesNoDesign) {
   add_times("pthread", {1.0, 1.1, 0.9});
-  add_times("tatas", {0.95, 1.05, 0.85});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no design is faster by more than the spread of the runs (up to 21.1 %).");
-}
-
-TEST_F(Comparison, ReferenceLeadsButOnlyWithinTheSpread) {
-  add_times("pthread", {0.95, 1.05, 0.85});
-  add_times("tatas", {1.0, 1.1, 0.9});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
+  add_times("tatas", {0.5, 0.7, 0.9});
+  add_times("ticket", {0.99, 1.09, 0.89});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kUnsettled);
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: these runs do not show whether a design is more than 10 % faster (at best 1.46 "
+      "times as fast as pthread [0.61 - 3.51]); more of them (--runs) may.");
+  EXPECT_TRUE(block().rows[0].best);
 }
 
 TEST_F(Comparison, ReferenceIsBest) {
@@ -52,81 +102,30 @@ TEST_F(Comparison, ReferenceIsBest) {
   add_times("ticket", {4.0, 4.0, 4.0});
   add_times("tatas", {2.0, 2.0, 2.0});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kKeep);
-  EXPECT_EQ(sentence(), "Stay with pthread: the next best design, tatas, reaches 0.50 of its speed.");
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: the next best design, tatas, is 0.50 times as fast as pthread "
+            "[0.49 - 0.51].");
 }
 
-TEST_F(Comparison, SmallGainOnAModelIsDoubted) {
-  add_times("pthread", {1.0, 1.0, 1.0});
-  add_times("tatas", {0.9, 0.9, 0.9});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinModel);
-  EXPECT_EQ(
-      sentence(),
-      "Perhaps tatas: 1.11 times as fast as pthread, more than the spread of the runs (up to 0.0 %) but less "
-      "than the 20 % that a virtual machine can be wrong by.");
-  plan_.model = false;
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kUse);
-}
-
-TEST_F(Comparison, OneRunTellsNothingOfTheSpread) {
+TEST_F(Comparison, OneRunTellsNothingOfTheInterval) {
   plan_.runs = 1;
   add_times("pthread", {1.0});
   add_times("tatas", {0.5});
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kOneRun);
+  EXPECT_EQ(
+      sentence(),
+      "Perhaps tatas: 2.00 times as fast as pthread in the only run; with --runs 3 the interval would show.");
+  results_.back().sample = timed(0.95);
   EXPECT_EQ(sentence(),
-            "Perhaps tatas: 2.00 times as fast as pthread in the only run; with --runs 3 the spread would "
-            "show.");
+            "Stay with pthread: no design is more than 10 % faster (at best 1.05 times as fast as pthread).");
 }
 
-TEST_F(Comparison, SpreadIsThatOfTheDesignsCompared) {
-  add_times("pthread", {1.0, 1.05, 0.95});
-  add_times("tatas", {0.5, 0.51, 0.49});
-  add_times("ticket", {3.0, 1.5, 9.0});
-  EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread (spread of the runs up to 10.0 %).");
-}
-
-TEST_F(Comparison, StarStandsAtTheDesignOfTheSentence) {
-  add_times("pthread", {1.0, 1.1, 0.9});
-  add_times("tatas", {0.95, 1.05, 0.85});  // a better median, within the spread
-  EXPECT_TRUE(block().rows[0].best);
-  EXPECT_FALSE(block().rows[1].best);
-}
-
-TEST_F(Comparison, ClearWinnerPrecedesUncertainBetterMedian) {
+TEST_F(Comparison, ClearWinnerPrecedesUncertainBetterAverage) {
   add_times("pthread", {1.0, 1.01, 0.99});
   add_times("tatas", {0.4, 1.2, 0.3});
   add_times("htm-10", {0.6, 0.61, 0.59});
-  EXPECT_EQ(sentence(), "Use htm-10: 1.67 times as fast as pthread (spread of the runs up to 3.3 %).");
+  EXPECT_EQ(block().verdict.design, "htm-10");
   EXPECT_TRUE(block().rows[2].best);
-}
-
-TEST_F(Comparison, TinyGainIsNoDifference) {
-  add_times("pthread", {1.0, 1.0, 1.0});
-  add_times("tatas", {0.98, 0.98, 0.98});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no difference that these runs can show (tatas, the best, reaches 1.02 times "
-            "as fast "
-            "as pthread; a virtual machine can be wrong by 20 %).");
-}
-
-TEST_F(Comparison, GainBelowSpreadIsNoDifferenceWithoutOverlap) {
-  plan_.model = false;
-  add_times("pthread", {1.0, 1.1, 0.99});
-  add_times("tatas", {0.98, 0.97, 0.96});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no difference that these runs can show (tatas, the best, reaches 1.03 times "
-            "as fast "
-            "as pthread; the spread of the runs is up to 11.0 %).");
-}
-
-TEST_F(Comparison, TinyGainInOneRunIsNoDifference) {
-  plan_.runs = 1;
-  add_times("pthread", {1.0});
-  add_times("tatas", {0.98});
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no difference that one run can show (tatas, the best, reaches 1.02 times as "
-            "fast as "
-            "pthread; with --runs 3 the spread would show).");
 }
 
 TEST_F(Comparison, FailedDesignCannotWin) {
@@ -257,18 +256,18 @@ TEST_F(Comparison, MetricMayRiseOrFall) {
   add("tatas", {fast, fast, fast});
   add("ticket", {none});
   EXPECT_DOUBLE_EQ(block().rows[1].speedup, 2.5);
-  EXPECT_EQ(sentence(), "Use tatas: 2.50 times the result of pthread (spread of the runs up to 0.0 %).");
+  EXPECT_EQ(sentence(), "Use tatas: 2.50 times the result of pthread [2.50 - 2.50].");
   EXPECT_EQ(block().rows[2].state, RowState::kNoMetric);
   plan_.lower_is_better = true;
   EXPECT_DOUBLE_EQ(block().rows[1].speedup, 0.4);
-  EXPECT_EQ(
-      sentence(),
-      "Stay with pthread: the next best design, tatas, has 2.50 times its result, of which less is better.");
-  for (Result& result : results_)
-    result.sample.output = result.cell.design == "tatas" ? "rate 50\n" : "rate 100\n";
   EXPECT_EQ(sentence(),
-            "Use tatas: 0.50 times the result of pthread, of which less is better (spread of the runs up to "
-            "0.0 %).");
+            "Stay with pthread: the next best design, tatas, has 2.50 times the result of pthread "
+            "[2.50 - 2.50], of which less is better.");
+  const char* rates[] = {"rate 50\n", "rate 51\n", "rate 49\n"};
+  for (Result& result : results_)
+    result.sample.output = result.cell.design == "tatas" ? rates[result.cell.run] : "rate 100\n";
+  EXPECT_EQ(sentence(),
+            "Use tatas: 0.50 times the result of pthread [0.48 - 0.53], of which less is better.");
 }
 
 TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {
@@ -279,8 +278,7 @@ TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {
   EXPECT_EQ(result.rows[1].runs, 1u);
   EXPECT_EQ(result.rows[2].state, RowState::kNotRun);
   EXPECT_EQ(result.verdict.sentence,
-            "Stopped early. Perhaps tatas: 2.00 times as fast as pthread in the only run; the spread is not "
-            "known.");
+            "Stopped early. Perhaps tatas: 2.00 times as fast as pthread in the only run.");
 }
 
 TEST_F(Comparison, StoppedBeforeTheReferenceEnded) {

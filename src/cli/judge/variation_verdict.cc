@@ -69,24 +69,21 @@ std::string ranking(const Plan& plan, const Contest& c) {
   return text + ".";
 }
 
-Verdict only_variation(const Row& best) {
-  const std::string gain = fmt::format("{:.2f} times {} in the only variation", best.speedup, kReference);
-  if (best.speedup < kSmallestGain) {
-    return {VerdictKind::kWithinSpread,
-            fmt::format("Stay with {}: no difference that one variation can show ({}, the best, reaches {}).",
-                        kReference, best.design, gain),
-            kReference};
-  }
-  return {VerdictKind::kOneRun,
-          fmt::format("Perhaps {}: {}; with --vary 8 the range would show.", best.design, gain), best.design};
+// `c`: of the best design with the reference design.
+Verdict no_gain(const Plan& plan, const Contest& c) {
+  const double least = 100 * (smallest_gain(plan) - 1);
+  return {VerdictKind::kNoGain,
+          fmt::format("Stay with {}: no design gains more than {:.0f} % (the best beats it {}).", kReference,
+                      least, score(c)),
+          kReference};
 }
 
-Verdict no_difference(const Contest& c) {
+Verdict only_variation(const Row& best) {
   return {
-      VerdictKind::kWithinSpread,
-      fmt::format("Stay with {}: no difference that these variations can show ({}, the best, beats it {}).",
-                  kReference, c.winner.design, score(c)),
-      kReference};
+      VerdictKind::kOneRun,
+      fmt::format("Perhaps {}: {:.2f} times {} in the only variation; with --vary 8 the range would show.",
+                  best.design, best.speedup, kReference),
+      best.design};
 }
 
 Verdict keep(const Plan& plan, const Row& reference, const Row& next) {
@@ -104,8 +101,8 @@ Verdict judge_variations(const Plan& plan, const std::vector<Row>& rows) {
   const Row* best = best_of(rows, {});
   if (best == &reference) return keep(plan, reference, *best_of(rows, {&reference}));
   const Contest c = contest(*best, reference);
+  if (best->speedup <= smallest_gain(plan)) return no_gain(plan, c);
   if (c.variations == 1) return only_variation(*best);
-  if (!c.settled() && best->speedup < kSmallestGain) return no_difference(c);
   std::string text = fmt::format("{0} {1}: {1} beats {2} {3}", c.settled() ? "Use" : "Perhaps", best->design,
                                  kReference, score(c));
   if (!c.settled()) text += ": it does not win in every variation" + turns_on(plan, c);

@@ -40,11 +40,14 @@ TEST_F(Varied, HigherMetricIsBetter) {
   EXPECT_EQ(sentence(), "Use tatas: tatas beats pthread in 2 of 2, by 1.50x to 2.50x.");
 }
 
-TEST_F(Varied, SmallGainInEveryVariationIsNoPerhaps) {
+TEST_F(Varied, SmallGainInEveryVariationNamesNoDesign) {
   vary("a.b", {0, 1});
   add("pthread", {1, 1});
   add("tatas", {0.95, 0.94});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kUse);
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoGain);
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: no design gains more than 10 % (the best beats it in 2 of 2, by 1.05x to 1.06x).");
 }
 
 TEST_F(Varied, PartialWinnerIsCalledSo) {
@@ -57,15 +60,15 @@ TEST_F(Varied, PartialWinnerIsCalledSo) {
             "variation.");
 }
 
-TEST_F(Varied, UnsettledTinyGainIsNoDifference) {
+TEST_F(Varied, UnsettledSmallGainNamesNoDesign) {
   vary("a.b", {0, 1, 2});
   add("pthread", {1, 1, 1});
   add("tatas", {0.98, 0.98, 1.25});
-  EXPECT_EQ(block().verdict.kind, VerdictKind::kWithinSpread);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no difference that these variations can show (tatas, the best, beats it only "
-            "in 2 of "
-            "3, at 0.80x to 1.02x).");
+  EXPECT_EQ(block().verdict.kind, VerdictKind::kNoGain);
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: no design gains more than 10 % (the best beats it only in 2 of 3, at 0.80x to "
+      "1.02x).");
   EXPECT_TRUE(block().rows[0].best);
 }
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "cli/host/replaceable_locks.h"
 #include "cli/judge/variation_verdict.h"
@@ -37,17 +36,25 @@ std::string names(const Rows& rows) {
 // If less of a metric is better, people know its value and not the inverse.
 bool shows_inverse(const Plan& plan) { return plan.uses_metric() && plan.lower_is_better; }
 
-std::string gain(const Plan& plan, double speedup) {
-  if (!plan.uses_metric()) return fmt::format("{:.2f} times as fast as {}", speedup, kReference);
-  if (shows_inverse(plan))
-    return fmt::format("{:.2f} times the result of {}, of which less is better", 1 / speedup, kReference);
-  return fmt::format("{:.2f} times the result of {}", speedup, kReference);
+// "1.42 times as fast as pthread [1.38 - 1.47]".
+std::string gain(const Plan& plan, const Row& row) {
+  const auto value = [&](double speedup) { return shows_inverse(plan) ? 1 / speedup : speedup; };
+  std::string text = fmt::format("{:.2f} times {} {}", value(row.speedup),
+                                 plan.uses_metric() ? "the result of" : "as fast as", kReference);
+  if (row.interval) {
+    const double end = value(row.interval->low), other_end = value(row.interval->high);
+    text += fmt::format(" [{:.2f} - {:.2f}]", std::min(end, other_end), std::max(end, other_end));
+  }
+  return shows_inverse(plan) ? text + ", of which less is better" : text;
 }
 
-double widest_spread(const Row& reference, const Rows& rows) {
-  double widest = reference.value.spread();
-  for (const Row* row : rows) widest = std::max(widest, row->value.spread());
-  return widest;
+std::string smallest_percentage(const Plan& plan) {
+  return fmt::format("{:.0f} %", 100 * (smallest_gain(plan) - 1));
+}
+
+// "more than 3 % faster".
+std::string a_gain(const Plan& plan) {
+  return fmt::format("more than {} {}", smallest_percentage(plan), plan.uses_metric() ? "better" : "faster");
 }
 
 bool any_lock_seen(const std::vector<Row>& rows) {
@@ -78,79 +85,95 @@ Verdict no_locks(const Plan& plan) {
 }
 
 Verdict keep(const Plan& plan, const Row& next) {
-  std::string standing =
-      fmt::format("reaches {:.2f} of its {}", next.speedup, plan.uses_metric() ? "result" : "speed");
-  if (shows_inverse(plan))
-    standing = fmt::format("has {:.2f} times its result, of which less is better", 1 / next.speedup);
   return {VerdictKind::kKeep,
-          fmt::format("Stay with {}: the next best design, {}, {}.", kReference, next.design, standing),
+          fmt::format("Stay with {}: the next best design, {}, {} {}.", kReference, next.design,
+                      plan.uses_metric() ? "has" : "is", gain(plan, next)),
           kReference};
 }
 
-Verdict within_spread(const Plan& plan, const Row& reference, const Rows& overlapping) {
-  return {VerdictKind::kWithinSpread,
-          fmt::format("Stay with {}: no design is {} by more than the spread of the runs (up to {:.1f} %).",
-                      kReference, plan.uses_metric() ? "better" : "faster",
-                      100 * widest_spread(reference, overlapping)),
+/// What an interval says about the smallest gain.
+enum class Standing {
+  kAbove,
+  kBelow,
+  kNear,  // the interval contains it, but is narrower
+  kOpen,  // the interval contains it and is wide, or is not known
+};
+
+Standing standing(const Plan& plan, const std::optional<Interval>& interval) {
+  const double gain = smallest_gain(plan);
+  if (!interval) return Standing::kOpen;
+  if (interval->low > gain) return Standing::kAbove;
+  if (interval->high < gain) return Standing::kBelow;
+  return interval->high / interval->low < gain ? Standing::kNear : Standing::kOpen;
+}
+
+// Round by round, as the intervals over the reference design are.
+std::optional<Interval> interval_between(const Row& better, const Row& other) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < better.ratios.size(); ++i) {
+    if (better.ratios[i] && other.ratios[i]) ratios.push_back(*better.ratios[i] / *other.ratios[i]);
+  }
+  return interval_of(ratios);
+}
+
+// `best`: the design that comes nearest to a gain.
+Verdict no_gain(const Plan& plan, const Row& best) {
+  const char* much = standing(plan, best.interval) == Standing::kNear ? "much " : "";
+  return {VerdictKind::kNoGain,
+          fmt::format("Stay with {}: no design is {}{} (at best {}).", kReference, much, a_gain(plan),
+                      gain(plan, best)),
           kReference};
 }
 
-// `why`: why the gain of `best` does not count.
-Verdict no_difference(const Plan& plan, const Row& best, const std::string& runs, const std::string& why) {
-  return {VerdictKind::kWithinSpread,
-          fmt::format("Stay with {}: no difference that {} can show ({}, the best, reaches {}; {}).",
-                      kReference, runs, best.design, gain(plan, best.speedup), why),
-          kReference};
+Verdict unsettled(const Plan& plan, const Row& best) {
+  return {
+      VerdictKind::kUnsettled,
+      fmt::format("Stay with {}: these runs do not show whether a design is {} (at best {}); more of them "
+                  "(--runs) may.",
+                  kReference, a_gain(plan), gain(plan, best)),
+      kReference};
 }
 
 Verdict one_run(const Plan& plan, const Row& best) {
-  const std::string advice =
-      plan.runs == 1 ? "with --runs 3 the spread would show" : "the spread is not known";
-  if (best.speedup < kSmallestGain) return no_difference(plan, best, "one run", advice);
+  const char* advice = plan.runs == 1 ? "; with --runs 3 the interval would show" : "";
   return {VerdictKind::kOneRun,
-          fmt::format("Perhaps {}: {} in the only run; {}.", best.design, gain(plan, best.speedup), advice),
+          fmt::format("Perhaps {}: {} in the only run{}.", best.design, gain(plan, best), advice),
           best.design};
 }
 
-// `winners`: designs better than the reference without overlap, the best first.
-Verdict use(const Plan& plan, const Row& reference, const Rows& winners) {
+// `winners`: the designs with more than the smallest gain, the best first.
+Verdict use(const Plan& plan, const Rows& winners) {
   const Row& best = *winners.front();
-  if (best.runs == 1 || reference.runs == 1) return one_run(plan, best);
   Rows leaders = {&best};
-  std::copy_if(winners.begin() + 1, winners.end(), std::back_inserter(leaders),
-               [&best](const Row* row) { return row->value.overlaps(best.value); });
-  const std::string same = leaders.size() > 1 ? ", which the spread does not tell apart" : "";
-  const double spread = widest_spread(reference, leaders);
-  const double model_error = 100 * (kModelError - 1);
-  if (best.speedup - 1 <= widest_spread(reference, {&best}))
-    return no_difference(plan, best, "these runs",
-                         fmt::format("the spread of the runs is up to {:.1f} %", 100 * spread));
-  if (plan.model && best.speedup < kSmallestGain)
-    return no_difference(plan, best, "these runs",
-                         fmt::format("a virtual machine can be wrong by {:.0f} %", model_error));
-  if (plan.model && best.speedup < kModelError) {
-    return {
-        VerdictKind::kWithinModel,
-        fmt::format(
-            "Perhaps {}{}: {}, more than the spread of the runs (up to {:.1f} %) but less than the {:.0f} % "
-            "that a virtual machine can be wrong by.",
-            names(leaders), same, gain(plan, best.speedup), 100 * spread, model_error),
-        best.design};
+  bool close = true;
+  for (const Row* row : Rows(winners.begin() + 1, winners.end())) {
+    const Standing lead = standing(plan, interval_between(best, *row));
+    if (lead == Standing::kAbove) continue;
+    leaders.push_back(row);
+    close = close && lead != Standing::kOpen;
   }
-  return {VerdictKind::kUse,
-          fmt::format("Use {}{}: {} (spread of the runs up to {:.1f} %).", names(leaders), same,
-                      gain(plan, best.speedup), 100 * spread),
+  std::string relation;
+  if (leaders.size() > 1) {
+    relation = close ? fmt::format(", less than {} apart", smallest_percentage(plan))
+                     : ", which these runs do not tell apart";
+  }
+  return {VerdictKind::kUse, fmt::format("Use {}{}: {}.", names(leaders), relation, gain(plan, best)),
           best.design};
 }
 
 Verdict judge_runs(const Plan& plan, const std::vector<Row>& rows) {
-  const Row& reference = rows.front();
-  const auto overlaps = [&reference](const Row& row) { return row.value.overlaps(reference.value); };
-  const Rows winners = others(rows, [&](const Row& row) { return row.speedup > 1 && !overlaps(row); });
-  if (!winners.empty()) return use(plan, reference, winners);
-  const Rows overlapping = others(rows, overlaps);
-  if (!overlapping.empty()) return within_spread(plan, reference, overlapping);
-  return keep(plan, *others(rows, [](const Row&) { return true; }).front());
+  const auto those = [&](Standing wanted) {
+    return others(rows, [&](const Row& row) { return standing(plan, row.interval) == wanted; });
+  };
+  if (const Rows winners = those(Standing::kAbove); !winners.empty()) return use(plan, winners);
+  const Row& best = *others(rows, [](const Row&) { return true; }).front();
+  const double high = best.interval ? best.interval->high : best.speedup;
+  if (high * smallest_gain(plan) < 1) return keep(plan, best);
+  if (!best.interval) {
+    return best.speedup > smallest_gain(plan) ? one_run(plan, best) : no_gain(plan, best);
+  }
+  if (const Rows open = those(Standing::kOpen); !open.empty()) return unsettled(plan, *open.front());
+  return no_gain(plan, best);
 }
 
 }  // namespace

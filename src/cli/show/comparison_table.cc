@@ -34,10 +34,9 @@ std::vector<TableColumn> columns(const Plan& plan) {
   if (plan.varies()) {
     list.insert(list.end(), {{fmt::format("to {}", kReference)}, {"best in"}});
   } else {
-    list.push_back({"speedup"});
+    list.insert(list.end(), {{"speedup"}, {fmt::format("{:.0f} % interval", 100 * kConfidence)}});
   }
   list.insert(list.end(), {{"CPU time"}, {"commits"}, {"fallbacks"}, {"speculations"}, {"longest wait"}});
-  if (!plan.varies()) list.push_back({"spread"});
   list.push_back({"aborts by cause", true});
   return list;
 }
@@ -51,6 +50,12 @@ std::string format_ratio(const Range& ratio) {
   return fmt::format("{:.2f}x [{:.2f} - {:.2f}]", ratio.median, ratio.low, ratio.high);
 }
 
+// The reference design has no interval to itself.
+std::string format_interval(const Row& row) {
+  if (!row.interval || row.design == kReference) return kNoValue;
+  return fmt::format("[{:.2f} - {:.2f}]", row.interval->low, row.interval->high);
+}
+
 std::vector<std::string> cells(const Plan& plan, const Row& row) {
   const LockCounts& locks = row.locks;
   std::vector<std::string> line = {row.design, format_value(plan, row.value)};
@@ -59,13 +64,12 @@ std::vector<std::string> cells(const Plan& plan, const Row& row) {
     line.push_back(fmt::format("{}/{}", row.leads, plan.variations.size()));
   } else {
     line.push_back(row.speedup > 0 ? fmt::format("{:.2f}x", row.speedup) : kNoValue);
+    line.push_back(format_interval(row));
   }
   line.insert(line.end(),
               {format_seconds(row.cpu_seconds), count_or_dash(locks.commits), count_or_dash(locks.fallbacks),
                count_or_dash(locks.speculations),
                locks.longest_wait_seconds > 0 ? format_seconds(locks.longest_wait_seconds) : kNoValue});
-  if (!plan.varies())
-    line.push_back(row.runs > 1 ? fmt::format("{:.1f} %", 100 * row.value.spread()) : kNoValue);
   line.push_back(format_aborts(locks));
   return line;
 }
@@ -89,8 +93,8 @@ class Values {
   std::vector<TableColumn> columns() const {
     std::vector<TableColumn> list;
     for (const char* name : {"threads", "design", "state", "best", "remark", "runs", "result", "result_low",
-                             "result_high", "speedup", "cpu_seconds", "acquisitions", "commits", "fallbacks",
-                             "speculations", "longest_wait_seconds"})
+                             "result_high", "speedup", "speedup_low", "speedup_high", "cpu_seconds",
+                             "acquisitions", "commits", "fallbacks", "speculations", "longest_wait_seconds"})
       list.push_back({name});
     for (const std::string& cause : causes_) list.push_back({"aborts_" + cause});
     if (!timed_) return list;
@@ -105,9 +109,10 @@ class Values {
     const LockCounts& locks = row.locks;
     line.insert(line.end(),
                 {exact(std::uint64_t{row.runs}), exact(row.value.median), exact(row.value.low),
-                 exact(row.value.high), row.speedup > 0 ? exact(row.speedup) : "", exact(row.cpu_seconds),
-                 exact(locks.acquisitions), exact(locks.commits), exact(locks.fallbacks),
-                 exact(locks.speculations), exact(locks.longest_wait_seconds)});
+                 exact(row.value.high), row.speedup > 0 ? exact(row.speedup) : "",
+                 row.interval ? exact(row.interval->low) : "", row.interval ? exact(row.interval->high) : "",
+                 exact(row.cpu_seconds), exact(locks.acquisitions), exact(locks.commits),
+                 exact(locks.fallbacks), exact(locks.speculations), exact(locks.longest_wait_seconds)});
     for (const std::string& cause : causes_) {
       const auto found = locks.aborts.find(cause);
       line.push_back(exact(found == locks.aborts.end() ? 0 : found->second));

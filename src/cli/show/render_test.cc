@@ -60,14 +60,17 @@ TEST_F(Comparison, RenderedTableMarksTheBestAndKeepsRemarks) {
   plan_.thread_counts = {std::nullopt};
   const std::string expected =
       "prog on virtual m, 3 runs a design\n"
-      "  design   virtual time  speedup  CPU time  commits  fallbacks  speculations  longest wait  spread  "
+      "  design   virtual time  speedup  95 % interval  CPU time  commits  fallbacks  speculations  longest "
+      "wait  "
       "aborts by cause\n"
-      "  pthread       1.00 ms    1.00x   2.00 ms        -          -             -             -   0.0 %  "
+      "  pthread       1.00 ms    1.00x              -   2.00 ms        -          -             -           "
+      "  -  "
       "-\n"
-      "* htm-10         500 us    2.00x   1.00 ms    12.3k          7             -       1.50 us   0.0 %  "
+      "* htm-10         500 us    2.00x  [2.00 - 2.00]   1.00 ms    12.3k          7             -       "
+      "1.50 us  "
       "conflict 2500, capacity 2\n"
       "  tatas    was killed by Segmentation fault\n"
-      "Use htm-10: 2.00 times as fast as pthread (spread of the runs up to 0.0 %).\n";
+      "Use htm-10: 2.00 times as fast as pthread [2.00 - 2.00].\n";
   EXPECT_EQ(render(plan_, {block()}), expected);
 }
 
@@ -127,28 +130,37 @@ TEST_F(Comparison, JsonOfRunHasEveryField) {
     "deadlocked": true, "seconds": 0.5, "cpu_seconds": 1.0, "host_seconds": 7.0, "metric": 400.0
   })");
   expected["locks"] = nlohmann::json::parse(kDistinctLocks);
+  expected["command"] = "elision vm --machine m --seed 40 --variation 2 --lock htm-10 -- prog";
   EXPECT_EQ(report_json(plan_, results_, {})["runs"][0], expected);
 }
 
 TEST_F(Comparison, JsonHasPlanRowsAndVerdict) {
   plan_.ignore_failure = true;  // the sample's status is not 0
-  add("pthread", {distinct_sample()});
-  add("tatas", {});
+  Sample fast = distinct_sample();
+  fast.seconds = 0.25;
+  add("pthread", {distinct_sample(), distinct_sample()});
+  add("tatas", {fast, fast});
+  add("ticket", {});
   nlohmann::json expected = nlohmann::json::parse(R"({
     "version": 1, "program": "prog", "where": "m", "virtual": true, "metric": "", "lower_is_better": true,
     "blocks": [{
       "threads": null,
       "rows": [
-        {"design": "pthread", "state": "good", "best": true, "runs": 1, "speedup": 1.0, "cpu_seconds": 1.0,
-         "value": {"median": 0.5, "low": 0.5, "high": 0.5}},
-        {"design": "tatas", "state": "not-run", "best": false, "remark": "not run"}
+        {"design": "pthread", "state": "good", "best": false, "runs": 2, "cpu_seconds": 1.0,
+         "value": {"median": 0.5, "low": 0.5, "high": 0.5},
+         "speedup": 1.0, "ratios": [1.0, 1.0], "interval": {"low": 1.0, "high": 1.0, "confidence": 0.95}},
+        {"design": "tatas", "state": "good", "best": true, "runs": 2, "cpu_seconds": 1.0,
+         "value": {"median": 0.25, "low": 0.25, "high": 0.25},
+         "speedup": 2.0, "ratios": [2.0, 2.0], "interval": {"low": 2.0, "high": 2.0, "confidence": 0.95}},
+        {"design": "ticket", "state": "not-run", "best": false, "remark": "not run"}
       ],
-      "verdict": {"kind": "no-other", "sentence": "Stay with pthread: no other design ran to the same end."}
+      "verdict": {"kind": "use", "sentence": "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00]."}
     }]
   })");
-  expected["blocks"][0]["rows"][0]["locks"] = nlohmann::json::parse(kDistinctLocks);
+  for (const std::size_t row : {0, 1})
+    expected["blocks"][0]["rows"][row]["locks"] = nlohmann::json::parse(kDistinctLocks);
   nlohmann::json report = report_json(plan_, results_, {block()});
-  EXPECT_EQ(report["runs"].size(), 1u);
+  EXPECT_EQ(report["runs"].size(), 4u);
   report.erase("runs");
   EXPECT_EQ(report, expected);
 }

@@ -20,14 +20,14 @@ const char* name_of(VerdictKind kind) {
   switch (kind) {
     case VerdictKind::kUse:
       return "use";
-    case VerdictKind::kWithinModel:
-      return "within-model-error";
     case VerdictKind::kOneRun:
       return "one-run";
     case VerdictKind::kKeep:
       return "keep";
-    case VerdictKind::kWithinSpread:
-      return "within-spread";
+    case VerdictKind::kNoGain:
+      return "no-gain";
+    case VerdictKind::kUnsettled:
+      return "unsettled";
     case VerdictKind::kNoOther:
       return "no-other";
     case VerdictKind::kNotInEvery:
@@ -68,7 +68,7 @@ json ratios_json(const std::vector<std::optional<double>>& ratios) {
   return list;
 }
 
-json row_json(const Row& row) {
+json row_json(const Plan& plan, const Row& row) {
   json result = {{"design", row.design}, {"state", name_of(row.state)}, {"best", row.best}};
   if (!row.remark.empty()) result["remark"] = row.remark;
   if (row.state != RowState::kGood) return result;
@@ -77,18 +77,22 @@ json row_json(const Row& row) {
   result["speedup"] = row.speedup;
   result["cpu_seconds"] = row.cpu_seconds;
   result["locks"] = counts_json(row.locks);
-  if (!row.ratios.empty()) {
+  result["ratios"] = ratios_json(row.ratios);
+  if (row.interval) {
+    result["interval"] = {
+        {"low", row.interval->low}, {"high", row.interval->high}, {"confidence", kConfidence}};
+  }
+  if (plan.varies()) {
     result["ratio"] = range_json(row.ratio);
-    result["ratios"] = ratios_json(row.ratios);
     result["leads"] = row.leads;
   }
   if (row.why) result["why"] = why_json(*row.why);
   return result;
 }
 
-json block_json(const Block& block) {
+json block_json(const Plan& plan, const Block& block) {
   json rows = json::array();
-  for (const Row& row : block.rows) rows.push_back(row_json(row));
+  for (const Row& row : block.rows) rows.push_back(row_json(plan, row));
   json result = {{"threads", threads_json(block.threads)},
                  {"rows", rows},
                  {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
@@ -144,7 +148,7 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
                  {"blocks", json::array()}, {"runs", json::array()}};
   if (plan.varies()) report["variations"] = variations_json(plan);
-  for (const Block& block : blocks) report["blocks"].push_back(block_json(block));
+  for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));
   if (!next_steps.empty()) report["next_steps"] = next_steps_json(next_steps);
   return report;
