@@ -239,6 +239,11 @@ int compare_and_report(const CompareRequest& request) {
 
 }  // namespace
 
+std::unique_ptr<CLI::App> compare_app() {
+  static CompareRequest request;
+  return compare_options(request);
+}
+
 int compare_verb(const Words& line) {
   const Arguments arguments = split_arguments(line);
   CompareRequest request;

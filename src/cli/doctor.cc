@@ -15,15 +15,24 @@ namespace {
 
 constexpr int kNotLiveExitCode = 1;
 
+std::unique_ptr<CLI::App> doctor_options(bool& json) {
+  auto app = make_app("elision doctor [--json]",
+                      "Says whether hardware transactions commit here, and if not, why, and what to change.");
+  app->footer("Exit code: 0 if they do, 1 if they do not, 2 for bad usage.");
+  app->add_flag("--json", json, "print one JSON object with everything that was found");
+  return app;
+}
+
 }  // namespace
+
+std::unique_ptr<CLI::App> doctor_app() {
+  static bool json;
+  return doctor_options(json);
+}
 
 int doctor_verb(const Words& words) {
   bool json = false;
-  const auto app =
-      make_app("elision doctor [--json]",
-               "Says whether hardware transactions commit here, and if not, why, and what to change.\n"
-               "Exit code: 0 if they do, 1 if they do not, 2 for bad usage.");
-  app->add_flag("--json", json, "print one JSON object with everything that was found");
+  const auto app = doctor_options(json);
   if (!parse_options(*app, words)) return 0;
   const doctor::Facts facts = doctor::gather();
   const doctor::Diagnosis diagnosis = doctor::diagnose(facts);

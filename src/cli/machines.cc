@@ -26,24 +26,39 @@ std::string list() {
   return lines;
 }
 
-}  // namespace
-
-int machines_verb(const Words& words) {
+struct MachinesRequest {
   std::string name;
   std::uint32_t variation = 0;
-  const auto app =
+};
+
+std::unique_ptr<CLI::App> machines_options(MachinesRequest& request) {
+  auto app =
       make_app("elision machines [OPTION...] [MACHINE|FILE]",
                "Lists the built-in machine descriptions, or shows every value of one with its source.");
-  CLI::Option* machine =
-      app->add_option("machine", name, "a built-in name or a machine file")->type_name("MACHINE|FILE");
-  add_number(*app, "--variation", variation, 0, machine::kVariations - 1,
+  CLI::Option* machine = app->add_option("machine", request.name, "a built-in name or a machine file")
+                             ->type_name("MACHINE|FILE");
+  add_number(*app, "--variation", request.variation, 0, machine::kVariations - 1,
              "as this draw of the uncertain values has it (default: 0)")
       ->needs(machine);
+  return app;
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> machines_app() {
+  static MachinesRequest request;
+  return machines_options(request);
+}
+
+int machines_verb(const Words& words) {
+  MachinesRequest request;
+  const auto app = machines_options(request);
   if (!parse_options(*app, words)) return 0;
-  if (name.empty()) {
+  if (request.name.empty()) {
     print(list());
   } else {
-    const machine::Variation shown = variation_or_throw(load_machine_or_throw(name), variation);
+    const machine::Variation shown =
+        variation_or_throw(load_machine_or_throw(request.name), request.variation);
     print(machine::render_machine(shown.machine));
   }
   return 0;

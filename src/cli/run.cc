@@ -27,6 +27,14 @@ struct RunRequest {
   LockOptions lock;
 };
 
+std::unique_ptr<CLI::App> run_options(RunRequest& request) {
+  auto app = make_app("elision run --lock DESIGN [OPTION...] -- PROGRAM ARG...",
+                      "Runs a program natively under one lock design.");
+  app->add_option("--lock", request.design, design_forms())->type_name("DESIGN")->required();
+  add_lock_options(*app, request.lock);
+  return app;
+}
+
 // Reported here because the library prints nothing.
 void tell_what_is_missing(const Program& program, const std::string& design, const LockOptions& lock) {
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kNative); !why.empty())
@@ -52,13 +60,15 @@ void tell_what_is_missing(const Program& program, const std::string& design, con
 
 }  // namespace
 
+std::unique_ptr<CLI::App> run_app() {
+  static RunRequest request;
+  return run_options(request);
+}
+
 int run_verb(const Words& words) {
   const Arguments arguments = split_arguments(words);
   RunRequest request;
-  const auto app = make_app("elision run --lock DESIGN [OPTION...] -- PROGRAM ARG...",
-                            "Runs a program natively under one lock design.");
-  app->add_option("--lock", request.design, design_forms())->type_name("DESIGN")->required();
-  add_lock_options(*app, request.lock);
+  const auto app = run_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
   require_design(request.design);
   check_lock_options(request.lock);

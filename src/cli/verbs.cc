@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verbs.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cli/options/suggest.h"
 
 namespace elision::cli {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> kVerbs = {
-      {"compare", "run a program under each lock design and say which is best for it", compare_verb},
-      {"run", "run a program natively under one lock design", run_verb},
-      {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb},
-      {"doctor", "say whether hardware transactions commit here, and if not, why", doctor_verb},
-      {"machines", "list the built-in machine descriptions, or show one", machines_verb},
-      {"help", "explain a verb", help_verb},
-      {"vm-exec", "", vm_exec_verb},
+      {"compare", "run a program under each lock design and say which is best for it", compare_verb,
+       compare_app},
+      {"run", "run a program natively under one lock design", run_verb, run_app},
+      {"vm", "run a program on a described multicore with hardware transactions, in virtual time", vm_verb,
+       vm_app},
+      {"doctor", "say whether hardware transactions commit here, and if not, why", doctor_verb, doctor_app},
+      {"machines", "list the built-in machine descriptions, or show one", machines_verb, machines_app},
+      {"help", "explain a verb", help_verb, nullptr},
+      {"vm-exec", "", vm_exec_verb, nullptr},
   };
   return kVerbs;
 }

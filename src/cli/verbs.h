@@ -3,8 +3,13 @@
 // exit code. On bad input it throws UsageError.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace elision::cli {
 
@@ -18,10 +23,18 @@ int doctor_verb(const Words& words);
 int machines_verb(const Words& words);
 int help_verb(const Words& words);
 
+/// The options of a verb, to be described (texts/), not parsed.
+std::unique_ptr<CLI::App> vm_app();
+std::unique_ptr<CLI::App> run_app();
+std::unique_ptr<CLI::App> compare_app();
+std::unique_ptr<CLI::App> doctor_app();
+std::unique_ptr<CLI::App> machines_app();
+
 struct Verb {
   const char* name;
   const char* summary;  // empty: not shown by help
   int (*function)(const Words& words);
+  std::unique_ptr<CLI::App> (*app)();  // null: it has no options
 };
 
 /// Every verb, in the order in which help shows them.

@@ -284,6 +284,11 @@ int run_request(VmRequest& request, const Arguments& arguments, const CLI::App& 
 
 }  // namespace
 
+std::unique_ptr<CLI::App> vm_app() {
+  static VmRequest request;
+  return vm_options(request);
+}
+
 int vm_verb(const Words& words) {
   vm::leave_the_way();
   const Arguments arguments = split_arguments(words);

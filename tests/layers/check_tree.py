@@ -65,6 +65,8 @@ CLI_ROOMS = {
 LAYERS |= {f"cli/{room}": BELOW_CLI[room] | {f"cli/{other}" for other in others} for room, others in CLI_ROOMS.items()}
 # The verbs lie above the rooms of cli.
 LAYERS["cli"] = {"base", "abi", "htm", "machine", "vm/interface", "vm/engine", "profile"} | {f"cli/{room}" for room in CLI_ROOMS}
+# The texts describe the verbs; nothing includes them.
+LAYERS["cli/texts"] = {"cli", "cli/host", "cli/options", "machine"}
 PARTS = {name.split("/")[0] for name in LAYERS}
 
 # Knowledge that a part must not have.

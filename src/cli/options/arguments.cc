@@ -29,6 +29,7 @@ class Help : public CLI::Formatter {
  public:
   Help(std::string usage, std::size_t width) : usage_(std::move(usage)), width_(width) {}
 
+  const std::string& usage() const { return usage_; }
   std::string make_usage(const CLI::App*, std::string) const override { return "\n  " + usage_ + "\n"; }
 
   std::string make_description(const CLI::App* app) const override {
@@ -86,6 +87,8 @@ std::unique_ptr<CLI::App> make_app(const std::string& usage, const std::string& 
   app->formatter(std::make_shared<Help>(usage, appearance_of(STDOUT_FILENO).width.value_or(kDefaultWidth)));
   return app;
 }
+
+std::string usage_of(const CLI::App& app) { return dynamic_cast<const Help&>(*app.get_formatter()).usage(); }
 
 bool parse_options(CLI::App& app, const std::vector<std::string>& options) {
   try {

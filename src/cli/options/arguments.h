@@ -29,6 +29,9 @@ Arguments split_arguments(const std::vector<std::string>& arguments);
 /// An empty set of options whose help begins with `usage` and `description`.
 std::unique_ptr<CLI::App> make_app(const std::string& usage, const std::string& description);
 
+/// The `usage` of an app that make_app() made.
+std::string usage_of(const CLI::App& app);
+
 /// Parses `options` into `app`. False if `--help` was asked for and printed. Throws UsageError for an unknown
 /// option, naming the nearest one.
 bool parse_options(CLI::App& app, const std::vector<std::string>& options);

@@ -62,18 +62,23 @@ bool is_fifo(std::string_view design) { return design_of(design).base == abi::Lo
 
 bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
-void require_design(std::string_view name) {
-  abi::LockDesign design;
-  if (abi::find_lock_design(std::string(name).c_str(), design)) return;
+std::vector<std::string> example_designs() {
   std::vector<std::string> examples;
   for (const std::string& form : all_forms()) {
     const std::size_t number = form.find('N');
-    for (const char* value : {"1", "10"}) {
+    if (number == std::string::npos) {
       examples.push_back(form);
-      if (number != std::string::npos) examples.back().replace(number, 1, value);
+    } else {
+      for (const char* value : {"1", "10"}) examples.push_back(std::string(form).replace(number, 1, value));
     }
   }
-  throw unknown_name("lock design", name, examples);
+  return examples;
+}
+
+void require_design(std::string_view name) {
+  abi::LockDesign design;
+  if (abi::find_lock_design(std::string(name).c_str(), design)) return;
+  throw unknown_name("lock design", name, example_designs());
 }
 
 std::vector<std::string> parse_designs(std::string_view list) {

@@ -14,6 +14,9 @@ const std::vector<std::string>& default_designs();
 /// The forms of design names, for help texts: "pthread, ..., htm-N, ... or pthread-aahtm".
 std::string design_forms();
 
+/// Names of designs, with 1 and 10 in place of N, for suggestions and completions.
+std::vector<std::string> example_designs();
+
 /// True if our library elides locks under the design.
 bool elides(std::string_view design);
 
