@@ -48,6 +48,7 @@ std::string interpreter_of_script(const std::string&) { must_not_come_here("inte
 std::string address_sanitizer_of(const std::string&) { must_not_come_here("address_sanitizer_of"); }
 
 void require_writable(const std::string&) {}
+void require_regular(const std::string&) {}
 void require_directory(const std::string&) {}
 void discard_output(const std::string&) {}
 bool is_standard_output(const std::string&) { must_not_come_here("is_standard_output"); }
