@@ -10,15 +10,27 @@ const [folder, ...chosen] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();
 for (const name of chosen.length > 0 ? chosen : Object.keys(reports)) {
-  const report = name.endsWith(".json") ? JSON.parse(readFileSync(name, "utf8")) : reports[name]();
+  const report = name.endsWith(".json")
+    ? JSON.parse(readFileSync(name, "utf8"))
+    : reports[name]();
   const title = name.replace(/^.*\//, "").replace(/\.json$/, "");
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1280, 400]) {
-      const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
+      const page = await browser.newPage({
+        colorScheme,
+        viewport: { width, height: 900 },
+      });
       await page.setContent(pageWith(report));
-      await page.screenshot({ path: join(folder, `${title}-${colorScheme}-${width}.png`), fullPage: true });
+      await page.screenshot({
+        path: join(folder, `${title}-${colorScheme}-${width}.png`),
+        fullPage: true,
+      });
       if (colorScheme === "light" && width === 1280)
-        await page.pdf({ path: join(folder, `${title}.pdf`), format: "A4", printBackground: true });
+        await page.pdf({
+          path: join(folder, `${title}.pdf`),
+          format: "A4",
+          printBackground: true,
+        });
       await page.close();
     }
   }

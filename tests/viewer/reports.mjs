@@ -33,7 +33,12 @@ const NO_COUNTS = {
 function countsOf(design, threads) {
   const { elides, speculates } = DESIGNS[design] ?? {};
   if (elides) {
-    const aborts = { conflict: 1500 * threads, "lock-busy": 40 * threads, capacity: 22, other: 34 };
+    const aborts = {
+      conflict: 1500 * threads,
+      "lock-busy": 40 * threads,
+      capacity: 22,
+      other: 34,
+    };
     return {
       ...NO_COUNTS,
       acquisitions: 9 * threads,
@@ -59,7 +64,11 @@ function countsOf(design, threads) {
 
 function rangeOf(values) {
   const sorted = [...values].sort((a, b) => a - b);
-  return { low: sorted[0], median: sorted[Math.floor(sorted.length / 2)], high: sorted.at(-1) };
+  return {
+    low: sorted[0],
+    median: sorted[Math.floor(sorted.length / 2)],
+    high: sorted.at(-1),
+  };
 }
 
 function commandOf(design, threads, seed) {
@@ -75,7 +84,12 @@ const MACHINE = [
     others: [],
     source: "InstLatx64, GenuineIntel C06F2",
   },
-  { field: "clock.frequency_mhz", value: "2200", others: [], source: "brand page; base 2.2 GHz" },
+  {
+    field: "clock.frequency_mhz",
+    value: "2200",
+    others: [],
+    source: "brand page; base 2.2 GHz",
+  },
   {
     field: "l3.latency_cycles",
     value: "74",
@@ -102,50 +116,68 @@ export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
   const random = noise(7);
   const runs = [];
   const blocks = counts.map((threads) => {
-    const rows = Object.entries(DESIGNS).map(([design, { alone, contention }]) => {
-      const scale = threads ?? 8;
-      const typical =
-        (1e6 * alone * (1 + (contention < 0 ? 0.4 : 0) * Math.min(1, Math.log2(scale) / 3))) /
-        (1 + contention * Math.log2(scale));
-      const values = [1, 2, 3].map(() => typical * (1 + 0.08 * random()));
-      values.forEach((metric, run) => {
-        runs.push({
-          threads,
-          design,
-          run,
-          seed: run + 1,
-          variation: 0,
-          command: commandOf(design, threads, run + 1),
-          outcome: "ended",
-          status: 0,
-          deadlocked: false,
-          seconds: 0.002 + 1 / metric,
-          cpu_seconds: 0.004,
-          host_seconds: 0.1,
-          locks: NO_COUNTS,
-          metric,
+    const rows = Object.entries(DESIGNS).map(
+      ([design, { alone, contention }]) => {
+        const scale = threads ?? 8;
+        const typical =
+          (1e6 *
+            alone *
+            (1 +
+              (contention < 0 ? 0.4 : 0) * Math.min(1, Math.log2(scale) / 3))) /
+          (1 + contention * Math.log2(scale));
+        const values = [1, 2, 3].map(() => typical * (1 + 0.08 * random()));
+        values.forEach((metric, run) => {
+          runs.push({
+            threads,
+            design,
+            run,
+            seed: run + 1,
+            variation: 0,
+            command: commandOf(design, threads, run + 1),
+            outcome: "ended",
+            status: 0,
+            deadlocked: false,
+            seconds: 0.002 + 1 / metric,
+            cpu_seconds: 0.004,
+            host_seconds: 0.1,
+            locks: NO_COUNTS,
+            metric,
+          });
         });
-      });
-      return {
-        design,
-        state: "good",
-        best: false,
-        value: rangeOf(values),
-        runs: 3,
-        speedup: 1,
-        cpu_seconds: 0.0018 * scale,
-        locks: countsOf(design, scale),
+        return {
+          design,
+          state: "good",
+          best: false,
+          value: rangeOf(values),
+          runs: 3,
+          speedup: 1,
+          cpu_seconds: 0.0018 * scale,
+          locks: countsOf(design, scale),
+        };
+      },
+    );
+    for (const row of rows) {
+      row.speedup = row.value.median / rows[0].value.median;
+      row.ratios = [0.99, 1, 1.01].map((factor) => row.speedup * factor);
+      row.interval = {
+        low: 0.96 * row.speedup,
+        high: 1.04 * row.speedup,
+        confidence: 0.95,
       };
-    });
-    for (const row of rows) row.speedup = row.value.median / rows[0].value.median;
-    const best = rows.reduce((a, b) => (b.value.median > a.value.median ? b : a));
-    best.best = best.speedup > 1.05;
-    const sure = best.speedup > 1.2;
-    const ratio = best.speedup.toFixed(2);
-    const sentence = sure
-      ? `Use ${best.design}: ${ratio} times the result of pthread (spread of the runs up to 5.0 %).`
-      : `Perhaps ${best.design}: ${ratio} times the result of pthread, more than the spread of the runs (up to 1.4 %) but less than the 20 % that a virtual machine can be wrong by.`;
-    return { threads, rows, verdict: { kind: sure ? "use" : "within-model-error", sentence } };
+    }
+    const best = rows.reduce((a, b) =>
+      b.value.median > a.value.median ? b : a,
+    );
+    best.best = best.interval.low > 1.1;
+    const interval = `[${best.interval.low.toFixed(2)} - ${best.interval.high.toFixed(2)}]`;
+    const sentence = best.best
+      ? `Use ${best.design}: ${best.speedup.toFixed(2)} times the result of pthread ${interval}.`
+      : `Stay with pthread: no design gains more than the 10 % that a virtual machine can be wrong by (${best.design}, the best, reaches ${best.speedup.toFixed(2)} times the result of pthread ${interval}).`;
+    return {
+      threads,
+      rows,
+      verdict: { kind: best.best ? "use" : "no-gain", sentence },
+    };
   });
   return {
     version: 1,
@@ -164,7 +196,12 @@ export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
 }
 
 const LOCKS = [
-  { name: "table_lock", kind: "symbol", file: "src/storage/hash_table.cc", line: 41 },
+  {
+    name: "table_lock",
+    kind: "symbol",
+    file: "src/storage/hash_table.cc",
+    line: 41,
+  },
   {
     name: "storage::LruCache::LruCache(unsigned long, std::shared_ptr<storage::Allocator>)",
     kind: "initialised-at",
@@ -248,7 +285,8 @@ function whyOf(design, threads) {
 export function explained(counts) {
   const report = plain(counts);
   for (const block of report.blocks) {
-    for (const row of block.rows) row.why = whyOf(row.design, block.threads ?? 8);
+    for (const row of block.rows)
+      row.why = whyOf(row.design, block.threads ?? 8);
     block.diagnosis = {
       locks_matter: true,
       sentence:
@@ -272,10 +310,17 @@ export function explained(counts) {
   report.next_steps = [
     {
       sentence: "Run it with elision:",
-      command: "elision run --lock htm-10 -- build/workloads/onelock --structure hash --threads 8",
+      command:
+        "elision run --lock htm-10 -- build/workloads/onelock --structure hash --threads 8",
     },
-    { sentence: "This CPU has no transactions. Xeons from Ice Lake on have them." },
-    { sentence: "Count table.size by thread, so that insert no longer writes one line from every thread." },
+    {
+      sentence:
+        "This CPU has no transactions. Xeons from Ice Lake on have them.",
+    },
+    {
+      sentence:
+        "Count table.size by thread, so that insert no longer writes one line from every thread.",
+    },
   ];
   return report;
 }
@@ -310,17 +355,26 @@ export function failed() {
     ],
     ticket: ["timed-out", "did not end within 60 s"],
     "htm-1": ["different-output", "printed something else"],
-    "tatas-aahtm": ["not-run", "not run on a real CPU without --rtm-always-abort"],
+    "tatas-aahtm": [
+      "not-run",
+      "not run on a real CPU without --rtm-always-abort",
+    ],
     "ticket-aahtm": ["no-metric", "printed nothing that the metric matches"],
   };
   block.rows = block.rows.map((row) =>
     broken[row.design]
-      ? { design: row.design, state: broken[row.design][0], best: false, remark: broken[row.design][1] }
+      ? {
+          design: row.design,
+          state: broken[row.design][0],
+          best: false,
+          remark: broken[row.design][1],
+        }
       : { ...row, best: false },
   );
   block.verdict = {
-    kind: "within-spread",
-    sentence: "Stay with pthread: no design is better by more than the spread of the runs (14 %).",
+    kind: "unsettled",
+    sentence:
+      "Stay with pthread: these runs do not show whether a design is better (htm-10, the best, reaches 1.02 times as fast as pthread [0.91 - 1.14]).",
   };
   report.runs[4].outcome = "killed";
   report.runs[4].status = 11;
@@ -350,7 +404,11 @@ export function varied(count = 12) {
         : row.speedup * (1 + (row.design === "pthread" ? 0 : 0.5 * random())),
     );
     const ratios = row.ratios.filter((value) => value !== null);
-    Object.assign(row, { runs: ratios.length, ratio: rangeOf(ratios), leads: row.best ? count : 0 });
+    Object.assign(row, {
+      runs: ratios.length,
+      ratio: rangeOf(ratios),
+      leads: row.best ? count : 0,
+    });
     for (const { variation, seed } of report.variations)
       report.runs.push({
         threads: 16,
@@ -394,9 +452,13 @@ export function hostile() {
   };
   report.next_steps = [{ sentence: evil, command: evil }];
   for (const row of block.rows) {
-    for (const lock of row.why.locks) Object.assign(lock, { name: evil, file: evil });
+    for (const lock of row.why.locks)
+      Object.assign(lock, { name: evil, file: evil });
     for (const conflict of row.why.locks[0].conflicts)
-      Object.assign(conflict, { name: evil, sites: [{ name: evil, file: evil, line: 1 }, { name: evil }] });
+      Object.assign(conflict, {
+        name: evil,
+        sites: [{ name: evil, file: evil, line: 1 }, { name: evil }],
+      });
     row.why.locks[1].name = "x".repeat(300);
   }
   block.rows[1] = { design: evil, state: "failed", best: false, remark: evil };
@@ -424,9 +486,19 @@ export function nothing() {
 
 /** Without all that is optional, as an older program or one that was stopped writes it. */
 export function bare() {
-  const { version, program, where, metric, lower_is_better, blocks, runs } = plain([1, 2]);
+  const { version, program, where, metric, lower_is_better, blocks, runs } =
+    plain([1, 2]);
   for (const run of runs) delete run.command;
-  return { version, program, where, virtual: true, metric, lower_is_better, blocks, runs };
+  return {
+    version,
+    program,
+    where,
+    virtual: true,
+    metric,
+    lower_is_better,
+    blocks,
+    runs,
+  };
 }
 
 /** Every design with several forms, more lines than colours. */

@@ -55,6 +55,7 @@ export interface ResultBar {
   runs: number[];
   best: boolean;
   label: string; // after the bar
+  interval: string; // after the label, if there is room
 }
 
 /** One bar a design from zero to the median, every run as a dot, the range as a line. */
@@ -70,9 +71,13 @@ export function results(
   );
   const dots = bars.flatMap(({ name, runs }) => runs.map((value) => ({ name, value })));
   const most = Math.max(...bars.map(({ value }) => value.high));
+  const labels = bars.map((bar) => ({
+    ...bar,
+    text: width < 640 || bar.interval === "" ? bar.label : `${bar.label}  ${bar.interval}`,
+  }));
   return Plot.plot({
     ...base(width, bars.length, space),
-    marginRight: 64,
+    marginRight: 24 + Math.max(...labels.map(({ text }) => 1.1 * widthOf(text))), // bold
     x: {
       label: axis,
       labelArrow: "none",
@@ -114,10 +119,10 @@ export function results(
         stroke: "var(--text)",
         strokeWidth: 1,
       }),
-      Plot.text(bars, {
+      Plot.text(labels, {
         x: (bar: ResultBar) => bar.value.high,
         y: "name",
-        text: "label",
+        text: "text",
         textAnchor: "start",
         dx: 8,
         fill: "var(--text)",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities as text, as the terminal shows them (src/cli/show/format.cc).
-import type { Range, Report } from "./report";
+import type { Report, Row } from "./report";
 
 const THIN = "\u202f";
 
@@ -71,7 +71,9 @@ export function resultName(report: Report): string {
   return `${report.metric === "" ? time : "result"} (${better})`;
 }
 
-/** Distance between the best and the worst run, as a share of the median. */
-export function spread(value: Range): number {
-  return value.median > 0 ? (value.high - value.low) / value.median : 0;
+/** "[1.46 – 1.52]" of the speedup; the reference design has none to itself. */
+export function interval({ design, interval: found }: Row): string {
+  return found === undefined || design === "pthread"
+    ? ""
+    : `[${found.low.toFixed(2)} – ${found.high.toFixed(2)}]`;
 }

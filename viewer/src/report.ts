@@ -61,9 +61,10 @@ export interface Row {
   speedup?: number;
   cpu_seconds?: number;
   locks?: LockCounts;
+  ratios?: (number | null)[]; // to the reference design in the same round; null: a run is missing
+  interval?: { low: number; high: number; confidence: number }; // of the speedup; not over variations
   // Over variations of the machine:
   ratio?: Range;
-  ratios?: (number | null)[];
   leads?: number;
   why?: Why;
 }

@@ -39,6 +39,8 @@ export function causesOf(aborts: Record<string, number>): string {
 }
 
 function columnsOf(report: Report): Column<Row>[] {
+  const confidence =
+    report.blocks.flatMap(({ rows }) => rows).find((row) => row.interval)?.interval?.confidence ?? 0.95;
   const value = format.resultFormat(report);
   const range = (low: number, high: number, show: (number: number) => string) =>
     `${show(low)} – ${show(high)}`;
@@ -68,7 +70,12 @@ function columnsOf(report: Report): Column<Row>[] {
   ];
   const plain: Column<Row>[] = [
     numbers("speedup", (row) => row.speedup, format.ratio),
-    numbers("spread", (row) => (row.runs > 1 ? format.spread(row.value) : undefined), format.percent, true),
+    {
+      title: `${format.percent(confidence)} interval`,
+      number: true,
+      cell: (row) =>
+        format.interval(row) === "" ? NOTHING : { text: format.interval(row), key: row.interval?.low },
+    },
   ];
   return [
     { title: "design", cell: nameOf },
@@ -111,6 +118,7 @@ function chart(report: Report, block: Block, rows: GoodRow[]): HTMLElement {
     best: row.best,
     runs: valuesOf(report, block, row.design),
     label: row.speedup > 0 ? format.ratio(row.speedup) : "",
+    interval: format.interval(row),
   }));
   return figure(
     `Bar chart of the ${axis} of each design, ${format.threads(block.threads)}: ${facts}.`,
@@ -128,7 +136,7 @@ export function results(report: Report, block: Block): Node[] {
       note(
         report.variations
           ? "Each design against pthread on the same variation of the machine. Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is."
-          : "Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread.",
+          : "Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread and its interval.",
       ),
     );
   }

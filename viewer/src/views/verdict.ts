@@ -7,8 +7,8 @@ import type { Block, Report } from "../report";
 /** How sure a verdict is, by its kind in the report. */
 function tone(kind: string): "use" | "perhaps" | "keep" | "nothing" {
   if (kind === "use") return "use";
-  if (["within-model-error", "one-run", "not-in-every-variation"].includes(kind)) return "perhaps";
-  if (["keep", "within-spread"].includes(kind)) return "keep";
+  if (["one-run", "not-in-every-variation", "unsettled"].includes(kind)) return "perhaps";
+  if (["keep", "no-gain"].includes(kind)) return "keep";
   return "nothing";
 }
 
