@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of README.md that `make test-install` types on a bare Debian."""
+"""The commands of README.md that `make test-install` types on a bare Debian, and the times that it gives for them."""
 
+import re
 import sys
 
 import examples
@@ -34,3 +35,11 @@ def test_readme_builds_before_it_runs_anything():
     assert commands[:2] == ["make demo", "make test"]
     assert len(commands) > 2
     assert all(command.startswith(("make ", "build/bin/elision ")) for command in commands[2:])
+
+
+def test_targets_print_the_times_of_the_readme():
+    """What stands behind a command in README.md, its target says when it begins."""
+    said = re.findall(r"^    make ([\w-]+) +# (.*minutes.*)$", (ROOT / "README.md").read_text(), re.M)
+    assert [target for target, _ in said] == ["demo", "test"]
+    for target, words in said:
+        assert f'echo "make {target}: {words}"' in printed(["make", "-n", "-C", ROOT, target])
