@@ -23,7 +23,7 @@ BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-viewer viewer lint mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build install deb demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -41,6 +41,13 @@ install:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target installed
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+# Packages of the Debian release that this machine runs, into build-package/packages. CPack asks dpkg-dev and file for dependencies.
+deb:
+	@tools/install-packages "make deb" $(BUILD_PACKAGES) dpkg-dev file
+	@cmake --preset package -S . >/dev/null
+	@cmake --build build-package --parallel $(JOBS) --target installed
+	@cd build-package && cpack && ls packages/*.deb
 
 # The main job on the built-in virtual machine, and the paper's claims beside what was measured. What claims are
 # judged by runs on several variations of the machine; with demo-full everything does.
@@ -116,11 +123,18 @@ test-glibcs:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision_preload
 	@python3 -B tests/glibcs/glibcs.py $(BUILD) pthread tatas ticket htm-10 hle-scm tatas-pri-aahtm pthread-aahtm
 
-# The commands of README.md in a bare root of each Debian release that it names, from what is committed; some 45 minutes. Needs root.
-# ELISION_HIDE_RTM=1 hides RTM from all of them.
+# The packages of each Debian release that README.md names: built in a bare root from what is committed, then installed, used and removed
+# in another one. Needs root and the network. RELEASES=bookworm takes one release.
+RELEASES := bookworm trixie
 test-install:
-	@tools/install-packages "make test-install" mmdebstrap python3
-	@for release in bookworm trixie; do tools/try-on-debian $$release $(addprefix ELISION_HIDE_RTM=,$(ELISION_HIDE_RTM)) || exit 1; done
+	@tools/install-packages "make test-install" mmdebstrap
+	@for release in $(RELEASES); do tools/test-packages $$release || exit 1; done
+
+# The commands of README.md in a bare root of each release, from what is committed; some 45 minutes. Needs root.
+# ELISION_HIDE_RTM=1 hides RTM from all of them.
+test-readme:
+	@tools/install-packages "make test-readme" mmdebstrap python3
+	@for release in $(RELEASES); do tools/try-on-debian $$release $(addprefix ELISION_HIDE_RTM=,$(ELISION_HIDE_RTM)) || exit 1; done
 
 # The page of `elision compare --html`, from viewer/ into viewer/dist/, which is committed. Needs the network, for npm.
 viewer:

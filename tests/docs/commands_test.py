@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of README.md that `make test-install` types on a bare Debian, and the times that it gives for them."""
+"""The commands of README.md that `make test-readme` types on a bare Debian, and the times that it gives for them."""
 
 import re
 import sys

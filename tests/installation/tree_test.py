@@ -8,30 +8,7 @@ import tempfile
 import pytest
 from support import GUEST_ENVIRONMENT, ROOT, printed, run
 
-# Needs a lock that threads share; says whether the lock library is in the process, and from which file.
-PROGRAM = r"""
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static long sum;
-static void* add(void* unused) {
-  for (int i = 0; i < 200; ++i) { pthread_mutex_lock(&mutex); ++sum; pthread_mutex_unlock(&mutex); }
-  return unused;
-}
-int main(int count, char** words) {
-  pthread_t threads[2];
-  for (int i = 0; i < 2; ++i) pthread_create(&threads[i], 0, add, 0);
-  for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
-  printf("%ld\n", sum);
-  char line[4096], last[4096] = "";
-  FILE* maps = count > 1 ? fopen("/proc/self/maps", "r") : 0;
-  while (maps && fgets(line, sizeof line, maps)) {
-    if (strstr(line, words[1]) && strcmp(last, strchr(line, '/'))) fputs(strcpy(last, strchr(line, '/')), stdout);
-  }
-  return 0;
-}
-"""
+PROGRAM = ROOT / "tests" / "installation" / "two_threads.c"
 
 
 class Tree:
@@ -52,8 +29,7 @@ def installed(build, folder, name):
     """Installed below `folder`, then moved to `name`."""
     printed(["cmake", "--install", build, "--component", "program", "--prefix", folder / "made"])
     (folder / "made").rename(folder / name)
-    (folder / "program.c").write_text(PROGRAM)
-    printed(["gcc", "-O1", "-pthread", folder / "program.c", "-o", folder / "program"])
+    printed(["gcc", "-O1", "-pthread", PROGRAM, "-o", folder / "program"])
     return Tree(folder / name, folder / "program")
 
 

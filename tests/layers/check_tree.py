@@ -101,7 +101,7 @@ NAMED_BESIDE = re.compile(r"`((?:\w+/)*\w+\.(?:cc|h|S|py|sh|toml|\*))`")
 CODE_SPAN = re.compile(r"`[^`]*`")
 HEADING = re.compile(r"#+ +(.*)")
 
-SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", "viewer/src", ".ci")
+SOURCE_FOLDERS = ("src", "include", "workloads", "tests", "tools", "machines", "repro", "docs", "packaging", "viewer/src", ".ci")
 TOP_FILES = ("CMakeLists.txt", "Makefile", "CMakePresets.json", "README.md")
 NO_README = {"golden", "data", "__pycache__"}
 # These files hold the words they search for.
