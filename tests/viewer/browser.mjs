@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const OWN_VIEWER = fileURLToPath(new URL("../../viewer", import.meta.url));
-const { chromium } = createRequire(
-  join(process.env.ELISION_VIEWER ?? OWN_VIEWER, "package.json"),
-)("playwright-core");
+const { chromium } = createRequire(join(process.env.ELISION_VIEWER ?? OWN_VIEWER, "package.json"))(
+  "playwright-core",
+);
 const TEMPLATE = readFileSync(join(OWN_VIEWER, "dist", "report.html"), "utf8");
 const PLACE = '<script type="application/json" id="report">';
 
@@ -20,8 +20,5 @@ export function openBrowser() {
 
 /** The page as src/cli/show/html.cc makes it. */
 export function pageWith(report) {
-  return TEMPLATE.replace(
-    PLACE,
-    () => PLACE + JSON.stringify(report).replaceAll("<", "\\u003c"),
-  );
+  return TEMPLATE.replace(PLACE, () => PLACE + JSON.stringify(report).replaceAll("<", "\\u003c"));
 }

@@ -32,8 +32,7 @@ async function open(address, options = {}) {
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   page.on("console", (message) => problems.push(`message: ${message.text()}`));
   page.on("request", (request) => {
-    if (request.url() !== address && request.url() !== "data:,")
-      problems.push(`request: ${request.url()}`);
+    if (request.url() !== address && request.url() !== "data:,") problems.push(`request: ${request.url()}`);
   });
   await page.goto(address);
   return { page, problems };
@@ -51,24 +50,17 @@ function badTexts() {
   const found = [];
   for (const chart of document.querySelectorAll(".chart")) {
     const place = chart.getBoundingClientRect();
-    const texts = [...chart.querySelectorAll("svg text")].filter(
-      (text) => text.textContent.trim() !== "",
-    );
+    const texts = [...chart.querySelectorAll("svg text")].filter((text) => text.textContent.trim() !== "");
     const boxes = texts.map((text) => ({
       text: text.textContent,
       box: text.getBoundingClientRect(),
     }));
     const shown = boxes.filter(({ box }) => box.width > 0);
     shown.forEach(({ text, box }, i) => {
-      if (box.left < place.left - 1 || box.right > place.right + 1)
-        found.push(`outside: ${text}`);
+      if (box.left < place.left - 1 || box.right > place.right + 1) found.push(`outside: ${text}`);
       for (const other of shown.slice(i + 1)) {
-        const wide =
-          Math.min(box.right, other.box.right) -
-          Math.max(box.left, other.box.left);
-        const high =
-          Math.min(box.bottom, other.box.bottom) -
-          Math.max(box.top, other.box.top);
+        const wide = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
+        const high = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
         if (wide > 1 && high > 3) found.push(`${text} over ${other.text}`);
       }
     });
@@ -81,9 +73,7 @@ function leastContrast(selector) {
   const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {
     const [x, y, z] = [r, g, b].map((value) =>
-      value <= 10.3
-        ? value / 255 / 12.92
-        : ((value / 255 + 0.055) / 1.055) ** 2.4,
+      value <= 10.3 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4,
     );
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;
   };
@@ -95,10 +85,7 @@ function leastContrast(selector) {
     return [255, 255, 255];
   };
   const contrasts = [...document.querySelectorAll(selector)].map((element) => {
-    const [a, b] = [
-      luminance(channels(getComputedStyle(element).color)),
-      luminance(behind(element)),
-    ];
+    const [a, b] = [luminance(channels(getComputedStyle(element).color)), luminance(behind(element))];
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   });
   return Math.min(...contrasts);
@@ -107,30 +94,15 @@ function leastContrast(selector) {
 /** What holds of every page, in every scheme and width. */
 async function check(page, problems, what) {
   const overflow = await page.evaluate(
-    () =>
-      document.documentElement.scrollWidth -
-      document.documentElement.clientWidth,
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
   );
   assert.ok(overflow <= 0, `${what}: the page is ${overflow} pixels too wide`);
-  assert.equal(
-    await page.locator("section").first().getAttribute("id"),
-    "verdict",
-    what,
-  );
+  assert.equal(await page.locator("section").first().getAttribute("id"), "verdict", what);
   assert.deepEqual(await page.evaluate(badTexts), [], what);
   for (const chart of await page.locator(".chart svg").all()) {
-    if (
-      !(await chart.evaluate(
-        (svg) => svg.parentElement.closest("svg") === null,
-      ))
-    )
-      continue;
+    if (!(await chart.evaluate((svg) => svg.parentElement.closest("svg") === null))) continue;
     assert.equal(await chart.getAttribute("role"), "img", what);
-    assert.match(
-      await chart.getAttribute("aria-label"),
-      /^(Bar|Line|Stacked|Chart).*\.$/s,
-      what,
-    );
+    assert.match(await chart.getAttribute("aria-label"), /^(Bar|Line|Stacked|Chart).*\.$/s, what);
   }
   const contrast = await page.evaluate(
     leastContrast,
@@ -143,8 +115,7 @@ async function check(page, problems, what) {
 /** Opens what is folded, so that all of it is checked. */
 async function unfold(page) {
   await page.evaluate(() => {
-    for (const details of document.querySelectorAll("details"))
-      details.open = true;
+    for (const details of document.querySelectorAll("details")) details.open = true;
   });
 }
 
@@ -155,10 +126,7 @@ async function checkEverywhere(address, what) {
     for (const width of [1280, 400]) {
       await page.setViewportSize({ width, height: 900 });
       await page.waitForFunction(
-        (most) =>
-          [...document.querySelectorAll(".chart > *")].every(
-            (svg) => svg.clientWidth <= most,
-          ),
+        (most) => [...document.querySelectorAll(".chart > *")].every((svg) => svg.clientWidth <= most),
         width,
       );
       await check(page, problems, `${what}, ${colorScheme}, ${width} wide`);
@@ -183,27 +151,19 @@ for (const [name, make] of Object.entries(reports)) {
   });
 }
 
-test(
-  "report of a real comparison",
-  { skip: process.env.ELISION_PAGE === undefined },
-  async () => {
-    const address = pathToFileURL(process.env.ELISION_PAGE).href;
-    await checkEverywhere(address, "real");
-    const { page } = await open(address);
-    assert.match(await page.locator("h1").textContent(), /onelock/);
-    assert.ok((await page.locator("#machine tbody tr").count()) > 50);
-    await page.close();
-  },
-);
+test("report of a real comparison", { skip: process.env.ELISION_PAGE === undefined }, async () => {
+  const address = pathToFileURL(process.env.ELISION_PAGE).href;
+  await checkEverywhere(address, "real");
+  const { page } = await open(address);
+  assert.match(await page.locator("h1").textContent(), /onelock/);
+  assert.ok((await page.locator("#machine tbody tr").count()) > 50);
+  await page.close();
+});
 
 test("a report with reasons has their sections, one without has none", async () => {
   const { page } = await open(fileOf(reports.explained()));
   const links = () =>
-    page
-      .locator("nav .links a")
-      .evaluateAll((all) =>
-        all.map((link) => link.getAttribute("href").slice(1)),
-      );
+    page.locator("nav .links a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
   const order = [
     "verdict",
     "diagnosis",
@@ -231,31 +191,19 @@ test("a report with reasons has their sections, one without has none", async () 
 test("the charts show the report's numbers", async () => {
   const report = reports.explained([1, 8]);
   const { page } = await open(fileOf(report));
-  const bars = await page
-    .locator("#results .panel:not(.other) rect title")
-    .allTextContents();
+  const bars = await page.locator("#results .panel:not(.other) rect title").allTextContents();
   assert.equal(bars.length, report.blocks[1].rows.length);
   assert.match(bars[4], /^htm-10: 2\d\.\dM, from /);
-  const time = await page
-    .locator("#time .panel:not(.other) rect title")
-    .allTextContents();
+  const time = await page.locator("#time .panel:not(.other) rect title").allTextContents();
   assert.ok(time.includes("htm-10, aborted: 15\u202f%"), time.join("\n"));
   const locks = await page
     .locator("#locks .panel:not(.other) details")
     .first()
     .locator("rect title")
     .allTextContents();
-  assert.ok(
-    locks.includes("table_lock, waiting: 240\u202fms"),
-    locks.join("\n"),
-  );
-  const conflicts = await page
-    .locator("#conflicts .panel:not(.other) rect title")
-    .allTextContents();
-  assert.ok(
-    conflicts.includes("statistics, false sharing: 512"),
-    conflicts.join("\n"),
-  );
+  assert.ok(locks.includes("table_lock, waiting: 240\u202fms"), locks.join("\n"));
+  const conflicts = await page.locator("#conflicts .panel:not(.other) rect title").allTextContents();
+  assert.ok(conflicts.includes("statistics, false sharing: 512"), conflicts.join("\n"));
   const lines = await page.locator("#scaling svg title").allTextContents();
   assert.equal(lines.length, 2 * report.blocks[0].rows.length);
   await page.close();
@@ -263,8 +211,7 @@ test("the charts show the report's numbers", async () => {
 
 test("the number of threads is chosen by keyboard, and sections follow", async () => {
   const { page } = await open(fileOf(reports.explained([1, 4, 8])));
-  const shown = () =>
-    page.locator("#results .panel:not(.other) h3").allTextContents();
+  const shown = () => page.locator("#results .panel:not(.other) h3").allTextContents();
   assert.deepEqual(await shown(), ["8 threads"]);
   await page.locator("input[value='8']").focus();
   await page.keyboard.press("ArrowLeft");
@@ -282,8 +229,7 @@ test("a table is sorted by keyboard in both directions, with what has no value l
   const { page } = await open(fileOf(reports.failed()));
   const column = page.locator("#results thead button", { hasText: /^time$/ });
   const designs = () => page.locator("#results tbody th").allTextContents();
-  const order = () =>
-    page.locator("#results thead th").nth(1).getAttribute("aria-sort");
+  const order = () => page.locator("#results thead th").nth(1).getAttribute("aria-sort");
   assert.equal((await designs())[0], "pthread");
   await page.locator("#results thead button", { hasText: "speedup" }).focus();
   await page.keyboard.press("Enter");
@@ -346,10 +292,7 @@ test("the report is saved as it came", async () => {
   const { page } = await open(fileOf(report));
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save the report" }).click();
-  assert.deepEqual(
-    JSON.parse(readFileSync(await (await download).path(), "utf8")),
-    report,
-  );
+  assert.deepEqual(JSON.parse(readFileSync(await (await download).path(), "utf8")), report);
   await page.close();
 });
 
@@ -361,9 +304,6 @@ test("a command is copied", async () => {
   });
   await page.locator("#next .command button").click();
   await page.locator("#next .command button", { hasText: "Copied" }).waitFor();
-  assert.equal(
-    await page.evaluate(() => navigator.clipboard.readText()),
-    report.next_steps[0].command,
-  );
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), report.next_steps[0].command);
   await page.close();
 });

@@ -10,9 +10,7 @@ const [folder, ...chosen] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 const browser = await openBrowser();
 for (const name of chosen.length > 0 ? chosen : Object.keys(reports)) {
-  const report = name.endsWith(".json")
-    ? JSON.parse(readFileSync(name, "utf8"))
-    : reports[name]();
+  const report = name.endsWith(".json") ? JSON.parse(readFileSync(name, "utf8")) : reports[name]();
   const title = name.replace(/^.*\//, "").replace(/\.json$/, "");
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1280, 400]) {

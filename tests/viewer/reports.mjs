@@ -111,51 +111,68 @@ const MACHINE = [
   },
 ];
 
+/** How each design scales, as src/cli/show/scaling_table.cc writes it. */
+function scalingOf(blocks) {
+  const one = blocks[0].rows[0].value.median;
+  const designs = blocks[0].rows.map(({ design }) => {
+    const points = blocks.flatMap(({ threads, rows }) => {
+      const value = rows.find((row) => row.design === design)?.value;
+      return value ? [{ threads, throughput: value, relative: value.median / one }] : [];
+    });
+    const best = points.reduce((a, b) => (b.relative > a.relative ? b : a));
+    return {
+      design,
+      stops_at: best === points.at(-1) ? null : best.threads,
+      points,
+    };
+  });
+  return {
+    throughput: "result",
+    threads: blocks.map(({ threads }) => threads),
+    designs,
+  };
+}
+
 /** A comparison by throughput over several numbers of threads, without reasons. */
 export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
   const random = noise(7);
   const runs = [];
   const blocks = counts.map((threads) => {
-    const rows = Object.entries(DESIGNS).map(
-      ([design, { alone, contention }]) => {
-        const scale = threads ?? 8;
-        const typical =
-          (1e6 *
-            alone *
-            (1 +
-              (contention < 0 ? 0.4 : 0) * Math.min(1, Math.log2(scale) / 3))) /
-          (1 + contention * Math.log2(scale));
-        const values = [1, 2, 3].map(() => typical * (1 + 0.08 * random()));
-        values.forEach((metric, run) => {
-          runs.push({
-            threads,
-            design,
-            run,
-            seed: run + 1,
-            variation: 0,
-            command: commandOf(design, threads, run + 1),
-            outcome: "ended",
-            status: 0,
-            deadlocked: false,
-            seconds: 0.002 + 1 / metric,
-            cpu_seconds: 0.004,
-            host_seconds: 0.1,
-            locks: NO_COUNTS,
-            metric,
-          });
-        });
-        return {
+    const rows = Object.entries(DESIGNS).map(([design, { alone, contention }]) => {
+      const scale = threads ?? 8;
+      const typical =
+        (1e6 * alone * (1 + (contention < 0 ? 0.4 : 0) * Math.min(1, Math.log2(scale) / 3))) /
+        (1 + contention * Math.log2(scale));
+      const values = [1, 2, 3].map(() => typical * (1 + 0.08 * random()));
+      values.forEach((metric, run) => {
+        runs.push({
+          threads,
           design,
-          state: "good",
-          best: false,
-          value: rangeOf(values),
-          runs: 3,
-          speedup: 1,
-          cpu_seconds: 0.0018 * scale,
-          locks: countsOf(design, scale),
-        };
-      },
-    );
+          run,
+          seed: run + 1,
+          variation: 0,
+          command: commandOf(design, threads, run + 1),
+          outcome: "ended",
+          status: 0,
+          deadlocked: false,
+          seconds: 0.002 + 1 / metric,
+          cpu_seconds: 0.004,
+          host_seconds: 0.1,
+          locks: NO_COUNTS,
+          metric,
+        });
+      });
+      return {
+        design,
+        state: "good",
+        best: false,
+        value: rangeOf(values),
+        runs: 3,
+        speedup: 1,
+        cpu_seconds: 0.0018 * scale,
+        locks: countsOf(design, scale),
+      };
+    });
     for (const row of rows) {
       row.speedup = row.value.median / rows[0].value.median;
       row.ratios = [0.99, 1, 1.01].map((factor) => row.speedup * factor);
@@ -165,9 +182,7 @@ export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
         confidence: 0.95,
       };
     }
-    const best = rows.reduce((a, b) =>
-      b.value.median > a.value.median ? b : a,
-    );
+    const best = rows.reduce((a, b) => (b.value.median > a.value.median ? b : a));
     best.best = best.interval.low > 1.1;
     const interval = `[${best.interval.low.toFixed(2)} - ${best.interval.high.toFixed(2)}]`;
     const sentence = best.best
@@ -192,6 +207,7 @@ export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
     machine: MACHINE,
     blocks,
     runs,
+    ...(counts.length > 1 ? { scaling: scalingOf(blocks) } : {}),
   };
 }
 
@@ -285,8 +301,7 @@ function whyOf(design, threads) {
 export function explained(counts) {
   const report = plain(counts);
   for (const block of report.blocks) {
-    for (const row of block.rows)
-      row.why = whyOf(row.design, block.threads ?? 8);
+    for (const row of block.rows) row.why = whyOf(row.design, block.threads ?? 8);
     block.diagnosis = {
       locks_matter: true,
       sentence:
@@ -310,16 +325,13 @@ export function explained(counts) {
   report.next_steps = [
     {
       sentence: "Run it with elision:",
-      command:
-        "elision run --lock htm-10 -- build/workloads/onelock --structure hash --threads 8",
+      command: "elision run --lock htm-10 -- build/workloads/onelock --structure hash --threads 8",
     },
     {
-      sentence:
-        "This CPU has no transactions. Xeons from Ice Lake on have them.",
+      sentence: "This CPU has no transactions. Xeons from Ice Lake on have them.",
     },
     {
-      sentence:
-        "Count table.size by thread, so that insert no longer writes one line from every thread.",
+      sentence: "Count table.size by thread, so that insert no longer writes one line from every thread.",
     },
   ];
   return report;
@@ -355,10 +367,7 @@ export function failed() {
     ],
     ticket: ["timed-out", "did not end within 60 s"],
     "htm-1": ["different-output", "printed something else"],
-    "tatas-aahtm": [
-      "not-run",
-      "not run on a real CPU without --rtm-always-abort",
-    ],
+    "tatas-aahtm": ["not-run", "not run on a real CPU without --rtm-always-abort"],
     "ticket-aahtm": ["no-metric", "printed nothing that the metric matches"],
   };
   block.rows = block.rows.map((row) =>
@@ -452,8 +461,7 @@ export function hostile() {
   };
   report.next_steps = [{ sentence: evil, command: evil }];
   for (const row of block.rows) {
-    for (const lock of row.why.locks)
-      Object.assign(lock, { name: evil, file: evil });
+    for (const lock of row.why.locks) Object.assign(lock, { name: evil, file: evil });
     for (const conflict of row.why.locks[0].conflicts)
       Object.assign(conflict, {
         name: evil,
@@ -486,8 +494,7 @@ export function nothing() {
 
 /** Without all that is optional, as an older program or one that was stopped writes it. */
 export function bare() {
-  const { version, program, where, metric, lower_is_better, blocks, runs } =
-    plain([1, 2]);
+  const { version, program, where, metric, lower_is_better, blocks, runs } = plain([1, 2]);
   for (const run of runs) delete run.command;
   return {
     version,
@@ -498,6 +505,7 @@ export function bare() {
     lower_is_better,
     blocks,
     runs,
+    ...(counts.length > 1 ? { scaling: scalingOf(blocks) } : {}),
   };
 }
 
@@ -526,5 +534,6 @@ export function crowded() {
       block.rows.push({ ...row, design, best: false });
     });
   }
+  report.scaling = scalingOf(report.blocks);
   return report;
 }
