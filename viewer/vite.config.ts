@@ -15,19 +15,31 @@ function packageFolder(module: string): string | null {
   return folder;
 }
 
+interface Package {
+  name: string;
+  version: string;
+  dependencies?: Record<string, string>;
+}
+
+const packageIn = (folder: string): Package =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Package;
+
+/** A published file may hold code of what its package depends on: d3-array has internmap inside. */
+function withDependencies(folder: string): string[] {
+  const root = folder.slice(0, folder.lastIndexOf("node_modules") + "node_modules".length);
+  return [folder, ...Object.keys(packageIn(folder).dependencies ?? {}).map((name) => join(root, name))];
+}
+
 function licenceOf(folder: string): string {
-  const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
-    name: string;
-    version: string;
-  };
+  const { name, version } = packageIn(folder);
   const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
   if (file === undefined) throw new Error(`${name} has no licence file`);
   return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
 }
 
 function licences(modules: string[]): string {
-  const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== null));
-  const text = [...folders].sort().map(licenceOf).join("\n---\n\n");
+  const folders = modules.map(packageFolder).filter((folder) => folder !== null);
+  const text = [...new Set(folders.flatMap(withDependencies))].sort().map(licenceOf).join("\n---\n\n");
   if (text.includes("--" + ">")) throw new Error("a licence would end the comment that holds it");
   return text;
 }
