@@ -22,10 +22,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/thread_activity.h"
+
 namespace elision::abi {
 
 inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
-inline constexpr std::uint32_t kCountersVersion = 2;
+inline constexpr std::uint32_t kCountersVersion = 3;
 inline constexpr const char* kNoCountersMark = "no-counters-";  // before the errno
 inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
@@ -65,7 +67,7 @@ struct CounterEntry {
 };
 static_assert(sizeof(CounterEntry) == 128);
 
-inline constexpr std::size_t kCounterEntries = kCounterSlotBytes / sizeof(CounterEntry) - 1;
+inline constexpr std::size_t kCounterEntries = kCounterSlotBytes / sizeof(CounterEntry) - 3;
 
 /// Undefined uses of locks (POSIX): their number, and lock and call site of the last one.
 struct MisuseCounter {
@@ -78,14 +80,18 @@ struct MisuseCounter {
 struct CounterSlot {
   std::uint32_t thread_id = 0;  // Linux thread id of the owner; 0: never claimed
   std::uint32_t entries_used = 0;
-  std::uint64_t uncontended = 0;  // acquisitions of a free lock: counted only here, not by lock and site
-  MisuseCounter bad_unlocks;      // unlocks of a lock that was not held
-  MisuseCounter bad_destroys;     // destroys of a lock that was held
-  std::uint64_t merged = 0;       // times that a lock and site found no place, so that entry 0 was used
-  std::uint64_t reserved[7] = {};
+  MisuseCounter bad_unlocks;   // unlocks of a lock that was not held
+  MisuseCounter bad_destroys;  // destroys of a lock that was held
+  std::uint64_t merged = 0;    // times that a lock and site found no place, so that entry 0 was used
+  // Locks taken for real by threads that share the slot; activity.position counts those of a thread of its
+  // own.
+  std::uint64_t shared_taken = 0;
+  ThreadActivity activity;
+  std::uint64_t reserved[8] = {};
   CounterEntry entries[kCounterEntries];  // [0]: all that found no place; the others in no order
 };
 static_assert(sizeof(CounterSlot) == kCounterSlotBytes);
+static_assert(offsetof(CounterSlot, activity) == 128);
 
 /// The description of a process. Written once at load, except `locks_seen`.
 struct CountersHeader {

@@ -80,12 +80,12 @@ inline std::string text_of(const char* field, std::size_t capacity) {
 
 inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   if (slot.thread_id != 0) ++totals.threads;
-  totals.uncontended += slot.uncontended;
-  totals.acquisitions += slot.uncontended;
+  const std::uint64_t taken = ThreadActivity::taken(slot.activity.position) + slot.shared_taken;
+  std::uint64_t contended = 0;
   totals.bad_unlocks += slot.bad_unlocks.count;
   totals.bad_destroys += slot.bad_destroys.count;
   for (const CounterEntry& entry : slot.entries) {
-    totals.acquisitions += entry.acquisitions;
+    contended += entry.acquisitions;
     totals.commits += entry.commits;
     totals.fallbacks += entry.fallbacks;
     totals.speculations += entry.speculations;
@@ -94,6 +94,9 @@ inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
     totals.longest_wait_ticks = std::max(totals.longest_wait_ticks, entry.longest_wait_ticks);
     for (std::size_t i = 0; i < kAbortCauses; ++i) totals.aborts[i] += entry.aborts[i];
   }
+  // A thread that runs may have counted the wait and not yet the lock.
+  totals.acquisitions += std::max(taken, contended);
+  totals.uncontended += std::max(taken, contended) - contended;
 }
 
 }  // namespace detail

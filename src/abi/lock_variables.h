@@ -29,6 +29,7 @@ enum class LockVariable : std::size_t {
   kHideRtm,
   kOff,
   kCountersDir,
+  kActivity,
   kVerbose,
   kCount,
 };
@@ -70,6 +71,8 @@ inline constexpr LockVariableRow kLockVariables[] = {
      "1: behave as on a CPU without RTM; the CPU of elision vm cannot be hidden"},
     {"ELISION_OFF", "0", "0, 1", "1: all locks are glibc's, whatever else is set"},
     {"ELISION_COUNTERS_DIR", "", "a directory", "keep the counters of each process in a file there"},
+    {"ELISION_ACTIVITY", "0", "0, 1",
+     "pthread, glibc-elision: note what each thread does at glibc's locks too (abi/thread_activity.h)"},
     {"ELISION_VERBOSE", "0", "0, 1", "say on standard error what was chosen"},
 };
 static_assert(sizeof kLockVariables / sizeof kLockVariables[0] ==

@@ -29,6 +29,7 @@ constinit const elision::locks::Parameters kNoSpeculation{.speculation_tries = 0
 
 class PlainSelf : public Self {
  public:
+  using Self::Self;
   static const elision::locks::Parameters& parameters() { return kNoSpeculation; }
 };
 
@@ -51,9 +52,13 @@ int elision_barrier_wait(elision_barrier* barrier) {
   elision::api::ensure_set_up();
   if (speculating()) return 0;
   Elided::require_real_locks(this_thread.transaction);
-  const Passage passage = process.speculates ? Speculating::wait(state_of(barrier), total_of(barrier), Self())
-                                             : Plain::wait(state_of(barrier), total_of(barrier), PlainSelf());
+  const Self self(barrier);
+  self.activity().begin(elision::abi::Activity::kBlocked);
+  const Passage passage = process.speculates
+                              ? Speculating::wait(state_of(barrier), total_of(barrier), self)
+                              : Plain::wait(state_of(barrier), total_of(barrier), PlainSelf(barrier));
   if (passage == Passage::kSpeculating) return 0;
+  self.activity().end();
   Plain::depart(state_of(barrier));
   return passage == Passage::kLast;
 }

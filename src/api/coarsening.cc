@@ -28,7 +28,8 @@ LockWords words_of(elision_region* region) { return {elision::api::word_at(&regi
 /// True: a transaction runs.
 bool enter(elision_region* region) {
   return elision::api::elides() &&
-         elision::api::Elided::enter(words_of(region), elision::api::Self(), nullptr) == Entry::kElided;
+         elision::api::Elided::enter(words_of(region), elision::api::Self(words_of(region).word), nullptr) ==
+             Entry::kElided;
 }
 
 void leave(elision_region* region) {

@@ -26,8 +26,8 @@ ConditionState& state_of(elision_condition* condition) {
 
 bool wait(elision_condition* condition, elision_mutex* mutex, const Deadline* deadline) {
   const elision::locks::LockWords words{elision::api::word_at(&mutex->word)};
-  return elides() ? Eliding::wait(state_of(condition), words, Self(), deadline)
-                  : NotEliding::wait(state_of(condition), words, Self(), deadline);
+  return elides() ? Eliding::wait(state_of(condition), words, Self(words.word), deadline)
+                  : NotEliding::wait(state_of(condition), words, Self(words.word), deadline);
 }
 
 }  // namespace

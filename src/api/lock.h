@@ -22,7 +22,9 @@ struct Lock {
     typename Eliding::Attempt attempt;
     if (process.elides && !me.inside() && !locks::is_single_threaded() && Eliding::may_attempt(words))
         [[likely]] {
-      Self().recorder().prepare_commit(me.entry, me.entry_is_shared);
+      const Self self(words.word);
+      prepare_commit(me, self, self.recorder());
+      self.activity().begin(abi::Activity::kAttempt);
       if (Eliding::attempt(words, me, process.parameters, attempt)) [[likely]]
         return true;
     }
@@ -30,8 +32,8 @@ struct Lock {
   }
 
   static int try_enter(locks::LockWords words) {
-    const locks::Entry entry =
-        elides() ? Eliding::try_enter(words, Self()) : NotEliding::try_enter(words, Self());
+    const locks::Entry entry = elides() ? Eliding::try_enter(words, Self(words.word))
+                                        : NotEliding::try_enter(words, Self(words.word));
     return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
   }
 
@@ -51,11 +53,14 @@ struct Lock {
  private:
   [[gnu::noinline]] static bool enter_slow(locks::LockWords words, const locks::Deadline* deadline,
                                            typename Eliding::Attempt attempt) {
-    return is_inside(elides() ? Eliding::enter(words, Self(), deadline, attempt)
-                              : NotEliding::enter(words, Self(), deadline));
+    return is_inside(elides() ? Eliding::enter(words, Self(words.word), deadline, attempt)
+                              : NotEliding::enter(words, Self(words.word), deadline));
   }
   [[gnu::noinline]] static int leave_slow(locks::LockWords words) {
-    return Eliding::leave(words, this_thread.transaction) ? 0 : EPERM;
+    const bool elided = Eliding::elided_entry(words, this_thread.transaction) != nullptr;
+    if (!Eliding::leave(words, this_thread.transaction)) return EPERM;
+    if (!elided) this_thread.activity.release();
+    return 0;
   }
 };
 

@@ -17,20 +17,25 @@ using Design = elision::locks::LockSetDesign<elision::api::Elided, elision_mutex
 
 void elision_lockset_lock(elision_mutex* const* mutexes, size_t count) {
   const Set set{mutexes, count};
+  const Self self(mutexes);
   if (elision::api::elides()) {
-    (void)elision::api::is_inside(Design::enter(set, Self(), nullptr));
+    (void)elision::api::is_inside(Design::enter(set, self, nullptr));
   } else {
-    (void)Design::take_really(set, Self(), nullptr);
+    (void)Design::take_really(set, self, nullptr);
   }
 }
 
 int elision_lockset_try_lock(elision_mutex* const* mutexes, size_t count) {
   const Set set{mutexes, count};
+  const Self self(mutexes);
   const Entry entry =
-      elision::api::elides() ? Design::try_enter(set, Self()) : Design::try_take_really(set, Self());
+      elision::api::elides() ? Design::try_enter(set, self) : Design::try_take_really(set, self);
   return entry == Entry::kBusy || entry == Entry::kOwn ? EBUSY : 0;
 }
 
 int elision_lockset_unlock(elision_mutex* const* mutexes, size_t count) {
-  return Design::leave({mutexes, count}, this_thread.transaction) ? 0 : EPERM;
+  const bool elided = this_thread.transaction.inside();
+  const bool held = Design::leave({mutexes, count}, this_thread.transaction);
+  if (!elided) this_thread.activity.release();
+  return held ? 0 : EPERM;
 }

@@ -19,13 +19,19 @@ extern constinit Process process;
 
 void ensure_set_up();
 
-/// The calling thread at any lock. There are no counters per lock.
+/// The calling thread at the lock whose words begin at `lock`. There are no counters per lock.
 class Self {
  public:
+  explicit Self(const void* lock) : lock_(lock) {}
+
   locks::TransactionContext& transaction() const { return this_thread.transaction; }
   const locks::Parameters& parameters() const { return process.parameters; }
   locks::Recorder recorder() const { return locks::Recorder(this_thread.counters, false); }
-  void count_uncontended() const {}
+  locks::ActivityAt activity() const { return {&this_thread.activity, lock_, nullptr}; }
+  void took() const { this_thread.activity.take(lock_, nullptr); }
+
+ private:
+  const void* lock_;
 };
 static_assert(locks::Caller<Self>);
 

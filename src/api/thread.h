@@ -14,6 +14,7 @@ namespace elision::api {
 struct ThreadState {
   locks::TransactionContext transaction;
   abi::CounterEntry counters;
+  abi::ThreadActivity activity;
   std::uint64_t failed_attempts = 0;
   std::uint32_t last_abort = 0;  // EAX
 };

@@ -106,6 +106,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->type_name("FOLDER")
       ->excludes(vary)
       ->excludes(statistics);
+  app->add_flag("--lock-times", request.options.lock_times,
+                "statistics also say where threads spent their time at locks; changes no virtual time");
   app->add_flag("--instruction-forms", request.options.record_forms,
                 "statistics also list the forms of instructions met, each with the bytes of one");
   app->add_flag("--profile", request.options.profile,

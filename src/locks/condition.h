@@ -32,6 +32,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "locks/activity.h"
 #include "locks/fork_generation.h"
 #include "locks/futex.h"
 #include "locks/lock_words.h"
@@ -156,8 +157,13 @@ struct Condition {
     // The commit would release the other locks that the transaction elides.
     if (me.inside() && !me.has_only(words.word)) Design::require_real_locks(me);
     const std::uint32_t seen = ConditionQueue::enrol(state, me);
+    const bool elided = Design::elided_entry(words, me) != nullptr;
     Design::leave(words, me);
+    const ActivityAt activity = caller.activity();
+    if (!elided) activity.thread->release();
+    activity.begin(abi::Activity::kBlocked);
     const bool in_time = ConditionQueue::sleep(state, seen, deadline);
+    activity.end();
     ConditionQueue::withdraw(state);
     (void)Design::enter(words, caller, nullptr);
     return in_time;

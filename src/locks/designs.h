@@ -69,8 +69,8 @@ struct Speculating {
 
   static bool speculating() { return Htm::in_always_abort(); }
   /// As locks::speculate.
-  [[gnu::always_inline]] static bool speculate(const Recorder& recorder) {
-    return locks::speculate<Htm>(recorder);
+  [[gnu::always_inline]] static bool speculate(const Recorder& recorder, const ActivityAt& activity) {
+    return locks::speculate<Htm>(recorder, activity);
   }
   static void end_speculation() {
     if (Htm::in_always_abort()) (void)Htm::template abort<htm::kCodeGiveUp>();
@@ -103,7 +103,7 @@ struct WordDesign : How {
   template <Caller C>
   static Entry try_enter(LockWords words, C caller) {
     if (!PlainWait<Lock>::try_first(words)) return Entry::kBusy;
-    caller.count_uncontended();
+    caller.took();
     return Entry::kHolding;
   }
 
@@ -121,7 +121,7 @@ struct WordDesign : How {
   template <Caller C>
   static Entry enter(LockWords words, C caller, const Deadline* deadline, Attempt attempt = {}) {
     if (!attempt.was_made() && Wait::try_first(words)) {
-      caller.count_uncontended();
+      caller.took();
       return Entry::kHolding;
     }
     WaitClock clock;
@@ -151,7 +151,7 @@ struct TicketDesign : How {
   template <Caller C>
   static Entry try_enter(LockWords words, C caller) {
     if (!Lock::try_acquire(words.ticket())) return Entry::kBusy;
-    caller.count_uncontended();
+    caller.took();
     return Entry::kHolding;
   }
 
@@ -172,9 +172,9 @@ struct TicketDesign : How {
     TicketState& queue = words.ticket();
     auto ticket = static_cast<std::uint32_t>(attempt.drawn);
     if (!attempt.was_made()) {
-      if (!Lock::join(queue, deadline, ticket)) return Entry::kTimedOut;
+      if (!Lock::join(queue, deadline, ticket)) return gave_up(caller);
       if (Lock::distance(queue, ticket) == 0) {
-        caller.count_uncontended();
+        caller.took();
         return Entry::kHolding;
       }
     }

@@ -36,7 +36,7 @@ class Thread {
   struct State {
     TransactionContext context;
     abi::CounterEntry counters;
-    std::uint64_t uncontended = 0;
+    abi::ThreadActivity activity;
     Parameters tuning{.elision_tries = 4, .min_distance = 1};
   };
   std::unique_ptr<State> own_;
@@ -48,13 +48,14 @@ class Thread {
 
   TransactionContext& context = state_.context;
   abi::CounterEntry& counters = state_.counters;
-  std::uint64_t& uncontended = state_.uncontended;
   Parameters& tuning = state_.tuning;
 
   TransactionContext& transaction() { return context; }
   const Parameters& parameters() const { return tuning; }
   Recorder recorder() { return Recorder(counters, false); }
-  void count_uncontended() { ++uncontended; }
+  ActivityAt activity() { return {&state_.activity, nullptr, nullptr}; }
+  void took() { state_.activity.take(nullptr, nullptr); }
+  std::uint64_t taken() const { return abi::ThreadActivity::taken(state_.activity.position); }
 
   /// From now on it takes locks for real.
   void take_really() { tuning.elision_tries = tuning.speculation_tries = tuning.most_warm = 0; }

@@ -75,7 +75,8 @@ class Elided {
     const Parameters& parameters = caller.parameters();
     if (!attempt.was_made() && tries(parameters) != 0 && !Lock::is_held(words)) [[likely]] {
       TransactionContext& me = caller.transaction();
-      caller.recorder().prepare_commit(me.entry, me.entry_is_shared);
+      prepare_commit(me, caller, caller.recorder());
+      caller.activity().begin(abi::Activity::kAttempt);
       attempt = Elided::attempt(words, me, parameters, writes);
       if (attempt.status.started()) [[likely]]
         return Entry::kElided;
@@ -87,7 +88,8 @@ class Elided {
   static bool may_attempt(LockWords words) { return transactions_are_on() && !Lock::is_held(words); }
 
   /// The first tries, repeated at once as long as conflicts end them: the transaction that won will soon be
-  /// over. Needs no stack frame, clock or look-up; `me` names the counters. enter() does everything else.
+  /// over. Needs no stack frame, clock or look-up; `me` names the counters and the activity, which is an
+  /// attempt. enter() does everything else.
   [[gnu::always_inline]] static Attempt attempt(LockWords words, TransactionContext& me,
                                                 const Parameters& parameters, bool writes = true) {
     for (Attempt attempt{{}, 1};; ++attempt.tries) {
@@ -98,6 +100,7 @@ class Elided {
           attempt.tries >= kTriesAtOnce || attempt.tries >= parameters.elision_tries || Lock::is_held(words))
         return attempt;
       Recorder(*me.entry, me.entry_is_shared).abort(abi::AbortCause::kConflict);
+      me.activity->mark();
     }
   }
 
@@ -108,9 +111,11 @@ class Elided {
     const Recorder recorder = caller.recorder();
     for (std::uint32_t left = tries(caller.parameters()); left > 0; --left) {
       if (Lock::is_held(words)) break;
-      recorder.prepare_commit(me.entry, me.entry_is_shared);
+      prepare_commit(me, caller, recorder);
+      caller.activity().begin(abi::Activity::kAttempt);
       const htm::Status status = begin(words, me, 0, false, writes);
       if (status.started()) return Entry::kElided;
+      caller.activity().end();
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
     }
@@ -119,8 +124,7 @@ class Elided {
       return Entry::kBusy;
     }
     recorder.acquired(0);
-    recorder.fell_back();
-    return Entry::kHolding;
+    return fell_back(caller, recorder);
   }
 
   /// A further lock inside a transaction. Its holder may hold it for long. The transaction then aborts, which
@@ -174,7 +178,8 @@ class Elided {
     const Parameters& parameters = caller.parameters();
     TransactionContext& me = caller.transaction();
     const Recorder recorder = caller.recorder();
-    recorder.prepare_commit(me.entry, me.entry_is_shared);
+    prepare_commit(me, caller, recorder);
+    const ActivityAt activity = caller.activity();
     const IfLeft if_left(Contention::kWaits ? &stop_contending : nullptr, &me);
     WaitClock clock;
     Backoff backoff;
@@ -183,12 +188,16 @@ class Elided {
     if (attempt.tries > 1 && left > 0) left -= attempt.tries - 1;  // the loop counts the last one
     for (htm::Status status = attempt.status; left > 0;) {
       if (!status.started()) {
+        activity.begin(abi::Activity::kOverhead);
         const abi::AbortCause cause = status.cause();
         recorder.abort(cause);
         if (status.has_code(htm::kCodeGiveUp)) break;
         if (!was_waiting(status, held, parameters)) {
           if (cause == abi::AbortCause::kConflict) {
-            if constexpr (Contention::kWaits) clock.start();
+            if constexpr (Contention::kWaits) {
+              activity.begin(abi::Activity::kWaiting);
+              clock.start();
+            }
             // On timeout in the queue, try the lock itself once more.
             if (!Contention::after_conflict(words, me, deadline)) break;
           }
@@ -201,13 +210,15 @@ class Elided {
       }
       held = Lock::is_held(words);
       if (held) {
+        activity.begin(abi::Activity::kWaiting);
         recorder.busy();
         clock.start();
-        if (deadline != nullptr && deadline->has_passed()) return finish(me, Entry::kTimedOut);
+        if (deadline != nullptr && deadline->has_passed()) return finish(me, gave_up(caller));
         if (parameters.busy == Busy::kFallBack) break;
         if (parameters.busy == Busy::kOutside && !Lock::wait_until_free(words, deadline))
-          return finish(me, Entry::kTimedOut);
+          return finish(me, gave_up(caller));
       }
+      activity.begin(abi::Activity::kAttempt);
       status = begin(words, me, clock.waited(), held && parameters.busy == Busy::kInside, writes);
       if (status.started()) return Entry::kElided;
     }
@@ -216,6 +227,7 @@ class Elided {
 
   static void commit(TransactionContext& me) {
     Htm::commit();
+    me.activity->end();
     Contention::finished(me);
     Recorder(*me.entry, me.entry_is_shared).committed(me.waited_ticks);
     if (me.deferred_count != 0) [[unlikely]]
@@ -266,14 +278,25 @@ class Elided {
   template <Caller C>
   static Entry fall_back(LockWords words, C caller, const Recorder& recorder, WaitClock& clock,
                          const Deadline* deadline) {
-    Entry entry = Entry::kHolding;
     if (Fallback::try_first(words)) {
       recorder.acquired(clock.started_at());
-    } else {
-      entry = Fallback::enter(words, caller, clock, deadline);
+      return fell_back(caller, recorder);
     }
-    if (entry == Entry::kHolding) recorder.fell_back();
+    const Entry entry = Fallback::enter(words, caller, clock, deadline);
+    if (entry == Entry::kHolding) note_fallback(caller, recorder);
     return entry;
+  }
+  /// The fallback has taken the lock at once.
+  template <Caller C>
+  static Entry fell_back(C caller, const Recorder& recorder) {
+    caller.took();
+    note_fallback(caller, recorder);
+    return Entry::kHolding;
+  }
+  template <Caller C>
+  static void note_fallback(C caller, const Recorder& recorder) {
+    caller.activity().thread->is_fallback();
+    recorder.fell_back();
   }
 
   /// Releases, inside a transaction, a lock that was taken before it began. The commit publishes the store.

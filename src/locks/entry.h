@@ -4,6 +4,7 @@
 
 #include <concepts>
 
+#include "locks/activity.h"
 #include "locks/lock_words.h"
 #include "locks/parameters.h"
 #include "locks/recorder.h"
@@ -30,7 +31,31 @@ concept Caller = requires(C caller) {
   { caller.transaction() } -> std::same_as<TransactionContext&>;
   { caller.parameters() } -> std::same_as<const Parameters&>;
   { caller.recorder() } -> std::same_as<Recorder>;
-  caller.count_uncontended();  // an acquisition that found the lock free
+  { caller.activity() } -> std::same_as<ActivityAt>;
+  caller.took();  // the lock was taken for real: counts it and notes that the thread holds it
 };
+
+/// The lock was taken after a wait.
+template <Caller C>
+Entry took_after_wait(C caller, const Recorder& recorder, const WaitClock& clock) {
+  recorder.acquired(clock.started_at());
+  caller.took();
+  return Entry::kHolding;
+}
+
+/// The deadline passed first.
+template <Caller C>
+Entry gave_up(C caller) {
+  caller.activity().end();
+  return Entry::kTimedOut;
+}
+
+/// What a commit needs: where to count it, and whose activity it ends.
+template <Caller C>
+[[gnu::always_inline]] inline void prepare_commit(TransactionContext& me, C caller,
+                                                  const Recorder& recorder) {
+  recorder.prepare_commit(me.entry, me.entry_is_shared);
+  me.activity = caller.activity().thread;
+}
 
 }  // namespace elision::locks

@@ -150,7 +150,7 @@ struct LockSetDesign {
   static Entry take_really(const Set& set, C caller, const Deadline* deadline) {
     const LockWords words = OnSet::words_of(set);
     if (Wait::try_first(words)) {
-      caller.count_uncontended();
+      caller.took();
       return Entry::kHolding;
     }
     WaitClock clock;
@@ -160,7 +160,7 @@ struct LockSetDesign {
   template <Caller C>
   static Entry try_take_really(const Set& set, C caller) {
     if (!OnSet::try_acquire(OnSet::words_of(set))) return Entry::kBusy;
-    caller.count_uncontended();
+    caller.took();
     return Entry::kHolding;
   }
 

@@ -20,11 +20,11 @@ struct PlainWait {
   template <Caller C>
   static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
+    caller.activity().begin(abi::Activity::kWaiting);
     clock.start();
     recorder.busy();
-    if (Lock::acquire(words, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
-    recorder.acquired(clock.started_at());
-    return Entry::kHolding;
+    if (Lock::acquire(words, deadline) == Outcome::kTimedOut) return gave_up(caller);
+    return took_after_wait(caller, recorder, clock);
   }
 };
 

@@ -35,6 +35,7 @@ struct PriorityWait {
   template <Caller C>
   static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
+    caller.activity().begin(abi::Activity::kWaiting);
     clock.start();
     recorder.busy();
     Outcome outcome = Outcome::kAcquired;
@@ -42,11 +43,11 @@ struct PriorityWait {
     for (Backoff backoff; !try_first(words); backoff.wait()) {
       if (until.has_passed(backoff.spent())) {
         // POSIX: a free lock must not time out, even if a warm thread should go first.
-        if (!PlainWait<Lock>::try_first(words)) return Entry::kTimedOut;
+        if (!PlainWait<Lock>::try_first(words)) return gave_up(caller);
         break;
       }
       if (warm(words) < caller.parameters().most_warm) {
-        if (speculate<Htm>(recorder)) return Entry::kSpeculating;
+        if (speculate<Htm>(recorder, caller.activity())) return Entry::kSpeculating;
         outcome = acquire_warm(words, deadline);
         break;
       }
@@ -55,9 +56,8 @@ struct PriorityWait {
         break;
       }
     }
-    if (outcome == Outcome::kTimedOut) return Entry::kTimedOut;
-    recorder.acquired(clock.started_at());
-    return Entry::kHolding;
+    if (outcome == Outcome::kTimedOut) return gave_up(caller);
+    return took_after_wait(caller, recorder, clock);
   }
 
  private:

@@ -26,7 +26,7 @@ class Recorder {
     if (cause == abi::AbortCause::kOther) [[unlikely]]
       keep_code_in_use();
   }
-  /// The lock was taken; the wait began at `start` (0: there was none).
+  /// The lock was taken after a wait or as fallback; the wait began at `start` (0: there was none).
   void acquired(std::uint64_t start) const {
     add(entry_->acquisitions, 1);
     if (start != 0) waited(ticks() - start);

@@ -110,8 +110,7 @@ class EverySequence : public ::testing::Test {
     if (entry == Entry::kSpeculating) words_.ticket.next = static_cast<std::uint32_t>(words_.ticket.grant);
     EXPECT_TRUE(words_.all_free());
     const abi::CounterEntry& c = me.counters;
-    EXPECT_EQ(c.commits + c.acquisitions + me.uncontended,
-              entry == Entry::kTimedOut || entry == Entry::kSpeculating ? 0u : 1u);
+    EXPECT_EQ(c.commits + me.taken(), entry == Entry::kTimedOut || entry == Entry::kSpeculating ? 0u : 1u);
     std::uint64_t aborts = 0;
     for (const std::uint64_t count : c.aborts) aborts += count;
     EXPECT_EQ(aborts + inside, Scripted::script.begun) << "an abort that was not counted";

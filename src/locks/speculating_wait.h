@@ -17,10 +17,12 @@ namespace elision::locks {
 /// Begins one always-abort transaction. True: it runs, and the caller returns to the program. False: it
 /// ended.
 template <htm::AlwaysAborting Htm>
-[[gnu::always_inline]] inline bool speculate(const Recorder& recorder) {
+[[gnu::always_inline]] inline bool speculate(const Recorder& recorder, const ActivityAt& activity) {
   recorder.speculation();
+  activity.begin(abi::Activity::kSpeculating);
   const htm::Status status = Htm::begin_always_abort();
   if (status.started()) return true;
+  activity.turn_to(abi::Activity::kWaiting);
   recorder.abort(status.cause());
   return false;
 }
@@ -32,18 +34,18 @@ struct SpeculatingWait {
   template <Caller C>
   static Entry enter(LockWords words, C caller, WaitClock& clock, const Deadline* deadline) {
     const Recorder recorder = caller.recorder();
+    caller.activity().begin(abi::Activity::kWaiting);
     clock.start();
     recorder.busy();
     for (std::uint32_t tries = 0; Lock::is_held(words) || !Lock::try_acquire(words); ++tries) {
-      if (deadline != nullptr && deadline->has_passed()) return Entry::kTimedOut;
+      if (deadline != nullptr && deadline->has_passed()) return gave_up(caller);
       if (tries == caller.parameters().speculation_tries) {
-        if (Lock::acquire(words, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
+        if (Lock::acquire(words, deadline) == Outcome::kTimedOut) return gave_up(caller);
         break;
       }
-      if (speculate<Htm>(recorder)) return Entry::kSpeculating;
+      if (speculate<Htm>(recorder, caller.activity())) return Entry::kSpeculating;
     }
-    recorder.acquired(clock.started_at());
-    return Entry::kHolding;
+    return took_after_wait(caller, recorder, clock);
   }
 };
 

@@ -19,13 +19,13 @@ struct PlainTicketWait {
   static Entry enter(TicketState& state, std::uint32_t ticket, C caller, const Deadline* deadline) {
     WaitClock clock;
     clock.start();
+    caller.activity().begin(abi::Activity::kWaiting);
     const Recorder recorder = caller.recorder();
     recorder.busy();
     TicketPlace place{state, ticket, true};
     const IfLeft if_left(&Ticket<Waiting>::leave, &place);
-    if (Ticket<Waiting>::await(place, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
-    recorder.acquired(clock.started_at());
-    return Entry::kHolding;
+    if (Ticket<Waiting>::await(place, deadline) == Outcome::kTimedOut) return gave_up(caller);
+    return took_after_wait(caller, recorder, clock);
   }
 };
 
@@ -37,6 +37,7 @@ struct SpeculatingTicketWait {
   static Entry enter(TicketState& state, std::uint32_t ticket, C caller, const Deadline* deadline) {
     WaitClock clock;
     clock.start();
+    caller.activity().begin(abi::Activity::kWaiting);
     const Recorder recorder = caller.recorder();
     const Parameters& parameters = caller.parameters();
     recorder.busy();
@@ -48,7 +49,7 @@ struct SpeculatingTicketWait {
       const std::uint32_t places = Plain::distance(state, ticket);
       if (places == 0 || places < parameters.min_distance) break;
       if (places < parameters.max_distance) {
-        if (speculate<Htm>(recorder)) return Entry::kSpeculating;
+        if (speculate<Htm>(recorder, caller.activity())) return Entry::kSpeculating;
         ++tries;
       } else if (until.has_passed(spun)) {
         break;  // await() gives up the ticket
@@ -58,9 +59,8 @@ struct SpeculatingTicketWait {
         break;
       }
     }
-    if (Plain::await(place, deadline) == Outcome::kTimedOut) return Entry::kTimedOut;
-    recorder.acquired(clock.started_at());
-    return Entry::kHolding;
+    if (Plain::await(place, deadline) == Outcome::kTimedOut) return gave_up(caller);
+    return took_after_wait(caller, recorder, clock);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "abi/thread_activity.h"
 #include "locks/recorder.h"
 
 namespace elision::locks {
@@ -41,6 +42,7 @@ struct alignas(64) TransactionContext {
   // For the commit: where to count it, and how long the section waited.
   abi::CounterEntry* entry = nullptr;
   bool entry_is_shared = false;
+  abi::ThreadActivity* activity = nullptr;
   std::uint64_t waited_ticks = 0;
 
   AuxiliaryPlace* auxiliary = nullptr;  // in use after a conflict (auxiliary_queue.h)

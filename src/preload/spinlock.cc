@@ -16,28 +16,30 @@ using elision::runtime::fast_slot;
 using elision::runtime::words_of;
 using FastLock = elision::locks::SpinWord<elision::locks::Park>;  // the parts used here do not wait
 
-[[gnu::always_inline]] inline bool lock_fast(pthread_spinlock_t* lock) {
+[[gnu::always_inline]] inline bool lock_fast(pthread_spinlock_t* lock, const void* site) {
   elision::abi::CounterSlot* slot = fast_slot;
   if (slot == nullptr || !FastLock::try_acquire(words_of(lock))) return false;
-  ++slot->uncontended;
+  slot->activity.take(const_cast<int*>(lock), site);
   return true;
 }
 
 }  // namespace
 
 ELISION_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) {
-  if (lock_fast(lock)) [[likely]]
+  if (lock_fast(lock, ELISION_CALL_SITE)) [[likely]]
     return 0;
   return entry_points.spin_lock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
-  if (lock_fast(lock)) [[likely]]
+  if (lock_fast(lock, ELISION_CALL_SITE)) [[likely]]
     return 0;
   return entry_points.spin_trylock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
-  if (fast_slot != nullptr && FastLock::release(words_of(lock))) [[likely]]
+  if (fast_slot != nullptr && FastLock::release(words_of(lock))) [[likely]] {
+    fast_slot->activity.release();
     return 0;
+  }
   return entry_points.spin_unlock(lock, ELISION_CALL_SITE);
 }
 ELISION_FORWARD(spin_destroy, pthread_spinlock_t)

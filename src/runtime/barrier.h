@@ -37,9 +37,13 @@ inline int have_no_team_to_move(locks::BarrierState*) { return 0; }
 template <class Design, bool kSpeculates = Design::kSpeculates>
 struct BarrierOf {
   static constexpr bool kOurs = false;
-  static int wait(pthread_barrier_t* raw, const void*) {
+  static int wait(pthread_barrier_t* raw, const void* site) {
     Design::require_real_locks(this_thread.transaction);
-    return glibc.barrier_wait(raw);
+    abi::ThreadActivity& activity = *known_thread().activity;
+    activity.begin(abi::Activity::kBlocked, raw, site);
+    const int result = glibc.barrier_wait(raw);
+    activity.end();
+    return result;
   }
   static int destroy(pthread_barrier_t* raw, const void*) { return glibc.barrier_destroy(raw); }
   static constexpr auto team_wait = have_no_team_barrier;
@@ -58,8 +62,11 @@ struct BarrierOf<Design, true> {
     BarrierOverlay& overlay = overlay_of(raw);
     if (!overlay.is_ours()) return glibc.barrier_wait(raw);
     BarrierCell& cell = barrier_cells[overlay.cell];
-    const Passage passage = Algorithm::wait(cell.state, cell.total, CallerAt(raw, site));
+    const CallerAt caller(raw, site);
+    caller.activity().begin(abi::Activity::kBlocked);
+    const Passage passage = Algorithm::wait(cell.state, cell.total, caller);
     if (passage == Passage::kSpeculating) return 0;
+    caller.activity().end();
     Algorithm::depart(cell.state);
     return passage == Passage::kLast ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
   }
@@ -83,7 +90,11 @@ struct BarrierOf<Design, true> {
     // and 15 times as long, depending on PAUSE. With more threads than CPUs they hardly spin.
     constexpr std::uint32_t kPatience = 300000;
     const std::uint32_t spin_units = total <= process.cpus ? kPatience : locks::Park::kSpinUnits;
-    return Algorithm::wait(*state, total, CallerAt(state, site), spin_units) == Passage::kMoved ? EAGAIN : 0;
+    const CallerAt caller(state, site);
+    caller.activity().begin(abi::Activity::kBlocked);
+    const Passage passage = Algorithm::wait(*state, total, caller, spin_units);
+    if (passage != Passage::kSpeculating) caller.activity().end();
+    return passage == Passage::kMoved ? EAGAIN : 0;
   }
 
   static int team_moves(locks::BarrierState* state) {

@@ -17,7 +17,8 @@ class CallerAt {
   locks::TransactionContext& transaction() const { return this_thread.transaction; }
   const locks::Parameters& parameters() const { return process.configuration.parameters; }
   [[gnu::always_inline]] locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
-  void count_uncontended() const { runtime::count_uncontended(this_thread); }
+  locks::ActivityAt activity() const { return {this_thread.activity, lock_, site_}; }
+  void took() const { note_taken(this_thread, lock_, site_); }
   /// In a transaction that elides this lock alone: next time the attempt may be inline (runtime/mutex.h).
   void open_short_way() const {
     if (this_thread.transaction.count != 1 ||

@@ -42,12 +42,15 @@ void leave_cancelled(void* argument) {
 /// it may come anywhere until the type is restored. False: the deadline passed first.
 bool sleep_cancellably(Cancelled& wait, std::uint32_t seen, const Deadline* deadline) {
   volatile bool in_time = true;
+  abi::ThreadActivity& activity = *known_thread().activity;
+  activity.begin(abi::Activity::kBlocked, &wait.state, wait.site);
   pthread_cleanup_push(leave_cancelled, &wait);
   int type;
   pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
   in_time = ConditionQueue::sleep(wait.state, seen, deadline);
   pthread_setcanceltype(type, nullptr);
   pthread_cleanup_pop(0);
+  activity.end();
   return in_time;
 }
 

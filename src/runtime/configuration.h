@@ -27,6 +27,7 @@ struct Configuration {
   bool exclusive_rwlocks = false;
   ConditionKind condition = ConditionKind::kAuto;
   bool rtm_always_abort = false;
+  bool notes_glibc = false;  // under pthread and glibc-elision, ThreadActivity is kept too
   bool verbose = false;
   const char* counters_directory = nullptr;  // null: none
   locks::Parameters parameters{};

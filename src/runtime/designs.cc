@@ -170,9 +170,14 @@ template <class Design, class OnMutex>
 struct Conditions {
   static constexpr MutexOperations kMutex{&OnMutex::lock, &OnMutex::unlock, &OnMutex::is_held};
 
-  static int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout, const void*) {
+  static int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
+                           const void* site) {
     Design::require_real_locks(this_thread.transaction);
-    return runtime::wait_in_glibc(cond, mutex, timeout);
+    abi::ThreadActivity& activity = *known_thread().activity;
+    activity.begin_to_wait_without(cond, site);
+    const int result = runtime::wait_in_glibc(cond, mutex, timeout);
+    activity.has_again(mutex, site);
+    return result;
   }
   static int wait_busily(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
                          const void* site) {
@@ -277,10 +282,11 @@ void install_speculating() {
   install_design_of_ours<locks::WordDesign<Lock, Speculating<Htm>>>();
 }
 
-/// Whether all locks stay glibc's: pthread, glibc-elision.
+/// Whether glibc's functions replace ours: pthread, glibc-elision, unless their activity is asked for.
 bool all_is_glibcs() {
-  const abi::LockDesign& design = process.configuration.design;
-  return design.base == abi::LockBase::kPthread && !design.speculates();
+  const Configuration& configuration = process.configuration;
+  return configuration.design.base == abi::LockBase::kPthread && !configuration.design.speculates() &&
+         (!configuration.notes_glibc || configuration.off);
 }
 
 /// The designs that wait by `Waiting` and do not speculate, or cannot on this CPU.

@@ -47,7 +47,11 @@ struct GlibcSpeculating : How {
       return begins ? counted(result, raw, site) : result;
     }
     static int unlock(pthread_mutex_t* raw, const void*) {
-      return ended_speculation() ? 0 : glibc.mutex_unlock(raw);
+      if (ended_speculation()) return 0;
+      const MutexOverlay& mutex = overlay_of(raw);
+      const MutexKind kind(mutex.kind);
+      const bool ends_section = kind.is_ours() && (!kind.is_recursive() || mutex.count == 1);
+      return left(glibc.mutex_unlock(raw), ends_section);
     }
     static int destroy(pthread_mutex_t* raw, const void* site) {
       const int result = glibc.mutex_destroy(raw);
@@ -88,7 +92,7 @@ struct GlibcSpeculating : How {
       return How::speculating() ? 0 : counted(glibc.rwlock_trywrlock(raw), raw, site);
     }
     static int unlock(pthread_rwlock_t* raw, const void*) {
-      return ended_speculation() ? 0 : glibc.rwlock_unlock(raw);
+      return ended_speculation() ? 0 : left(glibc.rwlock_unlock(raw), true);
     }
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
@@ -111,24 +115,35 @@ struct GlibcSpeculating : How {
     const CallerAt caller(raw, site);
     const locks::Recorder recorder = caller.recorder();
     locks::WaitClock clock;
+    caller.activity().begin(abi::Activity::kWaiting);
     clock.start();
     recorder.busy();
     if constexpr (How::kSpeculates) {
       for (std::uint32_t tries = 0; tries < caller.parameters().speculation_tries && result == EBUSY;
            ++tries) {
-        if (How::speculate(recorder)) return 0;
+        if (How::speculate(recorder, caller.activity())) return 0;
         result = try_lock(raw);
       }
     }
     if (result == EBUSY) result = wait();
-    if (result == 0) recorder.acquired(clock.started_at());
+    if (result == 0) {
+      (void)locks::took_after_wait(caller, recorder, clock);
+    } else {
+      caller.activity().end();
+    }
     return result;
   }
 
   /// Counts an acquisition without a wait, and passes the result on.
   template <class Object>
   static int counted(int result, Object* raw, const void* site) {
-    if (result == 0) CallerAt(raw, site).count_uncontended();
+    if (result == 0) CallerAt(raw, site).took();
+    return result;
+  }
+
+  /// The result of an unlock, passed on.
+  static int left(int result, bool ends_section) {
+    if (result == 0 && ends_section) this_thread.activity->release();
     return result;
   }
 

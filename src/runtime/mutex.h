@@ -32,10 +32,11 @@ class Mutex {
     ThreadState& thread = this_thread;
     if (!may_attempt(mutex, kind, thread, site)) return lock_slow(raw, kind, site, {}, nullptr);
     Attempt attempt;
+    if constexpr (Design::kElides) thread.activity->begin(abi::Activity::kAttempt, raw, site);
     if (!Design::attempt(words_of(mutex), thread.transaction, process.configuration.parameters, attempt))
       return lock_slow(raw, kind, site, attempt, nullptr);
     if constexpr (!Design::kElides) {
-      count_uncontended(thread);
+      note_taken(thread, raw, site);
       if (!kind.is_plain()) become_owner(mutex, kind, thread.thread_id);
     }
     return 0;
@@ -167,16 +168,18 @@ class Mutex {
       return 0;
     }
     const LockWords words = words_of(mutex);
-    if (Design::elided_entry(words, this_thread.transaction) == nullptr) {
-      if (kind.is_recursive() || kind.is_error_checking()) {
-        if (!is_mine(mutex)) {
-          Design::require_real_locks(this_thread.transaction);  // an abort would undo the report
-          return refuse(Misuse::kUnlockOfFree, &mutex, site, EPERM);
-        }
-        if (kind.is_recursive() && --mutex.count != 0) return 0;
-      }
-      give_up_ownership(mutex);
+    if (Design::elided_entry(words, this_thread.transaction) != nullptr) {
+      (void)Design::leave(words, this_thread.transaction);
+      return 0;
     }
+    if (kind.is_recursive() || kind.is_error_checking()) {
+      if (!is_mine(mutex)) {
+        Design::require_real_locks(this_thread.transaction);  // an abort would undo the report
+        return refuse(Misuse::kUnlockOfFree, &mutex, site, EPERM);
+      }
+      if (kind.is_recursive() && --mutex.count != 0) return 0;
+    }
+    give_up_ownership(mutex);
     return release_slow(mutex, site);
   }
 
@@ -186,11 +189,14 @@ class Mutex {
   /// Releases a mutex of a design without elision that is plain or held once.
   [[gnu::always_inline]] static int release(MutexOverlay& mutex, const void* site) {
     give_up_ownership(mutex);
-    return Design::leave_quickly(words_of(mutex), this_thread.transaction) ? 0 : release_slow(mutex, site);
+    if (!Design::leave_quickly(words_of(mutex), this_thread.transaction)) return release_slow(mutex, site);
+    this_thread.activity->release();
+    return 0;
   }
   [[gnu::noinline]] static int release_slow(MutexOverlay& mutex, const void* site) {
     if (!Design::leave(words_of(mutex), this_thread.transaction)) [[unlikely]]
-      report_misuse(Misuse::kUnlockOfFree, &mutex, site);
+      return report_misuse(Misuse::kUnlockOfFree, &mutex, site), 0;
+    this_thread.activity->release();
     return 0;
   }
 

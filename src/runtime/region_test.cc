@@ -67,7 +67,7 @@ TEST(Reader, SumsSlotsAndRefusesForeignFiles) {
   bool shared;
   for (int thread = 0; thread < 2; ++thread) {
     abi::CounterSlot& slot = region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
-    slot.uncontended = 10;
+    slot.activity.position = 11;  // 10 of them free
     const locks::Recorder recorder(entry_of(slot, address(64), address(1)), thread == 1);
     recorder.acquired(0);
     recorder.fell_back();

@@ -97,13 +97,18 @@ class Rwlock {
   static bool leave(RwlockOverlay& lock, locks::TransactionContext& me) {
     const LockWords words = words_of(lock);
     if (Writer::elided_entry(words, me) != nullptr) return Writer::leave(words, me);
-    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return Reader::leave(words, me);
+    if (!kExclusive && (state_of(lock) & locks::kWriter) == 0) return left(Reader::leave(words, me));
     if (kExclusive && lock.depth > 0) {
       --lock.depth;
       return true;
     }
     lock.writer.store(0, std::memory_order_relaxed);
-    return Writer::leave(words, me);
+    return left(Writer::leave(words, me));
+  }
+  /// Passes on whether a lock that was taken for real has been left.
+  static bool left(bool was_held) {
+    if (was_held) this_thread.activity->release();
+    return was_held;
   }
 
   template <bool kToRead>

@@ -39,8 +39,11 @@ class Spinlock {
       end_speculation_at_unlock<Design>();
       return 0;
     }
-    if (!Design::leave(words_of(raw), this_thread.transaction)) [[unlikely]]
-      report_misuse(Misuse::kUnlockOfFree, const_cast<int*>(raw), site);
+    locks::TransactionContext& me = this_thread.transaction;
+    const bool elided = Design::elided_entry(words_of(raw), me) != nullptr;
+    if (!Design::leave(words_of(raw), me)) [[unlikely]]
+      return report_misuse(Misuse::kUnlockOfFree, const_cast<int*>(raw), site), 0;
+    if (!elided) this_thread.activity->release();
     return 0;
   }
 

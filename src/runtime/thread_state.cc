@@ -20,6 +20,8 @@ void introduce_thread() {
   bool shared = false;
   thread.slot = &process.region.claim_slot(static_cast<std::uint32_t>(thread.thread_id), shared);
   thread.slot_is_shared = shared;
+  thread.activity = shared ? &thread.unshared : &thread.slot->activity;
+  thread.activity->forget_held();
   thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
   if (design_has_fast_path() && !shared) fast_slot = thread.slot;
 }

@@ -11,9 +11,14 @@
 
 namespace elision::runtime {
 
+/// Written by threads that release a lock and have never taken one. Never read.
+inline constinit abi::ThreadActivity activity_of_nobody;
+
 struct ThreadState {
   abi::CounterSlot* slot = nullptr;
   bool slot_is_shared = false;
+  // In the slot; in `unshared` if others share the slot; of nobody before the thread's first lock.
+  abi::ThreadActivity* activity = &activity_of_nobody;
   int thread_id = 0;
   // The last entry: most threads take the same lock at the same site again.
   const void* last_lock = nullptr;
@@ -25,6 +30,7 @@ struct ThreadState {
   const void* short_site = nullptr;
   std::uint32_t busy_waits = 0;  // runtime/condition.h
   locks::TransactionContext transaction;
+  abi::ThreadActivity unshared;
 };
 
 extern constinit thread_local ThreadState this_thread;
@@ -53,14 +59,11 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site);
   return locks::Recorder(*thread.last_entry, thread.slot_is_shared);
 }
 
-/// An acquisition that found the lock free.
-[[gnu::always_inline]] inline void count_uncontended(ThreadState& thread) {
-  std::uint64_t& counter = thread.slot->uncontended;
-  if (thread.slot_is_shared) [[unlikely]] {
-    __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
-  } else {
-    __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
-  }
+/// The thread has taken `lock` for real.
+[[gnu::always_inline]] inline void note_taken(ThreadState& thread, const void* lock, const void* site) {
+  if (thread.slot_is_shared) [[unlikely]]
+    __atomic_fetch_add(&thread.slot->shared_taken, 1, __ATOMIC_RELAXED);
+  thread.activity->take(lock, site);
 }
 
 /// Undefined uses of locks (POSIX). They are counted with lock and site, and the program goes on.

@@ -18,7 +18,7 @@ EVENTS = {"l1_misses": "l1_misses", "l2_misses": "l2_misses", "l3_misses": "l3_m
           "cache_to_cache": "cache_to_cache", "upgrades": "upgrades"}
 # access rows: an event that every one has, and those that none has
 FOUND = {
-    "access: private hit": (None, ("accesses", "l1_misses", "l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
+    "access: local hit": (None, ("accesses", "l1_misses", "l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
     "access: L1, and the model was asked": ("accesses", ("l1_misses", "l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
     "access: upgrade": ("upgrades", ("l3_misses", "cache_to_cache")),
     "access: L2": ("l1_misses", ("l2_misses", "l3_misses", "cache_to_cache", "upgrades")),
@@ -151,7 +151,7 @@ def check(elision, words, options, rows, processes=1, repeatable=True):
         assert without_profile(plain) == without_profile(profiled), "the profile changes the statistics"
 
 
-ACCESSES = [CODE, "access: memory", "access: L3", "access: L2", "access: upgrade", "access: private hit", "access: line on its way",
+ACCESSES = [CODE, "access: memory", "access: L3", "access: L2", "access: upgrade", "access: local hit", "access: line on its way",
             "translation", "kernel", "exit: link", "start"]
 
 

@@ -37,6 +37,7 @@ enum class ExitReason : std::uint8_t {
   kAbortsTransaction,  // an instruction that aborts, executed inside a transaction
   kRandom,
   kComplexAccess,  // gather, masked move, bit string: addresses come from registers
+  kMark,           // the activity of the thread at its locks may have changed; RAX points to it
   kUndefined,      // raises SIGILL
   kGeneralProtection,
   kUnsupported,

@@ -300,6 +300,8 @@ Cpu* elision_slow_access(Cpu* cpu) {
                                        address_ready(*cpu, check), ready, check.pc);
   if (step != AccessStep::kDone) return after(cpu, step);
   if (ready.value != 0) note_miss(*cpu, check, ready);
+  if (cpu->accesses != nullptr && cpu->in_transaction)
+    cpu->accesses->note(cpu->check_address, check.size, check.pc);
   cpu->resume = check.done;
   return cpu;
 }

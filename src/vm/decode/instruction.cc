@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi/thread_activity.h"
+
 namespace elision::vm {
 namespace {
 
@@ -338,6 +340,11 @@ bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
   return false;
 }
 
+bool is_mark(const Instruction& i) {
+  return i.length == sizeof abi::kMarkInstruction &&
+         std::memcmp(i.bytes, abi::kMarkInstruction, sizeof abi::kMarkInstruction) == 0;
+}
+
 void note_operands(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
   for (unsigned i = 0; i < d.operand_count; ++i) {
     if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER) note_register(out, operands[i]);
@@ -418,6 +425,7 @@ Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
   out.mnemonic = static_cast<std::uint16_t>(d.mnemonic);
   out.kind =
       needs_avx512(d, operands) || touches_segments(d, operands) ? Kind::kUnsupported : classify(d, operands);
+  if (is_mark(out)) out.kind = Kind::kMark;
   note_operands(out, d, operands);
   note_flags(out, d, operands);
   note_target(out, d, operands);

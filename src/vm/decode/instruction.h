@@ -35,6 +35,7 @@ enum class InstructionClass : std::uint8_t {
   kTransactionTest,
   kAlwaysAbortTest,
   kPause,
+  kMark,       // a NOP by which the lock libraries name a thread's activity (abi/thread_activity.h)
   kDirection,  // CLD, STD
   kWriteFsBase,
   kRandom,       // RDRAND, RDSEED

@@ -50,10 +50,11 @@ std::uint64_t CodeManager::host_address(std::uint64_t pc) {
   const ProfileScope scope(Work::kTranslation);
   end_writers(pc);
   const bool conservative = guest_code_.flags_live_everywhere();
-  const Block* block = translate_block(cache_, guest_code_, context_.machine, pc);
+  const Block* block =
+      translate_block(cache_, guest_code_, context_.machine, context_.account != nullptr, pc);
   if (guest_code_.flags_live_everywhere() != conservative) {
     flush();  // earlier translations assumed that flags are dead
-    block = translate_block(cache_, guest_code_, context_.machine, pc);
+    block = translate_block(cache_, guest_code_, context_.machine, context_.account != nullptr, pc);
   }
   if (block == nullptr) return fetch_fault_stub_;
   last_translated_ = pc;
@@ -117,7 +118,7 @@ void CodeManager::repeat_in_order(Cpu& cpu, const Exit& exit) {
 void CodeManager::repeat_without_guard(Cpu& cpu, std::uint64_t pc) {
   if (cache_.find(pc) == nullptr) {
     make_room();
-    translate_block(cache_, guest_code_, context_.machine, pc, 1);
+    translate_block(cache_, guest_code_, context_.machine, context_.account != nullptr, pc, 1);
   }
   continue_at(cpu, pc);
 }

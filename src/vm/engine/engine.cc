@@ -44,12 +44,22 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
       statistics_(options_, std::move(machine_name), context_, scheduler_, code_),
       random_(options.seed) {
   if (options_.record_forms) code_.record_forms();
+  if (options_.lock_times) {
+    account_ = std::make_unique<profile::Account>();
+    context_.account = account_.get();
+  }
   the_engine = this;
   const unsigned cpus = options.cpus == 0 ? context_.machine.topology.cpus() : options.cpus;
   make_cpus(context_, cpus);
   context_.model = std::make_unique<machine::Model>(context_.machine, cpus, options.seed,
                                                     filters_of(context_.cpus).data(), transactions_);
   if (!context_.model->has_memory()) throw std::bad_alloc();
+  if (account_ != nullptr) {
+    for (Cpu* cpu : context_.cpus) {
+      transaction_accesses_.push_back(std::make_unique<TransactionAccesses>());
+      cpu->accesses = transaction_accesses_.back().get();
+    }
+  }
   helper_context.model = context_.model.get();
   helper_context.ordering = &context_.ordering;
   helper_context.shared_memory = &shared_memory_.ranges();
@@ -75,6 +85,7 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   if (!loaded) return loaded.failure().message;
   EngineThread& main = scheduler_.add(loaded.value());
   kernel_->adopt_main(main.thread);
+  if (account_ != nullptr) begin_account(main);
   statistics_.claim();
   scheduler_.make_runnable(main, Cycles(0));
   run();
@@ -179,6 +190,9 @@ void Engine::handle_exit(Cpu& cpu) {
     case ExitReason::kFence:
       fence(cpu, *exit);
       return;
+    case ExitReason::kMark:
+      mark(cpu, *exit);
+      return;
     case ExitReason::kReadXcr:
       read_xcr(cpu, *exit);
       return;
@@ -221,6 +235,33 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
     default:
       fail_check("unknown exit reason", static_cast<unsigned>(exit.reason));
   }
+}
+
+/// From now on the account has `first` and no other thread.
+void Engine::begin_account(EngineThread& first) {
+  *account_ = {};
+  const std::uint64_t now = context_.kernel_time().value;
+  account_->threads_change(1, now);
+  account_->begin(first.account, now, first.parked.value);
+}
+
+Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
+  Thread& thread = scheduler_.create(state, creator);
+  if (account_ != nullptr) {
+    EngineThread& created = Scheduler::of(thread);
+    account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), context_.kernel_time().value);
+    account_->begin(created.account, created.started.value, 0);
+  }
+  return thread;
+}
+
+void Engine::end_thread(Thread& thread) {
+  const Cycles now = context_.kernel_time();
+  if (account_ != nullptr)
+    account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
+  scheduler_.end(thread);
+  if (account_ != nullptr)
+    account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now.value);
 }
 
 std::vector<Thread*> Engine::threads() {
@@ -298,6 +339,7 @@ void Engine::keep_only(Thread& survivor) {
               cpu->clock());  // the fork copied the transaction's stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
+  if (account_ != nullptr) begin_account(Scheduler::of(survivor));
   statistics_.claim();
   if (profile_ != nullptr) profile_->restart(profile_start(context_.instructions()));
 }

@@ -46,10 +46,8 @@ class Engine final : public EngineServices {
   std::uint64_t random() override { return random_.next(); }
   unsigned cpu_count() const override { return static_cast<unsigned>(context_.cpus.size()); }
   unsigned cpu_of(const Thread& thread) const override { return Scheduler::of(thread).last_cpu; }
-  Thread& create_thread(const GuestState& state, Thread& creator) override {
-    return scheduler_.create(state, creator);
-  }
-  void end_thread(Thread& thread) override { scheduler_.end(thread); }
+  Thread& create_thread(const GuestState& state, Thread& creator) override;
+  void end_thread(Thread& thread) override;
   void park(Thread& thread, Nanoseconds deadline, std::function<void()> on_timeout) override {
     scheduler_.park(thread, deadline, std::move(on_timeout));
   }
@@ -91,12 +89,15 @@ class Engine final : public EngineServices {
   void handle_ordered_exit(Cpu& cpu, Exit& exit);
   bool must_wait(Cpu& cpu, Exit& exit);
 
+  void begin_account(EngineThread& first);
+
   // reports.cc
   void prepare_for_failure();
   ThreadPlace place_of(const Thread& thread) const;
   void write_statistics(int exit_status, bool deadlocked);
   nlohmann::ordered_json report_profile();
   [[noreturn]] void end_by_deadlock();
+  nlohmann::ordered_json lock_times();
   void tell_unsupported(std::uint64_t pc);
   /// Prints to standard error, unless the guest has replaced it by another file.
   static void tell(const std::string& line);
@@ -113,6 +114,7 @@ class Engine final : public EngineServices {
   void complex_access(Cpu& cpu, Exit& exit);
   void interrupt(Cpu& cpu);
   void deliver_signals(Cpu& cpu);
+  void mark(Cpu& cpu, Exit& exit);
   void unsupported(Cpu& cpu, Exit& exit);
   void fetch_fault(Cpu& cpu);
   void raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::uint64_t address);
@@ -128,7 +130,9 @@ class Engine final : public EngineServices {
   Scheduler scheduler_;
   Statistics statistics_;
   SharedMemory shared_memory_;
-  std::unique_ptr<EngineProfile> profile_;  // with Options::profile
+  std::unique_ptr<profile::Account> account_;                               // with Options::lock_times
+  std::vector<std::unique_ptr<TransactionAccesses>> transaction_accesses_;  // with it, of each CPU
+  std::unique_ptr<EngineProfile> profile_;                                  // with Options::profile
   int profile_descriptor_ = -1;  // a copy of stderr, because many programs close theirs before they end
   void (*enter_)(Cpu* cpu);      // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;

@@ -7,6 +7,7 @@
 
 #include "machine/description.h"
 #include "machine/model.h"
+#include "profile/account.h"
 #include "vm/cpu/cpu.h"
 #include "vm/cpu/ordering.h"
 #include "vm/interface/engine_services.h"
@@ -20,8 +21,9 @@ struct EngineContext {
   Ordering ordering;
   std::vector<Cpu*> cpus{};
   std::unique_ptr<machine::Model> model{};
-  Kernel* kernel = nullptr;  // set before the first thread exists
-  Cycles idle_time{0};       // virtual time while no CPU runs
+  Kernel* kernel = nullptr;             // set before the first thread exists
+  Cycles idle_time{0};                  // virtual time while no CPU runs
+  profile::Account* account = nullptr;  // with Options::lock_times
 
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;

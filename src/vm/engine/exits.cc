@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles exits from translated code.
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include "vm/engine/engine.h"
 #include "vm/engine/host_faults.h"
 #include "vm/host/failure.h"
+#include "vm/host/guest_memory.h"
 
 namespace elision::vm {
 namespace {
@@ -38,6 +40,9 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
   if (cpu.in_transaction) return transactions_.abort(cpu, machine::HardwareAbort::kInstruction);
   charge(cpu, context_.machine.instructions.syscall_cycles);
   Thread& thread = *cpu.thread;
+  // The wake-ups of locks come before the mark that says that the lock is released.
+  if (account_ != nullptr && cpu.state.gpr[kRax] != SYS_futex)
+    account_->system_call(Scheduler::of(thread).account);
   constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
   const std::uint64_t number = cpu.state.gpr[kRax];
   const std::uint64_t pc = exit.pc;
@@ -131,6 +136,7 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   saved.resume = fallback_host;
   saved.flags_slot = cpu.flags_slot;
   saved.direction_flag = cpu.direction_flag;
+  if (cpu.accesses != nullptr) cpu.accesses->clear();
   cpu.nesting = 1;
   cpu.in_transaction = always_abort ? 3 : 1;
   cpu.undo.clear();
@@ -184,6 +190,17 @@ void Engine::deliver_signals(Cpu& cpu) {
   Scheduler::capture(cpu);
   kernel_->deliver_signals(thread);
   if (cpu.thread == &thread) scheduler_.restore(cpu);
+}
+
+/// Inside a transaction nothing has changed for others yet: the mark behind its commit or abort tells.
+void Engine::mark(Cpu& cpu, Exit& exit) {
+  if (!cpu.in_transaction) {
+    if (const auto activity = load_guest<abi::ThreadActivity>(cpu.state.gpr[kRax])) {
+      EngineThread& thread = Scheduler::of(*cpu.thread);
+      account_->change(thread.account, *activity, cpu.clock().value, thread.parked.value);
+    }
+  }
+  code_.next_instruction(cpu, exit);
 }
 
 void Engine::unsupported(Cpu& cpu, Exit& exit) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "profile/profile_json.h"
 #include "vm/decode/disassembly.h"
 #include "vm/engine/engine.h"
 #include "vm/engine/host_faults.h"
@@ -124,6 +125,18 @@ nlohmann::ordered_json Engine::report_profile() {
   return profile_json(report);
 }
 
+/// The account of this process until now, with the memory map that names its addresses.
+nlohmann::ordered_json Engine::lock_times() {
+  const std::uint64_t now = context_.kernel_time().value;
+  for (const auto& thread : scheduler_.live())
+    account_->end(thread->account, thread->cpu != nullptr ? thread->cpu->clock().value : now,
+                  thread->parked.value);
+  const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
+  nlohmann::ordered_json out = profile::profile_json(account_->profile(now, ns_per_cycle));
+  out["memory_map"] = kernel_->memory_map();
+  return out;
+}
+
 void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (scheduler_.in_vfork()) return;
   const LiftedLimits lifted;
@@ -132,7 +145,9 @@ void Engine::write_statistics(int exit_status, bool deadlocked) {
   const std::string path = statistics_.file();
   if (path.empty()) return;
   // The exit code is the guest's, so an error only gets a message.
-  if (const int error = statistics_.write(program_, exit_status, deadlocked, profile); error != 0)
+  if (const int error = statistics_.write(program_, exit_status, deadlocked, profile,
+                                          account_ != nullptr ? lock_times() : nullptr);
+      error != 0)
     tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
 }
 

@@ -228,6 +228,7 @@ void Scheduler::park(Thread& thread, Nanoseconds deadline, std::function<void()>
   Cpu* cpu = parked.cpu;
   if (cpu != nullptr) detach(*cpu);
   parked.state = EngineThread::State::kParked;
+  parked.parked_since = cpu != nullptr ? cpu->clock() : context_.kernel_time();
   parked.on_timeout = std::move(on_timeout);
   if (cpu != nullptr) fill(*cpu, cpu->clock());
   if (parked.hold) context_.kernel->held(thread);
@@ -249,6 +250,7 @@ void Scheduler::unpark(Thread& thread, const Thread* waker) {
                          ? std::max(cpu->clock(), waker != nullptr ? Cycles(0) : context_.idle_time)
                          : context_.idle_time;
   cancel_deadline(woken);
+  if (now > woken.parked_since) woken.parked += now - woken.parked_since;
   make_runnable(woken, now + Cycles(context_.machine.system.futex_wake_cycles));
 }
 

@@ -31,6 +31,9 @@ struct EngineThread {
   bool hold = false;  // it must not run: it is kHeld, or becomes kHeld when it would next run
   std::function<void()> on_timeout;
   TimerKey deadline;  // timer of its wait, if it has one
+  Cycles parked_since{0};
+  Cycles parked{0};                  // time spent parked, without the present wait
+  profile::Account::Thread account;  // with Options::lock_times
   // statistics
   Cycles started{0};
   Cycles on_cpu_since{0};

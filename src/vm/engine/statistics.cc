@@ -170,7 +170,7 @@ void Statistics::claim() {
 }
 
 int Statistics::write(const std::string& program, int exit_status, bool deadlocked,
-                      const ordered_json& profile) {
+                      const ordered_json& profile, const ordered_json& lock_times) {
   const Totals totals = totals_of(context_);
   ordered_json threads = ordered_json::array();
   std::uint64_t busy = 0;
@@ -205,6 +205,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   out["threads"] = threads;
   out["per_cpu"] = cpu_statistics(context_);
   if (!profile.is_null()) out["profile"] = profile;
+  if (!lock_times.is_null()) out["lock_times"] = lock_times;
   if (code_.forms() != nullptr) out["instruction_forms"] = forms_json(*code_.forms());
   // A program's name may not be UTF-8. The failure handler knows the file until it is written, because it
   // removes an empty one.

@@ -32,9 +32,9 @@ class Statistics {
   bool count_unsupported(const std::string& kind) { return ++unsupported_instructions_[kind] == 1; }
   /// Tells the failure handler the name of this file, or, in a vfork child (`own` false), none.
   void announce_to_failure(bool own) const;
-  /// Writes the claimed file, once. `profile` may be null. Returns 0 or an errno value.
+  /// Writes the claimed file, once. `profile` and `lock_times` may be null. Returns 0 or an errno value.
   int write(const std::string& program, int exit_status, bool deadlocked,
-            const nlohmann::ordered_json& profile);
+            const nlohmann::ordered_json& profile, const nlohmann::ordered_json& lock_times);
   /// The claimed file, or an empty string.
   const std::string& file() const { return file_; }
 

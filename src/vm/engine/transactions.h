@@ -25,6 +25,8 @@ class Transactions final : public machine::AbortSink {
                 Cycles now) override;
 
  private:
+  void note_conflict(const Cpu& victim, LineAddr line, const Cpu& requester);
+
   EngineContext& context_;
 };
 

@@ -21,6 +21,7 @@ struct Options {
   bool fast_path = true;                 // false: every access takes the slow path (for tests)
   bool conflict_detection = true;        // false: transactions never conflict (for tests that must fail)
   bool profile = false;                  // report at the end where host time went (profile.h)
+  bool lock_times = false;               // statistics say where threads spent their time at locks
   bool record_forms = false;             // statistics list the forms of instructions met (instruction_form.h)
   std::string crash_reports = "stderr";  // destination of crash reports: this, "none", or a file
   std::string command;                   // repeats the whole run, for reports

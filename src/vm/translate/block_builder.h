@@ -16,8 +16,9 @@ namespace elision::vm {
 
 class BlockBuilder {
  public:
-  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, std::uint64_t pc,
-               std::size_t most);
+  /// As translate_block().
+  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, bool watches_marks,
+               std::uint64_t pc, std::size_t most);
 
   /// Emits the block and adds it to the cache. Returns null if its first instruction cannot be fetched.
   const Block* build();
@@ -169,6 +170,7 @@ class BlockBuilder {
   CodeCache& cache_;
   GuestCode& code_;
   const machine::Description& machine_;
+  const bool watches_marks_;
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
   std::vector<AccessCheck*> checks_;  // two for each instruction

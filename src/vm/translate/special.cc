@@ -255,6 +255,9 @@ void BlockBuilder::special(std::size_t n) {
     case InstructionClass::kPause:
       exit_if_in_transaction(n);
       return;
+    case InstructionClass::kMark:
+      watches_marks_ ? full_exit(i, ExitReason::kMark) : copy(i);
+      return;
     case InstructionClass::kRandom:
       full_exit(i, ExitReason::kRandom);
       return;

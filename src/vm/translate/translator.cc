@@ -15,13 +15,18 @@ MemoryOperand absolute(std::uint64_t address) {
 }  // namespace
 
 const Block* translate_block(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                             std::uint64_t pc, std::size_t most) {
-  return BlockBuilder(cache, code, machine, pc, most).build();
+                             bool watches_marks, std::uint64_t pc, std::size_t most) {
+  return BlockBuilder(cache, code, machine, watches_marks, pc, most).build();
 }
 
 BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                           std::uint64_t pc, std::size_t most)
-    : cache_(cache), code_(code), machine_(machine), code_block_(code.block(pc, most)), out_(cache.cursor()) {
+                           bool watches_marks, std::uint64_t pc, std::size_t most)
+    : cache_(cache),
+      code_(code),
+      machine_(machine),
+      watches_marks_(watches_marks),
+      code_block_(code.block(pc, most)),
+      out_(cache.cursor()) {
   block_.pc = pc;
   block_.host = out_.address();
   flow_.resize(code_block_.instructions.size() * 2);

@@ -22,8 +22,9 @@ namespace elision::vm {
 
 /// Translates the block at `pc`, of at most `most` instructions, and adds it to `cache`, which must have room
 /// (CodeCache::nearly_full). Returns null, and leaves `cache` unchanged, if the first instruction cannot be
-/// fetched.
+/// fetched. `watches_marks`: marks (InstructionClass::kMark) leave to the engine.
 const Block* translate_block(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                             std::uint64_t pc, std::size_t most = GuestCode::kMaxInstructions);
+                             bool watches_marks, std::uint64_t pc,
+                             std::size_t most = GuestCode::kMaxInstructions);
 
 }  // namespace elision::vm

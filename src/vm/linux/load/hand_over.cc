@@ -29,6 +29,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.fast_path);
   visit(h.options.conflict_detection);
   visit(h.options.profile);
+  visit(h.options.lock_times);
   visit(h.options.record_forms);
   visit(h.options.crash_reports);
   visit(h.options.command);

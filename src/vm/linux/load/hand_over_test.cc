@@ -34,7 +34,8 @@ Field field(const char* name, const T& value) {
 
 std::vector<Field> fields_of(const Options& options) {
   const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast_path,
-               conflict_detection, profile, record_forms, crash_reports, command, preload] = options;
+               conflict_detection, profile, lock_times, record_forms, crash_reports, command, preload] =
+      options;
   return {field("machine", machine),
           field("cpus", cpus),
           field("seed", seed),
@@ -45,6 +46,7 @@ std::vector<Field> fields_of(const Options& options) {
           field("fast_path", fast_path),
           field("conflict_detection", conflict_detection),
           field("profile", profile),
+          field("lock_times", lock_times),
           field("record_forms", record_forms),
           field("crash_reports", crash_reports),
           field("command", command),
@@ -95,6 +97,7 @@ HandOver sample() {
                .fast_path = false,
                .conflict_detection = false,
                .profile = true,
+               .lock_times = true,
                .record_forms = true,
                .crash_reports = "/crashes",
                .command = "elision vm -- 'two words'",

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a thread does at its locks: which it holds, and whether it waits, attempts or speculates. In shared
+// memory (counters.h), written by the thread, read by its signal handlers, by other processes and by the
+// virtual machine.
+//
+// `entries` is a stack of the locks that the thread holds for real, innermost last. The entry above the
+// innermost is the place of an operation in progress; while there is none, it names the lock that the thread
+// left last. So
+//
+//   event                              | stores
+//   -----------------------------------+--------------------------------------------------------------
+//   takes a free lock                  | the entry above becomes {lock, site}; `position` counts it
+//   releases it                        | `position`
+//   elides a lock                      | before the transaction the entry above becomes an attempt;
+//                                      | after the commit it is idle
+//   waits, speculates, falls back ...  | the entry above, each time that this changes
+//
+// An uncontended pair costs two stores, without a branch. Inside a transaction nothing is stored, except by
+// the release of a lock that was taken before it began.
+//
+// An entry's lock and activity are one word, so no reader sees the lock of one with the activity of another.
+// Its site may belong to the entry before. A mutex that another thread releases leaves both threads' depths
+// wrong by one, until the threads end.
+//
+// After each change comes a mark, an instruction without effect that names this structure: the virtual
+// machine reads the structure there, and so knows the time of each change exactly.
+//
+// Freestanding.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace elision::abi {
+
+enum class Activity : std::uint8_t {
+  kIdle,         // above the innermost lock: nothing in progress. In an entry below: the lock is held
+  kFallback,     // the lock is held because elision was given up
+  kAttempt,      // a transaction in place of the lock: about to begin, running, or aborted just now
+  kSpeculating,  // the same for an always-abort transaction
+  kWaiting,      // for the lock
+  kOverhead,     // the lock's own work between attempts
+  kBlocked,      // waits for a condition variable or a barrier
+};
+inline constexpr std::size_t kActivities = 7;
+
+/// A lock and what the thread does there. `word`: the lock's address, and the activity in the upper 8 bits.
+struct alignas(16) ActivityEntry {
+  static constexpr unsigned kActivityShift = 56;
+
+  std::uint64_t word = 0;
+  std::uint64_t site = 0;  // return address of the lock call; 0: not known
+
+  static constexpr std::uint64_t word_of(std::uint64_t lock, Activity activity) {
+    return lock | static_cast<std::uint64_t>(activity) << kActivityShift;
+  }
+  std::uint64_t lock() const { return word & ((std::uint64_t{1} << kActivityShift) - 1); }
+  Activity activity() const {
+    const auto code = static_cast<std::uint8_t>(word >> kActivityShift);
+    return code < kActivities ? static_cast<Activity>(code) : Activity::kIdle;
+  }
+};
+
+struct alignas(64) ThreadActivity {
+  static constexpr std::size_t kEntries = 8;  // a power of two; deeper nesting overwrites the outermost
+  static constexpr unsigned kDepthShift = 56;
+  static constexpr std::uint64_t kOneDeeper = std::uint64_t{1} << kDepthShift;
+  static constexpr std::uint32_t kMark = 0x4b534c45;  // "ELSK", the displacement of the mark
+
+  std::uint64_t position = 0;  // bits 0-55: locks taken for real; bits 56-63: how many of them are held
+  std::uint64_t reserved = 0;
+  ActivityEntry entries[kEntries];
+
+  static constexpr std::uint64_t taken(std::uint64_t position) { return position & (kOneDeeper - 1); }
+  /// Negative after releases of locks that another thread took.
+  static constexpr int depth(std::uint64_t position) {
+    return static_cast<std::int8_t>(position >> kDepthShift);
+  }
+
+  /// The calling thread begins something at `lock`, called from `site`.
+  [[gnu::always_inline]] void begin(Activity activity, const void* lock, const void* site) {
+    store(top(), ActivityEntry::word_of(reinterpret_cast<std::uint64_t>(lock), activity), site);
+    mark();
+  }
+  /// Goes on with something else at the same lock.
+  [[gnu::always_inline]] void turn_to(Activity activity) {
+    turn(top(), activity);
+    mark();
+  }
+  /// Nothing is in progress any more.
+  [[gnu::always_inline]] void end() { turn_to(Activity::kIdle); }
+  /// Has taken `lock`.
+  [[gnu::always_inline]] void take(const void* lock, const void* site) {
+    store(top(), reinterpret_cast<std::uint64_t>(lock), site);
+    set_position(position + kOneDeeper + 1);
+    mark();
+  }
+  /// The innermost lock was taken because elision was given up.
+  void is_fallback() {
+    turn(entries[((position >> kDepthShift) - 1) % kEntries], Activity::kFallback);
+    mark();
+  }
+  /// Has released the innermost lock.
+  [[gnu::always_inline]] void release() {
+    set_position(position - kOneDeeper);
+    mark();
+  }
+  /// Waits, with the innermost lock released meanwhile, for a condition.
+  void begin_to_wait_without(const void* condition, const void* site) {
+    set_position(position - kOneDeeper);
+    begin(Activity::kBlocked, condition, site);
+  }
+  /// Has the lock again.
+  void has_again(const void* lock, const void* site) {
+    store(top(), reinterpret_cast<std::uint64_t>(lock), site);
+    set_position(position + kOneDeeper);
+    mark();
+  }
+  /// For a thread that continues the counts of one that ended.
+  void forget_held() {
+    for (ActivityEntry& entry : entries) entry = {};
+    set_position(taken(position));
+    mark();
+  }
+  /// For the virtual machine: something has changed, or the same begins again.
+  [[gnu::always_inline]] void mark() const {
+    __asm__ volatile("nopl %c1(%%rax)" : : "a"(this), "i"(kMark) : "memory");
+  }
+
+ private:
+  [[gnu::always_inline]] ActivityEntry& top() { return entries[(position >> kDepthShift) % kEntries]; }
+  /// One store of 16 bytes.
+  [[gnu::always_inline]] static void store(ActivityEntry& entry, std::uint64_t word, const void* site) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(&entry),
+                    _mm_set_epi64x(reinterpret_cast<long long>(site), static_cast<long long>(word)));
+  }
+  [[gnu::always_inline]] static void turn(ActivityEntry& entry, Activity activity) {
+    __atomic_store_n(&entry.word, ActivityEntry::word_of(entry.lock(), activity), __ATOMIC_RELAXED);
+  }
+  [[gnu::always_inline]] void set_position(std::uint64_t value) {
+    __asm__ volatile("" : : : "memory");  // for signal handlers: the entry comes first
+    __atomic_store_n(&position, value, __ATOMIC_RELAXED);
+  }
+};
+static_assert(offsetof(ThreadActivity, entries) == 16 && sizeof(ThreadActivity) == 192);
+
+/// The encoding of the mark: nopl kMark(%rax).
+inline constexpr std::uint8_t kMarkInstruction[] = {0x0f, 0x1f, 0x80, 0x45, 0x4c, 0x53, 0x4b};
+
+/// What a thread does, as a reader sees it.
+struct SeenActivity {
+  Activity activity = Activity::kIdle;  // kIdle: the thread is in the section of `lock`, or at no lock if 0
+  std::uint64_t lock = 0;
+  std::uint64_t site = 0;
+};
+inline SeenActivity seen_activity(const ThreadActivity& thread) {
+  const int depth = ThreadActivity::depth(thread.position);
+  const ActivityEntry& top = thread.entries[static_cast<unsigned>(depth) % ThreadActivity::kEntries];
+  if (top.activity() > Activity::kFallback) return {top.activity(), top.lock(), top.site};
+  if (depth <= 0) return {};
+  const ActivityEntry& held = thread.entries[static_cast<unsigned>(depth - 1) % ThreadActivity::kEntries];
+  return {held.activity() == Activity::kFallback ? Activity::kFallback : Activity::kIdle, held.lock(),
+          held.site};
+}
+
+}  // namespace elision::abi

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/account.h"
+
+#include <algorithm>
+
+namespace elision::profile {
+namespace {
+
+using abi::Activity;
+using abi::SeenActivity;
+
+constexpr std::size_t kMostConflicts = 5;
+
+/// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
+State state_of(const SeenActivity& seen) {
+  switch (seen.activity) {
+    case Activity::kIdle:
+      return seen.lock == 0 ? State::kOutside : State::kSection;
+    case Activity::kFallback:
+      return State::kFallback;
+    case Activity::kAttempt:
+      return State::kAttempt;
+    case Activity::kSpeculating:
+      return State::kSpeculating;
+    case Activity::kWaiting:
+      return State::kWaiting;
+    case Activity::kOverhead:
+      return State::kOverhead;
+    case Activity::kBlocked:
+      return State::kBlocked;
+  }
+  return State::kOutside;
+}
+
+/// Whether the thread does something at a lock that it does not hold yet.
+bool is_entering(const SeenActivity& seen) {
+  return seen.activity == Activity::kAttempt || seen.activity == Activity::kSpeculating ||
+         seen.activity == Activity::kWaiting || seen.activity == Activity::kOverhead;
+}
+
+}  // namespace
+
+void Account::threads_change(unsigned alive, Time now) {
+  most_threads_ = std::max(most_threads_, alive);
+  const bool parallel = alive >= 2;
+  if (parallel == parallel_) return;
+  parallel_before_ = parallel_time(now);
+  parallel_ = parallel;
+  parallel_since_ = now;
+}
+
+void Account::begin(Thread& thread, Time now, Time parked) const {
+  thread = {};
+  thread.since = parallel_time(now);
+  thread.parked = parked;
+}
+
+/// The time since the last change goes to `state`.
+void Account::spend(Thread& thread, State state, Time now, Time parked) {
+  const Time at = std::max(parallel_time(now), thread.since);
+  const Time time = at - thread.since;
+  const Time asleep = state == State::kOutside ? std::min(parked - thread.parked, time) : 0;
+  times_[static_cast<std::size_t>(state)] += time - asleep;
+  times_[static_cast<std::size_t>(State::kBlocked)] += asleep;
+  if (thread.seen.lock != 0 && state != State::kBlocked) {
+    LockSums& sums = locks_[thread.seen.lock];
+    sums.sites[thread.seen.site] += time;
+    if (state == State::kSection || state == State::kFallback || state == State::kAttempt) sums.held += time;
+    if (state == State::kAborted) sums.aborted += time;
+  }
+  thread.since = at;
+  thread.parked = parked;
+}
+
+/// The thread has entered the section of `lock`, for real or by a commit.
+void Account::took(Thread& thread, std::uint64_t lock) {
+  LockSums& sums = locks_[lock];
+  ++sums.acquisitions;
+  if (!thread.waits) return;
+  const Time waited = thread.since - thread.wait_began;
+  ++sums.contended;
+  sums.waited += waited;
+  sums.longest_wait = std::max(sums.longest_wait, waited);
+  thread.waits = false;
+}
+
+void Account::change(Thread& thread, const abi::ThreadActivity& activity, Time now, Time parked) {
+  const SeenActivity before = thread.seen, seen = abi::seen_activity(activity);
+  const std::uint64_t taken = abi::ThreadActivity::taken(activity.position);
+  const bool took_lock = thread.known && taken != thread.taken;
+  const bool was_attempt = before.activity == Activity::kAttempt;
+  const bool committed = was_attempt && !took_lock && !is_entering(seen);
+  State state = state_of(before);
+  if (was_attempt && !committed) state = State::kAborted;
+  const Time began = thread.since;
+  spend(thread, state, now, parked);
+  if (was_attempt) {
+    LockSums& sums = locks_[before.lock];
+    ++sums.attempts;
+    if (committed) {
+      ++sums.commits;
+      // The wait ended when the attempt began.
+      const Time end = std::exchange(thread.since, began);
+      took(thread, before.lock);
+      thread.since = end;
+    }
+  }
+  if (took_lock) took(thread, seen.lock);
+  if (seen.activity == Activity::kFallback && before.activity != Activity::kFallback)
+    ++locks_[seen.lock].fallbacks;
+  if (seen.activity == Activity::kWaiting && !thread.waits) {
+    thread.waits = true;
+    thread.wait_began = thread.since;
+  }
+  if (!is_entering(seen)) thread.waits = false;
+  thread.seen = seen;
+  thread.taken = taken;
+  thread.known = true;
+}
+
+void Account::end(Thread& thread, Time now, Time parked) {
+  spend(thread, state_of(thread.seen), now, parked);
+  thread.seen = {};
+}
+
+void Account::system_call(const Thread& thread) {
+  const State state = state_of(thread.seen);
+  if (state == State::kSection || state == State::kFallback) ++locks_[thread.seen.lock].system_calls;
+}
+
+void Account::conflict(const Thread& victim, std::uint64_t data, std::uint64_t victim_pc,
+                       std::uint64_t other_pc, bool apart) {
+  if (victim.seen.activity != Activity::kAttempt) return;
+  ConflictCount& count = locks_[victim.seen.lock].conflicts[{data, victim_pc, other_pc}];
+  ++count.count;
+  count.apart += apart;
+}
+
+Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const {
+  const auto ns = [&](Time time) { return static_cast<double>(time) * ns_per_unit; };
+  Lock lock;
+  lock.place.address = address;
+  const auto most = std::max_element(sums.sites.begin(), sums.sites.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != sums.sites.end()) lock.site.address = most->first;
+  lock.acquisitions = static_cast<double>(sums.acquisitions);
+  lock.contended = static_cast<double>(sums.contended);
+  lock.waits_ns = ns(sums.waited);
+  lock.longest_wait_ns = ns(sums.longest_wait);
+  lock.holds_ns = ns(sums.held);
+  lock.aborted_ns = ns(sums.aborted);
+  lock.attempts = static_cast<double>(sums.attempts);
+  lock.commits = static_cast<double>(sums.commits);
+  lock.fallbacks = static_cast<double>(sums.fallbacks);
+  lock.system_calls = static_cast<double>(sums.system_calls);
+  for (const auto& [places, count] : sums.conflicts) {
+    Conflict conflict;
+    conflict.data.address = std::get<0>(places);
+    conflict.victim.address = std::get<1>(places);
+    conflict.other.address = std::get<2>(places);
+    conflict.count = count.count;
+    conflict.apart = count.apart;
+    lock.conflicts.push_back(conflict);
+  }
+  std::stable_sort(lock.conflicts.begin(), lock.conflicts.end(),
+                   [](const Conflict& a, const Conflict& b) { return a.count > b.count; });
+  if (lock.conflicts.size() > kMostConflicts) lock.conflicts.resize(kMostConflicts);
+  return lock;
+}
+
+Profile Account::profile(Time now, double ns_per_unit) const {
+  Profile profile;
+  profile.exact = true;
+  profile.wall_ns = static_cast<double>(now) * ns_per_unit;
+  profile.parallel_ns = static_cast<double>(parallel_time(now)) * ns_per_unit;
+  profile.most_threads = most_threads_;
+  for (std::size_t i = 0; i < kStates; ++i) profile.times[i] = static_cast<double>(times_[i]) * ns_per_unit;
+  for (const auto& [address, sums] : locks_) {
+    if (address != 0) profile.locks.push_back(lock_of(address, sums, ns_per_unit));
+  }
+  std::sort(profile.locks.begin(), profile.locks.end(), [](const Lock& a, const Lock& b) {
+    if (a.waits_ns + a.aborted_ns != b.waits_ns + b.aborted_ns)
+      return a.waits_ns + a.aborted_ns > b.waits_ns + b.aborted_ns;
+    return a.holds_ns != b.holds_ns ? a.holds_ns > b.holds_ns : a.place.address < b.place.address;
+  });
+  return profile;
+}
+
+}  // namespace elision::profile

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds up the activities of threads (abi/thread_activity.h), exactly: the collector sees each change with its
+// time. Pure; times are arguments, in any unit.
+//
+// Only the part of the run with two or more threads counts. A thread that is parked outside of locks is
+// blocked for that time; one that is parked at a lock waits for it, or holds it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "abi/thread_activity.h"
+#include "profile/profile.h"
+
+namespace elision::profile {
+
+class Account {
+ public:
+  using Time = std::uint64_t;
+
+  /// The state of one thread between two changes.
+  struct Thread {
+    abi::SeenActivity seen{};
+    std::uint64_t taken = 0;  // abi::ThreadActivity::taken
+    Time since = 0;           // parallel time of the last change
+    Time parked = 0;          // total time parked until then
+    Time wait_began = 0;      // parallel time; valid if waits
+    bool waits = false;
+    bool known = false;  // it has used a lock
+  };
+
+  /// The number of threads alive changes at `now`.
+  void threads_change(unsigned alive, Time now);
+  /// A thread begins.
+  void begin(Thread& thread, Time now, Time parked) const;
+  /// Something may have changed. `parked`: the time that the thread has spent parked so far.
+  void change(Thread& thread, const abi::ThreadActivity& activity, Time now, Time parked);
+  /// The thread ends, or the account is closed.
+  void end(Thread& thread, Time now, Time parked);
+  /// It makes a system call.
+  void system_call(const Thread& thread);
+  /// An attempt of `victim` ended by an access of another thread. `apart`: no byte in common. Addresses may
+  /// be 0: not known.
+  void conflict(const Thread& victim, std::uint64_t data, std::uint64_t victim_pc, std::uint64_t other_pc,
+                bool apart);
+
+  /// All until now, with `ns_per_unit` nanoseconds a unit of time. Places have addresses only.
+  Profile profile(Time now, double ns_per_unit) const;
+
+ private:
+  struct ConflictCount {
+    std::uint64_t count = 0, apart = 0;
+  };
+  struct LockSums {
+    std::uint64_t acquisitions = 0, contended = 0, attempts = 0, commits = 0, fallbacks = 0, system_calls = 0;
+    Time waited = 0, longest_wait = 0, held = 0, aborted = 0;
+    std::map<std::uint64_t, Time> sites{};
+    std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, ConflictCount> conflicts{};
+  };
+
+  Time parallel_time(Time now) const {
+    return parallel_before_ + (parallel_ && now > parallel_since_ ? now - parallel_since_ : 0);
+  }
+  void spend(Thread& thread, State state, Time now, Time parked);
+  void took(Thread& thread, std::uint64_t lock);
+  Lock lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const;
+
+  bool parallel_ = false;
+  Time parallel_since_ = 0;
+  Time parallel_before_ = 0;
+  unsigned most_threads_ = 0;
+  std::array<Time, kStates> times_{};
+  std::unordered_map<std::uint64_t, LockSums> locks_;
+};
+
+}  // namespace elision::profile

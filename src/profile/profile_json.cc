@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/profile_json.h"
+
+namespace elision::profile {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json place_json(const Place& place) {
+  ordered_json out{{"address", place.address}};
+  if (!place.name.empty()) out["name"] = place.name;
+  if (!place.file.empty()) out["file"] = place.file, out["line"] = place.line;
+  return out;
+}
+
+Place place_from(const ordered_json& json) {
+  return {json.at("address").get<std::uint64_t>(), json.value("name", ""), json.value("file", ""),
+          json.value("line", 0u)};
+}
+
+/// The members of T with their names: the one list for both directions.
+template <class Visitor, class T>
+void visit_lock(Visitor visit, T& lock) {
+  visit("acquisitions", lock.acquisitions);
+  visit("contended", lock.contended);
+  visit("waits_ns", lock.waits_ns);
+  visit("longest_wait_ns", lock.longest_wait_ns);
+  visit("holds_ns", lock.holds_ns);
+  visit("aborted_ns", lock.aborted_ns);
+  visit("attempts", lock.attempts);
+  visit("commits", lock.commits);
+  visit("fallbacks", lock.fallbacks);
+  visit("system_calls", lock.system_calls);
+}
+
+template <class Visitor, class T>
+void visit_profile(Visitor visit, T& profile) {
+  visit("exact", profile.exact);
+  visit("samples", profile.samples);
+  visit("acquisitions_estimated", profile.acquisitions_estimated);
+  visit("wall_ns", profile.wall_ns);
+  visit("parallel_ns", profile.parallel_ns);
+  visit("most_threads", profile.most_threads);
+  visit("aborts", profile.aborts);
+}
+
+auto writer(ordered_json& out) {
+  return [&out](const char* name, const auto& value) { out[name] = value; };
+}
+auto reader(const ordered_json& in) {
+  return [&in](const char* name, auto& value) { in.at(name).get_to(value); };
+}
+
+ordered_json lock_json(const Lock& lock) {
+  ordered_json out{{"place", place_json(lock.place)}, {"site", place_json(lock.site)}};
+  visit_lock(writer(out), lock);
+  out["conflicts"] = ordered_json::array();
+  for (const Conflict& conflict : lock.conflicts)
+    out["conflicts"].push_back({{"data", place_json(conflict.data)},
+                                {"victim", place_json(conflict.victim)},
+                                {"other", place_json(conflict.other)},
+                                {"count", conflict.count},
+                                {"apart", conflict.apart}});
+  return out;
+}
+
+Lock lock_from(const ordered_json& json) {
+  Lock lock;
+  lock.place = place_from(json.at("place"));
+  lock.site = place_from(json.at("site"));
+  visit_lock(reader(json), lock);
+  for (const ordered_json& conflict : json.at("conflicts"))
+    lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
+                              place_from(conflict.at("other")), conflict.at("count").get<std::uint64_t>(),
+                              conflict.at("apart").get<std::uint64_t>()});
+  return lock;
+}
+
+}  // namespace
+
+ordered_json profile_json(const Profile& profile) {
+  ordered_json out = ordered_json::object();
+  visit_profile(writer(out), profile);
+  for (std::size_t i = 0; i < kStates; ++i) out["times_ns"][kStateNames[i]] = profile.times[i];
+  out["locks"] = ordered_json::array();
+  for (const Lock& lock : profile.locks) out["locks"].push_back(lock_json(lock));
+  return out;
+}
+
+Profile profile_from_json(const ordered_json& json) {
+  Profile profile;
+  visit_profile(reader(json), profile);
+  for (std::size_t i = 0; i < kStates; ++i)
+    profile.times[i] = json.at("times_ns").at(kStateNames[i]).get<double>();
+  for (const ordered_json& lock : json.at("locks")) profile.locks.push_back(lock_from(lock));
+  return profile;
+}
+
+}  // namespace elision::profile
