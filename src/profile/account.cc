@@ -168,12 +168,13 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   return lock;
 }
 
-Profile Account::profile(Time now, double ns_per_unit) const {
+Profile Account::profile(Time now, double ns_per_unit, unsigned cpus) const {
   Profile profile;
   profile.exact = true;
   profile.wall_ns = static_cast<double>(now) * ns_per_unit;
   profile.parallel_ns = static_cast<double>(parallel_time(now)) * ns_per_unit;
   profile.most_threads = most_threads_;
+  profile.cpus = cpus;
   for (std::size_t i = 0; i < kStates; ++i) profile.times[i] = static_cast<double>(times_[i]) * ns_per_unit;
   for (const auto& [address, sums] : locks_) {
     if (address != 0) profile.locks.push_back(lock_of(address, sums, ns_per_unit));

@@ -49,7 +49,8 @@ class Account {
                 bool apart);
 
   /// All until now, with `ns_per_unit` nanoseconds a unit of time. Places have addresses only.
-  Profile profile(Time now, double ns_per_unit) const;
+  /// `cpus`: that the program could use.
+  Profile profile(Time now, double ns_per_unit, unsigned cpus) const;
 
  private:
   struct ConflictCount {

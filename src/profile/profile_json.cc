@@ -4,6 +4,7 @@
 namespace elision::profile {
 namespace {
 
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 ordered_json place_json(const Place& place) {
@@ -13,9 +14,8 @@ ordered_json place_json(const Place& place) {
   return out;
 }
 
-Place place_from(const ordered_json& json) {
-  return {json.at("address").get<std::uint64_t>(), json.value("name", ""), json.value("file", ""),
-          json.value("line", 0u)};
+Place place_from(const json& in) {
+  return {in.at("address").get<std::uint64_t>(), in.value("name", ""), in.value("file", ""), in.value("line", 0u)};
 }
 
 /// The members of T with their names: the one list for both directions.
@@ -31,6 +31,7 @@ void visit_lock(Visitor visit, T& lock) {
   visit("commits", lock.commits);
   visit("fallbacks", lock.fallbacks);
   visit("system_calls", lock.system_calls);
+  visit("aborts", lock.aborts);
 }
 
 template <class Visitor, class T>
@@ -41,13 +42,13 @@ void visit_profile(Visitor visit, T& profile) {
   visit("wall_ns", profile.wall_ns);
   visit("parallel_ns", profile.parallel_ns);
   visit("most_threads", profile.most_threads);
-  visit("aborts", profile.aborts);
+  visit("cpus", profile.cpus);
 }
 
 auto writer(ordered_json& out) {
   return [&out](const char* name, const auto& value) { out[name] = value; };
 }
-auto reader(const ordered_json& in) {
+auto reader(const json& in) {
   return [&in](const char* name, auto& value) { in.at(name).get_to(value); };
 }
 
@@ -64,12 +65,12 @@ ordered_json lock_json(const Lock& lock) {
   return out;
 }
 
-Lock lock_from(const ordered_json& json) {
+Lock lock_from(const json& in) {
   Lock lock;
-  lock.place = place_from(json.at("place"));
-  lock.site = place_from(json.at("site"));
-  visit_lock(reader(json), lock);
-  for (const ordered_json& conflict : json.at("conflicts"))
+  lock.place = place_from(in.at("place"));
+  lock.site = place_from(in.at("site"));
+  visit_lock(reader(in), lock);
+  for (const json& conflict : in.at("conflicts"))
     lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
                               place_from(conflict.at("other")), conflict.at("count").get<std::uint64_t>(),
                               conflict.at("apart").get<std::uint64_t>()});
@@ -87,12 +88,12 @@ ordered_json profile_json(const Profile& profile) {
   return out;
 }
 
-Profile profile_from_json(const ordered_json& json) {
+Profile profile_from_json(const json& in) {
   Profile profile;
-  visit_profile(reader(json), profile);
+  visit_profile(reader(in), profile);
   for (std::size_t i = 0; i < kStates; ++i)
-    profile.times[i] = json.at("times_ns").at(kStateNames[i]).get<double>();
-  for (const ordered_json& lock : json.at("locks")) profile.locks.push_back(lock_from(lock));
+    profile.times[i] = in.at("times_ns").at(kStateNames[i]).get<double>();
+  for (const json& lock : in.at("locks")) profile.locks.push_back(lock_from(lock));
   return profile;
 }
 

@@ -11,6 +11,6 @@ namespace elision::profile {
 nlohmann::ordered_json profile_json(const Profile& profile);
 
 /// Throws nlohmann::json::exception if `json` was not written by profile_json().
-Profile profile_from_json(const nlohmann::ordered_json& json);
+Profile profile_from_json(const nlohmann::json& json);
 
 }  // namespace elision::profile

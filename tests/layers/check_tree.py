@@ -47,6 +47,7 @@ VM_ROOMS = {
 }
 LAYERS |= {f"vm/{room}": BELOW_VM | {f"vm/{other}" for other in others} for room, others in VM_ROOMS.items()}
 LAYERS["vm/engine"] |= {"profile"}
+LAYERS["vm/report"] |= {"profile"}
 BELOW_CLI = {
     "host": {"base", "htm"},
     "doctor": {"base", "abi", "htm"},

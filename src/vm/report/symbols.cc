@@ -4,7 +4,6 @@
 // frame pointer. Only an address behind a call instruction counts.
 #include "vm/report/symbols.h"
 
-#include <cxxabi.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 
@@ -16,6 +15,7 @@
 #include <sstream>
 #include <utility>
 
+#include "profile/names.h"
 #include "vm/host/guest_memory.h"
 
 namespace elision::vm {
@@ -27,41 +27,6 @@ constexpr unsigned kDwarfFramePointer = 6, kDwarfStackPointer = 7, kDwarfPc = 16
 constexpr Gpr kGprOfDwarf[kGprCount] = {kRax, kRdx, kRcx, kRbx, kRsi, kRdi, kRbp, kRsp,
                                         kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
 constexpr pid_t kTheThread = 1;  // a number for libdwfl
-
-struct Mapping {
-  std::uint64_t begin = 0, end = 0, offset = 0;
-  bool executable = false;
-  std::string name;  // a path, "[stack]" and the like, or nothing
-  bool is_file() const { return name.starts_with('/'); }
-};
-
-std::vector<Mapping> parse_map(const std::string& text) {
-  std::vector<Mapping> mappings;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    unsigned long long begin = 0, end = 0, offset = 0;
-    char permissions[5] = "";
-    int name = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, permissions, &offset,
-                    &name) < 4)
-      continue;
-    mappings.push_back({begin, end, offset, permissions[2] == 'x',
-                        name > 0 && static_cast<std::size_t>(name) < line.size() ? line.substr(name) : ""});
-  }
-  return mappings;
-}
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-/// The symbol's name without its version, demangled.
-std::string readable(const std::string& symbol) {
-  const std::string name = symbol.substr(0, symbol.find('@'));
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 ? text : name;
-  std::free(text);
-  return result;
-}
 
 std::string hexadecimal(std::uint64_t value) {
   char text[32];
@@ -104,42 +69,12 @@ bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void*) {
 }  // namespace
 
 struct Symbols::Impl {
-  explicit Impl(const std::string& memory_map) : mappings(parse_map(memory_map)) {
-    // No downloads of missing symbols.
-    unsetenv("DEBUGINFOD_URLS");
-    callbacks.find_elf = dwfl_linux_proc_find_elf;
-    callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
-    dwfl = dwfl_begin(&callbacks);
-    if (dwfl == nullptr) return;
-    report_files();
-    attached = dwfl_attach_state(dwfl, nullptr, kTheThread, &kThreadCallbacks, this);
-  }
-  ~Impl() { dwfl_end(dwfl); }
-
-  /// A file counts as a program or library if its first byte is mapped and some part is executable.
-  void report_files() {
-    dwfl_report_begin(dwfl);
-    const Mapping* first = nullptr;
-    const Mapping* reported = nullptr;
-    for (const Mapping& mapping : mappings) {
-      if (!mapping.is_file()) continue;
-      if (mapping.offset == 0 && (first == nullptr || first->name != mapping.name || !mapping.executable))
-        first = &mapping;
-      if (!mapping.executable || first == nullptr || first->name != mapping.name || first == reported)
-        continue;
-      reported = first;
-      dwfl_report_elf(dwfl, base_name(mapping.name).c_str(), mapping.name.c_str(), -1, first->begin, false);
-    }
-    dwfl_report_end(dwfl, nullptr, nullptr);
+  explicit Impl(const std::string& memory_map) : names(memory_map), dwfl(names.dwfl()) {
+    attached = dwfl != nullptr && dwfl_attach_state(dwfl, nullptr, kTheThread, &kThreadCallbacks, this);
   }
 
-  const Mapping* mapping_of(std::uint64_t address) const {
-    for (const Mapping& mapping : mappings)
-      if (mapping.begin <= address && address < mapping.end) return &mapping;
-    return nullptr;
-  }
   bool is_executable(std::uint64_t address) const {
-    const Mapping* const mapping = mapping_of(address);
+    const profile::Mapping* const mapping = names.mapping_of(address);
     return mapping != nullptr && mapping->executable;
   }
   bool is_return_address(std::uint64_t address) const {
@@ -258,39 +193,27 @@ struct Symbols::Impl {
   std::string describe(const Frame& frame) const {
     std::string text = hexadecimal(frame.pc);
     const std::uint64_t place = frame.returns_here ? frame.pc - 1 : frame.pc;
-    const Mapping* const mapping = mapping_of(place);
+    const profile::Mapping* const mapping = names.mapping_of(place);
     if (mapping == nullptr) return text + " (nothing is mapped here)";
-    Dwfl_Module* const module = dwfl != nullptr ? dwfl_addrmodule(dwfl, place) : nullptr;
-    const std::string file = mapping->is_file()      ? base_name(mapping->name)
-                             : mapping->name.empty() ? "anonymous memory"
-                                                     : mapping->name;
-    if (module == nullptr) return text + " (" + file + ")";
+    const std::string file = mapping->short_name();
+    if (dwfl == nullptr || dwfl_addrmodule(dwfl, place) == nullptr) return text + " (" + file + ")";
     if (is_signal_return(frame.pc)) return text + " <signal handler called> (" + file + ")";
-    GElf_Off offset = 0;
-    GElf_Sym symbol;
-    const char* const name = dwfl_module_addrinfo(module, place, &offset, &symbol, nullptr, nullptr, nullptr);
-    if (name == nullptr || (symbol.st_size == 0 && offset > kFarthestUnsized)) {
-      Dwarf_Addr begin = 0;
-      dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
-      return text + " (" + file + "+" + hexadecimal(frame.pc - begin) + ")";
-    }
-    text += " " + readable(name) + "+" + hexadecimal(offset + (frame.pc - place));
-    int line = 0;
-    Dwfl_Line* const source = dwfl_module_getsrc(module, place);
-    const char* const source_file =
-        source != nullptr ? dwfl_lineinfo(source, nullptr, &line, nullptr, nullptr, nullptr) : nullptr;
-    if (source_file != nullptr && line > 0)
-      text += " at " + base_name(source_file) + ":" + std::to_string(line);
+    std::uint64_t offset = 0;
+    const std::string name = names.symbol(place, offset);
+    if (name.empty()) return text + " (" + file + "+" + hexadecimal(frame.pc - names.start_of_file(place)) + ")";
+    text += " " + name + "+" + hexadecimal(offset + (frame.pc - place));
+    std::string source_file;
+    std::uint32_t line = 0;
+    names.source(place, source_file, line);
+    if (!source_file.empty()) text += " at " + source_file + ":" + std::to_string(line);
     return text + " (" + file + ")";
   }
 
-  static constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a size
   static constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {next_thread,   get_thread, read_word,
                                                              set_registers, nullptr,    nullptr};
 
-  std::vector<Mapping> mappings;
-  Dwfl_Callbacks callbacks{};
-  Dwfl* dwfl = nullptr;
+  profile::Names names;
+  Dwfl* dwfl;  // of `names`; null if libdwfl failed
   bool attached = false;
   // The chain that is being followed.
   std::vector<Frame>* frames = nullptr;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace elision::profile {
+namespace {
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+/// As percent(), but tells a little from nothing.
+std::string small_percent(double share) {
+  return share > 0 && share < 0.01 ? "less than 1 %" : percent(share);
+}
+
+std::string text_of(const Place& place) {
+  const std::string name = place.name.empty() ? fmt::format("{:#x}", place.address) : place.name;
+  return place.file.empty() ? name : fmt::format("{} ({}:{})", name, place.file, place.line);
+}
+
+double aborts_of(const Lock& lock) {
+  return std::accumulate(lock.aborts.begin(), lock.aborts.end(), 0.0,
+                         [](double sum, const auto& cause) { return sum + cause.second; });
+}
+
+double aborts_by(const Lock& lock, const char* cause) {
+  const auto found = lock.aborts.find(cause);
+  return found != lock.aborts.end() ? found->second : 0;
+}
+
+/// Aborts because the lock was held say nothing about the section.
+double telling_aborts_of(const Lock& lock) { return aborts_of(lock) - aborts_by(lock, "lock-busy"); }
+
+const Lock* find(const Profile& profile, const Lock& lock) {
+  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(), [&](const Lock& other) {
+    return lock.place.name.empty() ? other.place.address == lock.place.address
+                                   : other.place.name == lock.place.name;
+  });
+  return found != profile.locks.end() ? &*found : nullptr;
+}
+
+Finding of_conflicts(const std::string& name, const Lock& lock) {
+  std::uint64_t all = 0, apart = 0;
+  for (const Conflict& conflict : lock.conflicts) {
+    all += conflict.count;
+    apart += conflict.apart;
+  }
+  Finding finding;
+  finding.lock = name;
+  const bool is_false = all > 0 && share(static_cast<double>(apart), static_cast<double>(all)) >= kMainCauseShare;
+  finding.cause = is_false ? Cause::kFalseSharing : Cause::kTrueSharing;
+  std::string where;
+  if (!lock.conflicts.empty()) {
+    const auto most = std::find_if(lock.conflicts.begin(), lock.conflicts.end(), [&](const Conflict& conflict) {
+      return !is_false || conflict.apart > 0;
+    });
+    where = fmt::format(", most at {}: {} against {}", text_of(most->data),
+                        most->victim.address != 0 ? text_of(most->victim) : "a transaction", text_of(most->other));
+  }
+  if (is_false) {
+    finding.sentence = fmt::format("Sections under {} use different data in one cache line{}.", name, where);
+    finding.change = "give the data that different threads write a cache line each (alignas(64))";
+  } else {
+    finding.sentence = fmt::format("Sections under {} write the same data{}.", name, where);
+    finding.change = "take what all sections write out of them: a counter for each thread, or an atomic one after "
+                     "the section";
+  }
+  return finding;
+}
+
+/// What ends the attempts to elide `lock`; `elided`: the lock under such a design.
+Finding of_attempts(const std::string& name, const Lock& elided) {
+  const double telling = telling_aborts_of(elided);
+  if (share(telling, elided.attempts) < kRareAbortShare)
+    return {Cause::kRareConflicts, name,
+            fmt::format("Sections under {} rarely conflict: {} of their transactions commit.", name,
+                        percent(share(elided.commits, elided.attempts))),
+            ""};
+  const double capacity = aborts_by(elided, "capacity"), conflicts = aborts_by(elided, "conflict");
+  const double other = aborts_by(elided, "other") + aborts_by(elided, "explicit");
+  if (capacity >= conflicts && capacity >= other)
+    return {Cause::kTooLong, name,
+            fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity.", name,
+                        percent(share(capacity, telling))),
+            "split the sections, or the lock, so that each touches fewer cache lines"};
+  if (other > conflicts)
+    return {Cause::kSystemCalls, name,
+            fmt::format("Sections under {} make system calls or use instructions that no transaction may: {} of the "
+                        "aborts.",
+                        name, percent(share(other, telling))),
+            "move input, output, and allocation of large blocks out of the sections"};
+  return of_conflicts(name, elided);
+}
+
+Finding of_lock(const Lock& lock, const Profile& plain, const Profile* elided) {
+  const std::string name = name_of(lock);
+  const Lock* const attempted = elided != nullptr ? find(*elided, lock) : nullptr;
+  if (attempted != nullptr && attempted->attempts > 0) return of_attempts(name, *attempted);
+  if (lock.system_calls >= lock.acquisitions / 2 && lock.acquisitions > 0)
+    return {Cause::kSystemCalls, name,
+            fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
+                        lock.system_calls / lock.acquisitions),
+            "move input and output out of the sections"};
+  return {Cause::kHeldLong, name,
+          fmt::format("{} is held for {} of the time with two or more threads.", name,
+                      percent(std::min(1.0, share(lock.holds_ns, plain.parallel_ns)))),
+          ""};
+}
+
+/// "One lock of 5, queue_lock, has 93 % of the waiting."
+std::string who_waits(const Profile& plain) {
+  const double waits = std::accumulate(plain.locks.begin(), plain.locks.end(), 0.0,
+                                       [](double sum, const Lock& lock) { return sum + lock.waits_ns; });
+  const Lock& first = plain.locks.front();
+  return plain.locks.size() == 1
+             ? fmt::format("all of it for {}", name_of(first))
+             : fmt::format("{} of it for {}, one of {} locks", percent(share(first.waits_ns, waits)), name_of(first),
+                           plain.locks.size());
+}
+
+}  // namespace
+
+const char* code_of(Cause cause) {
+  switch (cause) {
+    case Cause::kRareConflicts:
+      return "rare-conflicts";
+    case Cause::kTrueSharing:
+      return "true-sharing";
+    case Cause::kFalseSharing:
+      return "false-sharing";
+    case Cause::kTooLong:
+      return "too-long";
+    case Cause::kSystemCalls:
+      return "system-calls";
+    case Cause::kOversubscribed:
+      return "oversubscribed";
+    case Cause::kMostlySerial:
+      return "mostly-serial";
+    case Cause::kMostlyBlocked:
+      return "mostly-blocked";
+    case Cause::kHeldLong:
+      return "held-long";
+  }
+  return "";
+}
+
+std::string name_of(const Lock& lock) {
+  if (!lock.place.name.empty()) return lock.place.name;
+  const std::string address = fmt::format("the lock at {:#x}", lock.place.address);
+  if (lock.site.address == 0) return address;
+  return fmt::format("{} taken in {}", address, text_of(lock.site));
+}
+
+double working_ns(const Profile& profile) {
+  return profile.thread_ns() - time_in(profile.times, State::kBlocked);
+}
+
+double wait_share(const Profile& profile) {
+  double waits = 0;
+  for (const State state : {State::kWaiting, State::kSpeculating, State::kOverhead, State::kAborted})
+    waits += time_in(profile.times, state);
+  return share(waits, working_ns(profile));
+}
+
+Diagnosis diagnose(const Profile& plain, const Profile* elided) {
+  Diagnosis diagnosis;
+  diagnosis.wait_share = wait_share(plain);
+  diagnosis.locks_matter = diagnosis.wait_share >= kSmallestWaitShare && !plain.locks.empty();
+  const double parallel = share(plain.parallel_ns, plain.wall_ns);
+  if (parallel < kShortParallelShare)
+    diagnosis.findings.push_back({Cause::kMostlySerial, "",
+                                  fmt::format("Only {} of the run has two or more threads; the times below are of "
+                                              "that part.",
+                                              small_percent(parallel)),
+                                  ""});
+  const double blocked = share(time_in(plain.times, State::kBlocked), plain.thread_ns());
+  if (blocked >= kBlockedShare)
+    diagnosis.findings.push_back(
+        {Cause::kMostlyBlocked, "",
+         fmt::format("Threads spend {} of their time asleep outside of locks: for conditions, barriers, other "
+                     "threads or the kernel.",
+                     percent(blocked)),
+         ""});
+  if (!diagnosis.locks_matter) {
+    diagnosis.sentence = fmt::format(
+        "Locks do not matter here: threads wait for them in {} of their time, so no lock design can gain more.",
+        small_percent(diagnosis.wait_share));
+    return diagnosis;
+  }
+  diagnosis.sentence = fmt::format("Threads wait for locks in {} of their time, {}.", percent(diagnosis.wait_share),
+                                   who_waits(plain));
+  if (plain.cpus != 0 && plain.most_threads > plain.cpus + 1)
+    diagnosis.findings.push_back(
+        {Cause::kOversubscribed, "",
+         fmt::format("{} threads share {} CPUs: a thread that loses its CPU in a section makes the others wait.",
+                     plain.most_threads, plain.cpus),
+         "use no more threads than CPUs"});
+  double waits = 0;
+  for (const Lock& lock : plain.locks) waits += lock.waits_ns;
+  for (const Lock& lock : plain.locks) {
+    if (lock.waits_ns < kSmallestLockShare * waits || lock.waits_ns == 0) break;
+    diagnosis.findings.push_back(of_lock(lock, plain, elided));
+  }
+  return diagnosis;
+}
+
+}  // namespace elision::profile

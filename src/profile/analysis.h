@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a profile means: whether locks matter, which one, what in its sections is in the way, and what to
+// change. Pure.
+//
+// Every threshold is a number of this file. Shares are of the time that threads had work or waited for a
+// lock: their time in the part of the run with two or more threads, without State::kBlocked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace elision::profile {
+
+/// Below this share of waiting, locks do not matter: removing all of it gains no more.
+inline constexpr double kSmallestWaitShare = 0.03;
+/// A lock is named with a finding from this share of all waiting on.
+inline constexpr double kSmallestLockShare = 0.10;
+/// One cause explains the aborts of a lock from this share of them on.
+inline constexpr double kMainCauseShare = 0.50;
+/// Attempts rarely abort below this share.
+inline constexpr double kRareAbortShare = 0.10;
+/// A part of the run this short, as a share of it, does not tell about the whole.
+inline constexpr double kShortParallelShare = 0.20;
+/// Threads mostly wait for each other, and not for locks, from this share of their time on.
+inline constexpr double kBlockedShare = 0.50;
+
+enum class Cause {
+  kRareConflicts,   // sections rarely conflict: elision removes the waiting
+  kTrueSharing,     // sections write the same data
+  kFalseSharing,    // sections write different data in one cache line
+  kTooLong,         // sections touch more than a transaction can hold
+  kSystemCalls,     // sections make system calls, or execute what no transaction may
+  kOversubscribed,  // more threads than CPUs: holders lose their CPU
+  kMostlySerial,    // most of the run has one thread
+  kMostlyBlocked,   // threads wait for conditions, barriers and the kernel
+  kHeldLong,        // the lock is held most of the time, and no attempt tells why
+};
+/// The word for programs: "rare-conflicts" and so on.
+const char* code_of(Cause cause);
+
+struct Finding {
+  Cause cause = Cause::kHeldLong;
+  std::string lock{};      // its name; empty: the whole program
+  std::string sentence{};  // what is so
+  std::string change{};    // what to change in the source; empty: nothing
+};
+
+struct Diagnosis {
+  bool locks_matter = false;
+  double wait_share = 0;
+  std::string sentence{};
+  std::vector<Finding> findings{};  // about the lock with most waiting first
+};
+
+/// "queue_lock", or "the lock initialised at main.c:12", or its address.
+std::string name_of(const Lock& lock);
+
+/// Time that threads had work or waited for a lock, in nanoseconds.
+double working_ns(const Profile& profile);
+
+/// The share of waiting, attempts that aborted and the lock's own work.
+double wait_share(const Profile& profile);
+
+/// `plain`: under the program's own locks. `elided`: under a design that elides them; null: none was run.
+Diagnosis diagnose(const Profile& plain, const Profile* elided);
+
+}  // namespace elision::profile

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/names.h"
+
+#include <cxxabi.h>
+#include <elfutils/libdw.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace elision::profile {
+namespace {
+
+constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a size
+
+std::vector<Mapping> parse_map(const std::string& text) {
+  std::vector<Mapping> mappings;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    unsigned long long begin = 0, end = 0, offset = 0;
+    char permissions[5] = "";
+    int name = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, permissions, &offset,
+                    &name) < 4)
+      continue;
+    mappings.push_back({begin, end, offset, permissions[2] == 'x',
+                        name > 0 && static_cast<std::size_t>(name) < line.size() ? line.substr(name) : ""});
+  }
+  return mappings;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// The symbol's name without its version, demangled.
+std::string readable(const std::string& symbol) {
+  const std::string name = symbol.substr(0, symbol.find('@'));
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : name;
+  std::free(text);
+  return result;
+}
+
+}  // namespace
+
+std::string Mapping::short_name() const {
+  return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
+}
+
+Names::Names(const std::string& memory_map) : mappings_(parse_map(memory_map)) {
+  // No downloads of missing symbols.
+  unsetenv("DEBUGINFOD_URLS");
+  callbacks_.find_elf = dwfl_linux_proc_find_elf;
+  callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
+  dwfl_ = dwfl_begin(&callbacks_);
+  if (dwfl_ != nullptr) report_files();
+}
+Names::~Names() { dwfl_end(dwfl_); }
+
+/// A file counts as a program or library if its first byte is mapped and some part is executable.
+void Names::report_files() {
+  dwfl_report_begin(dwfl_);
+  const Mapping* first = nullptr;
+  const Mapping* reported = nullptr;
+  for (const Mapping& mapping : mappings_) {
+    if (!mapping.is_file()) continue;
+    if (mapping.offset == 0 && (first == nullptr || first->name != mapping.name || !mapping.executable))
+      first = &mapping;
+    if (!mapping.executable || first == nullptr || first->name != mapping.name || first == reported)
+      continue;
+    reported = first;
+    dwfl_report_elf(dwfl_, base_name(mapping.name).c_str(), mapping.name.c_str(), -1, first->begin, false);
+  }
+  dwfl_report_end(dwfl_, nullptr, nullptr);
+}
+
+const Mapping* Names::mapping_of(std::uint64_t address) const {
+  for (const Mapping& mapping : mappings_)
+    if (mapping.begin <= address && address < mapping.end) return &mapping;
+  return nullptr;
+}
+
+std::string Names::symbol(std::uint64_t address, std::uint64_t& offset) const {
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  if (module == nullptr) return "";
+  GElf_Off from_start = 0;
+  GElf_Sym symbol;
+  const char* const name = dwfl_module_addrinfo(module, address, &from_start, &symbol, nullptr, nullptr, nullptr);
+  if (name == nullptr || (symbol.st_size == 0 && from_start > kFarthestUnsized)) return "";
+  offset = from_start;
+  return readable(name);
+}
+
+void Names::source(std::uint64_t address, std::string& file, std::uint32_t& line) const {
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  Dwfl_Line* const found = module != nullptr ? dwfl_module_getsrc(module, address) : nullptr;
+  int number = 0;
+  const char* const name =
+      found != nullptr ? dwfl_lineinfo(found, nullptr, &number, nullptr, nullptr, nullptr) : nullptr;
+  if (name == nullptr || number <= 0) return;
+  file = base_name(name);
+  line = static_cast<std::uint32_t>(number);
+}
+
+std::uint64_t Names::start_of_file(std::uint64_t address) const {
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  Dwarf_Addr begin = 0;
+  if (module != nullptr) dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return begin;
+}
+
+Place Names::code(std::uint64_t address, bool returns_here) const {
+  Place place;
+  place.address = address;
+  const std::uint64_t at = returns_here ? address - 1 : address;
+  std::uint64_t offset = 0;
+  place.name = symbol(at, offset);
+  source(at, place.file, place.line);
+  const Mapping* const mapping = mapping_of(at);
+  if (place.name.empty() && mapping != nullptr && mapping->is_file()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(at - start_of_file(at)));
+    place.name = mapping->short_name() + text;
+  }
+  return place;
+}
+
+Place Names::data(std::uint64_t address) const {
+  Place place;
+  place.address = address;
+  std::uint64_t offset = 0;
+  place.name = symbol(address, offset);
+  if (!place.name.empty() && offset != 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(offset));
+    place.name += text;
+  }
+  return place;
+}
+
+}  // namespace elision::profile

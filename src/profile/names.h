@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of addresses of a program, by elfutils' libdwfl on the files that it has mapped, as its memory map
+// tells. The program may have ended.
+//
+// Allocates and opens files, which may hold anything: what cannot be read has no name.
+#pragma once
+
+#include <elfutils/libdwfl.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profile/profile.h"
+
+namespace elision::profile {
+
+/// A line of /proc/PID/maps.
+struct Mapping {
+  std::uint64_t begin = 0, end = 0, offset = 0;
+  bool executable = false;
+  std::string name;  // a path, "[stack]" and the like, or nothing
+  bool is_file() const { return name.starts_with('/'); }
+  /// The file's last component, "[stack]" and the like, or "anonymous memory".
+  std::string short_name() const;
+};
+
+class Names {
+ public:
+  /// `memory_map` as /proc/PID/maps shows it.
+  explicit Names(const std::string& memory_map);
+  ~Names();
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+
+  /// Null: nothing is mapped there.
+  const Mapping* mapping_of(std::uint64_t address) const;
+  /// The symbol that covers `address`, demangled, and the distance from its start. Empty: not known.
+  std::string symbol(std::uint64_t address, std::uint64_t& offset) const;
+  /// The source line of the code at `address`. `file` is empty if it is not known.
+  void source(std::uint64_t address, std::string& file, std::uint32_t& line) const;
+  /// The address where the file around `address` begins; 0: it lies in no file.
+  std::uint64_t start_of_file(std::uint64_t address) const;
+
+  /// Code: the function's name, and its source line. `returns_here`: a return address, so the call before it.
+  Place code(std::uint64_t address, bool returns_here) const;
+  /// Data: "name" or "name+0x8" of a variable; empty for heap and stack.
+  Place data(std::uint64_t address) const;
+
+  /// Null if libdwfl failed.
+  Dwfl* dwfl() const { return dwfl_; }
+
+ private:
+  void report_files();
+
+  std::vector<Mapping> mappings_;
+  Dwfl_Callbacks callbacks_{};
+  Dwfl* dwfl_ = nullptr;
+};
+
+}  // namespace elision::profile
