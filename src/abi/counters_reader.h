@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -99,6 +100,18 @@ inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   totals.uncontended += std::max(taken, contended) - contended;
 }
 
+inline void add_entry(CounterEntry& sum, const CounterEntry& entry) {
+  sum.lock = entry.lock;
+  sum.acquisitions += entry.acquisitions;
+  sum.commits += entry.commits;
+  sum.fallbacks += entry.fallbacks;
+  sum.speculations += entry.speculations;
+  sum.busy += entry.busy;
+  sum.wait_ticks += entry.wait_ticks;
+  sum.longest_wait_ticks = std::max(sum.longest_wait_ticks, entry.longest_wait_ticks);
+  for (std::size_t i = 0; i < kAbortCauses; ++i) sum.aborts[i] += entry.aborts[i];
+}
+
 }  // namespace detail
 
 /// The bytes of a counter file that are in use, by its first kCountersHeaderBytes. The rest are holes.
@@ -137,6 +150,20 @@ inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t s
   for (std::uint32_t i = 0; i < used; ++i) detail::add_slot(totals, slots[i]);
   totals.interposed_locks_seen = header.locks_seen != 0 || totals.sections() != 0;
   return totals;
+}
+
+/// The sums over threads and call sites for each lock, by its address. Empty if `data` is not a complete
+/// file.
+inline std::map<std::uint64_t, CounterEntry> sums_by_lock(const void* data, std::size_t size) {
+  std::map<std::uint64_t, CounterEntry> sums;
+  if (!sum_counters(data, size)) return sums;
+  const auto& header = *static_cast<const CountersHeader*>(data);
+  const auto* slots =
+      reinterpret_cast<const CounterSlot*>(static_cast<const char*>(data) + kCountersHeaderBytes);
+  for (std::uint32_t i = 0; i < std::min(header.next_slot, header.slot_count); ++i)
+    for (const CounterEntry& entry : slots[i].entries)
+      if (entry.lock != 0) detail::add_entry(sums[entry.lock], entry);
+  return sums;
 }
 
 }  // namespace elision::abi

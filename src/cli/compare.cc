@@ -11,6 +11,7 @@
 #include "base/usable_cpus.h"
 #include "cli/compare_origin.h"
 #include "cli/experiment/execute.h"
+#include "cli/experiment/explain.h"
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/console.h"
@@ -23,6 +24,7 @@
 #include "cli/host/program_file.h"
 #include "cli/host/replaceable_locks.h"
 #include "cli/host/usage_error.h"
+#include "cli/judge/explanation.h"
 #include "cli/options/arguments.h"
 #include "cli/options/designs.h"
 #include "cli/options/machine_choice.h"
@@ -52,6 +54,7 @@ struct CompareRequest {
   OutputFormat format = OutputFormat::kTable;
   double timeout_seconds = 0;
   std::uint32_t variations = 0;  // 0: the machine as it is
+  bool explains = true;
 };
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
@@ -94,6 +97,9 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_flag_callback(
       "--ignore-output", [&request] { request.plan.compare_output = false; },
       "do not compare what the program prints");
+  app->add_flag_callback(
+      "--no-why", [&request] { request.explains = false; },
+      "do not run the reference and the best designs once more to say where their time goes");
   add_lock_options(*app, request.plan.launch.lock);
   return app;
 }
@@ -178,17 +184,19 @@ void check_files(const CompareRequest& request) {
 }
 
 nlohmann::json whole_report(const CompareRequest& request, const std::vector<experiment::Result>& results,
-                            const std::vector<experiment::Block>& blocks) {
-  nlohmann::json report = report_json(request.plan, results, blocks);
+                            const std::vector<experiment::Block>& blocks,
+                            const std::vector<experiment::NextStep>& steps) {
+  nlohmann::json report = report_json(request.plan, results, blocks, steps);
   report.update(request.origin);
   return report;
 }
 
 std::string result_text(const CompareRequest& request, const std::vector<experiment::Result>& results,
-                        const std::vector<experiment::Block>& blocks, const Appearance& appearance) {
+                        const std::vector<experiment::Block>& blocks,
+                        const std::vector<experiment::NextStep>& steps, const Appearance& appearance) {
   switch (request.format) {
     case OutputFormat::kJson:
-      return json_text(whole_report(request, results, blocks));
+      return json_text(whole_report(request, results, blocks, steps));
     case OutputFormat::kCsv:
       return table_csv(experiment::comparison_values(blocks));
     case OutputFormat::kMarkdown:
@@ -199,12 +207,17 @@ std::string result_text(const CompareRequest& request, const std::vector<experim
   return render(request.plan, blocks, appearance);
 }
 
+std::string why_no_transactions() {
+  return native_cpu().rtm_is_hidden ? "ELISION_HIDE_RTM=1 hides this CPU's transactions"
+                                    : "This CPU has no transactions";
+}
+
 // If a report goes to standard output, the result goes to standard error.
 void publish(const CompareRequest& request, const std::vector<experiment::Result>& results,
-             const std::vector<experiment::Block>& blocks) {
+             const std::vector<experiment::Block>& blocks, const std::vector<experiment::NextStep>& steps) {
   const bool taken =
       is_given_standard_output(request.json_file) || is_given_standard_output(request.html_file);
-  const auto report = [&] { return whole_report(request, results, blocks); };
+  const auto report = [&] { return whole_report(request, results, blocks, steps); };
   const auto json = [&] {
     if (!request.json_file.empty()) write_output(request.json_file, json_text(report()));
   };
@@ -213,10 +226,24 @@ void publish(const CompareRequest& request, const std::vector<experiment::Result
   };
   const auto result = [&] {
     const int descriptor = taken ? STDERR_FILENO : STDOUT_FILENO;
-    const std::string text = result_text(request, results, blocks, appearance_of(descriptor));
+    const std::string text = result_text(request, results, blocks, steps, appearance_of(descriptor));
     taken ? print_error(text) : print(text);
   };
   do_all({json, html, result});
+}
+
+// Runs the reference and the best designs once more, with a profile of their locks.
+std::vector<experiment::NextStep> explain_blocks(const CompareRequest& request, experiment::Runner& runner,
+                                                 const experiment::Execution& execution,
+                                                 std::vector<experiment::Block>& blocks) {
+  constexpr double kTimesLongest = 20, kLeastSeconds = 60;
+  double longest = 0;
+  for (const experiment::Result& result : execution.results)
+    longest = std::max(longest, result.sample.host_seconds);
+  const double limit = request.timeout_seconds > 0 ? request.timeout_seconds
+                                                   : std::max(kLeastSeconds, kTimesLongest * longest);
+  explain(blocks, run_to_explain(cells_to_explain(request.plan, blocks), runner, limit));
+  return next_steps(request.plan, blocks, {native_htm_is_live(), why_no_transactions()});
 }
 
 int compare_and_report(const CompareRequest& request) {
@@ -227,8 +254,10 @@ int compare_and_report(const CompareRequest& request) {
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
   const experiment::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
   progress.clear();
-  const auto blocks = analyse(plan, execution.results, execution.complete);
-  publish(request, execution.results, blocks);
+  auto blocks = analyse(plan, execution.results, execution.complete);
+  std::vector<experiment::NextStep> steps;
+  if (request.explains && execution.complete) steps = explain_blocks(request, *runner, execution, blocks);
+  publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
     return block.verdict.kind != experiment::VerdictKind::kNoReference &&

@@ -52,23 +52,25 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
   }
   Finding finding;
   finding.lock = name;
-  const bool is_false = all > 0 && share(static_cast<double>(apart), static_cast<double>(all)) >= kMainCauseShare;
+  const bool is_false =
+      all > 0 && share(static_cast<double>(apart), static_cast<double>(all)) >= kMainCauseShare;
   finding.cause = is_false ? Cause::kFalseSharing : Cause::kTrueSharing;
   std::string where;
   if (!lock.conflicts.empty()) {
-    const auto most = std::find_if(lock.conflicts.begin(), lock.conflicts.end(), [&](const Conflict& conflict) {
-      return !is_false || conflict.apart > 0;
-    });
+    const auto most = std::find_if(lock.conflicts.begin(), lock.conflicts.end(),
+                                   [&](const Conflict& conflict) { return !is_false || conflict.apart > 0; });
     where = fmt::format(", most at {}: {} against {}", text_of(most->data),
-                        most->victim.address != 0 ? text_of(most->victim) : "a transaction", text_of(most->other));
+                        most->victim.address != 0 ? text_of(most->victim) : "a transaction",
+                        text_of(most->other));
   }
   if (is_false) {
     finding.sentence = fmt::format("Sections under {} use different data in one cache line{}.", name, where);
-    finding.change = "give the data that different threads write a cache line each (alignas(64))";
+    finding.change = "Give the data that different threads write a cache line each (alignas(64)).";
   } else {
     finding.sentence = fmt::format("Sections under {} write the same data{}.", name, where);
-    finding.change = "take what all sections write out of them: a counter for each thread, or an atomic one after "
-                     "the section";
+    finding.change =
+        "Take what all sections write out of them: a counter for each thread, or an atomic one after the "
+        "section.";
   }
   return finding;
 }
@@ -84,16 +86,18 @@ Finding of_attempts(const std::string& name, const Lock& elided) {
   const double capacity = aborts_by(elided, "capacity"), conflicts = aborts_by(elided, "conflict");
   const double other = aborts_by(elided, "other") + aborts_by(elided, "explicit");
   if (capacity >= conflicts && capacity >= other)
-    return {Cause::kTooLong, name,
-            fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity.", name,
-                        percent(share(capacity, telling))),
-            "split the sections, or the lock, so that each touches fewer cache lines"};
+    return {
+        Cause::kTooLong, name,
+        fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity.",
+                    name, percent(share(capacity, telling))),
+        "Split the sections, or the lock, so that each touches fewer cache lines."};
   if (other > conflicts)
     return {Cause::kSystemCalls, name,
-            fmt::format("Sections under {} make system calls or use instructions that no transaction may: {} of the "
-                        "aborts.",
-                        name, percent(share(other, telling))),
-            "move input, output, and allocation of large blocks out of the sections"};
+            fmt::format(
+                "Sections under {} make system calls or use instructions that no transaction may: {} of the "
+                "aborts.",
+                name, percent(share(other, telling))),
+            "Move input, output, and allocation of large blocks out of the sections."};
   return of_conflicts(name, elided);
 }
 
@@ -105,7 +109,7 @@ Finding of_lock(const Lock& lock, const Profile& plain, const Profile* elided) {
     return {Cause::kSystemCalls, name,
             fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
                         lock.system_calls / lock.acquisitions),
-            "move input and output out of the sections"};
+            "Move input and output out of the sections."};
   return {Cause::kHeldLong, name,
           fmt::format("{} is held for {} of the time with two or more threads.", name,
                       percent(std::min(1.0, share(lock.holds_ns, plain.parallel_ns)))),
@@ -119,8 +123,8 @@ std::string who_waits(const Profile& plain) {
   const Lock& first = plain.locks.front();
   return plain.locks.size() == 1
              ? fmt::format("all of it for {}", name_of(first))
-             : fmt::format("{} of it for {}, one of {} locks", percent(share(first.waits_ns, waits)), name_of(first),
-                           plain.locks.size());
+             : fmt::format("{} of it for {}, one of {} locks", percent(share(first.waits_ns, waits)),
+                           name_of(first), plain.locks.size());
 }
 
 }  // namespace
@@ -151,9 +155,9 @@ const char* code_of(Cause cause) {
 
 std::string name_of(const Lock& lock) {
   if (!lock.place.name.empty()) return lock.place.name;
-  const std::string address = fmt::format("the lock at {:#x}", lock.place.address);
-  if (lock.site.address == 0) return address;
-  return fmt::format("{} taken in {}", address, text_of(lock.site));
+  if (!lock.site.file.empty()) return fmt::format("the lock taken at {}:{}", lock.site.file, lock.site.line);
+  if (!lock.site.name.empty()) return fmt::format("the lock taken in {}", lock.site.name);
+  return fmt::format("the lock at {:#x}", lock.place.address);
 }
 
 double working_ns(const Profile& profile) {
@@ -173,33 +177,37 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
   diagnosis.locks_matter = diagnosis.wait_share >= kSmallestWaitShare && !plain.locks.empty();
   const double parallel = share(plain.parallel_ns, plain.wall_ns);
   if (parallel < kShortParallelShare)
-    diagnosis.findings.push_back({Cause::kMostlySerial, "",
-                                  fmt::format("Only {} of the run has two or more threads; the times below are of "
-                                              "that part.",
-                                              small_percent(parallel)),
-                                  ""});
+    diagnosis.findings.push_back(
+        {Cause::kMostlySerial, "",
+         fmt::format("Only {} of the run has two or more threads; the times below are of "
+                     "that part.",
+                     small_percent(parallel)),
+         ""});
   const double blocked = share(time_in(plain.times, State::kBlocked), plain.thread_ns());
   if (blocked >= kBlockedShare)
     diagnosis.findings.push_back(
         {Cause::kMostlyBlocked, "",
-         fmt::format("Threads spend {} of their time asleep outside of locks: for conditions, barriers, other "
-                     "threads or the kernel.",
-                     percent(blocked)),
+         fmt::format(
+             "Threads spend {} of their time asleep outside of locks: for conditions, barriers, other "
+             "threads or the kernel.",
+             percent(blocked)),
          ""});
   if (!diagnosis.locks_matter) {
     diagnosis.sentence = fmt::format(
-        "Locks do not matter here: threads wait for them in {} of their time, so no lock design can gain more.",
+        "Locks do not matter here: threads wait for them in {} of their time, so no lock design can gain "
+        "more.",
         small_percent(diagnosis.wait_share));
     return diagnosis;
   }
-  diagnosis.sentence = fmt::format("Threads wait for locks in {} of their time, {}.", percent(diagnosis.wait_share),
-                                   who_waits(plain));
+  diagnosis.sentence = fmt::format("Threads wait for locks in {} of their time, {}.",
+                                   percent(diagnosis.wait_share), who_waits(plain));
   if (plain.cpus != 0 && plain.most_threads > plain.cpus + 1)
     diagnosis.findings.push_back(
         {Cause::kOversubscribed, "",
-         fmt::format("{} threads share {} CPUs: a thread that loses its CPU in a section makes the others wait.",
-                     plain.most_threads, plain.cpus),
-         "use no more threads than CPUs"});
+         fmt::format(
+             "{} threads share {} CPUs: a thread that loses its CPU in a section makes the others wait.",
+             plain.most_threads, plain.cpus),
+         "Use no more threads than CPUs."});
   double waits = 0;
   for (const Lock& lock : plain.locks) waits += lock.waits_ns;
   for (const Lock& lock : plain.locks) {

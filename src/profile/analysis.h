@@ -54,7 +54,7 @@ struct Diagnosis {
   std::vector<Finding> findings{};  // about the lock with most waiting first
 };
 
-/// "queue_lock", or "the lock initialised at main.c:12", or its address.
+/// "queue_lock", "the lock taken at main.c:12", or its address.
 std::string name_of(const Lock& lock);
 
 /// Time that threads had work or waited for a lock, in nanoseconds.

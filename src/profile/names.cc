@@ -41,6 +41,35 @@ std::string readable(const std::string& symbol) {
   return result;
 }
 
+/// A function's name for a sentence: without namespaces that have no name, and without long template
+/// arguments.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kLongArguments = 24;
+  std::string result;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] != '<' || result.ends_with("operator")) {
+      result += name[at];
+      continue;
+    }
+    std::size_t end = at;
+    for (int depth = 0; end < name.size(); ++end) {
+      if (name[end] == '<') ++depth;
+      if (name[end] == '>' && --depth == 0) break;
+    }
+    const std::string arguments = name.substr(at, end - at + 1);
+    result += arguments.size() > kLongArguments ? "<...>" : arguments;
+    at = end;
+  }
+  const std::string nameless = "(anonymous namespace)::";
+  for (std::size_t at; (at = result.find(nameless)) != std::string::npos;) result.erase(at, nameless.size());
+  // The types of the arguments say little: f(...)
+  constexpr std::size_t kLongName = 60;
+  const std::size_t open = result.rfind('(');
+  if (result.size() > kLongName && open != std::string::npos && open > 0)
+    result = result.substr(0, open) + "(...)";
+  return result;
+}
+
 }  // namespace
 
 std::string Mapping::short_name() const {
@@ -66,8 +95,7 @@ void Names::report_files() {
     if (!mapping.is_file()) continue;
     if (mapping.offset == 0 && (first == nullptr || first->name != mapping.name || !mapping.executable))
       first = &mapping;
-    if (!mapping.executable || first == nullptr || first->name != mapping.name || first == reported)
-      continue;
+    if (!mapping.executable || first == nullptr || first->name != mapping.name || first == reported) continue;
     reported = first;
     dwfl_report_elf(dwfl_, base_name(mapping.name).c_str(), mapping.name.c_str(), -1, first->begin, false);
   }
@@ -85,7 +113,8 @@ std::string Names::symbol(std::uint64_t address, std::uint64_t& offset) const {
   if (module == nullptr) return "";
   GElf_Off from_start = 0;
   GElf_Sym symbol;
-  const char* const name = dwfl_module_addrinfo(module, address, &from_start, &symbol, nullptr, nullptr, nullptr);
+  const char* const name =
+      dwfl_module_addrinfo(module, address, &from_start, &symbol, nullptr, nullptr, nullptr);
   if (name == nullptr || (symbol.st_size == 0 && from_start > kFarthestUnsized)) return "";
   offset = from_start;
   return readable(name);
@@ -105,7 +134,8 @@ void Names::source(std::uint64_t address, std::string& file, std::uint32_t& line
 std::uint64_t Names::start_of_file(std::uint64_t address) const {
   Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
   Dwarf_Addr begin = 0;
-  if (module != nullptr) dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
+  if (module != nullptr)
+    dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
   return begin;
 }
 
@@ -114,7 +144,7 @@ Place Names::code(std::uint64_t address, bool returns_here) const {
   place.address = address;
   const std::uint64_t at = returns_here ? address - 1 : address;
   std::uint64_t offset = 0;
-  place.name = symbol(at, offset);
+  place.name = shortened(symbol(at, offset));
   source(at, place.file, place.line);
   const Mapping* const mapping = mapping_of(at);
   if (place.name.empty() && mapping != nullptr && mapping->is_file()) {

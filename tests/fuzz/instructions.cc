@@ -69,7 +69,7 @@ void translate_all(const std::uint8_t* data, std::size_t size, bool writable) {
   for (std::uint64_t pc = begin; pc < begin + size;) {
     if (cache.nearly_full()) cache.flush();
     const auto* const before = cache.cursor();
-    const Block* const block = translate_block(cache, code, machine, pc);
+    const Block* const block = translate_block(cache, code, machine, false, pc);
     if (block == nullptr) {
       if (!code.missing_byte(pc)) fuzz::fail("a whole instruction is not translated");
       ++pc;

@@ -52,8 +52,8 @@ BELOW_CLI = {
     "host": {"base", "htm"},
     "doctor": {"base", "abi", "htm"},
     "options": {"base", "abi", "machine"},
-    "experiment": {"base", "abi", "machine", "vm/engine"},
-    "judge": {"base", "machine"},
+    "experiment": {"base", "abi", "machine", "profile", "vm/engine"},
+    "judge": {"base", "machine", "profile"},
     "show": {"base", "machine"},
 }
 CLI_ROOMS = {
@@ -61,8 +61,8 @@ CLI_ROOMS = {
     "doctor": {"host"},
     "options": {"host", "doctor"},
     "experiment": {"host", "options"},
-    "judge": {"host", "experiment"},
-    "show": {"host", "experiment", "judge"},
+    "judge": {"host", "options", "experiment"},
+    "show": {"host", "options", "experiment", "judge"},
 }
 LAYERS |= {f"cli/{room}": BELOW_CLI[room] | {f"cli/{other}" for other in others} for room, others in CLI_ROOMS.items()}
 # The verbs lie above the rooms of cli.

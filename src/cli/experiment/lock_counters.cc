@@ -35,14 +35,14 @@ std::vector<char> read_start(int descriptor, std::size_t bytes) {
 }
 
 // The files are sparse, 16 MB long and mostly holes. Only the part in use is read.
-std::optional<abi::CounterTotals> read_file(const std::filesystem::path& file) {
+std::vector<char> read_used_part(const std::filesystem::path& file) {
   const int descriptor = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
+  if (descriptor < 0) return {};
   std::vector<char> data = read_start(descriptor, abi::kCountersHeaderBytes);
   if (data.size() == abi::kCountersHeaderBytes)
     data = read_start(descriptor, abi::counter_bytes_in_use(data.data()));
   close(descriptor);
-  return abi::sum_counters(data.data(), data.size());
+  return data;
 }
 
 // The error when creating a file in `directory`; 0: none.
@@ -57,13 +57,24 @@ int error_of_new_file(const std::filesystem::path& directory) {
 
 }  // namespace
 
+std::vector<std::filesystem::path> counter_files(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files = files_in(directory);
+  std::erase_if(files, [](const std::filesystem::path& file) { return file.extension() != ".counters"; });
+  return files;
+}
+
 std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& directory) {
   std::vector<abi::CounterTotals> processes;
-  for (const std::filesystem::path& file : files_in(directory)) {
-    if (file.extension() != ".counters") continue;
-    if (auto totals = read_file(file)) processes.push_back(std::move(*totals));
+  for (const std::filesystem::path& file : counter_files(directory)) {
+    const std::vector<char> data = read_used_part(file);
+    if (auto totals = abi::sum_counters(data.data(), data.size())) processes.push_back(std::move(*totals));
   }
   return processes;
+}
+
+std::map<std::uint64_t, abi::CounterEntry> counts_by_lock(const std::filesystem::path& file) {
+  const std::vector<char> data = read_used_part(file);
+  return abi::sums_by_lock(data.data(), data.size());
 }
 
 std::string why_not_counted(const std::filesystem::path& directory) {

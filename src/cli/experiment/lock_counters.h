@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@ namespace elision::cli::experiment {
 
 /// The totals of every complete counter file in `directory`.
 std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& directory);
+
+/// The counter files in `directory`, one a process.
+std::vector<std::filesystem::path> counter_files(const std::filesystem::path& directory);
+
+/// The counts of one counter file for each lock, by its address. Empty if it cannot be read.
+std::map<std::uint64_t, abi::CounterEntry> counts_by_lock(const std::filesystem::path& file);
 
 /// Why a process with the lock library left no counters in `directory`; empty: no such process is known.
 std::string why_not_counted(const std::filesystem::path& directory);

@@ -9,7 +9,9 @@
 
 #include "abi/lock_variables.h"
 #include "base/usable_cpus.h"
+#include "cli/experiment/activity_sampler.h"
 #include "cli/experiment/lock_counters.h"
+#include "cli/experiment/lock_profile.h"
 #include "cli/experiment/process_statistics.h"
 #include "cli/host/console.h"
 #include "cli/host/environment.h"
@@ -17,11 +19,20 @@
 #include "cli/host/temp_directory.h"
 #include "cli/host/usage_error.h"
 #include "cli/options/lock_options.h"
+#include "profile/profile_json.h"
 
 namespace elision::cli::experiment {
 namespace {
 
 constexpr std::string_view kThreads = "{threads}";
+
+/// `times` of a process's statistics, with the library's counts of all processes of the run.
+profile::Profile virtual_profile(const nlohmann::json& times, const std::filesystem::path& directory) {
+  profile::Profile profile = profile::profile_from_json(times);
+  for (const std::filesystem::path& file : counter_files(directory)) add_counts(profile, file, 0);
+  name_places(profile, times.at("memory_map").get<std::string>());
+  return profile;
+}
 
 /// The common part of the two runners: directories, counters, stopping.
 class ProgramRunner : public Runner {
@@ -35,10 +46,14 @@ class ProgramRunner : public Runner {
     if (!cell.design.empty()) {
       set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
     }
+    if (cell.explains) set_variable(request.environment, abi::row_of(abi::LockVariable::kActivity).name, "1");
     request.program = plan_.program();
     request.directory = directory.path();
     request.timeout_seconds = timeout_seconds;
+    std::optional<ActivitySampler> sampler;
+    if (cell.explains && !plan_.model) sampler.emplace(directory.path());
     Sample sample = run_child(request, stop_);
+    if (sampler) sample.profile = sampler->finish();
     tell_of_left_process(sample.left_running);
     finish(sample, directory.path());
     if (!cell.design.empty()) require_counters(sample, directory.path());
@@ -111,6 +126,7 @@ class VirtualRunner final : public ProgramRunner {
     request.words = command_of(plan_, cell);
     const auto after_verb = request.words.begin() + 2;
     request.words.insert(after_verb, {"--stats-directory", directory.string()});
+    if (cell.explains) request.words.insert(request.words.begin() + 2, "--lock-times");
     return request;
   }
 
@@ -129,6 +145,8 @@ class VirtualRunner final : public ProgramRunner {
       busiest_ns = cpu_ns;
       sample.seconds = 1e-9 * virtual_ns;
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
+      if (const auto times = process.find("lock_times"); times != process.end())
+        sample.profile = virtual_profile(*times, directory);
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
     sample.start_error = why_not_started(directory);

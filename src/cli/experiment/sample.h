@@ -12,6 +12,7 @@
 #include "cli/host/program_file.h"
 #include "cli/options/lock_options.h"
 #include "machine/variation.h"
+#include "profile/profile.h"
 
 namespace elision::cli::experiment {
 
@@ -24,6 +25,7 @@ struct Cell {
   unsigned run = 0;             // 0-based
   std::uint64_t seed = 1;       // virtual machine only, as the variation is
   std::uint32_t variation = 0;  // of the machine
+  bool explains = false;        // its sample has a profile of the locks; its time does not count
 };
 
 struct Sample;
@@ -98,8 +100,9 @@ struct Sample {
   double cpu_seconds = 0;   // virtual or real
   double host_seconds = 0;  // real time of the run, for the estimate
   LockCounts locks;
-  std::string output;        // standard output
-  std::string error_output;  // standard error
+  std::optional<profile::Profile> profile;  // if the cell explains
+  std::string output;                       // standard output
+  std::string error_output;                 // standard error
   // The virtual machine's statistics, one object per process in start order, if the launch keeps them.
   std::vector<nlohmann::json> processes;
 };

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs cells again with a profile of their locks.
+#pragma once
+
+#include <vector>
+
+#include "cli/experiment/runner.h"
+#include "cli/experiment/sample.h"
+
+namespace elision::cli::experiment {
+
+/// Runs `cells`, which explain, as many at once as the runner allows. A run may take `timeout_seconds`.
+/// Results without a profile are left out. Cells that are cancelled, too.
+std::vector<Result> run_to_explain(const std::vector<Cell>& cells, Runner& runner, double timeout_seconds);
+
+}  // namespace elision::cli::experiment

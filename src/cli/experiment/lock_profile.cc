@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/experiment/lock_profile.h"
+
+#include <algorithm>
+
+#include "abi/counters_reader.h"
+#include "profile/names.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using profile::Lock;
+using profile::Profile;
+using profile::State;
+
+double in_state(const std::map<State, std::uint64_t>& states, State state) {
+  const auto found = states.find(state);
+  return found != states.end() ? static_cast<double>(found->second) : 0;
+}
+
+/// Moves the share of attempts that aborted, by the counts, from kAttempt to kAborted.
+void divide_attempts(Profile& profile) {
+  double commits = 0, attempts = 0;
+  for (const Lock& lock : profile.locks) {
+    commits += lock.commits;
+    attempts += lock.attempts;
+  }
+  if (attempts == 0) return;
+  double& committed = profile::time_in(profile.times, State::kAttempt);
+  const double aborted = committed * (1 - commits / attempts);
+  committed -= aborted;
+  profile::time_in(profile.times, State::kAborted) += aborted;
+}
+
+void order(Profile& profile) {
+  std::stable_sort(profile.locks.begin(), profile.locks.end(), [](const Lock& a, const Lock& b) {
+    const double waits_a = a.waits_ns + a.aborted_ns, waits_b = b.waits_ns + b.aborted_ns;
+    return waits_a != waits_b ? waits_a > waits_b : a.holds_ns > b.holds_ns;
+  });
+}
+
+}  // namespace
+
+void LockSamples::add(State state, const abi::SeenActivity& seen) {
+  ++count_;
+  ++states_[static_cast<std::size_t>(state)];
+  if (seen.lock == 0 || state == State::kBlocked) return;
+  OfLock& lock = locks_[seen.lock];
+  ++lock.states[state];
+  if (seen.site != 0) {
+    ++lock.sites[seen.site];
+    sites_.insert(seen.site);
+  }
+}
+
+void LockSamples::add_taken(std::uint64_t lock, std::uint64_t count) {
+  if (lock != 0) locks_[lock].taken += static_cast<double>(count);
+}
+
+Profile LockSamples::profile(double parallel_ns) const {
+  Profile profile;
+  profile.samples = count_;
+  profile.acquisitions_estimated = true;
+  profile.parallel_ns = parallel_ns;
+  // Each sample stands for the same time of one thread. The number of threads at a time is not needed: only
+  // shares of these times are shown.
+  const double ns = count_ != 0 ? parallel_ns / static_cast<double>(count_) : 0;
+  for (std::size_t i = 0; i < profile::kStates; ++i) profile.times[i] = ns * static_cast<double>(states_[i]);
+  for (const auto& [address, samples] : locks_) {
+    Lock lock;
+    lock.place.address = address;
+    const auto most = std::max_element(samples.sites.begin(), samples.sites.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != samples.sites.end()) lock.site.address = most->first;
+    lock.acquisitions = samples.taken;
+    lock.waits_ns =
+        ns * (in_state(samples.states, State::kWaiting) + in_state(samples.states, State::kSpeculating));
+    lock.holds_ns =
+        ns * (in_state(samples.states, State::kSection) + in_state(samples.states, State::kFallback) +
+              in_state(samples.states, State::kAttempt));
+    profile.locks.push_back(lock);
+  }
+  return profile;
+}
+
+void add_counts(Profile& profile, const std::filesystem::path& file, double ticks_per_second) {
+  const auto counted = counts_by_lock(file);
+  for (const auto& [address, counts] : counted) {
+    auto lock = std::find_if(profile.locks.begin(), profile.locks.end(),
+                             [&](const Lock& known) { return known.place.address == address; });
+    if (lock == profile.locks.end()) {
+      lock = profile.locks.emplace(profile.locks.end());
+      lock->place.address = address;
+    }
+    for (std::size_t i = 0; i < abi::kAbortCauses; ++i)
+      if (counts.aborts[i] != 0)
+        lock->aborts[abi::kAbortCauseNames[i]] += static_cast<double>(counts.aborts[i]);
+    if (profile.exact) continue;
+    double aborts = 0;
+    for (const std::uint64_t count : counts.aborts) aborts += static_cast<double>(count);
+    lock->commits = static_cast<double>(counts.commits);
+    lock->attempts = lock->commits + aborts;
+    lock->fallbacks = static_cast<double>(counts.fallbacks);
+    lock->contended =
+        static_cast<double>(counts.acquisitions - std::min(counts.acquisitions, counts.fallbacks));
+    lock->acquisitions =
+        std::max(lock->acquisitions, static_cast<double>(counts.acquisitions)) + lock->commits;
+    if (ticks_per_second > 0)
+      lock->longest_wait_ns = 1e9 * static_cast<double>(counts.longest_wait_ticks) / ticks_per_second;
+  }
+  if (!profile.exact) divide_attempts(profile);
+  order(profile);
+}
+
+void name_places(Profile& profile, const std::string& memory_map) {
+  const profile::Names names(memory_map);
+  for (Lock& lock : profile.locks) {
+    lock.place = names.data(lock.place.address);
+    if (lock.site.address != 0) lock.site = names.code(lock.site.address, true);
+    for (profile::Conflict& conflict : lock.conflicts) {
+      conflict.data = names.data(conflict.data.address);
+      if (conflict.victim.address != 0) conflict.victim = names.code(conflict.victim.address, false);
+      if (conflict.other.address != 0) conflict.other = names.code(conflict.other.address, false);
+    }
+  }
+}
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completes profiles of locks (profile/profile.h): samples become one, the library's counts and names of
+// addresses are added.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
+#include "abi/thread_activity.h"
+#include "cli/experiment/lock_counters.h"
+#include "profile/profile.h"
+
+namespace elision::cli::experiment {
+
+/// Samples of what threads did, one a look and thread. Pure.
+class LockSamples {
+ public:
+  void add(profile::State state, const abi::SeenActivity& seen);
+  /// `count` acquisitions since the look before, the last of `lock`.
+  void add_taken(std::uint64_t lock, std::uint64_t count);
+
+  std::uint64_t count() const { return count_; }
+  std::size_t sites() const { return sites_.size(); }
+  /// Times of the states: `parallel_ns` of each thread, divided as the samples are.
+  profile::Profile profile(double parallel_ns) const;
+
+ private:
+  struct OfLock {
+    std::map<profile::State, std::uint64_t> states;
+    std::map<std::uint64_t, std::uint64_t> sites;
+    double taken = 0;
+  };
+
+  std::uint64_t count_ = 0;
+  std::array<std::uint64_t, profile::kStates> states_{};
+  std::set<std::uint64_t> sites_;
+  std::map<std::uint64_t, OfLock> locks_;
+};
+
+/// Adds the counts that the library keeps for each lock: waits, commits, fallbacks, aborts by cause. In a
+/// profile from samples they replace estimates, and divide the attempts into committed and aborted ones.
+/// `file`: the process's counter file.
+void add_counts(profile::Profile& profile, const std::filesystem::path& file, double ticks_per_second);
+
+/// Names locks and places by the files in the process's memory map, and orders the locks, the one with most
+/// waiting first.
+void name_places(profile::Profile& profile, const std::string& memory_map);
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/judge/explanation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/experiment/program_runners.h"
+#include "cli/host/shell_words.h"
+#include "cli/options/designs.h"
+#include "cli/options/lock_options.h"
+#include "profile/analysis.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using profile::Profile;
+using profile::State;
+
+constexpr std::size_t kMostLocks = 10;
+constexpr double kSecondsPerNs = 1e-9;
+
+bool is_good(const Row& row) { return row.state == RowState::kGood; }
+
+/// The row with the highest speedup among those that `is_wanted` accepts; null: there is none.
+template <class Wanted>
+const Row* fastest(const Block& block, Wanted is_wanted) {
+  const Row* best = nullptr;
+  for (const Row& row : block.rows)
+    if (is_good(row) && is_wanted(row) && (best == nullptr || row.speedup > best->speedup)) best = &row;
+  return best;
+}
+
+TimePart part_of(State state) {
+  switch (state) {
+    case State::kOutside:
+      return TimePart::kOutside;
+    case State::kSection:
+      return TimePart::kSection;
+    case State::kAttempt:
+      return TimePart::kAttempt;
+    case State::kAborted:
+      return TimePart::kAborted;
+    case State::kFallback:
+      return TimePart::kFallback;
+    case State::kWaiting:
+      return TimePart::kWaiting;
+    case State::kSpeculating:
+      return TimePart::kSpeculating;
+    case State::kOverhead:
+      return TimePart::kOverhead;
+    case State::kBlocked:
+      return TimePart::kBlocked;
+  }
+  return TimePart::kOutside;
+}
+
+std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
+
+SourcePlace source_place(const profile::Place& place) {
+  return {place.name.empty() ? address_text(place.address) : place.name, place.file, place.line};
+}
+
+LockConflict conflict_of(const profile::Conflict& conflict) {
+  LockConflict result;
+  result.address = conflict.data.address;
+  result.name = conflict.data.name;
+  result.count = static_cast<double>(conflict.count);
+  result.false_sharing = 2 * conflict.apart > conflict.count;
+  result.sites = {source_place(conflict.victim), source_place(conflict.other)};
+  return result;
+}
+
+LockReport lock_report(const profile::Lock& lock, bool estimated) {
+  LockReport report;
+  const bool has_site = lock.place.name.empty() && lock.site.address != 0;
+  report.place = source_place(has_site ? lock.site : lock.place);
+  report.naming = !lock.place.name.empty() ? LockNaming::kSymbol
+                  : has_site               ? LockNaming::kCalledFrom
+                                           : LockNaming::kAddress;
+  report.acquisitions = lock.acquisitions;
+  report.acquisitions_estimated = estimated;
+  const double sections = std::max(lock.acquisitions, 1.0);
+  report.contended_share = std::min(1.0, lock.contended / sections);
+  report.wait_seconds = kSecondsPerNs * lock.waits_ns;
+  report.mean_wait_seconds = report.wait_seconds / std::max(lock.contended, 1.0);
+  report.longest_wait_seconds = kSecondsPerNs * lock.longest_wait_ns;
+  report.hold_seconds = kSecondsPerNs * lock.holds_ns;
+  report.mean_hold_seconds = report.hold_seconds / sections;
+  for (const auto& [cause, count] : lock.aborts) report.aborts[cause] = static_cast<std::uint64_t>(count);
+  for (const profile::Conflict& conflict : lock.conflicts) report.conflicts.push_back(conflict_of(conflict));
+  return report;
+}
+
+Why why_of(const Profile& profile) {
+  Why why;
+  if (!profile.exact) why.samples = profile.samples;
+  why.parallel_share = profile.wall_ns > 0 ? std::min(1.0, profile.parallel_ns / profile.wall_ns) : 0;
+  const double all = profile.thread_ns();
+  for (std::size_t i = 0; all > 0 && i < profile::kStates; ++i)
+    why.time[static_cast<std::size_t>(part_of(static_cast<State>(i)))] = profile.times[i] / all;
+  for (const profile::Lock& lock : profile.locks) {
+    if (why.locks.size() == kMostLocks) break;
+    why.locks.push_back(lock_report(lock, profile.acquisitions_estimated));
+  }
+  return why;
+}
+
+const Profile* profile_of(const std::vector<Result>& results, const Block& block, const std::string& design) {
+  for (const Result& result : results)
+    if (result.cell.threads == block.threads && result.cell.design == design) return &*result.sample.profile;
+  return nullptr;
+}
+
+/// The profile of an eliding design in this block; null: none was run.
+const Profile* eliding_profile(const std::vector<Result>& results, const Block& block) {
+  for (const Result& result : results)
+    if (result.cell.threads == block.threads && elides(result.cell.design)) return &*result.sample.profile;
+  return nullptr;
+}
+
+Diagnosis diagnosis_of(const profile::Diagnosis& found) {
+  Diagnosis diagnosis;
+  diagnosis.locks_matter = found.locks_matter;
+  diagnosis.sentence = found.sentence;
+  for (const profile::Finding& finding : found.findings)
+    diagnosis.findings.push_back(
+        {profile::code_of(finding.cause), finding.lock, finding.sentence, finding.change});
+  return diagnosis;
+}
+
+/// The block with the most threads that has a diagnosis; null: none has one.
+const Block* largest(const std::vector<Block>& blocks) {
+  const Block* found = nullptr;
+  for (const Block& block : blocks)
+    if (block.diagnosis && (found == nullptr || block.threads.value_or(0) > found->threads.value_or(0)))
+      found = &block;
+  return found;
+}
+
+std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
+  std::vector<std::string> words = {"elision", "run", "--lock", design};
+  for (const std::string& word : as_words(plan.launch.lock)) words.push_back(word);
+  words.emplace_back("--");
+  for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
+    words.push_back(word);
+  return quoted_for_shell(words);
+}
+
+}  // namespace
+
+std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& blocks) {
+  std::vector<Cell> cells;
+  for (const Block& block : blocks) {
+    if (block.rows.empty() || !is_good(block.rows.front()) || block.verdict.kind == VerdictKind::kNoLocks)
+      continue;
+    std::vector<std::string> designs = {block.rows.front().design};
+    const Row* const best = fastest(block, [](const Row&) { return true; });
+    const Row* const eliding = fastest(block, [](const Row& row) { return elides(row.design); });
+    for (const Row* row : {best, eliding})
+      if (row != nullptr && std::find(designs.begin(), designs.end(), row->design) == designs.end())
+        designs.push_back(row->design);
+    for (const std::string& design : designs) {
+      Cell cell{block.threads, design, 0, plan.first_seed};
+      cell.explains = true;
+      cells.push_back(cell);
+    }
+  }
+  return cells;
+}
+
+void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
+  for (Block& block : blocks) {
+    for (Row& row : block.rows)
+      if (const Profile* const profile = profile_of(results, block, row.design)) row.why = why_of(*profile);
+    const Profile* const plain =
+        block.rows.empty() ? nullptr : profile_of(results, block, block.rows.front().design);
+    if (plain != nullptr && plain->thread_ns() > 0)
+      block.diagnosis = diagnosis_of(profile::diagnose(*plain, eliding_profile(results, block)));
+  }
+}
+
+std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blocks, const ThisCpu& cpu) {
+  std::vector<NextStep> steps;
+  const Block* const block = largest(blocks);
+  if (block == nullptr) return steps;
+  if (!block->diagnosis->locks_matter) {
+    steps.push_back({"Look for the time elsewhere: the program's locks are not what it waits for.", ""});
+    return steps;
+  }
+  for (const Finding& finding : block->diagnosis->findings)
+    if (!finding.change.empty()) steps.push_back({finding.change, ""});
+  const std::string& design = block->verdict.design;
+  if (design.empty() || design == kReference) return steps;
+  const bool needs_transactions = elides(design);
+  if (needs_transactions && !cpu.has_transactions) {
+    steps.push_back(
+        {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
+                     cpu.why_none, design),
+         run_command(plan, design, *block)});
+  } else {
+    steps.push_back({fmt::format("Run it with {}:", design), run_command(plan, design, *block)});
+  }
+  return steps;
+}
+
+}  // namespace elision::cli::experiment

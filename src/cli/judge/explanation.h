@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why the rows of a comparison are as they are: which designs to run again with a profile of their locks, and
+// what those profiles mean. Pure.
+#pragma once
+
+#include <vector>
+
+#include "cli/judge/analysis.h"
+#include "cli/judge/why.h"
+
+namespace elision::cli::experiment {
+
+/// The cells that explain `blocks`: for each number of threads the reference, the best design, and the best
+/// one that elides locks. None for a block whose reference has no result or takes no locks.
+std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& blocks);
+
+/// Fills in Row::why and Block::diagnosis from the results of those cells.
+void explain(std::vector<Block>& blocks, const std::vector<Result>& results);
+
+/// This computer, as far as it decides what to do next.
+struct ThisCpu {
+  bool has_transactions = false;
+  std::string why_none;  // "this CPU has no transactions", if so
+};
+
+/// What the user does next: a design to run with, or a change of the source.
+std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blocks, const ThisCpu& cpu);
+
+}  // namespace elision::cli::experiment

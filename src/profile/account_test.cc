@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/account.h"
+
+#include <gtest/gtest.h>
+
+namespace elision::profile {
+namespace {
+
+using abi::Activity;
+
+constexpr int kLock = 64, kOther = 128;
+const void* lock_at(int number) { return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(number)); }
+
+/// Threads whose activities are changed as the lock library does, at given times.
+class Threads : public ::testing::Test {
+ protected:
+  struct One {
+    abi::ThreadActivity activity;
+    Account::Thread thread;
+  };
+
+  Threads() {
+    account_.threads_change(2, 0);
+    for (One& one : threads_) {
+      account_.begin(one.thread, 0, 0);
+      one.activity.forget_held();
+      seen(one, 0);
+    }
+  }
+  void seen(One& one, Account::Time now, Account::Time parked = 0) {
+    account_.change(one.thread, one.activity, now, parked);
+  }
+  void begin(One& one, Activity activity, Account::Time now) {
+    one.activity.begin(activity, lock_at(kLock), lock_at(1));
+    seen(one, now);
+  }
+  void take(One& one, int lock, Account::Time now) {
+    one.activity.take(lock_at(lock), lock_at(1));
+    seen(one, now);
+  }
+  void release(One& one, Account::Time now) {
+    one.activity.release();
+    seen(one, now);
+  }
+  void end(One& one, Account::Time now) {
+    one.activity.end();
+    seen(one, now);
+  }
+  /// All until `now`, when both threads end.
+  Profile finished(Account::Time now) {
+    for (One& one : threads_) account_.end(one.thread, now, 0);
+    return account_.profile(now, 1.0, 4);
+  }
+  static double time(const Profile& profile, State state) { return time_in(profile.times, state); }
+
+  Account account_;
+  One threads_[2];
+  One& a_ = threads_[0];
+  One& b_ = threads_[1];
+};
+
+TEST_F(Threads, EveryMomentIsInOneState) {
+  take(a_, kLock, 10);
+  begin(b_, Activity::kWaiting, 20);
+  release(a_, 50);
+  take(b_, kLock, 55);
+  release(b_, 70);
+  const Profile profile = finished(100);
+  EXPECT_EQ(time(profile, State::kSection), 40 + 15);
+  EXPECT_EQ(time(profile, State::kWaiting), 35);
+  EXPECT_EQ(time(profile, State::kOutside), 10 + 50 + 20 + 30);
+  EXPECT_EQ(profile.thread_ns(), 200);
+  ASSERT_EQ(profile.locks.size(), 1u);
+  const Lock& lock = profile.locks.front();
+  EXPECT_EQ(lock.acquisitions, 2);
+  EXPECT_EQ(lock.contended, 1);
+  EXPECT_EQ(lock.waits_ns, 35);
+  EXPECT_EQ(lock.longest_wait_ns, 35);
+  EXPECT_EQ(lock.holds_ns, 55);
+}
+
+TEST_F(Threads, AttemptsAreToldByTheirEnd) {
+  begin(a_, Activity::kAttempt, 10);
+  a_.activity.mark();
+  seen(a_, 30);  // aborted, and begun again
+  begin(a_, Activity::kOverhead, 40);
+  begin(a_, Activity::kAttempt, 50);
+  end(a_, 80);
+  const Profile profile = finished(100);
+  EXPECT_EQ(time(profile, State::kAborted), 30);
+  EXPECT_EQ(time(profile, State::kOverhead), 10);
+  EXPECT_EQ(time(profile, State::kAttempt), 30);
+  const Lock& lock = profile.locks.front();
+  EXPECT_EQ(lock.attempts, 3);
+  EXPECT_EQ(lock.commits, 1);
+  EXPECT_EQ(lock.acquisitions, 1);
+  EXPECT_EQ(lock.aborted_ns, 30);
+  EXPECT_EQ(lock.holds_ns, 30);
+}
+
+TEST_F(Threads, FallbackIsNoOrdinarySection) {
+  begin(a_, Activity::kAttempt, 10);
+  begin(a_, Activity::kOverhead, 20);
+  take(a_, kLock, 30);
+  a_.activity.is_fallback();
+  seen(a_, 30);
+  release(a_, 60);
+  const Profile profile = finished(100);
+  EXPECT_EQ(time(profile, State::kFallback), 30);
+  EXPECT_EQ(time(profile, State::kSection), 0);
+  EXPECT_EQ(profile.locks.front().fallbacks, 1);
+  EXPECT_EQ(profile.locks.front().commits, 0);
+}
+
+TEST_F(Threads, InnerLockDoesNotEndTheOuterSection) {
+  take(a_, kLock, 10);
+  take(a_, kOther, 20);
+  release(a_, 40);
+  release(a_, 70);
+  const Profile profile = finished(100);
+  EXPECT_EQ(time(profile, State::kSection), 60);
+  for (const Lock& lock : profile.locks) {
+    EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? 10 + 30 : 20);
+  }
+}
+
+TEST_F(Threads, AttemptUnderAHeldLockReturnsToIt) {
+  take(a_, kOther, 10);
+  begin(a_, Activity::kAttempt, 20);
+  end(a_, 30);
+  release(a_, 50);
+  const Profile profile = finished(100);
+  EXPECT_EQ(time(profile, State::kAttempt), 10);
+  EXPECT_EQ(time(profile, State::kSection), 30);
+}
+
+TEST_F(Threads, SleepOutsideOfLocksIsBlocked) {
+  take(a_, kLock, 50);
+  account_.end(b_.thread, 100, 0);
+  seen(a_, 60, 30);  // parked since the section began: it holds the lock
+  a_.activity.release();
+  seen(a_, 70, 30);
+  seen(a_, 90, 45);  // and 15 of the 20 after it
+  account_.end(a_.thread, 100, 45);
+  const Profile profile = account_.profile(100, 1.0, 4);
+  EXPECT_EQ(time(profile, State::kSection), 20);
+  EXPECT_EQ(time(profile, State::kBlocked), 15);
+}
+
+TEST(Account, OnlyThePartWithManyThreadsCounts) {
+  Account account;
+  Account::Thread first, second;
+  account.threads_change(1, 0);
+  account.begin(first, 0, 0);
+  account.threads_change(2, 100);
+  account.begin(second, 100, 0);
+  account.end(second, 140, 0);
+  account.threads_change(1, 140);
+  account.end(first, 200, 0);
+  const Profile profile = account.profile(200, 1.0, 4);
+  EXPECT_EQ(profile.wall_ns, 200);
+  EXPECT_EQ(profile.parallel_ns, 40);
+  EXPECT_EQ(profile.thread_ns(), 80);
+  EXPECT_EQ(profile.most_threads, 2u);
+}
+
+TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
+  begin(a_, Activity::kAttempt, 10);
+  account_.conflict(a_.thread, 512, 7, 8, true);
+  account_.conflict(a_.thread, 512, 7, 8, false);
+  account_.conflict(b_.thread, 512, 7, 8, false);  // in no attempt
+  begin(a_, Activity::kOverhead, 20);
+  const Profile profile = finished(30);
+  ASSERT_EQ(profile.locks.size(), 1u);
+  ASSERT_EQ(profile.locks.front().conflicts.size(), 1u);
+  const Conflict& conflict = profile.locks.front().conflicts.front();
+  EXPECT_EQ(conflict.count, 2u);
+  EXPECT_EQ(conflict.apart, 1u);
+  EXPECT_EQ(conflict.data.address, 512u);
+  EXPECT_EQ(conflict.victim.address, 7u);
+  EXPECT_EQ(conflict.other.address, 8u);
+}
+
+}  // namespace
+}  // namespace elision::profile

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/analysis.h"
+
+#include <gtest/gtest.h>
+
+#include "profile/profile_json.h"
+
+namespace elision::profile {
+namespace {
+
+Lock lock_named(const std::string& name, double waits_ns) {
+  Lock lock;
+  lock.place = {64, name};
+  lock.acquisitions = 100;
+  lock.contended = 50;
+  lock.waits_ns = waits_ns;
+  lock.holds_ns = 400;
+  return lock;
+}
+
+/// 1000 ns of each of four threads, `waiting` ns of them for the lock "hot".
+Profile waiting_for(double waiting) {
+  Profile profile;
+  profile.exact = true;
+  profile.wall_ns = profile.parallel_ns = 1000;
+  profile.most_threads = 5;
+  profile.cpus = 8;
+  time_in(profile.times, State::kWaiting) = waiting;
+  time_in(profile.times, State::kOutside) = 4000 - waiting;
+  profile.locks = {lock_named("hot", waiting), lock_named("cold", 0)};
+  return profile;
+}
+
+/// The same program with `hot` elided; `aborts` of 100 attempts by `cause`.
+Profile elided(const char* cause, double aborts) {
+  Profile profile = waiting_for(100);
+  Lock& hot = profile.locks.front();
+  hot.attempts = 100;
+  hot.commits = 100 - aborts;
+  hot.aborts[cause] = aborts;
+  return profile;
+}
+
+std::string first_code(const Diagnosis& diagnosis) {
+  return diagnosis.findings.empty() ? "" : code_of(diagnosis.findings.front().cause);
+}
+
+TEST(Diagnose, LittleWaitingMeansThatLocksDoNotMatter) {
+  const Diagnosis little = diagnose(waiting_for(4000 * 0.029), nullptr);
+  EXPECT_FALSE(little.locks_matter);
+  EXPECT_TRUE(little.findings.empty());
+  EXPECT_EQ(little.sentence,
+            "Locks do not matter here: threads wait for them in 3 % of their time, so no lock design can "
+            "gain more.");
+  EXPECT_TRUE(diagnose(waiting_for(4000 * 0.031), nullptr).locks_matter);
+}
+
+TEST(Diagnose, BlockedTimeIsNoTimeWithWork) {
+  Profile profile = waiting_for(100);
+  time_in(profile.times, State::kOutside) = 900;
+  time_in(profile.times, State::kBlocked) = 3000;
+  const Diagnosis diagnosis = diagnose(profile, nullptr);
+  EXPECT_DOUBLE_EQ(diagnosis.wait_share, 0.1);
+  EXPECT_EQ(first_code(diagnosis), "mostly-blocked");
+}
+
+TEST(Diagnose, NamesTheLockWithTheWaiting) {
+  const Diagnosis diagnosis = diagnose(waiting_for(2000), nullptr);
+  EXPECT_EQ(diagnosis.sentence,
+            "Threads wait for locks in 50 % of their time, 100 % of it for hot, one of 2 locks.");
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings.front().lock, "hot");
+  EXPECT_EQ(first_code(diagnosis), "held-long");
+}
+
+TEST(Diagnose, AbortsTellWhatIsInTheWay) {
+  const Profile plain = waiting_for(2000);
+  const auto code = [&](const Profile& tried) { return first_code(diagnose(plain, &tried)); };
+  EXPECT_EQ(code(elided("conflict", 9)), "rare-conflicts");
+  EXPECT_EQ(code(elided("lock-busy", 60)), "rare-conflicts");
+  EXPECT_EQ(code(elided("capacity", 60)), "too-long");
+  EXPECT_EQ(code(elided("other", 60)), "system-calls");
+  EXPECT_EQ(code(elided("conflict", 60)), "true-sharing");
+  Profile apart = elided("conflict", 60);
+  apart.locks.front().conflicts = {{{512, "table"}, {1, "reader"}, {2, "writer"}, 40, 30}};
+  EXPECT_EQ(code(apart), "false-sharing");
+  apart.locks.front().conflicts.front().apart = 19;
+  EXPECT_EQ(code(apart), "true-sharing");
+}
+
+TEST(Diagnose, TellsOfConflictsWithBothSides) {
+  const Profile plain = waiting_for(2000);
+  Profile tried = elided("conflict", 60);
+  tried.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put", "map.c", 9}, 40, 0}};
+  const Diagnosis diagnosis = diagnose(plain, &tried);
+  EXPECT_EQ(diagnosis.findings.front().sentence,
+            "Sections under hot write the same data, most at count: get (map.c:7) against put (map.c:9).");
+  EXPECT_FALSE(diagnosis.findings.front().change.empty());
+}
+
+TEST(Diagnose, SystemCallsShowWithoutAttempts) {
+  Profile plain = waiting_for(2000);
+  plain.locks.front().system_calls = 100;
+  EXPECT_EQ(first_code(diagnose(plain, nullptr)), "system-calls");
+}
+
+TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
+  Profile serial = waiting_for(2000);
+  serial.wall_ns = 10000;
+  EXPECT_EQ(first_code(diagnose(serial, nullptr)), "mostly-serial");
+  Profile crowded = waiting_for(2000);
+  crowded.most_threads = 10;
+  EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
+  crowded.most_threads = 9;  // with the thread that waits for the others
+  EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "held-long");
+}
+
+TEST(Diagnose, LockWithoutSymbolIsNamedByItsCallSite) {
+  Lock lock = lock_named("", 1);
+  EXPECT_EQ(name_of(lock), "the lock at 0x40");
+  lock.site = {9, "push"};
+  EXPECT_EQ(name_of(lock), "the lock taken in push");
+  lock.site = {9, "push", "queue.c", 3};
+  EXPECT_EQ(name_of(lock), "the lock taken at queue.c:3");
+}
+
+TEST(ProfileJson, ReadsWhatItWrites) {
+  Profile profile = elided("conflict", 60);
+  profile.locks.front().site = {9, "push", "queue.c", 3};
+  profile.locks.front().longest_wait_ns = 17;
+  profile.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put"}, 40, 5}};
+  profile.samples = 11;
+  const auto text = profile_json(profile).dump();
+  EXPECT_EQ(profile_json(profile_from_json(nlohmann::json::parse(text))).dump(), text);
+  EXPECT_THROW(profile_from_json(nlohmann::json::parse("{}")), nlohmann::json::exception);
+}
+
+}  // namespace
+}  // namespace elision::profile
