@@ -174,7 +174,9 @@ double wait_share(const Profile& profile) {
 Diagnosis diagnose(const Profile& plain, const Profile* elided) {
   Diagnosis diagnosis;
   diagnosis.wait_share = wait_share(plain);
-  diagnosis.locks_matter = diagnosis.wait_share >= kSmallestWaitShare && !plain.locks.empty();
+  const double of_all = diagnosis.wait_share * share(working_ns(plain), plain.thread_ns());
+  diagnosis.locks_matter =
+      diagnosis.wait_share >= kSmallestWaitShare && of_all >= kSmallestWaitShareOfAll && !plain.locks.empty();
   const double parallel = share(plain.parallel_ns, plain.wall_ns);
   if (parallel < kShortParallelShare)
     diagnosis.findings.push_back(
@@ -196,7 +198,7 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
     diagnosis.sentence = fmt::format(
         "Locks do not matter here: threads wait for them in {} of their time, so no lock design can gain "
         "more.",
-        small_percent(diagnosis.wait_share));
+        small_percent(of_all));
     return diagnosis;
   }
   diagnosis.sentence = fmt::format("Threads wait for locks in {} of their time, {}.",

@@ -15,6 +15,8 @@ namespace elision::profile {
 
 /// Below this share of waiting, locks do not matter: removing all of it gains no more.
 inline constexpr double kSmallestWaitShare = 0.03;
+/// The same of all their time, asleep included: little waiting between long sleeps does not matter either.
+inline constexpr double kSmallestWaitShareOfAll = 0.01;
 /// A lock is named with a finding from this share of all waiting on.
 inline constexpr double kSmallestLockShare = 0.10;
 /// One cause explains the aborts of a lock from this share of them on.

@@ -55,6 +55,15 @@ TEST(Diagnose, LittleWaitingMeansThatLocksDoNotMatter) {
   EXPECT_TRUE(diagnose(waiting_for(4000 * 0.031), nullptr).locks_matter);
 }
 
+TEST(Diagnose, LittleWaitingBetweenLongSleepsDoesNotMatter) {
+  Profile profile = waiting_for(39);
+  time_in(profile.times, State::kOutside) = 100;
+  time_in(profile.times, State::kBlocked) = 3861;
+  EXPECT_FALSE(diagnose(profile, nullptr).locks_matter);
+  time_in(profile.times, State::kWaiting) = 41;
+  EXPECT_TRUE(diagnose(profile, nullptr).locks_matter);
+}
+
 TEST(Diagnose, BlockedTimeIsNoTimeWithWork) {
   Profile profile = waiting_for(100);
   time_in(profile.times, State::kOutside) = 900;

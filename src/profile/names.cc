@@ -159,7 +159,7 @@ Place Names::data(std::uint64_t address) const {
   Place place;
   place.address = address;
   std::uint64_t offset = 0;
-  place.name = symbol(address, offset);
+  place.name = shortened(symbol(address, offset));
   if (!place.name.empty() && offset != 0) {
     char text[32];
     std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(offset));

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose diagnosis is known: diagnoses KIND THREADS [without]. Each kind has one thing in the way of
+// its threads, under hot_lock among three other locks; with a third argument "without" that thing is gone.
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern "C" {
+pthread_mutex_t hot_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER;
+}
+
+namespace {
+
+constexpr unsigned kMostThreads = 64;
+constexpr unsigned kSlots = 4096;
+constexpr unsigned kLongLines = 4096;
+
+struct alignas(64) Line {
+  volatile std::uint64_t value;
+};
+
+Line slots[kSlots];
+Line own[kMostThreads];
+volatile std::uint64_t packed[8];
+alignas(64) volatile std::uint64_t counter;
+Line long_data[kMostThreads][kLongLines];
+pthread_mutex_t slot_locks[kSlots];
+volatile std::uint64_t logged, looked_up, states;
+unsigned queued, wanted;
+int sink;
+std::string kind;
+bool without;
+unsigned threads;
+unsigned sections = 400;
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+  unsigned below(unsigned limit) {
+    state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+    return static_cast<unsigned>(state_ % limit);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+void work(unsigned units) {
+  for (volatile unsigned i = 0; i < units; i = i + 1) continue;
+}
+
+class Section {
+ public:
+  explicit Section(pthread_mutex_t& lock) : lock_(lock) { pthread_mutex_lock(&lock_); }
+  ~Section() { pthread_mutex_unlock(&lock_); }
+
+ private:
+  pthread_mutex_t& lock_;
+};
+
+/// A short section under one of the three other locks, which no thread waits for.
+void other_section(Random& random) {
+  const unsigned which = random.below(3);
+  const Section section(which == 0 ? log_lock : which == 1 ? table_lock : state_lock);
+  volatile std::uint64_t& value = which == 0 ? logged : which == 1 ? looked_up : states;
+  value = value + 1;
+}
+
+void many_slots(Random& random) {
+  if (without) {
+    const unsigned slot = random.below(kSlots);
+    const Section section(slot_locks[slot]);
+    slots[slot].value = slots[slot].value + 1;
+    return work(20);
+  }
+  const Section section(hot_lock);
+  const unsigned slot = random.below(kSlots);
+  slots[slot].value = slots[slot].value + 1;
+  work(20);
+}
+
+void mostly_reads(Random& random) {
+  if (without) return work(30);
+  const Section section(hot_lock);
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 4; ++i) sum += slots[random.below(kSlots)].value;
+  if (random.below(100) == 0) slots[random.below(kSlots)].value = sum;
+  work(20);
+}
+
+void one_counter(unsigned thread) {
+  if (without) {
+    own[thread].value = own[thread].value + 1;
+    return work(20);
+  }
+  const Section section(hot_lock);
+  counter = counter + 1;
+  work(20);
+}
+
+void one_line(unsigned thread) {
+  const Section section(hot_lock);
+  volatile std::uint64_t& value = without ? own[thread].value : packed[thread % 8];
+  value = value + 1;
+  work(20);
+}
+
+void long_section(unsigned thread) {
+  const unsigned lines = without ? 4 : kLongLines;
+  const Section section(hot_lock);
+  for (unsigned i = 0; i < lines; ++i) long_data[thread][i].value = i;
+}
+
+void call_inside(unsigned thread) {
+  if (without) (void)!write(sink, &thread, sizeof thread);
+  const Section section(hot_lock);
+  own[thread].value = own[thread].value + 1;
+  if (!without) (void)!write(sink, &thread, sizeof thread);
+  work(20);
+}
+
+void own_object(Random& random) {
+  const unsigned slot = random.below(kSlots);
+  const Section section(slot_locks[slot]);
+  slots[slot].value = slots[slot].value + 1;
+}
+
+/// Thread 0 puts, the others take and then work long.
+void queue(unsigned thread) {
+  if (thread == 0) {
+    {
+      const Section section(hot_lock);
+      ++queued;
+    }
+    pthread_cond_signal(&not_empty);
+    return work(3000);
+  }
+  const Section section(hot_lock);
+  while (queued == 0 && wanted > 0) pthread_cond_wait(&not_empty, &hot_lock);
+  if (queued > 0) --queued, --wanted;
+  if (wanted == 0) pthread_cond_broadcast(&not_empty);
+}
+
+void one_section(unsigned thread, Random& random) {
+  if (kind == "no-contention") return other_section(random);
+  if (kind == "hot-lock" || kind == "oversubscribed") return many_slots(random);
+  if (kind == "counter") return one_counter(thread);
+  if (kind == "false-sharing") return one_line(thread);
+  if (kind == "too-long") return long_section(thread);
+  if (kind == "system-call") return call_inside(thread);
+  if (kind == "reader-mostly") return mostly_reads(random);
+  if (kind == "queue") return queue(thread);
+  if (kind == "lock-per-object") return own_object(random);
+  std::fprintf(stderr, "unknown kind %s\n", kind.c_str());
+  std::exit(2);
+}
+
+/// Work outside of sections, so that a section is a fraction of the time of a thread.
+unsigned units_outside() {
+  if (kind == "no-contention" || kind == "lock-per-object") return 8000;
+  if (kind == "too-long") return without ? 2000 : 100;
+  return without && (kind == "false-sharing" || kind == "system-call") ? 2000 : 40;
+}
+
+void* run(void* argument) {
+  const auto thread = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(argument));
+  Random random(thread + 1);
+  if (kind == "queue") {
+    for (unsigned i = 0; thread == 0 ? i < sections : wanted > 0; ++i) queue(thread);
+    return nullptr;
+  }
+  for (unsigned i = 0; i < sections; ++i) {
+    one_section(thread, random);
+    if (i % 16 == 0) other_section(random);
+    work(units_outside());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return std::fputs("usage: diagnoses KIND THREADS [without]\n", stderr), 2;
+  kind = argv[1];
+  threads = static_cast<unsigned>(std::atoi(argv[2]));
+  without = argc > 3;
+  if (threads == 0 || threads > kMostThreads) return 2;
+  if (kind == "too-long" && !without) sections = 12;
+  if (kind == "no-contention" || kind == "lock-per-object") sections = 100;
+  wanted = sections;
+  sink = open("/dev/null", O_WRONLY);
+  for (pthread_mutex_t& lock : slot_locks) pthread_mutex_init(&lock, nullptr);
+  std::vector<pthread_t> running(threads);
+  for (unsigned i = 0; i < threads; ++i)
+    pthread_create(&running[i], nullptr, run, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i)));
+  for (const pthread_t thread : running) pthread_join(thread, nullptr);
+  std::puts("done");
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What elision compare says about programs of which it is known what is in their way (diagnoses.cc): the right lock among four,
+the right reason, the right next step; and without that, no such diagnosis. On several machines and seeds.
+"""
+
+import json
+
+import pytest
+
+BROADWELL, DESKTOP = "xeon-e5-2697v4", "core-i7-4770"
+SHARING = "Take what all sections write out of them"
+PADDING = "a cache line each"
+SPLITTING = "Split the sections"
+MOVING = "Move input, output"
+FEWER = "no more threads than CPUs"
+RUNNING = "elision run --lock htm-10 -- "
+
+# kind, machine, threads, what is found, the next step; where it is gone, threads, and the finding that must be gone
+DEFECTS = [
+    ("hot-lock", BROADWELL, 8, "rare-conflicts", RUNNING, 8),
+    ("counter", BROADWELL, 8, "true-sharing", SHARING, 8),
+    ("false-sharing", BROADWELL, 8, "false-sharing", PADDING, 8),
+    ("too-long", BROADWELL, 8, "too-long", SPLITTING, 8),
+    ("system-call", BROADWELL, 8, "system-calls", MOVING, 8),
+    ("reader-mostly", BROADWELL, 8, "rare-conflicts", RUNNING, 8),
+    ("oversubscribed", DESKTOP, 16, "oversubscribed", FEWER, 4),
+]
+HEALTHY = ["no-contention", "lock-per-object", "queue"]
+
+
+@pytest.fixture
+def diagnose(elision, place):
+    def run(kind, machine, threads, seed, *more):
+        ending = place.run("compare", "--machine", machine, "--locks", "htm-10", "--runs", "1", "--seed", str(seed), "--json", "c.json",
+                           "--", elision.test_program("diagnoses"), kind, str(threads), *more)
+        assert ending.status == 0
+        report = json.loads((place.root / "c.json").read_text())
+        return report["blocks"][0]["diagnosis"], report.get("next_steps", [])
+    return run
+
+
+def steps_text(steps):
+    return "\n".join(step["sentence"] + " " + step.get("command", "") for step in steps)
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+@pytest.mark.parametrize("kind,machine,threads,code,step,fewer", DEFECTS)
+def test_defect_is_named_and_goes_away(diagnose, kind, machine, threads, code, step, fewer, seed):
+    diagnosis, steps = diagnose(kind, machine, threads, seed)
+    assert diagnosis["locks_matter"], diagnosis
+    found = {finding["code"]: finding["lock"] for finding in diagnosis["findings"]}
+    assert code in found, diagnosis
+    assert found[code] in ("hot_lock", ""), diagnosis
+    assert "for hot_lock, one of " in diagnosis["sentence"], diagnosis
+    assert step in steps_text(steps), steps
+    without, _ = diagnose(kind, machine, fewer, seed, "without")
+    left = {finding["code"] for finding in without["findings"] if without["locks_matter"]}
+    assert code not in left, without
+
+
+@pytest.mark.parametrize("kind", HEALTHY)
+def test_program_whose_locks_do_not_matter(diagnose, kind):
+    diagnosis, steps = diagnose(kind, BROADWELL, 8, 1)
+    assert not diagnosis["locks_matter"], diagnosis
+    assert "Look for the time elsewhere" in steps_text(steps), steps
+    codes = [finding["code"] for finding in diagnosis["findings"]]
+    assert ("mostly-blocked" in codes) == (kind == "queue"), diagnosis
