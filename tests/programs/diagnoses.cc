@@ -57,7 +57,7 @@ class Random {
 };
 
 void work(unsigned units) {
-  for (volatile unsigned i = 0; i < units; i = i + 1) continue;
+  for (unsigned i = 0; i < units; ++i) __asm__ volatile("" : : "r"(i));
 }
 
 class Section {

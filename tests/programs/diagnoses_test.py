@@ -30,8 +30,8 @@ HEALTHY = ["no-contention", "lock-per-object", "queue"]
 
 @pytest.fixture
 def diagnose(elision, place):
-    def run(kind, machine, threads, seed, *more):
-        ending = place.run("compare", "--machine", machine, "--locks", "htm-10", "--runs", "1", "--seed", str(seed), "--json", "c.json",
+    def run(kind, machine, threads, first_seed, *more):
+        ending = place.run("compare", "--machine", machine, "--locks", "htm-10", "--runs", "1", "--seed", str(first_seed), "--json", "c.json",
                            "--", elision.test_program("diagnoses"), kind, str(threads), *more)
         assert ending.status == 0
         report = json.loads((place.root / "c.json").read_text())
@@ -43,17 +43,17 @@ def steps_text(steps):
     return "\n".join(step["sentence"] + " " + step.get("command", "") for step in steps)
 
 
-@pytest.mark.parametrize("seed", [1, 7])
+@pytest.mark.parametrize("first_seed", [1, 7])
 @pytest.mark.parametrize("kind,machine,threads,code,step,fewer", DEFECTS)
-def test_defect_is_named_and_goes_away(diagnose, kind, machine, threads, code, step, fewer, seed):
-    diagnosis, steps = diagnose(kind, machine, threads, seed)
+def test_defect_is_named_and_goes_away(diagnose, kind, machine, threads, code, step, fewer, first_seed):
+    diagnosis, steps = diagnose(kind, machine, threads, first_seed)
     assert diagnosis["locks_matter"], diagnosis
     found = {finding["code"]: finding["lock"] for finding in diagnosis["findings"]}
     assert code in found, diagnosis
     assert found[code] in ("hot_lock", ""), diagnosis
     assert "for hot_lock, one of " in diagnosis["sentence"], diagnosis
     assert step in steps_text(steps), steps
-    without, _ = diagnose(kind, machine, fewer, seed, "without")
+    without, _ = diagnose(kind, machine, fewer, first_seed, "without")
     left = {finding["code"] for finding in without["findings"] if without["locks_matter"]}
     assert code not in left, without
 

@@ -80,7 +80,7 @@ struct Finding {
   std::string code;  // a fixed word for programs
   std::string lock;  // that it is about; empty: the whole program
   std::string sentence;
-  std::string change;  // to the source, as an order; empty: none. The report has it as a next step
+  std::string change{};  // to the source, as an order; empty: none. The report has it as a next step
 };
 
 /// Of one number of threads.
