@@ -18,8 +18,10 @@ using FastLock = elision::locks::SpinWord<elision::locks::Park>;  // the parts u
 
 [[gnu::always_inline]] inline bool lock_fast(pthread_spinlock_t* lock, const void* site) {
   elision::abi::CounterSlot* slot = fast_slot;
-  if (slot == nullptr || !FastLock::try_acquire(words_of(lock))) return false;
-  slot->activity.take(const_cast<int*>(lock), site);
+  if (slot == nullptr) return false;
+  const std::uint64_t before = slot->activity.position;
+  if (!FastLock::try_acquire(words_of(lock))) return false;
+  slot->activity.take(const_cast<int*>(lock), site, before);
   return true;
 }
 
@@ -36,9 +38,12 @@ ELISION_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
   return entry_points.spin_trylock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
-  if (fast_slot != nullptr && FastLock::release(words_of(lock))) [[likely]] {
-    fast_slot->activity.release();
-    return 0;
+  if (fast_slot != nullptr) [[likely]] {
+    const std::uint64_t before = fast_slot->activity.position;
+    if (FastLock::release(words_of(lock))) [[likely]] {
+      fast_slot->activity.release(before);
+      return 0;
+    }
   }
   return entry_points.spin_unlock(lock, ELISION_CALL_SITE);
 }

@@ -18,7 +18,7 @@ class CallerAt {
   const locks::Parameters& parameters() const { return process.configuration.parameters; }
   [[gnu::always_inline]] locks::Recorder recorder() const { return recorder_for(this_thread, lock_, site_); }
   locks::ActivityAt activity() const { return {this_thread.activity, lock_, site_}; }
-  void took() const { note_taken(this_thread, lock_, site_); }
+  void took() const { note_taken(this_thread, lock_, site_, this_thread.activity->position); }
   /// In a transaction that elides this lock alone: next time the attempt may be inline (runtime/mutex.h).
   void open_short_way() const {
     if (this_thread.transaction.count != 1 ||

@@ -51,7 +51,8 @@ struct GlibcSpeculating : How {
       const MutexOverlay& mutex = overlay_of(raw);
       const MutexKind kind(mutex.kind);
       const bool ends_section = kind.is_ours() && (!kind.is_recursive() || mutex.count == 1);
-      return left(glibc.mutex_unlock(raw), ends_section);
+      const std::uint64_t before = this_thread.activity->position;
+      return left(glibc.mutex_unlock(raw), ends_section, before);
     }
     static int destroy(pthread_mutex_t* raw, const void* site) {
       const int result = glibc.mutex_destroy(raw);
@@ -92,7 +93,9 @@ struct GlibcSpeculating : How {
       return How::speculating() ? 0 : counted(glibc.rwlock_trywrlock(raw), raw, site);
     }
     static int unlock(pthread_rwlock_t* raw, const void*) {
-      return ended_speculation() ? 0 : left(glibc.rwlock_unlock(raw), true);
+      if (ended_speculation()) return 0;
+      const std::uint64_t before = this_thread.activity->position;
+      return left(glibc.rwlock_unlock(raw), true, before);
     }
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
@@ -110,8 +113,12 @@ struct GlibcSpeculating : How {
     if (How::speculating()) return 0;
     if (!On::begins_section(raw)) return wait();
     if (!may_wait()) return counted(wait(), raw, site);
+    ThreadState& thread = known_thread();
+    const std::uint64_t before = thread.activity->position;
     int result = try_lock(raw);
-    if (result != EBUSY) return counted(result, raw, site);
+    if (result == 0) [[likely]]
+      note_taken(thread, raw, site, before);
+    if (result != EBUSY) return result;
     const CallerAt caller(raw, site);
     const locks::Recorder recorder = caller.recorder();
     locks::WaitClock clock;
@@ -142,8 +149,8 @@ struct GlibcSpeculating : How {
   }
 
   /// The result of an unlock, passed on.
-  static int left(int result, bool ends_section) {
-    if (result == 0 && ends_section) this_thread.activity->release();
+  static int left(int result, bool ends_section, std::uint64_t before) {
+    if (result == 0 && ends_section) this_thread.activity->release(before);
     return result;
   }
 

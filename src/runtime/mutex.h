@@ -32,11 +32,12 @@ class Mutex {
     ThreadState& thread = this_thread;
     if (!may_attempt(mutex, kind, thread, site)) return lock_slow(raw, kind, site, {}, nullptr);
     Attempt attempt;
+    const std::uint64_t before = thread.activity->position;
     if constexpr (Design::kElides) thread.activity->begin(abi::Activity::kAttempt, raw, site);
     if (!Design::attempt(words_of(mutex), thread.transaction, process.configuration.parameters, attempt))
       return lock_slow(raw, kind, site, attempt, nullptr);
     if constexpr (!Design::kElides) {
-      note_taken(thread, raw, site);
+      note_taken(thread, raw, site, before);
       if (!kind.is_plain()) become_owner(mutex, kind, thread.thread_id);
     }
     return 0;
@@ -188,9 +189,10 @@ class Mutex {
 
   /// Releases a mutex of a design without elision that is plain or held once.
   [[gnu::always_inline]] static int release(MutexOverlay& mutex, const void* site) {
+    const std::uint64_t before = this_thread.activity->position;
     give_up_ownership(mutex);
     if (!Design::leave_quickly(words_of(mutex), this_thread.transaction)) return release_slow(mutex, site);
-    this_thread.activity->release();
+    this_thread.activity->release(before);
     return 0;
   }
   [[gnu::noinline]] static int release_slow(MutexOverlay& mutex, const void* site) {

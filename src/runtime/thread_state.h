@@ -59,11 +59,12 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site);
   return locks::Recorder(*thread.last_entry, thread.slot_is_shared);
 }
 
-/// The thread has taken `lock` for real.
-[[gnu::always_inline]] inline void note_taken(ThreadState& thread, const void* lock, const void* site) {
+/// The thread has taken `lock` for real. `before`: its position before that (ThreadActivity::take).
+[[gnu::always_inline]] inline void note_taken(ThreadState& thread, const void* lock, const void* site,
+                                              std::uint64_t before) {
   if (thread.slot_is_shared) [[unlikely]]
     __atomic_fetch_add(&thread.slot->shared_taken, 1, __ATOMIC_RELAXED);
-  thread.activity->take(lock, site);
+  thread.activity->take(lock, site, before);
 }
 
 /// Undefined uses of locks (POSIX). They are counted with lock and site, and the program goes on.
