@@ -36,11 +36,12 @@ double aborts_by(const Lock& lock, const char* cause) {
 /// Aborts because the lock was held say nothing about the section.
 double telling_aborts_of(const Lock& lock) { return aborts_of(lock) - aborts_by(lock, "lock-busy"); }
 
+/// The lock of another run that is `lock`. Addresses of locks without a name may differ between runs; their
+/// call sites do not.
 const Lock* find(const Profile& profile, const Lock& lock) {
-  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(), [&](const Lock& other) {
-    return lock.place.name.empty() ? other.place.address == lock.place.address
-                                   : other.place.name == lock.place.name;
-  });
+  const std::string name = name_of(lock);
+  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(),
+                                  [&](const Lock& other) { return name_of(other) == name; });
   return found != profile.locks.end() ? &*found : nullptr;
 }
 
@@ -158,6 +159,10 @@ std::string name_of(const Lock& lock) {
   if (!lock.site.file.empty()) return fmt::format("the lock taken at {}:{}", lock.site.file, lock.site.line);
   if (!lock.site.name.empty()) return fmt::format("the lock taken in {}", lock.site.name);
   return fmt::format("the lock at {:#x}", lock.place.address);
+}
+
+bool is_sufficient(const Profile& profile) {
+  return profile.thread_ns() > 0 && (profile.exact || profile.samples >= kFewestSamples);
 }
 
 double working_ns(const Profile& profile) {

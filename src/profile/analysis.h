@@ -17,6 +17,8 @@ namespace elision::profile {
 inline constexpr double kSmallestWaitShare = 0.03;
 /// The same of all their time, asleep included: little waiting between long sleeps does not matter either.
 inline constexpr double kSmallestWaitShareOfAll = 0.01;
+/// Shares from fewer samples are too rough: at 200, a share of 10 % is known to 4 %.
+inline constexpr std::uint64_t kFewestSamples = 200;
 /// A lock is named with a finding from this share of all waiting on.
 inline constexpr double kSmallestLockShare = 0.10;
 /// One cause explains the aborts of a lock from this share of them on.
@@ -58,6 +60,9 @@ struct Diagnosis {
 
 /// "queue_lock", "the lock taken at main.c:12", or its address.
 std::string name_of(const Lock& lock);
+
+/// Whether there is enough of it to judge: it is exact, or from kFewestSamples.
+bool is_sufficient(const Profile& profile);
 
 /// Time that threads had work or waited for a lock, in nanoseconds.
 double working_ns(const Profile& profile);

@@ -58,21 +58,21 @@ struct Lock {
   double holds_ns = 0;  // in sections, in fallback and in attempts that committed
   double aborted_ns = 0;
   double attempts = 0, commits = 0, fallbacks = 0;
-  double system_calls = 0;            // made inside its sections
+  double system_calls = 0;                 // made inside its sections
   std::map<std::string, double> aborts{};  // of its attempts, by cause (abi/counters.h)
-  std::vector<Conflict> conflicts{};  // most first
+  std::vector<Conflict> conflicts{};       // most first
 };
 
 struct Profile {
   bool exact = false;         // else from samples
   std::uint64_t samples = 0;  // of threads, if not exact
   bool acquisitions_estimated = false;
-  double wall_ns = 0;                      // of the run
-  double parallel_ns = 0;                  // of it: with two or more threads
-  std::uint32_t most_threads = 0;          // alive at a time
-  std::uint32_t cpus = 0;  // that the program could use
-  StateTimes times{};                      // in the parallel part, sum over threads
-  std::vector<Lock> locks{};               // most waiting first
+  double wall_ns = 0;              // of the run
+  double parallel_ns = 0;          // of it: with two or more threads
+  std::uint32_t most_threads = 0;  // alive at a time
+  std::uint32_t cpus = 0;          // that the program could use
+  StateTimes times{};              // in the parallel part, sum over threads
+  std::vector<Lock> locks{};       // most waiting first
 
   double thread_ns() const {
     double sum = 0;

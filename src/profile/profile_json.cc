@@ -15,7 +15,8 @@ ordered_json place_json(const Place& place) {
 }
 
 Place place_from(const json& in) {
-  return {in.at("address").get<std::uint64_t>(), in.value("name", ""), in.value("file", ""), in.value("line", 0u)};
+  return {in.at("address").get<std::uint64_t>(), in.value("name", ""), in.value("file", ""),
+          in.value("line", 0u)};
 }
 
 /// The members of T with their names: the one list for both directions.

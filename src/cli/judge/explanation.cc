@@ -172,11 +172,13 @@ std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& b
 
 void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
   for (Block& block : blocks) {
-    for (Row& row : block.rows)
-      if (const Profile* const profile = profile_of(results, block, row.design)) row.why = why_of(*profile);
+    for (Row& row : block.rows) {
+      const Profile* const profile = profile_of(results, block, row.design);
+      if (profile != nullptr && profile::is_sufficient(*profile)) row.why = why_of(*profile);
+    }
     const Profile* const plain =
         block.rows.empty() ? nullptr : profile_of(results, block, block.rows.front().design);
-    if (plain != nullptr && plain->thread_ns() > 0)
+    if (plain != nullptr && profile::is_sufficient(*plain))
       block.diagnosis = diagnosis_of(profile::diagnose(*plain, eliding_profile(results, block)));
   }
 }
