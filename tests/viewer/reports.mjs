@@ -505,7 +505,6 @@ export function bare() {
     lower_is_better,
     blocks,
     runs,
-    ...(counts.length > 1 ? { scaling: scalingOf(blocks) } : {}),
   };
 }
 
