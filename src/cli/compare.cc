@@ -16,6 +16,7 @@
 #include "cli/experiment/program_runners.h"
 #include "cli/host/console.h"
 #include "cli/host/environment.h"
+#include "cli/host/gnuplot.h"
 #include "cli/host/install.h"
 #include "cli/host/json_text.h"
 #include "cli/host/native_htm.h"
@@ -31,6 +32,7 @@
 #include "cli/options/output_format.h"
 #include "cli/show/comparison_table.h"
 #include "cli/show/html.h"
+#include "cli/show/plot.h"
 #include "cli/show/progress.h"
 #include "cli/show/render.h"
 #include "cli/show/report_json.h"
@@ -50,6 +52,7 @@ struct CompareRequest {
   experiment::Plan plan;
   std::string json_file;
   std::string html_file;
+  std::string plot_file;
   nlohmann::json origin;  // what the reports say about repeating the comparison
   OutputFormat format = OutputFormat::kTable;
   double timeout_seconds = 0;
@@ -87,6 +90,8 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   add_format(*app, request.format);
   app->add_option("--json", request.json_file, "write everything to this file")->type_name("FILE");
   app->add_option("--html", request.html_file, "write a page with tables and charts to this file")
+      ->type_name("FILE");
+  app->add_option("--plot", request.plot_file, "draw throughput over threads in this file (SVG, by gnuplot)")
       ->type_name("FILE");
   app->add_option("--timeout", request.timeout_seconds,
                   "seconds a run may take (default: 20 times the first run, at least 60)")
@@ -173,14 +178,33 @@ void choose_designs(CompareRequest& request) {
 
 bool is_given_standard_output(const std::string& file) { return !file.empty() && is_standard_output(file); }
 
+// Two outputs in one file would overwrite each other.
+void check_distinct(const char* option, const std::string& file, const char* other,
+                    const std::string& its_file) {
+  if (is_given_standard_output(file) && is_given_standard_output(its_file))
+    throw UsageError(fmt::format("{} and {} cannot both be standard output", option, other));
+  if (!file.empty() && file == its_file)
+    throw UsageError(fmt::format("{} and {} name the same file, '{}'", option, other, file));
+}
+
 // Before anything is run.
 void check_files(const CompareRequest& request) {
   if (!request.json_file.empty()) require_writable(request.json_file);
   if (!request.html_file.empty()) require_regular(request.html_file);
-  if (is_given_standard_output(request.json_file) && is_given_standard_output(request.html_file))
-    throw UsageError("--json and --html cannot both be standard output");
-  if (!request.json_file.empty() && request.json_file == request.html_file)
-    throw UsageError(fmt::format("--json and --html name the same file, '{}'", request.json_file));
+  if (!request.plot_file.empty()) require_regular(request.plot_file);
+  check_distinct("--json", request.json_file, "--html", request.html_file);
+  check_distinct("--json", request.json_file, "--plot", request.plot_file);
+  check_distinct("--html", request.html_file, "--plot", request.plot_file);
+  if (!request.plot_file.empty()) require_gnuplot();
+}
+
+// Without a result there is no picture, and an old one must not be taken for it.
+void draw(const CompareRequest& request, const std::vector<experiment::Block>& blocks) {
+  if (request.plot_file.empty()) return;
+  const std::string script = plot_script(request.plan, blocks);
+  if (!script.empty()) return write_output(request.plot_file, drawn_by_gnuplot(script));
+  discard_output(request.plot_file);
+  tell("compare", "no result to draw for --plot");
 }
 
 nlohmann::json whole_report(const CompareRequest& request, const std::vector<experiment::Result>& results,
@@ -198,13 +222,13 @@ std::string result_text(const CompareRequest& request, const std::vector<experim
     case OutputFormat::kJson:
       return json_text(whole_report(request, results, blocks, steps));
     case OutputFormat::kCsv:
-      return table_csv(experiment::comparison_values(blocks));
+      return table_csv(experiment::comparison_values(request.plan, blocks));
     case OutputFormat::kMarkdown:
-      return render_markdown(request.plan, blocks);
+      return render_markdown(request.plan, blocks, steps);
     case OutputFormat::kTable:
       break;
   }
-  return render(request.plan, blocks, appearance);
+  return render(request.plan, blocks, appearance, steps);
 }
 
 std::string why_no_transactions() {
@@ -215,8 +239,9 @@ std::string why_no_transactions() {
 // If a report goes to standard output, the result goes to standard error.
 void publish(const CompareRequest& request, const std::vector<experiment::Result>& results,
              const std::vector<experiment::Block>& blocks, const std::vector<experiment::NextStep>& steps) {
-  const bool taken =
-      is_given_standard_output(request.json_file) || is_given_standard_output(request.html_file);
+  const bool taken = is_given_standard_output(request.json_file) ||
+                     is_given_standard_output(request.html_file) ||
+                     is_given_standard_output(request.plot_file);
   const auto report = [&] { return whole_report(request, results, blocks, steps); };
   const auto json = [&] {
     if (!request.json_file.empty()) write_output(request.json_file, json_text(report()));
@@ -229,7 +254,7 @@ void publish(const CompareRequest& request, const std::vector<experiment::Result
     const std::string text = result_text(request, results, blocks, steps, appearance_of(descriptor));
     taken ? print_error(text) : print(text);
   };
-  do_all({json, html, result});
+  do_all({json, html, result, [&] { draw(request, blocks); }});
 }
 
 // Runs the reference and the best designs once more, with a profile of their locks.

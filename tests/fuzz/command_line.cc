@@ -18,6 +18,7 @@
 #include "cli/main.cc"  // NOLINT(bugprone-suspicious-include): the fuzzer calls main()
 #undef main
 #include "cli/doctor/gather.h"
+#include "cli/host/gnuplot.h"
 #include "cli/host/output_file.h"
 #include "cli/host/program_file.h"
 #include "cli/options/arguments.h"
@@ -51,6 +52,8 @@ void require_writable(const std::string&) {}
 void require_regular(const std::string&) {}
 bool is_standard_output(const std::string& path) { return path == kStandardOutput; }
 void require_directory(const std::string&) {}
+void require_gnuplot() {}
+std::string drawn_by_gnuplot(const std::string&) { must_not_come_here("drawn_by_gnuplot"); }
 void discard_output(const std::string&) {}
 void write_output(const std::string&, std::string_view) { must_not_come_here("write_output"); }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/judge/scaling.h"
 #include "cli/show/format.h"
 #include "cli/show/report_json.h"
 
@@ -81,7 +82,7 @@ std::string exact(std::uint64_t value) { return fmt::format("{}", value); }
 /// The columns of the values and how each is read off a row.
 class Values {
  public:
-  explicit Values(const std::vector<Block>& blocks) {
+  Values(const Plan& plan, const std::vector<Block>& blocks) : scaling_(scaling_of(plan, blocks)) {
     for (const Block& block : blocks) {
       for (const Row& row : block.rows) {
         for (const auto& [cause, count] : row.locks.aborts) causes_.insert(cause);
@@ -97,6 +98,7 @@ class Values {
                              "acquisitions", "commits", "fallbacks", "speculations", "longest_wait_seconds"})
       list.push_back({name});
     for (const std::string& cause : causes_) list.push_back({"aborts_" + cause});
+    if (scaling_) list.insert(list.end(), {{"relative_throughput"}, {"stops_scaling_at"}});
     if (!timed_) return list;
     for (const char* part : kTimePartNames) list.push_back({std::string("time_") + part});
     return list;
@@ -117,6 +119,7 @@ class Values {
       const auto found = locks.aborts.find(cause);
       line.push_back(exact(found == locks.aborts.end() ? 0 : found->second));
     }
+    if (scaling_) add_scaling(block, row, line);
     if (row.why) {
       for (const double share : row.why->time) line.push_back(exact(share));
     }
@@ -124,6 +127,19 @@ class Values {
   }
 
  private:
+  void add_scaling(const Block& block, const Row& row, std::vector<std::string>& line) const {
+    std::string relative, stops;
+    for (const ScalingCurve& curve : scaling_->curves) {
+      if (curve.design != row.design) continue;
+      stops = curve.stops_at ? fmt::format("{}", *curve.stops_at) : "";
+      for (const ScalingPoint& point : curve.points) {
+        if (point.threads == block.threads) relative = exact(point.relative);
+      }
+    }
+    line.insert(line.end(), {relative, stops});
+  }
+
+  std::optional<Scaling> scaling_;
   std::set<std::string> causes_;
   bool timed_ = false;
 };
@@ -143,8 +159,8 @@ Table comparison_table(const Plan& plan, const Block& block) {
   return table;
 }
 
-Table comparison_values(const std::vector<Block>& blocks) {
-  const Values values(blocks);
+Table comparison_values(const Plan& plan, const std::vector<Block>& blocks) {
+  const Values values(plan, blocks);
   Table table{values.columns(), {}};
   for (const Block& block : blocks) {
     for (const Row& row : block.rows) table.rows.push_back({values.cells(block, row), "", Tone::kPlain});

@@ -13,6 +13,6 @@ namespace elision::cli::experiment {
 Table comparison_table(const Plan& plan, const Block& block);
 
 /// All blocks for programs: a row for each design and number of threads, exact numbers in seconds and counts.
-Table comparison_values(const std::vector<Block>& blocks);
+Table comparison_values(const Plan& plan, const std::vector<Block>& blocks);
 
 }  // namespace elision::cli::experiment

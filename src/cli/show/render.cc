@@ -7,7 +7,10 @@
 
 #include "base/printable.h"
 #include "cli/host/text_layout.h"
+#include "cli/judge/scaling.h"
 #include "cli/show/comparison_table.h"
+#include "cli/show/scaling_table.h"
+#include "cli/show/why_text.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -17,6 +20,9 @@ bool means_something(const Block& block) {
   return std::any_of(block.rows.begin(), block.rows.end(),
                      [](const Row& row) { return row.state != RowState::kNotRun; });
 }
+
+// If they do not, a ranking of the designs would be one of noise.
+bool locks_matter(const Block& block) { return !block.diagnosis || block.diagnosis->locks_matter; }
 
 std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
@@ -33,31 +39,44 @@ std::string heading(const Plan& plan, const Block& block) {
 
 }  // namespace
 
-std::string render(const Plan& plan, const std::vector<Block>& blocks, const Appearance& appearance) {
+std::string render(const Plan& plan, const std::vector<Block>& blocks, const Appearance& appearance,
+                   const std::vector<NextStep>& next_steps) {
   const auto sentence = [&appearance](const std::string& text) {
     return paragraph("", printable(text), appearance.width);
   };
   std::string text;
   for (const Block& block : blocks) {
     if (!text.empty()) text += "\n";
-    if (means_something(block))
-      text += sentence(heading(plan, block)) + table_text(comparison_table(plan, block), appearance);
-    text += sentence(block.verdict.sentence);
+    const bool shown = means_something(block);
+    if (shown) text += sentence(heading(plan, block));
+    if (shown && locks_matter(block)) text += table_text(comparison_table(plan, block), appearance);
+    if (locks_matter(block)) text += sentence(block.verdict.sentence);
+    text += why_text(block, appearance);
   }
-  return text;
+  if (const auto scaling = scaling_of(plan, blocks)) {
+    text += "\n" + sentence(scaling_heading(plan, *scaling)) +
+            table_text(scaling_table(*scaling, appearance.blocks), appearance);
+  }
+  const std::string steps = next_steps_text(next_steps, appearance);
+  return steps.empty() ? text : text + "\n" + steps;
 }
 
-std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks) {
+std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks,
+                            const std::vector<NextStep>& next_steps) {
   std::string text;
   for (const Block& block : blocks) {
     if (!text.empty()) text += "\n";
-    if (means_something(block)) {
-      text += fmt::format("### {}\n\n{}\n", markdown_escaped(heading(plan, block)),
-                          table_markdown(comparison_table(plan, block)));
-    }
-    text += markdown_escaped(block.verdict.sentence) + "\n";
+    const bool shown = means_something(block);
+    if (shown) text += fmt::format("### {}\n", markdown_escaped(heading(plan, block)));
+    if (shown && locks_matter(block)) text += "\n" + table_markdown(comparison_table(plan, block));
+    if (locks_matter(block)) text += (shown ? "\n" : "") + markdown_escaped(block.verdict.sentence) + "\n";
+    text += why_markdown(block);
   }
-  return text;
+  if (const auto scaling = scaling_of(plan, blocks)) {
+    text += fmt::format("\n### {}\n\n{}", markdown_escaped(scaling_heading(plan, *scaling)),
+                        table_markdown(scaling_table(*scaling, true)));
+  }
+  return text + next_steps_markdown(next_steps);
 }
 
 }  // namespace elision::cli::experiment

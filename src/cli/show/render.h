@@ -10,10 +10,13 @@
 
 namespace elision::cli::experiment {
 
-/// One table a block, each followed by its sentence; only the sentence where a table would mean nothing.
-std::string render(const Plan& plan, const std::vector<Block>& blocks, const Appearance& appearance = {});
+/// One table a block, each followed by its sentence and its reasons; only the sentence where a table would
+/// mean nothing. Then the scaling, and the next steps as the last lines.
+std::string render(const Plan& plan, const std::vector<Block>& blocks, const Appearance& appearance = {},
+                   const std::vector<NextStep>& next_steps = {});
 
 /// The same in Markdown.
-std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks);
+std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks,
+                            const std::vector<NextStep>& next_steps = {});
 
 }  // namespace elision::cli::experiment

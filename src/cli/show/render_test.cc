@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "cli/judge/comparison_for_test.h"
+#include "cli/show/comparison_table.h"
 #include "cli/show/format.h"
 #include "cli/show/progress.h"
 #include "cli/show/report_json.h"
@@ -89,6 +90,57 @@ TEST(Render, OneBlockPerThreadCount) {
   EXPECT_NE(text.find("2.00 s"), std::string::npos);
 }
 
+class SeveralThreadCounts : public ::testing::Test {
+ protected:
+  SeveralThreadCounts() {
+    plan_.launch.program.words = {"prog"};
+    plan_.where = "native";
+    plan_.designs = {"pthread", "tatas"};
+    plan_.thread_counts = {1u, 2u};
+    plan_.runs = 1;
+    const std::vector<Result> results = {{{1u, "pthread", 0}, timed(1.0)},
+                                         {{2u, "pthread", 0}, timed(2.0)},
+                                         {{1u, "tatas", 0}, timed(1.0)},
+                                         {{2u, "tatas", 0}, timed(0.5)}};
+    blocks_ = analyse(plan_, results, true);
+  }
+  Plan plan_;
+  std::vector<Block> blocks_;
+};
+
+TEST_F(SeveralThreadCounts, ScalingStandsBelowTheBlocks) {
+  const std::string heading = "\nSpeed over threads, relative to pthread with 1 thread\n";
+  const std::string text = render(plan_, blocks_);
+  EXPECT_NE(text.find(heading + "  threads     1     2  stops at  chart\n"
+                                "  pthread  1.00  0.50         1  +-\n"
+                                "  tatas    1.00  2.00         -  +#\n"),
+            std::string::npos)
+      << text;
+  Appearance appearance;
+  appearance.blocks = true;
+  EXPECT_NE(render(plan_, blocks_, appearance).find("  tatas    1.00  2.00         -  \u2585\u2588\n"),
+            std::string::npos);
+  EXPECT_NE(render_markdown(plan_, blocks_).find("| tatas | 1\\.00 | 2\\.00 | - |"), std::string::npos)
+      << render_markdown(plan_, blocks_);
+}
+
+TEST_F(SeveralThreadCounts, ScalingIsInJsonAndCsv) {
+  EXPECT_EQ(report_json(plan_, {}, blocks_)["scaling"], nlohmann::json::parse(R"({
+    "throughput": "1/seconds", "threads": [1, 2], "designs": [
+      {"design": "pthread", "stops_at": 1, "points": [
+        {"threads": 1, "relative": 1.0, "throughput": {"median": 1.0, "low": 1.0, "high": 1.0}},
+        {"threads": 2, "relative": 0.5, "throughput": {"median": 0.5, "low": 0.5, "high": 0.5}}]},
+      {"design": "tatas", "stops_at": null, "points": [
+        {"threads": 1, "relative": 1.0, "throughput": {"median": 1.0, "low": 1.0, "high": 1.0}},
+        {"threads": 2, "relative": 2.0, "throughput": {"median": 2.0, "low": 2.0, "high": 2.0}}]}]
+  })"));
+  const Table values = comparison_values(plan_, blocks_);
+  ASSERT_EQ(values.columns.back().heading, "stops_scaling_at");
+  EXPECT_EQ(values.rows[2].cells.back(), "1");
+  EXPECT_EQ(values.rows[3].cells.back(), "");
+  EXPECT_EQ(values.rows[3].cells.rbegin()[1], "2");
+}
+
 TEST(Render, NumbersKeepThreeDigits) {
   EXPECT_EQ(format_seconds(0.0123456), "12.3 ms");
   EXPECT_EQ(format_seconds(9.999), "10.0 s");
@@ -127,7 +179,8 @@ TEST_F(Comparison, JsonOfRunHasEveryField) {
   results_ = {{{4u, "htm-10", 1, 40, 2}, killed}};
   nlohmann::json expected = nlohmann::json::parse(R"({
     "threads": 4, "design": "htm-10", "run": 1, "seed": 40, "variation": 2, "outcome": "killed", "status": 3,
-    "deadlocked": true, "seconds": 0.5, "cpu_seconds": 1.0, "host_seconds": 7.0, "metric": 400.0
+    "deadlocked": true, "seconds": 0.5, "cpu_seconds": 1.0, "host_seconds": 7.0, "metric": 400.0,
+    "command": "elision vm --machine m --seed 40 --variation 2 --lock htm-10 -- prog"
   })");
   expected["locks"] = nlohmann::json::parse(kDistinctLocks);
   expected["command"] = "elision vm --machine m --seed 40 --variation 2 --lock htm-10 -- prog";

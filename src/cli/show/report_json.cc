@@ -4,6 +4,8 @@
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
+#include "cli/judge/scaling.h"
+#include "cli/show/scaling_table.h"
 #include "cli/show/statistics_json.h"
 #include "cli/show/why_json.h"
 
@@ -150,6 +152,7 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));
+  if (const auto scaling = scaling_of(plan, blocks)) report["scaling"] = scaling_json(plan, *scaling);
   if (!next_steps.empty()) report["next_steps"] = next_steps_json(next_steps);
   return report;
 }

@@ -133,7 +133,7 @@ TEST_F(Comparison, ValuesAreExactAndHaveAColumnForEachCause) {
   shown.rows[1].speedup = 1.5;
   shown.rows[1].interval = {1.5, 1.25, 1.75};
   EXPECT_EQ(
-      table_csv(comparison_values({shown})),
+      table_csv(comparison_values(plan_, {shown})),
       "threads,design,state,best,remark,runs,result,result_low,result_high,speedup,speedup_low,"
       "speedup_high,cpu_seconds,"
       "acquisitions,commits,fallbacks,speculations,longest_wait_seconds,aborts_conflict\r\n"

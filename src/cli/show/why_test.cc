@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How reasons look, as JSON.
+// How reasons look, as text and as JSON.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cli/host/text_layout.h"
 #include "cli/judge/comparison_for_test.h"
+#include "cli/show/render.h"
 #include "cli/show/report_json.h"
 #include "cli/show/why_for_test.h"
 #include "cli/show/why_json.h"
+#include "cli/show/why_text.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -25,6 +30,120 @@ constexpr const char* kDistinctJson = R"({
 })";
 
 TEST(WhyJson, HasEveryField) { EXPECT_EQ(why_json(distinct_why()), nlohmann::json::parse(kDistinctJson)); }
+
+Row explained(const std::string& design) {
+  Row row;
+  row.design = design;
+  row.state = RowState::kGood;
+  row.why = distinct_why();
+  return row;
+}
+
+Appearance terminal(std::size_t width) {
+  Appearance appearance;
+  appearance.width = width;
+  return appearance;
+}
+
+TEST(WhyText, BarsLocksConflictsAndFindings) {
+  Block block;
+  block.rows = {explained("pthread"), explained("tatas")};
+  block.rows[1].why->time = {0.5, 0, 0, 0, 0, 0.5, 0, 0, 0};
+  block.diagnosis = distinct_diagnosis();
+  EXPECT_EQ(why_text(block, terminal(80)),
+            "Threads wait 38 % of their time for locks.\n"
+            "Time of the threads (exact); two or more had locks in use in 88 % of the run:\n"
+            "  pthread  .............=======+++xxfwwwwwwwwwwwwwwwwwwwwooosssbb  38 % waiting\n"
+            "  tatas    ...........................wwwwwwwwwwwwwwwwwwwwwwwwwww  50 % waiting\n"
+            "  . outside  = holding the lock  + in transactions that committed\n"
+            "  x in transactions that aborted  f in fallback  w waiting for locks\n"
+            "  o in the lock's code  s speculating  b blocked\n"
+            "  lock with most waiting  acquired  contended  waiting     mean  longest\n"
+            "  table_lock                  1000       50 %  20.0 ms  40.0 us  3.00 ms\n"
+            "  lock with most waiting  mean hold  at\n"
+            "  table_lock                10.0 us  table.c:12\n"
+            "Conflicts under pthread:\n"
+            "  - hits under table_lock: lookup (table.c:31) and insert, 6 times, by false\n"
+            "    sharing\n"
+            "- Sections of table_lock write one counter.\n");
+}
+
+TEST(WhyText, EveryLineFits) {
+  Block block;
+  block.rows = {explained("pthread")};
+  block.rows[0].why->locks[0].place.name = std::string(150, 'x');
+  block.rows[0].why->locks[0].conflicts.clear();
+  block.diagnosis = distinct_diagnosis();
+  for (std::size_t width = 60; width < 130; ++width) {
+    std::istringstream lines(why_text(block, terminal(width)));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), width) << line;
+  }
+}
+
+TEST(WhyText, ColoursFillTheBars) {
+  Block block;
+  block.rows = {explained("tatas")};
+  block.rows[0].why->time = {0, 0, 0, 0, 0, 1, 0, 0, 0};
+  Appearance appearance = terminal(80);
+  appearance.colour = true;
+  EXPECT_NE(why_text(block, appearance).find("\x1b[30;48;5;203m" + std::string(56, 'w') + "\x1b[0m"),
+            std::string::npos)
+      << why_text(block, appearance);
+}
+
+TEST(WhyText, EstimatesAreMarked) {
+  Block block;
+  block.rows = {explained("pthread")};
+  block.rows[0].why->samples = 432;
+  block.rows[0].why->locks[0].acquisitions_estimated = true;
+  const std::string text = why_text(block, {});
+  EXPECT_NE(text.find("(from 432 samples)"), std::string::npos) << text;
+  EXPECT_NE(text.find("  ~1000  "), std::string::npos) << text;
+}
+
+TEST(WhyText, NamesFromOutsideAreEscaped) {
+  Block block;
+  block.rows = {explained("pthread")};
+  block.rows[0].why->locks[0].place = {"a\x1b[2J", "f\n.c", 1};
+  block.rows[0].why->locks[0].conflicts[0].name = "\x1b";
+  block.diagnosis = Diagnosis{true, "\x1b", {{"x", "", "\x1b"}}};
+  EXPECT_EQ(why_text(block, {}).find('\x1b'), std::string::npos);
+}
+
+TEST_F(Comparison, NextStepsAreTheLastLines) {
+  add_times("pthread", {1, 1, 1});
+  add_times("tatas", {2, 2, 2});
+  const std::vector<NextStep> steps = {{"Run it so:", "elision run --lock tatas -- prog 'a b'"},
+                                       {"Split it.", ""}};
+  const std::string text = render(plan_, {block()}, terminal(30), steps);
+  const std::string end =
+      "\nNext:\n  1. Run it so:\n     elision run --lock tatas -- prog 'a b'\n  2. Split it.\n";
+  EXPECT_EQ(text.substr(text.size() - end.size()), end);
+  const std::string page = render_markdown(plan_, {block()}, steps);
+  EXPECT_NE(page.find("\n### Next\n\nRun it so:\n\n    elision run --lock tatas -- prog 'a b'\n"),
+            std::string::npos)
+      << page;
+}
+
+TEST_F(Comparison, NoRankingWhereLocksDoNotMatter) {
+  add_times("pthread", {1, 1, 1});
+  add_times("tatas", {0.5, 0.5, 0.5});
+  Block shown = block();
+  shown.diagnosis = Diagnosis{false, "Threads wait 1 % of their time for locks.", {}};
+  EXPECT_EQ(render(plan_, {shown}),
+            "prog on virtual m, 3 runs a design\nThreads wait 1 % of their time for locks.\n");
+  EXPECT_EQ(render_markdown(plan_, {shown}),
+            "### prog on virtual m, 3 runs a design\n\nThreads wait 1 % of their time for locks.\n");
+}
+
+TEST_F(Comparison, MarkdownHasTheTimeAsATable) {
+  add_times("pthread", {1, 1, 1});
+  Block shown = block();
+  shown.rows[0].why = distinct_why();
+  const std::string page = render_markdown(plan_, {shown});
+  EXPECT_NE(page.find("| pthread | 25\\.0 % | 12\\.5 % |"), std::string::npos) << page;
+  EXPECT_NE(page.find("| table\\_lock | 1000 | 50 % |"), std::string::npos) << page;
+}
 
 TEST(WhyJson, SamplesAreCountedAndEstimatesMarked) {
   Why why = distinct_why();

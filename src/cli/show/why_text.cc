@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/show/why_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "base/printable.h"
+#include "cli/host/text_layout.h"
+#include "cli/show/format.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using Rows = std::vector<const Row*>;
+
+constexpr std::size_t kMostLocks = 3;
+constexpr std::size_t kMostConflicts = 3;
+constexpr std::size_t kLongestBar = 60;
+constexpr std::size_t kShortestBar = 20;
+constexpr double kShownFrom = 0.005;  // a part's share
+
+/// How a part of the time is drawn: by its character and, where there are colours, on its background.
+struct PartStyle {
+  char character;
+  int background;  // of 256 colours
+  const char* words;
+};
+
+constexpr std::array<PartStyle, kTimePartNames.size()> kStyles = {
+    {{'.', 252, "outside"},
+     {'=', 114, "holding the lock"},
+     {'+', 79, "in transactions that committed"},
+     {'x', 210, "in transactions that aborted"},
+     {'f', 180, "in fallback"},
+     {'w', 203, "waiting for locks"},
+     {'o', 222, "in the lock's code"},
+     {'s', 183, "speculating"},
+     {'b', 250, "blocked"}}};
+
+Rows explained_rows(const Block& block) {
+  Rows rows;
+  for (const Row& row : block.rows) {
+    if (row.why) rows.push_back(&row);
+  }
+  return rows;
+}
+
+// The parts as numbers of characters whose sum is `length`: rounded down, then one more for the largest
+// rests.
+std::vector<std::size_t> lengths_of(const TimeShares& shares, std::size_t length) {
+  std::vector<std::size_t> lengths, order(shares.size());
+  std::vector<double> rests;
+  const double whole = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (const double share : shares) {
+    const double exact = whole > 0 ? share / whole * static_cast<double>(length) : 0;
+    lengths.push_back(static_cast<std::size_t>(exact));
+    rests.push_back(exact - static_cast<double>(lengths.back()));
+  }
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return rests[a] > rests[b]; });
+  const std::size_t drawn = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
+  for (std::size_t i = 0; whole > 0 && i < length - drawn; ++i) ++lengths[order[i]];
+  return lengths;
+}
+
+std::string on_background(const std::string& text, int background, const Appearance& appearance) {
+  if (!appearance.colour || text.empty()) return text;
+  return fmt::format("\x1b[30;48;5;{}m{}\x1b[0m", background, text);
+}
+
+std::string bar(const TimeShares& shares, std::size_t length, const Appearance& appearance) {
+  const std::vector<std::size_t> lengths = lengths_of(shares, length);
+  std::string text;
+  for (std::size_t part = 0; part < shares.size(); ++part)
+    text += on_background(std::string(lengths[part], kStyles[part].character), kStyles[part].background,
+                          appearance);
+  return text;
+}
+
+double share_of(const Row& row, TimePart part) { return row.why->time[static_cast<std::size_t>(part)]; }
+
+// Colours are not wrapped, since they have no width.
+std::string legend(const Rows& rows, const Appearance& appearance) {
+  const std::size_t width = appearance.width.value_or(SIZE_MAX);
+  std::string text;
+  std::size_t columns = 0;
+  for (std::size_t part = 0; part < kStyles.size(); ++part) {
+    const auto shown = [part](const Row* row) { return row->why->time[part] >= kShownFrom; };
+    if (std::none_of(rows.begin(), rows.end(), shown)) continue;
+    const PartStyle& style = kStyles[part];
+    const std::string words = fmt::format(" {}", style.words);
+    if (columns > 0 && columns + 3 + words.size() > width) {
+      text += "\n";
+      columns = 0;
+    }
+    text += "  " + on_background(std::string(1, style.character), style.background, appearance) + words;
+    columns += 3 + words.size();
+  }
+  return text + "\n";
+}
+
+std::string bars(const Rows& rows, const Appearance& appearance) {
+  std::size_t names = 0;
+  for (const Row* row : rows) names = std::max(names, display_width(printable(row->design)));
+  constexpr std::size_t kAround = 2 + 2 + 2 + 13;  // margin, gaps, "100 % waiting"
+  const std::size_t room = appearance.width.value_or(SIZE_MAX);
+  const std::size_t length =
+      std::clamp(room > names + kAround ? room - names - kAround : 0, kShortestBar, kLongestBar);
+  std::string text;
+  for (const Row* row : rows) {
+    text += fmt::format("  {}  {}  {:.0f} % waiting\n", padded_right(printable(row->design), names),
+                        bar(row->why->time, length, appearance), 100 * share_of(*row, TimePart::kWaiting));
+  }
+  return text;
+}
+
+std::string basis(const Row& row) {
+  const std::string samples = row.why->samples ? fmt::format("from {} samples", *row.why->samples) : "exact";
+  return fmt::format("Time of the threads ({}); two or more had locks in use in {:.0f} % of the run:",
+                     samples, 100 * row.why->parallel_share);
+}
+
+std::string in_source(const SourcePlace& place) {
+  return place.file.empty() ? "" : fmt::format("{}:{}", place.file, place.line);
+}
+
+std::string side(const SourcePlace& place) {
+  const std::string source = in_source(place);
+  return source.empty() ? place.name : fmt::format("{} ({})", place.name, source);
+}
+
+std::string conflict_line(const LockReport& lock, const LockConflict& conflict) {
+  const std::string where = conflict.name.empty() ? fmt::format("{:#x}", conflict.address) : conflict.name;
+  return fmt::format("{} under {}: {} and {}, {} times{}", where, lock.place.name, side(conflict.sites[0]),
+                     side(conflict.sites[1]), format_count(conflict.count),
+                     conflict.false_sharing ? ", by false sharing" : "");
+}
+
+std::string conflicts(const Rows& rows, const Appearance& appearance) {
+  std::string text;
+  std::size_t count = 0;
+  for (const Row* row : rows) {
+    for (const LockReport& lock : row->why->locks) {
+      for (const LockConflict& conflict : lock.conflicts) {
+        if (count++ == kMostConflicts) return text;
+        if (text.empty())
+          text = paragraph("", fmt::format("Conflicts under {}:", printable(row->design)), appearance.width);
+        text += paragraph("  - ", printable(conflict_line(lock, conflict)), appearance.width);
+      }
+    }
+    if (!text.empty()) return text;
+  }
+  return text;
+}
+
+Table time_table(const Rows& rows) {
+  Table table{{{"design", true}}, {}};
+  for (const char* name : kTimePartNames) table.columns.push_back({name});
+  for (const Row* row : rows) {
+    std::vector<std::string> cells = {row->design};
+    for (const double share : row->why->time) cells.push_back(fmt::format("{:.1f} %", 100 * share));
+    table.rows.push_back({std::move(cells), "", Tone::kPlain});
+  }
+  return table;
+}
+
+}  // namespace
+
+Table locks_table(const Block& block) {
+  Table table{{{"lock with most waiting", true},
+               {"acquired"},
+               {"contended"},
+               {"waiting"},
+               {"mean"},
+               {"longest"},
+               {"mean hold"},
+               {"at", true}},
+              {}};
+  for (const Row* row : explained_rows(block)) {
+    if (row->why->locks.empty()) continue;
+    for (std::size_t i = 0; i < std::min(row->why->locks.size(), kMostLocks); ++i) {
+      const LockReport& lock = row->why->locks[i];
+      const std::string source = in_source(lock.place);
+      table.rows.push_back(
+          {{lock.place.name, (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
+            fmt::format("{:.0f} %", 100 * lock.contended_share), format_seconds(lock.wait_seconds),
+            format_seconds(lock.mean_wait_seconds), format_seconds(lock.longest_wait_seconds),
+            format_seconds(lock.mean_hold_seconds), source.empty() ? kNoValue : source},
+           "",
+           Tone::kPlain});
+    }
+    break;
+  }
+  return table;
+}
+
+std::string why_text(const Block& block, const Appearance& appearance) {
+  const Rows rows = explained_rows(block);
+  std::string text;
+  if (block.diagnosis) text += paragraph("", printable(block.diagnosis->sentence), appearance.width);
+  if (!rows.empty()) {
+    text += paragraph("", basis(*rows.front()), appearance.width) + bars(rows, appearance) +
+            legend(rows, appearance);
+    const Table locks = locks_table(block);
+    if (!locks.rows.empty()) text += table_text(locks, appearance);
+    text += conflicts(rows, appearance);
+  }
+  if (!block.diagnosis) return text;
+  for (const Finding& finding : block.diagnosis->findings)
+    text += paragraph("- ", printable(finding.sentence), appearance.width);
+  return text;
+}
+
+std::string next_steps_text(const std::vector<NextStep>& steps, const Appearance& appearance) {
+  std::string text;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::string number = fmt::format("  {}. ", i + 1);
+    text += paragraph(number, printable(steps[i].sentence), appearance.width);
+    if (!steps[i].command.empty())
+      text += std::string(number.size(), ' ') + printable(steps[i].command) + "\n";
+  }
+  return text.empty() ? text : "Next:\n" + text;
+}
+
+std::string why_markdown(const Block& block) {
+  const Rows rows = explained_rows(block);
+  std::string text;
+  if (block.diagnosis) text += "\n" + markdown_escaped(block.diagnosis->sentence) + "\n";
+  if (!rows.empty()) {
+    text +=
+        fmt::format("\n{}\n\n{}", markdown_escaped(basis(*rows.front())), table_markdown(time_table(rows)));
+    const Table locks = locks_table(block);
+    if (!locks.rows.empty()) text += "\n" + table_markdown(locks);
+  }
+  if (!block.diagnosis || block.diagnosis->findings.empty()) return text;
+  text += "\n";
+  for (const Finding& finding : block.diagnosis->findings)
+    text += "- " + markdown_escaped(finding.sentence) + "\n";
+  return text;
+}
+
+std::string next_steps_markdown(const std::vector<NextStep>& steps) {
+  std::string text = steps.empty() ? "" : "\n### Next\n";
+  for (const NextStep& step : steps) {
+    text += "\n" + markdown_escaped(step.sentence) + "\n";
+    if (!step.command.empty()) text += "\n    " + printable(step.command) + "\n";  // indented: code
+  }
+  return text;
+}
+
+}  // namespace elision::cli::experiment
