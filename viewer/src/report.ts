@@ -83,6 +83,13 @@ export interface Block {
   };
 }
 
+/** Throughput of a design over the number of threads. */
+export interface ScalingCurve {
+  design: string;
+  stops_at: number | null; // null: it gains up to the largest number of threads
+  points: { threads: number; relative: number }[]; // to the reference design with the fewest threads
+}
+
 export interface Run {
   threads: number | null;
   design: string;
@@ -124,6 +131,7 @@ export interface Report {
   runs: Run[];
   machine?: MachineValue[];
   variations?: Variation[];
+  scaling?: { threads: number[]; designs: ScalingCurve[] };
   next_steps?: { sentence: string; command?: string }[];
 }
 
