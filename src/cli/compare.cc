@@ -26,6 +26,7 @@
 #include "cli/host/replaceable_locks.h"
 #include "cli/host/usage_error.h"
 #include "cli/judge/explanation.h"
+#include "cli/judge/verdict.h"
 #include "cli/options/arguments.h"
 #include "cli/options/designs.h"
 #include "cli/options/machine_choice.h"
@@ -58,6 +59,7 @@ struct CompareRequest {
   double timeout_seconds = 0;
   std::uint32_t variations = 0;  // 0: the machine as it is
   bool explains = true;
+  unsigned runs = 0;  // 0: as many as are needed
 };
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
@@ -75,8 +77,9 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_option("--threads", request.threads,
                   "numbers for {threads}, separated by commas (default: every CPU)")
       ->type_name("NUMBER,...");
-  CLI::Option* runs = add_number(*app, "--runs", request.plan.runs, 1, kMostRuns,
-                                 "runs of each design, each with its own seed (default: 3)");
+  CLI::Option* runs = add_number(*app, "--runs", request.runs, 1, kMostRuns,
+                                 "runs of each design, each with its own seed (default: as many as are "
+                                 "needed, natively 5 to 30, on a virtual machine 3 to 12)");
   add_number(*app, "--vary", request.variations, 1, machine::kVariations,
              "run each design on so many variations of the virtual machine's uncertain values instead")
       ->excludes(runs);
@@ -135,11 +138,20 @@ void choose_threads(CompareRequest& request, const std::vector<std::string>& wor
   }
 }
 
+// A virtual machine's runs differ less than a real CPU's and take longer.
+void choose_runs(CompareRequest& request) {
+  experiment::Plan& plan = request.plan;
+  plan.runs = request.runs;
+  if (request.variations != 0) plan.runs = request.variations;
+  if (plan.runs != 0) return;
+  plan.runs = plan.model ? 3 : 5;
+  plan.most_runs = plan.model ? 12 : 30;
+}
+
 // Every design gets the same variations, so that all are compared on the same machines.
 void choose_variations(CompareRequest& request, const machine::Machine& machine) {
   if (request.variations == 0) return;
   request.plan.variations = drawn_values(machine, request.variations);
-  request.plan.runs = request.variations;
 }
 
 // Returns the number of CPUs of the place chosen.
@@ -277,7 +289,11 @@ int compare_and_report(const CompareRequest& request) {
   experiment::stop_on_signals(stop);
   const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
-  const experiment::Execution execution = execute(plan, *runner, progress, request.timeout_seconds);
+  const auto undecided = [&plan](const auto& results, std::optional<unsigned> threads) {
+    return experiment::undecided(plan, rows_of(plan, results, threads));
+  };
+  const experiment::Execution execution =
+      execute(plan, *runner, progress, request.timeout_seconds, undecided);
   progress.clear();
   auto blocks = analyse(plan, execution.results, execution.complete);
   std::vector<experiment::NextStep> steps;
@@ -305,6 +321,7 @@ int compare_verb(const Words& line) {
   if (!parse_options(*app, arguments.options)) return 0;
   check_lock_options(request.plan.launch.lock);
   const unsigned cpus = choose_place(request);
+  choose_runs(request);
   choose_designs(request);
   if (request.plan.uses_metric()) experiment::Metric{request.plan.metric};
   const std::vector<std::string>& words = required_program(arguments, "compare");

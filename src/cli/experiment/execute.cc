@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/uniform_int_distribution.hpp>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -16,8 +18,35 @@ namespace {
 
 constexpr double kTimeoutFactor = 20;
 constexpr double kShortestTimeoutSeconds = 60;
+constexpr double kAddedSeconds = 120;  // on a real CPU, for all rounds that are added
 
 bool left_out(const Plan& plan, const std::string& design) { return plan.not_run.count(design) != 0; }
+
+// The designs in the order of that round.
+std::vector<std::string> in_turn(std::vector<std::string> designs, unsigned round) {
+  const unsigned pair = round / 2;
+  if (pair > 0) {
+    boost::random::mt19937 random(pair);
+    for (std::size_t last = designs.size(); last-- > 1;)
+      std::swap(designs[last],
+                designs[boost::random::uniform_int_distribution<std::size_t>(0, last)(random)]);
+  }
+  if (round % 2 == 1) std::reverse(designs.begin(), designs.end());
+  return designs;
+}
+
+void add_rounds(const Plan& plan, std::optional<unsigned> threads, const std::vector<std::string>& designs,
+                unsigned first, unsigned end, std::vector<Cell>& cells) {
+  for (unsigned round = first; round < end; ++round) {
+    for (const std::string& design : in_turn(designs, round)) {
+      if (!left_out(plan, design))
+        cells.push_back({threads, design, round, plan.first_seed + round, plan.varies() ? round : 0});
+    }
+  }
+}
+
+// So that there are few passes, which all workers wait for: 3, 5, 7, 10, 14, 20, 28.
+unsigned rounds_after(unsigned rounds) { return (7 * rounds + 4) / 5; }
 
 // A missing loader shows only when the program is run.
 void require_start(const Sample& sample) {
@@ -30,11 +59,13 @@ void require_metric(const Plan& plan, const Sample& sample) {
   if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program()));
 }
 
-/// Hands out cells to workers and collects their samples.
+/// Hands out cells to workers and collects their samples, pass by pass.
 class Queue {
  public:
   Queue(const Plan& plan, Runner& runner, Observer& observer)
-      : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer) {}
+      : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer) {
+    for (const auto& threads : plan.thread_counts) blocks_.push_back({threads, plan.runs});
+  }
 
   void run_first() {
     Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
@@ -48,30 +79,53 @@ class Queue {
     const bool lockless = plan_.accepts(sample) && !sample.locks.locks_seen;
     const bool broken = !plan_.accepts(sample) && plan_.thread_counts.size() == 1;
     const bool pointless = plan_.judges_designs && (lockless || broken);
-    keep(cells_.front(), std::move(sample));
+    results_.push_back({cells_.front(), std::move(sample)});
     next_ = 1;
+    if (pointless) blocks_.clear();
     if (pointless) next_ = cells_.size();
     if (!pointless && cells_.size() > 1) observer_.estimate(cells_.size(), runner_.workers(), seconds_left());
   }
 
-  void run_rest() {
+  /// Runs the cells that are left.
+  void run_pass() {
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < runner_.workers(); ++i) threads.emplace_back([this] { work(); });
     for (std::thread& thread : threads) thread.join();
     if (error_) std::rethrow_exception(error_);
+    std::stable_sort(pass_.begin(), pass_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [order, result] : pass_) results_.push_back(std::move(result));
+    pass_.clear();
+    if (first_seconds_ == 0) first_seconds_ = host_seconds_;
+  }
+
+  /// Adds the rounds of the next pass. False: nothing is undecided, or the most rounds or the time are used
+  /// up.
+  bool add_pass(const Undecided& undecided) {
+    std::vector<Cell> added;
+    for (Block& block : blocks_) {
+      if (block.rounds >= plan_.most_runs) continue;
+      const std::vector<std::string> designs = undecided(results_, block.threads);
+      const unsigned end = std::min(rounds_after(block.rounds), plan_.most_runs);
+      add_rounds(plan_, block.threads, designs, block.rounds, end, added);
+      block.rounds = designs.empty() ? plan_.most_runs : end;
+    }
+    if (added.empty() || !in_time(added.size())) return false;
+    cells_.insert(cells_.end(), added.begin(), added.end());
+    return true;
   }
 
   void set_timeout(double seconds) { timeout_seconds_ = seconds; }
 
-  std::vector<Result> take_results() {
-    std::stable_sort(results_.begin(), results_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Result> sorted;
-    for (auto& [order, result] : results_) sorted.push_back(std::move(result));
-    return sorted;
-  }
+  std::vector<Result> take_results() { return std::move(results_); }
 
  private:
+  /// The rounds with one number of threads.
+  struct Block {
+    std::optional<unsigned> threads;
+    unsigned rounds = 0;
+  };
+
   void work() {
     while (const Cell* cell = next()) {
       try {
@@ -79,8 +133,8 @@ class Queue {
         if (runner_.cancelled()) return;
         const std::lock_guard guard(mutex_);
         host_seconds_ += sample.host_seconds;
-        keep(*cell, std::move(sample));
-        observer_.progress(results_.size() + skipped_, cells_.size(), seconds_left());
+        pass_.emplace_back(static_cast<std::size_t>(cell - cells_.data()), Result{*cell, std::move(sample)});
+        observer_.progress(finished() + skipped_, cells_.size(), seconds_left());
       } catch (...) {
         const std::lock_guard guard(mutex_);
         error_ = std::current_exception();
@@ -102,36 +156,46 @@ class Queue {
   // With this number of threads, the design timed out before, or the program fails under the reference
   // design.
   bool is_pointless(const Cell& cell) const {
-    return std::any_of(results_.begin(), results_.end(), [&](const auto& entry) {
-      const auto& [run, sample] = entry.second;
+    const auto forbids = [&](const Result& result) {
+      const auto& [run, sample] = result;
       const bool timed_out = sample.outcome == Outcome::kTimedOut && run.design == cell.design;
       const bool broken = plan_.judges_designs && run.design == kReference && !plan_.accepts(sample);
       return run.threads == cell.threads && (timed_out || broken);
-    });
+    };
+    return std::any_of(results_.begin(), results_.end(), forbids) ||
+           std::any_of(pass_.begin(), pass_.end(), [&](const auto& entry) { return forbids(entry.second); });
   }
 
-  void keep(const Cell& cell, Sample sample) {
-    const auto order = static_cast<std::size_t>(&cell - cells_.data());
-    results_.emplace_back(order, Result{cell, std::move(sample)});
+  // Virtual results must not depend on the speed of the host.
+  bool in_time(std::size_t added) const {
+    if (plan_.model) return true;
+    const double expected = seconds_each() * static_cast<double>(added);
+    return host_seconds_ - first_seconds_ + expected <= std::max(kAddedSeconds, first_seconds_);
   }
+
+  std::size_t finished() const { return results_.size() + pass_.size(); }
+
+  double seconds_each() const { return host_seconds_ / static_cast<double>(finished()); }
 
   // Estimates that each cell takes the average time of the finished ones.
   double seconds_left() const {
-    const double each = host_seconds_ / static_cast<double>(results_.size());
-    const std::size_t left = cells_.size() - results_.size() - skipped_;
-    return each * static_cast<double>(left) / runner_.workers();
+    const std::size_t left = cells_.size() - finished() - skipped_;
+    return seconds_each() * static_cast<double>(left) / runner_.workers();
   }
 
   const Plan& plan_;
-  const std::vector<Cell> cells_;
+  std::vector<Cell> cells_;  // changes only between passes
+  std::vector<Block> blocks_;
   Runner& runner_;
   Observer& observer_;
   std::mutex mutex_;
   std::size_t next_ = 0;
   std::size_t skipped_ = 0;
   double host_seconds_ = 0;
+  double first_seconds_ = 0;  // host_seconds_ after the first pass
   double timeout_seconds_ = 0;
-  std::vector<std::pair<std::size_t, Result>> results_;
+  std::vector<Result> results_;                       // of finished passes, in the order of their cells
+  std::vector<std::pair<std::size_t, Result>> pass_;  // of the current pass, by the number of the cell
   std::exception_ptr error_;
 };
 
@@ -139,22 +203,17 @@ class Queue {
 
 std::vector<Cell> cells_of(const Plan& plan) {
   std::vector<Cell> cells;
-  for (const std::optional<unsigned>& threads : plan.thread_counts) {
-    for (unsigned run = 0; run < plan.runs; ++run) {
-      for (const std::string& design : plan.designs) {
-        if (left_out(plan, design)) continue;
-        cells.push_back({threads, design, run, plan.first_seed + run, plan.varies() ? run : 0});
-      }
-    }
-  }
+  for (const auto& threads : plan.thread_counts) add_rounds(plan, threads, plan.designs, 0, plan.runs, cells);
   return cells;
 }
 
-Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds) {
+Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
+                  const Undecided& undecided) {
   Queue queue(plan, runner, observer);
   queue.set_timeout(timeout_seconds);
   queue.run_first();
-  if (!runner.cancelled()) queue.run_rest();
+  if (!runner.cancelled()) queue.run_pass();
+  while (undecided && !runner.cancelled() && queue.add_pass(undecided)) queue.run_pass();
   return {queue.take_results(), !runner.cancelled()};
 }
 

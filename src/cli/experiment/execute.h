@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the cells of a plan in order, as many at once as the runner allows.
+// Runs the cells of a plan in order, as many at once as the runner allows, and adds rounds where they are
+// needed.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/experiment/runner.h"
@@ -24,8 +28,13 @@ struct Execution {
   bool complete = true;  // false: cancelled before all cells ran
 };
 
-/// Every cell of `plan`, by number of threads, then by run, then by design. So a slow drift of the machine
-/// affects all designs alike, and a stopped comparison has as many complete rounds as possible.
+/// The designs that need more rounds with this number of threads to be judged. None: this number is decided.
+using Undecided = std::function<std::vector<std::string>(const std::vector<Result>& results,
+                                                         std::optional<unsigned> threads)>;
+
+/// The first cells of `plan`, by number of threads, then by round. Rounds come in pairs, of which the second
+/// has the order of the first backwards, so a slow drift of the machine affects all designs alike. Each pair
+/// has its own order, the same in every comparison; the first round has the plan's.
 std::vector<Cell> cells_of(const Plan& plan);
 
 /// Runs the plan. A run may take `timeout_seconds`; 0 means 20 times the first run, and at least a minute. A
@@ -33,6 +42,11 @@ std::vector<Cell> cells_of(const Plan& plan);
 /// after the first run if it took no lock that we can replace. It also skips a number of threads with which
 /// the program fails under the reference design. Throws UsageError if the first run does not start or prints
 /// nothing that the metric matches.
-Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds);
+///
+/// After the first rounds, `undecided` is asked for designs that need more, and again after each pass of
+/// added rounds, until the plan's most. On a virtual machine the rounds depend on nothing else. On a real CPU
+/// the added rounds also end after two minutes, or after the time of the first rounds if that is longer.
+Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
+                  const Undecided& undecided = nullptr);
 
 }  // namespace elision::cli::experiment

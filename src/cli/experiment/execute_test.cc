@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "cli/experiment/program_runners.h"
 #include "cli/host/usage_error.h"
@@ -75,8 +78,129 @@ TEST(Execute, DesignsTakeTurnsSoThatDriftTouchesAll) {
   const Execution execution = execute(plan_of({"pthread", "tatas"}, 2), runner, notes, 0);
   EXPECT_TRUE(execution.complete);
   EXPECT_EQ(order_of(execution.results),
-            (std::vector<std::string>{"pthread0", "tatas0", "pthread1", "tatas1"}));
+            (std::vector<std::string>{"pthread0", "tatas0", "tatas1", "pthread1"}));
   EXPECT_EQ(notes.last_done, 4u);
+}
+
+TEST(Execute, PairsOfRoundsHaveOrdersOfTheirOwn) {
+  const std::vector<std::string> designs = {"pthread", "a", "b", "c", "d", "e"};
+  const std::vector<Cell> cells = cells_of(plan_of(designs, 40));
+  std::set<std::vector<std::string>> orders;
+  std::map<std::string, std::size_t> places;
+  for (unsigned round = 0; round < 40; ++round) {
+    std::vector<std::string> order;
+    for (std::size_t i = 0; i < designs.size(); ++i) {
+      const Cell& cell = cells[round * designs.size() + i];
+      EXPECT_EQ(cell.run, round);
+      order.push_back(cell.design);
+      places[cell.design] += i;
+    }
+    EXPECT_EQ(std::set(order.begin(), order.end()), std::set(designs.begin(), designs.end()));
+    orders.insert(order);
+    if (round == 0) {
+      EXPECT_EQ(order, designs);
+    }
+  }
+  EXPECT_GT(orders.size(), 30u);
+  for (const std::string& design : designs)
+    EXPECT_EQ(places[design], 100u) << "the same place on average, so a steady drift cancels: " << design;
+}
+
+/// What was asked, and the rounds of each design that ran.
+struct Adaptive {
+  explicit Adaptive(Plan asked) : plan(std::move(asked)) {}
+
+  /// Every design of `open` is undecided until it has had so many runs.
+  Execution run(std::map<std::string, std::size_t> open) {
+    return execute(
+        plan, runner, notes, 0, [this, open](const auto& results, std::optional<unsigned> threads) {
+          std::vector<std::string> designs;
+          for (const auto& [design, runs] : open) {
+            const auto had = std::count_if(results.begin(), results.end(), [&](const Result& result) {
+              return result.cell.design == design && result.cell.threads == threads;
+            });
+            if (static_cast<std::size_t>(had) < runs) designs.push_back(design);
+          }
+          ++questions;
+          return designs;
+        });
+  }
+  std::map<std::string, unsigned> runs() const {
+    std::map<std::string, unsigned> counts;
+    for (const Cell& cell : runner.cells) ++counts[cell.design];
+    return counts;
+  }
+
+  Plan plan;
+  FakeRunner runner{1};
+  Notes notes;
+  int questions = 0;
+};
+
+Plan growing(unsigned runs, unsigned most) {
+  Plan plan = plan_of({"pthread", "tatas", "htm-10"}, runs);
+  plan.model = true;
+  plan.most_runs = most;
+  return plan;
+}
+
+using Counts = std::map<std::string, unsigned>;
+
+TEST(Execute, RoundsAreAddedForUndecidedDesignsOnly) {
+  Adaptive adaptive(growing(3, 12));
+  const Execution execution = adaptive.run({{"pthread", 6}, {"tatas", 6}});
+  EXPECT_TRUE(execution.complete);
+  EXPECT_EQ(adaptive.runs(), (Counts{{"pthread", 7}, {"tatas", 7}, {"htm-10", 3}}));  // 3, 5, 7
+  EXPECT_EQ(adaptive.questions, 3);
+  EXPECT_EQ(execution.results.back().cell.run, 6u);
+  EXPECT_EQ(execution.results.back().cell.seed, 7u);
+  EXPECT_EQ(adaptive.notes.last_done, 17u);
+}
+
+TEST(Execute, AddedRoundsEndAtTheMost) {
+  Adaptive adaptive(growing(3, 12));
+  adaptive.run({{"pthread", 100}, {"tatas", 100}});
+  EXPECT_EQ(adaptive.runs(), (Counts{{"pthread", 12}, {"tatas", 12}, {"htm-10", 3}}));
+}
+
+TEST(Execute, NumberOfRunsThatWasGivenIsExact) {
+  Adaptive adaptive(growing(3, 0));
+  adaptive.run({{"pthread", 100}});
+  EXPECT_EQ(adaptive.runs(), (Counts{{"pthread", 3}, {"tatas", 3}, {"htm-10", 3}}));
+}
+
+TEST(Execute, NumbersOfThreadsAreDecidedOneByOne) {
+  Adaptive adaptive(growing(3, 12));
+  adaptive.plan.thread_counts = {1u, 2u};
+  adaptive.runner.script = [](const Cell& cell, Sample& sample) {
+    if (cell.threads == 1u) sample.outcome = Outcome::kKilled;  // ends this number
+  };
+  const Execution execution = adaptive.run({{"pthread", 4}});
+  const auto runs = std::count_if(execution.results.begin(), execution.results.end(),
+                                  [](const Result& result) { return result.cell.threads == 2u; });
+  EXPECT_EQ(runs, 3 * 3 + 2);
+}
+
+TEST(Execute, AddedRoundsOnARealCpuEndInTime) {
+  Adaptive adaptive(growing(3, 30));
+  adaptive.plan.model = false;
+  adaptive.run({{"pthread", 100}, {"tatas", 100}});
+  // Runs take 4 s. 2, 2, 3, 4 and 6 rounds of two designs are 136 s, more than 120.
+  EXPECT_EQ(adaptive.runs(), (Counts{{"pthread", 14}, {"tatas", 14}, {"htm-10", 3}}));
+}
+
+TEST(Execute, StopDuringAddedRoundsKeepsWhatIsDone) {
+  Adaptive adaptive(growing(3, 12));
+  adaptive.runner.cancel_at = 11;
+  const Execution execution = adaptive.run({{"pthread", 12}, {"tatas", 12}});
+  EXPECT_FALSE(execution.complete);
+  EXPECT_EQ(execution.results.size(), 10u);
+}
+
+TEST(Execute, ProgramWithoutLocksGetsNoMoreRounds) {
+  Adaptive adaptive(growing(3, 12));
+  adaptive.runner.script = [](const Cell&, Sample& sample) { sample.locks.locks_seen = false; };
+  EXPECT_EQ(adaptive.run({{"pthread", 12}}).results.size(), 1u);
 }
 
 TEST(Execute, ResultsAreInOrderWithManyWorkers) {
@@ -84,7 +208,7 @@ TEST(Execute, ResultsAreInOrderWithManyWorkers) {
   Notes notes;
   const Execution execution = execute(plan_of({"pthread", "a", "b", "c"}, 5), runner, notes, 0);
   ASSERT_EQ(execution.results.size(), 20u);
-  EXPECT_EQ(order_of(execution.results)[5], "a1");
+  EXPECT_EQ(order_of(execution.results)[5], "b1");
 }
 
 TEST(Execute, FirstRunGivesEstimateAndTimeout) {
@@ -166,7 +290,7 @@ TEST(Execute, FailingThreadCountIsNotRepeated) {
   Plan plan = plan_of({"pthread", "tatas"}, 2);
   plan.thread_counts = {1u, 2u};
   EXPECT_EQ(order_of(execute(plan, runner, notes, 0).results),
-            (std::vector<std::string>{"pthread0", "tatas0", "pthread1", "tatas1", "pthread0"}));
+            (std::vector<std::string>{"pthread0", "tatas0", "tatas1", "pthread1", "pthread0"}));
 }
 
 TEST(Execute, UnmatchedMetricIsErrorAtOnce) {

@@ -59,7 +59,9 @@ class BlockAnalysis {
       : plan_(plan), results_(results), threads_(threads) {
     if (plan.uses_metric()) metric_.emplace(plan.metric);
     reference_ = results_of(results, threads, kReference);
-    for (const Result& result : results) rounds_ = std::max(rounds_, std::size_t{result.cell.run} + 1);
+    for (const Result& result : results) {
+      if (result.cell.threads == threads) rounds_ = std::max(rounds_, std::size_t{result.cell.run} + 1);
+    }
     std::vector<std::string> outputs;
     for (const Result* result : reference_) outputs.push_back(comparable_output(result->sample));
     if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs, plan.uses_metric());
@@ -205,15 +207,22 @@ void fill_leads(const Plan& plan, std::vector<Row>& rows) {
 
 }  // namespace
 
+std::vector<Row> rows_of(const Plan& plan, const std::vector<Result>& results,
+                         std::optional<unsigned> threads) {
+  const BlockAnalysis analysis(plan, results, threads);
+  std::vector<Row> rows;
+  for (const std::string& design : plan.designs) rows.push_back(analysis.row(design));
+  fill_speedups(plan, rows);
+  fill_leads(plan, rows);
+  return rows;
+}
+
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete) {
   std::vector<Block> blocks;
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
-    const BlockAnalysis analysis(plan, results, threads);
     Block block;
     block.threads = threads;
-    for (const std::string& design : plan.designs) block.rows.push_back(analysis.row(design));
-    fill_speedups(plan, block.rows);
-    fill_leads(plan, block.rows);
+    block.rows = rows_of(plan, results, threads);
     block.verdict = judge(plan, block.rows);
     for (Row& row : block.rows) row.best = row.design == block.verdict.design;
     if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;

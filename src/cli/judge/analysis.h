@@ -85,6 +85,10 @@ inline double smallest_gain(const Plan& plan) {
   return plan.model ? kSmallestVirtualGain : kSmallestNativeGain;
 }
 
+/// The rows of one number of threads, without a verdict.
+std::vector<Row> rows_of(const Plan& plan, const std::vector<Result>& results,
+                         std::optional<unsigned> threads);
+
 /// `complete` is false if the comparison was stopped before every cell had run.
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete);
 

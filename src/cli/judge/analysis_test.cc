@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "cli/judge/comparison_for_test.h"
+#include "cli/judge/verdict.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -126,6 +127,34 @@ TEST_F(Comparison, ClearWinnerPrecedesUncertainBetterAverage) {
   add_times("htm-10", {0.6, 0.61, 0.59});
   EXPECT_EQ(block().verdict.design, "htm-10");
   EXPECT_TRUE(block().rows[2].best);
+}
+
+using Designs = std::vector<std::string>;
+
+TEST_F(Comparison, DesignsThatMayGainAreUndecided) {
+  const auto more = [this] { return undecided(plan_, rows_of(plan_, results_, std::nullopt)); };
+  add_times("pthread", {1.0, 1.02, 0.98});
+  add_times("ticket", {2.0, 2.0, 2.0});
+  add_times("tatas", {0.99, 1.01, 0.97});
+  EXPECT_EQ(more(), Designs{}) << "none gains";
+  add_times("htm-1", {0.9, 0.7, 0.95});
+  EXPECT_EQ(more(), (Designs{"pthread", "htm-1"}));
+  add_times("htm-10", {0.5, 0.51, 0.49});
+  EXPECT_EQ(more(), (Designs{"pthread", "htm-10", "htm-1"})) << "with a winner, what may be as good as it";
+  results_.clear();
+  plan_.designs.clear();
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("htm-1", {0.501, 0.502, 0.503});
+  add_times("htm-10", {0.5, 0.5, 0.5});
+  EXPECT_EQ(more(), Designs{}) << "both are named";
+}
+
+TEST_F(Comparison, NothingIsUndecidedIfTheProgramFails) {
+  Sample failed = timed(1.0);
+  failed.status = 1;
+  add("pthread", {failed, failed, failed});
+  add_times("tatas", {1.0, 0.5, 2.0});
+  EXPECT_EQ(undecided(plan_, rows_of(plan_, results_, std::nullopt)), Designs{});
 }
 
 TEST_F(Comparison, FailedDesignCannotWin) {

@@ -93,18 +93,21 @@ Verdict keep(const Plan& plan, const Row& next) {
 
 /// What an interval says about the smallest gain.
 enum class Standing {
-  kAbove,
+  kAbove,  // and the interval is narrower than the difference
   kBelow,
   kNear,  // the interval contains it, but is narrower
   kOpen,  // the interval contains it and is wide, or is not known
 };
 
+// Rounds are added and looked at again and again, and each look is a chance to see a gain that is none. Wide
+// intervals give most of these chances, so none of them shows a gain.
 Standing standing(const Plan& plan, const std::optional<Interval>& interval) {
   const double gain = smallest_gain(plan);
   if (!interval) return Standing::kOpen;
-  if (interval->low > gain) return Standing::kAbove;
+  const double width = interval->high / interval->low;
+  if (interval->low > gain) return width < interval->ratio ? Standing::kAbove : Standing::kOpen;
   if (interval->high < gain) return Standing::kBelow;
-  return interval->high / interval->low < gain ? Standing::kNear : Standing::kOpen;
+  return width < gain ? Standing::kNear : Standing::kOpen;
 }
 
 // Round by round, as the intervals over the reference design are.
@@ -161,18 +164,21 @@ Verdict use(const Plan& plan, const Rows& winners) {
           best.design};
 }
 
+// The good rows of other designs whose gain stands so, the best first.
+Rows those(const Plan& plan, const std::vector<Row>& rows, Standing wanted) {
+  return others(rows, [&](const Row& row) { return standing(plan, row.interval) == wanted; });
+}
+
 Verdict judge_runs(const Plan& plan, const std::vector<Row>& rows) {
-  const auto those = [&](Standing wanted) {
-    return others(rows, [&](const Row& row) { return standing(plan, row.interval) == wanted; });
-  };
-  if (const Rows winners = those(Standing::kAbove); !winners.empty()) return use(plan, winners);
+  if (const Rows winners = those(plan, rows, Standing::kAbove); !winners.empty()) return use(plan, winners);
   const Row& best = *others(rows, [](const Row&) { return true; }).front();
   const double high = best.interval ? best.interval->high : best.speedup;
   if (high * smallest_gain(plan) < 1) return keep(plan, best);
   if (!best.interval) {
     return best.speedup > smallest_gain(plan) ? one_run(plan, best) : no_gain(plan, best);
   }
-  if (const Rows open = those(Standing::kOpen); !open.empty()) return unsettled(plan, *open.front());
+  if (const Rows open = those(plan, rows, Standing::kOpen); !open.empty())
+    return unsettled(plan, *open.front());
   return no_gain(plan, best);
 }
 
@@ -188,6 +194,20 @@ Verdict judge(const Plan& plan, const std::vector<Row>& rows) {
             fmt::format("Stay with {}: no other design ran to the same end.", kReference), kReference};
   }
   return plan.varies() ? judge_variations(plan, rows) : judge_runs(plan, rows);
+}
+
+std::vector<std::string> undecided(const Plan& plan, const std::vector<Row>& rows) {
+  if (plan.varies() || rows.front().state != RowState::kGood || rows.front().speedup <= 0) return {};
+  const Rows winners = those(plan, rows, Standing::kAbove);
+  const Rows open = winners.empty() ? those(plan, rows, Standing::kOpen) : others(rows, [&](const Row& row) {
+    return &row != winners.front() &&
+           standing(plan, interval_between(*winners.front(), row)) == Standing::kOpen;
+  });
+  if (open.empty()) return {};
+  std::vector<std::string> designs = {kReference};
+  if (!winners.empty()) designs.push_back(winners.front()->design);
+  for (const Row* row : open) designs.push_back(row->design);
+  return designs;
 }
 
 }  // namespace elision::cli::experiment

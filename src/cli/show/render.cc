@@ -24,6 +24,19 @@ bool means_something(const Block& block) {
 // If they do not, a ranking of the designs would be one of noise.
 bool locks_matter(const Block& block) { return !block.diagnosis || block.diagnosis->locks_matter; }
 
+// "3 runs", or "3 to 10 runs" if some designs were run more often.
+std::string runs(const Plan& plan, const Block& block) {
+  unsigned least = plan.runs, most = 0;
+  for (const Row& row : block.rows) {
+    if (row.state != RowState::kGood) continue;
+    least = std::min(least, row.runs);
+    most = std::max(most, row.runs);
+  }
+  most = std::max(least, most);
+  if (least == most) return fmt::format("{} {}", most, most == 1 ? "run" : "runs");
+  return fmt::format("{} to {} runs", least, most);
+}
+
 std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
   std::string text = fmt::format("{} on {}", plan.program(), where);
@@ -34,7 +47,7 @@ std::string heading(const Plan& plan, const Block& block) {
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,
                               count == 1 ? "variation" : "variations");
   }
-  return text + fmt::format(", {} {} a design", plan.runs, plan.runs == 1 ? "run" : "runs");
+  return text + fmt::format(", {} a design", runs(plan, block));
 }
 
 }  // namespace

@@ -141,6 +141,12 @@ TEST_F(SeveralThreadCounts, ScalingIsInJsonAndCsv) {
   EXPECT_EQ(values.rows[3].cells.rbegin()[1], "2");
 }
 
+TEST_F(Comparison, HeadingSaysHowOftenDesignsRan) {
+  add_times("pthread", {1.0, 1.0, 1.0, 1.0, 1.0});
+  add_times("ticket", {2.0, 2.0, 2.0});
+  EXPECT_NE(render(plan_, {block()}).find("prog on virtual m, 3 to 5 runs a design\n"), std::string::npos);
+}
+
 TEST(Render, NumbersKeepThreeDigits) {
   EXPECT_EQ(format_seconds(0.0123456), "12.3 ms");
   EXPECT_EQ(format_seconds(9.999), "10.0 s");
