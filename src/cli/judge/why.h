@@ -71,7 +71,7 @@ struct LockReport {
 /// Of one design, with one number of threads.
 struct Why {
   std::optional<std::uint64_t> samples;  // nothing: exact
-  double parallel_share = 0;             // of the run's time: two or more threads had locks in use
+  double parallel_share = 0;             // of the run's time: two or more threads were alive
   TimeShares time{};
   std::vector<LockReport> locks;  // the one with most waiting first, at most ten
 };

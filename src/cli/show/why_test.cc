@@ -52,7 +52,7 @@ TEST(WhyText, BarsLocksConflictsAndFindings) {
   block.diagnosis = distinct_diagnosis();
   EXPECT_EQ(why_text(block, terminal(80)),
             "Threads wait 38 % of their time for locks.\n"
-            "Time of the threads (exact); two or more had locks in use in 88 % of the run:\n"
+            "Time of the threads (exact); two or more were alive in 88 % of the run:\n"
             "  pthread  .............=======+++xxfwwwwwwwwwwwwwwwwwwwwooosssbb  38 % waiting\n"
             "  tatas    ...........................wwwwwwwwwwwwwwwwwwwwwwwwwww  50 % waiting\n"
             "  . outside  = holding the lock  + in transactions that committed\n"

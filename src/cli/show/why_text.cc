@@ -119,7 +119,7 @@ std::string bars(const Rows& rows, const Appearance& appearance) {
 
 std::string basis(const Row& row) {
   const std::string samples = row.why->samples ? fmt::format("from {} samples", *row.why->samples) : "exact";
-  return fmt::format("Time of the threads ({}); two or more had locks in use in {:.0f} % of the run:",
+  return fmt::format("Time of the threads ({}); two or more were alive in {:.0f} % of the run:",
                      samples, 100 * row.why->parallel_share);
 }
 

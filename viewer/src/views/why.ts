@@ -63,7 +63,7 @@ export function time(block: Block): Node[] {
       legend(present),
     ),
     note(
-      `${basis(rows)} The last column is the share of the run's time in which two or more threads had locks in use; the rest is start-up and one thread alone.`,
+      `${basis(rows)} The last column is the share of the run's time in which two or more threads were alive; the rest is start-up and one thread alone.`,
     ),
     table(columns, rows, { caption: `Where time goes, ${format.threads(block.threads)}` }),
   ];
