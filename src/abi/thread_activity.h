@@ -19,8 +19,10 @@
 // the release of a lock that was taken before it began.
 //
 // An entry's lock and activity are one word, so no reader sees the lock of one with the activity of another.
-// Its site may belong to the entry before. A mutex that another thread releases leaves both threads' depths
-// wrong by one, until the threads end.
+// Its site may belong to the entry before. A release takes away the innermost entry, whichever lock it
+// releases: locks that are released in the order in which they were taken stand under each other's names
+// until the last of them is released. Each release of a mutex that another thread took leaves both threads'
+// depths wrong by one.
 //
 // After each change comes a mark, an instruction without effect that names this structure: the virtual
 // machine reads the structure there, and so knows the time of each change exactly.
@@ -111,6 +113,13 @@ struct alignas(64) ThreadActivity {
     mark();
   }
   [[gnu::always_inline]] void release() { release(position); }
+  /// The same inside a transaction, whose attempt is above that lock.
+  void release_under_attempt() {
+    ActivityEntry& attempt = top();
+    above(position - kOneDeeper) = attempt;
+    turn(attempt, Activity::kIdle);
+    release();
+  }
   /// Waits, with the innermost lock released meanwhile, for a condition.
   void begin_to_wait_without(const void* condition, const void* site) {
     set_position(position - kOneDeeper);

@@ -115,11 +115,12 @@ class Elided {
       caller.activity().begin(abi::Activity::kAttempt);
       const htm::Status status = begin(words, me, 0, false, writes);
       if (status.started()) return Entry::kElided;
-      caller.activity().end();
+      caller.activity().turn_to(abi::Activity::kOverhead);
       recorder.abort(status.cause());
       if (status.has_code(htm::kCodeGiveUp)) break;
     }
     if (Lock::is_held(words) || !Lock::try_acquire(words)) {
+      caller.activity().end();
       recorder.busy();
       return Entry::kBusy;
     }

@@ -106,7 +106,7 @@ void Account::change(Thread& thread, const abi::ThreadActivity& activity, Time n
     }
   }
   if (took_lock) took(thread, seen.lock);
-  if (seen.activity == Activity::kFallback && before.activity != Activity::kFallback)
+  if (seen.activity == Activity::kFallback && before.activity == Activity::kIdle && before.lock == seen.lock)
     ++locks_[seen.lock].fallbacks;
   if (seen.activity == Activity::kWaiting && !thread.waits) {
     thread.waits = true;

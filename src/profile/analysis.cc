@@ -70,7 +70,7 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
   } else {
     finding.sentence = fmt::format("Sections under {} write the same data{}.", name, where);
     finding.change =
-        "Take what all sections write out of them: a counter for each thread, or an atomic one after the "
+        "Move shared writes out of the sections: keep a counter per thread, or update an atomic after the "
         "section.";
   }
   return finding;
@@ -184,12 +184,11 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
       diagnosis.wait_share >= kSmallestWaitShare && of_all >= kSmallestWaitShareOfAll && !plain.locks.empty();
   const double parallel = share(plain.parallel_ns, plain.wall_ns);
   if (parallel < kShortParallelShare)
-    diagnosis.findings.push_back(
-        {Cause::kMostlySerial, "",
-         fmt::format("Only {} of the run has two or more threads; the times below are of "
-                     "that part.",
-                     small_percent(parallel)),
-         ""});
+    diagnosis.findings.push_back({Cause::kMostlySerial, "",
+                                  fmt::format("Only {} of the run has two or more threads; the times are of "
+                                              "that part.",
+                                              small_percent(parallel)),
+                                  ""});
   const double blocked = share(time_in(plain.times, State::kBlocked), plain.thread_ns());
   if (blocked >= kBlockedShare)
     diagnosis.findings.push_back(
@@ -201,13 +200,14 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
          ""});
   if (!diagnosis.locks_matter) {
     diagnosis.sentence = fmt::format(
-        "Locks do not matter here: threads wait for them in {} of their time, so no lock design can gain "
-        "more.",
+        "Locks do not matter here: threads wait for them in {} of their time, so shorter waits can gain "
+        "little.",
         small_percent(of_all));
     return diagnosis;
   }
-  diagnosis.sentence = fmt::format("Threads wait for locks in {} of their time, {}.",
-                                   percent(diagnosis.wait_share), who_waits(plain));
+  diagnosis.sentence =
+      fmt::format("Threads wait for locks in {} of the time in which they are not asleep, {}.",
+                  percent(diagnosis.wait_share), who_waits(plain));
   if (plain.cpus != 0 && plain.most_threads > plain.cpus + 1)
     diagnosis.findings.push_back(
         {Cause::kOversubscribed, "",

@@ -50,8 +50,8 @@ TEST(Diagnose, LittleWaitingMeansThatLocksDoNotMatter) {
   EXPECT_FALSE(little.locks_matter);
   EXPECT_TRUE(little.findings.empty());
   EXPECT_EQ(little.sentence,
-            "Locks do not matter here: threads wait for them in 3 % of their time, so no lock design can "
-            "gain more.");
+            "Locks do not matter here: threads wait for them in 3 % of their time, so shorter waits can gain "
+            "little.");
   EXPECT_TRUE(diagnose(waiting_for(4000 * 0.031), nullptr).locks_matter);
 }
 
@@ -76,7 +76,8 @@ TEST(Diagnose, BlockedTimeIsNoTimeWithWork) {
 TEST(Diagnose, NamesTheLockWithTheWaiting) {
   const Diagnosis diagnosis = diagnose(waiting_for(2000), nullptr);
   EXPECT_EQ(diagnosis.sentence,
-            "Threads wait for locks in 50 % of their time, 100 % of it for hot, one of 2 locks.");
+            "Threads wait for locks in 50 % of the time in which they are not asleep, 100 % of it for hot, "
+            "one of 2 locks.");
   ASSERT_EQ(diagnosis.findings.size(), 1u);
   EXPECT_EQ(diagnosis.findings.front().lock, "hot");
   EXPECT_EQ(first_code(diagnosis), "held-long");

@@ -173,6 +173,7 @@ struct Conditions {
   static int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout,
                            const void* site) {
     Design::require_real_locks(this_thread.transaction);
+    if (!MutexKind(overlay_of(mutex).kind).is_ours()) return runtime::wait_in_glibc(cond, mutex, timeout);
     abi::ThreadActivity& activity = *known_thread().activity;
     activity.begin_to_wait_without(cond, site);
     const int result = runtime::wait_in_glibc(cond, mutex, timeout);

@@ -198,7 +198,7 @@ class Mutex {
   [[gnu::noinline]] static int release_slow(MutexOverlay& mutex, const void* site) {
     if (!Design::leave(words_of(mutex), this_thread.transaction)) [[unlikely]]
       return report_misuse(Misuse::kUnlockOfFree, &mutex, site), 0;
-    this_thread.activity->release();
+    note_released(this_thread);
     return 0;
   }
 

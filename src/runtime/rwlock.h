@@ -107,7 +107,7 @@ class Rwlock {
   }
   /// Passes on whether a lock that was taken for real has been left.
   static bool left(bool was_held) {
-    if (was_held) this_thread.activity->release();
+    if (was_held) note_released(this_thread);
     return was_held;
   }
 

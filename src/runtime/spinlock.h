@@ -43,7 +43,7 @@ class Spinlock {
     const bool elided = Design::elided_entry(words_of(raw), me) != nullptr;
     if (!Design::leave(words_of(raw), me)) [[unlikely]]
       return report_misuse(Misuse::kUnlockOfFree, const_cast<int*>(raw), site), 0;
-    if (!elided) this_thread.activity->release();
+    if (!elided) note_released(this_thread);
     return 0;
   }
 

@@ -67,6 +67,13 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site);
   thread.activity->take(lock, site, before);
 }
 
+/// It has released the innermost lock that it took for real.
+inline void note_released(ThreadState& thread) {
+  if (thread.transaction.inside()) [[unlikely]]
+    return thread.activity->release_under_attempt();
+  thread.activity->release();
+}
+
 /// Undefined uses of locks (POSIX). They are counted with lock and site, and the program goes on.
 enum class Misuse { kUnlockOfFree, kDestroyOfHeld };
 

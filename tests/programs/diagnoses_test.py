@@ -8,7 +8,7 @@ import json
 import pytest
 
 BROADWELL, DESKTOP = "xeon-e5-2697v4", "core-i7-4770"
-SHARING = "Take what all sections write out of them"
+SHARING = "Move shared writes out of the sections"
 PADDING = "a cache line each"
 SPLITTING = "Split the sections"
 MOVING = "Move input, output"

@@ -72,6 +72,12 @@ State state_of(const abi::SeenActivity& seen, bool sleeps) {
 
 /// The samples of one process.
 struct Process {
+  /// It has ended: its file is not needed any more.
+  void retire() {
+    close(file);
+    file = -1;
+  }
+
   int file = -1;
   std::uint32_t id = 0;
   Clock::time_point first{};
@@ -129,6 +135,7 @@ struct ActivitySampler::Impl {
       if (at->path().extension() != ".counters" || processes.count(at->path()) != 0) continue;
       Process process;
       process.file = open(at->path().c_str(), O_RDONLY | O_CLOEXEC);
+      if (process.file < 0) continue;
       process.first = Clock::now();
       processes.emplace(at->path(), std::move(process));
     }
@@ -141,7 +148,7 @@ struct ActivitySampler::Impl {
       return;
     process.id = header.process_id;
     const unsigned threads = count_threads(process.id);
-    if (threads == 0) return;
+    if (threads == 0) return process.retire();
     process.last = now;
     process.most_threads = std::max(process.most_threads, threads);
     const std::uint32_t slots = std::min(header.next_slot, header.slot_count);
@@ -176,7 +183,8 @@ struct ActivitySampler::Impl {
     process.samples.add(state_of(seen, letter != 'R'), seen);
     const std::uint64_t taken = abi::ThreadActivity::taken(activity.position);
     const auto [known, is_new] = process.taken.emplace(slot, taken);
-    if (!is_new && taken > known->second)
+    const bool at_lock = seen.activity != abi::Activity::kBlocked;  // not at a condition or barrier
+    if (!is_new && taken > known->second && at_lock)
       process.samples.add_taken(seen.lock != 0 ? seen.lock : activity.entries[0].lock(),
                                 taken - known->second);
     known->second = taken;

@@ -84,14 +84,12 @@ Profile LockSamples::profile(double parallel_ns) const {
 }
 
 void add_counts(Profile& profile, const std::filesystem::path& file, double ticks_per_second) {
-  const auto counted = counts_by_lock(file);
-  for (const auto& [address, counts] : counted) {
-    auto lock = std::find_if(profile.locks.begin(), profile.locks.end(),
-                             [&](const Lock& known) { return known.place.address == address; });
-    if (lock == profile.locks.end()) {
-      lock = profile.locks.emplace(profile.locks.end());
-      lock->place.address = address;
-    }
+  std::map<std::uint64_t, std::size_t> known;
+  for (std::size_t i = 0; i < profile.locks.size(); ++i) known.emplace(profile.locks[i].place.address, i);
+  for (const auto& [address, counts] : counts_by_lock(file)) {
+    const auto [place, is_new] = known.emplace(address, profile.locks.size());
+    if (is_new) profile.locks.emplace_back().place.address = address;
+    Lock* const lock = &profile.locks[place->second];
     for (std::size_t i = 0; i < abi::kAbortCauses; ++i)
       if (counts.aborts[i] != 0)
         lock->aborts[abi::kAbortCauseNames[i]] += static_cast<double>(counts.aborts[i]);
@@ -99,7 +97,8 @@ void add_counts(Profile& profile, const std::filesystem::path& file, double tick
     double aborts = 0;
     for (const std::uint64_t count : counts.aborts) aborts += static_cast<double>(count);
     lock->commits = static_cast<double>(counts.commits);
-    lock->attempts = lock->commits + aborts;
+    // Each speculation ended in one of the aborts.
+    lock->attempts = lock->commits + std::max(0.0, aborts - static_cast<double>(counts.speculations));
     lock->fallbacks = static_cast<double>(counts.fallbacks);
     lock->contended =
         static_cast<double>(counts.acquisitions - std::min(counts.acquisitions, counts.fallbacks));

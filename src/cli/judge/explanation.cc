@@ -187,7 +187,8 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   std::vector<NextStep> steps;
   const Block* const block = largest(blocks);
   if (block == nullptr) return steps;
-  if (!block->diagnosis->locks_matter) {
+  const bool names_design = !block->verdict.design.empty() && block->verdict.design != kReference;
+  if (!block->diagnosis->locks_matter && !names_design) {
     steps.push_back({"Look for the time elsewhere: the program's locks are not what it waits for.", ""});
     return steps;
   }

@@ -30,6 +30,7 @@ bool gains(const Range& before, const Range& after) {
 }
 
 std::optional<unsigned> stop_of(const std::vector<ScalingPoint>& points) {
+  if (points.size() < 2) return std::nullopt;
   for (auto point = points.begin(); point + 1 < points.end(); ++point) {
     const bool any = std::any_of(point + 1, points.end(), [&](const ScalingPoint& later) {
       return gains(point->throughput, later.throughput);

@@ -21,8 +21,15 @@ bool means_something(const Block& block) {
                      [](const Row& row) { return row.state != RowState::kNotRun; });
 }
 
-// If they do not, a ranking of the designs would be one of noise.
-bool locks_matter(const Block& block) { return !block.diagnosis || block.diagnosis->locks_matter; }
+// If locks do not matter, a ranking of the designs would be one of noise. A design that failed is shown, and
+// so is one that the verdict names.
+bool shows_ranking(const Block& block) {
+  if (!block.diagnosis || block.diagnosis->locks_matter) return true;
+  const bool names_one = !block.verdict.design.empty() && block.verdict.design != kReference;
+  return names_one || std::any_of(block.rows.begin(), block.rows.end(), [](const Row& row) {
+           return row.state != RowState::kGood && row.state != RowState::kNotRun;
+         });
+}
 
 // "3 runs", or "3 to 10 runs" if some designs were run more often.
 std::string runs(const Plan& plan, const Block& block) {
@@ -62,8 +69,8 @@ std::string render(const Plan& plan, const std::vector<Block>& blocks, const App
     if (!text.empty()) text += "\n";
     const bool shown = means_something(block);
     if (shown) text += sentence(heading(plan, block));
-    if (shown && locks_matter(block)) text += table_text(comparison_table(plan, block), appearance);
-    if (locks_matter(block)) text += sentence(block.verdict.sentence);
+    if (shown && shows_ranking(block)) text += table_text(comparison_table(plan, block), appearance);
+    text += sentence(block.verdict.sentence);
     text += why_text(block, appearance);
   }
   if (const auto scaling = scaling_of(plan, blocks)) {
@@ -81,8 +88,8 @@ std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks,
     if (!text.empty()) text += "\n";
     const bool shown = means_something(block);
     if (shown) text += fmt::format("### {}\n", markdown_escaped(heading(plan, block)));
-    if (shown && locks_matter(block)) text += "\n" + table_markdown(comparison_table(plan, block));
-    if (locks_matter(block)) text += (shown ? "\n" : "") + markdown_escaped(block.verdict.sentence) + "\n";
+    if (shown && shows_ranking(block)) text += "\n" + table_markdown(comparison_table(plan, block));
+    text += (shown ? "\n" : "") + markdown_escaped(block.verdict.sentence) + "\n";
     text += why_markdown(block);
   }
   if (const auto scaling = scaling_of(plan, blocks)) {

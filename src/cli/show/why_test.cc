@@ -127,13 +127,25 @@ TEST_F(Comparison, NextStepsAreTheLastLines) {
 
 TEST_F(Comparison, NoRankingWhereLocksDoNotMatter) {
   add_times("pthread", {1, 1, 1});
-  add_times("tatas", {0.5, 0.5, 0.5});
+  add_times("tatas", {1, 1, 1});
   Block shown = block();
   shown.diagnosis = Diagnosis{false, "Threads wait 1 % of their time for locks.", {}};
-  EXPECT_EQ(render(plan_, {shown}),
-            "prog on virtual m, 3 runs a design\nThreads wait 1 % of their time for locks.\n");
-  EXPECT_EQ(render_markdown(plan_, {shown}),
-            "### prog on virtual m, 3 runs a design\n\nThreads wait 1 % of their time for locks.\n");
+  const std::string sentences = shown.verdict.sentence + "\nThreads wait 1 % of their time for locks.\n";
+  EXPECT_EQ(render(plan_, {shown}), "prog on virtual m, 3 runs a design\n" + sentences);
+  EXPECT_EQ(render_markdown(plan_, {shown}).find("| tatas"), std::string::npos);
+}
+
+TEST_F(Comparison, FailedAndNamedDesignsAreShownWhereLocksDoNotMatter) {
+  add_times("pthread", {1, 1, 1});
+  add_times("tatas", {0.5, 0.5, 0.5});
+  Block named = block();
+  ASSERT_EQ(named.verdict.design, "tatas");
+  named.diagnosis = Diagnosis{false, "Threads wait 1 % of their time for locks.", {}};
+  EXPECT_NE(render(plan_, {named}).find("* tatas"), std::string::npos);
+  named.verdict.design.clear();
+  named.rows[1].state = RowState::kFailed;
+  named.rows[1].remark = "ended with exit code 3";
+  EXPECT_NE(render(plan_, {named}).find("exit code 3"), std::string::npos);
 }
 
 TEST_F(Comparison, MarkdownHasTheTimeAsATable) {

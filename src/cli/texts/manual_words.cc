@@ -34,10 +34,11 @@ ManualWords compare() {
       .paragraphs =
           {"The designs take turns. The table has a row for each of them: the median result of its runs, "
            "how that compares with pthread, and how often its transactions committed and why they "
-           "aborted. The last line names the best design if its gain is larger than the spread of the "
-           "runs.",
+           "aborted. The sentence below it names the best design if the whole 95 % interval of its gain "
+           "lies above 3 % on this CPU, or above 10 % on a virtual machine. Then the reasons follow: "
+           "whether locks matter, which one, what is in its way, and what to do next.",
            "A design under which the program ends or prints otherwise than under pthread is not ranked.",
-           "With --vary, each run draws the virtual machine's uncertain values anew, and the last line "
+           "With --vary, each run draws the virtual machine's uncertain values anew, and the sentence "
            "says whether the result holds on every draw."},
       .exit_codes = {{"0", "The designs were compared; some may have failed."},
                      {"1", "There is nothing to compare: the program failed, or every other design did."},

@@ -128,9 +128,12 @@ nlohmann::ordered_json Engine::report_profile() {
 /// The account of this process until now, with the memory map that names its addresses.
 nlohmann::ordered_json Engine::lock_times() {
   const std::uint64_t now = context_.kernel_time().value;
-  for (const auto& thread : scheduler_.live())
-    account_->end(thread->account, thread->cpu != nullptr ? thread->cpu->clock().value : now,
-                  thread->parked.value);
+  for (const auto& thread : scheduler_.live()) {
+    std::uint64_t parked = thread->parked.value;
+    if (thread->state == EngineThread::State::kParked && now > thread->parked_since.value)
+      parked += now - thread->parked_since.value;
+    account_->end(thread->account, thread->cpu != nullptr ? thread->cpu->clock().value : now, parked);
+  }
   const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
   nlohmann::ordered_json out = profile::profile_json(account_->profile(now, ns_per_cycle, cpu_count()));
   out["memory_map"] = kernel_->memory_map();
