@@ -311,7 +311,7 @@ export function explained(counts) {
           code: "conflict",
           lock: "table_lock",
           sentence:
-            "Transactions under table_lock conflict on table.size: insert writes it in every section.",
+            "Transactions under table_lock conflict on table.size: std::_Hashtable<...>::_M_insert_unique_node(...) writes it.",
         },
         {
           code: "false-sharing",
