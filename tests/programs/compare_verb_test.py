@@ -83,7 +83,7 @@ def test_page_has_the_report_and_what_repeats_it(place, bench):
 
 
 def test_page_on_standard_output_moves_the_table(place, bench):
-    ending = place.run("compare", *XEON, "--locks", "tatas", "--runs", "1", "--html", "-", "--", *bench, "--threads", "1")
+    ending = place.run("compare", *XEON, "--locks", "tatas", "--runs", "1", "--no-why", "--html", "-", "--", *bench, "--threads", "1")
     assert ending.stdout.startswith("<!doctype html>")
     assert "  design " in ending.stderr
 

@@ -80,7 +80,7 @@ def test_table_makes_room_for_json_on_standard_output(place, bench):
 
 
 def test_markdown_is_a_table(place, bench):
-    ending = place.run(*WORDS, "--format", "markdown", "--", *bench, "2")
+    ending = place.run(*WORDS, "--no-why", "--format", "markdown", "--", *bench, "2")
     (table,), outside = markdown_tables(ending.stdout)
     assert table[0][:2] == ["design", "virtual time"]
     assert [row[0] for row in table[1:]] == ["pthread", "tatas", "htm-10"]
