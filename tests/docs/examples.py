@@ -89,6 +89,8 @@ def shape(line):
     words = re.sub(r"(?<=\s)-(?=\s|$)", "#", words)  # a column that this design does not have
     words = re.sub(r"#(?:, #)*, \.\.\.", "#", words)
     words = re.sub(r"#(?:, #)+", "#", words)
+    words = re.sub(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)", "bar", words)  # where the time goes
+    words = re.sub(r"# to # runs", "# runs", words)  # as many as the results needed
     words = re.sub(r"\s+", " ", words).strip()
     return CAUSES.sub("#", words)
 
