@@ -4,7 +4,7 @@
 // virtual machine.
 //
 // `entries` is a stack of the locks that the thread holds for real, innermost last. The entry above the
-// innermost is the place of an operation in progress; while there is none, it names the lock that the thread
+// innermost is the place of an operation in progress; without one, it names the lock that the thread
 // left last. So
 //
 //   event                              | stores

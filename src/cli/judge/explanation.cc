@@ -23,7 +23,7 @@ constexpr double kSecondsPerNs = 1e-9;
 
 bool is_good(const Row& row) { return row.state == RowState::kGood; }
 
-/// The row with the highest speedup among those that `is_wanted` accepts; null: there is none.
+/// The row with the highest speedup among those that `is_wanted` accepts, or null.
 template <class Wanted>
 const Row* fastest(const Block& block, Wanted is_wanted) {
   const Row* best = nullptr;

@@ -99,8 +99,8 @@ enum class Standing {
   kOpen,  // the interval contains it and is wide, or is not known
 };
 
-// Rounds are added and looked at again and again, and each look is a chance to see a gain that is none. Wide
-// intervals give most of these chances, so none of them shows a gain.
+// Rounds are added and looked at again and again, and each look is a chance to see a gain that does not
+// exist. Wide intervals give most of these chances, so none of them shows a gain.
 Standing standing(const Plan& plan, const std::optional<Interval>& interval) {
   const double gain = smallest_gain(plan);
   if (!interval) return Standing::kOpen;
