@@ -79,6 +79,18 @@ inline std::string text_of(const char* field, std::size_t capacity) {
   return std::string(field, ::strnlen(field, capacity));
 }
 
+/// Adds what totals and entries both count, except acquisitions.
+template <class Sum>
+void add_counts(Sum& sum, const CounterEntry& entry) {
+  sum.commits += entry.commits;
+  sum.fallbacks += entry.fallbacks;
+  sum.speculations += entry.speculations;
+  sum.busy += entry.busy;
+  sum.wait_ticks += entry.wait_ticks;
+  sum.longest_wait_ticks = std::max(sum.longest_wait_ticks, entry.longest_wait_ticks);
+  for (std::size_t i = 0; i < kAbortCauses; ++i) sum.aborts[i] += entry.aborts[i];
+}
+
 inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   if (slot.thread_id != 0) ++totals.threads;
   const std::uint64_t taken = ThreadActivity::taken(slot.activity.position) + slot.shared_taken;
@@ -87,29 +99,11 @@ inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   totals.bad_destroys += slot.bad_destroys.count;
   for (const CounterEntry& entry : slot.entries) {
     contended += entry.acquisitions;
-    totals.commits += entry.commits;
-    totals.fallbacks += entry.fallbacks;
-    totals.speculations += entry.speculations;
-    totals.busy += entry.busy;
-    totals.wait_ticks += entry.wait_ticks;
-    totals.longest_wait_ticks = std::max(totals.longest_wait_ticks, entry.longest_wait_ticks);
-    for (std::size_t i = 0; i < kAbortCauses; ++i) totals.aborts[i] += entry.aborts[i];
+    add_counts(totals, entry);
   }
   // A thread that runs may have counted the wait and not yet the lock.
   totals.acquisitions += std::max(taken, contended);
   totals.uncontended += std::max(taken, contended) - contended;
-}
-
-inline void add_entry(CounterEntry& sum, const CounterEntry& entry) {
-  sum.lock = entry.lock;
-  sum.acquisitions += entry.acquisitions;
-  sum.commits += entry.commits;
-  sum.fallbacks += entry.fallbacks;
-  sum.speculations += entry.speculations;
-  sum.busy += entry.busy;
-  sum.wait_ticks += entry.wait_ticks;
-  sum.longest_wait_ticks = std::max(sum.longest_wait_ticks, entry.longest_wait_ticks);
-  for (std::size_t i = 0; i < kAbortCauses; ++i) sum.aborts[i] += entry.aborts[i];
 }
 
 }  // namespace detail
@@ -162,7 +156,10 @@ inline std::map<std::uint64_t, CounterEntry> sums_by_lock(const void* data, std:
       reinterpret_cast<const CounterSlot*>(static_cast<const char*>(data) + kCountersHeaderBytes);
   for (std::uint32_t i = 0; i < std::min(header.next_slot, header.slot_count); ++i)
     for (const CounterEntry& entry : slots[i].entries)
-      if (entry.lock != 0) detail::add_entry(sums[entry.lock], entry);
+      if (entry.lock != 0) {
+        sums[entry.lock].acquisitions += entry.acquisitions;
+        detail::add_counts(sums[entry.lock], entry);
+      }
   return sums;
 }
 
