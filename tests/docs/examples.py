@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of README.md and docs/: where they stand, and whether a command still prints what its page shows.
 
-An example is a fenced block marked `console`: a command behind `$ `, then its output. Numbers, abort causes and the width of
-columns may differ, words may not. A line `...` stands for any lines. A comment in front of a block changes how it is judged:
+An example is a fenced block marked `console`: a command behind `$ `, then its output. Numbers, abort causes, the width of
+columns and the sentence that depends on whether this CPU has transactions may differ, other words may not. A line `...` stands for
+any lines. A comment in front of a block changes how it is judged:
 
     <!-- example: exit 1,2 -->    one of these exit codes, not 0
     <!-- example: labels -->      only what stands in front of a colon or a column must be the same
@@ -23,6 +24,7 @@ CAUSE = r"(?:lock-busy|explicit|conflict|capacity|nested|debug|other)"
 CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
+ADVICE = re.compile(r"^# (?:Run it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* There:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--json\]|\[--variation I\]")
 
 
@@ -92,6 +94,7 @@ def shape(line):
     words = re.sub(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)", "bar", words)  # where the time goes
     words = re.sub(r"# to # runs", "# runs", words)  # as many as the results needed
     words = re.sub(r"\s+", " ", words).strip()
+    words = ADVICE.sub("# advice for this CPU:", words)
     return CAUSES.sub("#", words)
 
 

@@ -37,6 +37,18 @@ def test_other_words(old, new):
     assert "the page shows" in judged(page("elision compare", TABLE), printed=TABLE.replace(old, new))
 
 
+ADVICE = "  2. Run it with htm-10:\n     elision run --lock htm-10 -- bank\n"
+
+
+@pytest.mark.parametrize("sentence", ["Run it with htm-10:",
+                                      "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon. There:",
+                                      "ELISION_HIDE_RTM=1 hides this CPU's transactions, and htm-10 needs transactions. There:"])
+def test_advice_for_another_cpu(sentence):
+    shown = page("elision compare", ADVICE)
+    assert judged(shown, printed=ADVICE.replace("Run it with htm-10:", sentence)) is None
+    assert "the page shows" in judged(shown, printed=ADVICE.replace("Run it with htm-10", "Do not run htm-10"))
+
+
 def test_line_too_few_or_too_many():
     lines = TABLE.splitlines(keepends=True)
     assert "the page shows" in judged(page("elision compare", TABLE), printed="".join(lines[:-1]))
