@@ -200,7 +200,8 @@ struct Symbols::Impl {
     if (is_signal_return(frame.pc)) return text + " <signal handler called> (" + file + ")";
     std::uint64_t offset = 0;
     const std::string name = names.symbol(place, offset);
-    if (name.empty()) return text + " (" + file + "+" + hexadecimal(frame.pc - names.start_of_file(place)) + ")";
+    if (name.empty())
+      return text + " (" + file + "+" + hexadecimal(frame.pc - names.start_of_file(place)) + ")";
     text += " " + name + "+" + hexadecimal(offset + (frame.pc - place));
     std::string source_file;
     std::uint32_t line = 0;

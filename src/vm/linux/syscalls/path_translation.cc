@@ -292,8 +292,8 @@ std::optional<std::string> thread_name_file(const Process& process, const std::s
 
 constexpr char kSharedMemory[] = "/dev/shm/";
 
-/// `path` with the host's number of the first process for its guest number, which is the same in every virtual
-/// machine. Its descendants have the host's numbers as they are.
+/// `path` with the host's number of the first process for its guest number, which is the same in every
+/// virtual machine. Its descendants have the host's numbers as they are.
 std::string shared_memory_name(const Process& process, const std::string& path) {
   static constexpr char kDigits[] = "0123456789";
   std::string result = path;
@@ -311,8 +311,8 @@ std::string shared_memory_name(const Process& process, const std::string& path) 
 }  // namespace
 
 bool may_need_translation(const std::string& path) {
-  return path.starts_with("/proc/") || path.starts_with(kSharedMemory) || path.starts_with("/sys/devices/system/cpu/") ||
-         path.starts_with("/sys/devices/system/node/");
+  return path.starts_with("/proc/") || path.starts_with(kSharedMemory) ||
+         path.starts_with("/sys/devices/system/cpu/") || path.starts_with("/sys/devices/system/node/");
 }
 
 std::string translate_path(const Process& process, const std::string& path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths under /proc and /sys that show the virtual machine instead of the host and the engine, and names under
-// /dev/shm that hold the guest's process number.
+// Paths under /proc and /sys that show the virtual machine instead of the host and the engine, and names
+// under /dev/shm that hold the guest's process number.
 #pragma once
 
 #include <optional>
