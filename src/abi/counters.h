@@ -16,7 +16,8 @@
 //  - Numbers only grow. A reader sees recent values while the program runs.
 //  - `version` changes when the meaning or place of a field changes.
 //
-// Freestanding. Who may write: src/runtime and src/locks. Who may read: anyone (counters_reader.h).
+// Freestanding. Who may write: src/runtime and src/locks; src/api the activity. Who may read: anyone
+// (counters_reader.h).
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@
 namespace elision::abi {
 
 inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
-inline constexpr std::uint32_t kCountersVersion = 3;
+inline constexpr std::uint32_t kCountersVersion = 4;
 inline constexpr const char* kNoCountersMark = "no-counters-";  // before the errno
 inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;
@@ -83,8 +84,7 @@ struct CounterSlot {
   MisuseCounter bad_unlocks;   // unlocks of a lock that was not held
   MisuseCounter bad_destroys;  // destroys of a lock that was held
   std::uint64_t merged = 0;    // times that a lock and site found no place, so that entry 0 was used
-  // Locks taken for real by threads that share the slot; activity.position counts those of a thread of its
-  // own.
+  // Locks taken for real by threads that share the slot; `activity` counts those of a thread of its own.
   std::uint64_t shared_taken = 0;
   ThreadActivity activity;
   std::uint64_t reserved[8] = {};

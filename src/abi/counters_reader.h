@@ -93,7 +93,8 @@ void add_counts(Sum& sum, const CounterEntry& entry) {
 
 inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   if (slot.thread_id != 0) ++totals.threads;
-  const std::uint64_t taken = ThreadActivity::taken(slot.activity.position) + slot.shared_taken;
+  const std::uint64_t taken =
+      ThreadActivity::taken(slot.activity.position) - slot.activity.taken_elsewhere + slot.shared_taken;
   std::uint64_t contended = 0;
   totals.bad_unlocks += slot.bad_unlocks.count;
   totals.bad_destroys += slot.bad_destroys.count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread does at its locks: which it holds, and whether it waits, attempts or speculates. In shared
-// memory (counters.h), written by the thread, read by its signal handlers, by other processes and by the
-// virtual machine.
+// What a thread does at its locks, those of libelision-api included: which it holds, and whether it waits,
+// attempts or speculates. In shared memory (counters.h) if there is a file, written by the thread, read by
+// its signal handlers, by other processes and by the virtual machine.
 //
 // `entries` is a stack of the locks that the thread holds for real, innermost last. The entry above the
 // innermost is the place of an operation in progress; without one, it names the lock that the thread
@@ -72,7 +72,7 @@ struct alignas(64) ThreadActivity {
   static constexpr std::uint32_t kMark = 0x4b534c45;  // "ELSK", the displacement of the mark
 
   std::uint64_t position = 0;  // bits 0-55: locks taken for real; bits 56-63: how many of them are held
-  std::uint64_t reserved = 0;
+  std::uint64_t taken_elsewhere = 0;  // of the locks taken: those of libelision-api
   ActivityEntry entries[kEntries];
 
   static constexpr std::uint64_t taken(std::uint64_t position) { return position & (kOneDeeper - 1); }

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "abi/thread_activity.h"
 #include "base/usable_cpus.h"
 #include "elision/elision.hpp"
 #include "htm/cpu.h"
@@ -352,6 +353,78 @@ TEST(Lockset, MembersMayBeUnlockedAlone) {
     }
   });
   EXPECT_EQ(counter, std::uint64_t{kThreads} * static_cast<unsigned>(rounds()));
+}
+
+// ---- What a thread notes about itself. This program stands in for the preload library.
+
+thread_local elision::abi::ThreadActivity activity_of_thread;
+extern "C" elision::abi::ThreadActivity* elision_thread_activity() { return &activity_of_thread; }
+
+int locks_held() { return elision::abi::ThreadActivity::depth(activity_of_thread.position); }
+bool is_at(const void* lock, elision::abi::Activity activity) {
+  const elision::abi::SeenActivity seen = elision::abi::seen_activity(activity_of_thread);
+  return seen.lock == reinterpret_cast<std::uintptr_t>(lock) && seen.activity == activity;
+}
+bool is_at_no_lock() { return is_at(nullptr, elision::abi::Activity::kIdle) && locks_held() == 0; }
+
+TEST(Activity, SectionNamesLockAndCallSite) {
+  elision::mutex mutex;
+  elsewhere([&] {
+    const std::lock_guard lock(mutex);
+    const elision::abi::SeenActivity elided = elision::abi::seen_activity(activity_of_thread);
+    EXPECT_EQ(elided.lock, reinterpret_cast<std::uintptr_t>(&mutex));
+    EXPECT_NE(elided.site, 0u);
+  });
+  elsewhere([&] {
+    lock_really(mutex);
+    EXPECT_EQ(locks_held(), 1);
+    EXPECT_EQ(activity_of_thread.taken_elsewhere, 1u);
+    EXPECT_NE(elision::abi::seen_activity(activity_of_thread).site, 0u);
+    mutex.unlock();
+    EXPECT_TRUE(is_at_no_lock());
+  });
+}
+
+TEST(Activity, LockSetIsNotedByMember) {
+  elision_mutex mutexes[2] = {};
+  elision_mutex* const set[] = {&mutexes[1], &mutexes[0], &mutexes[1]};
+  elsewhere([&] {
+    elision_lockset_lock(set, 3);
+    elision_abort();
+    EXPECT_EQ(locks_held(), 2);
+    if (transactions_commit()) {
+      EXPECT_TRUE(is_at(&mutexes[1], elision::abi::Activity::kFallback));
+    }
+    EXPECT_EQ(elision_mutex_unlock(&mutexes[0]), 0);
+    EXPECT_EQ(locks_held(), 1);
+    EXPECT_EQ(elision_lockset_unlock(set, 3), EPERM) << "one of them was not held";
+    EXPECT_TRUE(is_at_no_lock());
+    EXPECT_EQ(elision_lockset_try_lock(set, 2), 0);
+    EXPECT_EQ(elision_lockset_unlock(set, 2), 0);
+    EXPECT_TRUE(is_at_no_lock());
+    elision_lockset_lock(set, 0);
+    EXPECT_EQ(elision_lockset_unlock(set, 0), 0);
+    EXPECT_TRUE(is_at_no_lock());
+  });
+}
+
+TEST(Activity, ReleaseInATransactionLeavesTheAttempt) {
+  elision::mutex outer, inner;
+  int elided = 0;
+  elsewhere([&] {
+    for (int i = 0; i < rounds() && elided == 0; ++i) {  // the first ones may abort by page faults
+      lock_really(outer);
+      inner.lock();
+      outer.unlock();
+      const bool in_transaction = elision_in_transaction() != 0;
+      const bool at_inner = is_at(&inner, elision::abi::Activity::kAttempt);
+      inner.unlock();
+      EXPECT_TRUE(is_at_no_lock());
+      EXPECT_EQ(at_inner, in_transaction);
+      elided += in_transaction;
+    }
+  });
+  EXPECT_EQ(elided, transactions_commit() ? 1 : 0);
 }
 
 // ---- Coarsening.

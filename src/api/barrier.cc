@@ -15,6 +15,7 @@ namespace {
 using elision::api::Elided;
 using elision::api::process;
 using elision::api::Self;
+using elision::api::self_at;
 using elision::api::this_thread;
 using elision::htm::VirtualAlwaysAbort;
 using elision::locks::BarrierState;
@@ -52,11 +53,11 @@ int elision_barrier_wait(elision_barrier* barrier) {
   elision::api::ensure_set_up();
   if (speculating()) return 0;
   Elided::require_real_locks(this_thread.transaction);
-  const Self self(barrier);
+  const Self self = self_at(barrier, ELISION_CALL_SITE);
   self.activity().begin(elision::abi::Activity::kBlocked);
-  const Passage passage = process.speculates
-                              ? Speculating::wait(state_of(barrier), total_of(barrier), self)
-                              : Plain::wait(state_of(barrier), total_of(barrier), PlainSelf(barrier));
+  const Passage passage = process.speculates ? Speculating::wait(state_of(barrier), total_of(barrier), self)
+                                             : Plain::wait(state_of(barrier), total_of(barrier),
+                                                           PlainSelf(barrier, ELISION_CALL_SITE));
   if (passage == Passage::kSpeculating) return 0;
   self.activity().end();
   Plain::depart(state_of(barrier));

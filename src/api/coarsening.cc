@@ -26,10 +26,10 @@ constexpr std::uint32_t kCommitsToGrow = 32;
 LockWords words_of(elision_region* region) { return {elision::api::word_at(&region->own.word)}; }
 
 /// True: a transaction runs.
-bool enter(elision_region* region) {
-  return elision::api::elides() &&
-         elision::api::Elided::enter(words_of(region), elision::api::Self(words_of(region).word), nullptr) ==
-             Entry::kElided;
+bool enter(elision_region* region, const void* site) {
+  const LockWords words = words_of(region);
+  return elision::api::elides() && elision::api::Elided::enter(words, elision::api::self_at(words.word, site),
+                                                               nullptr) == Entry::kElided;
 }
 
 void leave(elision_region* region) {
@@ -60,7 +60,7 @@ void grow(elision_coarsener* coarsener) {
 
 }  // namespace
 
-void elision_region_begin(elision_region* region) { (void)enter(region); }
+void elision_region_begin(elision_region* region) { (void)enter(region, ELISION_CALL_SITE); }
 
 void elision_region_end(elision_region* region) { leave(region); }
 
@@ -76,7 +76,7 @@ void elision_coarsener_open(elision_coarsener* coarsener) {
     return;
   }
   const std::uint64_t before = aborts_by_size();
-  const bool in_transaction = enter(&coarsener->region);
+  const bool in_transaction = enter(&coarsener->region, ELISION_CALL_SITE);
   shrink(coarsener, aborts_by_size() - before);
   if (in_transaction) {
     coarsener->open = coarsener->granularity;

@@ -8,7 +8,7 @@
 namespace {
 
 using elision::api::elides;
-using elision::api::Self;
+using elision::api::self_at;
 using elision::api::this_thread;
 using elision::locks::Condition;
 using elision::locks::ConditionQueue;
@@ -24,23 +24,24 @@ ConditionState& state_of(elision_condition* condition) {
   return *reinterpret_cast<ConditionState*>(condition);
 }
 
-bool wait(elision_condition* condition, elision_mutex* mutex, const Deadline* deadline) {
+bool wait(elision_condition* condition, elision_mutex* mutex, const Deadline* deadline, const void* site) {
   const elision::locks::LockWords words{elision::api::word_at(&mutex->word)};
-  return elides() ? Eliding::wait(state_of(condition), words, Self(words.word), deadline)
-                  : NotEliding::wait(state_of(condition), words, Self(words.word), deadline);
+  const elision::api::Self self = self_at(words.word, site);
+  return elides() ? Eliding::wait(state_of(condition), words, self, deadline)
+                  : NotEliding::wait(state_of(condition), words, self, deadline);
 }
 
 }  // namespace
 
 void elision_condition_wait(elision_condition* condition, elision_mutex* mutex) {
-  (void)wait(condition, mutex, nullptr);
+  (void)wait(condition, mutex, nullptr, ELISION_CALL_SITE);
 }
 
 int elision_condition_wait_until(elision_condition* condition, elision_mutex* mutex, int clock,
                                  const timespec* until) {
   if (!elision::api::is_valid_deadline(clock, until)) return EINVAL;
   const Deadline deadline{clock, until};
-  return wait(condition, mutex, &deadline) ? 0 : ETIMEDOUT;
+  return wait(condition, mutex, &deadline, ELISION_CALL_SITE) ? 0 : ETIMEDOUT;
 }
 
 void elision_condition_signal(elision_condition* condition) {

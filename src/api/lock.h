@@ -17,30 +17,32 @@ inline bool is_valid_deadline(int clock, const timespec* until) {
 template <class Eliding, class NotEliding>
 struct Lock {
   /// False: the deadline passed. The first tries need no stack frame; everything else is out of line.
-  [[gnu::always_inline]] static bool enter(locks::LockWords words, const locks::Deadline* deadline) {
+  [[gnu::always_inline]] static bool enter(locks::LockWords words, const locks::Deadline* deadline,
+                                           const void* site) {
     locks::TransactionContext& me = this_thread.transaction;
     typename Eliding::Attempt attempt;
-    if (process.elides && !me.inside() && !locks::is_single_threaded() && Eliding::may_attempt(words))
+    if (this_thread.elides && !me.inside() && !locks::is_single_threaded() && Eliding::may_attempt(words))
         [[likely]] {
-      const Self self(words.word);
+      const Self self(words.word, site);
       prepare_commit(me, self, self.recorder());
       self.activity().begin(abi::Activity::kAttempt);
       if (Eliding::attempt(words, me, process.parameters, attempt)) [[likely]]
         return true;
     }
-    return enter_slow(words, deadline, attempt);
+    return enter_slow(words, deadline, attempt, site);
   }
 
-  static int try_enter(locks::LockWords words) {
-    const locks::Entry entry = elides() ? Eliding::try_enter(words, Self(words.word))
-                                        : NotEliding::try_enter(words, Self(words.word));
+  static int try_enter(locks::LockWords words, const void* site) {
+    const Self self = self_at(words.word, site);
+    const locks::Entry entry =
+        elides() ? Eliding::try_enter(words, self) : NotEliding::try_enter(words, self);
     return entry == locks::Entry::kBusy || entry == locks::Entry::kOwn ? EBUSY : 0;
   }
 
-  static int enter_until(locks::LockWords words, int clock, const timespec* until) {
+  static int enter_until(locks::LockWords words, int clock, const timespec* until, const void* site) {
     if (!is_valid_deadline(clock, until)) return EINVAL;
     const locks::Deadline deadline{clock, until};
-    return enter(words, &deadline) ? 0 : ETIMEDOUT;
+    return enter(words, &deadline, site) ? 0 : ETIMEDOUT;
   }
 
   /// Also leaves a lock that was taken. Then no transaction runs, or it began after the lock was taken.
@@ -52,14 +54,15 @@ struct Lock {
 
  private:
   [[gnu::noinline]] static bool enter_slow(locks::LockWords words, const locks::Deadline* deadline,
-                                           typename Eliding::Attempt attempt) {
-    return is_inside(elides() ? Eliding::enter(words, Self(words.word), deadline, attempt)
-                              : NotEliding::enter(words, Self(words.word), deadline));
+                                           typename Eliding::Attempt attempt, const void* site) {
+    const Self self = self_at(words.word, site);
+    return is_inside(elides() ? Eliding::enter(words, self, deadline, attempt)
+                              : NotEliding::enter(words, self, deadline));
   }
   [[gnu::noinline]] static int leave_slow(locks::LockWords words) {
     const bool elided = Eliding::elided_entry(words, this_thread.transaction) != nullptr;
     if (!Eliding::leave(words, this_thread.transaction)) return EPERM;
-    if (!elided) this_thread.activity.release();
+    if (!elided) locks::note_released(*this_thread.activity, this_thread.transaction);
     return 0;
   }
 };

@@ -7,41 +7,47 @@
 
 namespace {
 
+using elision::api::MutexLock;
 using elision::api::Self;
-using elision::api::this_thread;
+using elision::api::self_at;
 using elision::locks::Entry;
 using Set = elision::locks::LockSet<elision_mutex>;
 using Design = elision::locks::LockSetDesign<elision::api::Elided, elision_mutex>;
 
-/// Each mutex of the set that was taken for real is left on its own: the first is noted already.
-void note_others(Entry entry, elision_mutex* const* mutexes, std::size_t count) {
-  for (std::size_t i = 1; entry == Entry::kHolding && i < count; ++i)
-    this_thread.activity.take(mutexes[i], nullptr);
-}
+/// The calling thread at a set: in progress at the mutex named first, and then at each of them.
+class SelfAtSet : public Self {
+ public:
+  SelfAtSet(const Set& set, const void* site)
+      : Self(self_at(set.count != 0 ? set.members[0] : nullptr, site)), set_(&set) {}
+  void took() const {
+    set_->for_each_backwards([this](elision_mutex* mutex) { take(mutex); });
+  }
+
+ private:
+  const Set* set_;
+};
 
 }  // namespace
 
 void elision_lockset_lock(elision_mutex* const* mutexes, size_t count) {
   const Set set{mutexes, count};
-  const Self self(count != 0 ? mutexes[0] : nullptr);
-  const Entry entry =
-      elision::api::elides() ? Design::enter(set, self, nullptr) : Design::take_really(set, self, nullptr);
-  (void)elision::api::is_inside(entry);
-  note_others(entry, mutexes, count);
+  const SelfAtSet self(set, ELISION_CALL_SITE);
+  (void)elision::api::is_inside(elision::api::elides() ? Design::enter(set, self, nullptr)
+                                                       : Design::take_really(set, self, nullptr));
 }
 
 int elision_lockset_try_lock(elision_mutex* const* mutexes, size_t count) {
   const Set set{mutexes, count};
-  const Self self(count != 0 ? mutexes[0] : nullptr);
+  const SelfAtSet self(set, ELISION_CALL_SITE);
   const Entry entry =
       elision::api::elides() ? Design::try_enter(set, self) : Design::try_take_really(set, self);
-  note_others(entry, mutexes, count);
   return entry == Entry::kBusy || entry == Entry::kOwn ? EBUSY : 0;
 }
 
 int elision_lockset_unlock(elision_mutex* const* mutexes, size_t count) {
-  const bool elided = this_thread.transaction.inside();
-  if (!Design::leave({mutexes, count}, this_thread.transaction)) return EPERM;
-  for (std::size_t i = 0; !elided && i < count; ++i) this_thread.activity.release();
-  return 0;
+  int result = 0;
+  Set{mutexes, count}.for_each_backwards([&](elision_mutex* mutex) {
+    if (MutexLock::leave({elision::api::word_at(&mutex->word)}) != 0) result = EPERM;
+  });
+  return result;
 }

@@ -15,9 +15,11 @@
 #include "locks/alone.h"
 #include "locks/fork_generation.h"
 
-/// glibc's since 2.32.
 extern "C" {
+/// glibc's since 2.32.
 [[gnu::weak]] extern char __libc_single_threaded;
+/// The preload library's, if it is loaded.
+[[gnu::weak]] elision::abi::ThreadActivity* elision_thread_activity();
 }
 
 namespace elision::api {
@@ -53,9 +55,17 @@ void set_up() {
   process.elides = true;
 }
 
+/// The child has a thread id and an activity of its own.
+void after_fork_in_child() {
+  locks::fork_generation_in_child();
+  this_thread.activity = &locks::activity_of_nobody;
+  this_thread.own_activity.forget_held();
+  this_thread.elides = false;
+}
+
 [[gnu::constructor]] void set_up_at_load() {
   ensure_set_up();
-  pthread_atfork(nullptr, nullptr, locks::fork_generation_in_child);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
 }
 
 }  // namespace
@@ -69,6 +79,14 @@ void ensure_set_up() {
     return;
   }
   while (state.load(std::memory_order_acquire) != State::kDone) sched_yield();
+}
+
+void introduce_thread() {
+  ensure_set_up();
+  abi::ThreadActivity* const of_preload_library =
+      &elision_thread_activity != nullptr ? elision_thread_activity() : nullptr;
+  this_thread.activity = of_preload_library != nullptr ? of_preload_library : &this_thread.own_activity;
+  this_thread.elides = process.elides;
 }
 
 }  // namespace elision::api

@@ -19,21 +19,34 @@ extern constinit Process process;
 
 void ensure_set_up();
 
-/// The calling thread at the lock whose words begin at `lock`. There are no counters per lock.
+/// The calling thread, which must be known, at the lock whose words begin at `lock`. There are no counters
+/// per lock.
 class Self {
  public:
-  explicit Self(const void* lock) : lock_(lock) {}
+  Self(const void* lock, const void* site) : lock_(lock), site_(site) {}
 
   locks::TransactionContext& transaction() const { return this_thread.transaction; }
   const locks::Parameters& parameters() const { return process.parameters; }
   locks::Recorder recorder() const { return locks::Recorder(this_thread.counters, false); }
-  locks::ActivityAt activity() const { return {&this_thread.activity, lock_, nullptr}; }
-  void took() const { this_thread.activity.take(lock_, nullptr); }
+  locks::ActivityAt activity() const { return {this_thread.activity, lock_, site_}; }
+  void took() const { take(lock_); }
+
+ protected:
+  void take(const void* lock) const {
+    this_thread.activity->take(lock, site_);
+    ++this_thread.activity->taken_elsewhere;
+  }
 
  private:
   const void* lock_;
+  const void* site_;
 };
 static_assert(locks::Caller<Self>);
+
+inline Self self_at(const void* lock, const void* site) {
+  (void)known_thread();
+  return {lock, site};
+}
 
 /// A lock of this library, elided, and the same words without transactions.
 using Elided = locks::ElidedDesign<NotedRtm, locks::Tatas<locks::Park>, locks::Plainly>;

@@ -24,26 +24,30 @@ LockWords words_of(elision_shared_mutex* mutex) {
 
 }  // namespace
 
-void elision_shared_mutex_lock(elision_shared_mutex* mutex) { (void)Writer::enter(words_of(mutex), nullptr); }
+void elision_shared_mutex_lock(elision_shared_mutex* mutex) {
+  (void)Writer::enter(words_of(mutex), nullptr, ELISION_CALL_SITE);
+}
 
-int elision_shared_mutex_try_lock(elision_shared_mutex* mutex) { return Writer::try_enter(words_of(mutex)); }
+int elision_shared_mutex_try_lock(elision_shared_mutex* mutex) {
+  return Writer::try_enter(words_of(mutex), ELISION_CALL_SITE);
+}
 
 int elision_shared_mutex_lock_until(elision_shared_mutex* mutex, int clock, const timespec* until) {
-  return Writer::enter_until(words_of(mutex), clock, until);
+  return Writer::enter_until(words_of(mutex), clock, until, ELISION_CALL_SITE);
 }
 
 int elision_shared_mutex_unlock(elision_shared_mutex* mutex) { return Writer::leave(words_of(mutex)); }
 
 void elision_shared_mutex_lock_shared(elision_shared_mutex* mutex) {
-  (void)Reader::enter(words_of(mutex), nullptr);
+  (void)Reader::enter(words_of(mutex), nullptr, ELISION_CALL_SITE);
 }
 
 int elision_shared_mutex_try_lock_shared(elision_shared_mutex* mutex) {
-  return Reader::try_enter(words_of(mutex));
+  return Reader::try_enter(words_of(mutex), ELISION_CALL_SITE);
 }
 
 int elision_shared_mutex_lock_shared_until(elision_shared_mutex* mutex, int clock, const timespec* until) {
-  return Reader::enter_until(words_of(mutex), clock, until);
+  return Reader::enter_until(words_of(mutex), clock, until, ELISION_CALL_SITE);
 }
 
 int elision_shared_mutex_unlock_shared(elision_shared_mutex* mutex) { return Reader::leave(words_of(mutex)); }

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread's activity (abi/thread_activity.h) at one lock and call site.
+// The calling thread's activity (abi/thread_activity.h) at one lock and call site. For the two libraries.
 #pragma once
 
 #include "abi/thread_activity.h"
 
+/// The program's address from which an exported function was called.
+#define ELISION_CALL_SITE __builtin_extract_return_addr(__builtin_return_address(0))
+
 namespace elision::locks {
+
+/// Of threads that a library does not know: they release a lock and have never taken one. Never read.
+inline constinit abi::ThreadActivity activity_of_nobody;
 
 struct ActivityAt {
   abi::ThreadActivity* thread;

@@ -53,9 +53,11 @@ class Thread {
   TransactionContext& transaction() { return context; }
   const Parameters& parameters() const { return tuning; }
   Recorder recorder() { return Recorder(counters, false); }
-  ActivityAt activity() { return {&state_.activity, nullptr, nullptr}; }
-  void took() { state_.activity.take(nullptr, nullptr); }
+  ActivityAt activity() { return {&state_.activity, &state_, nullptr}; }
+  void took() { state_.activity.take(&state_, nullptr); }
   std::uint64_t taken() const { return abi::ThreadActivity::taken(state_.activity.position); }
+  int depth() const { return abi::ThreadActivity::depth(state_.activity.position); }
+  abi::SeenActivity seen() const { return abi::seen_activity(state_.activity); }
 
   /// From now on it takes locks for real.
   void take_really() { tuning.elision_tries = tuning.speculation_tries = tuning.most_warm = 0; }

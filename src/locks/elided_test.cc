@@ -204,6 +204,59 @@ TEST_F(ElidedScripted, LockHeldBeforeMayBeReleasedInside) {
   EXPECT_EQ(Scripted::script.committed, 1u);
 }
 
+TEST_F(ElidedScripted, ReleaseInsideLeavesTheAttempt) {
+  std::atomic<int> earlier{kHeld};
+  me_.took();
+  ASSERT_EQ(enter(word_), Entry::kElided);
+  EXPECT_TRUE(Lock::leave({.word = &earlier}, me_.context));
+  note_released(*me_.activity().thread, me_.context);
+  EXPECT_EQ(me_.depth(), 0);
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kAttempt);
+  EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
+  EXPECT_EQ(me_.depth(), 0);
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kIdle);
+  EXPECT_EQ(me_.seen().lock, 0u);
+}
+
+TEST_F(ElidedScripted, AbortedTryLockOfALockThenTakenIsOver) {
+  Scripted::script.steps.push_back({kConflict, [&] { word_ = kHeld; }});
+  EXPECT_EQ(Lock::try_enter({.word = &word_}, me_), Entry::kBusy);
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kIdle);
+  EXPECT_EQ(me_.depth(), 0);
+  EXPECT_EQ(aborts(me_, AbortCause::kConflict), 1u);
+}
+
+TEST_F(ElidedScripted, FallbackIsNotedAndCountedOnce) {
+  me_.tuning.elision_tries = 1;
+  Scripted::script.steps.push_back({kConflict});
+  ASSERT_EQ(enter(word_), Entry::kHolding);
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kFallback);
+  EXPECT_EQ(me_.counters.fallbacks, 1u);
+  EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
+  note_released(*me_.activity().thread, me_.context);
+  me_.took();
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kIdle) << "a lock that is not elided";
+  EXPECT_NE(me_.seen().lock, 0u);
+}
+
+TEST_F(ElidedScripted, FallbackAfterAWaitIsNotedAndTimeoutIsNot) {
+  me_.tuning.elision_tries = 1;
+  Scripted::script.steps.push_back({kConflict, [&] { word_ = kHeld; }});
+  EXPECT_EQ(Lock::enter({.word = &word_}, me_, &kPassed), Entry::kTimedOut);
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kIdle);
+  EXPECT_EQ(me_.counters.fallbacks, 0u);
+  word_ = kFree;
+  Scripted::script.steps.push_back({kConflict, [&] { word_ = kHeld; }});
+  std::thread holder([&, before = me_.counters.busy] {
+    while (__atomic_load_n(&me_.counters.busy, __ATOMIC_RELAXED) == before) std::this_thread::yield();
+    word_ = kFree;
+  });
+  EXPECT_EQ(enter(word_), Entry::kHolding);
+  holder.join();
+  EXPECT_EQ(me_.seen().activity, abi::Activity::kFallback);
+  EXPECT_EQ(me_.counters.fallbacks, 1u);
+}
+
 TEST_F(ElidedScripted, KernelWorkAndReportsHappenOutside) {
   std::atomic<int> with_sleepers{kHeldWithSleepers}, free{0};
   ASSERT_EQ(enter(word_), Entry::kElided);

@@ -118,7 +118,7 @@ struct OnLockSet {
   }
 };
 
-/// Sections under several locks of `Design`, elided (designs.h).
+/// Sections under several locks of `Design`, elided (designs.h). The locks are left one by one.
 template <class Design, class Member>
 struct LockSetDesign {
   using Set = LockSet<Member>;
@@ -162,13 +162,6 @@ struct LockSetDesign {
     if (!OnSet::try_acquire(OnSet::words_of(set))) return Entry::kBusy;
     caller.took();
     return Entry::kHolding;
-  }
-
-  /// False: one of them was not held. The locks may also be left one by one.
-  static bool leave(const Set& set, TransactionContext& me) {
-    bool held = true;
-    set.for_each_backwards([&](Member* member) { held &= Design::leave(Set::words_of(member), me); });
-    return held;
   }
 
  private:

@@ -43,6 +43,13 @@ class LocksetTest : public ::testing::Test {
     for (const Member& member : members_) result.push_back(member.word);
     return result;
   }
+  /// False: one of them was not held.
+  bool leave(const Set& set) {
+    bool held = true;
+    set.for_each_backwards(
+        [&](Member* member) { held &= HtmN<Scripted, Spin>::leave(Set::words_of(member), me_.context); });
+    return held;
+  }
   void script(Status status, std::size_t times) {
     for (std::size_t i = 0; i < times; ++i) Scripted::script.steps.push_back({status});
   }
@@ -65,7 +72,7 @@ TEST_F(LocksetTest, OneTransactionElidesAllLocks) {
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
   EXPECT_EQ(me_.context.count, 3u);
   EXPECT_EQ(words(), (std::vector<int>{0, 0, 0, 0}));
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
   EXPECT_EQ(Scripted::script.begun, 1u);
   EXPECT_EQ(Scripted::script.committed, 1u);
   EXPECT_EQ(me_.counters.commits, 1u);
@@ -74,12 +81,12 @@ TEST_F(LocksetTest, OneTransactionElidesAllLocks) {
 TEST_F(LocksetTest, MemberNamedTwiceIsEnteredOnce) {
   const Set set = set_of({1, 1});
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
   EXPECT_EQ(Scripted::script.committed, 1u);
   script(kConflict, 4);
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kHolding);
   EXPECT_EQ(words(), (std::vector<int>{0, kHeld, 0, 0}));
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
   EXPECT_EQ(words(), (std::vector<int>{0, 0, 0, 0}));
 }
 
@@ -89,8 +96,8 @@ TEST_F(LocksetTest, FallsBackToAllLocks) {
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kHolding);
   EXPECT_EQ(words(), (std::vector<int>{kHeld, 0, 0, kHeld}));
   EXPECT_EQ(me_.counters.fallbacks, 1u);
-  EXPECT_TRUE(Design::leave(set, me_.context));
-  EXPECT_FALSE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
+  EXPECT_FALSE(leave(set));
 }
 
 TEST_F(LocksetTest, MemberTakenAtTransactionBeginIsSeen) {
@@ -104,7 +111,7 @@ TEST_F(LocksetTest, MemberTakenAtTransactionBeginIsSeen) {
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
   holder.join();
   EXPECT_EQ(Scripted::script.aborted_by_itself, 1u);
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
 }
 
 TEST_F(LocksetTest, FailedTryTakesNothing) {
@@ -123,7 +130,7 @@ TEST_F(LocksetTest, InATransactionItsMembersAreFurtherLocks) {
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kElided);
   EXPECT_EQ(Design::try_enter(set_of({2, 1}), me_), Entry::kOwn);
   EXPECT_EQ(me_.context.count, 3u) << "what the failed try entered is left again";
-  EXPECT_TRUE(Design::leave(set_of({0, 1}), me_.context));
+  EXPECT_TRUE(leave(set_of({0, 1})));
   EXPECT_EQ(Scripted::script.committed, 0u);
   EXPECT_TRUE((HtmN<Scripted, Spin>::leave({.word = &outer}, me_.context)));
   EXPECT_EQ(Scripted::script.begun, 1u);
@@ -133,9 +140,9 @@ TEST_F(LocksetTest, InATransactionItsMembersAreFurtherLocks) {
 TEST_F(LocksetTest, EmptySetBeginsNothing) {
   const Set set = set_of({});
   EXPECT_EQ(Design::enter(set, me_, nullptr), Entry::kHolding);
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
   EXPECT_EQ(Design::try_enter(set, me_), Entry::kHolding);
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
   EXPECT_EQ(Scripted::script.begun, 0u);
 }
 
@@ -148,9 +155,9 @@ TEST_F(LocksetTest, MoreThanATransactionRemembersAreReallyTaken) {
   EXPECT_EQ(Scripted::script.begun, 0u);
   EXPECT_TRUE(std::all_of(members_.begin(), members_.end(),
                           [](const Member& member) { return member.word == kHeld; }));
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
   EXPECT_EQ(Design::try_enter(set, me_), Entry::kHolding);
-  EXPECT_TRUE(Design::leave(set, me_.context));
+  EXPECT_TRUE(leave(set));
 }
 
 }  // namespace

@@ -84,4 +84,11 @@ struct alignas(64) TransactionContext {
   }
 };
 
+/// The thread has released the innermost lock that it took for real.
+inline void note_released(abi::ThreadActivity& activity, const TransactionContext& me) {
+  if (me.inside()) [[unlikely]]
+    return activity.release_under_attempt();
+  activity.release();
+}
+
 }  // namespace elision::locks

@@ -2,14 +2,13 @@
 // Macros of the exported functions. Only symbols with ELISION_EXPORT are visible.
 #pragma once
 
+#include "locks/activity.h"
 #include "runtime/entry_points.h"
 
 #define ELISION_EXPORT extern "C" __attribute__((visibility("default"), used))
 /// Exports `function` also with __ in front of its name, as glibc does for very old libraries.
 #define ELISION_OLD_NAME_OF(function, Object) \
   ELISION_EXPORT int __##function(Object*) noexcept __attribute__((nonnull, alias(#function)))
-/// The program's address from which a lock function was called; counters are kept per call site.
-#define ELISION_CALL_SITE __builtin_extract_return_addr(__builtin_return_address(0))
 /// Defines pthread_NAME, of one argument, by the entry point NAME.
 #define ELISION_FORWARD(name, Object)                                      \
   ELISION_EXPORT int pthread_##name(Object* object) {                      \

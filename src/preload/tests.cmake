@@ -68,6 +68,20 @@ target_compile_definitions(preload_counters_test PRIVATE
 add_dependencies(preload_counters_test elision_preload elision_preload_nosubscription preload_worker
   preload_linked_worker preload_both_ends locking_malloc)
 
+# With libelision-api beside it, shared and static.
+foreach(library elision_api elision_api_static)
+  string(REPLACE elision_api activity_worker worker ${library})
+  add_executable(${worker} test_programs/activity_worker.cc)
+  target_link_libraries(${worker} PRIVATE ${library} Threads::Threads)
+  set_target_properties(${worker} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endforeach()
+elision_test(preload_activity_test NATIVE SOURCES activity_test.cc LIBRARIES elision_htm)
+target_compile_definitions(preload_activity_test PRIVATE
+  ELISION_TEST_LIBRARY="$<TARGET_FILE:elision_preload>"
+  ELISION_TEST_WORKER="$<TARGET_FILE:activity_worker>"
+  ELISION_TEST_STATIC_WORKER="$<TARGET_FILE:activity_worker_static>")
+add_dependencies(preload_activity_test elision_preload activity_worker activity_worker_static)
+
 foreach(design IN LISTS ELISION_TESTED_DESIGNS)
   foreach(wait park spin)
     add_test(NAME preload_no_allocation/${design}-${wait} COMMAND preload_no_allocation)

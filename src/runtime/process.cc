@@ -170,7 +170,7 @@ void after_fork_in_child() {
   locks::fork_generation_in_child();
   this_thread.slot = nullptr;
   this_thread.short_lock = nullptr;
-  this_thread.activity = &activity_of_nobody;
+  this_thread.activity = &locks::activity_of_nobody;
   this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
   fast_slot = nullptr;
   process.region.reopen_in_child(process.configuration.counters_directory);

@@ -13,10 +13,10 @@ namespace elision::runtime {
 constinit thread_local ThreadState this_thread{};
 constinit thread_local abi::CounterSlot* fast_slot = nullptr;
 
-void introduce_thread() {
-  ThreadState& thread = this_thread;
+namespace {
+
+void complete(ThreadState& thread) {
   thread.thread_id = static_cast<int>(syscall(SYS_gettid));
-  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
   bool shared = false;
   thread.slot = &process.region.claim_slot(static_cast<std::uint32_t>(thread.thread_id), shared);
   thread.slot_is_shared = shared;
@@ -24,6 +24,18 @@ void introduce_thread() {
   thread.activity->forget_held();
   thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
   if (design_has_fast_path() && !shared) fast_slot = thread.slot;
+}
+
+}  // namespace
+
+void introduce_thread() {
+  __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
+  complete(this_thread);
+}
+
+abi::ThreadActivity* activity_for_other_locks() {
+  if (this_thread.slot == nullptr) complete(this_thread);
+  return this_thread.activity;
 }
 
 void look_up_entry(ThreadState& thread, const void* lock, const void* site) {

@@ -6,19 +6,17 @@
 #include <cstdint>
 
 #include "abi/counters.h"
+#include "locks/activity.h"
 #include "locks/recorder.h"
 #include "locks/transaction_context.h"
 
 namespace elision::runtime {
 
-/// Written by threads that release a lock and have never taken one. Never read.
-inline constinit abi::ThreadActivity activity_of_nobody;
-
 struct ThreadState {
   abi::CounterSlot* slot = nullptr;
   bool slot_is_shared = false;
   // In the slot; in `unshared` if others share the slot; of nobody before the thread's first lock.
-  abi::ThreadActivity* activity = &activity_of_nobody;
+  abi::ThreadActivity* activity = &locks::activity_of_nobody;
   int thread_id = 0;
   // The last entry: most threads take the same lock at the same site again.
   const void* last_lock = nullptr;
@@ -39,8 +37,12 @@ extern constinit thread_local ThreadState this_thread;
 /// the thread is known, and the slot is its own. Null otherwise, so that one test covers all three.
 extern constinit thread_local abi::CounterSlot* fast_slot;
 
-/// Completes this_thread. Not inside a transaction, since its system calls would abort it.
+/// Completes this_thread for its first operation on a lock of ours. Not inside a transaction, since its
+/// system calls would abort it.
 void introduce_thread();
+
+/// Where the calling thread notes what it does at locks of libelision-api.
+abi::ThreadActivity* activity_for_other_locks();
 
 inline ThreadState& known_thread() {
   if (this_thread.slot == nullptr) [[unlikely]]
@@ -68,11 +70,7 @@ void look_up_entry(ThreadState& thread, const void* lock, const void* site);
 }
 
 /// It has released the innermost lock that it took for real.
-inline void note_released(ThreadState& thread) {
-  if (thread.transaction.inside()) [[unlikely]]
-    return thread.activity->release_under_attempt();
-  thread.activity->release();
-}
+inline void note_released(ThreadState& thread) { locks::note_released(*thread.activity, thread.transaction); }
 
 /// Undefined uses of locks (POSIX). They are counted with lock and site, and the program goes on.
 enum class Misuse { kUnlockOfFree, kDestroyOfHeld };

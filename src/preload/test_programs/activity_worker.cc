@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Run by activity_test under the preload library: ends with locks held, so that its counter files show what
+// its threads did. The first argument selects the work. The locks lie at an address that the test knows.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "elision/elision.h"
+
+namespace {
+
+struct Locks {
+  alignas(64) pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
+  alignas(64) pthread_mutex_t second = PTHREAD_MUTEX_INITIALIZER;
+  alignas(64) elision_mutex of_api = ELISION_MUTEX_INIT;
+  alignas(64) elision_mutex of_api_too = ELISION_MUTEX_INIT;
+};
+static_assert(offsetof(Locks, second) == 64 && offsetof(Locks, of_api) == 128);
+
+Locks* make_locks() {
+  void* const place = reinterpret_cast<void*>(std::uintptr_t{0x200000000});
+  void* const memory =
+      mmap(place, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  return memory == place ? new (memory) Locks : nullptr;
+}
+
+volatile bool other_holds = false;
+
+template <class Lock>
+void* hold(void* lock) {
+  if constexpr (std::is_same_v<Lock, elision_mutex>) {
+    elision_mutex_lock(static_cast<elision_mutex*>(lock));
+    elision_abort();
+  } else {
+    pthread_mutex_lock(static_cast<pthread_mutex_t*>(lock));
+    (void)getppid();  // ends a transaction
+  }
+  other_holds = true;
+  while (true) pause();
+}
+
+/// A process whose threads hold a lock forks. In the child another thread is the first to take one, and then
+/// the thread that forked releases the lock that it has from its parent.
+template <class Lock, class Release>
+int fork_with(Lock* mine, Lock* others, Release release) {
+  const pid_t child = fork();
+  if (child != 0) return waitpid(child, nullptr, 0) != child;
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, hold<Lock>, others) != 0) return 1;
+  while (!other_holds) sched_yield();
+  release(mine);
+  _exit(0);
+}
+
+/// A wait for a condition with a mutex that is glibc's, while another one is held.
+int wait_with_robust_mutex(Locks& locks) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&locks.second, &attributes);
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  const timespec long_ago{1, 0};
+  pthread_mutex_lock(&locks.first);
+  pthread_mutex_lock(&locks.second);
+  const int result = pthread_cond_timedwait(&condition, &locks.second, &long_ago);
+  pthread_mutex_unlock(&locks.second);
+  return result != ETIMEDOUT;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Locks* const locks = make_locks();
+  if (count != 2 || locks == nullptr) return 2;
+  const char* const work = arguments[1];
+  int result = 2;
+  if (std::strcmp(work, "fork") == 0) {
+    pthread_mutex_lock(&locks->first);
+    result = fork_with(&locks->first, &locks->second, pthread_mutex_unlock);
+  } else if (std::strcmp(work, "fork-api") == 0) {
+    elision_mutex_lock(&locks->of_api);
+    result = fork_with(&locks->of_api, &locks->of_api_too, elision_mutex_unlock);
+  } else if (std::strcmp(work, "wait") == 0) {
+    result = wait_with_robust_mutex(*locks);
+  } else if (std::strcmp(work, "api") == 0) {
+    elision_mutex_lock(&locks->of_api);
+    result = 0;
+  } else if (std::strcmp(work, "both") == 0) {
+    pthread_mutex_lock(&locks->first);
+    elision_mutex_lock(&locks->of_api);
+    result = 0;
+  }
+  _exit(result);
+}
