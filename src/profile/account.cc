@@ -38,6 +38,11 @@ bool is_entering(const SeenActivity& seen) {
          seen.activity == Activity::kWaiting || seen.activity == Activity::kOverhead;
 }
 
+/// Whether two known accesses have no byte in common.
+bool are_apart(const Account::Access& a, const Account::Access& b) {
+  return a.size != 0 && b.size != 0 && (b.address >= a.address + a.size || a.address >= b.address + b.size);
+}
+
 }  // namespace
 
 void Account::threads_change(unsigned alive, Time now) {
@@ -128,10 +133,12 @@ void Account::system_call(const Thread& thread) {
   if (state == State::kSection || state == State::kFallback) ++locks_[thread.seen.lock].system_calls;
 }
 
-void Account::conflict(const Thread& victim, std::uint64_t data, std::uint64_t victim_pc,
-                       std::uint64_t other_pc, bool apart) {
-  if (victim.seen.activity != Activity::kAttempt) return;
-  ConflictCount& count = locks_[victim.seen.lock].conflicts[{data, victim_pc, other_pc}];
+void Account::conflict(const Collision& collision) {
+  const Access &victim = collision.victim, &other = collision.other;
+  const bool apart = are_apart(victim, other);
+  LockSums& sums = locks_[collision.lock];
+  const std::uint64_t data = victim.size != 0 ? victim.address : collision.line;
+  ConflictCount& count = sums.conflicts[{data, victim.pc, other.pc}];
   ++count.count;
   count.apart += apart;
 }

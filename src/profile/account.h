@@ -33,6 +33,19 @@ class Account {
     bool known = false;  // it has used a lock
   };
 
+  /// An access to memory. Size 0: not known.
+  struct Access {
+    std::uint64_t address = 0, pc = 0;
+    std::uint32_t size = 0;
+  };
+  /// An access of another thread that ended an attempt.
+  struct Collision {
+    std::uint64_t lock = 0;  // that the attempt elided
+    std::uint64_t line = 0;  // where the cache line begins
+    Access victim{};         // the attempt's first access to the line
+    Access other{};          // the access that ended it
+  };
+
   /// The number of threads alive changes at `now`.
   void threads_change(unsigned alive, Time now);
   /// A thread begins.
@@ -43,10 +56,8 @@ class Account {
   void end(Thread& thread, Time now, Time parked);
   /// It makes a system call.
   void system_call(const Thread& thread);
-  /// An attempt of `victim` ended by an access of another thread. `apart`: no byte in common. Addresses may
-  /// be 0: not known.
-  void conflict(const Thread& victim, std::uint64_t data, std::uint64_t victim_pc, std::uint64_t other_pc,
-                bool apart);
+  /// An attempt ended by a conflict.
+  void conflict(const Collision& collision);
 
   /// All until now, with `ns_per_unit` nanoseconds a unit of time. Places have addresses only.
   /// `cpus`: that the program could use.

@@ -164,19 +164,22 @@ TEST(Account, OnlyThePartWithManyThreadsCounts) {
   EXPECT_EQ(profile.most_threads, 2u);
 }
 
+// Accesses of 8 bytes.
+Account::Access access(std::uint64_t address, std::uint64_t pc) { return {address, pc, 8}; }
+
+constexpr std::uint64_t kLine = 512, kPointer = 520;
+
 TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
-  begin(a_, Activity::kAttempt, 10);
-  account_.conflict(a_.thread, 512, 7, 8, true);
-  account_.conflict(a_.thread, 512, 7, 8, false);
-  account_.conflict(b_.thread, 512, 7, 8, false);  // in no attempt
-  begin(a_, Activity::kOverhead, 20);
+  account_.conflict({.lock = kLock, .line = kLine, .victim = access(kLine, 7), .other = access(kPointer, 8)});
+  account_.conflict({.lock = kLock, .line = kLine, .victim = access(kLine, 7), .other = access(kLine, 8)});
   const Profile profile = finished(30);
   ASSERT_EQ(profile.locks.size(), 1u);
+  EXPECT_EQ(profile.locks.front().place.address, kLock);
   ASSERT_EQ(profile.locks.front().conflicts.size(), 1u);
   const Conflict& conflict = profile.locks.front().conflicts.front();
   EXPECT_EQ(conflict.count, 2u);
   EXPECT_EQ(conflict.apart, 1u);
-  EXPECT_EQ(conflict.data.address, 512u);
+  EXPECT_EQ(conflict.data.address, kLine);
   EXPECT_EQ(conflict.victim.address, 7u);
   EXPECT_EQ(conflict.other.address, 8u);
 }

@@ -6,6 +6,7 @@ With another seed the statistics must differ, or these tests could not fail.
 
 
 import functools
+import json
 
 import pytest
 from support import can_fix_addresses
@@ -75,3 +76,24 @@ def test_fast_path(outcome, first, words, options):
 @pytest.mark.parametrize("words, options", list(transactional_runs()))
 def test_fast_path_in_transactions(outcome, first, words, options):
     expect_no_influence_of_the_fast_path(outcome, first, words, options)
+
+
+def without_lock_times(statistics):
+    """What `--lock-times` must leave as it is. Marks leave translated code, so a CPU looks more often whether others are behind."""
+    def kept(value):
+        if isinstance(value, list):
+            return [kept(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        return {name: kept(each) for name, each in value.items() if name not in ("lock_times", "waits_for_order", "waits_for_busy_lines")}
+    return kept(json.loads("\n".join(statistics)))
+
+
+@pytest.mark.parametrize("lock", ["pthread", "htm-1", "htm-10"])
+def test_lock_times_change_no_result(outcome, lock):
+    words = ["workloads/onelock", "--structure", "map", "--threads", 8, "--seconds", 0.0002]  # its sections allocate, and conflict
+    status, output, statistics = outcome(words, ["--seed", 1, "--lock", lock])
+    told = outcome(words, ["--seed", 1, "--lock", lock, "--lock-times"])
+    assert told[:2] == (status, output) and status == 0
+    assert without_lock_times(told[2]) == without_lock_times(statistics)
+    assert "lock_times" in "".join(told[2])

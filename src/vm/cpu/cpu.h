@@ -16,13 +16,12 @@
 #include "machine/branch_predictor.h"
 #include "machine/filter.h"
 #include "machine/model.h"
+#include "vm/cpu/conflicts.h"
 #include "vm/cpu/exit.h"
 #include "vm/cpu/undo_log.h"
 #include "vm/interface/guest_state.h"
 
 namespace elision::vm {
-
-struct Thread;
 
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
@@ -45,36 +44,6 @@ struct Checkpoint {
   std::uint64_t resume = 0;  // host address of its translation
   std::uint64_t flags_slot = 0;
   std::uint8_t direction_flag = 0;
-};
-
-/// The first access of a transaction to each line, for reports of conflicts. Lines that share a place forget
-/// each other.
-class TransactionAccesses {
- public:
-  struct First {
-    LineAddr line{};
-    std::uint64_t transaction = 0;
-    std::uint64_t address = 0, pc = 0;
-    std::uint32_t size = 0;
-  };
-
-  void clear() { ++transaction_; }
-  void note(std::uint64_t address, std::uint32_t size, std::uint64_t pc) {
-    const LineAddr line = line_of(GuestAddr(address));
-    First& place = places_[line.value % kPlaces];
-    if (place.transaction != transaction_ || place.line != line)
-      place = {line, transaction_, address, pc, size};
-  }
-  /// Null: not known.
-  const First* find(LineAddr line) const {
-    const First& place = places_[line.value % kPlaces];
-    return place.transaction == transaction_ && place.line == line ? &place : nullptr;
-  }
-
- private:
-  static constexpr std::size_t kPlaces = 512;
-  std::uint64_t transaction_ = 1;
-  First places_[kPlaces];
 };
 
 struct alignas(64) Cpu {
@@ -141,7 +110,7 @@ struct alignas(64) Cpu {
     std::uint64_t since_ticks = 0;
     std::uint64_t since_instructions = 0;
   } sharing;
-  TransactionAccesses* accesses = nullptr;  // null: not wanted
+  ConflictEvidence* evidence = nullptr;  // null: not wanted
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
   bool always_abort() const { return (in_transaction & 2) != 0; }

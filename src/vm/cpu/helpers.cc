@@ -300,8 +300,8 @@ Cpu* elision_slow_access(Cpu* cpu) {
                                        address_ready(*cpu, check), ready, check.pc);
   if (step != AccessStep::kDone) return after(cpu, step);
   if (ready.value != 0) note_miss(*cpu, check, ready);
-  if (cpu->accesses != nullptr && cpu->in_transaction)
-    cpu->accesses->note(cpu->check_address, check.size, check.pc);
+  if (cpu->evidence != nullptr && cpu->in_transaction)
+    cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size});
   cpu->resume = check.done;
   return cpu;
 }

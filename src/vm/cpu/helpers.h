@@ -21,6 +21,8 @@ struct HelperContext {
   machine::Model* model = nullptr;
   Ordering* ordering = nullptr;
   const SharedRanges* shared_memory = nullptr;
+  Cpu* const* cpus = nullptr;
+  std::size_t cpu_count = 0;
   bool fast_path = true;
   std::uint64_t yields = 0;  // times that a CPU let others run first
   std::uint64_t waits = 0;   // times that a line was busy

@@ -52,17 +52,19 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   const unsigned cpus = options.cpus == 0 ? context_.machine.topology.cpus() : options.cpus;
   make_cpus(context_, cpus);
   context_.model = std::make_unique<machine::Model>(context_.machine, cpus, options.seed,
-                                                    filters_of(context_.cpus).data(), transactions_);
+                                                    filters_of(context_.cpus).data(), remote_aborts_);
   if (!context_.model->has_memory()) throw std::bad_alloc();
   if (account_ != nullptr) {
     for (Cpu* cpu : context_.cpus) {
-      transaction_accesses_.push_back(std::make_unique<TransactionAccesses>());
-      cpu->accesses = transaction_accesses_.back().get();
+      conflict_evidence_.push_back(std::make_unique<ConflictEvidence>());
+      cpu->evidence = conflict_evidence_.back().get();
     }
   }
   helper_context.model = context_.model.get();
   helper_context.ordering = &context_.ordering;
   helper_context.shared_memory = &shared_memory_.ranges();
+  helper_context.cpus = context_.cpus.data();
+  helper_context.cpu_count = context_.cpus.size();
   helper_context.fast_path = options.fast_path;
   if (options.profile) {
     profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cpus.front(), profile_start(0));
@@ -240,6 +242,7 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
 /// From now on the account has `first` and no other thread.
 void Engine::begin_account(EngineThread& first) {
   *account_ = {};
+  for (const auto& evidence : conflict_evidence_) evidence->note.is_new = false;
   const std::uint64_t now = context_.kernel_time().value;
   account_->threads_change(1, now);
   account_->begin(first.account, now, first.parked.value);

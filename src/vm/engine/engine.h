@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "machine/description.h"
 #include "vm/cpu/profile.h"
+#include "vm/cpu/remote_aborts.h"
 #include "vm/cpu/shared_memory.h"
 #include "vm/engine/code_manager.h"
 #include "vm/engine/engine_context.h"
@@ -115,6 +116,8 @@ class Engine final : public EngineServices {
   void interrupt(Cpu& cpu);
   void deliver_signals(Cpu& cpu);
   void mark(Cpu& cpu, Exit& exit);
+  void begin_evidence(Cpu& cpu);
+  void settle_conflict(Cpu& cpu);
   void unsupported(Cpu& cpu, Exit& exit);
   void fetch_fault(Cpu& cpu);
   void raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::uint64_t address);
@@ -125,14 +128,15 @@ class Engine final : public EngineServices {
   std::string program_;
   EngineContext context_;
   Transactions transactions_;
+  RemoteAborts remote_aborts_;
   CodeManager code_;
   Timers timers_;
   Scheduler scheduler_;
   Statistics statistics_;
   SharedMemory shared_memory_;
-  std::unique_ptr<profile::Account> account_;                               // with Options::lock_times
-  std::vector<std::unique_ptr<TransactionAccesses>> transaction_accesses_;  // with it, of each CPU
-  std::unique_ptr<EngineProfile> profile_;                                  // with Options::profile
+  std::unique_ptr<profile::Account> account_;                         // with Options::lock_times
+  std::vector<std::unique_ptr<ConflictEvidence>> conflict_evidence_;  // with it, of each CPU
+  std::unique_ptr<EngineProfile> profile_;                            // with Options::profile
   int profile_descriptor_ = -1;  // a copy of stderr, because many programs close theirs before they end
   void (*enter_)(Cpu* cpu);      // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;

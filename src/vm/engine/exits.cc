@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "vm/cpu/cpuid.h"
 #include "vm/cpu/helpers.h"
@@ -136,7 +137,7 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   saved.resume = fallback_host;
   saved.flags_slot = cpu.flags_slot;
   saved.direction_flag = cpu.direction_flag;
-  if (cpu.accesses != nullptr) cpu.accesses->clear();
+  if (cpu.evidence != nullptr) begin_evidence(cpu);
   cpu.nesting = 1;
   cpu.in_transaction = always_abort ? 3 : 1;
   cpu.undo.clear();
@@ -190,6 +191,27 @@ void Engine::deliver_signals(Cpu& cpu) {
   Scheduler::capture(cpu);
   kernel_->deliver_signals(thread);
   if (cpu.thread == &thread) scheduler_.restore(cpu);
+}
+
+/// Tells the account how the CPU's last transaction ended, if an access of another CPU ended it.
+void Engine::settle_conflict(Cpu& cpu) {
+  ConflictNote& note = cpu.evidence->note;
+  if (!std::exchange(note.is_new, false) || cpu.evidence->lock == 0) return;
+  const auto access = [](const Access& seen) {
+    return profile::Account::Access{seen.address, seen.pc, seen.size};
+  };
+  account_->conflict({.lock = cpu.evidence->lock,
+                      .line = start_of(note.line).value,
+                      .victim = access(note.victim),
+                      .other = access(note.other)});
+}
+
+/// A transaction begins.
+void Engine::begin_evidence(Cpu& cpu) {
+  settle_conflict(cpu);
+  const abi::SeenActivity& seen = Scheduler::of(*cpu.thread).account.seen;
+  cpu.evidence->lock = seen.activity == abi::Activity::kAttempt ? seen.lock : 0;
+  cpu.evidence->accesses.clear();
 }
 
 /// Inside a transaction nothing has changed for others yet: the mark behind its commit or abort tells.

@@ -128,6 +128,7 @@ nlohmann::ordered_json Engine::report_profile() {
 /// The account of this process until now, with the memory map that names its addresses.
 nlohmann::ordered_json Engine::lock_times() {
   const std::uint64_t now = context_.kernel_time().value;
+  for (Cpu* cpu : context_.cpus) settle_conflict(*cpu);
   for (const auto& thread : scheduler_.live()) {
     std::uint64_t parked = thread->parked.value;
     if (thread->state == EngineThread::State::kParked && now > thread->parked_since.value)

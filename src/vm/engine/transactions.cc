@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "vm/cpu/helpers.h"
-#include "vm/engine/scheduler.h"
 
 namespace elision::vm {
 namespace {
@@ -48,30 +47,6 @@ void Transactions::end_writers(std::uint64_t begin, std::uint64_t end) {
       this->end(*cpu, machine::HardwareAbort::kConflict, context_.kernel_time());
     }
   }
-}
-
-/// Tells the account which accesses met in `line`. The requester is in the middle of its access.
-void Transactions::note_conflict(const Cpu& victim, LineAddr line, const Cpu& requester) {
-  if (victim.thread == nullptr || &victim == &requester) return;
-  const TransactionAccesses::First* first = victim.accesses->find(line);
-  const AccessCheck* check = requester.access_check;
-  const bool in_access = check != nullptr && line_of(GuestAddr(requester.check_address)) == line;
-  const bool apart = first != nullptr && in_access &&
-                     (requester.check_address >= first->address + first->size ||
-                      first->address >= requester.check_address + check->size);
-  context_.account->conflict(Scheduler::of(*victim.thread).account,
-                             first != nullptr ? first->address : start_of(line).value,
-                             first != nullptr ? first->pc : 0, in_access ? check->pc : 0, apart);
-}
-
-void Transactions::on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
-                            Cycles now) {
-  Cpu& cpu = *context_.cpus[victim.value];
-  if (context_.account != nullptr && cause == machine::HardwareAbort::kConflict &&
-      requester.value < context_.cpus.size())
-    note_conflict(cpu, line, *context_.cpus[requester.value]);
-  roll_back(cpu, cause, 0, now + context_.model->abort_cost());
-  if (cpu.in_heap) context_.ordering.moved(cpu);
 }
 
 }  // namespace elision::vm

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aborts transactions. The model reports the aborts that another CPU's access causes to on_abort().
+// Aborts transactions, except those that an access of another CPU ends (cpu/remote_aborts.h).
 #pragma once
 
 #include "vm/engine/engine_context.h"
 
 namespace elision::vm {
 
-class Transactions final : public machine::AbortSink {
+class Transactions {
  public:
   explicit Transactions(EngineContext& context) : context_(context) {}
 
@@ -21,12 +21,7 @@ class Transactions final : public machine::AbortSink {
   /// Aborts all transactions that have written to [begin, end), the running CPU's too.
   void end_writers(std::uint64_t begin, std::uint64_t end);
 
-  void on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
-                Cycles now) override;
-
  private:
-  void note_conflict(const Cpu& victim, LineAddr line, const Cpu& requester);
-
   EngineContext& context_;
 };
 

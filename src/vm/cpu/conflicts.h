@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the transactions of one CPU access, and how an access of another CPU ended one of them: evidence for
+// profile::Account.
+//
+// Helpers call these functions, with the guest's TLS: none allocates. A CPU therefore keeps one note. It
+// cannot miss a second conflict, because the engine takes the note before the CPU's next transaction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace elision::vm {
+
+struct Thread;
+
+/// An access of one instruction. size 0: not known.
+struct Access {
+  std::uint64_t address = 0, pc = 0;
+  std::uint32_t size = 0;
+};
+
+/// The first access of a transaction to each line. Lines that share a place forget each other.
+class TransactionAccesses {
+ public:
+  void clear() { ++transaction_; }
+  void note(const Access& access) {
+    const LineAddr line = line_of(GuestAddr(access.address));
+    First& place = places_[line.value % kPlaces];
+    if (place.transaction != transaction_ || place.line != line) place = {line, transaction_, access};
+  }
+  /// Without size: not known.
+  Access first_in(LineAddr line) const {
+    const First& place = places_[line.value % kPlaces];
+    return place.transaction == transaction_ && place.line == line ? place.access : Access{};
+  }
+
+ private:
+  struct First {
+    LineAddr line{};
+    std::uint64_t transaction = 0;
+    Access access{};
+  };
+
+  static constexpr std::size_t kPlaces = 512;
+  std::uint64_t transaction_ = 1;
+  First places_[kPlaces];
+};
+
+/// How an access of another CPU ended a transaction.
+struct ConflictNote {
+  bool is_new = false;  // the engine has not seen it
+  LineAddr line{};
+  Access victim{};  // the transaction's first access to the line
+  Access other{};   // the access that ended it
+};
+
+struct ConflictEvidence {
+  std::uint64_t lock = 0;  // that the transaction elides; 0: none
+  TransactionAccesses accesses;
+  ConflictNote note;
+};
+
+}  // namespace elision::vm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/cpu/remote_aborts.h"
+
+#include "vm/cpu/helpers.h"
+
+namespace elision::vm {
+namespace {
+
+/// Notes which accesses met in `line`. The requester is in the middle of its access.
+void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester) {
+  if (victim.evidence == nullptr || &victim == &requester) return;
+  ConflictNote& note = victim.evidence->note;
+  note.is_new = true;
+  note.line = line;
+  note.victim = victim.evidence->accesses.first_in(line);
+  note.other = {};
+  const AccessCheck* check = requester.access_check;
+  if (check == nullptr || line_of(GuestAddr(requester.check_address)) != line) return;
+  note.other = {requester.check_address, check->pc, check->size};
+}
+
+}  // namespace
+
+void RemoteAborts::on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
+                            Cycles now) {
+  Cpu& cpu = *helper_context.cpus[victim.value];
+  if (cause == machine::HardwareAbort::kConflict && requester.value < helper_context.cpu_count)
+    note_conflict(cpu, line, *helper_context.cpus[requester.value]);
+  roll_back(cpu, cause, 0, now + helper_context.model->abort_cost());
+  if (cpu.in_heap) helper_context.ordering->moved(cpu);
+}
+
+}  // namespace elision::vm

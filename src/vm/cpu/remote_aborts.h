@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rolls back the transactions that accesses of other CPUs abort.
+//
+// Freestanding, as helpers.h: the model reports such an abort in the middle of the access.
+#pragma once
+
+#include "machine/model.h"
+
+namespace elision::vm {
+
+class RemoteAborts final : public machine::AbortSink {
+ public:
+  void on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
+                Cycles now) override;
+};
+
+}  // namespace elision::vm
