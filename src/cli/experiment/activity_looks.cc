@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/experiment/activity_looks.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "abi/counters.h"
+#include "base/usable_cpus.h"
+#include "cli/experiment/lock_profile.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using profile::State;
+
+std::string whole_text(const std::string& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+/// The scheduler's letter for a thread: R, S, D ...; 0: the thread is gone.
+char state_letter(std::uint32_t process, std::uint32_t thread) {
+  const std::string text =
+      whole_text("/proc/" + std::to_string(process) + "/task/" + std::to_string(thread) + "/stat");
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : 0;
+}
+
+unsigned count_threads(std::uint32_t process) {
+  std::error_code error;
+  unsigned count = 0;
+  const std::filesystem::path folder = "/proc/" + std::to_string(process) + "/task";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    ++count;
+  return count;
+}
+
+/// The file that the process executes; empty if that cannot be told.
+std::filesystem::path executable_of(std::uint32_t process) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", error);
+}
+
+State state_of(const abi::SeenActivity& seen, bool sleeps) {
+  switch (seen.activity) {
+    case abi::Activity::kFallback:
+      return State::kFallback;
+    case abi::Activity::kAttempt:
+      return State::kAttempt;
+    case abi::Activity::kSpeculating:
+      return State::kSpeculating;
+    case abi::Activity::kWaiting:
+      return State::kWaiting;
+    case abi::Activity::kOverhead:
+      return State::kOverhead;
+    case abi::Activity::kBlocked:
+      return State::kBlocked;
+    case abi::Activity::kIdle:
+      break;
+  }
+  if (seen.lock != 0) return State::kSection;
+  return sleeps ? State::kBlocked : State::kOutside;
+}
+
+}  // namespace
+
+/// One process, or what it was before it executed another program.
+struct ActivityLooks::Process {
+  explicit Process(const std::filesystem::path& path) : file(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Process() { retire(); }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  bool is_in_use() const { return file >= 0; }
+  void retire() {
+    if (is_in_use()) close(file);
+    file = -1;
+  }
+  bool read_header(abi::CountersHeader& header) const {
+    return is_in_use() && pread(file, &header, sizeof header, 0) == sizeof header &&
+           header.magic == abi::kCountersMagic && header.version == abi::kCountersVersion;
+  }
+  void identify(Clock::time_point now);
+  void look(Clock::time_point now, Clock::duration step);
+  void look_at_thread(std::uint32_t slot);
+
+  int file;
+  std::uint32_t id = 0;  // 0: the file is not complete yet
+  std::uint64_t started_ns = 0;
+  std::filesystem::path executable;
+  Clock::time_point first{};
+  Clock::time_point last{};
+  double parallel_ns = 0;
+  unsigned most_threads = 0;
+  std::uint32_t next_slot = 1;  // where the next look begins
+  LockSamples samples;
+  std::map<std::uint32_t, std::uint64_t> taken_before;  // by slot, at the last look
+  std::string memory_map;
+  std::size_t sites_at_map = 0;  // sites known when the map was read
+};
+
+void ActivityLooks::Process::identify(Clock::time_point now) {
+  abi::CountersHeader header;
+  if (id != 0 || !read_header(header)) return;
+  id = header.process_id;
+  started_ns = header.start_monotonic_ns;
+  executable = executable_of(id);
+  first = now;
+}
+
+void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
+  abi::CountersHeader header;
+  if (id == 0 || !read_header(header)) return;
+  const unsigned threads = count_threads(id);
+  if (threads == 0 || executable_of(id) != executable) return retire();
+  last = now;
+  most_threads = std::max(most_threads, threads);
+  const std::uint32_t slots = std::min(header.next_slot, header.slot_count);
+  if (threads >= 2) {
+    parallel_ns += std::chrono::duration<double, std::nano>(step).count();
+    const std::uint32_t looks = std::min(slots > 1 ? slots - 1 : 0, kMostThreadsALook);
+    for (std::uint32_t i = 0; i < looks; ++i) {
+      if (next_slot >= slots) next_slot = 1;
+      look_at_thread(next_slot++);
+    }
+  }
+  // The map may grow while the program loads libraries: read it again when there are new sites.
+  if (samples.sites() > sites_at_map || memory_map.empty()) {
+    const std::string map = whole_text("/proc/" + std::to_string(id) + "/maps");
+    if (!map.empty()) memory_map = map;
+    sites_at_map = samples.sites();
+  }
+}
+
+/// One thread's state and lock, from its slot.
+void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
+  const auto start = static_cast<off_t>(abi::kCountersHeaderBytes + slot * abi::kCounterSlotBytes);
+  std::uint32_t thread = 0;
+  abi::ThreadActivity activity;
+  constexpr auto kActivityAt = static_cast<off_t>(offsetof(abi::CounterSlot, activity));
+  if (pread(file, &thread, sizeof thread, start) != sizeof thread ||
+      pread(file, &activity, sizeof activity, start + kActivityAt) != sizeof activity || thread == 0)
+    return;
+  const char letter = state_letter(id, thread);
+  if (letter == 0) return;
+  const abi::SeenActivity seen = abi::seen_activity(activity);
+  samples.add(state_of(seen, letter != 'R'), seen);
+  const std::uint64_t taken = abi::ThreadActivity::taken(activity.position);
+  const auto [known, is_new] = taken_before.emplace(slot, taken);
+  const bool at_lock = seen.activity != abi::Activity::kBlocked;  // not at a condition or barrier
+  if (!is_new && taken > known->second && at_lock)
+    samples.add_taken(seen.lock != 0 ? seen.lock : activity.entries[0].lock(), taken - known->second);
+  known->second = taken;
+}
+
+ActivityLooks::ActivityLooks(std::filesystem::path directory) : directory_(std::move(directory)) {}
+ActivityLooks::~ActivityLooks() = default;
+
+void ActivityLooks::find_files() {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory_, error), end; !error && at != end;
+       at.increment(error))
+    if (at->path().extension() == ".counters" && !processes_.contains(at->path()))
+      processes_.emplace(at->path(), std::make_unique<Process>(at->path()));
+}
+
+/// Of several files of one process, the one that was begun last counts.
+void ActivityLooks::retire_replaced() {
+  std::map<std::uint32_t, Process*> newest;
+  for (auto& [path, process] : processes_) {
+    if (process->id == 0 || !process->is_in_use()) continue;
+    const auto [known, is_new] = newest.emplace(process->id, process.get());
+    if (is_new) continue;
+    const bool is_later = process->started_ns >= known->second->started_ns;
+    (is_later ? known->second : process.get())->retire();
+    if (is_later) known->second = process.get();
+  }
+}
+
+void ActivityLooks::look(Clock::time_point now, Clock::duration step) {
+  find_files();
+  for (auto& [path, process] : processes_) process->identify(now);
+  retire_replaced();
+  for (auto& [path, process] : processes_) process->look(now, step);
+}
+
+std::size_t ActivityLooks::files_in_use() const {
+  return static_cast<std::size_t>(std::count_if(processes_.begin(), processes_.end(),
+                                                [](const auto& one) { return one.second->is_in_use(); }));
+}
+
+profile::Profile ActivityLooks::profile() const {
+  const auto busiest = std::max_element(
+      processes_.begin(), processes_.end(),
+      [](const auto& a, const auto& b) { return a.second->samples.count() < b.second->samples.count(); });
+  if (busiest == processes_.end()) return {};
+  const Process& process = *busiest->second;
+  profile::Profile profile = process.samples.profile(process.parallel_ns);
+  profile.wall_ns = std::chrono::duration<double, std::nano>(process.last - process.first).count();
+  profile.most_threads = process.most_threads;
+  profile.cpus = usable_cpus();
+  add_counts(profile, busiest->first, native_ticks_per_second(read_counters(directory_)));
+  name_places(profile, process.memory_map);
+  return profile;
+}
+
+}  // namespace elision::cli::experiment

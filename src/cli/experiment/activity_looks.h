@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks at what the threads of a run do at their locks: reads their activity (abi/thread_activity.h) from the
+// counter files of the run's processes, from outside. The program is not interrupted and runs no more code.
+//
+// A look reads slots of each file and the scheduler's state of their threads. It no longer looks at a file
+// when its process has ended or executes another program: a later file of the process replaces it, and so
+// does another executable.
+//
+// What the samples cannot tell is estimated, and the profile says so: acquisitions without a wait are given
+// to the locks that the looks meet between two counts; attempts divide into committed and aborted ones as
+// their counts do.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "profile/profile.h"
+
+namespace elision::cli::experiment {
+
+class ActivityLooks {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr unsigned kMostThreadsALook = 16;  // more take turns
+
+  /// The files are those in `directory`, which may not be there yet.
+  explicit ActivityLooks(std::filesystem::path directory);
+  ~ActivityLooks();
+  ActivityLooks(const ActivityLooks&) = delete;
+  ActivityLooks& operator=(const ActivityLooks&) = delete;
+
+  /// The look before was `step` ago.
+  void look(Clock::time_point now, Clock::duration step);
+  /// The files that the next look will read again.
+  std::size_t files_in_use() const;
+
+  /// The profile of the process with most samples, with names, and with the counts of its file.
+  profile::Profile profile() const;
+
+ private:
+  struct Process;
+  void find_files();
+  void retire_replaced();
+
+  std::filesystem::path directory_;
+  std::map<std::filesystem::path, std::unique_ptr<Process>> processes_;
+};
+
+}  // namespace elision::cli::experiment

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How samples and the library's counts make a profile.
+#include "cli/experiment/lock_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/experiment/counter_file_for_test.h"
+#include "cli/host/temp_directory.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+using profile::State;
+
+constexpr std::uint64_t kLock = 64;
+
+/// The profile of two samples in attempts of kLock and two outside, with `entry`'s counts of the lock.
+profile::Profile profile_with(abi::CounterEntry entry) {
+  const TempDirectory directory;
+  entry.lock = kLock;
+  test::CounterFile file;
+  file.slots.resize(1);
+  file.slots[0].entries[1] = entry;
+  file.write(directory.path() / "0000.counters");
+  LockSamples samples;
+  for (int i = 0; i < 2; ++i) {
+    samples.add(State::kAttempt, {abi::Activity::kAttempt, kLock, 1});
+    samples.add(State::kOutside, {});
+  }
+  profile::Profile profile = samples.profile(400);
+  add_counts(profile, directory.path() / "0000.counters", 1e9);
+  return profile;
+}
+
+TEST(LockProfile, AttemptsDivideAsTheirCountsDo) {
+  abi::CounterEntry entry;
+  entry.commits = 1;
+  entry.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)] = 3;
+  const profile::Profile profile = profile_with(entry);
+  EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAttempt), 50);
+  EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAborted), 150);
+  ASSERT_EQ(profile.locks.size(), 1u);
+  EXPECT_EQ(profile.locks[0].attempts, 4);
+  EXPECT_EQ(profile.locks[0].aborts.at("conflict"), 3);
+}
+
+TEST(LockProfile, SpeculationsAreNoAttempts) {
+  abi::CounterEntry entry;
+  entry.commits = 2;
+  entry.speculations = 5;
+  entry.aborts[static_cast<std::size_t>(abi::AbortCause::kExplicit)] = 5;
+  entry.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)] = 2;
+  EXPECT_EQ(profile_with(entry).locks.at(0).attempts, 2 + 2);
+  entry.speculations = 9;  // the last ones have not ended
+  EXPECT_EQ(profile_with(entry).locks.at(0).attempts, 2);
+}
+
+TEST(LockProfile, FallbacksAreNotContended) {
+  abi::CounterEntry entry;
+  entry.acquisitions = 7;
+  entry.fallbacks = 5;
+  entry.commits = 3;
+  const profile::Lock lock = profile_with(entry).locks.at(0);
+  EXPECT_EQ(lock.fallbacks, 5);
+  EXPECT_EQ(lock.contended, 2);
+  EXPECT_EQ(lock.acquisitions, 10);
+}
+
+}  // namespace
+}  // namespace elision::cli::experiment
