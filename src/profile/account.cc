@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+
 namespace elision::profile {
 namespace {
 
@@ -10,6 +12,7 @@ using abi::Activity;
 using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 5;
+constexpr std::uint64_t kLargestLock = 56;  // pthread_rwlock_t
 
 /// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
 State state_of(const SeenActivity& seen) {
@@ -41,6 +44,13 @@ bool is_entering(const SeenActivity& seen) {
 /// Whether two known accesses have no byte in common.
 bool are_apart(const Account::Access& a, const Account::Access& b) {
   return a.size != 0 && b.size != 0 && (b.address >= a.address + a.size || a.address >= b.address + b.size);
+}
+
+/// The bytes of its line that an access covers.
+std::uint64_t bytes_in_line(const Account::Access& access) {
+  const std::uint64_t first = access.address % kLineBytes;
+  const std::uint64_t size = std::min<std::uint64_t>(access.size, kLineBytes - first);
+  return size == 0 ? 0 : (~std::uint64_t{0} >> (kLineBytes - size)) << first;
 }
 
 }  // namespace
@@ -136,11 +146,38 @@ void Account::system_call(const Thread& thread) {
 void Account::conflict(const Collision& collision) {
   const Access &victim = collision.victim, &other = collision.other;
   const bool apart = are_apart(victim, other);
+  // The other thread took the lock, which says nothing about the sections.
+  if (!apart && victim.size != 0 && victim.address - collision.lock < kLargestLock) return;
   LockSums& sums = locks_[collision.lock];
   const std::uint64_t data = victim.size != 0 ? victim.address : collision.line;
   ConflictCount& count = sums.conflicts[{data, victim.pc, other.pc}];
   ++count.count;
   count.apart += apart;
+  if (collision.other_writes) sums.written[collision.line][collision.other_thread] |= bytes_in_line(other);
+  const Access& first = collision.other_first;
+  if (!apart || first.size == 0 || first.address != victim.address || first.pc != victim.pc) return;
+  ++count.on_the_way;
+  count.other_data = other.address;
+}
+
+/// Accesses apart from each other are true sharing all the same if both threads were on the way to write the
+/// same bytes: one had, and its write ended the attempt of the other, which had only read beside them so far.
+Conflict Account::conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums) {
+  Conflict conflict;
+  conflict.data.address = data;
+  conflict.count = count.count;
+  conflict.apart = count.apart;
+  const auto line = sums.written.find(data - data % kLineBytes);
+  if (count.on_the_way == 0 || line == sums.written.end()) return conflict;
+  std::uint64_t by_one = 0, by_several = 0;
+  for (const auto& [thread, bytes] : line->second) {
+    by_several |= by_one & bytes;
+    by_one |= bytes;
+  }
+  if (by_several == 0) return conflict;
+  conflict.data.address = count.other_data;
+  conflict.apart -= count.on_the_way;
+  return conflict;
 }
 
 Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const {
@@ -161,12 +198,9 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   lock.fallbacks = static_cast<double>(sums.fallbacks);
   lock.system_calls = static_cast<double>(sums.system_calls);
   for (const auto& [places, count] : sums.conflicts) {
-    Conflict conflict;
-    conflict.data.address = std::get<0>(places);
+    Conflict conflict = conflict_of(std::get<0>(places), count, sums);
     conflict.victim.address = std::get<1>(places);
     conflict.other.address = std::get<2>(places);
-    conflict.count = count.count;
-    conflict.apart = count.apart;
     lock.conflicts.push_back(conflict);
   }
   std::stable_sort(lock.conflicts.begin(), lock.conflicts.end(),

@@ -44,6 +44,9 @@ class Account {
     std::uint64_t line = 0;  // where the cache line begins
     Access victim{};         // the attempt's first access to the line
     Access other{};          // the access that ended it
+    Access other_first{};    // the first access to the line by the other thread's attempt, if it was in one
+    bool other_writes = false;
+    std::uint64_t other_thread = 0;  // a number of its own
   };
 
   /// The number of threads alive changes at `now`.
@@ -66,12 +69,18 @@ class Account {
  private:
   struct ConflictCount {
     std::uint64_t count = 0, apart = 0;
+    // Of those apart: the other thread's attempt had made the victim's access too, and then the one that
+    // ended the victim's attempt. The victim would have made that one next.
+    std::uint64_t on_the_way = 0;
+    std::uint64_t other_data = 0;  // its address, the last time
   };
+  using BytesByThread = std::map<std::uint64_t, std::uint64_t>;  // thread: a bit for each byte of a line
   struct LockSums {
     std::uint64_t acquisitions = 0, contended = 0, attempts = 0, commits = 0, fallbacks = 0, system_calls = 0;
     Time waited = 0, longest_wait = 0, held = 0, aborted = 0;
     std::map<std::uint64_t, Time> sites{};
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, ConflictCount> conflicts{};
+    std::map<std::uint64_t, BytesByThread> written{};  // by line, in accesses that ended attempts
   };
 
   Time parallel_time(Time now) const {
@@ -79,6 +88,7 @@ class Account {
   }
   void spend(Thread& thread, State state, Time now, Time parked);
   void took(Thread& thread, std::uint64_t lock);
+  static Conflict conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums);
   Lock lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const;
 
   bool parallel_ = false;

@@ -167,7 +167,7 @@ TEST(Account, OnlyThePartWithManyThreadsCounts) {
 // Accesses of 8 bytes.
 Account::Access access(std::uint64_t address, std::uint64_t pc) { return {address, pc, 8}; }
 
-constexpr std::uint64_t kLine = 512, kPointer = 520;
+constexpr std::uint64_t kLine = 512, kPointer = 520, kCounter = 528;
 
 TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
   account_.conflict({.lock = kLock, .line = kLine, .victim = access(kLine, 7), .other = access(kPointer, 8)});
@@ -182,6 +182,50 @@ TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
   EXPECT_EQ(conflict.data.address, kLine);
   EXPECT_EQ(conflict.victim.address, 7u);
   EXPECT_EQ(conflict.other.address, 8u);
+}
+
+TEST_F(Threads, ConflictOnTheLockItselfTellsNothing) {
+  account_.conflict({.lock = kLine, .line = kLine, .victim = access(kLine, 7), .other = access(kLine, 8)});
+  EXPECT_TRUE(finished(30).locks.empty());
+}
+
+/// The victim had loaded a pointer, as the other thread before it wrote beside the pointer.
+Account::Collision beside_pointer(std::uint64_t thread, std::uint64_t written) {
+  return {.lock = kLock,
+          .line = kLine,
+          .victim = access(kPointer, 7),
+          .other = access(written, 8),
+          .other_first = access(kPointer, 7),
+          .other_writes = true,
+          .other_thread = thread};
+}
+
+TEST_F(Threads, WritesOfTheSameBytesOnTheWayFromTheSameLoadAreNotApart) {
+  account_.conflict(beside_pointer(1, kCounter));
+  account_.conflict(beside_pointer(2, kCounter));
+  const Profile profile = finished(30);
+  const Conflict& conflict = profile.locks.front().conflicts.front();
+  EXPECT_EQ(conflict.count, 2u);
+  EXPECT_EQ(conflict.apart, 0u);
+  EXPECT_EQ(conflict.data.address, kCounter);
+}
+
+TEST_F(Threads, WritesOfOwnBytesBesideASharedPointerAreApart) {
+  account_.conflict(beside_pointer(1, kCounter));
+  account_.conflict(beside_pointer(2, kCounter + 8));
+  const Profile profile = finished(30);
+  const Conflict& conflict = profile.locks.front().conflicts.front();
+  EXPECT_EQ(conflict.apart, 2u);
+  EXPECT_EQ(conflict.data.address, kPointer);
+}
+
+TEST_F(Threads, WritesOfTheSameBytesAfterOtherLoadsAreApart) {
+  for (const std::uint64_t thread : {1, 2}) {
+    Account::Collision collision = beside_pointer(thread, kCounter);
+    collision.other_first = access(kLine, 7);
+    account_.conflict(collision);
+  }
+  EXPECT_EQ(finished(30).locks.front().conflicts.front().apart, 2u);
 }
 
 }  // namespace

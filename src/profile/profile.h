@@ -41,11 +41,11 @@ struct Place {
 
 /// Two accesses to one cache line that ended an attempt.
 struct Conflict {
-  Place data{};    // the address that the victim had used; the line if that is not known
+  Place data{};    // the address that the victim had used or would have written; the line if neither is known
   Place victim{};  // the victim's instruction; address 0: not known
   Place other{};   // the instruction that ended the attempt
   std::uint64_t count = 0;
-  std::uint64_t apart = 0;  // of these: the two accesses had no byte in common
+  std::uint64_t apart = 0;  // of these: the data are different
 };
 
 /// One lock at all its call sites.

@@ -34,6 +34,11 @@ Line slots[kSlots];
 Line own[kMostThreads];
 volatile std::uint64_t packed[8];
 alignas(64) volatile std::uint64_t counter;
+struct alignas(64) Table {
+  volatile Line* volatile rows = slots;
+  volatile std::uint64_t lookups;  // in the line of the pointer, which each section reads first
+};
+Table table;
 Line long_data[kMostThreads][kLongLines];
 pthread_mutex_t slot_locks[kSlots];
 volatile std::uint64_t logged, looked_up, states;
@@ -109,6 +114,15 @@ void one_counter(unsigned thread) {
   work(20);
 }
 
+void counted_lookup(unsigned thread) {
+  const Section section(hot_lock);
+  volatile Line& row = table.rows[thread];
+  volatile std::uint64_t& lookups = without ? own[thread].value : table.lookups;
+  lookups = lookups + 1;
+  row.value = row.value + 1;
+  work(20);
+}
+
 void one_line(unsigned thread) {
   const Section section(hot_lock);
   volatile std::uint64_t& value = without ? own[thread].value : packed[thread % 8];
@@ -156,6 +170,7 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "no-contention") return other_section(random);
   if (kind == "hot-lock" || kind == "oversubscribed") return many_slots(random);
   if (kind == "counter") return one_counter(thread);
+  if (kind == "counted-lookup") return counted_lookup(thread);
   if (kind == "false-sharing") return one_line(thread);
   if (kind == "too-long") return long_section(thread);
   if (kind == "system-call") return call_inside(thread);

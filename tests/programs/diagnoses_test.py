@@ -19,6 +19,7 @@ RUNNING = "elision run --lock htm-10 -- "
 DEFECTS = [
     ("hot-lock", BROADWELL, 8, "rare-conflicts", RUNNING, 8),
     ("counter", BROADWELL, 8, "true-sharing", SHARING, 8),
+    ("counted-lookup", BROADWELL, 8, "true-sharing", SHARING, 8),
     ("false-sharing", BROADWELL, 8, "false-sharing", PADDING, 8),
     ("too-long", BROADWELL, 8, "too-long", SPLITTING, 8),
     ("system-call", BROADWELL, 8, "system-calls", MOVING, 8),

@@ -52,8 +52,11 @@ class TransactionAccesses {
 struct ConflictNote {
   bool is_new = false;  // the engine has not seen it
   LineAddr line{};
-  Access victim{};  // the transaction's first access to the line
-  Access other{};   // the access that ended it
+  Access victim{};       // the transaction's first access to the line
+  Access other{};        // the access that ended it
+  Access other_first{};  // the first one to the line by the other CPU's transaction, if it was in one
+  bool other_writes = false;
+  const Thread* other_thread = nullptr;
 };
 
 struct ConflictEvidence {

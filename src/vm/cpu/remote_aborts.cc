@@ -13,10 +13,14 @@ void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester) {
   note.is_new = true;
   note.line = line;
   note.victim = victim.evidence->accesses.first_in(line);
-  note.other = {};
+  note.other = note.other_first = {};
+  note.other_writes = false;
+  note.other_thread = requester.thread;
   const AccessCheck* check = requester.access_check;
   if (check == nullptr || line_of(GuestAddr(requester.check_address)) != line) return;
   note.other = {requester.check_address, check->pc, check->size};
+  note.other_writes = check->kind != static_cast<std::uint8_t>(machine::AccessKind::kLoad);
+  if (requester.in_transaction) note.other_first = requester.evidence->accesses.first_in(line);
 }
 
 }  // namespace

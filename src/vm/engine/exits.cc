@@ -203,7 +203,10 @@ void Engine::settle_conflict(Cpu& cpu) {
   account_->conflict({.lock = cpu.evidence->lock,
                       .line = start_of(note.line).value,
                       .victim = access(note.victim),
-                      .other = access(note.other)});
+                      .other = access(note.other),
+                      .other_first = access(note.other_first),
+                      .other_writes = note.other_writes,
+                      .other_thread = reinterpret_cast<std::uint64_t>(note.other_thread)});
 }
 
 /// A transaction begins.
