@@ -12,7 +12,7 @@ using abi::Activity;
 using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 5;
-constexpr std::uint64_t kLargestLock = 56;  // pthread_rwlock_t
+constexpr std::uint64_t kLockBytes = 40;  // a mutex, and the words of a reader-writer lock
 
 /// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
 State state_of(const SeenActivity& seen) {
@@ -44,6 +44,11 @@ bool is_entering(const SeenActivity& seen) {
 /// Whether two known accesses have no byte in common.
 bool are_apart(const Account::Access& a, const Account::Access& b) {
   return a.size != 0 && b.size != 0 && (b.address >= a.address + a.size || a.address >= b.address + b.size);
+}
+
+/// Whether an access is to the lock's own words.
+bool is_at(std::uint64_t lock, const Account::Access& access) {
+  return access.size != 0 && access.address - lock < kLockBytes;
 }
 
 /// The bytes of its line that an access covers.
@@ -144,24 +149,25 @@ void Account::system_call(const Thread& thread) {
 }
 
 void Account::conflict(const Collision& collision) {
-  const Access &victim = collision.victim, &other = collision.other;
-  const bool apart = are_apart(victim, other);
-  // The other thread took the lock, which says nothing about the sections.
-  if (!apart && victim.size != 0 && victim.address - collision.lock < kLargestLock) return;
+  const Access &victim = collision.victim, &other = collision.other, &first = collision.other_first;
+  // That a thread takes the lock, or looks at it, says nothing about the sections.
+  if (is_at(collision.lock, other)) return;
   LockSums& sums = locks_[collision.lock];
-  const std::uint64_t data = victim.size != 0 ? victim.address : collision.line;
-  ConflictCount& count = sums.conflicts[{data, victim.pc, other.pc}];
+  const bool at_lock = is_at(collision.lock, victim);
+  const std::uint64_t data = at_lock ? other.address : victim.size != 0 ? victim.address : collision.line;
+  ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
   ++count.count;
-  count.apart += apart;
   if (collision.other_writes) sums.written[collision.line][collision.other_thread] |= bytes_in_line(other);
-  const Access& first = collision.other_first;
-  if (!apart || first.size == 0 || first.address != victim.address || first.pc != victim.pc) return;
+  if (!are_apart(victim, other)) return;
+  ++count.apart;
+  if (!at_lock && (first.size == 0 || first.address != victim.address)) return;
   ++count.on_the_way;
   count.other_data = other.address;
 }
 
 /// Accesses apart from each other are true sharing all the same if both threads were on the way to write the
 /// same bytes: one had, and its write ended the attempt of the other, which had only read beside them so far.
+/// All sections of a lock begin with a read of the lock.
 Conflict Account::conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums) {
   Conflict conflict;
   conflict.data.address = data;

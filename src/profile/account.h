@@ -69,8 +69,8 @@ class Account {
  private:
   struct ConflictCount {
     std::uint64_t count = 0, apart = 0;
-    // Of those apart: the other thread's attempt had made the victim's access too, and then the one that
-    // ended the victim's attempt. The victim would have made that one next.
+    // Of those apart: the other thread's section had made the victim's access, too, before the one that ended
+    // the attempt. The victim might have made that one next.
     std::uint64_t on_the_way = 0;
     std::uint64_t other_data = 0;  // its address, the last time
   };

@@ -185,8 +185,27 @@ TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
 }
 
 TEST_F(Threads, ConflictOnTheLockItselfTellsNothing) {
-  account_.conflict({.lock = kLine, .line = kLine, .victim = access(kLine, 7), .other = access(kLine, 8)});
+  account_.conflict(
+      {.lock = kLine, .line = kLine, .victim = access(kLine, 7), .other = access(kLine + 16, 8)});
   EXPECT_TRUE(finished(30).locks.empty());
+}
+
+TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
+  const std::uint64_t data = kLine + 40;
+  for (const std::uint64_t thread : {1, 2})
+    account_.conflict({.lock = kLine,
+                       .line = kLine,
+                       .victim = access(kLine, 7),
+                       .other = access(data, 8),
+                       .other_writes = true,
+                       .other_thread = thread});
+  const Profile profile = finished(30);
+  ASSERT_EQ(profile.locks.size(), 1u);
+  const Conflict& conflict = profile.locks.front().conflicts.front();
+  EXPECT_EQ(conflict.data.address, data);
+  EXPECT_EQ(conflict.victim.address, 0u);
+  EXPECT_EQ(conflict.count, 2u);
+  EXPECT_EQ(conflict.apart, 0u) << "both threads write them";
 }
 
 /// The victim had loaded a pointer, as the other thread before it wrote beside the pointer.
