@@ -84,16 +84,22 @@ struct Tatas {
 
   /// Releases the lock. False: it was not held.
   [[gnu::always_inline]] static bool release(Word& word) {
-    if (is_single_threaded() && word.load(std::memory_order_relaxed) == kHeld) {
-      word.store(kFree, std::memory_order_relaxed);
-      return true;
-    }
-    const int previous = word.exchange(kFree, std::memory_order_release);
-    // The word must not be read from here on: the next holder may have destroyed it.
+    const int previous = release_asleep(word);
     if (previous == kHeldWithSleepers) [[unlikely]]
-      futex_wake(&word, 1, kAnyBit);
+      wake(word);
     return previous != kFree;
   }
+
+  /// Releases the lock and returns what its word was. If that is kHeldWithSleepers, wake() must follow. The
+  /// word must not be read any more: the next holder may have destroyed it.
+  [[gnu::always_inline]] static int release_asleep(Word& word) {
+    if (is_single_threaded() && word.load(std::memory_order_relaxed) == kHeld) {
+      word.store(kFree, std::memory_order_relaxed);
+      return kHeld;
+    }
+    return word.exchange(kFree, std::memory_order_release);
+  }
+  static void wake(const Word& word) { futex_wake(&word, 1, kAnyBit); }
 
   /// Releases, inside a transaction, a lock taken before it began. False: the release needs a wake-up, which
   /// would abort the transaction, or the lock is not held.

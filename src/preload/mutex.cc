@@ -32,6 +32,18 @@ using FastLock = elision::locks::Tatas<elision::locks::Park>;  // the parts used
   return true;
 }
 
+/// The rest of an unlock, with `previous` in the word. Out of line: what is kept across a system call would
+/// cost every unlock stores to the stack.
+[[gnu::noinline]] int finish_unlock(MutexOverlay& mutex, int previous, const void* site) {
+  if (previous == elision::locks::kFree) {
+    elision::runtime::report_misuse(elision::runtime::Misuse::kUnlockOfFree, &mutex, site);
+    return 0;
+  }
+  FastLock::wake(mutex.word);
+  fast_slot->activity.release();
+  return 0;
+}
+
 }  // namespace
 
 ELISION_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) {
@@ -57,17 +69,17 @@ ELISION_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clo
 }
 
 ELISION_EXPORT int pthread_mutex_unlock(pthread_mutex_t* raw) {
+  elision::abi::CounterSlot* slot = fast_slot;
   MutexOverlay& mutex = overlay_of(raw);
-  if (fast_slot == nullptr || !MutexKind(mutex.kind).is_plain())
+  if (slot == nullptr || !MutexKind(mutex.kind).is_plain())
     return entry_points.mutex_unlock(raw, ELISION_CALL_SITE);
-  const std::uint64_t before = fast_slot->activity.position;
+  const std::uint64_t before = slot->activity.position;
   mutex.owner.store(0,
                     std::memory_order_relaxed);  // glibc's mark after a wait on a condition (runtime/mutex.h)
-  if (FastLock::release(mutex.word)) [[likely]] {
-    fast_slot->activity.release(before);
-  } else {
-    elision::runtime::report_misuse(elision::runtime::Misuse::kUnlockOfFree, raw, ELISION_CALL_SITE);
-  }
+  const int previous = FastLock::release_asleep(mutex.word);
+  if (previous != elision::locks::kHeld) [[unlikely]]
+    return finish_unlock(mutex, previous, ELISION_CALL_SITE);
+  slot->activity.release(before);
   return 0;
 }
 
