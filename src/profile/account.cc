@@ -12,6 +12,7 @@ using abi::Activity;
 using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 5;
+constexpr unsigned kMostLooks = 16;       // at the callers of one call site
 constexpr std::uint64_t kLockBytes = 40;  // a mutex, and the words of a reader-writer lock
 
 /// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
@@ -58,6 +59,12 @@ std::uint64_t bytes_in_line(const Account::Access& access) {
   return size == 0 ? 0 : (~std::uint64_t{0} >> (kLineBytes - size)) << first;
 }
 
+std::vector<std::uint64_t> most_frequent(const std::map<std::vector<std::uint64_t>, unsigned>& chains) {
+  const auto most = std::max_element(chains.begin(), chains.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most != chains.end() ? most->first : std::vector<std::uint64_t>();
+}
+
 }  // namespace
 
 void Account::threads_change(unsigned alive, Time now) {
@@ -84,7 +91,7 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
   times_[static_cast<std::size_t>(State::kBlocked)] += asleep;
   if (thread.seen.lock != 0 && state != State::kBlocked) {
     LockSums& sums = locks_[thread.seen.lock];
-    sums.sites[thread.seen.site] += time;
+    sums.sites[thread.seen.site].time += time;
     if (state == State::kSection || state == State::kFallback || state == State::kAttempt) sums.held += time;
     if (state == State::kAborted) sums.aborted += time;
   }
@@ -148,6 +155,17 @@ void Account::system_call(const Thread& thread) {
   if (state == State::kSection || state == State::kFallback) ++locks_[thread.seen.lock].system_calls;
 }
 
+bool Account::wants_callers(const Thread& thread) {
+  const Activity activity = thread.seen.activity;
+  if (activity != Activity::kWaiting && activity != Activity::kOverhead) return false;
+  SiteSums& site = locks_[thread.seen.lock].sites[thread.seen.site];
+  return site.looks < kMostLooks && ++site.looks != 0;
+}
+
+void Account::callers(std::uint64_t lock, std::uint64_t site, const std::vector<std::uint64_t>& chain) {
+  ++locks_[lock].sites[site].callers[chain];
+}
+
 void Account::conflict(const Collision& collision) {
   const Access &victim = collision.victim, &other = collision.other, &first = collision.other_first;
   // That a thread takes the lock, or looks at it, says nothing about the sections.
@@ -190,9 +208,13 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   const auto ns = [&](Time time) { return static_cast<double>(time) * ns_per_unit; };
   Lock lock;
   lock.place.address = address;
-  const auto most = std::max_element(sums.sites.begin(), sums.sites.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != sums.sites.end()) lock.site.address = most->first;
+  const auto most = std::max_element(sums.sites.begin(), sums.sites.end(), [](const auto& a, const auto& b) {
+    return a.second.time < b.second.time;
+  });
+  if (most != sums.sites.end()) {
+    lock.site.address = most->first;
+    for (const std::uint64_t caller : most_frequent(most->second.callers)) lock.callers.push_back({caller});
+  }
   lock.acquisitions = static_cast<double>(sums.acquisitions);
   lock.contended = static_cast<double>(sums.contended);
   lock.waits_ns = ns(sums.waited);
@@ -207,6 +229,8 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
     Conflict conflict = conflict_of(std::get<0>(places), count, sums);
     conflict.victim.address = std::get<1>(places);
     conflict.other.address = std::get<2>(places);
+    lock.conflicts_seen += static_cast<double>(conflict.count);
+    lock.conflicts_apart += static_cast<double>(conflict.apart);
     lock.conflicts.push_back(conflict);
   }
   std::stable_sort(lock.conflicts.begin(), lock.conflicts.end(),

@@ -62,6 +62,12 @@ class Account {
   /// An attempt ended by a conflict.
   void conflict(const Collision& collision);
 
+  /// Whether to look who called the function that takes the lock for which `thread` waits now: asked once a
+  /// change, true for the first few waits at each call site.
+  bool wants_callers(const Thread& thread);
+  /// Return addresses, innermost first, without the call site itself.
+  void callers(std::uint64_t lock, std::uint64_t site, const std::vector<std::uint64_t>& chain);
+
   /// All until now, with `ns_per_unit` nanoseconds a unit of time. Places have addresses only.
   /// `cpus`: that the program could use.
   Profile profile(Time now, double ns_per_unit, unsigned cpus) const;
@@ -75,10 +81,15 @@ class Account {
     std::uint64_t other_data = 0;  // its address, the last time
   };
   using BytesByThread = std::map<std::uint64_t, std::uint64_t>;  // thread: a bit for each byte of a line
+  struct SiteSums {
+    Time time = 0;
+    unsigned looks = 0;
+    std::map<std::vector<std::uint64_t>, unsigned> callers{};  // how often each chain was seen
+  };
   struct LockSums {
     std::uint64_t acquisitions = 0, contended = 0, attempts = 0, commits = 0, fallbacks = 0, system_calls = 0;
     Time waited = 0, longest_wait = 0, held = 0, aborted = 0;
-    std::map<std::uint64_t, Time> sites{};
+    std::map<std::uint64_t, SiteSums> sites{};
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, ConflictCount> conflicts{};
     std::map<std::uint64_t, BytesByThread> written{};  // by line, in accesses that ended attempts
   };

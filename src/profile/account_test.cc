@@ -164,6 +164,25 @@ TEST(Account, OnlyThePartWithManyThreadsCounts) {
   EXPECT_EQ(profile.most_threads, 2u);
 }
 
+TEST_F(Threads, CallersOfTheCallSiteWithMostTimeAreTheMostFrequentOnes) {
+  EXPECT_FALSE(account_.wants_callers(a_.thread));
+  begin(a_, Activity::kWaiting, 10);
+  unsigned looks = 0;
+  while (account_.wants_callers(a_.thread)) ++looks;
+  EXPECT_GT(looks, 2u);
+  const std::uint64_t site = a_.thread.seen.site;
+  account_.callers(kLock, site, {7, 8});
+  account_.callers(kLock, site, {5, 6});
+  account_.callers(kLock, site, {5, 6});
+  account_.callers(kLock, site + 1, {1});
+  take(a_, kLock, 20);
+  release(a_, 30);
+  const Lock lock = finished(40).locks.front();
+  ASSERT_EQ(lock.callers.size(), 2u);
+  EXPECT_EQ(lock.callers[0].address, 5u);
+  EXPECT_EQ(lock.callers[1].address, 6u);
+}
+
 // Accesses of 8 bytes.
 Account::Access access(std::uint64_t address, std::uint64_t pc) { return {address, pc, 8}; }
 
@@ -179,6 +198,8 @@ TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
   const Conflict& conflict = profile.locks.front().conflicts.front();
   EXPECT_EQ(conflict.count, 2u);
   EXPECT_EQ(conflict.apart, 1u);
+  EXPECT_EQ(profile.locks.front().conflicts_seen, 2);
+  EXPECT_EQ(profile.locks.front().conflicts_apart, 1);
   EXPECT_EQ(conflict.data.address, kLine);
   EXPECT_EQ(conflict.victim.address, 7u);
   EXPECT_EQ(conflict.other.address, 8u);

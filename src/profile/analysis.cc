@@ -36,25 +36,21 @@ double aborts_by(const Lock& lock, const char* cause) {
 /// Aborts because the lock was held say nothing about the section.
 double telling_aborts_of(const Lock& lock) { return aborts_of(lock) - aborts_by(lock, "lock-busy"); }
 
-/// The lock of another run that is `lock`. Addresses of locks without a name may differ between runs; their
-/// call sites do not.
-const Lock* find(const Profile& profile, const Lock& lock) {
+/// The lock of another run that is `lock`. On the virtual machine most locks keep their addresses; the call
+/// site that names a lock may be another one. On a real CPU it is the other way round.
+const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
   const std::string name = name_of(lock);
-  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(),
-                                  [&](const Lock& other) { return name_of(other) == name; });
-  return found != profile.locks.end() ? &*found : nullptr;
+  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(), [&](const Lock& other) {
+    return by_address ? other.place.address == lock.place.address : name_of(other) == name;
+  });
+  if (found != profile.locks.end()) return &*found;
+  return by_address ? find(profile, lock, false) : nullptr;
 }
 
 Finding of_conflicts(const std::string& name, const Lock& lock) {
-  std::uint64_t all = 0, apart = 0;
-  for (const Conflict& conflict : lock.conflicts) {
-    all += conflict.count;
-    apart += conflict.apart;
-  }
   Finding finding;
   finding.lock = name;
-  const bool is_false =
-      all > 0 && share(static_cast<double>(apart), static_cast<double>(all)) >= kMainCauseShare;
+  const bool is_false = lock.conflicts_apart > kMainCauseShare * lock.conflicts_seen;
   finding.cause = is_false ? Cause::kFalseSharing : Cause::kTrueSharing;
   std::string where;
   if (!lock.conflicts.empty()) {
@@ -104,7 +100,8 @@ Finding of_attempts(const std::string& name, const Lock& elided) {
 
 Finding of_lock(const Lock& lock, const Profile& plain, const Profile* elided) {
   const std::string name = name_of(lock);
-  const Lock* const attempted = elided != nullptr ? find(*elided, lock) : nullptr;
+  const Lock* const attempted =
+      elided != nullptr ? find(*elided, lock, plain.exact && elided->exact) : nullptr;
   if (attempted != nullptr && attempted->attempts > 0) return of_attempts(name, *attempted);
   if (lock.system_calls >= lock.acquisitions / 2 && lock.acquisitions > 0)
     return {Cause::kSystemCalls, name,
@@ -112,7 +109,7 @@ Finding of_lock(const Lock& lock, const Profile& plain, const Profile* elided) {
                         lock.system_calls / lock.acquisitions),
             "Move input and output out of the sections."};
   return {Cause::kHeldLong, name,
-          fmt::format("{} is held for {} of the time with two or more threads.", name,
+          fmt::format("Threads hold {} for {} of the time in which two or more are alive.", name,
                       percent(std::min(1.0, share(lock.holds_ns, plain.parallel_ns)))),
           ""};
 }
@@ -208,12 +205,14 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
   diagnosis.sentence =
       fmt::format("Threads wait for locks in {} of the time in which they are not asleep, {}.",
                   percent(diagnosis.wait_share), who_waits(plain));
-  if (plain.cpus != 0 && plain.most_threads > plain.cpus + 1)
+  const double busy = plain.most_threads * share(working_ns(plain), plain.thread_ns());
+  if (plain.cpus != 0 && busy > plain.cpus + 1)
     diagnosis.findings.push_back(
         {Cause::kOversubscribed, "",
          fmt::format(
-             "{} threads share {} CPUs: a thread that loses its CPU in a section makes the others wait.",
-             plain.most_threads, plain.cpus),
+             "{:.0f} busy threads share {} CPUs: a thread that loses its CPU in a section makes the others "
+             "wait.",
+             busy, plain.cpus),
          "Use no more threads than CPUs."});
   double waits = 0;
   for (const Lock& lock : plain.locks) waits += lock.waits_ns;

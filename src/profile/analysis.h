@@ -36,7 +36,7 @@ enum class Cause {
   kFalseSharing,    // sections write different data in one cache line
   kTooLong,         // sections touch more than a transaction can hold
   kSystemCalls,     // sections make system calls, or execute what no transaction may
-  kOversubscribed,  // more threads than CPUs: holders lose their CPU
+  kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
   kMostlySerial,    // most of the run has one thread
   kMostlyBlocked,   // threads wait for conditions, barriers and the kernel
   kHeldLong,        // the lock is held most of the time, and no attempt tells why

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/names.h"
 #include "profile/profile_json.h"
 
 namespace elision::profile {
@@ -92,9 +93,10 @@ TEST(Diagnose, AbortsTellWhatIsInTheWay) {
   EXPECT_EQ(code(elided("other", 60)), "system-calls");
   EXPECT_EQ(code(elided("conflict", 60)), "true-sharing");
   Profile apart = elided("conflict", 60);
-  apart.locks.front().conflicts = {{{512, "table"}, {1, "reader"}, {2, "writer"}, 40, 30}};
+  apart.locks.front().conflicts_seen = 40;
+  apart.locks.front().conflicts_apart = 30;
   EXPECT_EQ(code(apart), "false-sharing");
-  apart.locks.front().conflicts.front().apart = 19;
+  apart.locks.front().conflicts_apart = 19;
   EXPECT_EQ(code(apart), "true-sharing");
 }
 
@@ -123,6 +125,9 @@ TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
   crowded.most_threads = 9;  // with the thread that waits for the others
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "held-long");
+  crowded.most_threads = 14;
+  time_in(crowded.times, State::kBlocked) = crowded.thread_ns();  // half of them sleep
+  EXPECT_NE(diagnose(crowded, nullptr).findings.back().cause, Cause::kOversubscribed);
 }
 
 TEST(Diagnose, LockWithoutSymbolIsNamedByItsCallSite) {
@@ -134,10 +139,35 @@ TEST(Diagnose, LockWithoutSymbolIsNamedByItsCallSite) {
   EXPECT_EQ(name_of(lock), "the lock taken at queue.c:3");
 }
 
+TEST(Diagnose, VirtualLockIsFoundByItsAddressUnderAnotherCallSite) {
+  Profile plain = waiting_for(2000), tried = elided("capacity", 60);
+  for (Profile* profile : {&plain, &tried}) {
+    profile->exact = true;
+    profile->locks.front().place = {64};
+  }
+  plain.locks.front().site = {9, "put"};
+  tried.locks.front().site = {8, "get"};
+  EXPECT_EQ(first_code(diagnose(plain, &tried)), "too-long");
+  plain.exact = tried.exact = false;
+  EXPECT_EQ(first_code(diagnose(plain, &tried)), "held-long");
+}
+
+TEST(Names, WrappersAreFunctionsThatTakeLocksForOthers) {
+  for (const char* wrapper :
+       {"kc::RWLock::lock_writer()", "rocksdb::port::Mutex::Lock()", "ReadLock(int)", "TryLock", "acquire",
+        "std::lock_guard<...>::lock()", "elision::SpinLock<int>::lock"})
+    EXPECT_TRUE(is_lock_wrapper(wrapper)) << wrapper;
+  for (const char* other :
+       {"rocksdb::LRUCacheShard::Lookup(...)", "cache::Block::read()", "Clock::now()", "lock::push(int)",
+        "NewDataBlockIterator", "unlocked_get", "acquire_rows", "main", "program+0x1234", ""})
+    EXPECT_FALSE(is_lock_wrapper(other)) << other;
+}
+
 TEST(ProfileJson, ReadsWhatItWrites) {
   Profile profile = elided("conflict", 60);
   profile.locks.front().site = {9, "push", "queue.c", 3};
   profile.locks.front().longest_wait_ns = 17;
+  profile.locks.front().callers = {{11}, {12, "main"}};
   profile.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put"}, 40, 5}};
   profile.samples = 11;
   const auto text = profile_json(profile).dump();

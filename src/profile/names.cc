@@ -70,7 +70,35 @@ std::string shortened(const std::string& name) {
   return result;
 }
 
+/// "lock_writer" of "kc::RWLock::lock_writer(int)".
+std::string own_name(const std::string& function) {
+  std::string name = function.substr(0, function.find('('));
+  if (!name.empty() && name.back() == '>') name = name.substr(0, name.find('<'));
+  return name.substr(name.rfind(':') + 1);
+}
+
+/// The words of "lock_writer" or "ReadLock", in small letters.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  bool was_small = false;
+  for (const char c : name) {
+    const bool is_capital = c >= 'A' && c <= 'Z';
+    if (c == '_' || (is_capital && was_small)) words.emplace_back();
+    if (c != '_') words.back() += is_capital ? static_cast<char>(c - 'A' + 'a') : c;
+    was_small = !is_capital && c != '_';
+  }
+  std::erase(words, "");
+  return words;
+}
+
 }  // namespace
+
+bool is_lock_wrapper(const std::string& function) {
+  const std::vector<std::string> words = words_of(own_name(function));
+  if (words.empty()) return false;
+  if (words.front() == "lock" || words.back() == "lock") return true;
+  return words.size() == 1 && (words[0] == "rdlock" || words[0] == "wrlock" || words[0] == "acquire");
+}
 
 std::string Mapping::short_name() const {
   return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
@@ -165,6 +193,21 @@ Place Names::data(std::uint64_t address) const {
     std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(offset));
     place.name += text;
   }
+  return place;
+}
+
+Place Names::place_in_file(std::uint64_t address) const {
+  Place place = data(address);
+  if (!place.name.empty()) return place;
+  const char* file = nullptr;
+  Dwarf_Addr begin = 0;
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  if (module != nullptr)
+    file = dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
+  if (file == nullptr) return place;
+  char text[32];
+  std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(address - begin));
+  place.name = file + std::string(text);
   return place;
 }
 

@@ -25,6 +25,10 @@ struct Mapping {
   std::string short_name() const;
 };
 
+/// Whether a function takes locks for its callers: the first or the last word of its own name is "lock", or
+/// it is "rdlock", "wrlock" or "acquire". "kc::RWLock::lock_writer()" is, "cache::Block::read()" is not.
+bool is_lock_wrapper(const std::string& function);
+
 class Names {
  public:
   /// `memory_map` as /proc/PID/maps shows it.
@@ -46,6 +50,8 @@ class Names {
   Place code(std::uint64_t address, bool returns_here) const;
   /// Data: "name" or "name+0x8" of a variable; empty for heap and stack.
   Place data(std::uint64_t address) const;
+  /// data(), or "file+0x10c0" for a variable without a name.
+  Place place_in_file(std::uint64_t address) const;
 
   /// Null if libdwfl failed.
   Dwfl* dwfl() const { return dwfl_; }

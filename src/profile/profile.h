@@ -51,16 +51,19 @@ struct Conflict {
 /// One lock at all its call sites.
 struct Lock {
   Place place{};
-  Place site{};             // the call site with most time
-  double acquisitions = 0;  // for real or by a commit
-  double contended = 0;     // of these: after a wait
+  Place site{};                  // the call site with most time; once named, the first outside of wrappers
+  std::vector<Place> callers{};  // calls that led there, innermost first; empty: not known
+  double acquisitions = 0;       // for real or by a commit
+  double contended = 0;          // of these: after a wait
   double waits_ns = 0, longest_wait_ns = 0;
   double holds_ns = 0;  // in sections, in fallback and in attempts that committed
   double aborted_ns = 0;
   double attempts = 0, commits = 0, fallbacks = 0;
   double system_calls = 0;                 // made inside its sections
   std::map<std::string, double> aborts{};  // of its attempts, by cause (abi/counters.h)
-  std::vector<Conflict> conflicts{};       // most first
+  double conflicts_seen = 0;               // whose accesses are known
+  double conflicts_apart = 0;              // of them: on different data
+  std::vector<Conflict> conflicts{};       // the most frequent ones, most first
 };
 
 struct Profile {

@@ -33,6 +33,8 @@ void visit_lock(Visitor visit, T& lock) {
   visit("fallbacks", lock.fallbacks);
   visit("system_calls", lock.system_calls);
   visit("aborts", lock.aborts);
+  visit("conflicts_seen", lock.conflicts_seen);
+  visit("conflicts_apart", lock.conflicts_apart);
 }
 
 template <class Visitor, class T>
@@ -56,6 +58,8 @@ auto reader(const json& in) {
 ordered_json lock_json(const Lock& lock) {
   ordered_json out{{"place", place_json(lock.place)}, {"site", place_json(lock.site)}};
   visit_lock(writer(out), lock);
+  out["callers"] = ordered_json::array();
+  for (const Place& caller : lock.callers) out["callers"].push_back(place_json(caller));
   out["conflicts"] = ordered_json::array();
   for (const Conflict& conflict : lock.conflicts)
     out["conflicts"].push_back({{"data", place_json(conflict.data)},
@@ -71,6 +75,7 @@ Lock lock_from(const json& in) {
   lock.place = place_from(in.at("place"));
   lock.site = place_from(in.at("site"));
   visit_lock(reader(in), lock);
+  for (const json& caller : in.at("callers")) lock.callers.push_back(place_from(caller));
   for (const json& conflict : in.at("conflicts"))
     lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
                               place_from(conflict.at("other")), conflict.at("count").get<std::uint64_t>(),

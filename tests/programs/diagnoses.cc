@@ -114,6 +114,20 @@ void one_counter(unsigned thread) {
   work(20);
 }
 
+[[gnu::noinline]] void take_lock(pthread_mutex_t* lock) {
+  pthread_mutex_lock(lock);
+  __asm__ volatile("" : : : "memory");  // no jump in place of the call
+}
+
+/// A lock without a name, taken by a function that takes locks for others.
+[[gnu::noinline]] void wrapped(unsigned thread) {
+  static pthread_mutex_t* const lock = new pthread_mutex_t(PTHREAD_MUTEX_INITIALIZER);
+  take_lock(lock);  // here
+  own[thread].value = own[thread].value + 1;
+  work(20);
+  pthread_mutex_unlock(lock);
+}
+
 void counted_lookup(unsigned thread) {
   const Section section(hot_lock);
   volatile Line& row = table.rows[thread];
@@ -170,6 +184,7 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "no-contention") return other_section(random);
   if (kind == "hot-lock" || kind == "oversubscribed") return many_slots(random);
   if (kind == "counter") return one_counter(thread);
+  if (kind == "wrapped") return wrapped(thread);
   if (kind == "counted-lookup") return counted_lookup(thread);
   if (kind == "false-sharing") return one_line(thread);
   if (kind == "too-long") return long_section(thread);

@@ -6,6 +6,7 @@ the right reason, the right next step; and without that, no such diagnosis. On s
 import json
 
 import pytest
+from support import ROOT
 
 BROADWELL, DESKTOP = "xeon-e5-2697v4", "core-i7-4770"
 SHARING = "Move shared writes out of the sections"
@@ -67,3 +68,11 @@ def test_program_whose_locks_do_not_matter(diagnose, kind):
     assert kind == "queue" or "Look for the time elsewhere" in steps_text(steps), steps
     codes = [finding["code"] for finding in diagnosis["findings"]]
     assert ("mostly-blocked" in codes) == (kind == "queue"), diagnosis
+
+
+def test_lock_without_a_name_is_named_by_the_call_outside_of_wrappers(diagnose):
+    source = (ROOT / "tests" / "programs" / "diagnoses.cc").read_text().splitlines()
+    line = next(number for number, text in enumerate(source, 1) if text.endswith("// here"))
+    diagnosis, _ = diagnose("wrapped", BROADWELL, 8, 1)
+    assert f"for the lock taken at diagnoses.cc:{line}, one of " in diagnosis["sentence"], diagnosis
+    assert diagnosis["findings"][0]["code"] == "rare-conflicts", diagnosis

@@ -39,6 +39,24 @@ void order(Profile& profile) {
   });
 }
 
+/// Code in a conflict. The library's own lines mean nothing to users.
+profile::Place code_in_conflict(const profile::Names& names, std::uint64_t address) {
+  if (address == 0) return {0, "a transaction"};
+  const profile::Mapping* const mapping = names.mapping_of(address);
+  if (mapping != nullptr && mapping->short_name().starts_with("libelision"))
+    return {address, "a lock operation"};
+  return names.code(address, false);
+}
+
+/// The call site becomes the innermost call outside of functions that take locks for others, if there is one.
+void skip_wrappers(Lock& lock) {
+  if (!profile::is_lock_wrapper(lock.site.name)) return;
+  const auto user = std::find_if(lock.callers.begin(), lock.callers.end(), [](const profile::Place& caller) {
+    return !caller.name.empty() && !profile::is_lock_wrapper(caller.name);
+  });
+  if (user != lock.callers.end()) lock.site = *user;
+}
+
 }  // namespace
 
 void LockSamples::add(State state, const abi::SeenActivity& seen) {
@@ -116,10 +134,12 @@ void name_places(Profile& profile, const std::string& memory_map) {
   for (Lock& lock : profile.locks) {
     lock.place = names.data(lock.place.address);
     if (lock.site.address != 0) lock.site = names.code(lock.site.address, true);
+    for (profile::Place& caller : lock.callers) caller = names.code(caller.address, true);
+    skip_wrappers(lock);
     for (profile::Conflict& conflict : lock.conflicts) {
-      conflict.data = names.data(conflict.data.address);
-      if (conflict.victim.address != 0) conflict.victim = names.code(conflict.victim.address, false);
-      if (conflict.other.address != 0) conflict.other = names.code(conflict.other.address, false);
+      conflict.data = names.place_in_file(conflict.data.address);
+      conflict.victim = code_in_conflict(names, conflict.victim.address);
+      conflict.other = code_in_conflict(names, conflict.other.address);
     }
   }
 }

@@ -242,6 +242,7 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
 /// From now on the account has `first` and no other thread.
 void Engine::begin_account(EngineThread& first) {
   *account_ = {};
+  waits_begun_.clear();
   for (const auto& evidence : conflict_evidence_) evidence->note.is_new = false;
   const std::uint64_t now = context_.kernel_time().value;
   account_->threads_change(1, now);

@@ -25,6 +25,7 @@
 #include "vm/interface/engine_services.h"
 #include "vm/interface/options.h"
 #include "vm/linux/kernel.h"
+#include "vm/report/symbols.h"
 
 namespace elision::vm {
 
@@ -118,6 +119,8 @@ class Engine final : public EngineServices {
   void mark(Cpu& cpu, Exit& exit);
   void begin_evidence(Cpu& cpu);
   void settle_conflict(Cpu& cpu);
+  void copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen);
+  void settle_callers();
   void unsupported(Cpu& cpu, Exit& exit);
   void fetch_fault(Cpu& cpu);
   void raise_fault(Cpu& cpu, std::uint64_t pc, int signal, int code, std::uint64_t address);
@@ -134,7 +137,12 @@ class Engine final : public EngineServices {
   Scheduler scheduler_;
   Statistics statistics_;
   SharedMemory shared_memory_;
-  std::unique_ptr<profile::Account> account_;                         // with Options::lock_times
+  std::unique_ptr<profile::Account> account_;  // with Options::lock_times
+  struct WaitBegun {
+    std::uint64_t lock, site;
+    StackCopy stack;
+  };
+  std::vector<WaitBegun> waits_begun_;                                // with it
   std::vector<std::unique_ptr<ConflictEvidence>> conflict_evidence_;  // with it, of each CPU
   std::unique_ptr<EngineProfile> profile_;                            // with Options::profile
   int profile_descriptor_ = -1;  // a copy of stderr, because many programs close theirs before they end

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -217,12 +218,29 @@ void Engine::begin_evidence(Cpu& cpu) {
   cpu.evidence->accesses.clear();
 }
 
+/// Who called can be told when the run is over: libdwfl keeps files open, which would change the descriptors
+/// that the guest gets.
+void Engine::copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen) {
+  constexpr std::size_t kMostCopies = 4096, kMostBytes = 4096, kFewestBytes = 512;
+  if (waits_begun_.size() == kMostCopies) return;
+  StackCopy copy;
+  std::copy_n(cpu.state.gpr, kGprCount, copy.gpr);
+  copy.pc = exit.pc;
+  for (std::size_t size = kMostBytes; size >= kFewestBytes; size /= 2) {
+    copy.bytes.resize(size);
+    if (!copy_guest_bytes(copy.bytes.data(), reinterpret_cast<const void*>(copy.gpr[kRsp]), size)) continue;
+    waits_begun_.push_back({seen.lock, seen.site, std::move(copy)});
+    return;
+  }
+}
+
 /// Inside a transaction nothing has changed for others yet: the mark behind its commit or abort tells.
 void Engine::mark(Cpu& cpu, Exit& exit) {
   if (!cpu.in_transaction) {
     if (const auto activity = load_guest<abi::ThreadActivity>(cpu.state.gpr[kRax])) {
       EngineThread& thread = Scheduler::of(*cpu.thread);
       account_->change(thread.account, *activity, cpu.clock().value, thread.parked.value);
+      if (account_->wants_callers(thread.account)) copy_stack(cpu, exit, thread.account.seen);
     }
   }
   code_.next_instruction(cpu, exit);

@@ -125,10 +125,27 @@ nlohmann::ordered_json Engine::report_profile() {
   return profile_json(report);
 }
 
+/// Tells the account the calls that led to each call site where threads waited.
+void Engine::settle_callers() {
+  constexpr std::size_t kInLibrary = 8, kCallers = 4;
+  if (waits_begun_.empty()) return;
+  Symbols symbols(kernel_->memory_map());
+  for (const WaitBegun& wait : waits_begun_) {
+    const std::vector<Frame> frames = symbols.backtrace(wait.stack, kInLibrary + kCallers);
+    auto at =
+        std::find_if(frames.begin(), frames.end(), [&](const Frame& frame) { return frame.pc == wait.site; });
+    std::vector<std::uint64_t> chain;
+    while (at != frames.end() && ++at != frames.end() && chain.size() < kCallers) chain.push_back(at->pc);
+    if (!chain.empty()) account_->callers(wait.lock, wait.site, chain);
+  }
+  waits_begun_.clear();
+}
+
 /// The account of this process until now, with the memory map that names its addresses.
 nlohmann::ordered_json Engine::lock_times() {
   const std::uint64_t now = context_.kernel_time().value;
   for (Cpu* cpu : context_.cpus) settle_conflict(*cpu);
+  settle_callers();
   for (const auto& thread : scheduler_.live()) {
     std::uint64_t parked = thread->parked.value;
     if (thread->state == EngineThread::State::kParked && now > thread->parked_since.value)

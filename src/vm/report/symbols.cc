@@ -53,24 +53,29 @@ bool is_behind_call(std::uint64_t address) {
   return false;
 }
 
-/// Reads a word of guest memory and ends no transaction.
-std::optional<std::uint64_t> peek(std::uint64_t address) {
-  std::uint64_t word = 0;
-  if (!copy_guest_bytes(&word, reinterpret_cast<const void*>(address), sizeof word)) return std::nullopt;
-  return word;
-}
-
-bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void*) {
-  const auto word = peek(address);
-  if (word) *result = *word;
-  return word.has_value();
-}
-
 }  // namespace
 
 struct Symbols::Impl {
   explicit Impl(const std::string& memory_map) : names(memory_map), dwfl(names.dwfl()) {
     attached = dwfl != nullptr && dwfl_attach_state(dwfl, nullptr, kTheThread, &kThreadCallbacks, this);
+  }
+
+  /// Reads a word of guest memory, or of the copied stack, and ends no transaction.
+  std::optional<std::uint64_t> peek(std::uint64_t address) const {
+    std::uint64_t word = 0;
+    if (copy != nullptr) {
+      const std::uint64_t at = address - copy->gpr[kRsp];
+      if (at > copy->bytes.size() || copy->bytes.size() - at < sizeof word) return std::nullopt;
+      std::memcpy(&word, copy->bytes.data() + at, sizeof word);
+      return word;
+    }
+    if (!copy_guest_bytes(&word, reinterpret_cast<const void*>(address), sizeof word)) return std::nullopt;
+    return word;
+  }
+  static bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* self) {
+    const auto word = static_cast<const Impl*>(self)->peek(address);
+    if (word) *result = *word;
+    return word.has_value();
   }
 
   bool is_executable(std::uint64_t address) const {
@@ -170,12 +175,14 @@ struct Symbols::Impl {
     return true;
   }
 
-  std::vector<Frame> backtrace(const GuestState& state, std::size_t most) {
+  std::vector<Frame> backtrace(const std::uint64_t* gpr, std::uint64_t pc, const StackCopy* stack,
+                               std::size_t most) {
     std::vector<Frame> result;
     frames = &result;
     limit = most;
-    for (unsigned i = 0; i < kGprCount; ++i) registers[i] = state.gpr[kGprOfDwarf[i]];
-    registers[kDwarfPc] = state.rip;
+    copy = stack;
+    for (unsigned i = 0; i < kGprCount; ++i) registers[i] = gpr[kGprOfDwarf[i]];
+    registers[kDwarfPc] = pc;
     behind_call = false;
     do {
       const std::uint64_t place = registers[kDwarfPc];
@@ -218,6 +225,7 @@ struct Symbols::Impl {
   bool attached = false;
   // The chain that is being followed.
   std::vector<Frame>* frames = nullptr;
+  const StackCopy* copy = nullptr;  // null: of guest memory as it is
   std::size_t limit = 0;
   Dwarf_Word registers[kDwarfRegisters] = {};
   bool behind_call = false;  // the PC in `registers` lies in front of a return address
@@ -228,7 +236,11 @@ Symbols::Symbols(const std::string& memory_map) : impl_(std::make_unique<Impl>(m
 Symbols::~Symbols() = default;
 
 std::vector<Frame> Symbols::backtrace(const GuestState& state, std::size_t limit) {
-  return impl_->backtrace(state, limit);
+  return impl_->backtrace(state.gpr, state.rip, nullptr, limit);
+}
+
+std::vector<Frame> Symbols::backtrace(const StackCopy& copy, std::size_t limit) {
+  return impl_->backtrace(copy.gpr, copy.pc, &copy, limit);
 }
 
 std::string Symbols::describe(const Frame& frame) const { return impl_->describe(frame); }

@@ -21,6 +21,13 @@ struct Frame {
   bool returns_here = false;  // `pc` is a return address: the call lies before it
 };
 
+/// The registers of a thread and the innermost part of its stack, at an earlier moment.
+struct StackCopy {
+  std::uint64_t gpr[kGprCount] = {};
+  std::uint64_t pc = 0;
+  std::vector<std::uint8_t> bytes{};  // from the stack pointer on
+};
+
 class Symbols {
  public:
   /// `memory_map` is the guest's own, as /proc/self/maps shows it.
@@ -31,6 +38,8 @@ class Symbols {
 
   /// The call chain that leads to `state`, innermost first, at most `limit` steps.
   std::vector<Frame> backtrace(const GuestState& state, std::size_t limit);
+  /// The same as of that moment; ends where the copy does.
+  std::vector<Frame> backtrace(const StackCopy& copy, std::size_t limit);
   /// "0x401136 crash_here+0x16 at crash.c:12 (program)", or the known part of that.
   std::string describe(const Frame& frame) const;
 
