@@ -155,7 +155,7 @@ TEST(Diagnose, VirtualLockIsFoundByItsAddressUnderAnotherCallSite) {
 TEST(Names, WrappersAreFunctionsThatTakeLocksForOthers) {
   for (const char* wrapper :
        {"kc::RWLock::lock_writer()", "rocksdb::port::Mutex::Lock()", "ReadLock(int)", "TryLock", "acquire",
-        "std::lock_guard<...>::lock()", "elision::SpinLock<int>::lock"})
+        "std::lock_guard<...>::lock()", "elision::SpinLock<int>::lock", "ScopeGuard::ScopeGuard(int)"})
     EXPECT_TRUE(is_lock_wrapper(wrapper)) << wrapper;
   for (const char* other :
        {"rocksdb::LRUCacheShard::Lookup(...)", "cache::Block::read()", "Clock::now()", "lock::push(int)",

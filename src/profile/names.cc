@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "profile/inlined_frames.h"
+
 namespace elision::profile {
 namespace {
 
@@ -96,7 +98,8 @@ std::vector<std::string> words_of(const std::string& name) {
 bool is_lock_wrapper(const std::string& function) {
   const std::vector<std::string> words = words_of(own_name(function));
   if (words.empty()) return false;
-  if (words.front() == "lock" || words.back() == "lock") return true;
+  for (const std::string& word : {words.front(), words.back()})
+    if (word == "lock" || word == "guard") return true;
   return words.size() == 1 && (words[0] == "rdlock" || words[0] == "wrlock" || words[0] == "acquire");
 }
 
@@ -167,19 +170,36 @@ std::uint64_t Names::start_of_file(std::uint64_t address) const {
   return begin;
 }
 
-Place Names::code(std::uint64_t address, bool returns_here) const {
+Place Names::code(std::uint64_t address) const {
   Place place;
   place.address = address;
-  const std::uint64_t at = returns_here ? address - 1 : address;
   std::uint64_t offset = 0;
-  place.name = shortened(symbol(at, offset));
-  source(at, place.file, place.line);
-  const Mapping* const mapping = mapping_of(at);
+  place.name = shortened(symbol(address, offset));
+  source(address, place.file, place.line);
+  const Mapping* const mapping = mapping_of(address);
   if (place.name.empty() && mapping != nullptr && mapping->is_file()) {
     char text[32];
-    std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(at - start_of_file(at)));
+    std::snprintf(text, sizeof text, "+0x%llx",
+                  static_cast<unsigned long long>(address - start_of_file(address)));
     place.name = mapping->short_name() + text;
   }
+  return place;
+}
+
+Place Names::lock_call(std::uint64_t address) const {
+  Place place = code(address - 1);
+  place.address = address;
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address - 1) : nullptr;
+  const std::vector<Frame> frames =
+      module != nullptr ? inlined_frames(module, address - 1) : std::vector<Frame>{};
+  if (frames.empty()) return place;
+  const std::size_t user = frame_of_user(frames);
+  const Frame& frame = frames[user];
+  if (frame.file.empty() || frame.line == 0) return place;
+  place.file = base_name(frame.file);
+  place.line = frame.line;
+  const bool is_inlined = user + 1 < frames.size();
+  if (is_inlined && !frame.name.empty()) place.name = shortened(frame.scope + frame.name + "()");
   return place;
 }
 

@@ -25,8 +25,9 @@ struct Mapping {
   std::string short_name() const;
 };
 
-/// Whether a function takes locks for its callers: the first or the last word of its own name is "lock", or
-/// it is "rdlock", "wrlock" or "acquire". "kc::RWLock::lock_writer()" is, "cache::Block::read()" is not.
+/// Whether a function takes locks for its callers: the first or the last word of its own name is "lock" or
+/// "guard", or it is "rdlock", "wrlock" or "acquire". "kc::RWLock::lock_writer()" is, "cache::Block::read()"
+/// is not.
 bool is_lock_wrapper(const std::string& function);
 
 class Names {
@@ -46,8 +47,11 @@ class Names {
   /// The address where the file around `address` begins; 0: it lies in no file.
   std::uint64_t start_of_file(std::uint64_t address) const;
 
-  /// Code: the function's name, and its source line. `returns_here`: a return address, so the call before it.
-  Place code(std::uint64_t address, bool returns_here) const;
+  /// Code: the function's name, and its source line.
+  Place code(std::uint64_t address) const;
+  /// The call of a lock function that returns to `address`: as code(), but of the function that uses the lock
+  /// if the compiler merged wrappers into it (frame_of_user).
+  Place lock_call(std::uint64_t address) const;
   /// Data: "name" or "name+0x8" of a variable; empty for heap and stack.
   Place data(std::uint64_t address) const;
   /// data(), or "file+0x10c0" for a variable without a name.

@@ -45,7 +45,7 @@ profile::Place code_in_conflict(const profile::Names& names, std::uint64_t addre
   const profile::Mapping* const mapping = names.mapping_of(address);
   if (mapping != nullptr && mapping->short_name().starts_with("libelision"))
     return {address, "a lock operation"};
-  return names.code(address, false);
+  return names.code(address);
 }
 
 /// The call site becomes the innermost call outside of functions that take locks for others, if there is one.
@@ -133,8 +133,8 @@ void name_places(Profile& profile, const std::string& memory_map) {
   const profile::Names names(memory_map);
   for (Lock& lock : profile.locks) {
     lock.place = names.data(lock.place.address);
-    if (lock.site.address != 0) lock.site = names.code(lock.site.address, true);
-    for (profile::Place& caller : lock.callers) caller = names.code(caller.address, true);
+    if (lock.site.address != 0) lock.site = names.lock_call(lock.site.address);
+    for (profile::Place& caller : lock.callers) caller = names.lock_call(caller.address);
     skip_wrappers(lock);
     for (profile::Conflict& conflict : lock.conflicts) {
       conflict.data = names.place_in_file(conflict.data.address);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of this program's own code, and which of several inlined functions uses a lock.
+#include "profile/names.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "profile/inlined_frames.h"
+
+namespace elision::profile {
+namespace {
+
+/// A lock function: returns to where it was called.
+[[gnu::noinline]] const void* take() {
+  const void* volatile site = __builtin_return_address(0);
+  return site;
+}
+
+struct Recorded {
+  const void* site = nullptr;
+  [[gnu::always_inline]] void lock() { site = take(); }
+  void unlock() {}
+};
+
+struct Guard {
+  [[gnu::always_inline]] explicit Guard(Recorded& lock) { lock.lock(); }
+};
+
+struct Account {
+  Recorded mutex;
+  [[gnu::always_inline]] int pay() {
+    const Guard guard(mutex);
+    return __LINE__ - 1;
+  }
+};
+
+[[gnu::noinline]] int transfer(Recorded& mutex) {
+  const std::lock_guard<Recorded> guard(mutex);
+  return __LINE__ - 1;
+}
+
+[[gnu::noinline]] int through_inlined_function(Account& account) { return account.pay(); }
+
+class NamesTest : public ::testing::Test {
+ protected:
+  static std::string own_map() {
+    std::ostringstream text;
+    text << std::ifstream("/proc/self/maps").rdbuf();
+    return text.str();
+  }
+  Place lock_call(const void* site) const { return names_.lock_call(reinterpret_cast<std::uint64_t>(site)); }
+
+  Names names_{own_map()};
+};
+
+TEST_F(NamesTest, StandardGuardIsNotWhereALockIsUsed) {
+  Recorded mutex;
+  const int line = transfer(mutex);
+  const Place place = lock_call(mutex.site);
+  EXPECT_EQ(place.file, "names_test.cc");
+  EXPECT_EQ(place.line, static_cast<unsigned>(line));
+  EXPECT_NE(place.name.find("transfer"), std::string::npos) << place.name;
+}
+
+TEST_F(NamesTest, InlinedFunctionThatUsesALockIsNamed) {
+  Account account;
+  const int line = through_inlined_function(account);
+  const Place place = lock_call(account.mutex.site);
+  EXPECT_EQ(place.file, "names_test.cc");
+  EXPECT_EQ(place.line, static_cast<unsigned>(line));
+  EXPECT_NE(place.name.find("Account::pay"), std::string::npos) << place.name;
+}
+
+TEST_F(NamesTest, AddressThatIsNoCodeHasNoPlace) {
+  const int here = 0;
+  EXPECT_EQ(lock_call(&here).file, "");
+  EXPECT_EQ(names_.lock_call(1).line, 0u);
+}
+
+Frame frame(const char* name, const char* file) { return {name, "", file, 1}; }
+
+TEST(Frames, UserIsTheFirstThatIsNeitherHeaderNorWrapper) {
+  const Frame user = frame("book", "bank.cc"), block = frame("block", "bank.cc");
+  const Frame standard = frame("scoped_lock", "/usr/include/c++/12/mutex");
+  const Frame other_standard = frame("emplace", "/opt/gcc/include/c++/14/deque");
+  for (const char* name : {"lock", "try_lock", "MutexLock", "LockGuard", "acquire", "Guard", "lockShared"}) {
+    const Frame wrapper = frame(name, "locks.h");
+    EXPECT_EQ(frame_of_user({wrapper, user}), 1u) << name;
+    EXPECT_EQ(frame_of_user({wrapper, standard, user}), 2u) << name;
+    EXPECT_EQ(frame_of_user({wrapper, standard, wrapper}), 2u) << name;
+  }
+  EXPECT_EQ(frame_of_user({standard, other_standard, user}), 2u);
+  EXPECT_EQ(frame_of_user({block, user}), 0u) << "block() is no lock()";
+}
+
+}  // namespace
+}  // namespace elision::profile
