@@ -64,7 +64,13 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
     finding.sentence = fmt::format("Sections under {} use different data in one cache line{}.", name, where);
     finding.change = "Give the data that different threads write a cache line each (alignas(64)).";
   } else {
-    finding.sentence = fmt::format("Sections under {} write the same data{}.", name, where);
+    finding.sentence =
+        lock.conflicts_seen > 0
+            ? fmt::format("Sections under {} write the same data{}.", name, where)
+            : fmt::format(
+                  "Sections under {} conflict: they write the same data or, which only a virtual machine "
+                  "tells apart, data in one cache line.",
+                  name);
     finding.change =
         "Move shared writes out of the sections: keep a counter per thread, or update an atomic after the "
         "section.";

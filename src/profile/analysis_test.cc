@@ -103,6 +103,11 @@ TEST(Diagnose, AbortsTellWhatIsInTheWay) {
 TEST(Diagnose, TellsOfConflictsWithBothSides) {
   const Profile plain = waiting_for(2000);
   Profile tried = elided("conflict", 60);
+  EXPECT_EQ(diagnose(plain, &tried).findings.front().sentence,
+            "Sections under hot conflict: they write the same data or, which only a virtual machine tells "
+            "apart, data in one "
+            "cache line.");
+  tried.locks.front().conflicts_seen = 40;
   tried.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put", "map.c", 9}, 40, 0}};
   const Diagnosis diagnosis = diagnose(plain, &tried);
   EXPECT_EQ(diagnosis.findings.front().sentence,
