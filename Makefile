@@ -23,7 +23,7 @@ BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-locks bench-locks-virtual clean
+.PHONY: build install deb demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -170,6 +170,12 @@ bench-locks:
 	@tools/bench-locks --build $(BUILD) $(if $(QUICK),--quick)
 	@tools/bench-api --build $(BUILD) $(if $(QUICK),--quick)
 	@tools/bench-variants --build $(BUILD) $(if $(QUICK),--quick)
+
+# What it costs programs that the lock library notes what threads do, natively; prints a table.
+bench-activity:
+	@tools/install-packages "make bench-activity" $(BUILD_PACKAGES)
+	@$(MAKE) --no-print-directory compile
+	@tools/bench-activity --build $(BUILD)
 
 # Elided locks of glibc, oneTBB and Concurrency Kit beside ours on the virtual machine; writes docs/measured/elision-compared.md.
 # QUICK=1 runs few cells and writes nothing.
