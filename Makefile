@@ -20,10 +20,11 @@ TEST_PACKAGES := $(PROGRAM_PACKAGES) git python3-pytest python3-markdown-it gnup
 LINT_PACKAGES := python3-venv git
 # The last two: libraries whose elided locks are compared with ours. Without them workloads are built without those locks.
 BENCH_PACKAGES := $(PROGRAM_PACKAGES) valgrind mawk time libtbb-dev libck-dev
+REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual clean
+.PHONY: build install deb demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual real-programs clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -183,6 +184,14 @@ bench-locks-virtual:
 	@tools/install-packages "make bench-locks-virtual" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile
 	@tools/bench-elision --build $(BUILD) $(if $(QUICK),--quick)
+
+# What compare says about three programs from Debian, virtually and, where transactions commit, natively; five minutes. Writes
+# docs/measured/real-programs.md, and fails if a diagnosis is not what is known.
+real-programs:
+	@tools/install-packages "make real-programs" $(BUILD_PACKAGES) $(REAL_PROGRAMS)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload
+	@tools/real-programs --build $(BUILD)
 
 clean:
 	rm -rf $(BUILD)
