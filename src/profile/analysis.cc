@@ -23,6 +23,12 @@ std::string text_of(const Place& place) {
   return place.file.empty() ? name : fmt::format("{} ({}:{})", name, place.file, place.line);
 }
 
+/// The name of a lock without a symbol. Empty: nothing is known about the call site.
+std::string taken_at(const Place& site) {
+  if (!site.file.empty()) return fmt::format("the lock taken at {}:{}", site.file, site.line);
+  return site.name.empty() ? "" : fmt::format("the lock taken in {}", site.name);
+}
+
 double aborts_of(const Lock& lock) {
   return std::accumulate(lock.aborts.begin(), lock.aborts.end(), 0.0,
                          [](double sum, const auto& cause) { return sum + cause.second; });
@@ -36,15 +42,29 @@ double aborts_by(const Lock& lock, const char* cause) {
 /// Aborts because the lock was held say nothing about the section.
 double telling_aborts_of(const Lock& lock) { return aborts_of(lock) - aborts_by(lock, "lock-busy"); }
 
+/// The lock with most waiting in `profile` that `is_same` accepts; null: none.
+template <class IsSame>
+const Lock* first_lock(const Profile& profile, IsSame is_same) {
+  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(), is_same);
+  return found != profile.locks.end() ? &*found : nullptr;
+}
+
 /// The lock of another run that is `lock`. On the virtual machine most locks keep their addresses; the call
-/// site that names a lock may be another one. On a real CPU it is the other way round.
+/// site that names a lock may be another one. On a real CPU addresses differ, and the site may be one of the
+/// others.
 const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
   const std::string name = name_of(lock);
-  const auto found = std::find_if(profile.locks.begin(), profile.locks.end(), [&](const Lock& other) {
-    return by_address ? other.place.address == lock.place.address : name_of(other) == name;
+  const Lock* found =
+      by_address
+          ? first_lock(profile, [&](const Lock& other) { return other.place.address == lock.place.address; })
+          : nullptr;
+  if (found == nullptr)
+    found = first_lock(profile, [&](const Lock& other) { return name_of(other) == name; });
+  if (found != nullptr || !lock.place.name.empty()) return found;
+  return first_lock(profile, [&](const Lock& other) {
+    return std::any_of(other.other_sites.begin(), other.other_sites.end(),
+                       [&](const Place& site) { return taken_at(site) == name; });
   });
-  if (found != profile.locks.end()) return &*found;
-  return by_address ? find(profile, lock, false) : nullptr;
 }
 
 Finding of_conflicts(const std::string& name, const Lock& lock) {
@@ -159,8 +179,7 @@ const char* code_of(Cause cause) {
 
 std::string name_of(const Lock& lock) {
   if (!lock.place.name.empty()) return lock.place.name;
-  if (!lock.site.file.empty()) return fmt::format("the lock taken at {}:{}", lock.site.file, lock.site.line);
-  if (!lock.site.name.empty()) return fmt::format("the lock taken in {}", lock.site.name);
+  if (const std::string taken = taken_at(lock.site); !taken.empty()) return taken;
   return fmt::format("the lock at {:#x}", lock.place.address);
 }
 

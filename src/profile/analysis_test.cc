@@ -157,6 +157,18 @@ TEST(Diagnose, VirtualLockIsFoundByItsAddressUnderAnotherCallSite) {
   EXPECT_EQ(first_code(diagnose(plain, &tried)), "held-long");
 }
 
+TEST(Diagnose, LockOfARealCpuIsFoundByAnotherOfItsCallSites) {
+  Profile plain = waiting_for(2000), tried = elided("capacity", 60);
+  for (Profile* profile : {&plain, &tried}) profile->exact = false, profile->samples = 1000;
+  plain.locks.front().place = {64};
+  tried.locks.front().place = {128};
+  plain.locks.front().site = {9, "put"};
+  tried.locks.front().site = {8, "get"};
+  EXPECT_EQ(first_code(diagnose(plain, &tried)), "held-long");
+  tried.locks.front().other_sites = {{9, "put"}};
+  EXPECT_EQ(first_code(diagnose(plain, &tried)), "too-long");
+}
+
 TEST(Names, WrappersAreFunctionsThatTakeLocksForOthers) {
   for (const char* wrapper :
        {"kc::RWLock::lock_writer()", "rocksdb::port::Mutex::Lock()", "ReadLock(int)", "TryLock", "acquire",

@@ -53,8 +53,9 @@ struct Lock {
   Place place{};
   Place site{};                  // the call site with most time; once named, the first outside of wrappers
   std::vector<Place> callers{};  // calls that led there, innermost first; empty: not known
-  double acquisitions = 0;       // for real or by a commit
-  double contended = 0;          // of these: after a wait
+  std::vector<Place> other_sites{};  // on a real CPU
+  double acquisitions = 0;           // for real or by a commit
+  double contended = 0;              // of these: after a wait
   double waits_ns = 0, longest_wait_ns = 0;
   double holds_ns = 0;  // in sections, in fallback and in attempts that committed
   double aborted_ns = 0;

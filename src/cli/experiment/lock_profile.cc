@@ -90,6 +90,8 @@ Profile LockSamples::profile(double parallel_ns) const {
     const auto most = std::max_element(samples.sites.begin(), samples.sites.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != samples.sites.end()) lock.site.address = most->first;
+    for (const auto& [site, time] : samples.sites)
+      if (site != lock.site.address) lock.other_sites.push_back({site});
     lock.acquisitions = samples.taken;
     lock.waits_ns =
         ns * (in_state(samples.states, State::kWaiting) + in_state(samples.states, State::kSpeculating));
@@ -134,6 +136,7 @@ void name_places(Profile& profile, const std::string& memory_map) {
   for (Lock& lock : profile.locks) {
     lock.place = names.data(lock.place.address);
     if (lock.site.address != 0) lock.site = names.lock_call(lock.site.address);
+    for (profile::Place& site : lock.other_sites) site = names.lock_call(site.address);
     for (profile::Place& caller : lock.callers) caller = names.lock_call(caller.address);
     skip_wrappers(lock);
     for (profile::Conflict& conflict : lock.conflicts) {

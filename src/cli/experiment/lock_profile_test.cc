@@ -66,5 +66,15 @@ TEST(LockProfile, FallbacksAreNotContended) {
   EXPECT_EQ(lock.acquisitions, 10);
 }
 
+TEST(LockProfile, CallSiteWithMostSamplesIsFirstAndOthersAreKept) {
+  LockSamples samples;
+  for (const std::uint64_t site : {1, 2, 2})
+    samples.add(State::kSection, {abi::Activity::kIdle, kLock, site});
+  const profile::Lock lock = samples.profile(300).locks.at(0);
+  EXPECT_EQ(lock.site.address, 2u);
+  ASSERT_EQ(lock.other_sites.size(), 1u);
+  EXPECT_EQ(lock.other_sites[0].address, 1u);
+}
+
 }  // namespace
 }  // namespace elision::cli::experiment
