@@ -2,33 +2,81 @@
 // `elision machines [MACHINE|FILE]`: lists the built-in descriptions, or shows every value of one or of its
 // variation, with sources.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/host/console.h"
+#include "cli/host/json_text.h"
 #include "cli/options/arguments.h"
 #include "cli/options/machine_choice.h"
+#include "cli/options/output_format.h"
+#include "cli/show/table.h"
 #include "cli/verbs.h"
 #include "machine/description_toml.h"
 
 namespace elision::cli {
 namespace {
 
-std::string list() {
-  std::string lines;
+experiment::TableRow row_of(const std::string& name) {
+  const machine::Description described = load_machine_or_throw(name).description;
+  const machine::Topology& topology = described.topology;
+  return {{name, fmt::format("{}", topology.sockets), fmt::format("{}", topology.cores),
+           fmt::format("{}", topology.cpus()), fmt::format("{:.1f}", described.frequency_mhz / 1000.0),
+           fmt::format("{}", described.l1d.size_kb), fmt::format("{}", described.l2.size_kb),
+           fmt::format("{}", described.l3.size_kb / 1024), described.cpuid.brand},
+          "",
+          Tone::kPlain};
+}
+
+experiment::Table table_of_machines() {
+  experiment::Table table{{{"machine", true},
+                           {"sockets"},
+                           {"cores each"},
+                           {"CPUs"},
+                           {"GHz"},
+                           {"L1 KB"},
+                           {"L2 KB"},
+                           {"L3 MB"},
+                           {"model", true}},
+                          {}};
+  for (const std::string& name : machine::built_in_machines()) table.rows.push_back(row_of(name));
+  return table;
+}
+
+nlohmann::json json_of_machines() {
+  nlohmann::json list = nlohmann::json::array();
   for (const std::string& name : machine::built_in_machines()) {
-    const auto& description = load_machine_or_throw(name).description;
-    const unsigned sockets = description.topology.sockets;
-    const std::string times = sockets > 1 ? fmt::format("{} x ", sockets) : "";
-    lines +=
-        fmt::format("{:<18} {}{} cores, {:.1f} GHz, {} KB L1, {} KB L2, {} MB L3: {}\n", name, times,
-                    description.topology.cores, description.frequency_mhz / 1000.0, description.l1d.size_kb,
-                    description.l2.size_kb, description.l3.size_kb / 1024, description.cpuid.brand);
+    const machine::Description described = load_machine_or_throw(name).description;
+    list.push_back({{"machine", name},
+                    {"sockets", described.topology.sockets},
+                    {"cores_per_socket", described.topology.cores},
+                    {"cpus", described.topology.cpus()},
+                    {"frequency_mhz", described.frequency_mhz},
+                    {"l1d_kb", described.l1d.size_kb},
+                    {"l2_kb", described.l2.size_kb},
+                    {"l3_kb", described.l3.size_kb},
+                    {"model", described.cpuid.brand}});
   }
-  return lines;
+  return {{"version", 1}, {"machines", std::move(list)}};
+}
+
+std::string list_as(OutputFormat format) {
+  switch (format) {
+    case OutputFormat::kJson:
+      return json_text(json_of_machines());
+    case OutputFormat::kCsv:
+      return table_csv(table_of_machines());
+    case OutputFormat::kMarkdown:
+      return table_markdown(table_of_machines());
+    case OutputFormat::kTable:
+      break;
+  }
+  return table_text(table_of_machines(), appearance_of(STDOUT_FILENO));
 }
 
 struct MachinesRequest {
   std::string name;
   std::uint32_t variation = 0;
+  OutputFormat format = OutputFormat::kTable;
 };
 
 std::unique_ptr<CLI::App> machines_options(MachinesRequest& request) {
@@ -40,6 +88,7 @@ std::unique_ptr<CLI::App> machines_options(MachinesRequest& request) {
   add_number(*app, "--variation", request.variation, 0, machine::kVariations - 1,
              "as this draw of the uncertain values has it (default: 0)")
       ->needs(machine);
+  add_format(*app, request.format)->excludes(machine);
   return app;
 }
 
@@ -55,7 +104,7 @@ int machines_verb(const Words& words) {
   const auto app = machines_options(request);
   if (!parse_options(*app, words)) return 0;
   if (request.name.empty()) {
-    print(list());
+    print(list_as(request.format));
   } else {
     const machine::Variation shown =
         variation_or_throw(load_machine_or_throw(request.name), request.variation);

@@ -52,15 +52,21 @@ std::string point(const std::string& mark, const std::string& remark, std::optio
 
 }  // namespace
 
+std::string verdict(const Diagnosis& diagnosis) {
+  return fmt::format("Hardware transactions: {}, {}.", diagnosis.live ? "yes" : "no", diagnosis.sentence);
+}
+
+const char* heading_of_advice(const Diagnosis& diagnosis) {
+  return diagnosis.live ? "What could be better:" : "What to change:";
+}
+
 std::string render(const Facts& facts, const Diagnosis& diagnosis, std::optional<std::size_t> width) {
-  const std::string verdict =
-      fmt::format("Hardware transactions: {}, {}.", diagnosis.live ? "yes" : "no", diagnosis.sentence);
-  std::string text = paragraph("", printable(verdict), width) + "\n";
+  std::string text = paragraph("", printable(verdict(diagnosis)), width) + "\n";
   text += table(rows_of(facts, diagnosis), width);
   if (!diagnosis.notes.empty()) text += "\nNote:\n";
   for (const Remark& note : diagnosis.notes) text += point("-", note.text, width);
   if (diagnosis.advice.empty()) return text + "\nNothing to change.\n";
-  text += diagnosis.live ? "\nWhat could be better:\n" : "\nWhat to change:\n";
+  text += fmt::format("\n{}\n", heading_of_advice(diagnosis));
   for (std::size_t i = 0; i < diagnosis.advice.size(); ++i)
     text += point(fmt::format("{}.", i + 1), diagnosis.advice[i].text, width);
   return text;

@@ -10,6 +10,12 @@
 
 namespace elision::cli::doctor {
 
+/// "Hardware transactions: yes, ...".
+std::string verdict(const Diagnosis& diagnosis);
+
+/// What stands above the advice.
+const char* heading_of_advice(const Diagnosis& diagnosis);
+
 /// Verdict first, then what was found in columns, then notes and what to change. `width`: of the terminal, in
 /// columns; nothing: no limit.
 std::string render(const Facts& facts, const Diagnosis& diagnosis,
