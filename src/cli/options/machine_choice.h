@@ -8,7 +8,7 @@
 
 namespace elision::cli {
 
-inline constexpr const char* kDefaultMachine = "xeon-e5-2697v4";
+inline constexpr const char* kDefaultMachine = "xeon-gold-5520plus";
 
 /// The machine of that name or file. Throws UsageError with the loader's message.
 machine::Machine load_machine_or_throw(const std::string& name);

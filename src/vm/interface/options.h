@@ -11,8 +11,8 @@
 namespace elision::vm {
 
 struct Options {
-  std::string machine = "xeon-e5-2697v4";  // a built-in name or the path of a machine file
-  unsigned cpus = 0;                       // 0: as many as the machine has
+  std::string machine;  // a built-in name or the path of a machine file
+  unsigned cpus = 0;    // 0: as many as the machine has
   std::uint64_t seed = 1;
   std::uint32_t variation = 0;  // which draw of the machine's uncertain values; 0: the best guesses
   std::string stats_directory;  // each process writes NNNN.json here; empty: no statistics
