@@ -62,14 +62,53 @@ SourcePlace source_place(const profile::Place& place) {
   return {place.name.empty() ? address_text(place.address) : place.name, place.file, place.line};
 }
 
-LockConflict conflict_of(const profile::Conflict& conflict) {
+constexpr std::uint64_t kCacheLine = 64;
+constexpr const char* kLockCode = "the lock's code";
+
+bool in_one_line(std::uint64_t a, std::uint64_t b) { return a / kCacheLine == b / kCacheLine; }
+
+// The functions of the lock library mean nothing to its users.
+SourcePlace side_of(const profile::Place& place) {
+  if (place.name.starts_with("elision::")) return {kLockCode, "", 0};
+  return source_place(place);
+}
+
+LockConflict conflict_of(const profile::Lock& lock, const profile::Conflict& conflict) {
   LockConflict result;
   result.address = conflict.data.address;
-  result.name = conflict.data.name;
+  result.sites = {side_of(conflict.victim), side_of(conflict.other)};
+  const bool by_lock = result.sites[0].name == kLockCode && result.sites[1].name == kLockCode;
+  const bool is_lock = lock.place.address != 0 && in_one_line(lock.place.address, result.address);
+  result.name = by_lock && is_lock ? "the lock itself" : conflict.data.name;
   result.count = static_cast<double>(conflict.count);
-  result.false_sharing = 2 * conflict.apart > conflict.count;
-  result.sites = {source_place(conflict.victim), source_place(conflict.other)};
+  result.apart = static_cast<double>(conflict.apart);
   return result;
+}
+
+// Whether a reader could not tell them apart.
+bool look_alike(const LockConflict& a, const LockConflict& b) {
+  const bool same_data = a.name.empty() && b.name.empty() ? a.address == b.address : a.name == b.name;
+  const bool same_sites = a.sites == b.sites || (a.sites[0] == b.sites[1] && a.sites[1] == b.sites[0]);
+  return same_data && same_sites;
+}
+
+// Conflicts of different instructions in one line of source are one.
+std::vector<LockConflict> conflicts_of(const profile::Lock& lock) {
+  std::vector<LockConflict> merged;
+  for (const profile::Conflict& conflict : lock.conflicts) {
+    const LockConflict one = conflict_of(lock, conflict);
+    const auto found = std::find_if(merged.begin(), merged.end(),
+                                    [&](const LockConflict& other) { return look_alike(one, other); });
+    if (found == merged.end()) {
+      merged.push_back(one);
+    } else {
+      found->count += one.count;
+      found->apart += one.apart;
+    }
+  }
+  std::stable_sort(merged.begin(), merged.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  return merged;
 }
 
 LockReport lock_report(const profile::Lock& lock, bool estimated) {
@@ -89,7 +128,7 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
   report.hold_seconds = kSecondsPerNs * lock.holds_ns;
   report.mean_hold_seconds = report.hold_seconds / sections;
   for (const auto& [cause, count] : lock.aborts) report.aborts[cause] = static_cast<std::uint64_t>(count);
-  for (const profile::Conflict& conflict : lock.conflicts) report.conflicts.push_back(conflict_of(conflict));
+  report.conflicts = conflicts_of(lock);
   return report;
 }
 

@@ -39,6 +39,8 @@ struct SourcePlace {
   std::string name;  // function, variable or address
   std::string file;  // empty: not known
   unsigned line = 0;
+
+  friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
 };
 
 /// Accesses of two threads to one cache line that aborted a transaction.
@@ -46,8 +48,10 @@ struct LockConflict {
   std::uint64_t address = 0;
   std::string name;  // of the variable there; empty: not known
   double count = 0;
-  bool false_sharing = false;
+  double apart = 0;                  // of these: the two accesses had no byte in common
   std::array<SourcePlace, 2> sites;  // on both sides
+
+  bool is_false_sharing() const { return 2 * apart > count; }
 };
 
 /// How a lock got its name.

@@ -22,7 +22,7 @@ inline Why distinct_why() {
   lock.hold_seconds = 0.01;
   lock.mean_hold_seconds = 0.00001;
   lock.aborts = {{"conflict", 7}};
-  lock.conflicts = {{0x1040, "hits", 6, true, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
+  lock.conflicts = {{0x1040, "hits", 6, 6, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
   why.locks = {lock};
   return why;
 }

@@ -43,7 +43,7 @@ json time_json(const TimeShares& shares) {
 json conflict_json(const LockConflict& conflict) {
   json result = {{"address", fmt::format("{:#x}", conflict.address)},
                  {"count", conflict.count},
-                 {"false_sharing", conflict.false_sharing},
+                 {"false_sharing", conflict.is_false_sharing()},
                  {"sites", {place_json(conflict.sites[0]), place_json(conflict.sites[1])}}};
   if (!conflict.name.empty()) result["name"] = conflict.name;
   return result;

@@ -155,6 +155,10 @@ TEST_F(Comparison, MarkdownHasTheTimeAsATable) {
   const std::string page = render_markdown(plan_, {shown});
   EXPECT_NE(page.find("| pthread | 25\\.0 % | 12\\.5 % |"), std::string::npos) << page;
   EXPECT_NE(page.find("| table\\_lock | 1000 | 50 % |"), std::string::npos) << page;
+  EXPECT_NE(
+      page.find("- hits under table\\_lock: lookup (table.c:31) and insert, 6 times, by false sharing\n"),
+      std::string::npos)
+      << page;
 }
 
 TEST(WhyJson, SamplesAreCountedAndEstimatesMarked) {

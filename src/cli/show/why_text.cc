@@ -136,29 +136,49 @@ std::string conflict_line(const LockReport& lock, const LockConflict& conflict) 
   const std::string where = conflict.name.empty() ? fmt::format("{:#x}", conflict.address) : conflict.name;
   return fmt::format("{} under {}: {} and {}, {} times{}", where, lock.place.name, side(conflict.sites[0]),
                      side(conflict.sites[1]), format_count(conflict.count),
-                     conflict.false_sharing ? ", by false sharing" : "");
+                     conflict.is_false_sharing() ? ", by false sharing" : "");
 }
 
-std::string conflicts(const Rows& rows, const Appearance& appearance) {
-  std::string text;
-  std::size_t count = 0;
+/// The most frequent conflicts of the first design that has any.
+struct ShownConflicts {
+  std::string heading;
+  std::vector<std::string> lines;
+};
+
+ShownConflicts shown_conflicts(const Rows& rows) {
+  ShownConflicts shown;
   for (const Row* row : rows) {
     for (const LockReport& lock : row->why->locks) {
       for (const LockConflict& conflict : lock.conflicts) {
-        if (count++ == kMostConflicts) return text;
-        if (text.empty())
-          text = paragraph("", fmt::format("Conflicts under {}:", printable(row->design)), appearance.width);
-        text += paragraph("  - ", printable(conflict_line(lock, conflict)), appearance.width);
+        if (shown.lines.size() < kMostConflicts) shown.lines.push_back(conflict_line(lock, conflict));
       }
     }
-    if (!text.empty()) return text;
+    if (shown.lines.empty()) continue;
+    shown.heading = fmt::format("Conflicts under {}:", row->design);
+    return shown;
   }
+  return shown;
+}
+
+std::string conflicts(const Rows& rows, const Appearance& appearance) {
+  const ShownConflicts shown = shown_conflicts(rows);
+  if (shown.lines.empty()) return "";
+  std::string text = paragraph("", printable(shown.heading), appearance.width);
+  for (const std::string& line : shown.lines) text += paragraph("  - ", printable(line), appearance.width);
+  return text;
+}
+
+std::string conflicts_markdown(const Rows& rows) {
+  const ShownConflicts shown = shown_conflicts(rows);
+  if (shown.lines.empty()) return "";
+  std::string text = fmt::format("\n{}\n\n", markdown_escaped(shown.heading));
+  for (const std::string& line : shown.lines) text += "- " + markdown_escaped(line) + "\n";
   return text;
 }
 
 Table time_table(const Rows& rows) {
   Table table{{{"design", true}}, {}};
-  for (const char* name : kTimePartNames) table.columns.push_back({name});
+  for (const PartStyle& style : kStyles) table.columns.push_back({style.words});
   for (const Row* row : rows) {
     std::vector<std::string> cells = {row->design};
     for (const double share : row->why->time) cells.push_back(fmt::format("{:.1f} %", 100 * share));
@@ -234,6 +254,7 @@ std::string why_markdown(const Block& block) {
         fmt::format("\n{}\n\n{}", markdown_escaped(basis(*rows.front())), table_markdown(time_table(rows)));
     const Table locks = locks_table(block);
     if (!locks.rows.empty()) text += "\n" + table_markdown(locks);
+    text += conflicts_markdown(rows);
   }
   if (!block.diagnosis || block.diagnosis->findings.empty()) return text;
   text += "\n";
