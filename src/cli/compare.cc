@@ -271,6 +271,7 @@ void publish(const CompareRequest& request, const std::vector<experiment::Result
 
 // Runs the reference and the best designs once more, with a profile of their locks.
 std::vector<experiment::NextStep> explain_blocks(const CompareRequest& request, experiment::Runner& runner,
+                                                 experiment::Observer& observer,
                                                  const experiment::Execution& execution,
                                                  std::vector<experiment::Block>& blocks) {
   constexpr double kTimesLongest = 20, kLeastSeconds = 60;
@@ -279,7 +280,8 @@ std::vector<experiment::NextStep> explain_blocks(const CompareRequest& request, 
     longest = std::max(longest, result.sample.host_seconds);
   const double limit = request.timeout_seconds > 0 ? request.timeout_seconds
                                                    : std::max(kLeastSeconds, kTimesLongest * longest);
-  explain(blocks, run_to_explain(cells_to_explain(request.plan, blocks), runner, limit));
+  explain(blocks,
+          run_to_explain(cells_to_explain(request.plan, blocks), runner, observer, execution.timing, limit));
   return next_steps(request.plan, blocks, {native_htm_is_live(), why_no_transactions()});
 }
 
@@ -290,14 +292,15 @@ int compare_and_report(const CompareRequest& request) {
   const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
   const auto undecided = [&plan](const auto& results, std::optional<unsigned> threads) {
-    return experiment::undecided(plan, rows_of(plan, results, threads));
+    return experiment::undecided(plan, block_of(plan, results, threads).rows);
   };
   const experiment::Execution execution =
       execute(plan, *runner, progress, request.timeout_seconds, undecided);
-  progress.clear();
   auto blocks = analyse(plan, execution.results, execution.complete);
   std::vector<experiment::NextStep> steps;
-  if (request.explains && execution.complete) steps = explain_blocks(request, *runner, execution, blocks);
+  if (request.explains && execution.complete)
+    steps = explain_blocks(request, *runner, progress, execution, blocks);
+  progress.clear();
   publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "cli/experiment/metric.h"
+#include "cli/experiment/remaining_time.h"
+#include "cli/experiment/workers.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli::experiment {
@@ -65,9 +65,11 @@ class Queue {
   Queue(const Plan& plan, Runner& runner, Observer& observer)
       : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer) {
     for (const auto& threads : plan.thread_counts) blocks_.push_back({threads, plan.runs});
+    for (const Cell& cell : cells_) remaining_.add(cell);
   }
 
   void run_first() {
+    begun(cells_.front());
     Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
     if (runner_.cancelled()) return;
     require_start(sample);
@@ -75,7 +77,7 @@ class Queue {
     if (timeout_seconds_ <= 0) {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);
     }
-    host_seconds_ = sample.host_seconds;
+    ended(cells_.front(), sample);
     const bool lockless = plan_.accepts(sample) && !sample.locks.locks_seen;
     const bool broken = !plan_.accepts(sample) && plan_.thread_counts.size() == 1;
     const bool pointless = plan_.judges_designs && (lockless || broken);
@@ -83,15 +85,12 @@ class Queue {
     next_ = 1;
     if (pointless) blocks_.clear();
     if (pointless) next_ = cells_.size();
-    if (!pointless && cells_.size() > 1) observer_.estimate(cells_.size(), runner_.workers(), seconds_left());
+    if (!pointless && cells_.size() > 1) observer_.estimate(outlook(), runner_.workers());
   }
 
   /// Runs the cells that are left.
   void run_pass() {
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < runner_.workers(); ++i) threads.emplace_back([this] { work(); });
-    for (std::thread& thread : threads) thread.join();
-    if (error_) std::rethrow_exception(error_);
+    share_work(runner_.workers(), [this] { return run_one(); });
     std::stable_sort(pass_.begin(), pass_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [order, result] : pass_) results_.push_back(std::move(result));
@@ -110,12 +109,15 @@ class Queue {
       add_rounds(plan_, block.threads, designs, block.rounds, end, added);
       block.rounds = designs.empty() ? plan_.most_runs : end;
     }
-    if (added.empty() || !in_time(added.size())) return false;
+    if (added.empty() || !in_time(added)) return false;
+    for (const Cell& cell : added) remaining_.add(cell);
     cells_.insert(cells_.end(), added.begin(), added.end());
     return true;
   }
 
   void set_timeout(double seconds) { timeout_seconds_ = seconds; }
+
+  const RemainingTime& remaining() const { return remaining_; }
 
   std::vector<Result> take_results() { return std::move(results_); }
 
@@ -126,31 +128,50 @@ class Queue {
     unsigned rounds = 0;
   };
 
-  void work() {
-    while (const Cell* cell = next()) {
-      try {
-        Sample sample = runner_.run(*cell, timeout_seconds_);
-        if (runner_.cancelled()) return;
-        const std::lock_guard guard(mutex_);
-        host_seconds_ += sample.host_seconds;
-        pass_.emplace_back(static_cast<std::size_t>(cell - cells_.data()), Result{*cell, std::move(sample)});
-        observer_.progress(finished() + skipped_, cells_.size(), seconds_left());
-      } catch (...) {
-        const std::lock_guard guard(mutex_);
-        error_ = std::current_exception();
-        return;
-      }
-    }
+  // False: no cell is left, or the comparison was stopped.
+  bool run_one() {
+    const Cell* const cell = next();
+    if (cell == nullptr) return false;
+    Sample sample = runner_.run(*cell, timeout_seconds_);
+    if (runner_.cancelled()) return false;
+    const std::lock_guard guard(mutex_);
+    ended(*cell, sample);
+    pass_.emplace_back(static_cast<std::size_t>(cell - cells_.data()), Result{*cell, std::move(sample)});
+    observer_.progress(outlook());
+    return true;
   }
 
   const Cell* next() {
     const std::lock_guard guard(mutex_);
-    while (next_ < cells_.size() && !error_ && !runner_.cancelled()) {
+    while (next_ < cells_.size() && !runner_.cancelled()) {
       const Cell& cell = cells_[next_++];
-      if (!is_pointless(cell)) return &cell;
-      ++skipped_;
+      if (!is_pointless(cell)) {
+        begun(cell);
+        return &cell;
+      }
+      remaining_.leave_out(cell);
+      ++settled_;
     }
     return nullptr;
+  }
+
+  void begun(const Cell& cell) {
+    running_ = words_of(cell);
+    observer_.progress(outlook());
+  }
+
+  void ended(const Cell& cell, const Sample& sample) {
+    host_seconds_ += sample.host_seconds;
+    remaining_.end(cell, sample.host_seconds);
+    ++settled_;
+  }
+
+  Outlook outlook() const {
+    const bool may_grow = std::any_of(blocks_.begin(), blocks_.end(),
+                                      [&](const Block& block) { return block.rounds < plan_.most_runs; });
+    Outlook outlook{settled_, cells_.size(), may_grow, std::nullopt, running_};
+    if (settled_ > 0) outlook.seconds_left = remaining_.seconds_left() / runner_.workers();
+    return outlook;
   }
 
   // With this number of threads, the design timed out before, or the program fails under the reference
@@ -167,20 +188,11 @@ class Queue {
   }
 
   // Virtual results must not depend on the speed of the host.
-  bool in_time(std::size_t added) const {
+  bool in_time(const std::vector<Cell>& added) const {
     if (plan_.model) return true;
-    const double expected = seconds_each() * static_cast<double>(added);
-    return host_seconds_ - first_seconds_ + expected <= std::max(kAddedSeconds, first_seconds_);
-  }
-
-  std::size_t finished() const { return results_.size() + pass_.size(); }
-
-  double seconds_each() const { return host_seconds_ / static_cast<double>(finished()); }
-
-  // Estimates that each cell takes the average time of the finished ones.
-  double seconds_left() const {
-    const std::size_t left = cells_.size() - finished() - skipped_;
-    return seconds_each() * static_cast<double>(left) / runner_.workers();
+    double expected = host_seconds_ - first_seconds_;
+    for (const Cell& cell : added) expected += remaining_.expected_seconds(cell);
+    return expected <= std::max(kAddedSeconds, first_seconds_);
   }
 
   const Plan& plan_;
@@ -190,16 +202,22 @@ class Queue {
   Observer& observer_;
   std::mutex mutex_;
   std::size_t next_ = 0;
-  std::size_t skipped_ = 0;
+  std::size_t settled_ = 0;  // cells that have ended or are left out
+  std::string running_;
+  RemainingTime remaining_;
   double host_seconds_ = 0;
   double first_seconds_ = 0;  // host_seconds_ after the first pass
   double timeout_seconds_ = 0;
   std::vector<Result> results_;                       // of finished passes, in the order of their cells
   std::vector<std::pair<std::size_t, Result>> pass_;  // of the current pass, by the number of the cell
-  std::exception_ptr error_;
 };
 
 }  // namespace
+
+std::string words_of(const Cell& cell) {
+  if (!cell.threads) return cell.design;
+  return fmt::format("{} with {} {}", cell.design, *cell.threads, *cell.threads == 1 ? "thread" : "threads");
+}
 
 std::vector<Cell> cells_of(const Plan& plan) {
   std::vector<Cell> cells;
@@ -214,7 +232,7 @@ Execution execute(const Plan& plan, Runner& runner, Observer& observer, double t
   queue.run_first();
   if (!runner.cancelled()) queue.run_pass();
   while (undecided && !runner.cancelled() && queue.add_pass(undecided)) queue.run_pass();
-  return {queue.take_results(), !runner.cancelled()};
+  return {queue.take_results(), !runner.cancelled(), queue.remaining()};
 }
 
 }  // namespace elision::cli::experiment

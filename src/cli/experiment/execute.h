@@ -3,34 +3,30 @@
 // needed.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/experiment/observer.h"
+#include "cli/experiment/remaining_time.h"
 #include "cli/experiment/runner.h"
 #include "cli/experiment/sample.h"
 
 namespace elision::cli::experiment {
 
-/// Gets reports on the progress, from one thread at a time.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  /// After the first run: the number of runs, and an estimate of the time for the rest.
-  virtual void estimate(std::size_t runs, unsigned workers, double seconds_left) = 0;
-  virtual void progress(std::size_t done, std::size_t runs, double seconds_left) = 0;
-};
-
 struct Execution {
   std::vector<Result> results;
   bool complete = true;  // false: cancelled before all cells ran
+  RemainingTime timing;  // of the runs
 };
 
 /// The designs that need more rounds with this number of threads to be judged. None: this number is decided.
 using Undecided = std::function<std::vector<std::string>(const std::vector<Result>& results,
                                                          std::optional<unsigned> threads)>;
+
+/// "htm-10 with 8 threads".
+std::string words_of(const Cell& cell);
 
 /// The first cells of `plan`, by number of threads, then by round. Rounds come in pairs, of which the second
 /// has the order of the first backwards, so a slow drift of the machine affects all designs alike. Each pair

@@ -48,13 +48,9 @@ class FakeRunner final : public Runner {
 
 class Notes final : public Observer {
  public:
-  void estimate(std::size_t runs, unsigned, double seconds_left) override {
-    estimated_runs = runs;
-    estimated_seconds = seconds_left;
-  }
-  void progress(std::size_t done, std::size_t, double) override { last_done = done; }
-  std::size_t estimated_runs = 0, last_done = 0;
-  double estimated_seconds = -1;
+  void estimate(const Outlook& outlook, unsigned) override { estimated = outlook; }
+  void progress(const Outlook& outlook) override { last = outlook; }
+  Outlook estimated, last;
 };
 
 Plan plan_of(std::vector<std::string> designs, unsigned runs) {
@@ -79,7 +75,7 @@ TEST(Execute, DesignsTakeTurnsSoThatDriftTouchesAll) {
   EXPECT_TRUE(execution.complete);
   EXPECT_EQ(order_of(execution.results),
             (std::vector<std::string>{"pthread0", "tatas0", "tatas1", "pthread1"}));
-  EXPECT_EQ(notes.last_done, 4u);
+  EXPECT_EQ(notes.last.done, 4u);
 }
 
 TEST(Execute, PairsOfRoundsHaveOrdersOfTheirOwn) {
@@ -154,7 +150,7 @@ TEST(Execute, RoundsAreAddedForUndecidedDesignsOnly) {
   EXPECT_EQ(adaptive.questions, 3);
   EXPECT_EQ(execution.results.back().cell.run, 6u);
   EXPECT_EQ(execution.results.back().cell.seed, 7u);
-  EXPECT_EQ(adaptive.notes.last_done, 17u);
+  EXPECT_EQ(adaptive.notes.last.done, 17u);
 }
 
 TEST(Execute, AddedRoundsEndAtTheMost) {
@@ -215,9 +211,27 @@ TEST(Execute, FirstRunGivesEstimateAndTimeout) {
   FakeRunner runner(2);
   Notes notes;
   execute(plan_of({"pthread", "tatas"}, 2), runner, notes, 0);
-  EXPECT_EQ(notes.estimated_runs, 4u);
-  EXPECT_DOUBLE_EQ(notes.estimated_seconds, 6);  // three runs of 4 s, two at a time
+  EXPECT_EQ(notes.estimated.runs, 4u);
+  EXPECT_DOUBLE_EQ(notes.estimated.seconds_left.value(), 6);  // three runs of 4 s, two at a time
   EXPECT_DOUBLE_EQ(runner.timeouts[1], 80);
+}
+
+TEST(Execute, ProgressNamesTheRunAndWhetherRoundsMayBeAdded) {
+  Adaptive adaptive(growing(3, 12));
+  adaptive.plan.thread_counts = {4u};
+  std::vector<std::string> running;
+  std::vector<bool> known;
+  adaptive.runner.script = [&](const Cell&, Sample&) {
+    running.push_back(adaptive.notes.last.running);
+    known.push_back(adaptive.notes.last.seconds_left.has_value());
+  };
+  adaptive.run({});
+  EXPECT_EQ(running[0], "pthread with 4 threads");
+  EXPECT_EQ(running[1], "tatas with 4 threads");
+  EXPECT_FALSE(known[0]) << "no run has ended";
+  EXPECT_TRUE(known[1]);
+  EXPECT_TRUE(adaptive.notes.estimated.may_grow);
+  EXPECT_EQ(adaptive.notes.last.done, 9u);
 }
 
 TEST(Execute, TimeoutGivenIsKept) {

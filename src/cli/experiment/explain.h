@@ -4,13 +4,17 @@
 
 #include <vector>
 
+#include "cli/experiment/observer.h"
+#include "cli/experiment/remaining_time.h"
 #include "cli/experiment/runner.h"
 #include "cli/experiment/sample.h"
 
 namespace elision::cli::experiment {
 
-/// Runs `cells`, which explain, as many at once as the runner allows. A run may take `timeout_seconds`.
-/// Results without a profile are left out. Cells that are cancelled, too.
-std::vector<Result> run_to_explain(const std::vector<Cell>& cells, Runner& runner, double timeout_seconds);
+/// Runs `cells`, which explain, as many at once as the runner allows. `remaining` knows how long the runs of
+/// the comparison took. A run may take `timeout_seconds`. Results without a profile are left out. Cells that
+/// are cancelled, too.
+std::vector<Result> run_to_explain(const std::vector<Cell>& cells, Runner& runner, Observer& observer,
+                                   RemainingTime remaining, double timeout_seconds);
 
 }  // namespace elision::cli::experiment

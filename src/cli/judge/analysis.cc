@@ -10,6 +10,7 @@
 #include "cli/experiment/metric.h"
 #include "cli/judge/output_filter.h"
 #include "cli/judge/verdict.h"
+#include "cli/judge/warm_up.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -67,7 +68,8 @@ class BlockAnalysis {
     if (!outputs.empty() && plan.compare_output) filter_.emplace(outputs, plan.uses_metric());
   }
 
-  Row row(const std::string& design) const {
+  /// Values come from the rounds from `first_round` on.
+  Row row(const std::string& design, std::size_t first_round) const {
     Row row;
     row.design = design;
     const auto left_out = plan_.not_run.find(design);
@@ -83,7 +85,7 @@ class BlockAnalysis {
       if (row.state != RowState::kGood && plan_.varies())
         row.remark += fmt::format(", in variation {}", result->cell.variation);
     }
-    collect(results, row);
+    collect(results, first_round, row);
     return row;
   }
 
@@ -129,16 +131,17 @@ class BlockAnalysis {
     row.remark = std::move(remark);
   }
 
-  void collect(const Results& results, Row& row) const {
+  void collect(const Results& results, std::size_t first_round, Row& row) const {
     std::vector<std::pair<double, const Sample*>> values;
     row.values.resize(rounds_);
     for (const Result* result : results) {
       row.locks.locks_seen |= result->sample.locks.locks_seen;
+      if (result->cell.run < first_round) continue;
       const auto value = value_of(result->sample);
       if (value) values.emplace_back(*value, &result->sample);
       row.values[result->cell.run] = value;
     }
-    if (row.state != RowState::kGood) return;
+    if (row.state != RowState::kGood || values.empty()) return;
     std::stable_sort(values.begin(), values.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     const auto& [median, middle] = values[(values.size() - 1) / 2];
@@ -169,6 +172,19 @@ double speedup_of(const Plan& plan, double value, double reference) {
   return higher_is_better(plan) ? value / reference : reference / value;
 }
 
+std::size_t cold_rounds_of(const Plan& plan, const std::vector<Row>& rows) {
+  std::vector<Costs> designs;
+  for (const Row& row : rows) {
+    if (row.state != RowState::kGood) continue;
+    Costs costs = row.values;
+    for (auto& cost : costs) {
+      if (cost && higher_is_better(plan)) cost = *cost > 0 ? std::optional(1 / *cost) : std::nullopt;
+    }
+    designs.push_back(std::move(costs));
+  }
+  return cold_rounds(designs, smallest_gain(plan));
+}
+
 // Compares each run with the reference's run in the same round, since a change of both is no difference.
 void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   std::vector<double> known;
@@ -184,9 +200,21 @@ void fill_ratios(const Plan& plan, const Row& reference, Row& row) {
   if (row.interval) row.speedup = row.interval->ratio;
 }
 
+// Runs of other designs that began before the reference design failed.
+void withdraw(std::vector<Row>& rows) {
+  for (Row& row : rows) {
+    if (row.state != RowState::kGood) continue;
+    Row other;
+    other.design = row.design;
+    other.locks.locks_seen = row.locks.locks_seen;
+    row = std::move(other);
+    row.remark = fmt::format("not compared, since {} has no result", kReference);
+  }
+}
+
 void fill_speedups(const Plan& plan, std::vector<Row>& rows) {
   const Row& reference = rows.front();
-  if (reference.state != RowState::kGood) return;
+  if (reference.state != RowState::kGood) return withdraw(rows);
   for (Row& row : rows) {
     if (row.state == RowState::kGood) fill_ratios(plan, reference, row);
   }
@@ -207,22 +235,27 @@ void fill_leads(const Plan& plan, std::vector<Row>& rows) {
 
 }  // namespace
 
-std::vector<Row> rows_of(const Plan& plan, const std::vector<Result>& results,
-                         std::optional<unsigned> threads) {
+Block block_of(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads) {
   const BlockAnalysis analysis(plan, results, threads);
-  std::vector<Row> rows;
-  for (const std::string& design : plan.designs) rows.push_back(analysis.row(design));
-  fill_speedups(plan, rows);
-  fill_leads(plan, rows);
-  return rows;
+  const auto rows_from = [&](std::size_t first_round) {
+    std::vector<Row> rows;
+    for (const std::string& design : plan.designs) rows.push_back(analysis.row(design, first_round));
+    return rows;
+  };
+  Block block;
+  block.threads = threads;
+  block.rows = rows_from(0);
+  if (!plan.model) block.cold_rounds = static_cast<unsigned>(cold_rounds_of(plan, block.rows));
+  if (block.cold_rounds > 0) block.rows = rows_from(block.cold_rounds);
+  fill_speedups(plan, block.rows);
+  fill_leads(plan, block.rows);
+  return block;
 }
 
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete) {
   std::vector<Block> blocks;
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
-    Block block;
-    block.threads = threads;
-    block.rows = rows_of(plan, results, threads);
+    Block block = block_of(plan, results, threads);
     block.verdict = judge(plan, block.rows);
     for (Row& row : block.rows) row.best = row.design == block.verdict.design;
     if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;

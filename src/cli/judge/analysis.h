@@ -39,7 +39,7 @@ struct Row {
   bool best = false;
   std::optional<Why> why;  // nothing: not measured
 
-  // By the number of the run; nothing if a run is missing.
+  // By the number of the run; nothing if a run is missing or left out.
   std::vector<std::optional<double>> values;
   std::vector<std::optional<double>> ratios;  // speedups over the reference design in the same round
 
@@ -70,6 +70,7 @@ struct Verdict {
 /// The results for one number of threads.
 struct Block {
   std::optional<unsigned> threads;
+  unsigned cold_rounds = 0;  // the first rounds, left out as warm-up
   std::vector<Row> rows;
   Verdict verdict;
   std::optional<Diagnosis> diagnosis;  // nothing: not measured
@@ -85,9 +86,8 @@ inline double smallest_gain(const Plan& plan) {
   return plan.model ? kSmallestVirtualGain : kSmallestNativeGain;
 }
 
-/// The rows of one number of threads, without a verdict.
-std::vector<Row> rows_of(const Plan& plan, const std::vector<Result>& results,
-                         std::optional<unsigned> threads);
+/// The rows of one number of threads, without a verdict. On a real CPU cold rounds are left out.
+Block block_of(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads);
 
 /// `complete` is false if the comparison was stopped before every cell had run.
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete);

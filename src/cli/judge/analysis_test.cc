@@ -33,6 +33,18 @@ TEST_F(Comparison, RatiosArePairedByRound) {
   EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
 }
 
+TEST_F(Comparison, ColdFirstRoundOnARealCpuDoesNotCount) {
+  add_times("pthread", {3.0, 1.0, 1.01, 0.99, 1.0});
+  add_times("tatas", {0.5, 0.5, 0.505, 0.495, 0.5});
+  EXPECT_EQ(block().cold_rounds, 0u) << "a virtual machine is never cold";
+  plan_.model = false;
+  const Block result = block();
+  EXPECT_EQ(result.cold_rounds, 1u);
+  EXPECT_EQ(result.rows[0].runs, 4u);
+  EXPECT_DOUBLE_EQ(result.rows[0].value.high, 1.01);
+  EXPECT_EQ(result.verdict.sentence, "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
+}
+
 TEST_F(Comparison, RoundWithoutAPairDoesNotCount) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("tatas", {0.5, 0.5, 0.5, 7});
@@ -132,7 +144,7 @@ TEST_F(Comparison, ClearWinnerPrecedesUncertainBetterAverage) {
 using Designs = std::vector<std::string>;
 
 TEST_F(Comparison, DesignsThatMayGainAreUndecided) {
-  const auto more = [this] { return undecided(plan_, rows_of(plan_, results_, std::nullopt)); };
+  const auto more = [this] { return undecided(plan_, block_of(plan_, results_, std::nullopt).rows); };
   add_times("pthread", {1.0, 1.02, 0.98});
   add_times("ticket", {2.0, 2.0, 2.0});
   add_times("tatas", {0.99, 1.01, 0.97});
@@ -154,7 +166,18 @@ TEST_F(Comparison, NothingIsUndecidedIfTheProgramFails) {
   failed.status = 1;
   add("pthread", {failed, failed, failed});
   add_times("tatas", {1.0, 0.5, 2.0});
-  EXPECT_EQ(undecided(plan_, rows_of(plan_, results_, std::nullopt)), Designs{});
+  EXPECT_EQ(undecided(plan_, block_of(plan_, results_, std::nullopt).rows), Designs{});
+}
+
+TEST_F(Comparison, RunsBesideAFailingReferenceAreNoResults) {
+  Sample deadlocked = timed(1.0);
+  deadlocked.deadlocked = true;
+  add("pthread", {deadlocked});
+  add_times("tatas", {1.0});
+  const Row row = block().rows[1];
+  EXPECT_EQ(row.state, RowState::kNotRun);
+  EXPECT_EQ(row.remark, "not compared, since pthread has no result");
+  EXPECT_TRUE(row.locks.locks_seen);
 }
 
 TEST_F(Comparison, FailedDesignCannotWin) {
@@ -291,12 +314,11 @@ TEST_F(Comparison, MetricMayRiseOrFall) {
   EXPECT_DOUBLE_EQ(block().rows[1].speedup, 0.4);
   EXPECT_EQ(sentence(),
             "Stay with pthread: the next best design, tatas, has 2.50 times the result of pthread "
-            "[2.50 - 2.50], of which less is better.");
+            "[2.50 - 2.50] (less is better).");
   const char* rates[] = {"rate 50\n", "rate 51\n", "rate 49\n"};
   for (Result& result : results_)
     result.sample.output = result.cell.design == "tatas" ? rates[result.cell.run] : "rate 100\n";
-  EXPECT_EQ(sentence(),
-            "Use tatas: 0.50 times the result of pthread [0.48 - 0.53], of which less is better.");
+  EXPECT_EQ(sentence(), "Use tatas: 0.50 times the result of pthread [0.48 - 0.53] (less is better).");
 }
 
 TEST_F(Comparison, StoppedEarlyShowsWhatThereIs) {

@@ -40,8 +40,8 @@ class NoisyRunner final : public Runner {
 
 class Silence final : public Observer {
  public:
-  void estimate(std::size_t, unsigned, double) override {}
-  void progress(std::size_t, std::size_t, double) override {}
+  void estimate(const Outlook&, unsigned) override {}
+  void progress(const Outlook&) override {}
 };
 
 struct Answers {
@@ -66,7 +66,7 @@ Answers answers(const std::map<std::string, double>& gains, double noise) {
   for (int i = 0; i < kComparisons; ++i) {
     NoisyRunner runner(gains, noise, static_cast<std::uint32_t>(i));
     const Execution execution = execute(plan, runner, silence, 60, [&](const auto& results, auto threads) {
-      return undecided(plan, rows_of(plan, results, threads));
+      return undecided(plan, block_of(plan, results, threads).rows);
     });
     ++result.named[analyse(plan, execution.results, true).front().verdict.design];
     result.runs += static_cast<double>(runner.runs) / kComparisons;

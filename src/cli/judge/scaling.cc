@@ -25,16 +25,21 @@ const Row* result_of(const Block& block, const std::string& design) {
   return nullptr;
 }
 
-bool gains(const Range& before, const Range& after) {
-  return after.median > kSmallestScalingGain * before.median && after.low > before.high;
+bool gains(const ScalingPoint& before, const ScalingPoint& after) {
+  std::vector<double> ratios;
+  for (std::size_t run = 0; run < std::min(before.by_run.size(), after.by_run.size()); ++run) {
+    if (before.by_run[run] && after.by_run[run]) ratios.push_back(*after.by_run[run] / *before.by_run[run]);
+  }
+  if (const auto interval = interval_of(ratios))
+    return interval->ratio > kSmallestScalingGain && interval->low > 1;
+  return after.throughput.median > kSmallestScalingGain * before.throughput.median;
 }
 
 std::optional<unsigned> stop_of(const std::vector<ScalingPoint>& points) {
   if (points.size() < 2) return std::nullopt;
   for (auto point = points.begin(); point + 1 < points.end(); ++point) {
-    const bool any = std::any_of(point + 1, points.end(), [&](const ScalingPoint& later) {
-      return gains(point->throughput, later.throughput);
-    });
+    const bool any =
+        std::any_of(point + 1, points.end(), [&](const ScalingPoint& later) { return gains(*point, later); });
     if (!any) return point->threads;
   }
   return std::nullopt;
@@ -47,7 +52,11 @@ ScalingCurve curve_of(const Plan& plan, const Blocks& blocks, const std::string&
     const Row* row = result_of(*block, design);
     if (row == nullptr) continue;
     const Range throughput = throughput_of(plan, row->value);
-    curve.points.push_back({*block->threads, throughput, throughput.median / unit});
+    ScalingPoint point{*block->threads, throughput, throughput.median / unit, row->values};
+    for (auto& value : point.by_run) {
+      if (value) value = throughput_of(plan, {*value, *value, *value}).median;
+    }
+    curve.points.push_back(std::move(point));
   }
   curve.stops_at = stop_of(curve.points);
   return curve;

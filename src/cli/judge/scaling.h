@@ -15,7 +15,8 @@ namespace elision::cli::experiment {
 struct ScalingPoint {
   unsigned threads = 0;
   Range throughput;
-  double relative = 0;  // to the reference design at the smallest number of threads
+  double relative = 0;                        // to the reference design at the smallest number of threads
+  std::vector<std::optional<double>> by_run;  // throughput
 };
 
 struct ScalingCurve {
@@ -29,8 +30,8 @@ struct Scaling {
   std::vector<ScalingCurve> curves;
 };
 
-/// More threads count as a gain if the throughput is larger by this factor and the ranges of the runs do not
-/// overlap.
+/// More threads count as a gain if the throughput is larger by this factor on average and the interval of the
+/// ratio lies above 1. Single runs have no interval.
 inline constexpr double kSmallestScalingGain = 1.05;
 
 /// Throughput of a result.

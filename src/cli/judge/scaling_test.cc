@@ -9,8 +9,8 @@ namespace {
 
 class ScalingTest : public ::testing::Test {
  protected:
-  /// The times of a design, by number of threads; 0: no result. All ranges are `spread` wide to both sides.
-  void add(const std::string& design, const std::vector<double>& seconds, double spread = 0) {
+  /// The times of a design, by number of threads; 0: no result.
+  void add(const std::string& design, const std::vector<double>& seconds) {
     plan_.designs.push_back(design);
     blocks_.resize(seconds.size());
     for (std::size_t i = 0; i < seconds.size(); ++i) {
@@ -18,7 +18,7 @@ class ScalingTest : public ::testing::Test {
       Row row;
       row.design = design;
       row.state = seconds[i] > 0 ? RowState::kGood : RowState::kFailed;
-      row.value = {seconds[i], seconds[i] * (1 - spread), seconds[i] * (1 + spread)};
+      row.value = {seconds[i], seconds[i], seconds[i]};
       blocks_[i].rows.push_back(row);
     }
   }
@@ -73,9 +73,18 @@ TEST_F(ScalingTest, SmallGainsDoNotCount) {
   EXPECT_EQ(stop(), std::nullopt);
 }
 
-TEST_F(ScalingTest, GainsWithinTheRangeOfTheRunsDoNotCount) {
-  add("pthread", {1.0, 0.9}, 0.1);
+TEST_F(ScalingTest, GainsThatTheRunsDoNotShowDoNotCount) {
+  add("pthread", {1.0, 0.9});
+  blocks_[0].rows[0].values = {0.9, 1.0, 1.1};
+  blocks_[1].rows[0].values = {0.99, 0.81, 0.9};
   EXPECT_EQ(stop(), 1u);
+}
+
+TEST_F(ScalingTest, GainOfEveryRunCountsThoughTheirRangesOverlap) {
+  add("pthread", {1.1, 0.99});
+  blocks_[0].rows[0].values = {1.0, 1.1, std::nullopt, 1.2};
+  blocks_[1].rows[0].values = {0.9, 0.99, 5.0, 1.08};
+  EXPECT_EQ(stop(), std::nullopt);
 }
 
 TEST_F(ScalingTest, CountsWithoutResultAreSkipped) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/host/replaceable_locks.h"
 #include "cli/judge/variation_verdict.h"
@@ -45,7 +46,7 @@ std::string gain(const Plan& plan, const Row& row) {
     const double end = value(row.interval->low), other_end = value(row.interval->high);
     text += fmt::format(" [{:.2f} - {:.2f}]", std::min(end, other_end), std::max(end, other_end));
   }
-  return shows_inverse(plan) ? text + ", of which less is better" : text;
+  return shows_inverse(plan) ? text + " (less is better)" : text;
 }
 
 std::string smallest_percentage(const Plan& plan) {
@@ -148,17 +149,19 @@ Verdict one_run(const Plan& plan, const Row& best) {
 Verdict use(const Plan& plan, const Rows& winners) {
   const Row& best = *winners.front();
   Rows leaders = {&best};
-  bool close = true;
+  std::set<Standing> leads;
   for (const Row* row : Rows(winners.begin() + 1, winners.end())) {
     const Standing lead = standing(plan, interval_between(best, *row));
     if (lead == Standing::kAbove) continue;
     leaders.push_back(row);
-    close = close && lead != Standing::kOpen;
+    leads.insert(lead);
   }
   std::string relation;
-  if (leaders.size() > 1) {
-    relation = close ? fmt::format(", less than {} apart", smallest_percentage(plan))
-                     : ", which these runs do not tell apart";
+  if (leads.contains(Standing::kOpen)) {
+    relation = ", which these runs do not tell apart";
+  } else if (!leads.empty()) {
+    relation = fmt::format(", {} {} apart", leads.contains(Standing::kNear) ? "about" : "less than",
+                           smallest_percentage(plan));
   }
   return {VerdictKind::kUse, fmt::format("Use {}{}: {}.", names(leaders), relation, gain(plan, best)),
           best.design};

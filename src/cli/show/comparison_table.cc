@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/judge/scaling.h"
+#include "cli/options/designs.h"
 #include "cli/show/format.h"
 #include "cli/show/report_json.h"
 
@@ -79,6 +80,13 @@ std::vector<std::string> cells(const Plan& plan, const Row& row) {
 std::string exact(double value) { return fmt::format("{}", value); }
 std::string exact(std::uint64_t value) { return fmt::format("{}", value); }
 
+// Nothing is counted under the reference design, which is glibc's lock.
+std::string counted(const Row& row, std::uint64_t value) {
+  return row.design == kReference ? "" : exact(value);
+}
+
+std::string elided(const Row& row, std::uint64_t value) { return elides(row.design) ? exact(value) : ""; }
+
 /// The columns of the values and how each is read off a row.
 class Values {
  public:
@@ -113,11 +121,12 @@ class Values {
                 {exact(std::uint64_t{row.runs}), exact(row.value.median), exact(row.value.low),
                  exact(row.value.high), row.speedup > 0 ? exact(row.speedup) : "",
                  row.interval ? exact(row.interval->low) : "", row.interval ? exact(row.interval->high) : "",
-                 exact(row.cpu_seconds), exact(locks.acquisitions), exact(locks.commits),
-                 exact(locks.fallbacks), exact(locks.speculations), exact(locks.longest_wait_seconds)});
+                 exact(row.cpu_seconds), counted(row, locks.acquisitions), elided(row, locks.commits),
+                 elided(row, locks.fallbacks), speculates(row.design) ? exact(locks.speculations) : "",
+                 row.design == kReference ? "" : exact(locks.longest_wait_seconds)});
     for (const std::string& cause : causes_) {
       const auto found = locks.aborts.find(cause);
-      line.push_back(exact(found == locks.aborts.end() ? 0 : found->second));
+      line.push_back(elided(row, found == locks.aborts.end() ? 0 : found->second));
     }
     if (scaling_) add_scaling(block, row, line);
     if (row.why) {

@@ -2,6 +2,7 @@
 #include "cli/show/progress.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
 
@@ -15,13 +16,15 @@ constexpr double kShownInMinutesFrom = 120;
 
 }  // namespace
 
-void Progress::estimate(std::size_t runs, unsigned workers, double seconds_left) {
-  tell(verb_, fmt::format("{} runs, {} at a time, {}", runs, workers, format_estimate(seconds_left)));
+void Progress::estimate(const Outlook& outlook, unsigned workers) {
+  tell(verb_, fmt::format("{}, {} at a time, {}", format_runs(outlook), workers,
+                          format_estimate(outlook.seconds_left.value_or(0))));
 }
 
-void Progress::progress(std::size_t done, std::size_t runs, double seconds_left) {
+void Progress::progress(const Outlook& outlook) {
   if (!terminal_) return;
-  print_error("\r\x1b[K" + format_bar(done, runs, seconds_left));
+  const std::size_t width = appearance_of(STDERR_FILENO).width.value_or(kDefaultWidth);
+  print_error("\r\x1b[K" + format_bar(outlook, width - 1));
   drawn_ = true;
 }
 
@@ -36,10 +39,19 @@ std::string format_estimate(double seconds) {
   return fmt::format("about {:.0f} min", std::ceil(seconds / 60));
 }
 
-std::string format_bar(std::size_t done, std::size_t runs, double seconds_left) {
-  const std::size_t filled = runs == 0 ? kBarCharacters : kBarCharacters * done / runs;
-  return fmt::format("[{:#<{}}{:.<{}}] {}/{} runs, {} left", "", filled, "", kBarCharacters - filled, done,
-                     runs, format_estimate(seconds_left));
+std::string format_runs(const Outlook& outlook) {
+  return fmt::format("{}{} {}", outlook.may_grow ? "at least " : "", outlook.runs,
+                     outlook.runs == 1 ? "run" : "runs");
+}
+
+std::string format_bar(const Outlook& outlook, std::size_t width) {
+  const std::size_t filled =
+      outlook.runs == 0 ? kBarCharacters : kBarCharacters * outlook.done / outlook.runs;
+  std::string text = fmt::format("[{:#<{}}{:.<{}}] {} of {}", "", filled, "", kBarCharacters - filled,
+                                 outlook.done, format_runs(outlook));
+  if (outlook.seconds_left) text += fmt::format(", {} left", format_estimate(*outlook.seconds_left));
+  if (!outlook.running.empty()) text += ", " + outlook.running;
+  return text.substr(0, width);
 }
 
 }  // namespace elision::cli::experiment

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/experiment/execute.h"
+#include "cli/experiment/observer.h"
 
 namespace elision::cli::experiment {
 
@@ -14,8 +14,8 @@ class Progress final : public Observer {
   Progress(std::string verb, bool terminal) : verb_(std::move(verb)), terminal_(terminal) {}
   ~Progress() override { clear(); }
 
-  void estimate(std::size_t runs, unsigned workers, double seconds_left) override;
-  void progress(std::size_t done, std::size_t runs, double seconds_left) override;
+  void estimate(const Outlook& outlook, unsigned workers) override;
+  void progress(const Outlook& outlook) override;
   void clear();
 
  private:
@@ -27,7 +27,10 @@ class Progress final : public Observer {
 /// "about 40 s", "about 3 min": what is left, no more exact than it is known.
 std::string format_estimate(double seconds);
 
-/// "[#####.....] 10/21 runs, about 40 s left".
-std::string format_bar(std::size_t done, std::size_t runs, double seconds_left);
+/// "21 runs", or "at least 21 runs" while more of them may be added.
+std::string format_runs(const Outlook& outlook);
+
+/// "[#####.....] 10 of 21 runs, about 40 s left, htm-10 with 8 threads", no wider than `width`.
+std::string format_bar(const Outlook& outlook, std::size_t width);
 
 }  // namespace elision::cli::experiment

@@ -31,7 +31,12 @@ bool shows_ranking(const Block& block) {
          });
 }
 
-// "3 runs", or "3 to 10 runs" if some designs were run more often.
+std::string warm_up(const Block& block) {
+  if (block.cold_rounds == 0) return "";
+  return block.cold_rounds == 1 ? " after a cold one" : fmt::format(" after {} cold ones", block.cold_rounds);
+}
+
+// "3 runs a design", or "3 to 10 runs a design" if some designs were run more often.
 std::string runs(const Plan& plan, const Block& block) {
   unsigned least = plan.runs, most = 0;
   for (const Row& row : block.rows) {
@@ -40,8 +45,8 @@ std::string runs(const Plan& plan, const Block& block) {
     most = std::max(most, row.runs);
   }
   most = std::max(least, most);
-  if (least == most) return fmt::format("{} {}", most, most == 1 ? "run" : "runs");
-  return fmt::format("{} to {} runs", least, most);
+  const std::string number = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+  return fmt::format("{} {} a design{}", number, most == 1 ? "run" : "runs", warm_up(block));
 }
 
 std::string heading(const Plan& plan, const Block& block) {
@@ -54,7 +59,7 @@ std::string heading(const Plan& plan, const Block& block) {
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,
                               count == 1 ? "variation" : "variations");
   }
-  return text + fmt::format(", {} a design", runs(plan, block));
+  return text + ", " + runs(plan, block);
 }
 
 }  // namespace

@@ -109,7 +109,9 @@ class SeveralThreadCounts : public ::testing::Test {
 };
 
 TEST_F(SeveralThreadCounts, ScalingStandsBelowTheBlocks) {
-  const std::string heading = "\nSpeed over threads, relative to pthread with 1 thread\n";
+  const std::string heading =
+      "\nSpeed over threads, relative to pthread with 1 thread, if the work is the same with all numbers of "
+      "threads\n";
   const std::string text = render(plan_, blocks_);
   EXPECT_NE(text.find(heading + "  threads     1     2  stops at  chart\n"
                                 "  pthread  1.00  0.50         1  +-\n"
@@ -203,6 +205,7 @@ TEST_F(Comparison, JsonHasPlanRowsAndVerdict) {
   nlohmann::json expected = nlohmann::json::parse(R"({
     "version": 1, "program": "prog", "where": "m", "virtual": true, "metric": "", "lower_is_better": true,
     "blocks": [{
+      "cold_rounds": 0,
       "threads": null,
       "rows": [
         {"design": "pthread", "state": "good", "best": false, "runs": 2, "cpu_seconds": 1.0,
@@ -257,7 +260,14 @@ TEST_F(Varied, JsonHoldsWhatWasDrawnAndTheRatios) {
 }
 
 TEST(Progress, BarAndEstimate) {
-  EXPECT_EQ(format_bar(10, 20, 40), "[###############...............] 10/20 runs, about 40 s left");
+  Outlook outlook{10, 20, false, 40, "htm-10 with 8 threads"};
+  EXPECT_EQ(format_bar(outlook, 200),
+            "[###############...............] 10 of 20 runs, about 40 s left, htm-10 with 8 threads");
+  EXPECT_EQ(format_bar(outlook, 45), "[###############...............] 10 of 20 run");
+  outlook.may_grow = true;
+  EXPECT_EQ(format_runs(outlook), "at least 20 runs");
+  EXPECT_EQ(format_bar({0, 1, false, std::nullopt, "pthread"}, 200),
+            "[..............................] 0 of 1 run, pthread");
   EXPECT_EQ(format_estimate(0.2), "less than a second");
   EXPECT_EQ(format_estimate(125), "about 3 min");
 }

@@ -96,6 +96,7 @@ json block_json(const Plan& plan, const Block& block) {
   json rows = json::array();
   for (const Row& row : block.rows) rows.push_back(row_json(plan, row));
   json result = {{"threads", threads_json(block.threads)},
+                 {"cold_rounds", block.cold_rounds},
                  {"rows", rows},
                  {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
   if (block.diagnosis) result["diagnosis"] = diagnosis_json(*block.diagnosis);

@@ -51,8 +51,9 @@ const char* throughput_name(const Plan& plan) {
 
 std::string scaling_heading(const Plan& plan, const Scaling& scaling) {
   const unsigned fewest = scaling.threads.front();
-  return fmt::format("{} over threads, relative to {} with {} {}", plan.uses_metric() ? "Result" : "Speed",
-                     kReference, fewest, fewest == 1 ? "thread" : "threads");
+  return fmt::format("{} over threads, relative to {} with {} {}{}", plan.uses_metric() ? "Result" : "Speed",
+                     kReference, fewest, fewest == 1 ? "thread" : "threads",
+                     plan.uses_metric() ? "" : ", if the work is the same with all numbers of threads");
 }
 
 Table scaling_table(const Scaling& scaling, bool blocks) {

@@ -137,9 +137,9 @@ TEST_F(Comparison, ValuesAreExactAndHaveAColumnForEachCause) {
       "threads,design,state,best,remark,runs,result,result_low,result_high,speedup,speedup_low,"
       "speedup_high,cpu_seconds,"
       "acquisitions,commits,fallbacks,speculations,longest_wait_seconds,aborts_conflict\r\n"
-      ",pthread,good,false,,3,0.2,0.2,0.2,1,1,1,0.4,10,0,0,0,0,0\r\n"
+      ",pthread,good,false,,3,0.2,0.2,0.2,1,1,1,0.4,,,,,,\r\n"
       ",htm-10,good,true,,3,0.1234567890123,0.1234567890123,0.1234567890123,1.5,1.25,1.75,0.2469135780246,"
-      "10,0,0,0,0,7\r\n"
+      "10,0,0,,0,7\r\n"
       ",\"a,\"\"b\"\"\",not-run,false,why,,,,,,,,,,,,,,\r\n");
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles in, reports and next steps out.
+#include "cli/judge/explanation.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/judge/comparison_for_test.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+profile::Place place(std::uint64_t address, const std::string& name, const std::string& file = "",
+                     std::uint32_t line = 0) {
+  return {address, name, file, line};
+}
+
+/// Two threads that wait for one lock half of their time.
+profile::Profile contended(std::vector<profile::Conflict> conflicts = {}) {
+  profile::Profile profile;
+  profile.exact = true;
+  profile.wall_ns = profile.parallel_ns = 1000;
+  profile.most_threads = 2;
+  profile.cpus = 8;
+  profile::time_in(profile.times, profile::State::kSection) = 1000;
+  profile::time_in(profile.times, profile::State::kWaiting) = 1000;
+  profile::Lock lock;
+  lock.place = place(0x1000, "queue_lock");
+  lock.acquisitions = 10;
+  lock.contended = 5;
+  lock.waits_ns = 1000;
+  lock.holds_ns = 1000;
+  lock.conflicts = std::move(conflicts);
+  profile.locks = {lock};
+  return profile;
+}
+
+/// A comparison in which htm-10 is twice as fast, with both profiles.
+class Explained : public Comparison {
+ protected:
+  Explained() {
+    add_times("pthread", {1.0, 1.0, 1.0});
+    add_times("htm-10", {0.5, 0.5, 0.5});
+  }
+
+  std::vector<Block> explained(const profile::Profile& elided) {
+    std::vector<Block> blocks = {block()};
+    Result plain{{std::nullopt, "pthread", 0}, timed(1)}, other{{std::nullopt, "htm-10", 0}, timed(1)};
+    plain.sample.profile = contended();
+    other.sample.profile = elided;
+    experiment::explain(blocks, {plain, other});
+    return blocks;
+  }
+
+  std::vector<LockConflict> conflicts(std::vector<profile::Conflict> conflicts) {
+    return explained(contended(std::move(conflicts))).front().rows[1].why->locks.front().conflicts;
+  }
+};
+
+TEST_F(Explained, ConflictsThatLookAlikeAreOne) {
+  const profile::Place data = place(0x2000, "total"), here = place(1, "add", "a.c", 3);
+  const auto found = conflicts({{data, here, place(2, "sub", "a.c", 9), 4, 0},
+                                {data, here, here, 3, 3},
+                                {data, place(5, "sub", "a.c", 9), place(7, "add", "a.c", 3), 2, 1}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].count, 6);
+  EXPECT_EQ(found[0].apart, 1);
+  EXPECT_FALSE(found[0].is_false_sharing());
+  EXPECT_EQ(found[1].count, 3);
+  EXPECT_TRUE(found[1].is_false_sharing());
+}
+
+TEST_F(Explained, ConflictsAtDifferentAddressesWithoutNameStayApart) {
+  const profile::Place here = place(1, "add", "a.c", 3);
+  EXPECT_EQ(conflicts({{place(0x2000, ""), here, here, 4, 0}, {place(0x2040, ""), here, here, 3, 0}}).size(),
+            2u);
+}
+
+TEST_F(Explained, ConflictOfTheLockWithItselfHasNoSites) {
+  const profile::Place own = place(1, "elision::locks::Tatas::lock()", "tatas.h", 3);
+  const auto found = conflicts({{place(0x1008, "queue_lock+8"), own, own, 4, 0}});
+  EXPECT_EQ(found[0].name, "the lock itself");
+  EXPECT_EQ(found[0].sites[0], (SourcePlace{"the lock's code", "", 0}));
+}
+
+TEST_F(Explained, DataInTheLinesOfALockKeepItsName) {
+  const profile::Place own = place(1, "elision::locks::Tatas::lock()"), here = place(2, "add", "a.c", 3);
+  EXPECT_EQ(conflicts({{place(0x1010, "hits"), own, here, 4, 4}})[0].name, "hits");
+}
+
+TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
+  const std::vector<Block> blocks = explained(contended());
+  const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.back().sentence, "Run it with htm-10:");
+  EXPECT_EQ(steps.back().command, "elision run --lock htm-10 -- prog");
+}
+
+TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
+  const std::vector<NextStep> steps =
+      next_steps(plan_, explained(contended()), {false, "This CPU has no transactions"});
+  EXPECT_EQ(
+      steps.back().sentence,
+      "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon from Ice Lake "
+      "on. There:");
+}
+
+TEST_F(Explained, TheReferenceAndTheBestDesignsRunOnceMore) {
+  add_times("ticket", {2.0, 2.0, 2.0});
+  std::vector<std::string> designs;
+  for (const Cell& cell : cells_to_explain(plan_, {block()})) designs.push_back(cell.design);
+  EXPECT_EQ(designs, (std::vector<std::string>{"pthread", "htm-10"}));
+}
+
+}  // namespace
+}  // namespace elision::cli::experiment
