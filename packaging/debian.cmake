@@ -51,6 +51,7 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME ${package_of_program})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS gnuplot-nox)  # compare --plot
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "find the best lock design for a program
 Elision runs a multithreaded program, unmodified, under several lock designs
 and says which one is fastest for it, and why. Some designs elide locks by

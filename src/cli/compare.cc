@@ -158,6 +158,9 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
 unsigned choose_place(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
   if (plan.where.empty()) plan.where = native_htm_is_live() ? kNative : kDefaultMachine;
+  if (plan.where.starts_with(std::string(kNative) + ","))
+    throw UsageError(
+        fmt::format("--machine {}: '{}' is this CPU, of which no value can be changed", plan.where, kNative));
   plan.model = plan.where != kNative;
   if (!plan.model && request.variations != 0)
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");

@@ -80,9 +80,9 @@ TEST(BuiltInMachines, SiblingsAreNumberedBehindAllCores) {
 
 TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
   EXPECT_EQ(error_of(changed("slices = 18", "slicse = 18")),
-            "test.toml: l3.slicse: unknown field; did you mean l3.slices?");
+            "test.toml: l3.slicse: unknown field; the nearest is l3.slices");
   EXPECT_EQ(error_of(changed("[memory]", "[memroy]")),
-            "test.toml: memroy: unknown field; did you mean memory?");
+            "test.toml: memroy: unknown field; the nearest is memory");
   EXPECT_EQ(error_of(changed("slices = 18", "")), "test.toml: l3.slices: missing");
   EXPECT_EQ(error_of(changed("slices = 18", "slices = \"18\"")),
             "test.toml: l3.slices: must be an integer, is a string");
@@ -95,9 +95,9 @@ TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
   EXPECT_EQ(error_of(changed("inclusive = true", "inclusive = 1")),
             "test.toml: l3.inclusive: must be true or false, is an integer");
   EXPECT_EQ(error_of(changed("\"kept\"", "\"kep\"")),
-            "test.toml: transactions.aborted_lines: unknown value \"kep\"; did you mean \"kept\"?");
+            "test.toml: transactions.aborted_lines: unknown value \"kep\"; the nearest is \"kept\"");
   EXPECT_EQ(error_of(changed("low = 53", "lwo = 53")),
-            "test.toml: l3.latency_cycles: lwo: unknown key; did you mean low?");
+            "test.toml: l3.latency_cycles: lwo: unknown key; the nearest is low");
   EXPECT_EQ(error_of(changed("low = 53", "low = 57")),
             "test.toml: l3.latency_cycles: best must lie between low and high");
   EXPECT_EQ(error_of(changed("low = 53, ", "")),
@@ -110,7 +110,7 @@ TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
 
 TEST(MachineFile, ValueWithoutSourceIsRejected) {
   EXPECT_EQ(error_of(changed(", source = \"70 ns", ", sorce = \"70 ns")),
-            "test.toml: memory.latency_cycles: sorce: unknown key; did you mean source?");
+            "test.toml: memory.latency_cycles: sorce: unknown key; the nearest is source");
   EXPECT_EQ(error_of(changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "")),
             "test.toml: cpuid.family: no source, neither here nor for its table");
 }
@@ -122,11 +122,11 @@ TEST(MachineFile, SyntaxErrorsNameTheLine) {
 }
 
 TEST(MachineFile, ErrorsAreAlwaysOneLine) {
-  EXPECT_EQ(error_of("\"na\\nme\" = 1\n"), "test.toml: na\\nme: unknown field; did you mean name?");
+  EXPECT_EQ(error_of("\"na\\nme\" = 1\n"), "test.toml: na\\nme: unknown field; the nearest is name");
   EXPECT_EQ(error_of(changed("\"kept\"", "\"ke\\npt\"")),
-            "test.toml: transactions.aborted_lines: unknown value \"ke\\npt\"; did you mean \"kept\"?");
+            "test.toml: transactions.aborted_lines: unknown value \"ke\\npt\"; the nearest is \"kept\"");
   EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.\nways=1").error(),
-            "l3.\\nways: unknown field of a machine; did you mean l3.ways?");
+            "l3.\\nways: unknown field of a machine; the nearest is l3.ways");
 }
 
 TEST(MachineFile, LetterOutsideStringIsSyntaxError) {
@@ -148,7 +148,7 @@ TEST(MachineFile, TextWithControlCharactersIsRejected) {
 TEST(LoadMachine, UnknownNamesAndFilesAreNamed) {
   EXPECT_EQ(
       load_machine("xeon-e5-2697").error(),
-      "unknown machine \"xeon-e5-2697\"; did you mean \"xeon-e5-2697v4\"? (a file needs a slash or .toml in "
+      "unknown machine \"xeon-e5-2697\"; the nearest is \"xeon-e5-2697v4\" (a file needs a slash or .toml in "
       "its name)");
   EXPECT_EQ(load_machine("./nowhere.toml").error(),
             "cannot read machine file \"./nowhere.toml\": No such file or directory");
@@ -164,7 +164,7 @@ TEST(LoadMachine, ChangesSingleFields) {
   EXPECT_EQ(machine->description.transactions.aborted_lines, AbortedLines::kLost);
   EXPECT_EQ(machine->description.core.outstanding_stores, 3u);
   EXPECT_EQ(load_machine("xeon-e5-2697v4,core.outstanding_store=3").error(),
-            "core.outstanding_store: unknown field of a machine; did you mean core.outstanding_stores?");
+            "core.outstanding_store: unknown field of a machine; the nearest is core.outstanding_stores");
   EXPECT_EQ(load_machine("xeon-e5-2697v4,core.outstanding_stores=x").error(),
             "core.outstanding_stores: must be an integer, is \"x\"");
   EXPECT_EQ(load_machine("xeon-e5-2697v4,core.outstanding_stores").error(),

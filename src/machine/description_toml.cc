@@ -82,8 +82,8 @@ std::optional<std::string> store(Description& description, const Field& field, s
     const auto& choice = std::get<ChoiceField>(field.kind);
     const auto found = std::find(choice.words.begin(), choice.words.end(), text);
     if (found == choice.words.end()) {
-      return "unknown value " + quoted(text) + "; did you mean " +
-             quoted(nearest_name(text, {choice.words.begin(), choice.words.end()})) + "?";
+      return "unknown value " + quoted(text) + "; the nearest is " +
+             quoted(nearest_name(text, {choice.words.begin(), choice.words.end()}));
     }
     choice.member(description) = static_cast<std::uint8_t>(found - choice.words.begin());
   }
@@ -173,7 +173,7 @@ class Reader {
     for (const std::string& field : field_names()) {
       if (const auto dot = field.find('.'); dot != field.npos) valid.push_back(field.substr(0, dot));
     }
-    return name + ": unknown field; did you mean " + nearest_name(name, valid) + "?";
+    return name + ": unknown field; the nearest is " + nearest_name(name, valid);
   }
 
   Problem read_field(const toml::table& root, const Field& field) {
@@ -204,8 +204,8 @@ class Reader {
     static const std::vector<std::string> kKeys = {"best", "value", "low", "high", "alternatives", "source"};
     for (const auto& [key, node] : table) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
-        return std::string(key.str()) + ": unknown key; did you mean " +
-               nearest_name(std::string(key.str()), kKeys) + "?";
+        return std::string(key.str()) + ": unknown key; the nearest is " +
+               nearest_name(std::string(key.str()), kKeys);
       }
     }
     const toml::node* best = table.get("best");
@@ -280,9 +280,9 @@ Result<Machine> load_unchanged(std::string_view name_or_path) {
       if (machine.name == name_or_path)
         return parse_machine(machine.text, "machine " + std::string(machine.name));
     }
-    return refusal("unknown machine " + quoted(name_or_path) + "; did you mean " +
+    return refusal("unknown machine " + quoted(name_or_path) + "; the nearest is " +
                    quoted(nearest_name(name_or_path, built_in_machines())) +
-                   "? (a file needs a slash or .toml in its name)");
+                   " (a file needs a slash or .toml in its name)");
   }
   const Result<std::string> text = read_whole_file(std::string(name_or_path), kMostFileBytes);
   if (!text) return refusal("cannot read machine file " + quoted(name_or_path) + ": " + text.error());
@@ -300,8 +300,8 @@ Result<Machine> with_values(Machine machine, std::span<const FieldValue> values,
   for (const auto& [name, value] : values) {
     const Field* field = find_field(name);
     if (!field) {
-      return refusal(name + ": unknown field of a machine; did you mean " +
-                     nearest_name(name, field_names()) + "?");
+      return refusal(name + ": unknown field of a machine; the nearest is " +
+                     nearest_name(name, field_names()));
     }
     if (auto problem = store(machine.description, *field, value)) return refusal(name + ": " + *problem);
     for (ValueRecord& record : machine.values) {

@@ -78,7 +78,7 @@ def test_names_that_do_not_exist(refuse, words, named):
 
 @cases(
     (["vm", "--cpus", "0", "--", "true"], "--cpus"),
-    (["vm", "--cpus", "19", "--", "true"], "--cpus 19"),
+    (["vm", "--cpus", "57", "--", "true"], "--cpus 19"),
     (["vm", "--seed", "x", "--", "true"], "--seed"),
     (["vm", "--seed", "-5", "--", "true"], "--seed", "'-5'"),
     (["vm", "--seed", "0x10", "--", "true"], "--seed", "'0x10'"),
@@ -128,6 +128,10 @@ def test_empty_values(refuse, verb, option):
     (["vm", "--vary", "2", "--variation", "1", "--", "true"], "--vary", "--variation"),
     (["vm", "--vary", "2", "--stats-directory", ".", "--", "true"], "--vary", "--stats-directory"),
     (["vm", "--metric", "([0-9]+)", "--", "true"], "--metric", "--vary"),
+    (["compare", "--runs", "2", "--runs", "3", "--", "true"], "--runs", "more than once"),
+    (["compare", "--machine", "native,core.issue_width=2", "--", "true"], "native,core.issue_width=2"),
+    (["machines", "--format", "csv", "core-i7-4770"], "--format"),
+    (["doctor", "--json", "--format", "csv"], "--json", "--format"),
     (["machines", "--variation", "1"], "--variation"))
 def test_options_that_exclude_each_other(refuse, words, named):
     refuse(words, *named)
@@ -242,6 +246,7 @@ def test_metric(refuse, words, named):
     (["compare", "--json", "/no/such/place", "--", "true"], "/no/such/place"),
     (["compare", "--html", "/no/such/place", "--", "true"], "/no/such/place"),
     (["compare", "--html", ".", "--", "true"], "'.'"),
+    (["compare", "--html", "/proc/nothing", "--", "true"], "/proc/nothing"),
     (["compare", "--html", "/dev/null", "--", "true"], "/dev/null", "not a regular file"),
     (["compare", "--html", "-", "--json", "-", "--", "true"], "--json", "--html", "standard output"),
     (["compare", "--html", "both", "--json", "both", "--", "true"], "--json", "--html", "'both'"))

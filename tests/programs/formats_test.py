@@ -60,7 +60,7 @@ def test_csv_has_a_row_for_each_design_and_thread_count(place, bench):
         assert float(row["result"]) == same["value"]["median"]
         assert float(row["speedup"]) == same["speedup"]
         assert row["state"] == "good"
-        assert int(row["commits"]) == same["locks"]["commits"]
+        assert row["commits"] == (str(same["locks"]["commits"]) if row["design"] == "htm-10" else "")
         assert row["best"] == str(same["best"]).lower()
 
 

@@ -191,6 +191,7 @@ export function plain(counts = [1, 2, 4, 8, 16, 36, 72]) {
     return {
       threads,
       rows,
+      cold_rounds: 0,
       verdict: { kind: best.best ? "use" : "no-gain", sentence },
     };
   });

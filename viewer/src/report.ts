@@ -74,6 +74,7 @@ export type GoodRow = Row & Required<Pick<Row, "value" | "runs" | "speedup" | "c
 
 export interface Block {
   threads: number | null;
+  cold_rounds: number;
   rows: Row[];
   verdict: { kind: string; sentence: string };
   diagnosis?: {

@@ -124,6 +124,14 @@ int write_and_replace(int descriptor, const Destination& destination, std::strin
   return error;
 }
 
+// Whether a file that does not exist can be made.
+bool can_be_made(const Destination& destination) {
+  const int descriptor = open_replacement(destination);
+  if (descriptor < 0) return false;
+  close(descriptor);
+  return unlink(temporary_name(destination).c_str()) == 0;
+}
+
 }  // namespace
 
 void require_writable(const std::string& path) {
@@ -133,9 +141,8 @@ void require_writable(const std::string& path) {
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) throw cannot_write(path, EBADF);
     return;
   }
-  const std::string folder = fs::path(destination.path).parent_path();
-  const bool good = destination.exists ? access(destination.path.c_str(), W_OK) == 0
-                                       : access(folder.c_str(), W_OK | X_OK) == 0;
+  const bool good =
+      destination.exists ? access(destination.path.c_str(), W_OK) == 0 : can_be_made(destination);
   if (!good) throw cannot_write(path, errno);
 }
 

@@ -72,6 +72,14 @@ void refuse_empty_values(const CLI::App& app) {
   }
 }
 
+void refuse_repeated(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const int most = option->get_items_expected_max();
+    if (most > 0 && option->count() > static_cast<std::size_t>(most))
+      throw UsageError(fmt::format("{} is given more than once", option->get_name()));
+  }
+}
+
 }  // namespace
 
 Arguments split_arguments(const std::vector<std::string>& arguments) {
@@ -102,6 +110,7 @@ bool parse_options(CLI::App& app, const std::vector<std::string>& options) {
   } catch (const CLI::ExtrasError&) {
     report_extra(app);
   } catch (const CLI::ParseError& error) {
+    refuse_repeated(app);
     throw UsageError(error.what());
   }
 }

@@ -91,7 +91,9 @@ function columnsOf(report: Report): Column<Row>[] {
 }
 
 function valuesOf(report: Report, block: Block, design: string): number[] {
-  const runs = report.runs.filter((run) => run.threads === block.threads && run.design === design);
+  const runs = report.runs.filter(
+    (run) => run.threads === block.threads && run.design === design && run.run >= block.cold_rounds,
+  );
   return runs.flatMap((run) =>
     report.metric === "" ? [run.seconds] : run.metric === undefined ? [] : [run.metric],
   );
@@ -126,6 +128,11 @@ function chart(report: Report, block: Block, rows: GoodRow[]): HTMLElement {
   );
 }
 
+function coldRounds({ cold_rounds: cold }: Block): string {
+  if (cold === 0) return "";
+  return ` Without the first ${cold === 1 ? "round, which was" : `${cold} rounds, which were`} cold.`;
+}
+
 export function results(report: Report, block: Block): Node[] {
   if (block.verdict.kind === "no-locks") return []; // the sentence says all
   const good = block.rows.filter(isGood);
@@ -136,7 +143,7 @@ export function results(report: Report, block: Block): Node[] {
       note(
         report.variations
           ? "Each design against pthread on the same variation of the machine. Line: from the worst to the best variation. Mark: median. Dots: each variation. Both directions have the same scale: 2× is as far from 1× as 0.5× is."
-          : "Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread and its interval.",
+          : `Bar: median of the runs. Line: from the lowest to the highest. Dots: each run. At the end: the speedup over pthread and its interval.${coldRounds(block)}`,
       ),
     );
   }

@@ -43,7 +43,7 @@ export function scaling(report: Report): HTMLElement | null {
     "Scaling",
     figure(label, (width) => charts.scaling(points, axis, format.ratio, width)),
     note(
-      `Medians of the runs, relative to pthread with ${format.threads(counts[0] ?? 1)}. A design stops at the smallest number of threads after which no larger one is a gain; a dash: it gains up to the last.`,
+      `Medians of the runs, relative to pthread with ${format.threads(counts[0] ?? 1)}. A design stops at the smallest number of threads after which no larger one is a gain; a dash: it gains up to the last.${report.metric === "" ? " Times show this for work that is the same with all numbers of threads." : ""}`,
     ),
     table(columnsOf(counts), designs, { caption: "Throughput over the number of threads" }),
   );
