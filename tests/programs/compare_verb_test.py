@@ -256,7 +256,7 @@ def test_variation_is_repeatable_and_matters(place, stats_of):
     assert clocks[0] != clocks[1]
     named = json.loads(bytes_one)
     assert named["variation"] == 3
-    shown = place.run("machines", "xeon-e5-2697v4", "--variation", "3").stdout.splitlines()
+    shown = place.run("machines", "xeon-gold-5520plus", "--variation", "3").stdout.splitlines()
     assert f"tlb.walk_cycles {named['drawn']['tlb.walk_cycles']} drawn".split() in [line.split()[:3] for line in shown]
 
 

@@ -146,7 +146,7 @@ def test_a_stack_that_runs_out(way, crash):
 def test_the_command_repeats_it(elision, crash):
     ending = elision.vm([elision.test_program("crashing"), "fault", "it's \"two\" words"], ["--seed", "5", "--cpus", "2"])
     command = re.search(r"^elision vm: repeat with: (.*)$", ending.stderr, re.MULTILINE)[1]
-    assert "--seed 5 --cpus 2 --machine xeon-e5-2697v4 --variation 0 -- " in command
+    assert "--seed 5 --cpus 2 --machine xeon-gold-5520plus --variation 0 -- " in command
     again = run(shlex.split(command), base=GUEST_ENVIRONMENT)
     assert (again.stderr, again.status) == (ending.stderr, ending.status)
     assert crash("fault").stderr != ending.stderr, "another seed moves the program"
