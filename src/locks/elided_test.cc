@@ -280,7 +280,7 @@ TEST_F(ElidedScripted, TryLockElidesOrTakesOrSaysBusy) {
 }
 
 /// One thread takes the lock for real, the other elides it. The holder's window between load and store is
-/// long, so that whole transactions of the other fit into it.
+/// long, so that whole transactions of the other fit into it. It yields there, in case that both have one CPU.
 template <class Design>
 std::uint64_t lost_updates(std::uint64_t rounds, Busy busy) {
   struct alignas(128) Shared {
@@ -289,7 +289,7 @@ std::uint64_t lost_updates(std::uint64_t rounds, Busy busy) {
     alignas(128) std::atomic<int> arrived{0};
   };
   Shared shared;
-  const auto work = [&](std::uint32_t tries, int window) {
+  const auto work = [&](std::uint32_t tries, int window, bool yields) {
     Thread me;
     me.tuning.elision_tries = tries;
     me.tuning.busy = busy;
@@ -299,12 +299,13 @@ std::uint64_t lost_updates(std::uint64_t rounds, Busy busy) {
       shared.lock.lock_until(me, nullptr);
       const std::uint64_t value = shared.counter;
       for (int spin = 0; spin < window; ++spin) asm volatile("" : : : "memory");
+      if (yields) std::this_thread::yield();
       shared.counter = value + 1;
       shared.lock.unlock(me);
     }
   };
-  std::thread holder(work, 0u, 2000);
-  std::thread elider(work, 1000u, 10);
+  std::thread holder(work, 0u, 2000, true);
+  std::thread elider(work, 1000u, 10, false);
   holder.join();
   elider.join();
   return 2 * rounds - shared.counter;
