@@ -159,7 +159,9 @@ bool Account::wants_callers(const Thread& thread) {
   const Activity activity = thread.seen.activity;
   if (activity != Activity::kWaiting && activity != Activity::kOverhead) return false;
   SiteSums& site = locks_[thread.seen.lock].sites[thread.seen.site];
-  return site.looks < kMostLooks && ++site.looks != 0;
+  if (site.looks == kMostLooks) return false;
+  ++site.looks;
+  return true;
 }
 
 void Account::callers(std::uint64_t lock, std::uint64_t site, const std::vector<std::uint64_t>& chain) {

@@ -132,10 +132,12 @@ void Engine::settle_callers() {
   Symbols symbols(kernel_->memory_map());
   for (const WaitBegun& wait : waits_begun_) {
     const std::vector<Frame> frames = symbols.backtrace(wait.stack, kInLibrary + kCallers);
-    auto at =
+    const auto site =
         std::find_if(frames.begin(), frames.end(), [&](const Frame& frame) { return frame.pc == wait.site; });
+    if (site == frames.end()) continue;
     std::vector<std::uint64_t> chain;
-    while (at != frames.end() && ++at != frames.end() && chain.size() < kCallers) chain.push_back(at->pc);
+    for (auto caller = site + 1; caller != frames.end() && chain.size() < kCallers; ++caller)
+      chain.push_back(caller->pc);
     if (!chain.empty()) account_->callers(wait.lock, wait.site, chain);
   }
   waits_begun_.clear();
