@@ -280,7 +280,8 @@ TEST_F(ElidedScripted, TryLockElidesOrTakesOrSaysBusy) {
 }
 
 /// One thread takes the lock for real, the other elides it. The holder's window between load and store is
-/// long, so that whole transactions of the other fit into it. It yields there, in case that both have one CPU.
+/// long, so that whole transactions of the other fit into it. It yields there, in case that both have one
+/// CPU.
 template <class Design>
 std::uint64_t lost_updates(std::uint64_t rounds, Busy busy) {
   struct alignas(128) Shared {
