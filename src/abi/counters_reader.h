@@ -93,8 +93,10 @@ void add_counts(Sum& sum, const CounterEntry& entry) {
 
 inline void add_slot(CounterTotals& totals, const CounterSlot& slot) {
   if (slot.thread_id != 0) ++totals.threads;
+  const std::uint64_t by_position = ThreadActivity::taken(slot.activity.position);
+  // A signal handler between the load and the store of `position` loses its locks there, and not elsewhere.
   const std::uint64_t taken =
-      ThreadActivity::taken(slot.activity.position) - slot.activity.taken_elsewhere + slot.shared_taken;
+      by_position - std::min(by_position, slot.activity.taken_elsewhere) + slot.shared_taken;
   std::uint64_t contended = 0;
   totals.bad_unlocks += slot.bad_unlocks.count;
   totals.bad_destroys += slot.bad_destroys.count;

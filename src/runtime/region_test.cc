@@ -98,5 +98,21 @@ TEST(Reader, SumsSlotsAndRefusesForeignFiles) {
   EXPECT_FALSE(abi::sum_counters(&header, abi::kCountersFileBytes).has_value()) << "another version";
 }
 
+TEST(Reader, LocksThatOnlyTheApiCountedAddNone) {
+  Region region;
+  region.open(nullptr);
+  region.header().version = abi::kCountersVersion;
+  region.publish();
+  bool shared;
+  abi::CounterSlot& slot = region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
+  slot.activity.position = 2;
+  slot.activity.taken_elsewhere = 3;
+  slot.shared_taken = 1;
+  const auto totals = abi::sum_counters(&region.header(), abi::kCountersFileBytes);
+  ASSERT_TRUE(totals.has_value());
+  EXPECT_EQ(totals->acquisitions, 1u);
+  EXPECT_EQ(totals->uncontended, 1u);
+}
+
 }  // namespace
 }  // namespace elision::runtime
