@@ -92,6 +92,12 @@ TEST_F(ActivityTest, ChildOfAForkHoldsNothingAndWritesToNobodysSlot) {
   }
 }
 
+TEST_F(ActivityTest, ChildOfAForkInTheWakeOfAnUnlockGoesOn) {
+  const int status = run(ELISION_TEST_WORKER, "tatas", "fork-while-waking");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this kernel forbids filters";
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(ActivityTest, WaitWithAMutexOfGlibcLeavesOtherLocksHeld) {
   for (const char* design : kDesigns) {
     SCOPED_TRACE(design);

@@ -40,7 +40,8 @@ using FastLock = elision::locks::Tatas<elision::locks::Park>;  // the parts used
     return 0;
   }
   FastLock::wake(mutex.word);
-  fast_slot->activity.release();
+  // fast_slot is null if a signal handler has forked since, and this is the child.
+  elision::runtime::this_thread.activity->release();
   return 0;
 }
 

@@ -38,10 +38,11 @@ ELISION_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) {
   return entry_points.spin_trylock(lock, ELISION_CALL_SITE);
 }
 ELISION_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) {
-  if (fast_slot != nullptr) [[likely]] {
-    const std::uint64_t before = fast_slot->activity.position;
+  elision::abi::CounterSlot* slot = fast_slot;  // read once: a fork in a signal handler makes it null
+  if (slot != nullptr) [[likely]] {
+    const std::uint64_t before = slot->activity.position;
     if (FastLock::release(words_of(lock))) [[likely]] {
-      fast_slot->activity.release(before);
+      slot->activity.release(before);
       return 0;
     }
   }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run by activity_test under the preload library: ends with locks held, so that its counter files show what
 // its threads did. The first argument selects the work. The locks lie at an address that the test knows.
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -75,6 +81,50 @@ int wait_with_robust_mutex(Locks& locks) {
   return result != ETIMEDOUT;
 }
 
+// A signal handler that forks while unlock wakes a thread.
+
+pid_t child_of_handler = -1;
+
+void fork_in_handler(int) { child_of_handler = fork(); }
+
+/// From now on the calling thread's wake-ups of `mutex` raise SIGSYS. False: this kernel forbids that.
+bool trap_wakes_of(const pthread_mutex_t& mutex) {
+  const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&mutex));
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, address, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{sizeof filter / sizeof filter[0], filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+void* lock_and_exit(void* mutex) {
+  pthread_mutex_lock(static_cast<pthread_mutex_t*>(mutex));
+  return nullptr;
+}
+
+int fork_while_waking(pthread_mutex_t& mutex) {
+  struct sigaction action {};
+  action.sa_handler = fork_in_handler;
+  sigaction(SIGSYS, &action, nullptr);
+  pthread_mutex_lock(&mutex);
+  const volatile int& word = mutex.__data.__lock;
+  const int held = word;
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, lock_and_exit, &mutex) != 0) return 1;
+  while (word == held) sched_yield();  // until it sleeps
+  if (!trap_wakes_of(mutex)) return 77;
+  pthread_mutex_unlock(&mutex);
+  if (child_of_handler == 0) _exit(0);
+  int status = 1;
+  return child_of_handler < 0 || waitpid(child_of_handler, &status, 0) < 0 || status != 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -90,6 +140,8 @@ int main(int count, char** arguments) {
     result = fork_with(&locks->of_api, &locks->of_api_too, elision_mutex_unlock);
   } else if (std::strcmp(work, "wait") == 0) {
     result = wait_with_robust_mutex(*locks);
+  } else if (std::strcmp(work, "fork-while-waking") == 0) {
+    result = fork_while_waking(locks->first);
   } else if (std::strcmp(work, "api") == 0) {
     elision_mutex_lock(&locks->of_api);
     result = 0;
