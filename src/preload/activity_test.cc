@@ -138,6 +138,15 @@ TEST_P(ApiActivityTest, ProgramWithoutOtherLocksHasNoneToReplace) {
   EXPECT_FALSE(file(0).totals().interposed_locks_seen);
 }
 
+TEST_P(ApiActivityTest, BarrierAfterOtherLocksIsOneToReplace) {
+  for (const char* design : {"tatas", "htm-10", "pthread-aahtm"}) {
+    SCOPED_TRACE(design);
+    ASSERT_EQ(run(GetParam(), design, "barrier-after-api"), 0);
+    EXPECT_TRUE(file(0).totals().interposed_locks_seen);
+    EXPECT_EQ(file(0).totals().sections(), 0u);
+  }
+}
+
 TEST_P(ApiActivityTest, ChildOfAForkWritesToNobodysSlot) {
   ASSERT_EQ(run(GetParam(), "tatas", "fork-api"), 0);
   const File parent = file(0), child = file(1);

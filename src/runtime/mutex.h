@@ -92,7 +92,7 @@ class Mutex {
         return 0;
     } else if (!Design::speculating()) {
       if (kind.is_plain()) return release(mutex, site);
-      if (thread.slot != nullptr && is_of(mutex, thread))
+      if (thread.is_known && is_of(mutex, thread))
         return kind.is_recursive() && --mutex.count != 0 ? 0 : release(mutex, site);
     }
     return unlock_slow(mutex, kind, site);
@@ -123,8 +123,7 @@ class Mutex {
           thread.transaction.inside())
         return false;
     } else {
-      if (thread.slot == nullptr || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread))))
-        return false;
+      if (!thread.is_known || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread)))) return false;
     }
     return !Design::speculating() && Design::may_attempt(words_of(mutex));
   }

@@ -168,6 +168,7 @@ SetUp ensure_set_up() {
 
 void after_fork_in_child() {
   locks::fork_generation_in_child();
+  this_thread.is_known = false;
   this_thread.slot = nullptr;
   this_thread.short_lock = nullptr;
   this_thread.activity = &locks::activity_of_nobody;

@@ -23,14 +23,15 @@ void complete(ThreadState& thread) {
   thread.activity = shared ? &thread.unshared : &thread.slot->activity;
   thread.activity->forget_held();
   thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
-  if (design_has_fast_path() && !shared) fast_slot = thread.slot;
 }
 
 }  // namespace
 
 void introduce_thread() {
   __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
-  complete(this_thread);
+  if (this_thread.slot == nullptr) complete(this_thread);
+  if (design_has_fast_path() && !this_thread.slot_is_shared) fast_slot = this_thread.slot;
+  this_thread.is_known = true;
 }
 
 abi::ThreadActivity* activity_for_other_locks() {

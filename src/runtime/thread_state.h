@@ -13,8 +13,9 @@
 namespace elision::runtime {
 
 struct ThreadState {
-  abi::CounterSlot* slot = nullptr;
+  abi::CounterSlot* slot = nullptr;  // null before its first lock, of this library or of libelision-api
   bool slot_is_shared = false;
+  bool is_known = false;  // it has used a lock that this library replaces
   // In the slot; in `unshared` if others share the slot; of nobody before the thread's first lock.
   abi::ThreadActivity* activity = &locks::activity_of_nobody;
   int thread_id = 0;
@@ -41,11 +42,11 @@ extern constinit thread_local abi::CounterSlot* fast_slot;
 /// system calls would abort it.
 void introduce_thread();
 
-/// Where the calling thread notes what it does at locks of libelision-api.
+/// Where the calling thread notes what it does at locks of libelision-api. Does not make the thread known.
 abi::ThreadActivity* activity_for_other_locks();
 
 inline ThreadState& known_thread() {
-  if (this_thread.slot == nullptr) [[unlikely]]
+  if (!this_thread.is_known) [[unlikely]]
     introduce_thread();
   return this_thread;
 }

@@ -81,6 +81,15 @@ int wait_with_robust_mutex(Locks& locks) {
   return result != ETIMEDOUT;
 }
 
+/// A lock of libelision-api first, then nothing but a barrier.
+int barrier_after_api(Locks& locks) {
+  elision_mutex_lock(&locks.of_api);
+  elision_mutex_unlock(&locks.of_api);
+  pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, 1);
+  return pthread_barrier_wait(&barrier) != PTHREAD_BARRIER_SERIAL_THREAD;
+}
+
 // A signal handler that forks while unlock wakes a thread.
 
 pid_t child_of_handler = -1;
@@ -142,6 +151,8 @@ int main(int count, char** arguments) {
     result = wait_with_robust_mutex(*locks);
   } else if (std::strcmp(work, "fork-while-waking") == 0) {
     result = fork_while_waking(locks->first);
+  } else if (std::strcmp(work, "barrier-after-api") == 0) {
+    result = barrier_after_api(*locks);
   } else if (std::strcmp(work, "api") == 0) {
     elision_mutex_lock(&locks->of_api);
     result = 0;
