@@ -44,6 +44,10 @@ inline constexpr bool kNotesActivity = false;
 inline constexpr bool kNotesActivity = true;
 #endif
 
+/// Changes with the layout of ThreadActivity and with the meaning of its fields. The two libraries are
+/// shipped apart (elision_thread_activity). kCountersVersion changes with it, and ThreadActivity::kMark.
+inline constexpr std::uint32_t kActivityVersion = 1;
+
 enum class Activity : std::uint8_t {
   kIdle,         // above the innermost lock: nothing in progress. In an entry below: the lock is held
   kFallback,     // the lock is held because elision was given up
@@ -193,3 +197,8 @@ inline SeenActivity seen_activity(const ThreadActivity& thread) {
 }
 
 }  // namespace elision::abi
+
+/// Exported by the preload library, for libelision-api: the calling thread's activity. Null if `version`
+/// is not the library's kActivityVersion, or while the library is being set up. In the child of a fork it
+/// must be asked for again.
+extern "C" elision::abi::ThreadActivity* elision_thread_activity(std::uint32_t version);

@@ -358,7 +358,10 @@ TEST(Lockset, MembersMayBeUnlockedAlone) {
 // ---- What a thread notes about itself. This program stands in for the preload library.
 
 thread_local elision::abi::ThreadActivity activity_of_thread;
-extern "C" elision::abi::ThreadActivity* elision_thread_activity() { return &activity_of_thread; }
+thread_local std::uint32_t preloaded_version = elision::abi::kActivityVersion;
+extern "C" elision::abi::ThreadActivity* elision_thread_activity(std::uint32_t version) {
+  return version == preloaded_version ? &activity_of_thread : nullptr;
+}
 
 int locks_held() { return elision::abi::ThreadActivity::depth(activity_of_thread.position); }
 bool is_at(const void* lock, elision::abi::Activity activity) {
@@ -382,6 +385,17 @@ TEST(Activity, SectionNamesLockAndCallSite) {
     EXPECT_NE(elision::abi::seen_activity(activity_of_thread).site, 0u);
     mutex.unlock();
     EXPECT_TRUE(is_at_no_lock());
+  });
+}
+
+TEST(Activity, PreloadLibraryOfAnotherVersionIsToldNothing) {
+  elision::mutex mutex;
+  elsewhere([&] {
+    preloaded_version = elision::abi::kActivityVersion + 1;
+    lock_really(mutex);
+    EXPECT_EQ(locks_held(), 0);
+    mutex.unlock();
+    EXPECT_EQ(activity_of_thread.position, 0u);
   });
 }
 

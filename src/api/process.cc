@@ -19,7 +19,7 @@ extern "C" {
 /// glibc's since 2.32.
 [[gnu::weak]] extern char __libc_single_threaded;
 /// The preload library's, if it is loaded.
-[[gnu::weak]] elision::abi::ThreadActivity* elision_thread_activity();
+[[gnu::weak]] elision::abi::ThreadActivity* elision_thread_activity(std::uint32_t);
 }
 
 namespace elision::api {
@@ -84,7 +84,7 @@ void ensure_set_up() {
 void introduce_thread() {
   ensure_set_up();
   abi::ThreadActivity* const of_preload_library =
-      &elision_thread_activity != nullptr ? elision_thread_activity() : nullptr;
+      &elision_thread_activity != nullptr ? elision_thread_activity(abi::kActivityVersion) : nullptr;
   this_thread.activity = of_preload_library != nullptr ? of_preload_library : &this_thread.own_activity;
   this_thread.elides = process.elides;
 }

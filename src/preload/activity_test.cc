@@ -98,6 +98,10 @@ TEST_F(ActivityTest, ChildOfAForkInTheWakeOfAnUnlockGoesOn) {
   EXPECT_EQ(status, 0);
 }
 
+TEST_F(ActivityTest, LibraryOfAnotherVersionGetsNoActivity) {
+  for (const char* design : kDesigns) EXPECT_EQ(run(ELISION_TEST_WORKER, design, "versions"), 0) << design;
+}
+
 TEST_F(ActivityTest, WaitWithAMutexOfGlibcLeavesOtherLocksHeld) {
   for (const char* design : kDesigns) {
     SCOPED_TRACE(design);

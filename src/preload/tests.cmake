@@ -72,6 +72,7 @@ add_dependencies(preload_counters_test elision_preload elision_preload_nosubscri
 foreach(library elision_api elision_api_static)
   string(REPLACE elision_api activity_worker worker ${library})
   add_executable(${worker} test_programs/activity_worker.cc)
+  target_include_directories(${worker} PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${worker} PRIVATE ${library} Threads::Threads)
   set_target_properties(${worker} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endforeach()

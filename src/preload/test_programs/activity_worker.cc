@@ -16,10 +16,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <type_traits>
 
+#include "abi/thread_activity.h"
 #include "elision/elision.h"
+
+extern "C" [[gnu::weak]] elision::abi::ThreadActivity* elision_thread_activity(std::uint32_t);
 
 namespace {
 
@@ -79,6 +83,15 @@ int wait_with_robust_mutex(Locks& locks) {
   const int result = pthread_cond_timedwait(&condition, &locks.second, &long_ago);
   pthread_mutex_unlock(&locks.second);
   return result != ETIMEDOUT;
+}
+
+/// The preload library answers its own version alone.
+int ask_by_version() {
+  using elision::abi::kActivityVersion;
+  if (&elision_thread_activity == nullptr || elision_thread_activity(kActivityVersion) == nullptr) return 1;
+  for (const std::uint32_t other : {kActivityVersion - 1, kActivityVersion + 1})
+    if (elision_thread_activity(other) != nullptr) return 1;
+  return 0;
 }
 
 /// A lock of libelision-api first, then nothing but a barrier.
@@ -153,6 +166,8 @@ int main(int count, char** arguments) {
     result = fork_while_waking(locks->first);
   } else if (std::strcmp(work, "barrier-after-api") == 0) {
     result = barrier_after_api(*locks);
+  } else if (std::strcmp(work, "versions") == 0) {
+    result = ask_by_version();
   } else if (std::strcmp(work, "api") == 0) {
     elision_mutex_lock(&locks->of_api);
     result = 0;
