@@ -172,7 +172,7 @@ bench-locks:
 	@tools/bench-api --build $(BUILD) $(if $(QUICK),--quick)
 	@tools/bench-variants --build $(BUILD) $(if $(QUICK),--quick)
 
-# What it costs programs that the lock library notes what threads do, natively; prints a table.
+# Cost of recording thread activity in the lock library, natively; prints a table.
 bench-activity:
 	@tools/install-packages "make bench-activity" $(BUILD_PACKAGES)
 	@$(MAKE) --no-print-directory compile

@@ -37,7 +37,7 @@
 
 namespace elision::abi {
 
-// Tests compare a library that only counts the locks that are taken, as all bookkeeping did before.
+// ELISION_TEST_NO_ACTIVITY builds a library that only counts the locks taken, to measure the cost of the rest.
 #ifdef ELISION_TEST_NO_ACTIVITY
 inline constexpr bool kNotesActivity = false;
 #else

@@ -9,7 +9,8 @@
 
 namespace elision::locks {
 
-/// Of threads that a library does not know: they release a lock and have never taken one. Never read.
+/// Of threads that a library does not know: they release a lock and have never taken one. They share it
+/// without synchronisation, since no reader evaluates it.
 inline constinit abi::ThreadActivity activity_of_nobody;
 
 struct ActivityAt {

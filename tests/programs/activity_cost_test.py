@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs an uncontended lock and unlock that the library notes what threads do (src/abi/thread_activity.h): two stores and no
-branch more than a library that only counts the locks.
+"""Cost of recording thread activity (src/abi/thread_activity.h) for an uncontended lock and unlock: two stores and no branch more
+than in a library that only counts the locks.
 
 Counted by callgrind, on a CPU without transactions; for transactions, by the virtual machine, which counts instructions alone. The
 difference of two numbers of pairs leaves out what a process does once.
@@ -20,7 +20,7 @@ EVENTS = {"Ir": "instructions", "Dw": "stores", "Bc": "branches", "Bi": "branche
 
 @pytest.fixture
 def libraries(elision, build):
-    """(with the notes, without them)"""
+    """(with the record, without it)"""
     return build / "lib" / "libelision.so", elision.test_program("libelision-noactivity.so")
 
 
@@ -46,7 +46,7 @@ def per_pair(count):
 
 def check(noted, plain):
     more = {name: noted[name] - plain[name] for name in noted}
-    print(f"a pair: {noted}; more than without notes: {more}")
+    print(f"a pair: {noted}; more than without the record: {more}")
     assert plain["instructions"] > 10 and 0 < more["instructions"] <= MOST_INSTRUCTIONS
     assert more.get("branches", 0) <= SLACK
     assert more.get("stores", 0) <= MOST_STORES + SLACK
