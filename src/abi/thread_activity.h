@@ -37,7 +37,7 @@
 
 namespace elision::abi {
 
-// ELISION_TEST_NO_ACTIVITY builds a library that only counts the locks taken, to measure the cost of the rest.
+// ELISION_TEST_NO_ACTIVITY: the library only counts the locks taken, to measure the cost of the rest.
 #ifdef ELISION_TEST_NO_ACTIVITY
 inline constexpr bool kNotesActivity = false;
 #else
