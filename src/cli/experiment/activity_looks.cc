@@ -201,11 +201,12 @@ profile::Profile ActivityLooks::profile() const {
       [](const auto& a, const auto& b) { return a.second->samples.count() < b.second->samples.count(); });
   if (busiest == processes_.end()) return {};
   const Process& process = *busiest->second;
-  profile::Profile profile = process.samples.profile(process.parallel_ns);
+  const LockCountsByAddress counts = counts_by_lock(busiest->first);
+  profile::Profile profile = process.samples.profile(process.parallel_ns, counts);
   profile.wall_ns = std::chrono::duration<double, std::nano>(process.last - process.first).count();
   profile.most_threads = process.most_threads;
   profile.cpus = usable_cpus();
-  add_counts(profile, busiest->first, native_ticks_per_second(read_counters(directory_)));
+  add_counts(profile, counts, native_ticks_per_second(read_counters(directory_)));
   name_places(profile, process.memory_map);
   return profile;
 }

@@ -72,7 +72,7 @@ std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& direc
   return processes;
 }
 
-std::map<std::uint64_t, abi::CounterEntry> counts_by_lock(const std::filesystem::path& file) {
+LockCountsByAddress counts_by_lock(const std::filesystem::path& file) {
   const std::vector<char> data = read_used_part(file);
   return abi::sums_by_lock(data.data(), data.size());
 }

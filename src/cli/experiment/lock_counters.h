@@ -18,8 +18,10 @@ std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& direc
 /// The counter files in `directory`, one a process.
 std::vector<std::filesystem::path> counter_files(const std::filesystem::path& directory);
 
-/// The counts of one counter file for each lock, by its address. Empty if it cannot be read.
-std::map<std::uint64_t, abi::CounterEntry> counts_by_lock(const std::filesystem::path& file);
+using LockCountsByAddress = std::map<std::uint64_t, abi::CounterEntry>;
+
+/// The counts of one counter file for each lock. Empty if it cannot be read.
+LockCountsByAddress counts_by_lock(const std::filesystem::path& file);
 
 /// Why a process with the lock library left no counters in `directory`; empty: no such process is known.
 std::string why_not_counted(const std::filesystem::path& directory);

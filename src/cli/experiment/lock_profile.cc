@@ -18,18 +18,19 @@ double in_state(const std::map<State, std::uint64_t>& states, State state) {
   return found != states.end() ? static_cast<double>(found->second) : 0;
 }
 
-/// Moves the share of attempts that aborted, by the counts, from kAttempt to kAborted.
-void divide_attempts(Profile& profile) {
-  double commits = 0, attempts = 0;
-  for (const Lock& lock : profile.locks) {
-    commits += lock.commits;
-    attempts += lock.attempts;
-  }
-  if (attempts == 0) return;
-  double& committed = profile::time_in(profile.times, State::kAttempt);
-  const double aborted = committed * (1 - commits / attempts);
-  committed -= aborted;
-  profile::time_in(profile.times, State::kAborted) += aborted;
+/// Attempts that ended: each speculation ended in one of the aborts.
+double attempts_of(const abi::CounterEntry& counts) {
+  double aborts = 0;
+  for (const std::uint64_t count : counts.aborts) aborts += static_cast<double>(count);
+  return static_cast<double>(counts.commits) +
+         std::max(0.0, aborts - static_cast<double>(counts.speculations));
+}
+
+/// The part of a lock's attempts that aborted. 0 for locks without counts, such as those of libelision-api.
+double aborted_share(const LockCountsByAddress& counts, std::uint64_t lock) {
+  const auto found = counts.find(lock);
+  const double attempts = found != counts.end() ? attempts_of(found->second) : 0;
+  return attempts != 0 ? 1 - static_cast<double>(found->second.commits) / attempts : 0;
 }
 
 void order(Profile& profile) {
@@ -75,7 +76,7 @@ void LockSamples::add_taken(std::uint64_t lock, std::uint64_t count) {
   if (lock != 0) locks_[lock].taken += static_cast<double>(count);
 }
 
-Profile LockSamples::profile(double parallel_ns) const {
+Profile LockSamples::profile(double parallel_ns, const LockCountsByAddress& counts) const {
   Profile profile;
   profile.samples = count_;
   profile.acquisitions_estimated = true;
@@ -95,18 +96,22 @@ Profile LockSamples::profile(double parallel_ns) const {
     lock.acquisitions = samples.taken;
     lock.waits_ns =
         ns * (in_state(samples.states, State::kWaiting) + in_state(samples.states, State::kSpeculating));
+    lock.aborted_ns = ns * in_state(samples.states, State::kAttempt) * aborted_share(counts, address);
     lock.holds_ns =
         ns * (in_state(samples.states, State::kSection) + in_state(samples.states, State::kFallback) +
-              in_state(samples.states, State::kAttempt));
+              in_state(samples.states, State::kAttempt)) -
+        lock.aborted_ns;
+    profile::time_in(profile.times, State::kAttempt) -= lock.aborted_ns;
+    profile::time_in(profile.times, State::kAborted) += lock.aborted_ns;
     profile.locks.push_back(lock);
   }
   return profile;
 }
 
-void add_counts(Profile& profile, const std::filesystem::path& file, double ticks_per_second) {
+void add_counts(Profile& profile, const LockCountsByAddress& counts_by_lock, double ticks_per_second) {
   std::map<std::uint64_t, std::size_t> known;
   for (std::size_t i = 0; i < profile.locks.size(); ++i) known.emplace(profile.locks[i].place.address, i);
-  for (const auto& [address, counts] : counts_by_lock(file)) {
+  for (const auto& [address, counts] : counts_by_lock) {
     const auto [place, is_new] = known.emplace(address, profile.locks.size());
     if (is_new) profile.locks.emplace_back().place.address = address;
     Lock* const lock = &profile.locks[place->second];
@@ -114,11 +119,8 @@ void add_counts(Profile& profile, const std::filesystem::path& file, double tick
       if (counts.aborts[i] != 0)
         lock->aborts[abi::kAbortCauseNames[i]] += static_cast<double>(counts.aborts[i]);
     if (profile.exact) continue;
-    double aborts = 0;
-    for (const std::uint64_t count : counts.aborts) aborts += static_cast<double>(count);
     lock->commits = static_cast<double>(counts.commits);
-    // Each speculation ended in one of the aborts.
-    lock->attempts = lock->commits + std::max(0.0, aborts - static_cast<double>(counts.speculations));
+    lock->attempts = attempts_of(counts);
     lock->fallbacks = static_cast<double>(counts.fallbacks);
     lock->contended =
         static_cast<double>(counts.acquisitions - std::min(counts.acquisitions, counts.fallbacks));
@@ -127,7 +129,6 @@ void add_counts(Profile& profile, const std::filesystem::path& file, double tick
     if (ticks_per_second > 0)
       lock->longest_wait_ns = 1e9 * static_cast<double>(counts.longest_wait_ticks) / ticks_per_second;
   }
-  if (!profile.exact) divide_attempts(profile);
   order(profile);
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -24,8 +23,9 @@ class LockSamples {
 
   std::uint64_t count() const { return count_; }
   std::size_t sites() const { return sites_.size(); }
-  /// Times of the states: `parallel_ns` of each thread, divided as the samples are.
-  profile::Profile profile(double parallel_ns) const;
+  /// Times of the states: `parallel_ns` of each thread, divided as the samples are. By the counts, each
+  /// lock's attempts are divided into committed and aborted ones.
+  profile::Profile profile(double parallel_ns, const LockCountsByAddress& counts) const;
 
  private:
   struct OfLock {
@@ -41,9 +41,8 @@ class LockSamples {
 };
 
 /// Adds the counts that the library keeps for each lock: waits, commits, fallbacks, aborts by cause. In a
-/// profile from samples they replace estimates, and divide the attempts into committed and aborted ones.
-/// `file`: the process's counter file.
-void add_counts(profile::Profile& profile, const std::filesystem::path& file, double ticks_per_second);
+/// profile from samples they replace estimates.
+void add_counts(profile::Profile& profile, const LockCountsByAddress& counts, double ticks_per_second);
 
 /// Names locks and places by the files in the process's memory map, and orders the locks, the one with most
 /// waiting first.

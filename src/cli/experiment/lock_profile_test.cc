@@ -4,43 +4,39 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/experiment/counter_file_for_test.h"
-#include "cli/host/temp_directory.h"
-
 namespace elision::cli::experiment {
 namespace {
 
 using profile::State;
 
-constexpr std::uint64_t kLock = 64;
+constexpr std::uint64_t kLock = 64, kOther = 128;
 
-/// The profile of two samples in attempts of kLock and two outside, with `entry`'s counts of the lock.
-profile::Profile profile_with(abi::CounterEntry entry) {
-  const TempDirectory directory;
-  entry.lock = kLock;
-  test::CounterFile file;
-  file.slots.resize(1);
-  file.slots[0].entries[1] = entry;
-  file.write(directory.path() / "0000.counters");
+/// The profile of two samples in attempts of kLock, one in an attempt of kOther and one outside, with
+/// `entry`'s counts of kLock.
+profile::Profile profile_with(const abi::CounterEntry& entry) {
+  const LockCountsByAddress counts{{kLock, entry}};
   LockSamples samples;
-  for (int i = 0; i < 2; ++i) {
-    samples.add(State::kAttempt, {abi::Activity::kAttempt, kLock, 1});
-    samples.add(State::kOutside, {});
-  }
-  profile::Profile profile = samples.profile(400);
-  add_counts(profile, directory.path() / "0000.counters", 1e9);
+  for (const std::uint64_t lock : {kLock, kLock, kOther})
+    samples.add(State::kAttempt, {abi::Activity::kAttempt, lock, 1});
+  samples.add(State::kOutside, {});
+  profile::Profile profile = samples.profile(400, counts);
+  add_counts(profile, counts, 1e9);
   return profile;
 }
 
-TEST(LockProfile, AttemptsDivideAsTheirCountsDo) {
+TEST(LockProfile, AttemptsOfEachLockDivideAsItsCountsDo) {
   abi::CounterEntry entry;
   entry.commits = 1;
   entry.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)] = 3;
   const profile::Profile profile = profile_with(entry);
-  EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAttempt), 50);
+  EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAttempt), 50 + 100);
   EXPECT_DOUBLE_EQ(time_in(profile.times, State::kAborted), 150);
-  ASSERT_EQ(profile.locks.size(), 1u);
+  ASSERT_EQ(profile.locks.size(), 2u);
+  EXPECT_EQ(profile.locks[0].place.address, kLock);
   EXPECT_EQ(profile.locks[0].attempts, 4);
+  EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, 50);
+  EXPECT_DOUBLE_EQ(profile.locks[0].aborted_ns, 150);
+  EXPECT_DOUBLE_EQ(profile.locks[1].holds_ns, 100) << "a lock without counts";
   EXPECT_EQ(profile.locks[0].aborts.at("conflict"), 3);
 }
 
@@ -70,7 +66,7 @@ TEST(LockProfile, CallSiteWithMostSamplesIsFirstAndOthersAreKept) {
   LockSamples samples;
   for (const std::uint64_t site : {1, 2, 2})
     samples.add(State::kSection, {abi::Activity::kIdle, kLock, site});
-  const profile::Lock lock = samples.profile(300).locks.at(0);
+  const profile::Lock lock = samples.profile(300, {}).locks.at(0);
   EXPECT_EQ(lock.site.address, 2u);
   ASSERT_EQ(lock.other_sites.size(), 1u);
   EXPECT_EQ(lock.other_sites[0].address, 1u);
