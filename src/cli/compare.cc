@@ -273,10 +273,8 @@ void publish(const CompareRequest& request, const std::vector<experiment::Result
 }
 
 // Runs the reference and the best designs once more, with a profile of their locks.
-std::vector<experiment::NextStep> explain_blocks(const CompareRequest& request, experiment::Runner& runner,
-                                                 experiment::Observer& observer,
-                                                 const experiment::Execution& execution,
-                                                 std::vector<experiment::Block>& blocks) {
+void explain_blocks(const CompareRequest& request, experiment::Runner& runner, experiment::Observer& observer,
+                    const experiment::Execution& execution, std::vector<experiment::Block>& blocks) {
   constexpr double kTimesLongest = 20, kLeastSeconds = 60;
   double longest = 0;
   for (const experiment::Result& result : execution.results)
@@ -285,7 +283,6 @@ std::vector<experiment::NextStep> explain_blocks(const CompareRequest& request, 
                                                    : std::max(kLeastSeconds, kTimesLongest * longest);
   explain(blocks,
           run_to_explain(cells_to_explain(request.plan, blocks), runner, observer, execution.timing, limit));
-  return next_steps(request.plan, blocks, {native_htm_is_live(), why_no_transactions()});
 }
 
 int compare_and_report(const CompareRequest& request) {
@@ -301,8 +298,10 @@ int compare_and_report(const CompareRequest& request) {
       execute(plan, *runner, progress, request.timeout_seconds, undecided);
   auto blocks = analyse(plan, execution.results, execution.complete);
   std::vector<experiment::NextStep> steps;
-  if (request.explains && execution.complete)
-    steps = explain_blocks(request, *runner, progress, execution, blocks);
+  if (execution.complete) {
+    if (request.explains) explain_blocks(request, *runner, progress, execution, blocks);
+    steps = next_steps(plan, blocks, {native_htm_is_live(), why_no_transactions()});
+  }
   progress.clear();
   publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;

@@ -12,7 +12,7 @@
 namespace elision::cli::experiment {
 
 struct ActivitySampler::Impl {
-  explicit Impl(const std::filesystem::path& directory) : looks(directory) {
+  Impl(const std::filesystem::path& directory, double mean_ms) : distance_ms(mean_ms), looks(directory) {
     looker = std::thread([this] { look_until_stopped(); });
   }
   ~Impl() { stop(); }
@@ -29,12 +29,12 @@ struct ActivitySampler::Impl {
   void look_until_stopped() {
     using Clock = ActivityLooks::Clock;
     std::mt19937 random(1);
-    std::exponential_distribution<double> distance(1 / kPeriodMs);
+    std::exponential_distribution<double> distance(1 / distance_ms);
     Clock::time_point before = Clock::now();
     std::unique_lock guard(mutex);
     while (!stopped) {
       const auto pause =
-          std::chrono::duration<double, std::milli>(std::min(distance(random), 10 * kPeriodMs));
+          std::chrono::duration<double, std::milli>(std::min(distance(random), 10 * distance_ms));
       if (wake.wait_for(guard, pause, [this] { return stopped; })) break;
       const Clock::time_point now = Clock::now();
       looks.look(now, now - before);
@@ -42,6 +42,7 @@ struct ActivitySampler::Impl {
     }
   }
 
+  const double distance_ms;
   ActivityLooks looks;
   std::mutex mutex;
   std::condition_variable wake;
@@ -49,8 +50,8 @@ struct ActivitySampler::Impl {
   std::thread looker;
 };
 
-ActivitySampler::ActivitySampler(const std::filesystem::path& directory)
-    : impl_(std::make_unique<Impl>(directory)) {}
+ActivitySampler::ActivitySampler(const std::filesystem::path& directory, double distance_ms)
+    : impl_(std::make_unique<Impl>(directory, distance_ms)) {}
 ActivitySampler::~ActivitySampler() = default;
 
 profile::Profile ActivitySampler::finish() {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks at a run's threads (activity_looks.h) while it goes on, from a thread of its own.
 //
-// A look comes every kPeriodMs on average, at random distances, so that no period of the program hides from
-// it.
+// Looks come at random distances, so that no period of the program hides from them.
 #pragma once
 
 #include <filesystem>
@@ -14,10 +13,9 @@ namespace elision::cli::experiment {
 
 class ActivitySampler {
  public:
-  static constexpr double kPeriodMs = 4;
-
-  /// Starts looking at the files in `directory`, which may not be there yet.
-  explicit ActivitySampler(const std::filesystem::path& directory);
+  /// Starts looking at the files in `directory`, which may not be there yet. `distance_ms`: between two
+  /// looks, on average.
+  ActivitySampler(const std::filesystem::path& directory, double distance_ms);
   ~ActivitySampler();
   ActivitySampler(const ActivitySampler&) = delete;
   ActivitySampler& operator=(const ActivitySampler&) = delete;

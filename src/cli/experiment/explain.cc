@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/experiment/explain.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "cli/experiment/execute.h"
 #include "cli/experiment/workers.h"
 
 namespace elision::cli::experiment {
+namespace {
 
-std::vector<Result> run_to_explain(const std::vector<Cell>& cells, Runner& runner, Observer& observer,
+// A look takes some microseconds, so that the shortest distance costs a run about 1 %.
+constexpr double kLongestMs = 4, kShortestMs = 0.5;
+constexpr double kWantedLooks = 500;
+
+double look_distance(double expected_seconds) {
+  return std::clamp(1000 * expected_seconds / kWantedLooks, kShortestMs, kLongestMs);
+}
+
+}  // namespace
+
+std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Observer& observer,
                                    RemainingTime remaining, double timeout_seconds) {
   std::vector<Sample> samples(cells.size());
   std::mutex mutex;
   std::size_t next = 0, ended = 0;
-  for (const Cell& cell : cells) remaining.add(cell);
+  for (Cell& cell : cells) {
+    cell.look_ms = look_distance(remaining.expected_seconds(cell));
+    remaining.add(cell);
+  }
   const auto report = [&](const Cell& cell) {
     observer.progress({ended, cells.size(), false, remaining.seconds_left() / runner.workers(),
                        words_of(cell) + ", once more to say why"});

@@ -52,7 +52,7 @@ class ProgramRunner : public Runner {
     request.directory = directory.path();
     request.timeout_seconds = timeout_seconds;
     std::optional<ActivitySampler> sampler;
-    if (cell.explains && !plan_.model) sampler.emplace(directory.path());
+    if (cell.explains && !plan_.model) sampler.emplace(directory.path(), cell.look_ms);
     Sample sample = run_child(request, stop_);
     if (sampler) sample.profile = sampler->finish();
     tell_of_left_process(sample.left_running);

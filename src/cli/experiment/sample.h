@@ -26,6 +26,7 @@ struct Cell {
   std::uint64_t seed = 1;       // virtual machine only, as the variation is
   std::uint32_t variation = 0;  // of the machine
   bool explains = false;        // its sample has a profile of the locks; its time does not count
+  double look_ms = 4;           // if it explains, on a real CPU: the mean distance of the looks at it
 };
 
 struct Sample;

@@ -73,7 +73,8 @@ struct Block {
   unsigned cold_rounds = 0;  // the first rounds, left out as warm-up
   std::vector<Row> rows;
   Verdict verdict;
-  std::optional<Diagnosis> diagnosis;  // nothing: not measured
+  std::optional<Diagnosis> diagnosis;            // nothing: not measured, or in too short a run
+  std::optional<std::uint64_t> too_few_samples;  // of that run
 };
 
 /// No design is named that does not gain more than this, as a ratio. On a virtual machine it stands for what

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
@@ -169,13 +170,18 @@ Diagnosis diagnosis_of(const profile::Diagnosis& found) {
   return diagnosis;
 }
 
-/// The block with the most threads that has a diagnosis; null: none has one.
-const Block* largest(const std::vector<Block>& blocks) {
+/// The block with the most threads among those that `is_wanted` accepts; null: it accepts none.
+template <class Wanted>
+const Block* largest(const std::vector<Block>& blocks, Wanted is_wanted) {
   const Block* found = nullptr;
   for (const Block& block : blocks)
-    if (block.diagnosis && (found == nullptr || block.threads.value_or(0) > found->threads.value_or(0)))
+    if (is_wanted(block) && (found == nullptr || block.threads.value_or(0) > found->threads.value_or(0)))
       found = &block;
   return found;
+}
+
+bool has_verdict(const Block& block) {
+  return !block.verdict.design.empty() && block.verdict.kind != VerdictKind::kNoOther;
 }
 
 std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
@@ -185,6 +191,27 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
   for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
     words.push_back(word);
   return quoted_for_shell(words);
+}
+
+NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
+  const std::string& design = block.verdict.design;
+  const std::string command = run_command(plan, design, block);
+  if (!elides(design) || cpu.has_transactions) return {fmt::format("Run it with {}:", design), command};
+  return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
+                      cpu.why_none, design),
+          command};
+}
+
+std::string longer(std::uint64_t samples) {
+  if (samples == 0) return "Let the program work longer, so that this comparison can say why.";
+  const double factor = static_cast<double>(profile::kFewestSamples) / static_cast<double>(samples);
+  return fmt::format("Let the program work {:.0f} times as long, so that this comparison can say why.",
+                     std::ceil(factor));
+}
+
+std::string more_runs(const Plan& plan) {
+  return fmt::format("Compare again with --runs {}{}.", 2 * std::max(plan.runs, plan.most_runs),
+                     plan.model ? "" : ", while the computer does nothing else");
 }
 
 }  // namespace
@@ -217,33 +244,36 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
     }
     const Profile* const plain =
         block.rows.empty() ? nullptr : profile_of(results, block, block.rows.front().design);
-    if (plain != nullptr && profile::is_sufficient(*plain))
+    if (plain == nullptr) continue;
+    if (profile::is_sufficient(*plain)) {
       block.diagnosis = diagnosis_of(profile::diagnose(*plain, eliding_profile(results, block)));
+    } else {
+      block.too_few_samples = plain->samples;
+    }
   }
 }
 
+std::string too_short(std::uint64_t samples) {
+  return fmt::format("The run was too short to say why: {} samples of the {} that it takes.", samples,
+                     profile::kFewestSamples);
+}
+
 std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blocks, const ThisCpu& cpu) {
+  const Block* block = largest(blocks, [](const Block& each) { return each.diagnosis.has_value(); });
+  if (block == nullptr) block = largest(blocks, has_verdict);
+  if (block == nullptr) return {};
+  const bool names_design = block->verdict.design != kReference;
+  if (block->diagnosis && !block->diagnosis->locks_matter && !names_design)
+    return {{"Look for the time elsewhere: the program's locks are not what it waits for.", ""}};
   std::vector<NextStep> steps;
-  const Block* const block = largest(blocks);
-  if (block == nullptr) return steps;
-  const bool names_design = !block->verdict.design.empty() && block->verdict.design != kReference;
-  if (!block->diagnosis->locks_matter && !names_design) {
-    steps.push_back({"Look for the time elsewhere: the program's locks are not what it waits for.", ""});
-    return steps;
+  if (block->diagnosis) {
+    for (const Finding& finding : block->diagnosis->findings)
+      if (!finding.change.empty()) steps.push_back({finding.change, ""});
   }
-  for (const Finding& finding : block->diagnosis->findings)
-    if (!finding.change.empty()) steps.push_back({finding.change, ""});
-  const std::string& design = block->verdict.design;
-  if (design.empty() || design == kReference) return steps;
-  const bool needs_transactions = elides(design);
-  if (needs_transactions && !cpu.has_transactions) {
-    steps.push_back(
-        {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
-                     cpu.why_none, design),
-         run_command(plan, design, *block)});
-  } else {
-    steps.push_back({fmt::format("Run it with {}:", design), run_command(plan, design, *block)});
-  }
+  if (names_design) steps.push_back(run_step(plan, *block, cpu));
+  if (block->too_few_samples) steps.push_back({longer(*block->too_few_samples), ""});
+  if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back({more_runs(plan), ""});
+  if (steps.empty()) steps.push_back({"Change nothing: the program's own locks do as well as any.", ""});
   return steps;
 }
 

@@ -3,6 +3,8 @@
 // what those profiles mean. Pure.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/judge/analysis.h"
@@ -14,8 +16,11 @@ namespace elision::cli::experiment {
 /// one that elides locks. None for a block whose reference has no result or takes no locks.
 std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& blocks);
 
-/// Fills in Row::why and Block::diagnosis from the results of those cells.
+/// Fills in Row::why, Block::diagnosis and Block::too_few_samples from the results of those cells.
 void explain(std::vector<Block>& blocks, const std::vector<Result>& results);
+
+/// Why there is no diagnosis, from a run with so few samples.
+std::string too_short(std::uint64_t samples);
 
 /// This computer, as far as it decides what to do next.
 struct ThisCpu {
@@ -23,7 +28,7 @@ struct ThisCpu {
   std::string why_none;  // "this CPU has no transactions", if so
 };
 
-/// What the user does next: a design to run with, or a change of the source.
+/// What the user does next: change the source, run with a design, or measure again. Nothing without a result.
 std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blocks, const ThisCpu& cpu);
 
 }  // namespace elision::cli::experiment

@@ -104,6 +104,61 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
       "on. There:");
 }
 
+TEST_F(Explained, TooShortARunSaysHowLongItMustBe) {
+  std::vector<Block> blocks = {block()};
+  Result plain{{std::nullopt, "pthread", 0}, timed(1)};
+  plain.sample.profile = contended();
+  plain.sample.profile->exact = false;
+  plain.sample.profile->samples = 90;
+  experiment::explain(blocks, {plain});
+  EXPECT_FALSE(blocks[0].diagnosis);
+  EXPECT_EQ(blocks[0].too_few_samples, 90u);
+  EXPECT_EQ(too_short(90), "The run was too short to say why: 90 samples of the 200 that it takes.");
+  const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].sentence, "Run it with htm-10:");
+  EXPECT_EQ(steps[1].sentence, "Let the program work 3 times as long, so that this comparison can say why.");
+}
+
+class NextSteps : public Comparison {
+ protected:
+  std::vector<std::string> steps() {
+    std::vector<std::string> sentences;
+    for (const NextStep& step : next_steps(plan_, {block()}, {true, ""})) sentences.push_back(step.sentence);
+    return sentences;
+  }
+};
+
+TEST_F(NextSteps, WithoutAProfileTheWinnerIsRun) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("ticket", {0.5, 0.5, 0.5});
+  EXPECT_EQ(steps(), std::vector<std::string>{"Run it with ticket:"});
+}
+
+TEST_F(NextSteps, WithoutAGainNothingChanges) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("ticket", {1.0, 1.0, 1.0});
+  EXPECT_EQ(steps(), std::vector<std::string>{"Change nothing: the program's own locks do as well as any."});
+}
+
+TEST_F(NextSteps, OpenComparisonsWantMoreRuns) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("ticket", {0.9, 0.5, 1.4});
+  plan_.most_runs = 12;
+  EXPECT_EQ(steps(), std::vector<std::string>{"Compare again with --runs 24."});
+  plan_.model = false;
+  EXPECT_EQ(steps(),
+            std::vector<std::string>{"Compare again with --runs 24, while the computer does nothing else."});
+}
+
+TEST_F(NextSteps, WithoutAResultThereIsNone) {
+  Sample failed = timed(1.0);
+  failed.status = 1;
+  add("pthread", {failed});
+  add_times("ticket", {1.0});
+  EXPECT_EQ(steps(), std::vector<std::string>{});
+}
+
 TEST_F(Explained, TheReferenceAndTheBestDesignsRunOnceMore) {
   add_times("ticket", {2.0, 2.0, 2.0});
   std::vector<std::string> designs;
