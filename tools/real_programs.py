@@ -45,8 +45,8 @@ SYSBENCH = Program(
      "that the counter is what all threads write, so that padding would not help. Transactions gain little over the mutex, since nearly every two "
      "sections conflict.",
      "native":
-     "Two threads meet in sections of a few nanoseconds only while both have a CPU, so what is found depends on the load: conflicts, as virtually, or "
-     "that the lock hardly matters. Aborts of a real CPU name no addresses, so no data are named either."})
+     "Sections take a few nanoseconds, and two threads meet in them only while both have a CPU. So the diagnosis depends on the load of the "
+     "computer: conflicts, rare conflicts, or a lock that hardly matters. A real CPU reports no addresses of conflicts, so no data are named."})
 
 KCGRASSTEST = Program(
     "kcgrasstest wicked", "kyotocabinet-utils",
@@ -60,7 +60,7 @@ KCGRASSTEST = Program(
      "change lie beside the pointers to its locks, which all operations read. Keeping them apart is the first step; then the counters themselves "
      "are in the way.",
      "native":
-     "The lock is known by the library's function that takes it: only the virtual machine can look who called it. "
+     "The lock is known by the library's function that takes it: only the virtual machine sees the caller. "
      "Two threads wait little for each other, so whether locks matter at all depends on the load."},
     options=("--ignore-output",))  # it tells how much memory it used
 
@@ -76,7 +76,7 @@ ROCKSDB = Program(
      "notes in the mutex that it is held: every section writes the same byte beside the lock, and so conflicts with every other, whatever it looks up. "
      "The diagnosis shows this write and its function. The remedy is a build without assertions, or more shards.",
      "native":
-     "The lock is known by RocksDB's own function that takes it. The threads that RocksDB keeps for work in the background sleep, and do not count as sharing the CPUs."},
+     "The lock is known by RocksDB's own function that takes it. RocksDB's background threads sleep, so they do not count as sharing the CPUs."},
     options=("--metric", "([0-9]+) ops/sec"),
     prepare=("db_bench", "--benchmarks=fillseq,compact", "--num=20000", "--seed=1", f"--db={FOLDER}/db"))
 
@@ -99,7 +99,7 @@ def is_as_known(known, report):
 def section(program, place, output, as_known):
     """`output`: what the comparison printed."""
     shown = " ".join(quoted(word) for word in command(program, place))
-    verdict = "" if place == "native" else "The diagnosis is what is known. " if as_known else "**The diagnosis is not what is known.** "
+    verdict = "" if place == "native" else "The diagnosis matches the source. " if as_known else "**The diagnosis does not match the source.** "
     return [f"### {program.name}, {PLACES[place]}", "", "```console", f"$ {shown}", *output.rstrip().splitlines(), "```", "",
             *paragraph(verdict + program.judgement[place])]
 
@@ -113,7 +113,7 @@ def document(origin, found, command_line):
     lines = ["# Programs that were not written for Elision", "", f"Written by `{command_line}`.", "",
              *performance.markdown(performance.origin_cells(origin)), "",
              *paragraph("What `elision compare` says about three programs from Debian, as Debian builds them: without symbols and debug "
-                        "information. What is known about their locks comes from their sources.")]
+                        "information. Their sources say which lock must be named, and why.")]
     if not any(place == "native" for _, place, _, _ in found):
         lines += paragraph("There are no native runs: transactions do not commit on this CPU.")
     for program in PROGRAMS:

@@ -272,17 +272,22 @@ void publish(const CompareRequest& request, const std::vector<experiment::Result
   do_all({json, html, result, [&] { draw(request, blocks); }});
 }
 
-// Runs the reference and the best designs once more, with a profile of their locks.
-void explain_blocks(const CompareRequest& request, experiment::Runner& runner, experiment::Observer& observer,
-                    const experiment::Execution& execution, std::vector<experiment::Block>& blocks) {
+// Runs the reference and the best designs once more, with a profile of their locks. Returns notes of
+// failures.
+std::vector<std::string> explain_blocks(const CompareRequest& request, experiment::Runner& runner,
+                                        experiment::Observer& observer,
+                                        const experiment::Execution& execution,
+                                        std::vector<experiment::Block>& blocks) {
   constexpr double kTimesLongest = 20, kLeastSeconds = 60;
   double longest = 0;
   for (const experiment::Result& result : execution.results)
     longest = std::max(longest, result.sample.host_seconds);
   const double limit = request.timeout_seconds > 0 ? request.timeout_seconds
                                                    : std::max(kLeastSeconds, kTimesLongest * longest);
-  explain(blocks,
-          run_to_explain(cells_to_explain(request.plan, blocks), runner, observer, execution.timing, limit));
+  const auto results =
+      run_to_explain(cells_to_explain(request.plan, blocks), runner, observer, execution.timing, limit);
+  explain(blocks, results);
+  return unexplained(results);
 }
 
 int compare_and_report(const CompareRequest& request) {
@@ -298,11 +303,13 @@ int compare_and_report(const CompareRequest& request) {
       execute(plan, *runner, progress, request.timeout_seconds, undecided);
   auto blocks = analyse(plan, execution.results, execution.complete);
   std::vector<experiment::NextStep> steps;
+  std::vector<std::string> notes;
   if (execution.complete) {
-    if (request.explains) explain_blocks(request, *runner, progress, execution, blocks);
+    if (request.explains) notes = explain_blocks(request, *runner, progress, execution, blocks);
     steps = next_steps(plan, blocks, {native_htm_is_live(), why_no_transactions()});
   }
   progress.clear();
+  for (const std::string& note : notes) tell("compare", note);
   publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {

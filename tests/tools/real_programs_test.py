@@ -43,12 +43,12 @@ def test_page_shows_commands_that_a_shell_takes(monkeypatch):
         ("elision compare --machine xeon-e5-2697v4 --threads 8 --runs 3 --metric 'x ([0-9]+)' -- cache_test --keys=10 {threads} 'a b'",
          ["table", "Next:"]),
         ("elision compare --machine native --runs 5 --metric 'x ([0-9]+)' -- cache_test --keys=20 {threads} 'a b'", ["table"])]
-    assert "\nThe diagnosis is what is known. Virtually so.\n" in page and "\nNatively so.\n" in page
+    assert "\nThe diagnosis matches the source. Virtually so.\n" in page and "\nNatively so.\n" in page
     assert "no native runs" not in page
 
 
 def test_page_says_what_is_wrong():
-    assert "**The diagnosis is not what is known.** Virtually so." in real_programs.section(CACHE, "virtual", "t", False)
+    assert "**The diagnosis does not match the source.** Virtually so." in real_programs.section(CACHE, "virtual", "t", False)
 
 
 def test_page_without_transactions_says_so(monkeypatch):

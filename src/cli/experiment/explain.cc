@@ -43,6 +43,7 @@ std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Obse
     const std::size_t i = begin();
     if (i == cells.size()) return false;
     samples[i] = runner.run(cells[i], timeout_seconds);
+    if (runner.cancelled()) return false;
     const std::lock_guard guard(mutex);
     ++ended;
     remaining.end(cells[i], samples[i].host_seconds);
@@ -50,9 +51,8 @@ std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Obse
     return true;
   });
   std::vector<Result> results;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (samples[i].ended() && samples[i].profile) results.push_back({cells[i], std::move(samples[i])});
-  }
+  for (std::size_t i = 0; i < cells.size() && !runner.cancelled(); ++i)
+    results.push_back({cells[i], std::move(samples[i])});
   return results;
 }
 

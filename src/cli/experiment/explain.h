@@ -13,8 +13,8 @@ namespace elision::cli::experiment {
 
 /// Runs `cells`, which explain, as many at once as the runner allows. `remaining` knows how long the runs of
 /// the comparison took. A run may take `timeout_seconds`. On a real CPU a run is looked at every 4 ms on
-/// average, and more often if so few looks would not explain it. Results without a profile are left out.
-/// Cells that are cancelled, too.
+/// average, and more often if so few looks would not explain it. A run that
+/// failed has no profile. Nothing if the runner was cancelled.
 std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Observer& observer,
                                    RemainingTime remaining, double timeout_seconds);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports on how far a comparison is.
+// Progress of a comparison.
 #pragma once
 
 #include <cstddef>

@@ -28,12 +28,6 @@ Results results_of(const std::vector<Result>& results, const std::optional<unsig
   return found;
 }
 
-std::string describe_end(const Sample& sample) {
-  if (sample.deadlocked) return "deadlocked: every thread waited for another";
-  if (sample.outcome == Outcome::kKilled) return fmt::format("was killed by {}", strsignal(sample.status));
-  return fmt::format("ended with exit code {}", sample.status);
-}
-
 // The program's last line on standard error, usually the reason. Without one, the first line of the virtual
 // machine's crash report.
 std::string last_words(const Sample& sample) {
@@ -141,7 +135,8 @@ class BlockAnalysis {
       if (value) values.emplace_back(*value, &result->sample);
       row.values[result->cell.run] = value;
     }
-    if (row.state != RowState::kGood || values.empty()) return;
+    if (row.state != RowState::kGood) return;
+    if (values.empty()) return fail(row, RowState::kNotRun, "not run after the cold rounds");
     std::stable_sort(values.begin(), values.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     const auto& [median, middle] = values[(values.size() - 1) / 2];
@@ -151,9 +146,9 @@ class BlockAnalysis {
     const bool seen = row.locks.locks_seen;
     row.locks = middle->locks;
     row.locks.locks_seen = seen;
-    for (const Result* result : results) {
+    for (const auto& [value, sample] : values) {
       row.locks.longest_wait_seconds =
-          std::max(row.locks.longest_wait_seconds, result->sample.locks.longest_wait_seconds);
+          std::max(row.locks.longest_wait_seconds, sample->locks.longest_wait_seconds);
     }
   }
 
@@ -182,7 +177,7 @@ std::size_t cold_rounds_of(const Plan& plan, const std::vector<Row>& rows) {
     }
     designs.push_back(std::move(costs));
   }
-  return cold_rounds(designs, smallest_gain(plan));
+  return cold_rounds(designs, plan.runs / 3, smallest_gain(plan));
 }
 
 // Compares each run with the reference's run in the same round, since a change of both is no difference.
@@ -234,6 +229,13 @@ void fill_leads(const Plan& plan, std::vector<Row>& rows) {
 }
 
 }  // namespace
+
+std::string describe_end(const Sample& sample) {
+  if (sample.deadlocked) return "deadlocked: every thread waited for another";
+  if (sample.outcome == Outcome::kTimedOut) return "did not end in time";
+  if (sample.outcome == Outcome::kKilled) return fmt::format("was killed by {}", strsignal(sample.status));
+  return fmt::format("ended with exit code {}", sample.status);
+}
 
 Block block_of(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads) {
   const BlockAnalysis analysis(plan, results, threads);

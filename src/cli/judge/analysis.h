@@ -87,6 +87,9 @@ inline double smallest_gain(const Plan& plan) {
   return plan.model ? kSmallestVirtualGain : kSmallestNativeGain;
 }
 
+/// "was killed by Segmentation fault", "ended with exit code 3".
+std::string describe_end(const Sample& sample);
+
 /// The rows of one number of threads, without a verdict. On a real CPU cold rounds are left out.
 Block block_of(const Plan& plan, const std::vector<Result>& results, std::optional<unsigned> threads);
 

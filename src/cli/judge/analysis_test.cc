@@ -36,13 +36,26 @@ TEST_F(Comparison, RatiosArePairedByRound) {
 TEST_F(Comparison, ColdFirstRoundOnARealCpuDoesNotCount) {
   add_times("pthread", {3.0, 1.0, 1.01, 0.99, 1.0});
   add_times("tatas", {0.5, 0.5, 0.505, 0.495, 0.5});
+  results_[0].sample.locks.longest_wait_seconds = 2;
+  results_[1].sample.locks.longest_wait_seconds = 1;
+  plan_.runs = 5;
   EXPECT_EQ(block().cold_rounds, 0u) << "a virtual machine is never cold";
   plan_.model = false;
   const Block result = block();
   EXPECT_EQ(result.cold_rounds, 1u);
   EXPECT_EQ(result.rows[0].runs, 4u);
   EXPECT_DOUBLE_EQ(result.rows[0].value.high, 1.01);
+  EXPECT_DOUBLE_EQ(result.rows[0].locks.longest_wait_seconds, 1);
   EXPECT_EQ(result.verdict.sentence, "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
+}
+
+TEST_F(Comparison, DesignThatRanOnlyColdHasNoResult) {
+  plan_.model = false;
+  plan_.runs = 5;
+  add_times("pthread", {3.0, 1.0, 1.01, 0.99, 1.0});
+  add_times("tatas", {0.5});
+  EXPECT_EQ(block(false).rows[1].state, RowState::kNotRun);
+  EXPECT_EQ(block(false).rows[1].remark, "not run after the cold rounds");
 }
 
 TEST_F(Comparison, RoundWithoutAPairDoesNotCount) {

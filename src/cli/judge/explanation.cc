@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/experiment/execute.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
 #include "cli/options/designs.h"
@@ -116,6 +117,7 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
   LockReport report;
   const bool has_site = lock.place.name.empty() && lock.site.address != 0;
   report.place = source_place(has_site ? lock.site : lock.place);
+  report.address = lock.place.address;
   report.naming = !lock.place.name.empty() ? LockNaming::kSymbol
                   : has_site               ? LockNaming::kCalledFrom
                                            : LockNaming::kAddress;
@@ -147,16 +149,20 @@ Why why_of(const Profile& profile) {
   return why;
 }
 
+bool has_profile(const Result& result) { return result.sample.ended() && result.sample.profile; }
+
 const Profile* profile_of(const std::vector<Result>& results, const Block& block, const std::string& design) {
   for (const Result& result : results)
-    if (result.cell.threads == block.threads && result.cell.design == design) return &*result.sample.profile;
+    if (result.cell.threads == block.threads && result.cell.design == design && has_profile(result))
+      return &*result.sample.profile;
   return nullptr;
 }
 
 /// The profile of an eliding design in this block; null: none was run.
 const Profile* eliding_profile(const std::vector<Result>& results, const Block& block) {
   for (const Result& result : results)
-    if (result.cell.threads == block.threads && elides(result.cell.design)) return &*result.sample.profile;
+    if (result.cell.threads == block.threads && elides(result.cell.design) && has_profile(result))
+      return &*result.sample.profile;
   return nullptr;
 }
 
@@ -251,6 +257,16 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
       block.too_few_samples = plain->samples;
     }
   }
+}
+
+std::vector<std::string> unexplained(const std::vector<Result>& results) {
+  std::vector<std::string> lines;
+  for (const Result& result : results) {
+    if (has_profile(result)) continue;
+    lines.push_back(fmt::format("no reasons for {}: the run for them {}", words_of(result.cell),
+                                describe_end(result.sample)));
+  }
+  return lines;
 }
 
 std::string too_short(std::uint64_t samples) {

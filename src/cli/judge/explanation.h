@@ -19,6 +19,9 @@ std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& b
 /// Fills in Row::why, Block::diagnosis and Block::too_few_samples from the results of those cells.
 void explain(std::vector<Block>& blocks, const std::vector<Result>& results);
 
+/// A line for each of these results that explains nothing, since its run failed.
+std::vector<std::string> unexplained(const std::vector<Result>& results);
+
 /// Why there is no diagnosis, from a run with so few samples.
 std::string too_short(std::uint64_t samples);
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "cli/judge/comparison_for_test.h"
 
 namespace elision::cli::experiment {
@@ -118,6 +120,20 @@ TEST_F(Explained, TooShortARunSaysHowLongItMustBe) {
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].sentence, "Run it with htm-10:");
   EXPECT_EQ(steps[1].sentence, "Let the program work 3 times as long, so that this comparison can say why.");
+}
+
+TEST_F(Explained, FailedRunIsToldAndExplainsNothing) {
+  std::vector<Block> blocks = {block()};
+  Result plain{{8, "pthread", 0}, timed(1)};
+  blocks[0].threads = 8;
+  plain.sample.profile = contended();
+  plain.sample.outcome = Outcome::kKilled;
+  plain.sample.status = SIGSEGV;
+  experiment::explain(blocks, {plain});
+  EXPECT_FALSE(blocks[0].diagnosis);
+  EXPECT_EQ(unexplained({plain}),
+            std::vector<std::string>{"no reasons for pthread with 8 threads: the run for them was killed by "
+                                     "Segmentation fault"});
 }
 
 class NextSteps : public Comparison {

@@ -3,6 +3,7 @@
 // empty tables of the kernel. Pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -11,15 +12,15 @@ namespace elision::cli::experiment {
 /// The costs of one design by round (seconds, or the inverse of a metric); nothing if a run is missing.
 using Costs = std::vector<std::optional<double>>;
 
-/// A round is cold if a design's cost lies this many times farther above the median of its later rounds than
-/// any of these does, up or down, and above it by more than `smallest_gain` in the function below. Logarithms
-/// are compared.
+/// The first rounds are cold if in each of them the cost of one design exceeds the median of its later rounds
+/// by more than the smallest gain, and by more than so many times the largest deviation of a later round from
+/// that median. Logarithms are compared.
 inline constexpr double kTimesFarther = 4;
 
-/// So many rounds must follow the cold ones.
+/// Cold rounds are told only from at least so many later ones.
 inline constexpr std::size_t kFewestWarmRounds = 4;
 
-/// The number of first rounds up to the last cold one, at most a third of all.
-std::size_t cold_rounds(const std::vector<Costs>& designs, double smallest_gain);
+/// The number of cold rounds, at most `most`.
+std::size_t cold_rounds(const std::vector<Costs>& designs, std::size_t most, double smallest_gain);
 
 }  // namespace elision::cli::experiment

@@ -14,28 +14,30 @@ namespace {
 constexpr double kGain = 1.03;
 
 TEST(ColdRounds, SlowFirstRunIsCold) {
-  EXPECT_EQ(cold_rounds({{1.5, 1, 1.01, 0.99, 1}, {2, 2, 2, 2, 2}}, kGain), 1u);
+  EXPECT_EQ(cold_rounds({{1.5, 1, 1.01, 0.99, 1}, {2, 2, 2, 2, 2}}, 2, kGain), 1u);
 }
 
-TEST(ColdRounds, EveryRoundUpToTheLastColdOneIsLeftOut) {
-  EXPECT_EQ(cold_rounds({{1, 1.5, 1, 1.01, 0.99, 1}}, kGain), 2u);
+TEST(ColdRounds, SlowFirstRunsAreCold) {
+  EXPECT_EQ(cold_rounds({{1.6, 1.5, 1, 1.01, 0.99, 1}}, 2, kGain), 2u);
+  EXPECT_EQ(cold_rounds({{1.6, 1.5, 1, 1.01, 0.99, 1}}, 1, kGain), 0u) << "no more than asked for";
 }
 
-TEST(ColdRounds, SlowRoundInTheMiddleIsADisturbance) {
-  EXPECT_EQ(cold_rounds({{1, 1, 1, 1.5, 1, 1.01, 0.99, 1}}, kGain), 0u);
+TEST(ColdRounds, SlowRoundAfterAFastOneIsADisturbance) {
+  EXPECT_EQ(cold_rounds({{1, 1.5, 1, 1.01, 0.99, 1}}, 2, kGain), 0u);
+  EXPECT_EQ(cold_rounds({{1, 1, 1, 1.5, 1, 1.01, 0.99, 1}}, 2, kGain), 0u);
 }
 
-TEST(ColdRounds, FastFirstRunIsNotCold) { EXPECT_EQ(cold_rounds({{0.5, 1, 1.01, 0.99, 1}}, kGain), 0u); }
+TEST(ColdRounds, FastFirstRunIsNotCold) { EXPECT_EQ(cold_rounds({{0.5, 1, 1.01, 0.99, 1}}, 2, kGain), 0u); }
 
 TEST(ColdRounds, DifferenceBelowTheSmallestGainDoesNotCount) {
-  EXPECT_EQ(cold_rounds({{1.02, 1, 1, 1, 1}}, kGain), 0u);
+  EXPECT_EQ(cold_rounds({{1.02, 1, 1, 1, 1}}, 2, kGain), 0u);
 }
 
-TEST(ColdRounds, FewRoundsShowNothing) { EXPECT_EQ(cold_rounds({{1.5, 1, 1, 1}}, kGain), 0u); }
+TEST(ColdRounds, FewRoundsShowNothing) { EXPECT_EQ(cold_rounds({{1.5, 1, 1, 1}}, 2, kGain), 0u); }
 
 TEST(ColdRounds, MissingRunsAreSkipped) {
-  EXPECT_EQ(cold_rounds({{std::nullopt, 1, 1, 1, 1, 1}, {1.5, 1, std::nullopt, 1, 1, 1}}, kGain), 1u);
-  EXPECT_EQ(cold_rounds({{1.5, 1, std::nullopt, 1, 1}}, kGain), 0u);
+  EXPECT_EQ(cold_rounds({{std::nullopt, 1, 1, 1, 1, 1}, {1.5, 1, std::nullopt, 1, 1, 1}}, 2, kGain), 1u);
+  EXPECT_EQ(cold_rounds({{1.5, 1, std::nullopt, 1, 1}}, 2, kGain), 0u);
 }
 
 /// Of so many comparisons of 7 designs, those with cold rounds. The first run takes longer by `factor`.
@@ -49,7 +51,7 @@ int found(double noise, double factor) {
     for (Costs& costs : designs)
       for (auto& cost : costs) cost = std::exp(normal(random));
     *designs.front().front() *= factor;
-    if (cold_rounds(designs, kGain) > 0) ++count;
+    if (cold_rounds(designs, 2, kGain) > 0) ++count;
   }
   return count;
 }

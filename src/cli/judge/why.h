@@ -59,6 +59,7 @@ enum class LockNaming { kSymbol, kInitialisedAt, kCalledFrom, kAddress };
 
 struct LockReport {
   SourcePlace place;
+  std::uint64_t address = 0;
   LockNaming naming = LockNaming::kAddress;
   double acquisitions = 0;
   bool acquisitions_estimated = false;  // from samples

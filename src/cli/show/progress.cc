@@ -17,6 +17,7 @@ constexpr double kShownInMinutesFrom = 120;
 }  // namespace
 
 void Progress::estimate(const Outlook& outlook, unsigned workers) {
+  clear();
   tell(verb_, fmt::format("{}, {} at a time, {}", format_runs(outlook), workers,
                           format_estimate(outlook.seconds_left.value_or(0))));
 }

@@ -259,6 +259,19 @@ TEST_F(Varied, JsonHoldsWhatWasDrawnAndTheRatios) {
   EXPECT_EQ(report["runs"][3]["variation"], 1);
 }
 
+TEST(Progress, EstimateHasALineOfItsOwn) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress("compare", true);
+    progress.progress({0, 2, false, std::nullopt, "pthread"});
+    progress.estimate({1, 2, false, 3, "pthread"}, 1);
+  }
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("0 of 2 runs, pthread\r\x1b[Kelision compare: 2 runs, 1 at a time, about 3 s\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Progress, BarAndEstimate) {
   Outlook outlook{10, 20, false, 40, "htm-10 with 8 threads"};
   EXPECT_EQ(format_bar(outlook, 200),

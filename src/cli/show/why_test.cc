@@ -68,6 +68,18 @@ TEST(WhyText, BarsLocksConflictsAndFindings) {
             "- Sections of table_lock write one counter.\n");
 }
 
+TEST(WhyText, LocksNamedByOneCallHaveTheirAddresses) {
+  Block block;
+  block.rows = {explained("pthread")};
+  std::vector<LockReport>& locks = block.rows[0].why->locks;
+  locks[0].address = 0x1040;
+  EXPECT_EQ(locks_table(block).rows[0].cells[0], "table_lock");
+  locks.push_back(locks[0]);
+  locks[1].address = 0x2080;
+  EXPECT_EQ(locks_table(block).rows[0].cells[0], "table_lock at 0x1040");
+  EXPECT_EQ(locks_table(block).rows[1].cells[0], "table_lock at 0x2080");
+}
+
 TEST(WhyText, EveryLineFits) {
   Block block;
   block.rows = {explained("pthread")};

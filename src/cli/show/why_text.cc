@@ -190,6 +190,13 @@ Table time_table(const Rows& rows) {
 
 }  // namespace
 
+// Several locks may be named by one call: then their addresses tell them apart.
+std::string name_among(const std::vector<LockReport>& locks, const LockReport& lock) {
+  const auto alike = [&lock](const LockReport& other) { return other.place == lock.place; };
+  if (std::count_if(locks.begin(), locks.end(), alike) < 2 || lock.address == 0) return lock.place.name;
+  return fmt::format("{} at {:#x}", lock.place.name, lock.address);
+}
+
 Table locks_table(const Block& block) {
   Table table{{{"lock with most waiting", true},
                {"acquired"},
@@ -206,7 +213,8 @@ Table locks_table(const Block& block) {
       const LockReport& lock = row->why->locks[i];
       const std::string source = in_source(lock.place);
       table.rows.push_back(
-          {{lock.place.name, (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
+          {{name_among(row->why->locks, lock),
+            (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
             fmt::format("{:.0f} %", 100 * lock.contended_share), format_seconds(lock.wait_seconds),
             format_seconds(lock.mean_wait_seconds), format_seconds(lock.longest_wait_seconds),
             format_seconds(lock.mean_hold_seconds), source.empty() ? kNoValue : source},
