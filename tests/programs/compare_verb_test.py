@@ -98,7 +98,7 @@ def test_design_that_breaks_the_program_cannot_win(place, bench):
     script = "test $ELISION_LOCK != tatas || exit 3; test $ELISION_LOCK != htm-1 || echo more; " + \
              " ".join(bench) + " --threads 2"
     ending = place.run("compare", *XEON, "--locks", "tatas,htm-1,htm-10", "--runs", "2", "--", "bash", "-c", script)
-    lines = {line.split()[0]: line for line in ending.stdout.splitlines() if line[:1] in " *"}
+    lines = {line.split()[0]: line for line in ending.stdout.splitlines() if line.startswith((" ", "*"))}
     assert "exit code 3" in lines["tatas"]
     assert "printed something else" in lines["htm-1"]
 
