@@ -43,17 +43,17 @@ bool is_entering(const SeenActivity& seen) {
 }
 
 /// Whether two known accesses have no byte in common.
-bool are_apart(const Account::Access& a, const Account::Access& b) {
+bool are_apart(const Access& a, const Access& b) {
   return a.size != 0 && b.size != 0 && (b.address >= a.address + a.size || a.address >= b.address + b.size);
 }
 
 /// Whether an access is to the lock's own words.
-bool is_at(std::uint64_t lock, const Account::Access& access) {
+bool is_at(std::uint64_t lock, const Access& access) {
   return access.size != 0 && access.address - lock < kLockBytes;
 }
 
 /// The bytes of its line that an access covers.
-std::uint64_t bytes_in_line(const Account::Access& access) {
+std::uint64_t bytes_in_line(const Access& access) {
   const std::uint64_t first = access.address % kLineBytes;
   const std::uint64_t size = std::min<std::uint64_t>(access.size, kLineBytes - first);
   return size == 0 ? 0 : (~std::uint64_t{0} >> (kLineBytes - size)) << first;

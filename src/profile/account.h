@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "abi/thread_activity.h"
+#include "profile/access.h"
 #include "profile/profile.h"
 
 namespace elision::profile {
@@ -33,11 +34,6 @@ class Account {
     bool known = false;  // it has used a lock
   };
 
-  /// An access to memory. Size 0: not known.
-  struct Access {
-    std::uint64_t address = 0, pc = 0;
-    std::uint32_t size = 0;
-  };
   /// An access of another thread that ended an attempt.
   struct Collision {
     std::uint64_t lock = 0;  // that the attempt elided
@@ -46,7 +42,7 @@ class Account {
     Access other{};          // the access that ended it
     Access other_first{};    // the first access to the line by the other thread's attempt, if it was in one
     bool other_writes = false;
-    std::uint64_t other_thread = 0;  // a number of its own
+    std::uint64_t other_thread = 0;  // any number that no other thread has
   };
 
   /// The number of threads alive changes at `now`.

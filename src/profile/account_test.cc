@@ -184,7 +184,7 @@ TEST_F(Threads, CallersOfTheCallSiteWithMostTimeAreTheMostFrequentOnes) {
 }
 
 // Accesses of 8 bytes.
-Account::Access access(std::uint64_t address, std::uint64_t pc) { return {address, pc, 8}; }
+Access access(std::uint64_t address, std::uint64_t pc) { return {address, pc, 8}; }
 
 constexpr std::uint64_t kLine = 512, kPointer = 520, kCounter = 528;
 

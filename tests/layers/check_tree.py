@@ -46,6 +46,7 @@ VM_ROOMS = {
     "engine": {"interface", "host", "decode", "cpu", "code", "translate", "report", "linux", "linux/load"},
 }
 LAYERS |= {f"vm/{room}": BELOW_VM | {f"vm/{other}" for other in others} for room, others in VM_ROOMS.items()}
+LAYERS["vm/cpu"] |= {"profile"}
 LAYERS["vm/engine"] |= {"profile"}
 LAYERS["vm/report"] |= {"profile"}
 BELOW_CLI = {

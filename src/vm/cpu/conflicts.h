@@ -10,16 +10,11 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "profile/access.h"
 
 namespace elision::vm {
 
-struct Thread;
-
-/// An access of one instruction. size 0: not known.
-struct Access {
-  std::uint64_t address = 0, pc = 0;
-  std::uint32_t size = 0;
-};
+using profile::Access;
 
 /// The first access of a transaction to each line. Lines that share a place forget each other.
 class TransactionAccesses {
@@ -56,7 +51,7 @@ struct ConflictNote {
   Access other{};        // the access that ended it
   Access other_first{};  // the first one to the line by the other CPU's transaction, if it was in one
   bool other_writes = false;
-  const Thread* other_thread = nullptr;
+  int other_thread = 0;  // its number in the guest
 };
 
 struct ConflictEvidence {

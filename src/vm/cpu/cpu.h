@@ -23,6 +23,8 @@
 
 namespace elision::vm {
 
+struct Thread;
+
 inline constexpr unsigned kTickShift = 4;
 inline constexpr std::uint64_t kTicksPerCycle = 1u << kTickShift;
 /// The largest budget. At most two instructions take one tick (issue width 16, fused compare and branch), so

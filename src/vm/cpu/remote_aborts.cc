@@ -2,6 +2,7 @@
 #include "vm/cpu/remote_aborts.h"
 
 #include "vm/cpu/helpers.h"
+#include "vm/interface/thread.h"
 
 namespace elision::vm {
 namespace {
@@ -15,7 +16,7 @@ void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester) {
   note.victim = victim.evidence->accesses.first_in(line);
   note.other = note.other_first = {};
   note.other_writes = false;
-  note.other_thread = requester.thread;
+  note.other_thread = requester.thread != nullptr ? requester.thread->tid : 0;
   const AccessCheck* check = requester.access_check;
   if (check == nullptr || line_of(GuestAddr(requester.check_address)) != line) return;
   note.other = {requester.check_address, check->pc, check->size};

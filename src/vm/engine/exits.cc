@@ -198,16 +198,13 @@ void Engine::deliver_signals(Cpu& cpu) {
 void Engine::settle_conflict(Cpu& cpu) {
   ConflictNote& note = cpu.evidence->note;
   if (!std::exchange(note.is_new, false) || cpu.evidence->lock == 0) return;
-  const auto access = [](const Access& seen) {
-    return profile::Account::Access{seen.address, seen.pc, seen.size};
-  };
   account_->conflict({.lock = cpu.evidence->lock,
                       .line = start_of(note.line).value,
-                      .victim = access(note.victim),
-                      .other = access(note.other),
-                      .other_first = access(note.other_first),
+                      .victim = note.victim,
+                      .other = note.other,
+                      .other_first = note.other_first,
                       .other_writes = note.other_writes,
-                      .other_thread = reinterpret_cast<std::uint64_t>(note.other_thread)});
+                      .other_thread = static_cast<std::uint64_t>(note.other_thread)});
 }
 
 /// A transaction begins.
@@ -218,8 +215,8 @@ void Engine::begin_evidence(Cpu& cpu) {
   cpu.evidence->accesses.clear();
 }
 
-/// Who called can be told when the run is over: libdwfl keeps files open, which would change the descriptors
-/// that the guest gets.
+/// The callers are resolved after the run: libdwfl keeps files open, which would change the descriptors that
+/// the guest gets.
 void Engine::copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen) {
   constexpr std::size_t kMostCopies = 4096, kMostBytes = 4096, kFewestBytes = 512;
   if (waits_begun_.size() == kMostCopies) return;
