@@ -99,15 +99,16 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
   thread.parked = parked;
 }
 
-/// The thread has entered the section of `lock`, for real or by a commit.
+/// The thread has entered the section of `lock`, for real or by a commit. A set of locks is waited for at the
+/// one named first and taken one by one: the first one taken ends the wait, which is that of the other.
 void Account::took(Thread& thread, std::uint64_t lock) {
-  LockSums& sums = locks_[lock];
-  ++sums.acquisitions;
+  ++locks_[lock].acquisitions;
   if (!thread.waits) return;
   const Time waited = thread.since - thread.wait_began;
-  ++sums.contended;
-  sums.waited += waited;
-  sums.longest_wait = std::max(sums.longest_wait, waited);
+  LockSums& waited_for = locks_[thread.waits_for];
+  ++waited_for.contended;
+  waited_for.waited += waited;
+  waited_for.longest_wait = std::max(waited_for.longest_wait, waited);
   thread.waits = false;
 }
 
@@ -138,6 +139,7 @@ void Account::change(Thread& thread, const abi::ThreadActivity& activity, Time n
   if (seen.activity == Activity::kWaiting && !thread.waits) {
     thread.waits = true;
     thread.wait_began = thread.since;
+    thread.waits_for = seen.lock;
   }
   if (!is_entering(seen)) thread.waits = false;
   thread.seen = seen;
@@ -155,7 +157,7 @@ void Account::system_call(const Thread& thread) {
   if (state == State::kSection || state == State::kFallback) ++locks_[thread.seen.lock].system_calls;
 }
 
-bool Account::wants_callers(const Thread& thread) {
+bool Account::claim_callers_look(const Thread& thread) {
   const Activity activity = thread.seen.activity;
   if (activity != Activity::kWaiting && activity != Activity::kOverhead) return false;
   SiteSums& site = locks_[thread.seen.lock].sites[thread.seen.site];
@@ -181,8 +183,19 @@ void Account::conflict(const Collision& collision) {
   if (!are_apart(victim, other)) return;
   ++count.apart;
   if (!at_lock && (first.size == 0 || first.address != victim.address)) return;
-  ++count.on_the_way;
-  count.other_data = other.address;
+  ConflictsWith& with = count.on_the_way[other.address];
+  ++with.count;
+  with.bytes |= bytes_in_line(other);
+}
+
+/// The bytes of a line that two or more threads have written.
+std::uint64_t Account::written_by_several(const BytesByThread& line) {
+  std::uint64_t by_one = 0, by_several = 0;
+  for (const auto& [thread, bytes] : line) {
+    by_several |= by_one & bytes;
+    by_one |= bytes;
+  }
+  return by_several;
 }
 
 /// Accesses apart from each other are true sharing all the same if both threads were on the way to write the
@@ -194,15 +207,16 @@ Conflict Account::conflict_of(std::uint64_t data, const ConflictCount& count, co
   conflict.count = count.count;
   conflict.apart = count.apart;
   const auto line = sums.written.find(data - data % kLineBytes);
-  if (count.on_the_way == 0 || line == sums.written.end()) return conflict;
-  std::uint64_t by_one = 0, by_several = 0;
-  for (const auto& [thread, bytes] : line->second) {
-    by_several |= by_one & bytes;
-    by_one |= bytes;
+  if (line == sums.written.end()) return conflict;
+  const std::uint64_t by_several = written_by_several(line->second);
+  std::uint64_t most = 0;
+  for (const auto& [address, with] : count.on_the_way) {
+    if ((with.bytes & by_several) == 0) continue;
+    conflict.apart -= with.count;
+    if (with.count <= most) continue;
+    most = with.count;
+    conflict.data.address = address;
   }
-  if (by_several == 0) return conflict;
-  conflict.data.address = count.other_data;
-  conflict.apart -= count.on_the_way;
   return conflict;
 }
 

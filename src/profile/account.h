@@ -26,10 +26,11 @@ class Account {
   /// The state of one thread between two changes.
   struct Thread {
     abi::SeenActivity seen{};
-    std::uint64_t taken = 0;  // abi::ThreadActivity::taken
-    Time since = 0;           // parallel time of the last change
-    Time parked = 0;          // total time parked until then
-    Time wait_began = 0;      // parallel time; valid if waits
+    std::uint64_t taken = 0;      // abi::ThreadActivity::taken
+    Time since = 0;               // parallel time of the last change
+    Time parked = 0;              // total time parked until then
+    Time wait_began = 0;          // parallel time; valid if waits
+    std::uint64_t waits_for = 0;  // the lock; valid if waits
     bool waits = false;
     bool known = false;  // it has used a lock
   };
@@ -58,9 +59,9 @@ class Account {
   /// An attempt ended by a conflict.
   void conflict(const Collision& collision);
 
-  /// Whether to look who called the function that takes the lock for which `thread` waits now: asked once a
-  /// change, true for the first few waits at each call site.
-  bool wants_callers(const Thread& thread);
+  /// Claims a look at the callers of the function that takes the lock for which `thread` waits now. Each call
+  /// that returns true uses up one of the few looks of the call site. To be called once a change.
+  bool claim_callers_look(const Thread& thread);
   /// Return addresses, innermost first, without the call site itself.
   void callers(std::uint64_t lock, std::uint64_t site, const std::vector<std::uint64_t>& chain);
 
@@ -69,12 +70,16 @@ class Account {
   Profile profile(Time now, double ns_per_unit, unsigned cpus) const;
 
  private:
+  /// Conflicts with accesses of other threads to one address.
+  struct ConflictsWith {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;  // a bit for each byte of the line that these accesses covered
+  };
   struct ConflictCount {
     std::uint64_t count = 0, apart = 0;
     // Of those apart: the other thread's section had made the victim's access, too, before the one that ended
-    // the attempt. The victim might have made that one next.
-    std::uint64_t on_the_way = 0;
-    std::uint64_t other_data = 0;  // its address, the last time
+    // the attempt. The victim might have made that one next. By the address of the access that ended it.
+    std::map<std::uint64_t, ConflictsWith> on_the_way{};
   };
   using BytesByThread = std::map<std::uint64_t, std::uint64_t>;  // thread: a bit for each byte of a line
   struct SiteSums {
@@ -95,6 +100,7 @@ class Account {
   }
   void spend(Thread& thread, State state, Time now, Time parked);
   void took(Thread& thread, std::uint64_t lock);
+  static std::uint64_t written_by_several(const BytesByThread& line);
   static Conflict conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums);
   Lock lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const;
 

@@ -134,6 +134,19 @@ TEST_F(Threads, AttemptUnderAHeldLockReturnsToIt) {
   EXPECT_EQ(time(profile, State::kSection), 30);
 }
 
+TEST_F(Threads, WaitForASetOfLocksIsThatOfTheLockWaitedFor) {
+  begin(a_, Activity::kWaiting, 10);  // for kLock
+  take(a_, kOther, 50);
+  take(a_, kLock, 50);
+  for (const Lock& lock : finished(60).locks) {
+    const bool is_waited_for = lock.place.address == kLock;
+    EXPECT_EQ(lock.acquisitions, 1);
+    EXPECT_EQ(lock.contended, is_waited_for ? 1 : 0);
+    EXPECT_EQ(lock.waits_ns, is_waited_for ? 40 : 0);
+    EXPECT_EQ(lock.longest_wait_ns, is_waited_for ? 40 : 0);
+  }
+}
+
 TEST_F(Threads, SleepOutsideOfLocksIsBlocked) {
   take(a_, kLock, 50);
   account_.end(b_.thread, 100, 0);
@@ -165,10 +178,10 @@ TEST(Account, OnlyThePartWithManyThreadsCounts) {
 }
 
 TEST_F(Threads, CallersOfTheCallSiteWithMostTimeAreTheMostFrequentOnes) {
-  EXPECT_FALSE(account_.wants_callers(a_.thread));
+  EXPECT_FALSE(account_.claim_callers_look(a_.thread));
   begin(a_, Activity::kWaiting, 10);
   unsigned looks = 0;
-  while (account_.wants_callers(a_.thread)) ++looks;
+  while (account_.claim_callers_look(a_.thread)) ++looks;
   EXPECT_GT(looks, 2u);
   const std::uint64_t site = a_.thread.seen.site;
   account_.callers(kLock, site, {7, 8});
@@ -257,6 +270,19 @@ TEST_F(Threads, WritesOfOwnBytesBesideASharedPointerAreApart) {
   const Conflict& conflict = profile.locks.front().conflicts.front();
   EXPECT_EQ(conflict.apart, 2u);
   EXPECT_EQ(conflict.data.address, kPointer);
+}
+
+TEST_F(Threads, WritesOfOwnBytesAreApartThoughOtherBytesOfTheLineAreShared) {
+  for (const std::uint64_t thread : {1, 2}) {
+    account_.conflict(beside_pointer(thread, kCounter));
+    account_.conflict(beside_pointer(thread, kCounter + 8 * thread));
+    account_.conflict(beside_pointer(thread, kCounter + 8 * thread));
+  }
+  const Profile profile = finished(30);
+  const Conflict& conflict = profile.locks.front().conflicts.front();
+  EXPECT_EQ(conflict.count, 6u);
+  EXPECT_EQ(conflict.apart, 4u);
+  EXPECT_EQ(conflict.data.address, kCounter);
 }
 
 TEST_F(Threads, WritesOfTheSameBytesAfterOtherLoadsAreApart) {

@@ -237,7 +237,7 @@ void Engine::mark(Cpu& cpu, Exit& exit) {
     if (const auto activity = load_guest<abi::ThreadActivity>(cpu.state.gpr[kRax])) {
       EngineThread& thread = Scheduler::of(*cpu.thread);
       account_->change(thread.account, *activity, cpu.clock().value, thread.parked.value);
-      if (account_->wants_callers(thread.account)) copy_stack(cpu, exit, thread.account.seen);
+      if (account_->claim_callers_look(thread.account)) copy_stack(cpu, exit, thread.account.seen);
     }
   }
   code_.next_instruction(cpu, exit);
