@@ -12,8 +12,9 @@ using abi::Activity;
 using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 5;
-constexpr unsigned kMostLooks = 16;       // at the callers of one call site
-constexpr std::uint64_t kLockBytes = 40;  // a mutex, and the words of a reader-writer lock
+constexpr unsigned kMostLooks = 16;           // at the callers of one call site
+constexpr std::uint64_t kWordBytes = 4;       // each lock begins with a word
+constexpr std::uint64_t kMostLockBytes = 56;  // pthread_rwlock_t, the largest
 
 /// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
 State state_of(const SeenActivity& seen) {
@@ -47,9 +48,10 @@ bool are_apart(const Access& a, const Access& b) {
   return a.size != 0 && b.size != 0 && (b.address >= a.address + a.size || a.address >= b.address + b.size);
 }
 
-/// Whether an access is to the lock's own words.
-bool is_at(std::uint64_t lock, const Access& access) {
-  return access.size != 0 && access.address - lock < kLockBytes;
+/// Whether an access is to the lock's own words. Many locks have one word, with data of the program behind
+/// it; the words of larger locks are those that the lock library uses.
+bool is_at(std::uint64_t lock, const Access& access, bool by_library) {
+  return access.size != 0 && access.address - lock < (by_library ? kMostLockBytes : kWordBytes);
 }
 
 /// The bytes of its line that an access covers.
@@ -173,9 +175,9 @@ void Account::callers(std::uint64_t lock, std::uint64_t site, const std::vector<
 void Account::conflict(const Collision& collision) {
   const Access &victim = collision.victim, &other = collision.other, &first = collision.other_first;
   // That a thread takes the lock, or looks at it, says nothing about the sections.
-  if (is_at(collision.lock, other)) return;
+  if (is_at(collision.lock, other, collision.other_by_library)) return;
   LockSums& sums = locks_[collision.lock];
-  const bool at_lock = is_at(collision.lock, victim);
+  const bool at_lock = is_at(collision.lock, victim, collision.victim_by_library);
   const std::uint64_t data = at_lock ? other.address : victim.size != 0 ? victim.address : collision.line;
   ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
   ++count.count;

@@ -43,7 +43,8 @@ class Account {
     Access other{};          // the access that ended it
     Access other_first{};    // the first access to the line by the other thread's attempt, if it was in one
     bool other_writes = false;
-    std::uint64_t other_thread = 0;  // any number that no other thread has
+    bool victim_by_library = false, other_by_library = false;  // the lock library's code made the access
+    std::uint64_t other_thread = 0;                            // any number that no other thread has
   };
 
   /// The number of threads alive changes at `now`.

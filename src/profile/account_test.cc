@@ -219,19 +219,24 @@ TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
 }
 
 TEST_F(Threads, ConflictOnTheLockItselfTellsNothing) {
-  account_.conflict(
-      {.lock = kLine, .line = kLine, .victim = access(kLine, 7), .other = access(kLine + 16, 8)});
+  account_.conflict({.lock = kLine, .line = kLine, .victim = access(kLine, 7), .other = access(kLine, 8)});
+  account_.conflict({.lock = kLine,
+                     .line = kLine,
+                     .victim = access(kLine + 32, 7),
+                     .other = access(kLine + 16, 8),
+                     .other_by_library = true});
   EXPECT_TRUE(finished(30).locks.empty());
 }
 
 TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
-  const std::uint64_t data = kLine + 40;
+  const std::uint64_t data = kLine + 4;
   for (const std::uint64_t thread : {1, 2})
     account_.conflict({.lock = kLine,
                        .line = kLine,
                        .victim = access(kLine, 7),
                        .other = access(data, 8),
                        .other_writes = true,
+                       .victim_by_library = true,
                        .other_thread = thread});
   const Profile profile = finished(30);
   ASSERT_EQ(profile.locks.size(), 1u);

@@ -15,22 +15,6 @@ namespace {
 
 constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a size
 
-std::vector<Mapping> parse_map(const std::string& text) {
-  std::vector<Mapping> mappings;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    unsigned long long begin = 0, end = 0, offset = 0;
-    char permissions[5] = "";
-    int name = 0;
-    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, permissions, &offset,
-                    &name) < 4)
-      continue;
-    mappings.push_back({begin, end, offset, permissions[2] == 'x',
-                        name > 0 && static_cast<std::size_t>(name) < line.size() ? line.substr(name) : ""});
-  }
-  return mappings;
-}
-
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 /// The symbol's name without its version, demangled.
@@ -95,6 +79,30 @@ std::vector<std::string> words_of(const std::string& name) {
 
 }  // namespace
 
+std::vector<Mapping> mappings_of(const std::string& memory_map) {
+  std::vector<Mapping> mappings;
+  std::istringstream lines(memory_map);
+  for (std::string line; std::getline(lines, line);) {
+    unsigned long long begin = 0, end = 0, offset = 0;
+    char permissions[5] = "";
+    int name = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &begin, &end, permissions, &offset,
+                    &name) < 4)
+      continue;
+    mappings.push_back({begin, end, offset, permissions[2] == 'x',
+                        name > 0 && static_cast<std::size_t>(name) < line.size() ? line.substr(name) : ""});
+  }
+  return mappings;
+}
+
+const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address) {
+  for (const Mapping& mapping : mappings)
+    if (mapping.begin <= address && address < mapping.end) return &mapping;
+  return nullptr;
+}
+
+bool is_lock_library(const Mapping& mapping) { return mapping.short_name().starts_with("libelision"); }
+
 bool is_lock_wrapper(const std::string& function) {
   const std::vector<std::string> words = words_of(own_name(function));
   if (words.empty()) return false;
@@ -107,7 +115,7 @@ std::string Mapping::short_name() const {
   return is_file() ? base_name(name) : name.empty() ? "anonymous memory" : name;
 }
 
-Names::Names(const std::string& memory_map) : mappings_(parse_map(memory_map)) {
+Names::Names(const std::string& memory_map) : mappings_(mappings_of(memory_map)) {
   // No downloads of missing symbols.
   unsetenv("DEBUGINFOD_URLS");
   callbacks_.find_elf = dwfl_linux_proc_find_elf;
@@ -131,12 +139,6 @@ void Names::report_files() {
     dwfl_report_elf(dwfl_, base_name(mapping.name).c_str(), mapping.name.c_str(), -1, first->begin, false);
   }
   dwfl_report_end(dwfl_, nullptr, nullptr);
-}
-
-const Mapping* Names::mapping_of(std::uint64_t address) const {
-  for (const Mapping& mapping : mappings_)
-    if (mapping.begin <= address && address < mapping.end) return &mapping;
-  return nullptr;
 }
 
 std::string Names::symbol(std::uint64_t address, std::uint64_t& offset) const {

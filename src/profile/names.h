@@ -15,7 +15,7 @@
 
 namespace elision::profile {
 
-/// A line of /proc/PID/maps.
+/// A line of a memory map, which is as /proc/PID/maps shows it.
 struct Mapping {
   std::uint64_t begin = 0, end = 0, offset = 0;
   bool executable = false;
@@ -25,6 +25,12 @@ struct Mapping {
   std::string short_name() const;
 };
 
+std::vector<Mapping> mappings_of(const std::string& memory_map);
+/// Null: nothing is mapped there.
+const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t address);
+/// Whether a mapping is of the lock library, for pthreads or for its own interface.
+bool is_lock_library(const Mapping& mapping);
+
 /// Whether a function takes locks for its callers: the first or the last word of its own name is "lock" or
 /// "guard", or it is "rdlock", "wrlock" or "acquire". "kc::RWLock::lock_writer()" is, "cache::Block::read()"
 /// is not.
@@ -32,14 +38,13 @@ bool is_lock_wrapper(const std::string& function);
 
 class Names {
  public:
-  /// `memory_map` as /proc/PID/maps shows it.
   explicit Names(const std::string& memory_map);
   ~Names();
   Names(const Names&) = delete;
   Names& operator=(const Names&) = delete;
 
   /// Null: nothing is mapped there.
-  const Mapping* mapping_of(std::uint64_t address) const;
+  const Mapping* mapping_of(std::uint64_t address) const { return mapping_at(mappings_, address); }
   /// The symbol that covers `address`, demangled, and the distance from its start. Empty: not known.
   std::string symbol(std::uint64_t address, std::uint64_t& offset) const;
   /// The source line of the code at `address`. `file` is empty if it is not known.

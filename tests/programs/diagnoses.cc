@@ -34,6 +34,11 @@ Line slots[kSlots];
 Line own[kMostThreads];
 volatile std::uint64_t packed[8];
 alignas(64) volatile std::uint64_t counter;
+struct alignas(64) Counted {
+  pthread_spinlock_t lock;
+  volatile int count;  // right behind the lock, which has 4 bytes
+};
+Counted counted;
 struct alignas(64) Table {
   volatile Line* volatile rows = slots;
   volatile std::uint64_t lookups;  // in the line of the pointer, which each section reads first
@@ -114,6 +119,13 @@ void one_counter(unsigned thread) {
   work(20);
 }
 
+void counter_beside_lock() {
+  pthread_spin_lock(&counted.lock);
+  counted.count = counted.count + 1;
+  work(20);
+  pthread_spin_unlock(&counted.lock);
+}
+
 [[gnu::noinline]] void take_lock(pthread_mutex_t* lock) {
   pthread_mutex_lock(lock);
   __asm__ volatile("" : : : "memory");  // no jump in place of the call
@@ -184,6 +196,7 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "no-contention") return other_section(random);
   if (kind == "hot-lock" || kind == "oversubscribed") return many_slots(random);
   if (kind == "counter") return one_counter(thread);
+  if (kind == "beside-lock") return counter_beside_lock();
   if (kind == "wrapped") return wrapped(thread);
   if (kind == "counted-lookup") return counted_lookup(thread);
   if (kind == "false-sharing") return one_line(thread);
@@ -230,6 +243,7 @@ int main(int argc, char** argv) {
   if (kind == "no-contention" || kind == "lock-per-object") sections = 100;
   wanted = sections;
   sink = open("/dev/null", O_WRONLY);
+  pthread_spin_init(&counted.lock, PTHREAD_PROCESS_PRIVATE);
   for (pthread_mutex_t& lock : slot_locks) pthread_mutex_init(&lock, nullptr);
   std::vector<pthread_t> running(threads);
   for (unsigned i = 0; i < threads; ++i)

@@ -60,6 +60,12 @@ def test_defect_is_named_and_goes_away(diagnose, kind, machine, threads, code, s
     assert code not in left, without
 
 
+def test_counter_behind_a_small_lock_is_no_part_of_the_lock(diagnose):
+    diagnosis, _ = diagnose("beside-lock", BROADWELL, 8, 1)
+    found = {finding["code"]: finding["sentence"] for finding in diagnosis["findings"]}
+    assert "counted+0x4: a transaction against " in found["true-sharing"], diagnosis
+
+
 @pytest.mark.parametrize("kind", HEALTHY)
 def test_program_whose_locks_do_not_matter(diagnose, kind):
     diagnosis, steps = diagnose(kind, BROADWELL, 8, 1)

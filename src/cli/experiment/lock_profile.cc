@@ -44,8 +44,7 @@ void order(Profile& profile) {
 profile::Place code_in_conflict(const profile::Names& names, std::uint64_t address) {
   if (address == 0) return {0, "a transaction"};
   const profile::Mapping* const mapping = names.mapping_of(address);
-  if (mapping != nullptr && mapping->short_name().starts_with("libelision"))
-    return {address, "a lock operation"};
+  if (mapping != nullptr && profile::is_lock_library(*mapping)) return {address, "a lock operation"};
   return names.code(address);
 }
 

@@ -64,24 +64,11 @@ SourcePlace source_place(const profile::Place& place) {
   return {place.name.empty() ? address_text(place.address) : place.name, place.file, place.line};
 }
 
-constexpr std::uint64_t kCacheLine = 64;
-constexpr const char* kLockCode = "the lock's code";
-
-bool in_one_line(std::uint64_t a, std::uint64_t b) { return a / kCacheLine == b / kCacheLine; }
-
-// The functions of the lock library mean nothing to its users.
-SourcePlace side_of(const profile::Place& place) {
-  if (place.name.starts_with("elision::")) return {kLockCode, "", 0};
-  return source_place(place);
-}
-
-LockConflict conflict_of(const profile::Lock& lock, const profile::Conflict& conflict) {
+LockConflict conflict_of(const profile::Conflict& conflict) {
   LockConflict result;
   result.address = conflict.data.address;
-  result.sites = {side_of(conflict.victim), side_of(conflict.other)};
-  const bool by_lock = result.sites[0].name == kLockCode && result.sites[1].name == kLockCode;
-  const bool is_lock = lock.place.address != 0 && in_one_line(lock.place.address, result.address);
-  result.name = by_lock && is_lock ? "the lock itself" : conflict.data.name;
+  result.name = conflict.data.name;
+  result.sites = {source_place(conflict.victim), source_place(conflict.other)};
   result.count = static_cast<double>(conflict.count);
   result.apart = static_cast<double>(conflict.apart);
   return result;
@@ -98,7 +85,7 @@ bool look_alike(const LockConflict& a, const LockConflict& b) {
 std::vector<LockConflict> conflicts_of(const profile::Lock& lock) {
   std::vector<LockConflict> merged;
   for (const profile::Conflict& conflict : lock.conflicts) {
-    const LockConflict one = conflict_of(lock, conflict);
+    const LockConflict one = conflict_of(conflict);
     const auto found = std::find_if(merged.begin(), merged.end(),
                                     [&](const LockConflict& other) { return look_alike(one, other); });
     if (found == merged.end()) {

@@ -77,18 +77,6 @@ TEST_F(Explained, ConflictsAtDifferentAddressesWithoutNameStayApart) {
             2u);
 }
 
-TEST_F(Explained, ConflictOfTheLockWithItselfHasNoSites) {
-  const profile::Place own = place(1, "elision::locks::Tatas::lock()", "tatas.h", 3);
-  const auto found = conflicts({{place(0x1008, "queue_lock+8"), own, own, 4, 0}});
-  EXPECT_EQ(found[0].name, "the lock itself");
-  EXPECT_EQ(found[0].sites[0], (SourcePlace{"the lock's code", "", 0}));
-}
-
-TEST_F(Explained, DataInTheLinesOfALockKeepItsName) {
-  const profile::Place own = place(1, "elision::locks::Tatas::lock()"), here = place(2, "add", "a.c", 3);
-  EXPECT_EQ(conflicts({{place(0x1010, "hits"), own, here, 4, 4}})[0].name, "hits");
-}
-
 TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
   const std::vector<Block> blocks = explained(contended());
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});

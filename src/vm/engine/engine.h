@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/random.h"
@@ -119,6 +120,7 @@ class Engine final : public EngineServices {
   void mark(Cpu& cpu, Exit& exit);
   void begin_evidence(Cpu& cpu);
   void settle_conflict(Cpu& cpu);
+  bool is_lock_library(std::uint64_t pc);
   void copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen);
   void settle_callers();
   void unsupported(Cpu& cpu, Exit& exit);
@@ -144,7 +146,9 @@ class Engine final : public EngineServices {
   };
   std::vector<WaitBegun> waits_begun_;                                // with it
   std::vector<std::unique_ptr<ConflictEvidence>> conflict_evidence_;  // with it, of each CPU
-  std::unique_ptr<EngineProfile> profile_;                            // with Options::profile
+  std::unordered_map<std::uint64_t, bool>
+      library_pages_;                       // with it, of code in conflicts: see is_lock_library()
+  std::unique_ptr<EngineProfile> profile_;  // with Options::profile
   int profile_descriptor_ = -1;  // a copy of stderr, because many programs close theirs before they end
   void (*enter_)(Cpu* cpu);      // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "profile/names.h"
 #include "vm/cpu/cpuid.h"
 #include "vm/cpu/helpers.h"
 #include "vm/cpu/stubs.h"
@@ -204,7 +205,21 @@ void Engine::settle_conflict(Cpu& cpu) {
                       .other = note.other,
                       .other_first = note.other_first,
                       .other_writes = note.other_writes,
+                      .victim_by_library = is_lock_library(note.victim.pc),
+                      .other_by_library = is_lock_library(note.other.pc),
                       .other_thread = static_cast<std::uint64_t>(note.other_thread)});
+}
+
+/// Whether the lock library's code is at `pc`. Pages are remembered, since the memory map is a text.
+bool Engine::is_lock_library(std::uint64_t pc) {
+  constexpr unsigned kPageShift = 12;
+  const auto [page, is_new] = library_pages_.try_emplace(pc >> kPageShift, false);
+  if (is_new) {
+    const std::vector<profile::Mapping> mappings = profile::mappings_of(kernel_->memory_map());
+    const profile::Mapping* const mapping = profile::mapping_at(mappings, pc);
+    page->second = mapping != nullptr && profile::is_lock_library(*mapping);
+  }
+  return page->second;
 }
 
 /// A transaction begins.
