@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "profile/names.h"
 #include "profile/profile_json.h"
 
 namespace elision::profile {
@@ -167,17 +166,6 @@ TEST(Diagnose, LockOfARealCpuIsFoundByAnotherOfItsCallSites) {
   EXPECT_EQ(first_code(diagnose(plain, &tried)), "held-long");
   tried.locks.front().other_sites = {{9, "put"}};
   EXPECT_EQ(first_code(diagnose(plain, &tried)), "too-long");
-}
-
-TEST(Names, WrappersAreFunctionsThatTakeLocksForOthers) {
-  for (const char* wrapper :
-       {"kc::RWLock::lock_writer()", "rocksdb::port::Mutex::Lock()", "ReadLock(int)", "TryLock", "acquire",
-        "std::lock_guard<...>::lock()", "elision::SpinLock<int>::lock", "ScopeGuard::ScopeGuard(int)"})
-    EXPECT_TRUE(is_lock_wrapper(wrapper)) << wrapper;
-  for (const char* other :
-       {"rocksdb::LRUCacheShard::Lookup(...)", "cache::Block::read()", "Clock::now()", "lock::push(int)",
-        "NewDataBlockIterator", "unlocked_get", "acquire_rows", "main", "program+0x1234", ""})
-    EXPECT_FALSE(is_lock_wrapper(other)) << other;
 }
 
 TEST(ProfileJson, ReadsWhatItWrites) {
