@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -191,13 +192,16 @@ def check_tidy(tree):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         def tidy(name):
             return name, tree.run("clang-tidy", "-p", str(folder), "--quiet", name)
-        for name, (code, text) in pool.map(tidy, wanted):
-            if code == 0:
-                clean[name] = hashes[name]
-            else:
-                status, found = 1, found + text
-    if clean != known:
-        save_known(tree, clean)
+        try:
+            for name, (code, text) in pool.map(tidy, wanted):
+                if code == 0:
+                    clean[name] = hashes[name]
+                else:
+                    status, found = 1, found + text
+        finally:  # what was looked at before an interrupt need not be looked at again
+            pool.shutdown(cancel_futures=True)
+            if clean != known:
+                save_known(tree, clean)
     print(f"lint: clang-tidy looked at {len(wanted)} of {len(hashes)} sources; the others are known to be clean")
     return status, found
 
@@ -214,6 +218,7 @@ def is_clean(tree, step):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     here = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--root", type=pathlib.Path, default=here)
