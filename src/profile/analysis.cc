@@ -99,7 +99,8 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
 }
 
 /// What ends the attempts to elide `lock`; `elided`: the lock under such a design.
-Finding of_attempts(const std::string& name, const Lock& elided) {
+/// `exact`: every conflict between accesses of sections is known.
+Finding of_attempts(const std::string& name, const Lock& elided, bool exact) {
   const double telling = telling_aborts_of(elided);
   if (share(telling, elided.attempts) < kRareAbortShare)
     return {Cause::kRareConflicts, name,
@@ -121,6 +122,12 @@ Finding of_attempts(const std::string& name, const Lock& elided) {
                 "aborts.",
                 name, percent(share(other, telling))),
             "Move input, output, and allocation of large blocks out of the sections."};
+  if (exact && elided.conflicts_seen == 0)
+    return {
+        Cause::kLockTaken, name,
+        fmt::format(
+            "Attempts to elide {} end because other threads take it, not by what its sections access.", name),
+        ""};
   return of_conflicts(name, elided);
 }
 
@@ -128,7 +135,7 @@ Finding of_lock(const Lock& lock, const Profile& plain, const Profile* elided) {
   const std::string name = name_of(lock);
   const Lock* const attempted =
       elided != nullptr ? find(*elided, lock, plain.exact && elided->exact) : nullptr;
-  if (attempted != nullptr && attempted->attempts > 0) return of_attempts(name, *attempted);
+  if (attempted != nullptr && attempted->attempts > 0) return of_attempts(name, *attempted, elided->exact);
   if (lock.system_calls >= lock.acquisitions / 2 && lock.acquisitions > 0)
     return {Cause::kSystemCalls, name,
             fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
@@ -171,6 +178,8 @@ const char* code_of(Cause cause) {
       return "mostly-serial";
     case Cause::kMostlyBlocked:
       return "mostly-blocked";
+    case Cause::kLockTaken:
+      return "lock-taken";
     case Cause::kHeldLong:
       return "held-long";
   }

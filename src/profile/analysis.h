@@ -39,6 +39,7 @@ enum class Cause {
   kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
   kMostlySerial,    // most of the run has one thread
   kMostlyBlocked,   // threads wait for conditions, barriers and the kernel
+  kLockTaken,       // attempts end because other threads take the lock, not by what sections access
   kHeldLong,        // the lock is held most of the time, and no attempt tells why
 };
 /// The word for programs: "rare-conflicts" and so on.

@@ -90,7 +90,10 @@ TEST(Diagnose, AbortsTellWhatIsInTheWay) {
   EXPECT_EQ(code(elided("lock-busy", 60)), "rare-conflicts");
   EXPECT_EQ(code(elided("capacity", 60)), "too-long");
   EXPECT_EQ(code(elided("other", 60)), "system-calls");
-  EXPECT_EQ(code(elided("conflict", 60)), "true-sharing");
+  EXPECT_EQ(code(elided("conflict", 60)), "lock-taken") << "no conflict of accesses was seen";
+  Profile sampled = elided("conflict", 60);
+  sampled.exact = false;
+  EXPECT_EQ(code(sampled), "true-sharing");
   Profile apart = elided("conflict", 60);
   apart.locks.front().conflicts_seen = 40;
   apart.locks.front().conflicts_apart = 30;
@@ -102,6 +105,7 @@ TEST(Diagnose, AbortsTellWhatIsInTheWay) {
 TEST(Diagnose, TellsOfConflictsWithBothSides) {
   const Profile plain = waiting_for(2000);
   Profile tried = elided("conflict", 60);
+  tried.exact = false;
   EXPECT_EQ(diagnose(plain, &tried).findings.front().sentence,
             "Sections under hot conflict: they write the same data or, which only a virtual machine tells "
             "apart, data in one "
