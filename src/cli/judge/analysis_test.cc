@@ -241,7 +241,7 @@ TEST_F(Comparison, DeadlockIsNeverCompared) {
   Sample stuck = timed(0.1);
   stuck.status = 124;
   stuck.deadlocked = true;
-  stuck.error_output = "elision vm: deadlock: every thread waits for another\nelision vm:   thread 4242\n";
+  stuck.error_output = "elision vm: deadlock: every thread waits for another\nelision vm:   thread 4242424\n";
   plan_.ignore_failure = true;
   add("pthread", {stuck, stuck, stuck});
   add("tatas", {stuck, stuck, stuck});

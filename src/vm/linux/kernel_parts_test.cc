@@ -16,6 +16,7 @@
 #include "vm/linux/process/call.h"
 #include "vm/linux/process/cpu_time_board.h"
 #include "vm/linux/process/futex_queues.h"
+#include "vm/linux/process/process_ids.h"
 #include "vm/linux/process/virtual_timers.h"
 #include "vm/linux/signals/futexes.h"
 #include "vm/linux/signals/signal_frame.h"
@@ -49,6 +50,34 @@ TEST(CpuTimeBoard, PlacesOfProcessesThatAreGoneAreTaken) {
   board.publish(self, 6);
   board.start(self);
   EXPECT_EQ(board.look(self, false), 0u);
+}
+
+TEST(ProcessIds, HostProcessesOutsideKeepTheirNumbers) {
+  const ProcessIds ids({});
+  EXPECT_EQ(ids.pid(), kRootPid);
+  EXPECT_EQ(ids.to_host(kRootPid), getpid());
+  EXPECT_EQ(ids.to_host(kRootPid - 1), getppid());
+  int changed = 0;
+  for (int number = 1; number < kMostHostNumbers; ++number)
+    changed += ids.to_host(number) != number || ids.to_host(-number) != -number;
+  EXPECT_EQ(changed, 0);
+}
+
+TEST(ProcessIds, ThreadsHaveNoNumberOfAHostProcess) {
+  ProcessOrigin origin;
+  ProcessIds root(origin);
+  origin.root_host_pid = getppid();
+  ProcessIds descendant(origin);
+  EXPECT_EQ(root.next_tid(), kRootPid);
+  EXPECT_EQ(descendant.next_tid(), getpid());
+  for (ProcessIds* const ids : {&root, &descendant}) {
+    const int second = ids->next_tid();
+    EXPECT_GE(second, kMostHostNumbers);
+    EXPECT_LE(second, FUTEX_TID_MASK);
+    EXPECT_EQ(ids->next_tid(), second + 1);
+  }
+  descendant.start_child();
+  EXPECT_EQ(descendant.next_tid(), getpid());
 }
 
 TEST(HostSignalsDeathTest, FatalSignalEndsHangingEngine) {

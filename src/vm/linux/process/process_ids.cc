@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first process's parent has the number kRootPid - 1. Limit: a descendant that gets kRootPid from the
-// host is taken for the first process by kill and wait.
 #include "vm/linux/process/process_ids.h"
 
 #include <unistd.h>
 
 namespace elision::vm {
+namespace {
+
+/// Threads of descendants. Processes whose host numbers are within kProcesses of each other share no number
+/// until one of them has made kThreads threads.
+constexpr int kFirstThread = 1 << 29, kProcesses = 1 << 14, kThreads = 1 << 15;
+
+}  // namespace
 
 ProcessIds::ProcessIds(const ProcessOrigin& origin)
     : host_pid_(getpid()),
       root_host_pid_(origin.root_host_pid != 0 ? origin.root_host_pid : host_pid_),
-      root_parent_host_pid_(is_root() ? getppid() : 0),
-      next_tid_(pid()) {}
+      root_parent_host_pid_(is_root() ? getppid() : 0) {}
+
+int ProcessIds::next_tid() {
+  const int thread = threads_++;
+  if (is_root() || thread == 0) return pid() + thread;
+  return kFirstThread + host_pid_ % kProcesses * kThreads + thread % kThreads;
+}
 
 int ProcessIds::to_guest(int host) const {
   if (host == root_host_pid_) return kRootPid;
@@ -31,7 +41,7 @@ int ProcessIds::parent() const { return is_root() ? kRootPid - 1 : to_guest(getp
 void ProcessIds::start_child() {
   host_pid_ = getpid();
   root_parent_host_pid_ = 0;
-  next_tid_ = host_pid_;
+  threads_ = 0;
 }
 
 }  // namespace elision::vm

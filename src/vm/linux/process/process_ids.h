@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process and thread numbers of the guest. The first process has a fixed number so that runs repeat; its
-// descendants have the host's numbers.
+// Process and thread numbers of the guest. The first process and its threads have fixed numbers so that runs
+// repeat; its descendants have the host's numbers. Linux gives out numbers below kMostHostNumbers (PID_MAX_LIMIT
+// of include/linux/threads.h). All numbers that the guest kernel gives out are above it, so that no host process
+// has one of them, and below 2^30, since a futex word has 30 bits for its owner.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +12,9 @@
 
 namespace elision::vm {
 
-inline constexpr int kRootPid = 4242;
+inline constexpr int kMostHostNumbers = 1 << 22;
+inline constexpr int kRootPid = 4242424;  // the number of its parent is one less
+static_assert(kRootPid - 1 >= kMostHostNumbers);
 
 /// State that a process image inherits over execve.
 struct ProcessOrigin {
@@ -33,7 +37,8 @@ class ProcessIds {
   int host_pid() const { return host_pid_; }
   int root_host_pid() const { return root_host_pid_; }
   bool is_root() const { return host_pid_ == root_host_pid_; }
-  int next_tid() { return next_tid_++; }
+  /// The number of the process's next thread; first that of its main thread, which is the process's own.
+  int next_tid();
 
   /// Numbers of processes and, negative as for kill, of process groups. Others are unchanged.
   int to_guest(int host) const;
@@ -47,7 +52,7 @@ class ProcessIds {
   int host_pid_;
   int root_host_pid_;
   int root_parent_host_pid_;
-  int next_tid_;
+  int threads_ = 0;  // that have got a number
 };
 
 }  // namespace elision::vm
