@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record of a real CPU consists of: its jobs, what each printed, and the quantiles of each figure. Pure.
+"""What a record of a real CPU consists of: its jobs, what each printed, the quantiles of each figure, and its file.
 
 A job is one program run. A figure is one number that a job prints; each repetition of the job gives one sample. A record holds
 every figure with its quantiles over the repetitions and is never edited: a new run is a new record.
 """
 
 import dataclasses
+import itertools
 import re
 import statistics
 
@@ -193,7 +194,9 @@ def stolen_share(before, after):
     return (last[7] - first[7]) / passed if passed > 0 else 0.0
 
 
-def file_name(cpu, date, quick):
-    """intel-6-167-1-2026-11-23.toml, by the CPUID signature."""
+def new_record(folder, cpu, date, quick):
+    """FOLDER/intel-6-167-1-2026-11-23.toml, by the CPUID signature; a later record of that day ends in -2, -3 and so on."""
     maker = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}.get(cpu["vendor"], cpu["vendor"].lower())
-    return f"{maker}-{cpu['family']}-{cpu['model']}-{cpu['stepping']}-{date}{'-quick' if quick else ''}.toml"
+    stem = f"{maker}-{cpu['family']}-{cpu['model']}-{cpu['stepping']}-{date}{'-quick' if quick else ''}"
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
+    return next(path for path in (folder / f"{name}.toml" for name in names) if not path.exists())

@@ -86,10 +86,18 @@ def test_arrays_of_numbers_stand_on_one_line_and_say_the_same():
     assert tomllib.loads(silicon.compact(text)) == tomllib.loads(text)
 
 
-def test_the_name_is_the_signature_and_the_day():
+def test_the_name_is_the_signature_and_the_day(tmp_path):
     cpu = {"vendor": "GenuineIntel", "family": 6, "model": 207, "stepping": 2}
-    assert silicon.file_name(cpu, "2026-11-23", False) == "intel-6-207-2-2026-11-23.toml"
-    assert silicon.file_name(cpu, "2026-11-23", True) == "intel-6-207-2-2026-11-23-quick.toml"
+    assert silicon.new_record(tmp_path, cpu, "2026-11-23", False) == tmp_path / "intel-6-207-2-2026-11-23.toml"
+    assert silicon.new_record(tmp_path, cpu, "2026-11-23", True) == tmp_path / "intel-6-207-2-2026-11-23-quick.toml"
+
+
+def test_no_record_takes_the_place_of_another(tmp_path):
+    cpu = {"vendor": "GenuineIntel", "family": 6, "model": 207, "stepping": 2}
+    for _ in range(3):
+        silicon.new_record(tmp_path, cpu, "2026-11-23", False).touch()
+    stem = "intel-6-207-2-2026-11-23"
+    assert sorted(path.stem for path in tmp_path.iterdir()) == [stem, f"{stem}-2", f"{stem}-3"]
 
 
 def test_committed_records_are_readable():
