@@ -7,7 +7,7 @@ namespace elision::vm {
 namespace {
 
 /// Threads of descendants. Processes whose host numbers are within kProcesses of each other share no number
-/// until one of them has made kThreads threads.
+/// until one of them has made kThreads threads and goes on with the numbers of the next.
 constexpr int kFirstThread = 1 << 29, kProcesses = 1 << 14, kThreads = 1 << 15;
 
 }  // namespace
@@ -20,7 +20,7 @@ ProcessIds::ProcessIds(const ProcessOrigin& origin)
 int ProcessIds::next_tid() {
   const int thread = threads_++;
   if (is_root() || thread == 0) return pid() + thread;
-  return kFirstThread + host_pid_ % kProcesses * kThreads + thread % kThreads;
+  return kFirstThread + (host_pid_ % kProcesses * kThreads + thread) % (kProcesses * kThreads);
 }
 
 int ProcessIds::to_guest(int host) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Process and thread numbers of the guest. The first process and its threads have fixed numbers so that runs
-// repeat; its descendants have the host's numbers. Linux gives out numbers below kMostHostNumbers (PID_MAX_LIMIT
-// of include/linux/threads.h). All numbers that the guest kernel gives out are above it, so that no host process
-// has one of them, and below 2^30, since a futex word has 30 bits for its owner.
+// repeat; its descendants have the host's numbers, but their further threads do not. Linux gives out numbers
+// below kMostHostNumbers (PID_MAX_LIMIT of include/linux/threads.h). The guest kernel's own numbers are above
+// it, so that no host process has one of them, and below 2^30, since a futex word has 30 bits for its owner.
 #pragma once
 
 #include <sys/types.h>
