@@ -48,12 +48,6 @@ bool are_apart(const Access& a, const Access& b) {
   return a.size != 0 && b.size != 0 && (b.address >= a.address + a.size || a.address >= b.address + b.size);
 }
 
-/// Whether an access is to the lock's own words. Many locks have one word, with data of the program behind
-/// it; the words of larger locks are those that the lock library uses.
-bool is_at(std::uint64_t lock, const Access& access, bool by_library) {
-  return access.size != 0 && access.address - lock < (by_library ? kMostLockBytes : kWordBytes);
-}
-
 /// The bytes of its line that an access covers.
 std::uint64_t bytes_in_line(const Access& access) {
   const std::uint64_t first = access.address % kLineBytes;
@@ -104,7 +98,10 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
 /// The thread has entered the section of `lock`, for real or by a commit. A set of locks is waited for at the
 /// one named first and taken one by one: the first one taken ends the wait, which is that of the other.
 void Account::took(Thread& thread, std::uint64_t lock) {
-  ++locks_[lock].acquisitions;
+  LockSums& sums = locks_[lock];
+  ++sums.acquisitions;
+  sums.last_use = ++uses_;
+  if (sums.first_use == 0) sums.first_use = uses_;
   if (!thread.waits) return;
   const Time waited = thread.since - thread.wait_began;
   LockSums& waited_for = locks_[thread.waits_for];
@@ -172,18 +169,40 @@ void Account::callers(std::uint64_t lock, std::uint64_t site, const std::vector<
   ++locks_[lock].sites[site].callers[chain];
 }
 
+/// The lock whose own words an access reads or writes: `elided` or one that was used; 0: none. Many locks
+/// have one word, with data of the program behind it; the words of larger locks are those that the lock
+/// library uses. They end where the next lock begins. A lock that was not used since `elided` began to be is
+/// gone, and its memory may be that of `elided`.
+std::uint64_t Account::lock_at(const Access& access, bool by_library, std::uint64_t elided) const {
+  if (access.size == 0) return 0;
+  if (!by_library) return access.address - elided < kWordBytes ? elided : 0;
+  const std::uint64_t last = access.address - access.address % kWordBytes;
+  const auto own = locks_.find(elided);
+  const std::uint64_t since = own != locks_.end() ? own->second.first_use : 0;
+  for (std::uint64_t bytes = 0; bytes < kMostLockBytes; bytes += kWordBytes) {
+    if (last - bytes == elided) return elided;
+    const auto found = locks_.find(last - bytes);
+    if (found != locks_.end() && found->second.last_use >= since) return last - bytes;
+  }
+  return 0;
+}
+
 void Account::conflict(const Collision& collision) {
   const Access &victim = collision.victim, &other = collision.other, &first = collision.other_first;
-  // That a thread takes the lock, or looks at it, says nothing about the sections.
-  if (is_at(collision.lock, other, collision.other_by_library)) return;
+  // That threads take the lock, or another one, or look at it, says nothing about the sections.
+  const std::uint64_t lock_of_other = lock_at(other, collision.other_by_library, collision.lock);
+  if (lock_of_other == collision.lock) return;
+  const std::uint64_t lock_of_victim = lock_at(victim, collision.victim_by_library, collision.lock);
+  if (lock_of_other != 0 && lock_of_other == lock_of_victim) return;
+  const bool at_lock = lock_of_victim == collision.lock;
   LockSums& sums = locks_[collision.lock];
-  const bool at_lock = is_at(collision.lock, victim, collision.victim_by_library);
   const std::uint64_t data = at_lock ? other.address : victim.size != 0 ? victim.address : collision.line;
   ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
   ++count.count;
   if (collision.other_writes) sums.written[collision.line][collision.other_thread] |= bytes_in_line(other);
   if (!are_apart(victim, other)) return;
   ++count.apart;
+  if (lock_of_other != 0) return;  // another lock's words
   if (!at_lock && (first.size == 0 || first.address != victim.address)) return;
   ConflictsWith& with = count.on_the_way[other.address];
   ++with.count;
@@ -253,7 +272,14 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   }
   std::stable_sort(lock.conflicts.begin(), lock.conflicts.end(),
                    [](const Conflict& a, const Conflict& b) { return a.count > b.count; });
-  if (lock.conflicts.size() > kMostConflicts) lock.conflicts.resize(kMostConflicts);
+  if (lock.conflicts.size() > kMostConflicts) {
+    const auto last_kept = lock.conflicts.begin() + kMostConflicts - 1;
+    const auto apart =
+        std::max_element(lock.conflicts.begin(), lock.conflicts.end(),
+                         [](const Conflict& a, const Conflict& b) { return a.apart < b.apart; });
+    if (apart > last_kept) std::iter_swap(apart, last_kept);
+    lock.conflicts.resize(kMostConflicts);
+  }
   return lock;
 }
 

@@ -89,6 +89,7 @@ class Account {
     std::map<std::vector<std::uint64_t>, unsigned> callers{};  // how often each chain was seen
   };
   struct LockSums {
+    std::uint64_t first_use = 0, last_use = 0;  // of uses_
     std::uint64_t acquisitions = 0, contended = 0, attempts = 0, commits = 0, fallbacks = 0, system_calls = 0;
     Time waited = 0, longest_wait = 0, held = 0, aborted = 0;
     std::map<std::uint64_t, SiteSums> sites{};
@@ -101,6 +102,7 @@ class Account {
   }
   void spend(Thread& thread, State state, Time now, Time parked);
   void took(Thread& thread, std::uint64_t lock);
+  std::uint64_t lock_at(const Access& access, bool by_library, std::uint64_t elided) const;
   static std::uint64_t written_by_several(const BytesByThread& line);
   static Conflict conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums);
   Lock lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const;
@@ -110,6 +112,7 @@ class Account {
   Time parallel_before_ = 0;
   unsigned most_threads_ = 0;
   std::array<Time, kStates> times_{};
+  std::uint64_t uses_ = 0;  // acquisitions of any lock
   std::unordered_map<std::uint64_t, LockSums> locks_;
 };
 

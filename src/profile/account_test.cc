@@ -228,6 +228,68 @@ TEST_F(Threads, ConflictOnTheLockItselfTellsNothing) {
   EXPECT_TRUE(finished(30).locks.empty());
 }
 
+/// The attempt of kLock has read a word of the lock at `victim`, and another thread writes one of the lock at
+/// `written`.
+Account::Collision at_locks(std::uint64_t victim, std::uint64_t written) {
+  return {.lock = kLock,
+          .line = kLock,
+          .victim = access(victim, 7),
+          .other = access(written, 8),
+          .other_writes = true,
+          .victim_by_library = true,
+          .other_by_library = true,
+          .other_thread = 1};
+}
+
+const Lock* with_conflicts(const Profile& profile) {
+  for (const Lock& lock : profile.locks)
+    if (lock.conflicts_seen != 0) return &lock;
+  return nullptr;
+}
+
+TEST_F(Threads, WordsOfTheNextLockAreApart) {
+  constexpr int kNext = kLock + 40;
+  take(b_, kNext, 10);
+  account_.conflict(at_locks(kLock, kNext + 8));
+  const Profile profile = finished(30);
+  const Lock* const lock = with_conflicts(profile);
+  ASSERT_NE(lock, nullptr);
+  EXPECT_EQ(lock->place.address, static_cast<std::uint64_t>(kLock));
+  EXPECT_EQ(lock->conflicts_apart, 1);
+  EXPECT_EQ(lock->conflicts.front().data.address, static_cast<std::uint64_t>(kNext + 8));
+}
+
+TEST_F(Threads, AnotherThreadThatTakesAnInnerLockTellsNothing) {
+  take(b_, kOther, 10);
+  account_.conflict(at_locks(kOther, kOther));
+  EXPECT_EQ(with_conflicts(finished(30)), nullptr);
+}
+
+TEST_F(Threads, LockThatIsGoneHasNoWords) {
+  constexpr int kGone = kLock + 16;
+  take(b_, kGone, 10);
+  release(b_, 11);
+  take(a_, kLock, 12);
+  release(a_, 13);
+  account_.conflict(at_locks(kLock, kGone + 8));
+  EXPECT_EQ(with_conflicts(finished(30)), nullptr) << "of the lock that has the memory now";
+}
+
+TEST_F(Threads, ConflictsOnDifferentDataAreKeptAmongTheMostFrequentOnes) {
+  for (std::uint64_t line = 1; line <= 6; ++line)
+    for (int times = 0; times < 3; ++times)
+      account_.conflict({.lock = kLock,
+                         .line = line << 10,
+                         .victim = access(line << 10, 7),
+                         .other = access(line << 10, 8)});
+  account_.conflict({.lock = kLock, .line = kLine, .victim = access(kLine, 7), .other = access(kPointer, 8)});
+  const Profile profile = finished(30);
+  const Lock& lock = profile.locks.front();
+  EXPECT_EQ(lock.conflicts_apart, 1);
+  ASSERT_EQ(lock.conflicts.size(), 5u);
+  EXPECT_EQ(lock.conflicts.back().apart, 1u);
+}
+
 TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
   const std::uint64_t data = kLine + 4;
   for (const std::uint64_t thread : {1, 2})
@@ -261,8 +323,7 @@ Account::Collision beside_pointer(std::uint64_t thread, std::uint64_t written) {
 TEST_F(Threads, WritesOfTheSameBytesOnTheWayFromTheSameLoadAreNotApart) {
   account_.conflict(beside_pointer(1, kCounter));
   account_.conflict(beside_pointer(2, kCounter));
-  const Profile profile = finished(30);
-  const Conflict& conflict = profile.locks.front().conflicts.front();
+  const Conflict conflict = finished(30).locks.front().conflicts.front();
   EXPECT_EQ(conflict.count, 2u);
   EXPECT_EQ(conflict.apart, 0u);
   EXPECT_EQ(conflict.data.address, kCounter);

@@ -73,11 +73,14 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
   const bool is_false = lock.conflicts_apart > kMainCauseShare * lock.conflicts_seen;
   finding.cause = is_false ? Cause::kFalseSharing : Cause::kTrueSharing;
   std::string where;
-  if (!lock.conflicts.empty()) {
-    const auto most = std::find_if(lock.conflicts.begin(), lock.conflicts.end(),
-                                   [&](const Conflict& conflict) { return !is_false || conflict.apart > 0; });
-    where = fmt::format(", most at {}: {} against {}", text_of(most->data),
-                        most->victim.address != 0 ? text_of(most->victim) : "a transaction",
+  const auto weight = [&](const Conflict& conflict) {
+    return is_false ? conflict.apart : conflict.count - conflict.apart;
+  };
+  const auto most =
+      std::max_element(lock.conflicts.begin(), lock.conflicts.end(),
+                       [&](const Conflict& a, const Conflict& b) { return weight(a) < weight(b); });
+  if (most != lock.conflicts.end() && weight(*most) > 0) {
+    where = fmt::format(", most at {}: {} against {}", text_of(most->data), text_of(most->victim),
                         text_of(most->other));
   }
   if (is_false) {
@@ -102,14 +105,16 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
 /// `exact`: every conflict between accesses of sections is known.
 Finding of_attempts(const std::string& name, const Lock& elided, bool exact) {
   const double telling = telling_aborts_of(elided);
-  if (share(telling, elided.attempts) < kRareAbortShare)
+  // Aborts of speculations while waiting are among them, but not among the attempts.
+  const double aborted = elided.attempts - elided.commits - aborts_by(elided, "lock-busy");
+  if (share(std::min(telling, aborted), elided.attempts) < kRareAbortShare)
     return {Cause::kRareConflicts, name,
             fmt::format("Sections under {} rarely conflict: {} of their transactions commit.", name,
                         percent(share(elided.commits, elided.attempts))),
             ""};
   const double capacity = aborts_by(elided, "capacity"), conflicts = aborts_by(elided, "conflict");
-  const double other = aborts_by(elided, "other") + aborts_by(elided, "explicit");
-  if (capacity >= conflicts && capacity >= other)
+  const double other = telling - capacity - conflicts;
+  if (capacity > 0 && capacity >= conflicts && capacity >= other)
     return {
         Cause::kTooLong, name,
         fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity.",

@@ -118,6 +118,37 @@ TEST(Diagnose, TellsOfConflictsWithBothSides) {
   EXPECT_FALSE(diagnosis.findings.front().change.empty());
 }
 
+/// A conflict on "NAME" that was met `count` times, `apart` of them on different data.
+Conflict conflict_on(const std::string& name, std::uint64_t count, std::uint64_t apart) {
+  return {{1, name}, {2, "here"}, {3, "there"}, count, apart};
+}
+
+TEST(Diagnose, FalseSharingIsPlacedWhereMostOfItIs) {
+  Profile profile = elided("conflict", 60);
+  Lock& hot = profile.locks.front();
+  hot.conflicts = {conflict_on("counter", 50, 1), conflict_on("slots", 40, 40), conflict_on("rest", 30, 30)};
+  hot.conflicts_seen = 120, hot.conflicts_apart = 71;
+  Diagnosis diagnosis = diagnose(waiting_for(2000), &profile);
+  ASSERT_EQ(first_code(diagnosis), "false-sharing");
+  EXPECT_NE(diagnosis.findings[0].sentence.find("most at slots: here against there"), std::string::npos)
+      << diagnosis.findings[0].sentence;
+  hot.conflicts = {conflict_on("counter", 50, 0)};  // the others are rarer
+  diagnosis = diagnose(waiting_for(2000), &profile);
+  ASSERT_EQ(first_code(diagnosis), "false-sharing");
+  EXPECT_EQ(diagnosis.findings[0].sentence.find("most at"), std::string::npos);
+}
+
+TEST(Diagnose, AbortsOfSpeculationsSayNothingAboutAttempts) {
+  Profile profile = elided("conflict", 3);
+  profile.locks.front().aborts["conflict"] += 50;  // in always-abort transactions
+  EXPECT_EQ(first_code(diagnose(waiting_for(2000), &profile)), "rare-conflicts");
+}
+
+TEST(Diagnose, CausesWithoutAGroupAreNotCapacity) {
+  const Profile profile = elided("nested", 60);
+  EXPECT_EQ(first_code(diagnose(waiting_for(2000), &profile)), "system-calls");
+}
+
 TEST(Diagnose, SystemCallsShowWithoutAttempts) {
   Profile plain = waiting_for(2000);
   plain.locks.front().system_calls = 100;
