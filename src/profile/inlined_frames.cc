@@ -67,7 +67,7 @@ std::string scope_of(Dwarf_Die& function) {
 }
 
 /// Where `inlined` was called. The frame around it is there.
-void add_call(Frame& frame, Dwarf_Die& inlined, Dwarf_Files* files) {
+void add_call(InlinedFrame& frame, Dwarf_Die& inlined, Dwarf_Files* files) {
   const char* const file = dwarf_filesrc(files, number_of(inlined, DW_AT_call_file), nullptr, nullptr);
   frame.file = file != nullptr ? file : "";
   frame.line = number_of(inlined, DW_AT_call_line);
@@ -80,7 +80,7 @@ bool is_system_header(const std::string& file) {
 
 }  // namespace
 
-std::vector<Frame> inlined_frames(Dwfl_Module* module, std::uint64_t address) {
+std::vector<InlinedFrame> inlined_frames(Dwfl_Module* module, std::uint64_t address) {
   Dwarf_Addr bias = 0;
   Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &bias);
   Dwfl_Line* const line = dwfl_module_getsrc(module, address);
@@ -88,12 +88,12 @@ std::vector<Frame> inlined_frames(Dwfl_Module* module, std::uint64_t address) {
   if (unit == nullptr || line == nullptr || dwarf_getsrcfiles(unit, &files, nullptr) != 0) return {};
   Scopes scopes;
   const int count = scopes_at(unit, address - bias, scopes);
-  std::vector<Frame> frames;
+  std::vector<InlinedFrame> frames;
   Dwarf_Die* inner = nullptr;
   for (Dwarf_Die& scope : std::span(scopes.get(), static_cast<std::size_t>(count))) {
     if (!is_function(scope)) continue;
     const char* const name = dwarf_diename(&scope);  // its origin's, too
-    Frame frame{name != nullptr ? name : "", scope_of(scope)};
+    InlinedFrame frame{name != nullptr ? name : "", scope_of(scope)};
     if (inner == nullptr) {
       int number = 0;
       const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
@@ -109,7 +109,7 @@ std::vector<Frame> inlined_frames(Dwfl_Module* module, std::uint64_t address) {
   return frames;
 }
 
-std::size_t frame_of_user(const std::vector<Frame>& frames) {
+std::size_t frame_of_user(const std::vector<InlinedFrame>& frames) {
   for (std::size_t i = 0; i < frames.size(); ++i)
     if (!is_system_header(frames[i].file) && !is_lock_wrapper(frames[i].name)) return i;
   return frames.size() - 1;

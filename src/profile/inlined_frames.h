@@ -10,9 +10,9 @@
 
 namespace elision::profile {
 
-/// A function, inlined or not, and the place in it where the address lies, or where the frame before was
-/// called.
-struct Frame {
+/// A function of those merged into one, and the place in it where the address lies, or where the frame before
+/// was called.
+struct InlinedFrame {
   std::string name{};   // as in the source
   std::string scope{};  // the classes and namespaces that it is in: "bank::Account::"
   std::string file{};   // a path
@@ -21,10 +21,10 @@ struct Frame {
 
 /// The frames at `address`, the innermost first; the last one is the function that was not inlined. Empty if
 /// that is not known.
-std::vector<Frame> inlined_frames(Dwfl_Module* module, std::uint64_t address);
+std::vector<InlinedFrame> inlined_frames(Dwfl_Module* module, std::uint64_t address);
 
 /// The first frame that says where a lock is used: neither in the system's headers nor a wrapper
 /// (is_lock_wrapper). Else the last one. `frames` must not be empty.
-std::size_t frame_of_user(const std::vector<Frame>& frames);
+std::size_t frame_of_user(const std::vector<InlinedFrame>& frames);
 
 }  // namespace elision::profile

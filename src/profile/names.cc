@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <elfutils/libdw.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -104,6 +105,7 @@ const Mapping* mapping_at(const std::vector<Mapping>& mappings, std::uint64_t ad
 bool is_lock_library(const Mapping& mapping) { return mapping.short_name().starts_with("libelision"); }
 
 bool is_lock_wrapper(const std::string& function) {
+  if (function.find("+0x") != std::string::npos) return false;  // a place in a file
   const std::vector<std::string> words = words_of(own_name(function));
   if (words.empty()) return false;
   for (const std::string& word : {words.front(), words.back()})
@@ -164,39 +166,36 @@ void Names::source(std::uint64_t address, std::string& file, std::uint32_t& line
   line = static_cast<std::uint32_t>(number);
 }
 
-std::uint64_t Names::start_of_file(std::uint64_t address) const {
+std::string Names::in_file(std::uint64_t address, std::uint64_t behind) const {
   Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  Dwarf_Addr begin = 0;
-  if (module != nullptr)
-    dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
-  return begin;
+  GElf_Addr bias = 0;
+  if (module == nullptr || dwfl_module_getelf(module, &bias) == nullptr) return "";
+  const char* const file =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return fmt::format("{}+{:#x}", file, address + behind - bias);
 }
 
-Place Names::code(std::uint64_t address) const {
+/// The code at `address`, for the place `behind` bytes behind it.
+Place Names::code_before(std::uint64_t address, std::uint64_t behind) const {
   Place place;
-  place.address = address;
+  place.address = address + behind;
   std::uint64_t offset = 0;
   place.name = shortened(symbol(address, offset));
   source(address, place.file, place.line);
-  const Mapping* const mapping = mapping_of(address);
-  if (place.name.empty() && mapping != nullptr && mapping->is_file()) {
-    char text[32];
-    std::snprintf(text, sizeof text, "+0x%llx",
-                  static_cast<unsigned long long>(address - start_of_file(address)));
-    place.name = mapping->short_name() + text;
-  }
+  if (place.name.empty()) place.name = in_file(address, behind);
   return place;
 }
 
+Place Names::code(std::uint64_t address) const { return code_before(address, 0); }
+
 Place Names::lock_call(std::uint64_t address) const {
-  Place place = code(address - 1);
-  place.address = address;
+  Place place = code_before(address - 1, 1);
   Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address - 1) : nullptr;
-  const std::vector<Frame> frames =
-      module != nullptr ? inlined_frames(module, address - 1) : std::vector<Frame>{};
+  const std::vector<InlinedFrame> frames =
+      module != nullptr ? inlined_frames(module, address - 1) : std::vector<InlinedFrame>{};
   if (frames.empty()) return place;
   const std::size_t user = frame_of_user(frames);
-  const Frame& frame = frames[user];
+  const InlinedFrame& frame = frames[user];
   if (frame.file.empty() || frame.line == 0) return place;
   place.file = base_name(frame.file);
   place.line = frame.line;
@@ -210,26 +209,13 @@ Place Names::data(std::uint64_t address) const {
   place.address = address;
   std::uint64_t offset = 0;
   place.name = shortened(symbol(address, offset));
-  if (!place.name.empty() && offset != 0) {
-    char text[32];
-    std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(offset));
-    place.name += text;
-  }
+  if (!place.name.empty() && offset != 0) place.name += fmt::format("+{:#x}", offset);
   return place;
 }
 
 Place Names::place_in_file(std::uint64_t address) const {
   Place place = data(address);
-  if (!place.name.empty()) return place;
-  const char* file = nullptr;
-  Dwarf_Addr begin = 0;
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
-  if (module != nullptr)
-    file = dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
-  if (file == nullptr) return place;
-  char text[32];
-  std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(address - begin));
-  place.name = file + std::string(text);
+  if (place.name.empty()) place.name = in_file(address);
   return place;
 }
 

@@ -49,17 +49,18 @@ class Names {
   std::string symbol(std::uint64_t address, std::uint64_t& offset) const;
   /// The source line of the code at `address`. `file` is empty if it is not known.
   void source(std::uint64_t address, std::string& file, std::uint32_t& line) const;
-  /// The address where the file around `address` begins; 0: it lies in no file.
-  std::uint64_t start_of_file(std::uint64_t address) const;
+  /// "file+0x10c0", with the address that the file itself gives the place `behind` bytes behind `address`, as
+  /// addr2line takes it. Empty: `address` lies in no program or library.
+  std::string in_file(std::uint64_t address, std::uint64_t behind = 0) const;
 
-  /// Code: the function's name, and its source line.
+  /// Code: the function's name or else in_file(), and its source line.
   Place code(std::uint64_t address) const;
   /// The call of a lock function that returns to `address`: as code(), but of the function that uses the lock
   /// if the compiler merged wrappers into it (frame_of_user).
   Place lock_call(std::uint64_t address) const;
   /// Data: "name" or "name+0x8" of a variable; empty for heap and stack.
   Place data(std::uint64_t address) const;
-  /// data(), or "file+0x10c0" for a variable without a name.
+  /// data(), or in_file() for a variable without a name.
   Place place_in_file(std::uint64_t address) const;
 
   /// Null if libdwfl failed.
@@ -67,6 +68,7 @@ class Names {
 
  private:
   void report_files();
+  Place code_before(std::uint64_t address, std::uint64_t behind) const;
 
   std::vector<Mapping> mappings_;
   Dwfl_Callbacks callbacks_{};

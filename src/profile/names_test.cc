@@ -80,25 +80,41 @@ TEST_F(NamesTest, AddressThatIsNoCodeHasNoPlace) {
   EXPECT_EQ(names_.lock_call(1).line, 0u);
 }
 
-Frame frame(const char* name, const char* file) { return {name, "", file, 1}; }
+/// A stripped program that is not position-independent, as the linker places it.
+class StrippedProgramTest : public ::testing::Test {
+ protected:
+  Names names_{"400000-401000 r--p 00000000 00:00 0 " ELISION_TEST_STRIPPED
+               "\n"
+               "401000-402000 r-xp 00001000 00:00 0 " ELISION_TEST_STRIPPED "\n"};
+};
+
+TEST_F(StrippedProgramTest, CodeIsNamedByTheFilesOwnAddress) {
+  EXPECT_EQ(names_.code(0x401013).name, "profile_stripped_program+0x401013");
+}
+
+TEST_F(StrippedProgramTest, CallIsNamedByTheAddressItReturnsTo) {
+  EXPECT_EQ(names_.lock_call(0x401013).name, "profile_stripped_program+0x401013");
+}
+
+InlinedFrame frame(const char* name, const char* file) { return {name, "", file, 1}; }
 
 TEST(Names, WrappersAreFunctionsThatTakeLocksForOthers) {
   for (const char* wrapper : {"kc::RWLock::lock_writer()", "rocksdb::port::Mutex::Lock()", "ReadLock(int)",
                               "TryLock", "acquire", "LockGuard", "lockShared", "std::lock_guard<...>::lock()",
                               "elision::SpinLock<int>::lock", "ScopeGuard::ScopeGuard(int)"})
     EXPECT_TRUE(is_lock_wrapper(wrapper)) << wrapper;
-  for (const char* other :
-       {"rocksdb::LRUCacheShard::Lookup(...)", "cache::Block::read()", "Clock::now()", "lock::push(int)",
-        "NewDataBlockIterator", "unlocked_get", "acquire_rows", "main", "program+0x1234", ""})
+  for (const char* other : {"rocksdb::LRUCacheShard::Lookup(...)", "cache::Block::read()", "Clock::now()",
+                            "lock::push(int)", "NewDataBlockIterator", "unlocked_get", "acquire_rows", "main",
+                            "program+0x1234", "lock_bench+0x1234", ""})
     EXPECT_FALSE(is_lock_wrapper(other)) << other;
 }
 
 TEST(Frames, UserIsTheFirstThatIsNeitherHeaderNorWrapper) {
-  const Frame user = frame("book", "bank.cc"), block = frame("block", "bank.cc");
-  const Frame standard = frame("scoped_lock", "/usr/include/c++/12/mutex");
-  const Frame other_standard = frame("emplace", "/opt/gcc/include/c++/14/deque");
+  const InlinedFrame user = frame("book", "bank.cc"), block = frame("block", "bank.cc");
+  const InlinedFrame standard = frame("scoped_lock", "/usr/include/c++/12/mutex");
+  const InlinedFrame other_standard = frame("emplace", "/opt/gcc/include/c++/14/deque");
   for (const char* name : {"lock", "Guard"}) {
-    const Frame wrapper = frame(name, "locks.h");
+    const InlinedFrame wrapper = frame(name, "locks.h");
     EXPECT_EQ(frame_of_user({wrapper, user}), 1u) << name;
     EXPECT_EQ(frame_of_user({wrapper, standard, user}), 2u) << name;
     EXPECT_EQ(frame_of_user({wrapper, standard, wrapper}), 2u) << name;

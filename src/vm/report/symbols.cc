@@ -207,8 +207,7 @@ struct Symbols::Impl {
     if (is_signal_return(frame.pc)) return text + " <signal handler called> (" + file + ")";
     std::uint64_t offset = 0;
     const std::string name = names.symbol(place, offset);
-    if (name.empty())
-      return text + " (" + file + "+" + hexadecimal(frame.pc - names.start_of_file(place)) + ")";
+    if (name.empty()) return text + " (" + names.in_file(place, frame.pc - place) + ")";
     text += " " + name + "+" + hexadecimal(offset + (frame.pc - place));
     std::string source_file;
     std::uint32_t line = 0;
