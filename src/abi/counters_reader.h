@@ -149,8 +149,8 @@ inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t s
   return totals;
 }
 
-/// The sums over threads and call sites for each lock, by its address. Empty if `data` is not a complete
-/// file.
+/// The sums over threads and call sites for each lock, by its address; 0 stands for all locks that found no
+/// place in a thread's table. Empty if `data` is not a complete file.
 inline std::map<std::uint64_t, CounterEntry> sums_by_lock(const void* data, std::size_t size) {
   std::map<std::uint64_t, CounterEntry> sums;
   if (!sum_counters(data, size)) return sums;
@@ -158,11 +158,10 @@ inline std::map<std::uint64_t, CounterEntry> sums_by_lock(const void* data, std:
   const auto* slots =
       reinterpret_cast<const CounterSlot*>(static_cast<const char*>(data) + kCountersHeaderBytes);
   for (std::uint32_t i = 0; i < std::min(header.next_slot, header.slot_count); ++i)
-    for (const CounterEntry& entry : slots[i].entries)
-      if (entry.lock != 0) {
-        sums[entry.lock].acquisitions += entry.acquisitions;
-        detail::add_counts(sums[entry.lock], entry);
-      }
+    for (const CounterEntry& entry : slots[i].entries) {
+      sums[entry.lock].acquisitions += entry.acquisitions;
+      detail::add_counts(sums[entry.lock], entry);
+    }
   return sums;
 }
 

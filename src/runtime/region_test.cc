@@ -98,6 +98,28 @@ TEST(Reader, SumsSlotsAndRefusesForeignFiles) {
   EXPECT_FALSE(abi::sum_counters(&header, abi::kCountersFileBytes).has_value()) << "another version";
 }
 
+TEST(Reader, SumsByLockHaveThoseWithoutAPlaceUnderZero) {
+  Region region;
+  region.open(nullptr);
+  region.header().version = abi::kCountersVersion;
+  region.publish();
+  bool shared;
+  abi::CounterSlot& slot = region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
+  const locks::Recorder placed(entry_of(slot, address(64), address(1)), false);
+  placed.committed(0);
+  placed.acquired(0);
+  const locks::Recorder other_site(entry_of(slot, address(64), address(2)), false);
+  other_site.committed(0);
+  const locks::Recorder without_place(slot.entries[0], false);
+  without_place.abort(abi::AbortCause::kConflict);
+  const auto sums = abi::sums_by_lock(&region.header(), abi::kCountersFileBytes);
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums.at(64).commits, 2u);
+  EXPECT_EQ(sums.at(64).acquisitions, 1u);
+  EXPECT_EQ(sums.at(0).aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)], 1u);
+  EXPECT_TRUE(abi::sums_by_lock(&region.header(), abi::kCountersHeaderBytes - 1).empty()) << "cut off";
+}
+
 TEST(Reader, LocksThatOnlyTheApiCountedAddNone) {
   Region region;
   region.open(nullptr);

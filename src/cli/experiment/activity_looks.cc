@@ -96,7 +96,7 @@ struct ActivityLooks::Process {
   std::filesystem::path executable;
   Clock::time_point first{};
   Clock::time_point last{};
-  double parallel_ns = 0;
+  double parallel_ns = 0, thread_ns = 0;
   unsigned most_threads = 0;
   std::uint32_t next_slot = 1;  // where the next look begins
   LockSamples samples;
@@ -123,12 +123,16 @@ void ActivityLooks::Process::look(Clock::time_point now, Clock::duration step) {
   most_threads = std::max(most_threads, threads);
   const std::uint32_t slots = std::min(header.next_slot, header.slot_count);
   if (threads >= 2) {
-    parallel_ns += std::chrono::duration<double, std::nano>(step).count();
-    const std::uint32_t looks = std::min(slots > 1 ? slots - 1 : 0, kMostThreadsALook);
+    const double step_ns = std::chrono::duration<double, std::nano>(step).count();
+    parallel_ns += step_ns;
+    const std::uint32_t in_use = slots > 1 ? slots - 1 : 0, looks = std::min(in_use, kMostThreadsALook);
+    const std::uint64_t before = samples.count();
     for (std::uint32_t i = 0; i < looks; ++i) {
       if (next_slot >= slots) next_slot = 1;
       look_at_thread(next_slot++);
     }
+    // The slots that were left out have as many threads alive, in proportion.
+    if (looks != 0) thread_ns += step_ns * static_cast<double>(samples.count() - before) * in_use / looks;
   }
   // The map may grow while the program loads libraries: read it again when there are new sites.
   if (samples.sites() > sites_at_map || memory_map.empty()) {
@@ -202,7 +206,8 @@ profile::Profile ActivityLooks::profile() const {
   if (busiest == processes_.end()) return {};
   const Process& process = *busiest->second;
   const LockCountsByAddress counts = counts_by_lock(busiest->first);
-  profile::Profile profile = process.samples.profile(process.parallel_ns, counts);
+  profile::Profile profile = process.samples.profile(process.thread_ns, counts);
+  profile.parallel_ns = process.parallel_ns;
   profile.wall_ns = std::chrono::duration<double, std::nano>(process.last - process.first).count();
   profile.most_threads = process.most_threads;
   profile.cpus = usable_cpus();

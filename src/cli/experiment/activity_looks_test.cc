@@ -99,6 +99,29 @@ TEST_F(ActivityLooksTest, SamplesThreadsOfAProcessWithSeveral) {
   EXPECT_EQ(profile.locks[0].place.address, 64u);
 }
 
+TEST_F(ActivityLooksTest, LocksHaveTheTimeOfAllThreads) {
+  CounterFile file;
+  file.header.process_id = static_cast<std::uint32_t>(getpid());
+  file.header.start_monotonic_ns = 1;
+  constexpr unsigned kThreads = 2 * ActivityLooks::kMostThreadsALook;  // this thread counts as each of them
+  file.slots.resize(kThreads);
+  for (auto& slot : file.slots) {
+    slot.thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    slot.activity.take(reinterpret_cast<const void*>(64), nullptr);
+  }
+  file.write(directory_.path() / "0000.counters");
+  std::atomic<bool> ends{false};
+  std::thread second([&] { ends.wait(false); });
+  for (int i = 0; i < 4; ++i) look();
+  ends = true;
+  ends.notify_all();
+  second.join();
+  const profile::Profile profile = looks_.profile();
+  EXPECT_DOUBLE_EQ(profile.parallel_ns, 4 * 4e6);
+  ASSERT_EQ(profile.locks.size(), 1u);
+  EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, kThreads * profile.parallel_ns);
+}
+
 TEST_F(ActivityLooksTest, FileOfAProcessThatEndedIsClosed) {
   Child child("echo; read line");
   child.expect_line();

@@ -14,11 +14,11 @@ namespace {
 constexpr double kLongestMs = 4, kShortestMs = 0.5;
 constexpr double kWantedLooks = 500;
 
-double look_distance(double expected_seconds) {
-  return std::clamp(1000 * expected_seconds / kWantedLooks, kShortestMs, kLongestMs);
-}
-
 }  // namespace
+
+double look_distance_ms(double seconds) {
+  return std::clamp(1000 * seconds / kWantedLooks, kShortestMs, kLongestMs);
+}
 
 std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Observer& observer,
                                    RemainingTime remaining, double timeout_seconds) {
@@ -26,7 +26,7 @@ std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Obse
   std::mutex mutex;
   std::size_t next = 0, ended = 0;
   for (Cell& cell : cells) {
-    cell.look_ms = look_distance(remaining.expected_seconds(cell));
+    cell.look_ms = look_distance_ms(remaining.expected_seconds(cell));
     remaining.add(cell);
   }
   const auto report = [&](const Cell& cell) {

@@ -11,10 +11,12 @@
 
 namespace elision::cli::experiment {
 
+/// The time between two looks at a run on a real CPU that is expected to take `seconds`, in milliseconds.
+double look_distance_ms(double seconds);
+
 /// Runs `cells`, which explain, as many at once as the runner allows. `remaining` knows how long the runs of
-/// the comparison took. A run may take `timeout_seconds`. On a real CPU a run is looked at every 4 ms on
-/// average, and more often if so few looks would not explain it. A run that
-/// failed has no profile. Nothing if the runner was cancelled.
+/// the comparison took. A run may take `timeout_seconds`. A run that failed has no profile. Nothing if the
+/// runner was cancelled.
 std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Observer& observer,
                                    RemainingTime remaining, double timeout_seconds);
 

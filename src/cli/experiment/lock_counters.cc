@@ -77,6 +77,19 @@ LockCountsByAddress counts_by_lock(const std::filesystem::path& file) {
   return abi::sums_by_lock(data.data(), data.size());
 }
 
+LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id) {
+  LockCountsByAddress counts;
+  std::uint64_t started = 0;
+  for (const std::filesystem::path& file : counter_files(directory)) {
+    const std::vector<char> data = read_used_part(file);
+    const auto totals = abi::sum_counters(data.data(), data.size());
+    if (!totals || totals->process_id != id || totals->start_monotonic_ns < started) continue;
+    started = totals->start_monotonic_ns;
+    counts = abi::sums_by_lock(data.data(), data.size());
+  }
+  return counts;
+}
+
 std::string why_not_counted(const std::filesystem::path& directory) {
   constexpr std::string_view kMark = abi::kNoCountersMark;
   bool any_counters = false;

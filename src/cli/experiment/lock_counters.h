@@ -23,13 +23,16 @@ using LockCountsByAddress = std::map<std::uint64_t, abi::CounterEntry>;
 /// The counts of one counter file for each lock. Empty if it cannot be read.
 LockCountsByAddress counts_by_lock(const std::filesystem::path& file);
 
+/// The counts of process `id`, of the program that it executed last. Empty if it has no counter file.
+LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id);
+
 /// Why a process with the lock library left no counters in `directory`; empty: no such process is known.
 std::string why_not_counted(const std::filesystem::path& directory);
 
 /// Sums over all processes. `ticks_per_second` is the rate of their time-stamp counter.
 LockCounts lock_counts(const std::vector<abi::CounterTotals>& processes, double ticks_per_second);
 
-/// The rate of this CPU's time-stamp counter, measured since `process` started.
+/// The rate of this CPU's time-stamp counter, measured since the first of `processes` started.
 double native_ticks_per_second(const std::vector<abi::CounterTotals>& processes);
 
 }  // namespace elision::cli::experiment

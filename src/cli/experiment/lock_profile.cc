@@ -26,9 +26,12 @@ double attempts_of(const abi::CounterEntry& counts) {
          std::max(0.0, aborts - static_cast<double>(counts.speculations));
 }
 
-/// The part of a lock's attempts that aborted. 0 for locks without counts, such as those of libelision-api.
+/// The part of a lock's attempts that aborted. For locks without counts of their own it is that of all locks
+/// that found no place in the table. Locks of libelision-api are not counted: theirs is 0 unless that table
+/// was full.
 double aborted_share(const LockCountsByAddress& counts, std::uint64_t lock) {
-  const auto found = counts.find(lock);
+  auto found = counts.find(lock);
+  if (found == counts.end()) found = counts.find(0);
   const double attempts = found != counts.end() ? attempts_of(found->second) : 0;
   return attempts != 0 ? 1 - static_cast<double>(found->second.commits) / attempts : 0;
 }
@@ -75,14 +78,12 @@ void LockSamples::add_taken(std::uint64_t lock, std::uint64_t count) {
   if (lock != 0) locks_[lock].taken += static_cast<double>(count);
 }
 
-Profile LockSamples::profile(double parallel_ns, const LockCountsByAddress& counts) const {
+Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts) const {
   Profile profile;
   profile.samples = count_;
   profile.acquisitions_estimated = true;
-  profile.parallel_ns = parallel_ns;
-  // Each sample stands for the same time of one thread. The number of threads at a time is not needed: only
-  // shares of these times are shown.
-  const double ns = count_ != 0 ? parallel_ns / static_cast<double>(count_) : 0;
+  // Each sample stands for the same time of one thread.
+  const double ns = count_ != 0 ? thread_ns / static_cast<double>(count_) : 0;
   for (std::size_t i = 0; i < profile::kStates; ++i) profile.times[i] = ns * static_cast<double>(states_[i]);
   for (const auto& [address, samples] : locks_) {
     Lock lock;
@@ -111,6 +112,7 @@ void add_counts(Profile& profile, const LockCountsByAddress& counts_by_lock, dou
   std::map<std::uint64_t, std::size_t> known;
   for (std::size_t i = 0; i < profile.locks.size(); ++i) known.emplace(profile.locks[i].place.address, i);
   for (const auto& [address, counts] : counts_by_lock) {
+    if (address == 0) continue;  // many locks
     const auto [place, is_new] = known.emplace(address, profile.locks.size());
     if (is_new) profile.locks.emplace_back().place.address = address;
     Lock* const lock = &profile.locks[place->second];

@@ -23,9 +23,9 @@ class LockSamples {
 
   std::uint64_t count() const { return count_; }
   std::size_t sites() const { return sites_.size(); }
-  /// Times of the states: `parallel_ns` of each thread, divided as the samples are. By the counts, each
-  /// lock's attempts are divided into committed and aborted ones.
-  profile::Profile profile(double parallel_ns, const LockCountsByAddress& counts) const;
+  /// Times of the states: `thread_ns`, the sum over all threads, divided as the samples are. By the counts,
+  /// each lock's attempts are divided into committed and aborted ones.
+  profile::Profile profile(double thread_ns, const LockCountsByAddress& counts) const;
 
  private:
   struct OfLock {

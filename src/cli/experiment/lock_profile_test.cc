@@ -40,6 +40,20 @@ TEST(LockProfile, AttemptsOfEachLockDivideAsItsCountsDo) {
   EXPECT_EQ(profile.locks[0].aborts.at("conflict"), 3);
 }
 
+TEST(LockProfile, AttemptsOfLocksWithoutAPlaceDivideAsAllOfThemDo) {
+  abi::CounterEntry rest;
+  rest.commits = 1;
+  rest.aborts[static_cast<std::size_t>(abi::AbortCause::kConflict)] = 3;
+  const LockCountsByAddress counts{{0, rest}};
+  LockSamples samples;
+  for (int i = 0; i < 4; ++i) samples.add(State::kAttempt, {abi::Activity::kAttempt, kOther, 1});
+  profile::Profile profile = samples.profile(400, counts);
+  add_counts(profile, counts, 1e9);
+  ASSERT_EQ(profile.locks.size(), 1u);
+  EXPECT_DOUBLE_EQ(profile.locks[0].aborted_ns, 300);
+  EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, 100);
+}
+
 TEST(LockProfile, SpeculationsAreNoAttempts) {
   abi::CounterEntry entry;
   entry.commits = 2;

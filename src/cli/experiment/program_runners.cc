@@ -26,11 +26,10 @@ namespace {
 
 constexpr std::string_view kThreads = "{threads}";
 
-/// `times` of a process's statistics, with the library's counts of all processes of the run.
+/// `times` of a process's statistics, with the library's counts of that process.
 profile::Profile virtual_profile(const nlohmann::json& times, const std::filesystem::path& directory) {
   profile::Profile profile = profile::profile_from_json(times);
-  for (const std::filesystem::path& file : counter_files(directory))
-    add_counts(profile, counts_by_lock(file), 0);
+  add_counts(profile, counts_of_process(directory, times.at("process").get<std::uint32_t>()), 0);
   name_places(profile, times.at("memory_map").get<std::string>());
   return profile;
 }

@@ -156,6 +156,7 @@ nlohmann::ordered_json Engine::lock_times() {
   }
   const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
   nlohmann::ordered_json out = profile::profile_json(account_->profile(now, ns_per_cycle, cpu_count()));
+  out["process"] = kernel_->process_id();
   out["memory_map"] = kernel_->memory_map();
   return out;
 }

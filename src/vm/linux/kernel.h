@@ -72,6 +72,8 @@ class Kernel {
     return process_.memory.lift_guards(begin, end);
   }
 
+  /// The process's number in the guest.
+  int process_id() const { return process_.ids.pid(); }
   /// The guest's mappings as its /proc/self/maps shows them.
   std::string memory_map() const { return process_.memory.describe(); }
   std::string thread_name(const Thread& thread) const { return thread.kernel->name; }
