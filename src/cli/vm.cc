@@ -233,6 +233,7 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
   if (dated) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
   words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
+  if (request.options.lock_times) words.emplace_back("--lock-times");
   if (request.options.record_forms) words.emplace_back("--instruction-forms");
   if (!request.options.fast_path) words.emplace_back("--no-fast-path");
   if (!request.options.conflict_detection) words.emplace_back("--no-conflict-detection");

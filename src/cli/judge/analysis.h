@@ -67,15 +67,24 @@ struct Verdict {
   std::string design;  // that the sentence names; empty: none
 };
 
+/// A run too short to be explained.
+struct TooFewSamples {
+  std::uint64_t count = 0;
+  double seconds = 0;  // of the run
+};
+
 /// The results for one number of threads.
 struct Block {
   std::optional<unsigned> threads;
   unsigned cold_rounds = 0;  // the first rounds, left out as warm-up
   std::vector<Row> rows;
   Verdict verdict;
-  std::optional<Diagnosis> diagnosis;            // nothing: not measured, or in too short a run
-  std::optional<std::uint64_t> too_few_samples;  // of that run
+  std::optional<Diagnosis> diagnosis;  // nothing: not measured, or in too short a run
+  std::optional<TooFewSamples> too_few_samples;
 };
+
+/// Whether the verdict names a design in place of the program's own locks.
+bool names_other_design(const Block& block);
 
 /// No design is named that does not gain more than this, as a ratio. On a virtual machine it stands for what
 /// the model leaves out, on a real CPU for what differs from one day to the next: the layout of memory, other

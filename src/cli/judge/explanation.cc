@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "cli/experiment/execute.h"
+#include "cli/experiment/explain.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
 #include "cli/options/designs.h"
@@ -195,11 +196,17 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
           command};
 }
 
-std::string longer(std::uint64_t samples) {
-  if (samples == 0) return "Let the program work longer, so that this comparison can say why.";
-  const double factor = static_cast<double>(profile::kFewestSamples) / static_cast<double>(samples);
-  return fmt::format("Let the program work {:.0f} times as long, so that this comparison can say why.",
-                     std::ceil(factor));
+// Longer runs are looked at less often.
+std::string longer(const TooFewSamples& few) {
+  constexpr unsigned kMostTimes = 10000;
+  const auto samples = [&](unsigned times) {
+    const double looks = times * look_distance_ms(few.seconds) / look_distance_ms(times * few.seconds);
+    return looks * static_cast<double>(few.count);
+  };
+  unsigned times = 2;
+  while (times < kMostTimes && samples(times) < static_cast<double>(profile::kFewestSamples)) ++times;
+  if (times == kMostTimes) return "Let the program work longer, so that this comparison can say why.";
+  return fmt::format("Let the program work {} times as long, so that this comparison can say why.", times);
 }
 
 std::string more_runs(const Plan& plan) {
@@ -212,7 +219,9 @@ std::string more_runs(const Plan& plan) {
 std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& blocks) {
   std::vector<Cell> cells;
   for (const Block& block : blocks) {
-    if (block.rows.empty() || !is_good(block.rows.front()) || block.verdict.kind == VerdictKind::kNoLocks)
+    const VerdictKind kind = block.verdict.kind;
+    if (block.rows.empty() || !is_good(block.rows.front()) || kind == VerdictKind::kNoLocks ||
+        kind == VerdictKind::kNoReference)
       continue;
     std::vector<std::string> designs = {block.rows.front().design};
     const Row* const best = fastest(block, [](const Row&) { return true; });
@@ -241,7 +250,7 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
     if (profile::is_sufficient(*plain)) {
       block.diagnosis = diagnosis_of(profile::diagnose(*plain, eliding_profile(results, block)));
     } else {
-      block.too_few_samples = plain->samples;
+      block.too_few_samples = TooFewSamples{plain->samples, 1e-9 * plain->wall_ns};
     }
   }
 }
@@ -265,7 +274,7 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   const Block* block = largest(blocks, [](const Block& each) { return each.diagnosis.has_value(); });
   if (block == nullptr) block = largest(blocks, has_verdict);
   if (block == nullptr) return {};
-  const bool names_design = block->verdict.design != kReference;
+  const bool names_design = names_other_design(*block);
   if (block->diagnosis && !block->diagnosis->locks_matter && !names_design)
     return {{"Look for the time elsewhere: the program's locks are not what it waits for.", ""}};
   std::vector<NextStep> steps;

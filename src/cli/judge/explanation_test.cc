@@ -102,7 +102,8 @@ TEST_F(Explained, TooShortARunSaysHowLongItMustBe) {
   plain.sample.profile->samples = 90;
   experiment::explain(blocks, {plain});
   EXPECT_FALSE(blocks[0].diagnosis);
-  EXPECT_EQ(blocks[0].too_few_samples, 90u);
+  ASSERT_TRUE(blocks[0].too_few_samples);
+  EXPECT_EQ(blocks[0].too_few_samples->count, 90u);
   EXPECT_EQ(too_short(90), "The run was too short to say why: 90 samples of the 200 that it takes.");
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
   ASSERT_EQ(steps.size(), 2u);
@@ -168,6 +169,23 @@ TEST_F(Explained, TheReferenceAndTheBestDesignsRunOnceMore) {
   std::vector<std::string> designs;
   for (const Cell& cell : cells_to_explain(plan_, {block()})) designs.push_back(cell.design);
   EXPECT_EQ(designs, (std::vector<std::string>{"pthread", "htm-10"}));
+}
+
+TEST_F(Explained, LongerRunsAreLookedAtLessOften) {
+  std::vector<Block> blocks = {block()};
+  blocks[0].too_few_samples = TooFewSamples{100, 1};
+  const auto advice = [&] { return next_steps(plan_, blocks, {true, ""}).back().sentence; };
+  EXPECT_EQ(advice(), "Let the program work 4 times as long, so that this comparison can say why.")
+      << "2 s have as many looks as 1 s";
+  blocks[0].too_few_samples = TooFewSamples{0, 1};
+  EXPECT_EQ(advice(), "Let the program work longer, so that this comparison can say why.");
+}
+
+TEST_F(Explained, ReferenceWithoutAResultLeadsToNoCommand) {
+  std::vector<Block> blocks = explained(contended());
+  blocks[0].verdict = {VerdictKind::kNoReference, "Nothing to compare.", ""};
+  EXPECT_TRUE(cells_to_explain(plan_, blocks).empty());
+  for (const NextStep& step : next_steps(plan_, blocks, {true, ""})) EXPECT_EQ(step.command, "");
 }
 
 }  // namespace

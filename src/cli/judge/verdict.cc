@@ -187,6 +187,10 @@ Verdict judge_runs(const Plan& plan, const std::vector<Row>& rows) {
 
 }  // namespace
 
+bool names_other_design(const Block& block) {
+  return !block.verdict.design.empty() && block.verdict.design != kReference;
+}
+
 Verdict judge(const Plan& plan, const std::vector<Row>& rows) {
   const Row& reference = rows.front();
   if (reference.state != RowState::kGood) return no_reference(plan, reference);

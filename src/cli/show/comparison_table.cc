@@ -87,6 +87,11 @@ std::string counted(const Row& row, std::uint64_t value) {
 
 std::string elided(const Row& row, std::uint64_t value) { return elides(row.design) ? exact(value) : ""; }
 
+// Both elision and speculation while waiting end in aborts.
+std::string aborted(const Row& row, std::uint64_t value) {
+  return elides(row.design) || speculates(row.design) ? exact(value) : "";
+}
+
 /// The columns of the values and how each is read off a row.
 class Values {
  public:
@@ -126,7 +131,7 @@ class Values {
                  row.design == kReference ? "" : exact(locks.longest_wait_seconds)});
     for (const std::string& cause : causes_) {
       const auto found = locks.aborts.find(cause);
-      line.push_back(elided(row, found == locks.aborts.end() ? 0 : found->second));
+      line.push_back(aborted(row, found == locks.aborts.end() ? 0 : found->second));
     }
     if (scaling_) add_scaling(block, row, line);
     if (row.why) {

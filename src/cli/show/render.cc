@@ -25,8 +25,7 @@ bool means_something(const Block& block) {
 // so is one that the verdict names.
 bool shows_ranking(const Block& block) {
   if (!block.diagnosis || block.diagnosis->locks_matter) return true;
-  const bool names_one = !block.verdict.design.empty() && block.verdict.design != kReference;
-  return names_one || std::any_of(block.rows.begin(), block.rows.end(), [](const Row& row) {
+  return names_other_design(block) || std::any_of(block.rows.begin(), block.rows.end(), [](const Row& row) {
            return row.state != RowState::kGood && row.state != RowState::kNotRun;
          });
 }

@@ -99,7 +99,7 @@ json block_json(const Plan& plan, const Block& block) {
                  {"cold_rounds", block.cold_rounds},
                  {"rows", rows},
                  {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
-  if (block.too_few_samples) result["too_few_samples"] = *block.too_few_samples;
+  if (block.too_few_samples) result["too_few_samples"] = block.too_few_samples->count;
   if (block.diagnosis) result["diagnosis"] = diagnosis_json(*block.diagnosis);
   return result;
 }
