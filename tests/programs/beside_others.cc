@@ -4,6 +4,7 @@
 // update is lost. With "racy" one counter is updated without its lock, and race detectors must report it.
 #include <pthread.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -21,12 +22,25 @@ std::shared_mutex shared_mutex;
 std::condition_variable may_start;
 pthread_spinlock_t spin_lock;
 bool started = false;
+std::atomic<int> arrived{0};
 int locked = 0, written = 0, spun = 0, left_alone = 0;
+
+/// Returns when all threads have come here for the `times`-th time. Orders nothing, so that a race detector
+/// sees what they do between two meetings as unordered, and all of them are alive.
+void meet(int times) {
+  arrived.fetch_add(1, std::memory_order_relaxed);
+  while (arrived.load(std::memory_order_relaxed) < times * kThreads) std::this_thread::yield();
+}
 
 void work(bool racy) {
   {
     std::unique_lock lock(mutex);
     may_start.wait(lock, [] { return started; });
+  }
+  if (racy) {
+    meet(1);
+    ++left_alone;
+    meet(2);
   }
   for (int i = 0; i < rounds; ++i) {
     delete[] new char[static_cast<std::size_t>(16 + i % 500)];
