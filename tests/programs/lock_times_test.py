@@ -41,3 +41,10 @@ def test_attempts_commits_and_fallbacks_are_those_that_happened(elision, profile
     assert total("attempts") == totals["begins"] - 1 > total("commits")
     assert total("commits") == totals["commits"] - 1 > 0
     assert 0 < total("fallbacks") == total("acquisitions") - total("commits")
+
+
+def test_each_variation_has_them(elision):
+    ending, text = elision.vm_with_statistics([elision.test_program("lock_pairs"), 100], ["--lock", "tatas", "--lock-times", "--vary", 2])
+    assert ending.status == 0
+    for variation in json.loads(text)["variations"]:
+        assert variation["processes"][0]["lock_times"]["process"] == 4242424

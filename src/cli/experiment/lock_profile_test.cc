@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/experiment/counter_file_for_test.h"
+#include "cli/host/temp_directory.h"
+
 namespace elision::cli::experiment {
 namespace {
 
@@ -84,6 +87,29 @@ TEST(LockProfile, CallSiteWithMostSamplesIsFirstAndOthersAreKept) {
   EXPECT_EQ(lock.site.address, 2u);
   ASSERT_EQ(lock.other_sites.size(), 1u);
   EXPECT_EQ(lock.other_sites[0].address, 1u);
+}
+
+/// A counter file of process `id`, begun at `start_ns`, with `commits` at kLock.
+void write_file(const std::filesystem::path& file, std::uint32_t id, std::uint64_t start_ns,
+                std::uint64_t commits) {
+  test::CounterFile content;
+  content.header.process_id = id;
+  content.header.start_monotonic_ns = start_ns;
+  content.slots.resize(1);
+  content.slots[0].thread_id = id;
+  content.slots[0].entries[1].lock = kLock;
+  content.slots[0].entries[1].commits = commits;
+  content.write(file);
+}
+
+TEST(CountsOfProcess, AreThoseOfTheProgramThatItExecutedLast) {
+  const TempDirectory directory;
+  write_file(directory.path() / "0000.counters", 7, 1, 10);
+  write_file(directory.path() / "0001.counters", 8, 2, 20);
+  write_file(directory.path() / "0002.counters", 7, 3, 30);
+  EXPECT_EQ(counts_of_process(directory.path(), 7).at(kLock).commits, 30u);
+  EXPECT_EQ(counts_of_process(directory.path(), 8).at(kLock).commits, 20u);
+  EXPECT_TRUE(counts_of_process(directory.path(), 9).empty());
 }
 
 }  // namespace

@@ -143,5 +143,16 @@ TEST_F(Comparison, ValuesAreExactAndHaveAColumnForEachCause) {
       ",\"a,\"\"b\"\"\",not-run,false,why,,,,,,,,,,,,,,\r\n");
 }
 
+TEST_F(Comparison, AbortsOfSpeculationsAreValues) {
+  Sample counted = timed(0.1);
+  counted.locks.aborts = {{"conflict", 7}};
+  add_times("pthread", {0.2, 0.2, 0.2});
+  add("tatas-aahtm", {counted, counted, counted});
+  const std::vector<TableRow> rows = comparison_values(plan_, {block()}).rows;
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].cells.back(), "");
+  EXPECT_EQ(rows[1].cells.back(), "7");
+}
+
 }  // namespace
 }  // namespace elision::cli::experiment
