@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose diagnosis is known: diagnoses KIND THREADS [without]. Each kind has one thing in the way of
-// its threads, under hot_lock among three other locks; with a third argument "without" that thing is gone.
+// Programs whose diagnosis is known: diagnoses KIND THREADS [with|without [SECTIONS]]. Each kind has one thing
+// in the way of its threads, under hot_lock among three other locks; "without" it is gone. SECTIONS of each
+// thread: a real CPU needs more than the default to be looked at often enough.
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -184,7 +185,7 @@ void queue(unsigned thread) {
       ++queued;
     }
     pthread_cond_signal(&not_empty);
-    return work(3000);
+    return work(20000);
   }
   {
     const Section section(hot_lock);
@@ -192,7 +193,7 @@ void queue(unsigned thread) {
     if (queued > 0) --queued, --wanted;
     if (wanted == 0) pthread_cond_broadcast(&not_empty);
   }
-  work(5000);
+  work(30000);
 }
 
 void one_section(unsigned thread, Random& random) {
@@ -215,7 +216,8 @@ void one_section(unsigned thread, Random& random) {
 /// Work outside of sections, so that a section is a fraction of the time of a thread. The first sections meet
 /// cold caches and calls that are not bound yet: where locks must not matter, they must be few of all.
 unsigned units_outside() {
-  if (kind == "no-contention" || kind == "lock-per-object") return 8000;
+  if (kind == "no-contention") return 40000;
+  if (kind == "lock-per-object") return 8000;
   if (kind == "too-long") return without ? 2000 : 100;
   return without && kind != "hot-lock" && kind != "oversubscribed" ? 4000 : 40;
 }
@@ -238,12 +240,14 @@ void* run(void* argument) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fputs("usage: diagnoses KIND THREADS [without]\n", stderr), 2;
+  if (argc < 3) return std::fputs("usage: diagnoses KIND THREADS [with|without [SECTIONS]]\n", stderr), 2;
   kind = argv[1];
   threads = static_cast<unsigned>(std::atoi(argv[2]));
-  without = argc > 3;
+  without = argc > 3 && std::strcmp(argv[3], "without") == 0;
   if (threads == 0 || threads > kMostThreads) return 2;
   if (kind == "too-long" && !without) sections = 12;
+  if (kind == "no-contention") sections = 100;
+  if (argc > 4) sections = static_cast<unsigned>(std::atoi(argv[4]));
   wanted = sections;
   sink = open("/dev/null", O_WRONLY);
   pthread_spin_init(&counted.lock, PTHREAD_PROCESS_PRIVATE);
