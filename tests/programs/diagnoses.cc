@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose diagnosis is known: diagnoses KIND THREADS [with|without [SECTIONS]]. Each kind has one thing
-// in the way of its threads, under hot_lock among three other locks; "without" it is gone. SECTIONS of each
-// thread: a real CPU needs more than the default to be looked at often enough.
+// Programs whose diagnosis is known: diagnoses KIND THREADS [with|without [SECTIONS]]. Each kind has one
+// thing in the way of its threads, under hot_lock among three other locks; "without" it is gone. SECTIONS of
+// each thread: a real CPU needs more than the default to be looked at often enough.
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
