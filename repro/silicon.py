@@ -71,8 +71,10 @@ def plan(quick):
         probe("handover", 2000000 // part),
     ]
     for threads in (1, 2):
-        jobs.append(probe("bank", threads, "transactions", 20000, alias=f"bank_{threads}_transactions", two_cores=threads > 1))
-        jobs.append(probe("bank", threads, "seconds", seconds, alias=f"bank_{threads}_seconds", two_cores=threads > 1))
+        for layout in "AB":
+            for measure, amount in (("transactions", 20000), ("seconds", seconds)):
+                jobs.append(probe("bank", threads, measure, amount, layout, alias=f"bank_{layout.lower()}_{threads}_{measure}",
+                                  two_cores=threads > 1))
     for writes in (10, 100):
         for contention in ("low", "high"):
             for wait in ("park", "spin"):

@@ -64,7 +64,7 @@ def test_bank(values_of):
     one = values_of("bank", "1", "transactions", "2000")
     assert one["transactions"] == [2000]
     assert one["commits_per_xbegin_percent"][0] > 95
-    four = values_of("bank", "4", "transactions", "2000", "one-line")
+    four = values_of("bank", "4", "transactions", "2000", "B")
     assert four["transactions"] == [2000]
     assert four["conflicts_per_xbegin_percent"][0] > 1
     assert values_of("bank", "2", "seconds", "0.001")["transactions"][0] > 100
@@ -152,7 +152,7 @@ def test_a_lock_goes_to_and_fro(values_of):
         assert row >= 1
 
 
-@pytest.mark.parametrize("words", ["bank 2", "bank 2 seconds 0", "bank 2 transactions 5x", "spurious 0", "read_set 512 -", "loads 1"])
+@pytest.mark.parametrize("words", ["bank 2", "bank 2 seconds 0", "bank 2 transactions 5x", "bank 2 transactions 5 C", "bank 5000 transactions 5", "spurious 0", "read_set 512 -", "loads 1"])
 def test_wrong_words_are_named(probe, words):
     ending = probe(*words.split())
     assert ending.status == 2
