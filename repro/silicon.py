@@ -141,7 +141,9 @@ def figures(samples):
     position."""
     found, fewer = {}, {}
     for name in dict.fromkeys(name for sample in samples for name in sample.values):
-        rows = [sample.values[name] for sample in samples if name in sample.values]
+        rows = [sample.values[name] for sample in samples if sample.values.get(name)]
+        if not rows:
+            continue
         shortest = min(len(row) for row in rows)
         columns = [[significant(number) for number in quantiles([row[i] for row in rows])] for i in range(shortest)]
         found[name] = columns[0] if shortest == 1 else columns
