@@ -16,6 +16,15 @@ namespace {
 
 const void* address(std::uint64_t number) { return reinterpret_cast<const void*>(number); }
 
+/// Publishes `region`, and the calling thread's slot in it.
+abi::CounterSlot& slot_of_published(Region& region) {
+  region.open(nullptr);
+  region.header().version = abi::kCountersVersion;
+  region.publish();
+  bool shared;
+  return region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
+}
+
 TEST(Entries, OneEntryPerLockAndSite) {
   auto slot = std::make_unique<abi::CounterSlot>();
   abi::CounterEntry& first = entry_of(*slot, address(0x1000), address(1));
@@ -100,11 +109,7 @@ TEST(Reader, SumsSlotsAndRefusesForeignFiles) {
 
 TEST(Reader, SumsByLockHaveThoseWithoutAPlaceUnderZero) {
   Region region;
-  region.open(nullptr);
-  region.header().version = abi::kCountersVersion;
-  region.publish();
-  bool shared;
-  abi::CounterSlot& slot = region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
+  abi::CounterSlot& slot = slot_of_published(region);
   const locks::Recorder placed(entry_of(slot, address(64), address(1)), false);
   placed.committed(0);
   placed.acquired(0);
@@ -122,11 +127,7 @@ TEST(Reader, SumsByLockHaveThoseWithoutAPlaceUnderZero) {
 
 TEST(Reader, LocksThatOnlyTheApiCountedAddNone) {
   Region region;
-  region.open(nullptr);
-  region.header().version = abi::kCountersVersion;
-  region.publish();
-  bool shared;
-  abi::CounterSlot& slot = region.claim_slot(static_cast<std::uint32_t>(gettid()), shared);
+  abi::CounterSlot& slot = slot_of_published(region);
   slot.activity.position = 2;
   slot.activity.taken_elsewhere = 3;
   slot.shared_taken = 1;
