@@ -70,7 +70,7 @@ const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
 Finding of_conflicts(const std::string& name, const Lock& lock) {
   Finding finding;
   finding.lock = name;
-  const bool is_false = lock.conflicts_apart > kMainCauseShare * lock.conflicts_seen;
+  const bool is_false = is_false_sharing(lock.conflicts_apart, lock.conflicts_seen);
   finding.cause = is_false ? Cause::kFalseSharing : Cause::kTrueSharing;
   std::string where;
   const auto weight = [&](const Conflict& conflict) {

@@ -23,6 +23,9 @@ inline constexpr std::uint64_t kFewestSamples = 200;
 inline constexpr double kSmallestLockShare = 0.10;
 /// One cause explains the aborts of a lock from this share of them on.
 inline constexpr double kMainCauseShare = 0.50;
+inline bool is_false_sharing(double conflicts_apart, double conflicts) {
+  return conflicts_apart > kMainCauseShare * conflicts;
+}
 /// Attempts rarely abort below this share.
 inline constexpr double kRareAbortShare = 0.10;
 /// A part of the run this short, as a share of it, does not tell about the whole.

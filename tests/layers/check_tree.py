@@ -55,7 +55,7 @@ BELOW_CLI = {
     "options": {"base", "abi", "machine"},
     "experiment": {"base", "abi", "machine", "profile", "vm/engine"},
     "judge": {"base", "machine", "profile"},
-    "show": {"base", "machine"},
+    "show": {"base", "machine", "profile"},
 }
 CLI_ROOMS = {
     "host": set(),

@@ -79,7 +79,7 @@ struct Block {
   unsigned cold_rounds = 0;  // the first rounds, left out as warm-up
   std::vector<Row> rows;
   Verdict verdict;
-  std::optional<Diagnosis> diagnosis;  // nothing: not measured, or in too short a run
+  std::optional<profile::Diagnosis> diagnosis;  // nothing: not measured, or in too short a run
   std::optional<TooFewSamples> too_few_samples;
 };
 

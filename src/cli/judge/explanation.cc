@@ -19,7 +19,6 @@ namespace elision::cli::experiment {
 namespace {
 
 using profile::Profile;
-using profile::State;
 
 constexpr std::size_t kMostLocks = 10;
 constexpr double kSecondsPerNs = 1e-9;
@@ -33,30 +32,6 @@ const Row* fastest(const Block& block, Wanted is_wanted) {
   for (const Row& row : block.rows)
     if (is_good(row) && is_wanted(row) && (best == nullptr || row.speedup > best->speedup)) best = &row;
   return best;
-}
-
-TimePart part_of(State state) {
-  switch (state) {
-    case State::kOutside:
-      return TimePart::kOutside;
-    case State::kSection:
-      return TimePart::kSection;
-    case State::kAttempt:
-      return TimePart::kAttempt;
-    case State::kAborted:
-      return TimePart::kAborted;
-    case State::kFallback:
-      return TimePart::kFallback;
-    case State::kWaiting:
-      return TimePart::kWaiting;
-    case State::kSpeculating:
-      return TimePart::kSpeculating;
-    case State::kOverhead:
-      return TimePart::kOverhead;
-    case State::kBlocked:
-      return TimePart::kBlocked;
-  }
-  return TimePart::kOutside;
 }
 
 std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
@@ -128,8 +103,7 @@ Why why_of(const Profile& profile) {
   if (!profile.exact) why.samples = profile.samples;
   why.parallel_share = profile.wall_ns > 0 ? std::min(1.0, profile.parallel_ns / profile.wall_ns) : 0;
   const double all = profile.thread_ns();
-  for (std::size_t i = 0; all > 0 && i < profile::kStates; ++i)
-    why.time[static_cast<std::size_t>(part_of(static_cast<State>(i)))] = profile.times[i] / all;
+  for (std::size_t i = 0; all > 0 && i < profile::kStates; ++i) why.time[i] = profile.times[i] / all;
   for (const profile::Lock& lock : profile.locks) {
     if (why.locks.size() == kMostLocks) break;
     why.locks.push_back(lock_report(lock, profile.acquisitions_estimated));
@@ -152,16 +126,6 @@ const Profile* eliding_profile(const std::vector<Result>& results, const Block& 
     if (result.cell.threads == block.threads && elides(result.cell.design) && has_profile(result))
       return &*result.sample.profile;
   return nullptr;
-}
-
-Diagnosis diagnosis_of(const profile::Diagnosis& found) {
-  Diagnosis diagnosis;
-  diagnosis.locks_matter = found.locks_matter;
-  diagnosis.sentence = found.sentence;
-  for (const profile::Finding& finding : found.findings)
-    diagnosis.findings.push_back(
-        {profile::code_of(finding.cause), finding.lock, finding.sentence, finding.change});
-  return diagnosis;
 }
 
 /// The block with the most threads among those that `is_wanted` accepts; null: it accepts none.
@@ -248,7 +212,7 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
         block.rows.empty() ? nullptr : profile_of(results, block, block.rows.front().design);
     if (plain == nullptr) continue;
     if (profile::is_sufficient(*plain)) {
-      block.diagnosis = diagnosis_of(profile::diagnose(*plain, eliding_profile(results, block)));
+      block.diagnosis = profile::diagnose(*plain, eliding_profile(results, block));
     } else {
       block.too_few_samples = TooFewSamples{plain->samples, 1e-9 * plain->wall_ns};
     }
@@ -279,7 +243,7 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
     return {{"Look for the time elsewhere: the program's locks are not what it waits for.", ""}};
   std::vector<NextStep> steps;
   if (block->diagnosis) {
-    for (const Finding& finding : block->diagnosis->findings)
+    for (const profile::Finding& finding : block->diagnosis->findings)
       if (!finding.change.empty()) steps.push_back({finding.change, ""});
   }
   if (names_design) steps.push_back(run_step(plan, *block, cpu));

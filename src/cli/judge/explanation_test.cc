@@ -77,6 +77,12 @@ TEST_F(Explained, ConflictsAtDifferentAddressesWithoutNameStayApart) {
             2u);
 }
 
+TEST_F(Explained, TenLocksAreReported) {
+  profile::Profile elided = contended();
+  elided.locks.resize(20, elided.locks.front());
+  EXPECT_EQ(explained(elided).front().rows[1].why->locks.size(), 10u);
+}
+
 TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
   const std::vector<Block> blocks = explained(contended());
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a design is fast or slow: where the time of its threads went, which locks they waited for, and what to
-// do about it. Plain data, for the members "why", "diagnosis" and "next_steps" of the JSON report. show/
-// writes it as text and as JSON.
+// do about it. Plain data, for the members "why" and "next_steps" of the JSON report; "diagnosis" is
+// profile::Diagnosis. show/ writes them as text and as JSON.
 #pragma once
 
 #include <array>
@@ -12,27 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "profile/analysis.h"
+#include "profile/profile.h"
+
 namespace elision::cli::experiment {
 
-/// What a thread does at a moment.
-enum class TimePart : std::size_t {
-  kOutside,      // nothing of the following
-  kSection,      // holds the lock of a section
-  kAttempt,      // in a transaction that committed
-  kAborted,      // in a transaction that aborted
-  kFallback,     // holds the lock because elision was given up
-  kWaiting,      // waits for a lock
-  kOverhead,     // in the lock's own code
-  kSpeculating,  // in a transaction that only warms the caches
-  kBlocked,      // waits for a condition or at a barrier
-};
-
-/// The names of the parts in reports, by number.
-inline constexpr std::array kTimePartNames = {"outside", "section",  "attempt",     "aborted", "fallback",
-                                              "waiting", "overhead", "speculating", "blocked"};
-
-/// Shares of thread time, by part. Their sum is 1.
-using TimeShares = std::array<double, kTimePartNames.size()>;
+/// Shares of thread time, by profile::State. Their sum is 1.
+using TimeShares = std::array<double, profile::kStates>;
 
 /// A place in the program's source.
 struct SourcePlace {
@@ -51,11 +37,11 @@ struct LockConflict {
   double apart = 0;                  // of these: the two accesses had no byte in common
   std::array<SourcePlace, 2> sites;  // on both sides
 
-  bool is_false_sharing() const { return 2 * apart > count; }
+  bool is_false_sharing() const { return profile::is_false_sharing(apart, count); }
 };
 
 /// How a lock got its name.
-enum class LockNaming { kSymbol, kInitialisedAt, kCalledFrom, kAddress };
+enum class LockNaming { kSymbol, kCalledFrom, kAddress };
 
 struct LockReport {
   SourcePlace place;
@@ -79,20 +65,6 @@ struct Why {
   double parallel_share = 0;             // of the run's time: two or more threads were alive
   TimeShares time{};
   std::vector<LockReport> locks;  // the one with most waiting first, at most ten
-};
-
-struct Finding {
-  std::string code;  // a fixed word for programs
-  std::string lock;  // that it is about; empty: the whole program
-  std::string sentence;
-  std::string change{};  // to the source, as an order; empty: none. The report has it as a next step
-};
-
-/// Of one number of threads.
-struct Diagnosis {
-  bool locks_matter = true;
-  std::string sentence;
-  std::vector<Finding> findings;
 };
 
 struct NextStep {

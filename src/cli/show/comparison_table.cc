@@ -113,7 +113,7 @@ class Values {
     for (const std::string& cause : causes_) list.push_back({"aborts_" + cause});
     if (scaling_) list.insert(list.end(), {{"relative_throughput"}, {"stops_scaling_at"}});
     if (!timed_) return list;
-    for (const char* part : kTimePartNames) list.push_back({std::string("time_") + part});
+    for (const char* part : profile::kStateNames) list.push_back({std::string("time_") + part});
     return list;
   }
 

@@ -10,7 +10,7 @@ namespace elision::cli::experiment {
 inline Why distinct_why() {
   Why why;
   why.parallel_share = 0.875;
-  why.time = {0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.375, 0.0625, 0.046875, 0.03125};
+  why.time = {0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.375, 0.046875, 0.0625, 0.03125};
   LockReport lock;
   lock.place = {"table_lock", "table.c", 12};
   lock.naming = LockNaming::kSymbol;
@@ -27,10 +27,11 @@ inline Why distinct_why() {
   return why;
 }
 
-inline Diagnosis distinct_diagnosis() {
+inline profile::Diagnosis distinct_diagnosis() {
   return {true,
+          0.38,
           "Threads wait 38 % of their time for locks.",
-          {{"conflict-inside", "table_lock", "Sections of table_lock write one counter."}}};
+          {{profile::Cause::kTrueSharing, "table_lock", "Sections of table_lock write one counter."}}};
 }
 
 }  // namespace elision::cli::experiment

@@ -10,15 +10,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostLocks = 10;
-constexpr std::size_t kMostConflicts = 5;
-
 const char* name_of(LockNaming naming) {
   switch (naming) {
     case LockNaming::kSymbol:
       return "symbol";
-    case LockNaming::kInitialisedAt:
-      return "initialised-at";
     case LockNaming::kCalledFrom:
       return "called-from";
     case LockNaming::kAddress:
@@ -36,7 +31,7 @@ json place_json(const SourcePlace& place) {
 
 json time_json(const TimeShares& shares) {
   json result = json::object();
-  for (std::size_t part = 0; part < shares.size(); ++part) result[kTimePartNames[part]] = shares[part];
+  for (std::size_t part = 0; part < shares.size(); ++part) result[profile::kStateNames[part]] = shares[part];
   return result;
 }
 
@@ -60,8 +55,7 @@ json lock_json(const LockReport& lock) {
   result["hold_seconds"] = {{"total", lock.hold_seconds}, {"mean", lock.mean_hold_seconds}};
   result["aborts"] = lock.aborts;
   result["conflicts"] = json::array();
-  for (std::size_t i = 0; i < std::min(lock.conflicts.size(), kMostConflicts); ++i)
-    result["conflicts"].push_back(conflict_json(lock.conflicts[i]));
+  for (const LockConflict& conflict : lock.conflicts) result["conflicts"].push_back(conflict_json(conflict));
   return result;
 }
 
@@ -73,15 +67,15 @@ json why_json(const Why& why) {
                  {"time", time_json(why.time)},
                  {"locks", json::array()}};
   if (why.samples) result["samples"] = *why.samples;
-  for (std::size_t i = 0; i < std::min(why.locks.size(), kMostLocks); ++i)
-    result["locks"].push_back(lock_json(why.locks[i]));
+  for (const LockReport& lock : why.locks) result["locks"].push_back(lock_json(lock));
   return result;
 }
 
-json diagnosis_json(const Diagnosis& diagnosis) {
+json diagnosis_json(const profile::Diagnosis& diagnosis) {
   json findings = json::array();
-  for (const Finding& finding : diagnosis.findings)
-    findings.push_back({{"code", finding.code}, {"lock", finding.lock}, {"sentence", finding.sentence}});
+  for (const profile::Finding& finding : diagnosis.findings)
+    findings.push_back(
+        {{"code", profile::code_of(finding.cause)}, {"lock", finding.lock}, {"sentence", finding.sentence}});
   return {{"locks_matter", diagnosis.locks_matter}, {"sentence", diagnosis.sentence}, {"findings", findings}};
 }
 

@@ -13,7 +13,7 @@ namespace elision::cli::experiment {
 nlohmann::json why_json(const Why& why);
 
 /// "diagnosis" of a block.
-nlohmann::json diagnosis_json(const Diagnosis& diagnosis);
+nlohmann::json diagnosis_json(const profile::Diagnosis& diagnosis);
 
 /// "next_steps" of the report.
 nlohmann::json next_steps_json(const std::vector<NextStep>& steps);

@@ -30,16 +30,15 @@ struct PartStyle {
   const char* words;
 };
 
-constexpr std::array<PartStyle, kTimePartNames.size()> kStyles = {
-    {{'.', 252, "outside"},
-     {'=', 114, "holding the lock"},
-     {'+', 79, "in transactions that committed"},
-     {'x', 210, "in transactions that aborted"},
-     {'f', 180, "in fallback"},
-     {'w', 203, "waiting for locks"},
-     {'o', 222, "in the lock's code"},
-     {'s', 183, "speculating"},
-     {'b', 250, "blocked"}}};
+constexpr std::array<PartStyle, profile::kStates> kStyles = {{{'.', 252, "outside"},
+                                                              {'=', 114, "holding the lock"},
+                                                              {'+', 79, "in transactions that committed"},
+                                                              {'x', 210, "in transactions that aborted"},
+                                                              {'f', 180, "in fallback"},
+                                                              {'w', 203, "waiting for locks"},
+                                                              {'s', 183, "speculating"},
+                                                              {'o', 222, "in the lock's code"},
+                                                              {'b', 250, "blocked"}}};
 
 Rows explained_rows(const Block& block) {
   Rows rows;
@@ -81,8 +80,6 @@ std::string bar(const TimeShares& shares, std::size_t length, const Appearance& 
   return text;
 }
 
-double share_of(const Row& row, TimePart part) { return row.why->time[static_cast<std::size_t>(part)]; }
-
 // Colours are not wrapped, since they have no width.
 std::string legend(const Rows& rows, const Appearance& appearance) {
   const std::size_t width = appearance.width.value_or(SIZE_MAX);
@@ -113,7 +110,8 @@ std::string bars(const Rows& rows, const Appearance& appearance) {
   std::string text;
   for (const Row* row : rows) {
     text += fmt::format("  {}  {}  {:.0f} % waiting\n", padded_right(printable(row->design), names),
-                        bar(row->why->time, length, appearance), 100 * share_of(*row, TimePart::kWaiting));
+                        bar(row->why->time, length, appearance),
+                        100 * profile::time_in(row->why->time, profile::State::kWaiting));
   }
   return text;
 }
@@ -239,7 +237,7 @@ std::string why_text(const Block& block, const Appearance& appearance) {
     text += conflicts(rows, appearance);
   }
   if (!block.diagnosis) return text;
-  for (const Finding& finding : block.diagnosis->findings)
+  for (const profile::Finding& finding : block.diagnosis->findings)
     text += paragraph("- ", printable(finding.sentence), appearance.width);
   return text;
 }
@@ -269,7 +267,7 @@ std::string why_markdown(const Block& block) {
   }
   if (!block.diagnosis || block.diagnosis->findings.empty()) return text;
   text += "\n";
-  for (const Finding& finding : block.diagnosis->findings)
+  for (const profile::Finding& finding : block.diagnosis->findings)
     text += "- " + markdown_escaped(finding.sentence) + "\n";
   return text;
 }

@@ -75,7 +75,6 @@ function sourceOf({ file, line }: Place): string {
 
 const KINDS: Record<string, string> = {
   symbol: "",
-  "initialised-at": "initialised at",
   "called-from": "locked at",
   address: "at address",
 };
