@@ -56,6 +56,8 @@ std::string complain_about_date(const std::string& text) {
 }
 
 constexpr const char* kStatisticsDirectory = "--stats-directory";
+constexpr const char* kLockTimes = "--lock-times";
+constexpr const char* kInstructionForms = "--instruction-forms";
 constexpr const char* kDate = "--date";
 
 struct VmRequest {
@@ -106,9 +108,9 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->type_name("FOLDER")
       ->excludes(vary)
       ->excludes(statistics);
-  app->add_flag("--lock-times", request.options.lock_times,
+  app->add_flag(kLockTimes, request.options.lock_times,
                 "statistics also say where threads spent their time at locks; changes no virtual time");
-  app->add_flag("--instruction-forms", request.options.record_forms,
+  app->add_flag(kInstructionForms, request.options.record_forms,
                 "statistics also list the forms of instructions met, each with the bytes of one");
   app->add_flag("--profile", request.options.profile,
                 "say at the end of each process, on stderr, where the host's time went")
@@ -131,12 +133,22 @@ bool goes_to_file(const vm::Options& options) {
   return options.crash_reports != "stderr" && options.crash_reports != "none";
 }
 
+bool has_statistics(const VmRequest& request) {
+  return !request.statistics_file.empty() || !request.options.stats_directory.empty();
+}
+
 void check(const VmRequest& request) {
   check_lock_options(request.lock);
   if (!request.design.empty()) {
     require_design(request.design);
   } else if (const auto words = as_words(request.lock); !words.empty()) {
     throw UsageError(fmt::format("{} says nothing without --lock", words.front()));
+  }
+  if (!has_statistics(request)) {
+    if (request.options.lock_times)
+      throw UsageError(fmt::format("{} says nothing without --stats", kLockTimes));
+    if (request.options.record_forms)
+      throw UsageError(fmt::format("{} says nothing without --stats", kInstructionForms));
   }
   const machine::Machine machine = load_machine_or_throw(request.options.machine);
   if (request.options.cpus > machine.description.topology.cpus()) {
@@ -175,7 +187,10 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
     // The directory may be temporary, and a repeated run should leave no files there. The date may be "now".
     const std::string& word = arguments.options[i];
     if (word == kStatisticsDirectory || word == kDate) ++i;
-    if (!word.starts_with(kStatisticsDirectory) && !word.starts_with(kDate)) words.push_back(word);
+    const bool is_of_directory =
+        word.starts_with(kStatisticsDirectory) ||
+        (app.count(kStatisticsDirectory) != 0 && (word == kLockTimes || word == kInstructionForms));
+    if (!is_of_directory && !word.starts_with(kDate)) words.push_back(word);
   }
   if (app.count(kDate) != 0) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
   const auto add = [&](const char* option, const std::string& value) {
@@ -233,8 +248,8 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
   if (dated) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
   words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
-  if (request.options.lock_times) words.emplace_back("--lock-times");
-  if (request.options.record_forms) words.emplace_back("--instruction-forms");
+  if (request.options.lock_times) words.emplace_back(kLockTimes);
+  if (request.options.record_forms) words.emplace_back(kInstructionForms);
   if (!request.options.fast_path) words.emplace_back("--no-fast-path");
   if (!request.options.conflict_detection) words.emplace_back("--no-conflict-detection");
   return words;

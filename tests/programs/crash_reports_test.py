@@ -152,6 +152,13 @@ def test_the_command_repeats_it(elision, crash):
     assert crash("fault").stderr != ending.stderr, "another seed moves the program"
 
 
+def test_the_command_leaves_out_what_only_statistics_had(elision, folder):
+    ending = elision.vm([elision.test_program("crashing"), "fault"], ["--lock-times", "--stats-directory", str(folder)])
+    command = re.search(r"^elision vm: repeat with: (.*)$", ending.stderr, re.MULTILINE)[1]
+    again = run(shlex.split(command), base=GUEST_ENVIRONMENT)
+    assert (again.stderr, again.status) == (ending.stderr, ending.status)
+
+
 @pytest.mark.parametrize("way", ["child", "vfork-child"])
 def test_inner_processes(way, crash, chain):
     ending = crash(way)

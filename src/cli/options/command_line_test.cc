@@ -130,6 +130,28 @@ TEST(LockOptions, ValuesAreChecked) {
   EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
 }
 
+TEST(LockOptions, DistancesMustMeet) {
+  LockOptions options;
+  options.min_dist = "5";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "--min-dist 5 is above --max-dist 4: no distance is between them");
+  options.max_dist = "5";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
+  options.min_dist = "";
+  options.max_dist = "1";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "--min-dist 2 is above --max-dist 1: no distance is between them");
+}
+
+TEST(LockOptions, BusyCountsNeedsTheLoopInside) {
+  LockOptions options;
+  options.busy_counts = true;
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "--busy-counts says nothing without --busy inside");
+  options.busy = "inside";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
+}
+
 TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
   LockOptions options;
   options.busy = "inside";

@@ -72,6 +72,23 @@ void check(const TextOption& option, const std::string& value) {
   }
 }
 
+/// What the library will use.
+std::string effective(LockVariable variable, const std::string& asked) {
+  return asked.empty() ? abi::row_of(variable).default_value : asked;
+}
+
+/// Options that would silently do nothing beside the others.
+void check_together(const LockOptions& options) {
+  const std::string nearest = effective(LockVariable::kMinDist, options.min_dist);
+  const std::string farthest = effective(LockVariable::kMaxDist, options.max_dist);
+  if (std::stoul(nearest) > std::stoul(farthest)) {
+    throw UsageError(
+        fmt::format("--min-dist {} is above --max-dist {}: no distance is between them", nearest, farthest));
+  }
+  if (options.busy_counts && effective(LockVariable::kBusy, options.busy) != "inside")
+    throw UsageError("--busy-counts says nothing without --busy inside");
+}
+
 }  // namespace
 
 void add_lock_options(CLI::App& app, LockOptions& options) {
@@ -85,6 +102,7 @@ void add_lock_options(CLI::App& app, LockOptions& options) {
 
 void check_lock_options(const LockOptions& options) {
   for (const TextOption& option : text_options()) check(option, options.*option.member);
+  check_together(options);
 }
 
 std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs) {
