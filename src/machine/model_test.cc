@@ -175,6 +175,18 @@ TEST_F(ModelTest, AtomicWaitsForDrainLoadsAndLine) {
   EXPECT_EQ(m.once(0, 2, kAtomic, 2200).verdict, Verdict::kDone);
 }
 
+TEST_F(ModelTest, OthersGetInBetweenAStoreAndAnAtomicBehindIt) {
+  description_.instructions.locked_cycles = 20;
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);  // visible at 1200
+  EXPECT_EQ(m.once(0, 1, kAtomic, 1001).clock.value, 1220u);
+  EXPECT_EQ(m.load(1, 1, 1201).data_ready.value, 1301u);
+  const Reply late = m.once(0, 1, kAtomic, 1220);
+  EXPECT_EQ(late.verdict, Verdict::kWait) << "CPU 1 gets the line first";
+  EXPECT_EQ(m.atomic(0, 1, late.clock.value).verdict, Verdict::kDone);
+  EXPECT_EQ(m.once(0, 2, kAtomic, 5000).verdict, Verdict::kDone) << "nothing to wait for";
+}
+
 TEST_F(ModelTest, AtomicsAreNeverPrivate) {
   machine().store(0, 1, 1000);
   EXPECT_TRUE(machine().local_hit(0, 1, kStore, 5000));
