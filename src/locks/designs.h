@@ -96,7 +96,7 @@ struct WordDesign : How {
   using OnSpinWord = WordDesign<SpinWord<Waiting>, OtherHow>;
   using ReaderSide = WordDesign<ReadSide<TatasGate<Waiting>>, OtherHow>;
   using WriterSide = WordDesign<WriteSide<TatasGate<Waiting>>, OtherHow>;
-  static constexpr bool kGlibcMayLock = true;  // if Lock uses glibc's mutex protocol
+  static constexpr bool kGlibcMayLock = Waiting::kSleeps;  // if Lock uses glibc's mutex protocol
 
   static bool is_held(LockWords words) { return Lock::is_held(words); }
 
@@ -203,7 +203,7 @@ struct ElidedDesign : How {
   using OnSpinWord = On<SpinWord<Waiting>, true>;
   using ReaderSide = On<ReadSide<TatasGate<Waiting>>, false>;
   using WriterSide = On<WriteSide<TatasGate<Waiting>>, true>;
-  static constexpr bool kGlibcMayLock = true;
+  static constexpr bool kGlibcMayLock = Waiting::kSleeps;
 
   static bool is_held(LockWords words) { return Lock::is_held(words); }
 

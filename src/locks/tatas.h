@@ -11,6 +11,10 @@
 //
 // A thread that slept takes the lock with 2, because it cannot know whether others still sleep. This costs a
 // superfluous wake-up, and never loses one.
+//
+// Waiters that spin for ever never sleep. Then 2 does not occur, only the holder writes a held word, and it
+// releases by a store: an exchange would make it wait until the line is its own. So glibc must not lock such
+// a mutex (kGlibcMayLock of designs.h).
 #pragma once
 
 #include <atomic>
@@ -97,7 +101,13 @@ struct Tatas {
       word.store(kFree, std::memory_order_relaxed);
       return kHeld;
     }
-    return word.exchange(kFree, std::memory_order_release);
+    if constexpr (Waiting::kSleeps) {
+      return word.exchange(kFree, std::memory_order_release);
+    } else {
+      const int previous = word.load(std::memory_order_relaxed);
+      if (previous != kFree) word.store(kFree, std::memory_order_release);
+      return previous;
+    }
   }
   static void wake(const Word& word) { futex_wake(&word, 1, kAnyBit); }
 

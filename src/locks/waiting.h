@@ -89,11 +89,13 @@ class SpinDeadline {
 
 /// Spins for ever.
 struct Spin {
+  static constexpr bool kSleeps = false;
   static constexpr bool spun_enough(std::uint32_t) { return false; }
 };
 
 /// Spins for about 1,000 units (9,000 ticks, the order of a futex round trip), then sleeps.
 struct Park {
+  static constexpr bool kSleeps = true;
   static constexpr std::uint32_t kSpinUnits = 1000;
   static constexpr bool spun_enough(std::uint32_t units) { return units >= kSpinUnits; }
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Words of src/locks/tatas.h, by number, for models that use them. A file that includes this one has the variables `me`,
- * `seen`, `got`, `timed` and `in_time`, and defines THREADS, WORDS and `alive` (the lock is not destroyed). Every atomic
+ * `seen`, `got`, `timed` and `in_time`, and defines THREADS, WORDS, SPINS (waiters never sleep) and `alive` (the lock is not destroyed). Every atomic
  * block is one access to shared memory with the thread's private work after it.
  */
 #include "futex.h.pml"
@@ -52,6 +52,13 @@ inline tatas_acquire_sleeping(w) {
   od
 }
 
+#if SPINS
+/* Tatas::release() where waiters spin for ever: a load and a store. */
+inline tatas_release(w) {
+  atomic { assert(alive); seen = word[w] };
+  atomic { assert(alive && seen != kFree); word[w] = kFree; holders[w]--; got = false }
+}
+#else
 /* Tatas::release(), lll_unlock(). */
 inline tatas_release(w) {
   atomic { assert(alive); seen = word[w]; word[w] = kFree; holders[w]--; got = false };
@@ -60,3 +67,4 @@ inline tatas_release(w) {
   :: else
   fi
 }
+#endif

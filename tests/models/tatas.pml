@@ -6,6 +6,8 @@
  * Checked: exclusion. No thread sleeps for ever. The word is 0 when all threads are out, even if some gave up. After the
  * exchange of a release nothing of the lock is touched.
  *
+ * With SPINS, waiters spin for ever, a release is a store, and glibc does not lock (kGlibcMayLock).
+ *
  * ROUNDS operations per thread, each of any kind; the last is an acquire without deadline, and then thread 0 destroys the
  * lock.
  */
@@ -15,6 +17,8 @@
 
 bool destroyed;
 byte gone;               /* threads that are in their last section, or past it */
+
+#define GLIBC_MAY_LOCK !SPINS
 
 #include "tatas.h.pml"
 
@@ -33,7 +37,7 @@ inline acquire() {
      if
      :: got
      :: !got                                   /* backoff.wait() */
-     :: !got -> tatas_acquire_sleeping(0)      /* spun_enough() */
+     :: !SPINS && !got -> tatas_acquire_sleeping(0)      /* spun_enough() */
      :: !got && timed -> in_time = false
      fi
   od
@@ -52,7 +56,8 @@ inline wait_until_free() {
      :: in_time
      fi;
      if
-     :: seen == kHeld ->
+     :: SPINS                                  /* spins */
+     :: !SPINS && seen == kHeld ->
         atomic {
           assert(alive);
           if
@@ -63,7 +68,7 @@ inline wait_until_free() {
      :: else
      fi;
      if
-     :: seen == kHeldWithSleepers -> slept = true; FUTEX_WAIT(1, word[0] == kHeldWithSleepers, ANY, timed, in_time)
+     :: !SPINS && seen == kHeldWithSleepers -> slept = true; FUTEX_WAIT(1, word[0] == kHeldWithSleepers, ANY, timed, in_time)
      :: else
      fi
   od;
@@ -101,7 +106,7 @@ active [THREADS] proctype thread() {
      fi;
      if
      :: acquire()
-     :: glibc_lock()
+     :: GLIBC_MAY_LOCK -> glibc_lock()
      :: !last -> wait_until_free()
      fi;
      if

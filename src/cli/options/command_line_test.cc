@@ -185,6 +185,11 @@ TEST(LockOptions, IneffectiveOptionsAreNamed) {
       without_effect(options, {"pthread", "htm-10", "ticket-aahtm"}),
       Notes{"--condition glibc changes nothing for ticket-aahtm, whose mutexes the C library's condition "
             "variables cannot take"});
+  options.wait = "spin";
+  EXPECT_EQ(
+      without_effect(options, {"pthread-aahtm", "htm-10", "tatas"}),
+      Notes{"--condition glibc changes nothing for htm-10, tatas, whose mutexes the C library's condition "
+            "variables cannot take"});
 }
 
 /// Every option with a value of its own.

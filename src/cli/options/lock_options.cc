@@ -117,7 +117,7 @@ std::vector<std::string> without_effect(const LockOptions& options, const std::v
        "whose reader-writer locks are the C library's"},
       {options.condition == "aware", leaves_mutexes, "--condition aware",
        "whose mutexes are the C library's"},
-      {options.condition == "glibc", is_fifo, "--condition glibc",
+      {options.condition == "glibc", options.wait == "spin" ? has_own_locks : is_fifo, "--condition glibc",
        "whose mutexes the C library's condition variables cannot take"},
   };
   std::vector<std::string> notes;
