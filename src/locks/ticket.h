@@ -13,10 +13,14 @@
 //   sleepers > 0              | that many waiters may sleep on the now_serving half of the word, each with
 //                             | the bit of the value it waits for; release wakes the bits it passes
 //
-// Only the holder changes now_serving, and only by compare-and-swap of the whole word. A waiter that gives up
-// changes the same word. So it either marks its ticket before the holder passes it, or finds that the ticket
+// Only the holder changes now_serving, by compare-and-swap of the whole word. A waiter that gives up changes
+// the same word. So it either marks its ticket before the holder passes it, or finds that the ticket
 // was served and holds the lock. After the compare-and-swap the holder does not touch the lock, which may be
 // destroyed.
+//
+// Waiters that spin for ever never sleep. Then the holder, if it sees no ticket given up, stores now_serving
+// alone: a compare-and-swap would make it wait until the line is its own. A ticket given up just then may be
+// served. Nobody has it, and the next thread that looks skips it (settled()).
 //
 // The bits must tell tickets apart. So a waiter with a deadline draws a ticket only within 15 of the holder.
 // Until then it waits outside the queue.
@@ -103,7 +107,7 @@ class Ticket {
                                               std::memory_order_relaxed);
   }
 
-  static bool is_held(const TicketState& state) {
+  static bool is_held(TicketState& state) {
     return serving(state) != state.next.load(std::memory_order_relaxed);
   }
 
@@ -128,9 +132,7 @@ class Ticket {
   }
 
   /// Places between `ticket` and the holder. 0: the ticket is served.
-  static std::uint32_t distance(const TicketState& state, std::uint32_t ticket) {
-    return ticket - static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
-  }
+  static std::uint32_t distance(TicketState& state, std::uint32_t ticket) { return ticket - serving(state); }
 
   /// Waits until the ticket of `place` is served. At the deadline the ticket is given up. The caller covers a
   /// thread that leaves (leave()).
@@ -216,6 +218,10 @@ class Ticket {
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     if (word >> 32 != 0 || word == state.next.load(std::memory_order_relaxed)) return false;
     const std::uint64_t next = static_cast<std::uint32_t>(word + 1);
+    if constexpr (!Waiting::kSleeps) {
+      serve(state, static_cast<std::uint32_t>(next));
+      return true;
+    }
     if (!is_single_threaded()) [[likely]]
       return state.grant.compare_exchange_strong(word, next, std::memory_order_release,
                                                  std::memory_order_relaxed);
@@ -289,8 +295,28 @@ class Ticket {
   /// The window has room for `ticket` once the returned ticket is served.
   static constexpr std::uint32_t opens_window(std::uint32_t ticket) { return ticket + 2 - Grant::kWindow; }
 
-  static std::uint32_t serving(const TicketState& state) {
-    return static_cast<std::uint32_t>(state.grant.load(std::memory_order_acquire));
+  [[gnu::always_inline]] static std::uint32_t serving(TicketState& state) {
+    const std::uint64_t word = state.grant.load(std::memory_order_acquire);
+    if (!Waiting::kSleeps && word >> 32 != 0) [[unlikely]]
+      return settled(state, word);
+    return static_cast<std::uint32_t>(word);
+  }
+  /// now_serving, after skipping a ticket that was given up as its turn came.
+  [[gnu::noinline, gnu::cold]] static std::uint32_t settled(TicketState& state, std::uint64_t word) {
+    for (Grant grant = Grant::unpack(word); (grant.abandoned & Grant::bit_of(grant.now_serving)) != 0;
+         grant = Grant::unpack(word)) {
+      grant.abandoned = static_cast<std::uint16_t>(grant.abandoned & ~Grant::bit_of(grant.now_serving));
+      const std::uint64_t after = grant.after_release().pack();
+      if (state.grant.compare_exchange_weak(word, after, std::memory_order_acq_rel,
+                                            std::memory_order_acquire))
+        word = after;
+    }
+    return static_cast<std::uint32_t>(word);
+  }
+  /// Stores now_serving alone (x86 is little-endian).
+  static void serve(TicketState& state, std::uint32_t ticket) {
+    using Half [[gnu::may_alias]] = std::uint32_t;
+    __atomic_store_n(reinterpret_cast<Half*>(&state.grant), ticket, __ATOMIC_RELEASE);
   }
 
   /// The half of `grant` that sleepers wait on: now_serving (x86 is little-endian).

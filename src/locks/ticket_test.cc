@@ -14,7 +14,8 @@
 namespace elision::locks::test {
 namespace {
 
-using Queue = Ticket<Spin>;
+using Queue = Ticket<Park>;
+using SpinningQueue = Ticket<Spin>;
 
 Outcome give_up(TicketState& state, std::uint32_t ticket) {
   TicketPlace place{state, ticket, true};
@@ -116,6 +117,41 @@ TEST_P(TicketAt, TimedWaiterJoinsOnlyWithinWindow) {
   join(state_);  // without deadline the queue has no end
 }
 
+/// As if the holder had stored now_serving while `ticket` was being given up.
+void give_up_as_its_turn_comes(TicketState& state, std::uint32_t ticket) {
+  state.grant = Grant{ticket, Grant::bit_of(ticket), 0}.pack();
+}
+
+TEST_P(TicketAt, TicketServedAfterItWasGivenUpIsSkipped) {
+  join(state_);
+  const std::uint32_t second = join(state_), third = join(state_);
+  give_up_as_its_turn_comes(state_, second);
+  EXPECT_EQ(SpinningQueue::distance(state_, third), 0u);
+  EXPECT_EQ(state_.grant, Grant({third, 0, 0}).pack());
+  EXPECT_TRUE(SpinningQueue::release(state_));
+  EXPECT_FALSE(SpinningQueue::is_held(state_));
+}
+
+TEST_P(TicketAt, LastTicketServedAfterItWasGivenUpLeavesTheLockFree) {
+  join(state_);
+  const std::uint32_t second = join(state_);
+  give_up_as_its_turn_comes(state_, second);
+  EXPECT_FALSE(SpinningQueue::is_held(state_));
+  give_up_as_its_turn_comes(state_, second);
+  EXPECT_TRUE(SpinningQueue::try_acquire(state_));
+  EXPECT_TRUE(SpinningQueue::release(state_));
+  EXPECT_FALSE(SpinningQueue::release(state_));
+}
+
+TEST_P(TicketAt, SpinningReleaseSkipsTicketsGivenUp) {
+  join(state_);
+  const std::uint32_t second = join(state_), third = join(state_);
+  TicketPlace place{state_, second, true};
+  EXPECT_EQ(SpinningQueue::give_up(place), Outcome::kTimedOut);
+  EXPECT_TRUE(SpinningQueue::release(state_));
+  EXPECT_EQ(state_.grant, Grant({third, 0, 0}).pack());
+}
+
 TEST_P(TicketAt, ForkedChildForgetsWaiters) {
   join(state_);
   const std::uint32_t second = join(state_);
@@ -139,42 +175,40 @@ INSTANTIATE_TEST_SUITE_P(Tickets, TicketAt, ::testing::Values(0u, 13u, ~0u, ~0u 
 /// A waiter that sleeps is seen to sleep in the state word; a release that forgot it would leave it asleep,
 /// and the test would never end.
 TEST(TicketSleepers, ReleaseWakesNextTicket) {
-  using Sleepy = Ticket<Park>;
   TicketState state{};
   join(state);
   std::vector<std::thread> sleepers;
   std::atomic<int> served{0};
   for (std::uint16_t i = 1; i <= 3; ++i) {
     sleepers.emplace_back([&] {
-      EXPECT_EQ(Sleepy::acquire(state, nullptr), Outcome::kAcquired);
+      EXPECT_EQ(Queue::acquire(state, nullptr), Outcome::kAcquired);
       ++served;
-      EXPECT_TRUE(Sleepy::release(state));
+      EXPECT_TRUE(Queue::release(state));
     });
     while (Grant::unpack(state.grant).sleepers != i) std::this_thread::yield();
   }
   EXPECT_EQ(served, 0);
-  EXPECT_TRUE(Sleepy::release(state));
+  EXPECT_TRUE(Queue::release(state));
   for (std::thread& sleeper : sleepers) sleeper.join();
   EXPECT_EQ(served, 3);
   EXPECT_EQ(Grant::unpack(state.grant).sleepers, 0u);
 }
 
 TEST(TicketSleepers, SleeperBehindAbandonedTicketsIsWoken) {
-  using Sleepy = Ticket<Park>;
   TicketState state{};
   join(state);
   const std::uint32_t second = join(state), third = join(state);
   std::thread sleeper([&] {
-    EXPECT_EQ(Sleepy::acquire(state, nullptr), Outcome::kAcquired);
-    EXPECT_TRUE(Sleepy::release(state));
+    EXPECT_EQ(Queue::acquire(state, nullptr), Outcome::kAcquired);
+    EXPECT_TRUE(Queue::release(state));
   });
   // One that only wants to come near, and is passed over in one step.
   TicketPlace place{state};
-  std::thread near([&] { EXPECT_TRUE(Sleepy::sleep_until(place, second, nullptr)); });
+  std::thread near([&] { EXPECT_TRUE(Queue::sleep_until(place, second, nullptr)); });
   while (Grant::unpack(state.grant).sleepers != 2) std::this_thread::yield();
   EXPECT_EQ(give_up(state, second), Outcome::kTimedOut);
   EXPECT_EQ(give_up(state, third), Outcome::kTimedOut);
-  EXPECT_TRUE(Sleepy::release(state));
+  EXPECT_TRUE(Queue::release(state));
   sleeper.join();
   near.join();
 }

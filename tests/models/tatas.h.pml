@@ -52,19 +52,17 @@ inline tatas_acquire_sleeping(w) {
   od
 }
 
-#if SPINS
-/* Tatas::release() where waiters spin for ever: a load and a store. */
+/* Tatas::release(), lll_unlock(). Where waiters spin for ever, a load and a store. */
 inline tatas_release(w) {
-  atomic { assert(alive); seen = word[w] };
-  atomic { assert(alive && seen != kFree); word[w] = kFree; holders[w]--; got = false }
-}
-#else
-/* Tatas::release(), lll_unlock(). */
-inline tatas_release(w) {
-  atomic { assert(alive); seen = word[w]; word[w] = kFree; holders[w]--; got = false };
   if
-  :: seen == kHeldWithSleepers -> futex_wake_one(w + 1, ANY)
-  :: else
+  :: SPINS ->
+     atomic { assert(alive); seen = word[w] };
+     atomic { assert(alive && seen != kFree); word[w] = kFree; holders[w]--; got = false }
+  :: else ->
+     atomic { assert(alive); seen = word[w]; word[w] = kFree; holders[w]--; got = false };
+     if
+     :: seen == kHeldWithSleepers -> futex_wake_one(w + 1, ANY)
+     :: else
+     fi
   fi
 }
-#endif

@@ -36,7 +36,7 @@ inline acquire() {
      fi;
      if
      :: got
-     :: !got                                   /* backoff.wait() */
+     :: !got && (!SPINS || word[0] == kFree)   /* backoff.wait() */
      :: !SPINS && !got -> tatas_acquire_sleeping(0)      /* spun_enough() */
      :: !got && timed -> in_time = false
      fi
@@ -56,7 +56,7 @@ inline wait_until_free() {
      :: in_time
      fi;
      if
-     :: SPINS                                  /* spins */
+     :: SPINS && word[0] == kFree              /* spins */
      :: !SPINS && seen == kHeld ->
         atomic {
           assert(alive);

@@ -7,12 +7,16 @@
  * the lock is free, with no ticket marked and no sleeper enrolled. After the step that serves the next ticket nothing of
  * the lock is touched.
  *
- * Configurations: kWindow, kMostSleepers; EARLY: waiters may sleep until the ticket before theirs; LEAVING: waiters without
+ * Configurations: kWindow, kMostSleepers; SPINS: waiters spin for ever, and a release that sees no ticket given up stores
+ * `now` alone; EARLY: waiters may sleep until the ticket before theirs; LEAVING: waiters without
  * deadline may leave for good (if_left.h). ROUNDS operations per thread, each of any kind; the last is an acquire without
  * deadline, and then thread 0 destroys the lock. Thread 0 has no deadlines, to save states.
  */
 #ifndef THREADS
 #define THREADS 3
+#endif
+#ifndef SPINS
+#define SPINS 0
 #endif
 #ifndef LEAVING
 #define LEAVING false
@@ -37,8 +41,16 @@ byte queued[THREADS];         /* the ticket that a thread has drawn and neither 
 #define sleep_bit(ticket) (1 << ((ticket) % 4))
 #define goes_before(thread) (queued[thread] != 0 && queued[thread] < ticket + 1)
 
+/* Also settled(), in one step: its compare-and-swap fails unless nothing has changed. */
 inline load_grant() {
-  assert(alive); n = now; a = abandoned; s = sleepers
+  assert(alive);
+#if SPINS
+  do
+  :: (abandoned & bit_of(now)) != 0 -> abandoned = abandoned & ~bit_of(now); now++
+  :: else -> break
+  od;
+#endif
+  n = now; a = abandoned; s = sleepers
 }
 #define grant_is_unchanged (now == n && abandoned == a && sleepers == s)
 
@@ -125,7 +137,7 @@ inline join() {
         if
         :: queued[me] != 0
         :: queued[me] == 0                           /* pause_units(): another look */
-        :: queued[me] == 0 && ticket + 2 >= kWindow -> sleep_until(ticket + 2 - kWindow)
+        :: !SPINS && queued[me] == 0 && ticket + 2 >= kWindow -> sleep_until(ticket + 2 - kWindow)
         :: queued[me] == 0 -> in_time = false
         fi
      od
@@ -170,9 +182,13 @@ inline await() {
      };
      if
      :: got
+#if SPINS
+     :: !got -> now != n                             /* pause_for(): looks until it sees that */
+#else
      :: !got                                         /* pause_for() */
+#endif
      :: !got && timed -> in_time = false             /* has_passed() */
-     :: !got -> goal = ticket
+     :: !SPINS && !got -> goal = ticket
      :: !got && may_leave -> leaves = true
      :: !got && EARLY -> goal = ticket - 1           /* TicketAahtm::wait() */
      fi;
@@ -194,6 +210,12 @@ inline after_release() {
 inline release() {
   atomic { load_grant() };
   atomic { assert(alive); assert(next != n) };
+#if SPINS
+  if
+  :: a == 0 -> atomic { assert(alive && s == 0); now = n + 1; holders--; queued[me] = 0; got = false }
+  :: else
+  fi;
+#endif
   do
   :: !got -> break
   :: else ->
