@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 
+#include "base/nearest.h"
 #include "base/usable_cpus.h"
 #include "cli/compare_origin.h"
 #include "cli/experiment/execute.h"
@@ -83,7 +85,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   add_number(*app, "--vary", request.variations, 1, machine::kVariations,
              "run each design on so many variations of the virtual machine's uncertain values instead")
       ->excludes(runs);
-  add_number(*app, "--seed", request.plan.first_seed, 0, kLastFirstSeed,
+  add_number(*app, "--seed", request.plan.first_seed, 0, kLastSeed - kMostRuns,
              "of the first run; the others count up (default: 1)");
   CLI::Option* metric =
       app->add_option("--metric", request.plan.metric,
@@ -138,6 +140,18 @@ void choose_threads(CompareRequest& request, const std::vector<std::string>& wor
   }
 }
 
+// The program gets such a word as it is.
+void note_misspelt_threads(const std::vector<std::string>& words) {
+  if (takes_threads(words)) return;
+  for (const std::string& word : words) {
+    const std::size_t open = word.find('{'), close = word.find('}', open);
+    if (close == std::string::npos) continue;
+    const std::string name = word.substr(open, close - open + 1);
+    if (edit_distance(name, "{threads}") <= 2)
+      tell("compare", fmt::format("'{}' is passed on as it is; the number of threads is {{threads}}", name));
+  }
+}
+
 // A virtual machine's runs differ less than a real CPU's and take longer.
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
@@ -175,6 +189,9 @@ void choose_designs(CompareRequest& request) {
   plan.designs = request.designs.empty() ? default_designs() : parse_designs(request.designs);
   plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), experiment::kReference),
                      plan.designs.end());
+  if (plan.designs.empty())
+    throw UsageError(fmt::format("--locks: '{}' is what the others are compared with; name one of them",
+                                 experiment::kReference));
   plan.designs.insert(plan.designs.begin(), experiment::kReference);
   for (const std::string& design : plan.designs) {
     if (const std::string reason = missing_in_glibc(design); !reason.empty()) plan.not_run[design] = reason;
@@ -339,6 +356,9 @@ int compare_verb(const Words& line) {
   const std::vector<std::string>& words = required_program(arguments, "compare");
   choose_threads(request, words, cpus);
   check_files(request);
+  request.plan.command = program_invocation_name;
+  request.plan.options = arguments.options;
+  note_misspelt_threads(words);
   request.origin = origin_json(request.plan, line);
   request.plan.launch.program = program_of(words);
   preload_library();  // say now if it is missing

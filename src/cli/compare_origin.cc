@@ -34,7 +34,7 @@ nlohmann::json values_json(const std::vector<ValueRecord>& values) {
 }  // namespace
 
 nlohmann::json origin_json(const experiment::Plan& plan, const Words& words) {
-  std::vector<std::string> command = {"elision", "compare"};
+  std::vector<std::string> command = {plan.command, "compare"};
   command.insert(command.end(), words.begin(), words.end());
   return {{"elision", ELISION_VERSION},
           {"command", quoted_for_shell(command)},

@@ -4,6 +4,7 @@
 
 #include "cli/host/console.h"
 #include "cli/host/usage_error.h"
+#include "cli/options/suggest.h"
 #include "cli/verbs.h"
 
 namespace {
@@ -21,6 +22,7 @@ int dispatch(const elision::cli::Words& words) {
     return 0;
   }
   if (name == "--help" || name == "-h") return elision::cli::help_verb({});
+  if (name.starts_with('-')) throw elision::cli::unknown_name("option", name, {"--help", "--version"});
   return elision::cli::find_verb(name).function({words.begin() + 1, words.end()});
 }
 

@@ -78,7 +78,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->type_name("MACHINE|FILE");
   add_number(*app, "--cpus", request.options.cpus, 1, machine::kMaxCpus,
              "how many of its CPUs (default: all)");
-  add_number(*app, "--seed", request.options.seed, 0, kLastFirstSeed,
+  add_number(*app, "--seed", request.options.seed, 0, kLastSeed,
              "everything random comes from it (default: 1)");
   app->add_option_function<std::string>(
          kDate,

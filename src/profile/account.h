@@ -78,6 +78,7 @@ class Account {
   };
   struct ConflictCount {
     std::uint64_t count = 0, apart = 0;
+    bool at_lock = false;  // Conflict::at_lock
     // Of those apart: the other thread's section had made the victim's access, too, before the one that ended
     // the attempt. The victim might have made that one next. By the address of the access that ended it.
     std::map<std::uint64_t, ConflictsWith> on_the_way{};

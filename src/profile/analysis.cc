@@ -9,13 +9,17 @@
 namespace elision::profile {
 namespace {
 
+constexpr const char* kMoveWrites =
+    "Move shared writes out of the sections: keep a counter per thread, or update an atomic after the "
+    "section.";
+
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
-/// As percent(), but tells a little from nothing.
-std::string small_percent(double share) {
-  return share > 0 && share < 0.01 ? "less than 1 %" : percent(share);
+/// In full percents, but a little is told from nothing, and almost all from all.
+std::string percent(double share) {
+  if (share > 0 && share < 0.01) return "less than 1 %";
+  if (share > 0.99 && share < 1) return "more than 99 %";
+  return fmt::format("{:.0f} %", 100 * share);
 }
 
 std::string text_of(const Place& place) {
@@ -67,51 +71,89 @@ const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
   });
 }
 
-Finding of_conflicts(const std::string& name, const Lock& lock) {
-  Finding finding;
-  finding.lock = name;
-  const bool is_false = is_false_sharing(lock.conflicts_apart, lock.conflicts_seen);
-  finding.cause = is_false ? Cause::kFalseSharing : Cause::kTrueSharing;
-  std::string where;
-  const auto weight = [&](const Conflict& conflict) {
-    return is_false ? conflict.apart : conflict.count - conflict.apart;
-  };
+/// The conflict with the highest `weight`; null: none has any.
+template <class Weight>
+const Conflict* heaviest(const Lock& lock, Weight weight) {
   const auto most =
       std::max_element(lock.conflicts.begin(), lock.conflicts.end(),
                        [&](const Conflict& a, const Conflict& b) { return weight(a) < weight(b); });
-  if (most != lock.conflicts.end() && weight(*most) > 0) {
-    where = fmt::format(", most at {}: {} against {}", text_of(most->data), text_of(most->victim),
-                        text_of(most->other));
+  return most != lock.conflicts.end() && weight(*most) > 0 ? &*most : nullptr;
+}
+
+/// ", most at counter: add (a.c:3) against get (a.c:9)". Empty: no conflict has any weight.
+template <class Weight>
+std::string most_at(const Lock& lock, Weight weight) {
+  const Conflict* const most = heaviest(lock, weight);
+  if (most == nullptr) return "";
+  return fmt::format(", most at {}: {} against {}", text_of(most->data), text_of(most->victim),
+                     text_of(most->other));
+}
+
+/// Most conflicts are between a write to data beside the lock and a transaction that has read the lock, as
+/// every one does.
+Finding of_data_at_lock(const std::string& name, const Lock& lock) {
+  const Conflict* const most =
+      heaviest(lock, [](const Conflict& conflict) { return conflict.at_lock ? conflict.count : 0; });
+  const std::string data = most != nullptr ? text_of(most->data) : "data";
+  return {Cause::kDataAtLock, name,
+          fmt::format("Sections under {} write {}, which is in the cache line of the lock: each such write "
+                      "ends all other transactions under that lock, also those that do not use {}.",
+                      name, data, most != nullptr && !most->data.name.empty() ? most->data.name : "it"),
+          fmt::format("Give {} a cache line of its own (alignas(64)), and compare again.", name)};
+}
+
+/// Only a virtual machine tells which accesses conflict.
+Finding of_unknown_conflicts(const std::string& name) {
+  return {Cause::kTrueSharing, name,
+          fmt::format("Sections under {} conflict: they write the same data or, which only a virtual machine "
+                      "tells apart, data in one cache line.",
+                      name),
+          kMoveWrites};
+}
+
+Finding of_conflicts(const std::string& name, const Lock& lock) {
+  const bool at_lock = lock.conflicts_at_lock > kMainCauseShare * lock.conflicts_seen;
+  if (is_false_sharing(lock.conflicts_apart, lock.conflicts_seen)) {
+    if (at_lock) return of_data_at_lock(name, lock);
+    return {Cause::kFalseSharing, name,
+            fmt::format("Sections under {} use different data in one cache line{}.", name,
+                        most_at(lock, [](const Conflict& conflict) { return conflict.apart; })),
+            "Give the data that different threads write a cache line each (alignas(64))."};
   }
-  if (is_false) {
-    finding.sentence = fmt::format("Sections under {} use different data in one cache line{}.", name, where);
-    finding.change = "Give the data that different threads write a cache line each (alignas(64)).";
-  } else {
-    finding.sentence =
-        lock.conflicts_seen > 0
-            ? fmt::format("Sections under {} write the same data{}.", name, where)
-            : fmt::format(
-                  "Sections under {} conflict: they write the same data or, which only a virtual machine "
-                  "tells apart, data in one cache line.",
-                  name);
-    finding.change =
-        "Move shared writes out of the sections: keep a counter per thread, or update an atomic after the "
-        "section.";
-  }
+  Finding finding = {
+      Cause::kTrueSharing, name,
+      fmt::format("Sections under {} write the same data{}.", name,
+                  most_at(lock, [](const Conflict& conflict) { return conflict.count - conflict.apart; })),
+      kMoveWrites};
+  if (!at_lock) return finding;
+  finding.sentence +=
+      " They are in the cache line of the lock: writes end also transactions that do not use them.";
+  finding.change += " Give the lock a cache line of its own.";
   return finding;
 }
 
+/// `commits`: share of the transactions that commit.
+Finding of_rare_conflicts(const std::string& name, double commits, const ElidedRun& run, double hold_ns) {
+  const std::string rare = fmt::format(
+      "Under {}, sections of {} rarely conflict: {} of their transactions "
+      "commit",
+      run.design, name, percent(commits));
+  if (run.speedup >= 1 || hold_ns > kShortSectionNs) return {Cause::kRareConflicts, name, rare + ".", ""};
+  return {Cause::kShortSections, name,
+          fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs as "
+                      "much as it saves.",
+                      rare, hold_ns),
+          ""};
+}
+
 /// What ends the attempts to elide `lock`; `elided`: the lock under such a design.
-/// `exact`: every conflict between accesses of sections is known.
-Finding of_attempts(const std::string& name, const Lock& elided, bool exact) {
+/// `hold_ns`: how long a section lasts without elision.
+Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun& run, double hold_ns) {
   const double telling = telling_aborts_of(elided);
   // Aborts of speculations while waiting are among them, but not among the attempts.
   const double aborted = elided.attempts - elided.commits - aborts_by(elided, "lock-busy");
   if (share(std::min(telling, aborted), elided.attempts) < kRareAbortShare)
-    return {Cause::kRareConflicts, name,
-            fmt::format("Sections under {} rarely conflict: {} of their transactions commit.", name,
-                        percent(share(elided.commits, elided.attempts))),
-            ""};
+    return of_rare_conflicts(name, share(elided.commits, elided.attempts), run, hold_ns);
   const double capacity = aborts_by(elided, "capacity"), conflicts = aborts_by(elided, "conflict");
   const double other = telling - capacity - conflicts;
   if (capacity > 0 && capacity >= conflicts && capacity >= other)
@@ -127,7 +169,8 @@ Finding of_attempts(const std::string& name, const Lock& elided, bool exact) {
                 "aborts.",
                 name, percent(share(other, telling))),
             "Move input, output, and allocation of large blocks out of the sections."};
-  if (exact && elided.conflicts_seen == 0)
+  if (!run.profile.exact) return of_unknown_conflicts(name);
+  if (elided.conflicts_seen < kFewestConflicts)
     return {
         Cause::kLockTaken, name,
         fmt::format(
@@ -136,11 +179,12 @@ Finding of_attempts(const std::string& name, const Lock& elided, bool exact) {
   return of_conflicts(name, elided);
 }
 
-Finding of_lock(const Lock& lock, const Profile& plain, const Profile* elided) {
+Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided) {
   const std::string name = name_of(lock);
   const Lock* const attempted =
-      elided != nullptr ? find(*elided, lock, plain.exact && elided->exact) : nullptr;
-  if (attempted != nullptr && attempted->attempts > 0) return of_attempts(name, *attempted, elided->exact);
+      elided != nullptr ? find(elided->profile, lock, plain.exact && elided->profile.exact) : nullptr;
+  if (attempted != nullptr && attempted->attempts > 0)
+    return of_attempts(name, *attempted, *elided, share(lock.holds_ns, lock.acquisitions));
   if (lock.system_calls >= lock.acquisitions / 2 && lock.acquisitions > 0)
     return {Cause::kSystemCalls, name,
             fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
@@ -183,6 +227,10 @@ const char* code_of(Cause cause) {
       return "mostly-serial";
     case Cause::kMostlyBlocked:
       return "mostly-blocked";
+    case Cause::kDataAtLock:
+      return "data-at-lock";
+    case Cause::kShortSections:
+      return "short-sections";
     case Cause::kLockTaken:
       return "lock-taken";
     case Cause::kHeldLong:
@@ -212,7 +260,7 @@ double wait_share(const Profile& profile) {
   return share(waits, working_ns(profile));
 }
 
-Diagnosis diagnose(const Profile& plain, const Profile* elided) {
+Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
   Diagnosis diagnosis;
   diagnosis.wait_share = wait_share(plain);
   const double of_all = diagnosis.wait_share * share(working_ns(plain), plain.thread_ns());
@@ -223,7 +271,7 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
     diagnosis.findings.push_back({Cause::kMostlySerial, "",
                                   fmt::format("Only {} of the run has two or more threads; the times are of "
                                               "that part.",
-                                              small_percent(parallel)),
+                                              percent(parallel)),
                                   ""});
   const double blocked = share(time_in(plain.times, State::kBlocked), plain.thread_ns());
   if (blocked >= kBlockedShare)
@@ -238,7 +286,7 @@ Diagnosis diagnose(const Profile& plain, const Profile* elided) {
     diagnosis.sentence = fmt::format(
         "Locks do not matter here: threads wait for them in {} of their time, so shorter waits can gain "
         "little.",
-        small_percent(of_all));
+        percent(of_all));
     return diagnosis;
   }
   diagnosis.sentence =

@@ -26,6 +26,11 @@ inline constexpr double kMainCauseShare = 0.50;
 inline bool is_false_sharing(double conflicts_apart, double conflicts) {
   return conflicts_apart > kMainCauseShare * conflicts;
 }
+/// Fewer conflicts whose accesses are known do not tell what ends the attempts of a lock.
+inline constexpr double kFewestConflicts = 10;
+/// Sections up to this length can cost more as transactions than with the lock: to begin and to commit takes
+/// some 20 ns.
+inline constexpr double kShortSectionNs = 100;
 /// Attempts rarely abort below this share.
 inline constexpr double kRareAbortShare = 0.10;
 /// A part of the run this short, as a share of it, does not tell about the whole.
@@ -37,6 +42,8 @@ enum class Cause {
   kRareConflicts,   // sections rarely conflict: elision removes the waiting
   kTrueSharing,     // sections write the same data
   kFalseSharing,    // sections write different data in one cache line
+  kDataAtLock,      // sections write data in the cache line of their lock
+  kShortSections,   // sections rarely conflict, and are too short for a transaction to pay
   kTooLong,         // sections touch more than a transaction can hold
   kSystemCalls,     // sections make system calls, or execute what no transaction may
   kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
@@ -74,7 +81,14 @@ double working_ns(const Profile& profile);
 /// The share of waiting, attempts that aborted and the lock's own work.
 double wait_share(const Profile& profile);
 
-/// `plain`: under the program's own locks. `elided`: under a design that elides them; null: none was run.
-Diagnosis diagnose(const Profile& plain, const Profile* elided);
+/// The program under a design that elides its locks.
+struct ElidedRun {
+  const Profile& profile;
+  std::string design{};  // its name
+  double speedup = 1;    // over the program's own locks
+};
+
+/// `plain`: under the program's own locks. `elided`: null: no design that elides was run.
+Diagnosis diagnose(const Profile& plain, const ElidedRun* elided);
 
 }  // namespace elision::profile

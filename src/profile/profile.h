@@ -46,6 +46,7 @@ struct Conflict {
   Place other{};   // the instruction that ended the attempt
   std::uint64_t count = 0;
   std::uint64_t apart = 0;  // of these: the data are different
+  bool at_lock = false;  // the data are in the lock's cache line, of which the victim had used the lock only
 };
 
 /// One lock at all its call sites.
@@ -64,6 +65,7 @@ struct Lock {
   std::map<std::string, double> aborts{};  // of its attempts, by cause (abi/counters.h)
   double conflicts_seen = 0;               // whose accesses are known
   double conflicts_apart = 0;              // of them: on different data
+  double conflicts_at_lock = 0;            // of them: Conflict::at_lock
   std::vector<Conflict> conflicts{};       // the most frequent ones, most first
 };
 

@@ -35,6 +35,7 @@ void visit_lock(Visitor visit, T& lock) {
   visit("aborts", lock.aborts);
   visit("conflicts_seen", lock.conflicts_seen);
   visit("conflicts_apart", lock.conflicts_apart);
+  visit("conflicts_at_lock", lock.conflicts_at_lock);
 }
 
 template <class Visitor, class T>
@@ -66,7 +67,8 @@ ordered_json lock_json(const Lock& lock) {
                                 {"victim", place_json(conflict.victim)},
                                 {"other", place_json(conflict.other)},
                                 {"count", conflict.count},
-                                {"apart", conflict.apart}});
+                                {"apart", conflict.apart},
+                                {"at_lock", conflict.at_lock}});
   return out;
 }
 
@@ -79,7 +81,7 @@ Lock lock_from(const json& in) {
   for (const json& conflict : in.at("conflicts"))
     lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
                               place_from(conflict.at("other")), conflict.at("count").get<std::uint64_t>(),
-                              conflict.at("apart").get<std::uint64_t>()});
+                              conflict.at("apart").get<std::uint64_t>(), conflict.at("at_lock").get<bool>()});
   return lock;
 }
 

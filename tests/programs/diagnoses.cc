@@ -127,6 +127,16 @@ void counter_beside_lock() {
   pthread_spin_unlock(&counted.lock);
 }
 
+/// Only thread 0 uses the count.
+void one_thread_counts_beside_lock(unsigned thread) {
+  pthread_spin_lock(&counted.lock);
+  volatile std::uint64_t& value = own[thread].value;
+  value = value + 1;
+  if (thread == 0 && !without) counted.count = counted.count + 1;
+  work(20);
+  pthread_spin_unlock(&counted.lock);
+}
+
 [[gnu::noinline]] void take_lock(pthread_mutex_t* lock) {
   pthread_mutex_lock(lock);
   __asm__ volatile("" : : : "memory");  // no jump in place of the call
@@ -201,6 +211,7 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "hot-lock" || kind == "oversubscribed") return many_slots(random);
   if (kind == "counter") return one_counter(thread);
   if (kind == "beside-lock") return counter_beside_lock();
+  if (kind == "owner-beside-lock") return one_thread_counts_beside_lock(thread);
   if (kind == "wrapped") return wrapped(thread);
   if (kind == "counted-lookup") return counted_lookup(thread);
   if (kind == "false-sharing") return one_line(thread);

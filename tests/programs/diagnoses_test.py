@@ -66,6 +66,16 @@ def test_counter_behind_a_small_lock_is_no_part_of_the_lock(diagnose):
     assert "counted+0x4: a transaction against " in found["true-sharing"], diagnosis
 
 
+@pytest.mark.parametrize("first_seed", [1, 7])
+def test_data_of_one_thread_beside_the_lock_end_all_transactions(diagnose, first_seed):
+    diagnosis, steps = diagnose("owner-beside-lock", BROADWELL, 8, first_seed)
+    found = {finding["code"]: finding["sentence"] for finding in diagnosis["findings"]}
+    assert "write counted+0x4, which is in the cache line of the lock" in found["data-at-lock"], diagnosis
+    assert "Give counted a cache line of its own" in steps_text(steps), steps
+    without, _ = diagnose("owner-beside-lock", BROADWELL, 8, first_seed, "without")
+    assert "data-at-lock" not in {finding["code"] for finding in without["findings"]}, without
+
+
 @pytest.mark.parametrize("kind", HEALTHY)
 def test_program_whose_locks_do_not_matter(diagnose, kind):
     diagnosis, steps = diagnose(kind, BROADWELL, 8, 1)

@@ -57,6 +57,8 @@ struct Plan {
   // The explanation for a program without replaceable locks.
   std::string why_no_locks = "it is linked statically, or does not lock through pthread mutexes";
   std::map<std::string, std::string> not_run;  // design -> why it is left out
+  std::string command = "elision";             // as the user calls it, for commands to repeat
+  std::vector<std::string> options;            // of this comparison, as the user wrote them
 
   // With --vary: the uncertain values of each variation; run i has variation i. Else empty.
   std::vector<std::vector<machine::DrawnValue>> variations;

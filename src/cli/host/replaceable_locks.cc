@@ -27,6 +27,8 @@
 namespace elision::cli {
 namespace {
 
+constexpr const char* kLinkedStatically = "it is linked statically";
+
 using Names = std::set<std::string, std::less<>>;
 
 // Functions that load libraries or start programs. With one of these, a program may use locks that its files
@@ -180,7 +182,7 @@ std::string why_no_lock_is_replaced(const std::string& named, Place place) {
   const ElfFile program(file);
   if (!program.is_elf()) return {};
   const std::string linker = program.interpreter();
-  if (linker.empty()) return "it is linked statically";
+  if (linker.empty()) return kLinkedStatically;
   if (place == Place::kNative && gains_rights(file)) return "it runs with more rights than its caller";
   const std::string linker_name = linker.substr(linker.rfind('/') + 1);
   if (linker_name.starts_with("ld-musl")) return "its C library is not glibc";
@@ -197,8 +199,8 @@ std::string why_no_lock_is_replaced(const std::string& named, Place place) {
 
 std::string no_lock_sentence(std::string_view program, std::string_view verb, std::string_view why) {
   return fmt::format(
-      "{} {} no lock that Elision can replace ({}), so the design of the lock makes no difference to it",
-      program, verb, why);
+      "{} {} no lock that Elision can replace ({}), so the design of the lock makes no difference to it{}",
+      program, verb, why, why == kLinkedStatically ? "; link it dynamically" : "");
 }
 
 }  // namespace elision::cli

@@ -17,6 +17,7 @@ namespace {
 
 using Results = std::vector<const Result*>;
 
+constexpr const char* kNothingYet = "Nothing is decided yet: no other design has ended.";
 constexpr const char* kStoppedEarly = "Stopped early. ";
 
 Results results_of(const std::vector<Result>& results, const std::optional<unsigned>& threads,
@@ -106,7 +107,9 @@ class BlockAnalysis {
     const Sample& sample = result.sample;
     const bool is_reference = row.design == kReference;
     if (sample.outcome == Outcome::kTimedOut) {
-      fail(row, RowState::kTimedOut, fmt::format("did not end within {:.0f} s", sample.host_seconds));
+      fail(
+          row, RowState::kTimedOut,
+          fmt::format("did not end within {:.{}f} s", sample.host_seconds, sample.host_seconds < 10 ? 2 : 0));
     } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
                sample.status != expected_status(result.cell).value_or(sample.status)) {
       fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));
@@ -259,6 +262,7 @@ std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results,
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
     Block block = block_of(plan, results, threads);
     block.verdict = judge(plan, block.rows);
+    if (!complete && block.verdict.kind == VerdictKind::kNoOther) block.verdict.sentence = kNothingYet;
     for (Row& row : block.rows) row.best = row.design == block.verdict.design;
     if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;
     blocks.push_back(std::move(block));

@@ -120,12 +120,13 @@ const Profile* profile_of(const std::vector<Result>& results, const Block& block
   return nullptr;
 }
 
-/// The profile of an eliding design in this block; null: none was run.
-const Profile* eliding_profile(const std::vector<Result>& results, const Block& block) {
-  for (const Result& result : results)
-    if (result.cell.threads == block.threads && elides(result.cell.design) && has_profile(result))
-      return &*result.sample.profile;
-  return nullptr;
+/// A run of an eliding design in this block.
+std::optional<profile::ElidedRun> elided_run(const std::vector<Result>& results, const Block& block) {
+  for (const Row& row : block.rows) {
+    const Profile* const profile = elides(row.design) ? profile_of(results, block, row.design) : nullptr;
+    if (profile != nullptr) return profile::ElidedRun{*profile, row.design, row.speedup};
+  }
+  return std::nullopt;
 }
 
 /// The block with the most threads among those that `is_wanted` accepts; null: it accepts none.
@@ -143,7 +144,7 @@ bool has_verdict(const Block& block) {
 }
 
 std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
-  std::vector<std::string> words = {"elision", "run", "--lock", design};
+  std::vector<std::string> words = {plan.command, "run", "--lock", design};
   for (const std::string& word : as_words(plan.launch.lock)) words.push_back(word);
   words.emplace_back("--");
   for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
@@ -154,6 +155,11 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
 NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string& design = block.verdict.design;
   const std::string command = run_command(plan, design, block);
+  if (plan.model && (!elides(design) || cpu.has_transactions))
+    return {fmt::format("On such a machine, run it with {} (on another one, compare with --machine native "
+                        "first):",
+                        design),
+            command};
   if (!elides(design) || cpu.has_transactions) return {fmt::format("Run it with {}:", design), command};
   return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
                       cpu.why_none, design),
@@ -173,9 +179,26 @@ std::string longer(const TooFewSamples& few) {
   return fmt::format("Let the program work {} times as long, so that this comparison can say why.", times);
 }
 
-std::string more_runs(const Plan& plan) {
-  return fmt::format("Compare again with --runs {}{}.", 2 * std::max(plan.runs, plan.most_runs),
-                     plan.model ? "" : ", while the computer does nothing else");
+/// The words of this comparison with `runs` runs of each design.
+std::string compare_command(const Plan& plan, unsigned runs) {
+  constexpr std::string_view kRuns = "--runs";
+  std::vector<std::string> words = {plan.command, "compare", std::string(kRuns), std::to_string(runs)};
+  for (std::size_t i = 0; i < plan.options.size(); ++i) {
+    if (plan.options[i] == kRuns) {
+      ++i;
+    } else if (!plan.options[i].starts_with(std::string(kRuns) + "=")) {
+      words.push_back(plan.options[i]);
+    }
+  }
+  words.emplace_back("--");
+  words.insert(words.end(), plan.launch.program.words.begin(), plan.launch.program.words.end());
+  return quoted_for_shell(words);
+}
+
+NextStep more_runs(const Plan& plan) {
+  return {fmt::format("Compare again with more runs{}:",
+                      plan.model ? "" : ", while the computer does nothing else"),
+          compare_command(plan, 2 * std::max(plan.runs, plan.most_runs))};
 }
 
 }  // namespace
@@ -212,7 +235,8 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
         block.rows.empty() ? nullptr : profile_of(results, block, block.rows.front().design);
     if (plain == nullptr) continue;
     if (profile::is_sufficient(*plain)) {
-      block.diagnosis = profile::diagnose(*plain, eliding_profile(results, block));
+      const std::optional<profile::ElidedRun> elided = elided_run(results, block);
+      block.diagnosis = profile::diagnose(*plain, elided ? &*elided : nullptr);
     } else {
       block.too_few_samples = TooFewSamples{plain->samples, 1e-9 * plain->wall_ns};
     }
@@ -230,7 +254,7 @@ std::vector<std::string> unexplained(const std::vector<Result>& results) {
 }
 
 std::string too_short(std::uint64_t samples) {
-  return fmt::format("The run was too short to say why: {} samples of the {} that it takes.", samples,
+  return fmt::format("The run was too short to say why: {} of the {} samples that it takes.", samples,
                      profile::kFewestSamples);
 }
 
@@ -248,7 +272,7 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   }
   if (names_design) steps.push_back(run_step(plan, *block, cpu));
   if (block->too_few_samples) steps.push_back({longer(*block->too_few_samples), ""});
-  if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back({more_runs(plan), ""});
+  if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back(more_runs(plan));
   if (steps.empty()) steps.push_back({"Change nothing: the program's own locks do as well as any.", ""});
   return steps;
 }

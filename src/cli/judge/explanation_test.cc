@@ -87,7 +87,8 @@ TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
   const std::vector<Block> blocks = explained(contended());
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
   ASSERT_FALSE(steps.empty());
-  EXPECT_EQ(steps.back().sentence, "Run it with htm-10:");
+  EXPECT_EQ(steps.back().sentence,
+            "On such a machine, run it with htm-10 (on another one, compare with --machine native first):");
   EXPECT_EQ(steps.back().command, "elision run --lock htm-10 -- prog");
 }
 
@@ -110,10 +111,10 @@ TEST_F(Explained, TooShortARunSaysHowLongItMustBe) {
   EXPECT_FALSE(blocks[0].diagnosis);
   ASSERT_TRUE(blocks[0].too_few_samples);
   EXPECT_EQ(blocks[0].too_few_samples->count, 90u);
-  EXPECT_EQ(too_short(90), "The run was too short to say why: 90 samples of the 200 that it takes.");
+  EXPECT_EQ(too_short(90), "The run was too short to say why: 90 of the 200 samples that it takes.");
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
   ASSERT_EQ(steps.size(), 2u);
-  EXPECT_EQ(steps[0].sentence, "Run it with htm-10:");
+  EXPECT_EQ(steps[0].command, "elision run --lock htm-10 -- prog");
   EXPECT_EQ(steps[1].sentence, "Let the program work 3 times as long, so that this comparison can say why.");
 }
 
@@ -143,6 +144,7 @@ class NextSteps : public Comparison {
 TEST_F(NextSteps, WithoutAProfileTheWinnerIsRun) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("ticket", {0.5, 0.5, 0.5});
+  plan_.model = false;
   EXPECT_EQ(steps(), std::vector<std::string>{"Run it with ticket:"});
 }
 
@@ -156,10 +158,15 @@ TEST_F(NextSteps, OpenComparisonsWantMoreRuns) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("ticket", {0.9, 0.5, 1.4});
   plan_.most_runs = 12;
-  EXPECT_EQ(steps(), std::vector<std::string>{"Compare again with --runs 24."});
+  plan_.options = {"--runs", "3", "--locks", "ticket", "--runs=4"};
+  plan_.command = "bin/elision";
+  const std::vector<NextStep> more = next_steps(plan_, {block()}, {true, ""});
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].sentence, "Compare again with more runs:");
+  EXPECT_EQ(more[0].command, "bin/elision compare --runs 24 --locks ticket -- prog");
   plan_.model = false;
   EXPECT_EQ(steps(),
-            std::vector<std::string>{"Compare again with --runs 24, while the computer does nothing else."});
+            std::vector<std::string>{"Compare again with more runs, while the computer does nothing else:"});
 }
 
 TEST_F(NextSteps, WithoutAResultThereIsNone) {

@@ -139,7 +139,7 @@ Verdict unsettled(const Plan& plan, const Row& best) {
 }
 
 Verdict one_run(const Plan& plan, const Row& best) {
-  const char* advice = plan.runs == 1 ? "; with --runs 3 the interval would show" : "";
+  const char* advice = plan.runs == 1 ? "; --runs 3 would show how sure that is" : "";
   return {VerdictKind::kOneRun,
           fmt::format("Perhaps {}: {} in the only run{}.", best.design, gain(plan, best), advice),
           best.design};

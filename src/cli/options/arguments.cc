@@ -58,8 +58,9 @@ std::string bare_name(const std::string& option) { return option.substr(0, optio
   const auto dashed = std::find_if(extras.begin(), extras.end(),
                                    [](const std::string& word) { return word.rfind('-', 0) == 0; });
   if (dashed != extras.end()) throw unknown_name("option", bare_name(*dashed), option_names(app));
-  throw UsageError(fmt::format("'{}' is not expected here; a program and its arguments stand behind '--'",
-                               extras.front()));
+  const bool takes_program = usage_of(app).find("PROGRAM") != std::string::npos;
+  throw UsageError(fmt::format("'{}' is not expected here{}", extras.front(),
+                               takes_program ? "; a program and its arguments stand behind '--'" : ""));
 }
 
 // An empty value is usually an unset variable of a shell. It must not mean that the option was not given.

@@ -42,7 +42,7 @@ std::uint64_t whole_number(std::string_view option, std::string_view text, std::
                            std::uint64_t high);
 
 /// Leaves room below 2^64: the seeds of further runs count up from the first.
-inline constexpr std::uint64_t kLastFirstSeed = 9'999'999'999'999'999'999U;
+inline constexpr std::uint64_t kLastSeed = 9'999'999'999'999'999'999U;
 
 /// An option whose value is such a number. Without the option `value` stays unchanged.
 template <std::unsigned_integral Number>

@@ -133,8 +133,9 @@ std::string side(const SourcePlace& place) {
 
 std::string conflict_line(const LockReport& lock, const LockConflict& conflict) {
   const std::string where = conflict.name.empty() ? fmt::format("{:#x}", conflict.address) : conflict.name;
-  return fmt::format("{} under {}: {} and {}, {} times{}", where, lock.place.name, side(conflict.sites[0]),
-                     side(conflict.sites[1]), format_count(conflict.count),
+  return fmt::format("{} under {}: {} and {}, {}{}", where, lock.place.name, side(conflict.sites[0]),
+                     side(conflict.sites[1]),
+                     conflict.count == 1 ? "once" : format_count(conflict.count) + " times",
                      conflict.is_false_sharing() ? ", by false sharing" : "");
 }
 
@@ -213,7 +214,7 @@ Table locks_table(const Block& block) {
       table.rows.push_back(
           {{name_among(row->why->locks, lock),
             (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
-            fmt::format("{:.0f} %", 100 * lock.contended_share), format_seconds(lock.wait_seconds),
+            format_share(lock.contended_share), format_seconds(lock.wait_seconds),
             format_seconds(lock.mean_wait_seconds), format_seconds(lock.longest_wait_seconds),
             format_seconds(lock.mean_hold_seconds), source.empty() ? kNoValue : source},
            "",

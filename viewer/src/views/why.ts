@@ -51,7 +51,7 @@ export function time(block: Block): Node[] {
       }),
     ),
     {
-      title: "several threads at locks",
+      title: "two or more threads alive",
       number: true,
       cell: ({ why }) => ({ text: format.percent(why.parallel_share), key: why.parallel_share }),
     },
