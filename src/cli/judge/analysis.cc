@@ -107,9 +107,8 @@ class BlockAnalysis {
     const Sample& sample = result.sample;
     const bool is_reference = row.design == kReference;
     if (sample.outcome == Outcome::kTimedOut) {
-      fail(
-          row, RowState::kTimedOut,
-          fmt::format("did not end within {:.{}f} s", sample.host_seconds, sample.host_seconds < 10 ? 2 : 0));
+      fail(row, RowState::kTimedOut,
+           fmt::format("did not end within {:.{}f} s", sample.host_seconds, sample.host_seconds < 1 ? 2 : 0));
     } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
                sample.status != expected_status(result.cell).value_or(sample.status)) {
       fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));

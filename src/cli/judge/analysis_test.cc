@@ -140,7 +140,7 @@ TEST_F(Comparison, OneRunTellsNothingOfTheInterval) {
   EXPECT_EQ(block().verdict.kind, VerdictKind::kOneRun);
   EXPECT_EQ(
       sentence(),
-      "Perhaps tatas: 2.00 times as fast as pthread in the only run; with --runs 3 the interval would show.");
+      "Perhaps tatas: 2.00 times as fast as pthread in the only run; --runs 3 would show how sure that is.");
   results_.back().sample = timed(0.95);
   EXPECT_EQ(sentence(),
             "Stay with pthread: no design is more than 10 % faster (at best 1.05 times as fast as pthread).");
