@@ -118,7 +118,10 @@ struct Locked {
     return Design::speculating() || Design::leave_quickly(words.lock_words(), me.context) ||
            Design::leave(words.lock_words(), me.context);
   }
-  bool is_free() const { return words.all_free(); }
+  bool is_free() {
+    Design::is_held(words.lock_words());  // skips tickets that were given up as their turn came
+    return words.all_free();
+  }
 };
 
 /// The same on a spin lock's word, of which 1 is free.

@@ -9,11 +9,11 @@
 //   --------------------------+------------------------------------------------------------------------
 //   next == now_serving       | free
 //   next != now_serving       | ticket now_serving holds the lock; the later ones wait in order
-//   abandoned bit t mod 16    | ticket t, now_serving < t < now_serving + 16, was given up: release skips it
+//   abandoned bit t mod 16    | ticket t, now_serving <= t < now_serving + 16, was given up, and is skipped
 //   sleepers > 0              | that many waiters may sleep on the now_serving half of the word, each with
 //                             | the bit of the value it waits for; release wakes the bits it passes
 //
-// Only the holder changes now_serving, by compare-and-swap of the whole word. A waiter that gives up changes
+// The holder changes now_serving by compare-and-swap of the whole word. A waiter that gives up changes
 // the same word. So it either marks its ticket before the holder passes it, or finds that the ticket
 // was served and holds the lock. After the compare-and-swap the holder does not touch the lock, which may be
 // destroyed.
@@ -164,7 +164,7 @@ class Ticket {
   [[gnu::noinline]] static bool sleep_until(TicketPlace& place, std::uint32_t target,
                                             const Deadline* deadline) {
     TicketState& state = place.state;
-    const bool enrolled = enrol_sleeper(state);
+    const bool enrolled = Waiting::kSleeps && enrol_sleeper(state);
     place.asleep = enrolled;
     bool in_time = true;
     while (in_time) {
@@ -181,7 +181,8 @@ class Ticket {
     return in_time;
   }
 
-  /// Gives up a ticket that is not yet served. If it is served, the lock is held (kAcquired).
+  /// Gives up a ticket that is not yet served. If it is served, the lock is held (kAcquired). A thread that
+  /// left while it gave the ticket up finds it marked or passed.
   static Outcome give_up(TicketPlace& place) {
     TicketState& state = place.state;
     const std::uint32_t ticket = place.ticket;
@@ -189,6 +190,8 @@ class Ticket {
     Grant grant;
     do {
       grant = Grant::unpack(word);
+      const bool passed = static_cast<std::int32_t>(ticket - grant.now_serving) < 0;
+      if (passed || (grant.abandoned & Grant::bit_of(ticket)) != 0) break;
       if (grant.now_serving == ticket) return Outcome::kAcquired;
       grant.abandoned = static_cast<std::uint16_t>(grant.abandoned | Grant::bit_of(ticket));
     } while (!state.grant.compare_exchange_weak(word, grant.pack(), std::memory_order_acquire));
@@ -233,6 +236,7 @@ class Ticket {
   static bool release(TicketState& state) {
     adopt(state);
     if (release_plainly(state)) return true;
+    serving(state);  // a ticket that was given up as its turn came is no holder
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
     if (static_cast<std::uint32_t>(word) == state.next.load(std::memory_order_relaxed)) return false;
     Grant before, after;

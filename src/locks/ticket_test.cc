@@ -143,6 +143,32 @@ TEST_P(TicketAt, LastTicketServedAfterItWasGivenUpLeavesTheLockFree) {
   EXPECT_FALSE(SpinningQueue::release(state_));
 }
 
+TEST_P(TicketAt, UnlockOfALockWithATicketGivenUpInFrontChangesNothing) {
+  join(state_);
+  const std::uint32_t second = join(state_);
+  give_up_as_its_turn_comes(state_, second);
+  EXPECT_FALSE(SpinningQueue::release(state_)) << "nobody holds it";
+  EXPECT_EQ(state_.grant, Grant({second + 1, 0, 0}).pack());
+}
+
+/// A thread that leaves between marking its ticket and noting that down gives the ticket up once more.
+TEST_P(TicketAt, TicketGivenUpBeforeIsNoTurn) {
+  join(state_);
+  const std::uint32_t second = join(state_);
+  give_up_as_its_turn_comes(state_, second);
+  EXPECT_EQ(give_up(state_, second), Outcome::kTimedOut) << "another thread skips it";
+  EXPECT_FALSE(SpinningQueue::is_held(state_));
+  EXPECT_EQ(give_up(state_, second), Outcome::kTimedOut) << "it was passed";
+  EXPECT_EQ(state_.grant, Grant({second + 1, 0, 0}).pack()) << "a mark would be that of a later ticket";
+}
+
+TEST_P(TicketAt, SpinningWaitersNeverEnrolAsSleepers) {
+  join(state_);
+  TicketPlace place{state_, join(state_), true};
+  EXPECT_FALSE(SpinningQueue::sleep_until(place, place.ticket, &kPassed));
+  EXPECT_EQ(Grant::unpack(state_.grant).sleepers, 0);
+}
+
 TEST_P(TicketAt, SpinningReleaseSkipsTicketsGivenUp) {
   join(state_);
   const std::uint32_t second = join(state_), third = join(state_);

@@ -91,7 +91,10 @@ inline enrol_sleeper() {
 }
 
 inline sleep_until(target) {
-  enrol_sleeper();
+  if
+  :: SPINS                                           /* nobody would wake it */
+  :: !SPINS -> enrol_sleeper()
+  fi;
   do
   :: in_time ->
      atomic { load_grant() };
