@@ -14,6 +14,7 @@ class Variant:
     name: str
     lock: tuple = ()   # options of elision run and elision vm; (): glibc's locks, nothing preloaded
     words: tuple = ()  # of the program
+    program: str = ""  # another build of the experiment's program; "": that one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +27,19 @@ class Experiment:
     forms: dict      # what the columns say -> words of the program
     native: tuple    # words of the program, for its size; None: no native runs
     machine: str
-    virtual: tuple   # the same of virtual runs
+    virtual: tuple   # the same of virtual runs; None: none
     unit: str        # of a throughput
 
     def places(self):
-        return ("native", "virtual") if self.native is not None else ("virtual",)
+        return tuple(place for place, words in (("native", self.native), ("virtual", self.virtual)) if words is not None)
+
+    def program_of(self, variant):
+        return variant.program or self.program
+
+    def as_far_as_built(self, build):
+        """Without the variants whose library the workloads were built without."""
+        built = tuple(variant for variant in self.variants if (build / "workloads" / self.program_of(variant)).exists())
+        return dataclasses.replace(self, variants=built)
 
 
 CONDITIONS = Experiment(
@@ -78,12 +87,32 @@ PHYSICS = Experiment(
                 Variant("lockset", words=("--variant", "lockset")), *COARSENED),
     THREADS, None, "core-i7-4770", ("--kernel", "physics", "--items", "8192", "--places", "1024"), "items/s")
 
-EXPERIMENTS = {experiment.name: experiment for experiment in (CONDITIONS, BARRIERS, HISTOGRAM, PHYSICS)}
+SPINNING = tuple(Variant(f"{lock}, ours", ("--lock", lock, "--wait", "spin")) for lock in ("tatas", "ticket")) + tuple(
+    Variant(name, program=f"arraybench_{form}_form")
+    for name, form in (("tatas, AAHTM authors' form", "tatas"), ("ticket, AAHTM authors' form", "ticket"), ("ck_spinlock", "ck"),
+                       ("ck_spinlock_ticket", "ck_ticket"), ("tbb::spin_mutex", "tbb")))
+PARKING = tuple(Variant(f"{lock}, ours, parking", ("--lock", lock)) for lock in ("tatas", "ticket")) + (Variant("glibc"),)
+SPIN_TEXT = ("ArrayBench under locks whose waiters spin: ours, the AAHTM authors' written again from a description of their code, Concurrency "
+             "Kit's and oneTBB's; below them the forms that park. No lock is elided. ")
+SECTIONS = {f"{writes} writes, {contention} contention": ("--writes", str(writes), "--contention", contention)
+            for writes in (10, 100) for contention in ("low", "high")}
+
+SPIN = Experiment(
+    "spin", "Spinning locks of several projects", SPIN_TEXT + "Two threads natively, 18 virtually.",
+    "arraybench", SPINNING + PARKING, SECTIONS, ("--threads", "2", "--seconds", "0.1"), "xeon-e5-2697v4",
+    ("--threads", "18", "--seconds", "0.002"), "sections/s")
+
+SPIN_THREADS = Experiment(
+    "spin-threads", "Spinning locks of several projects over threads", SPIN_TEXT + "10 writes, low contention.",
+    "arraybench", SPINNING + PARKING, {f"{count} threads": ("--threads", str(count)) for count in (2, 4, 8)}, None, "xeon-e5-2697v4",
+    ("--writes", "10", "--contention", "low", "--seconds", "0.002"), "sections/s")
+
+EXPERIMENTS = {experiment.name: experiment for experiment in (CONDITIONS, BARRIERS, HISTOGRAM, PHYSICS, SPIN, SPIN_THREADS)}
 
 
 def words_of(build, experiment, variant, form, virtual, variation=0):
     """The command of one run; the program prints its throughput."""
-    program = [f"{build}/workloads/{experiment.program}", *(experiment.virtual if virtual else experiment.native),
+    program = [f"{build}/workloads/{experiment.program_of(variant)}", *(experiment.virtual if virtual else experiment.native),
                *experiment.forms[form], *variant.words]
     if virtual:
         return [f"{build}/bin/elision", "vm", "--machine", experiment.machine, "--variation", str(variation), "--seed",

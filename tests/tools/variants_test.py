@@ -38,6 +38,6 @@ def test_rounds_that_do_not_match_are_refused():
 
 def test_all_experiments_have_what_they_need():
     for experiment in variants.EXPERIMENTS.values():
-        assert experiment.variants[0].lock == ()
+        assert len(experiment.variants) > 1
         assert len({variant.name for variant in experiment.variants}) == len(experiment.variants)
         assert ("native" in experiment.places()) == (experiment.native is not None)
