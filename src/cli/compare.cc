@@ -117,7 +117,8 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
 std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
   std::vector<std::optional<unsigned>> counts;
   for (const std::string& word : split_list(list, ',')) {
-    const auto count = static_cast<unsigned>(whole_number("--threads", word, 1, kMostThreads));
+    const auto count =
+        static_cast<unsigned>(whole_number("--threads", without_blanks(word), 1, kMostThreads));
     if (std::find(counts.begin(), counts.end(), count) != counts.end())
       throw UsageError(fmt::format("--threads: {} is named twice", count));
     counts.emplace_back(count);
@@ -156,6 +157,7 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
   plan.runs = request.runs;
+  plan.runs_limit = kMostRuns;
   if (request.variations != 0) plan.runs = request.variations;
   if (plan.runs != 0) return;
   plan.runs = plan.model ? 3 : 5;
@@ -190,7 +192,7 @@ void choose_designs(CompareRequest& request) {
   plan.designs.erase(std::remove(plan.designs.begin(), plan.designs.end(), experiment::kReference),
                      plan.designs.end());
   if (plan.designs.empty())
-    throw UsageError(fmt::format("--locks: '{}' is what the others are compared with; name one of them",
+    throw UsageError(fmt::format("--locks: '{}' is what the others are compared with; name another design",
                                  experiment::kReference));
   plan.designs.insert(plan.designs.begin(), experiment::kReference);
   for (const std::string& design : plan.designs) {

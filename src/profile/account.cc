@@ -199,7 +199,7 @@ void Account::conflict(const Collision& collision) {
   const std::uint64_t data = at_lock ? other.address : victim.size != 0 ? victim.address : collision.line;
   ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
   ++count.count;
-  count.at_lock = at_lock && lock_of_other == 0;
+  count.at_lock |= at_lock && lock_of_other == 0;
   if (collision.other_writes) sums.written[collision.line][collision.other_thread] |= bytes_in_line(other);
   if (!are_apart(victim, other)) return;
   ++count.apart;
@@ -269,7 +269,7 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
     conflict.victim.address = std::get<1>(places);
     conflict.other.address = std::get<2>(places);
     lock.conflicts_seen += static_cast<double>(conflict.count);
-    if (conflict.at_lock) lock.conflicts_at_lock += static_cast<double>(conflict.count);
+    if (conflict.at_lock) lock.conflicts_apart_at_lock += static_cast<double>(conflict.apart);
     lock.conflicts_apart += static_cast<double>(conflict.apart);
     lock.conflicts.push_back(conflict);
   }

@@ -257,7 +257,7 @@ TEST_F(Threads, WordsOfTheNextLockAreApart) {
   EXPECT_EQ(lock->place.address, static_cast<std::uint64_t>(kLock));
   EXPECT_EQ(lock->conflicts_apart, 1);
   EXPECT_EQ(lock->conflicts.front().data.address, static_cast<std::uint64_t>(kNext + 8));
-  EXPECT_EQ(lock->conflicts_at_lock, 0) << "another lock is no data of the sections";
+  EXPECT_EQ(lock->conflicts_apart_at_lock, 0) << "another lock is no data of the sections";
 }
 
 TEST_F(Threads, AnotherThreadThatTakesAnInnerLockTellsNothing) {
@@ -309,7 +309,7 @@ TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
   EXPECT_EQ(conflict.count, 2u);
   EXPECT_EQ(conflict.apart, 0u) << "both threads write them";
   EXPECT_TRUE(conflict.at_lock);
-  EXPECT_EQ(profile.locks.front().conflicts_at_lock, 2);
+  EXPECT_EQ(profile.locks.front().conflicts_apart_at_lock, 0);
 }
 
 /// The victim had loaded a pointer, as the other thread before it wrote beside the pointer.

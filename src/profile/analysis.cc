@@ -93,13 +93,20 @@ std::string most_at(const Lock& lock, Weight weight) {
 /// every one does.
 Finding of_data_at_lock(const std::string& name, const Lock& lock) {
   const Conflict* const most =
-      heaviest(lock, [](const Conflict& conflict) { return conflict.at_lock ? conflict.count : 0; });
-  const std::string data = most != nullptr ? text_of(most->data) : "data";
+      heaviest(lock, [](const Conflict& conflict) { return conflict.at_lock ? conflict.apart : 0; });
+  if (most == nullptr)  // not among the most frequent ones
+    return {
+        Cause::kDataAtLock, name,
+        fmt::format("Sections under {} write data in the cache line of the lock: each such write ends all "
+                    "other transactions under that lock.",
+                    name),
+        fmt::format("Give {} a cache line without other data (alignas(64)).", name)};
+  const std::string data = most->data.name.empty() ? text_of(most->data) : most->data.name;
   return {Cause::kDataAtLock, name,
           fmt::format("Sections under {} write {}, which is in the cache line of the lock: each such write "
                       "ends all other transactions under that lock, also those that do not use {}.",
-                      name, data, most != nullptr && !most->data.name.empty() ? most->data.name : "it"),
-          fmt::format("Give {} a cache line of its own (alignas(64)), and compare again.", name)};
+                      name, text_of(most->data), data),
+          fmt::format("Move {} out of the cache line of its lock (alignas(64)), and compare again.", data)};
 }
 
 /// Only a virtual machine tells which accesses conflict.
@@ -112,33 +119,33 @@ Finding of_unknown_conflicts(const std::string& name) {
 }
 
 Finding of_conflicts(const std::string& name, const Lock& lock) {
-  const bool at_lock = lock.conflicts_at_lock > kMainCauseShare * lock.conflicts_seen;
   if (is_false_sharing(lock.conflicts_apart, lock.conflicts_seen)) {
-    if (at_lock) return of_data_at_lock(name, lock);
+    if (lock.conflicts_apart_at_lock > kMainCauseShare * lock.conflicts_apart)
+      return of_data_at_lock(name, lock);
     return {Cause::kFalseSharing, name,
             fmt::format("Sections under {} use different data in one cache line{}.", name,
                         most_at(lock, [](const Conflict& conflict) { return conflict.apart; })),
             "Give the data that different threads write a cache line each (alignas(64))."};
   }
-  Finding finding = {
-      Cause::kTrueSharing, name,
-      fmt::format("Sections under {} write the same data{}.", name,
-                  most_at(lock, [](const Conflict& conflict) { return conflict.count - conflict.apart; })),
-      kMoveWrites};
-  if (!at_lock) return finding;
+  const auto weight = [](const Conflict& conflict) { return conflict.count - conflict.apart; };
+  Finding finding = {Cause::kTrueSharing, name,
+                     fmt::format("Sections under {} write the same data{}.", name, most_at(lock, weight)),
+                     kMoveWrites};
+  const Conflict* const most = heaviest(lock, weight);
+  if (most == nullptr || !most->at_lock) return finding;
   finding.sentence +=
       " They are in the cache line of the lock: writes end also transactions that do not use them.";
-  finding.change += " Give the lock a cache line of its own.";
+  finding.change += " Move what remains out of the cache line of the lock.";
   return finding;
 }
 
 /// `commits`: share of the transactions that commit.
 Finding of_rare_conflicts(const std::string& name, double commits, const ElidedRun& run, double hold_ns) {
-  const std::string rare = fmt::format(
-      "Under {}, sections of {} rarely conflict: {} of their transactions "
-      "commit",
-      run.design, name, percent(commits));
-  if (run.speedup >= 1 || hold_ns > kShortSectionNs) return {Cause::kRareConflicts, name, rare + ".", ""};
+  const std::string rare =
+      fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions commit", run.design,
+                  name, percent(commits));
+  const bool is_short = hold_ns > 0 && hold_ns <= kShortSectionNs;
+  if (run.speedup >= kClearlySlower || !is_short) return {Cause::kRareConflicts, name, rare + ".", ""};
   return {Cause::kShortSections, name,
           fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs as "
                       "much as it saves.",
@@ -170,7 +177,7 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
                 name, percent(share(other, telling))),
             "Move input, output, and allocation of large blocks out of the sections."};
   if (!run.profile.exact) return of_unknown_conflicts(name);
-  if (elided.conflicts_seen < kFewestConflicts)
+  if (elided.conflicts_seen < std::min(kFewestConflicts, kMainCauseShare * conflicts))
     return {
         Cause::kLockTaken, name,
         fmt::format(

@@ -26,11 +26,14 @@ inline constexpr double kMainCauseShare = 0.50;
 inline bool is_false_sharing(double conflicts_apart, double conflicts) {
   return conflicts_apart > kMainCauseShare * conflicts;
 }
-/// Fewer conflicts whose accesses are known do not tell what ends the attempts of a lock.
+/// Fewer conflicts whose accesses are known do not tell what ends the attempts of a lock, unless they are
+/// most of its conflicts.
 inline constexpr double kFewestConflicts = 10;
 /// Sections up to this length can cost more as transactions than with the lock: to begin and to commit takes
 /// some 20 ns.
 inline constexpr double kShortSectionNs = 100;
+/// A speedup below this is no noise.
+inline constexpr double kClearlySlower = 0.97;
 /// Attempts rarely abort below this share.
 inline constexpr double kRareAbortShare = 0.10;
 /// A part of the run this short, as a share of it, does not tell about the whole.

@@ -65,7 +65,7 @@ struct Lock {
   std::map<std::string, double> aborts{};  // of its attempts, by cause (abi/counters.h)
   double conflicts_seen = 0;               // whose accesses are known
   double conflicts_apart = 0;              // of them: on different data
-  double conflicts_at_lock = 0;            // of them: Conflict::at_lock
+  double conflicts_apart_at_lock = 0;      // of these: Conflict::at_lock
   std::vector<Conflict> conflicts{};       // the most frequent ones, most first
 };
 

@@ -35,7 +35,7 @@ void visit_lock(Visitor visit, T& lock) {
   visit("aborts", lock.aborts);
   visit("conflicts_seen", lock.conflicts_seen);
   visit("conflicts_apart", lock.conflicts_apart);
-  visit("conflicts_at_lock", lock.conflicts_at_lock);
+  visit("conflicts_apart_at_lock", lock.conflicts_apart_at_lock);
 }
 
 template <class Visitor, class T>

@@ -71,7 +71,7 @@ def test_data_of_one_thread_beside_the_lock_end_all_transactions(diagnose, first
     diagnosis, steps = diagnose("owner-beside-lock", BROADWELL, 8, first_seed)
     found = {finding["code"]: finding["sentence"] for finding in diagnosis["findings"]}
     assert "write counted+0x4, which is in the cache line of the lock" in found["data-at-lock"], diagnosis
-    assert "Give counted a cache line of its own" in steps_text(steps), steps
+    assert "Move counted+0x4 out of the cache line of its lock" in steps_text(steps), steps
     without, _ = diagnose("owner-beside-lock", BROADWELL, 8, first_seed, "without")
     assert "data-at-lock" not in {finding["code"] for finding in without["findings"]}, without
 

@@ -19,7 +19,6 @@ std::optional<Number> number_of(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-/// The parts of `list` between separators, including empty ones; at least one.
 /// `text` without spaces and tabs at its ends.
 inline std::string without_blanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
@@ -29,11 +28,12 @@ inline std::string without_blanks(std::string_view text) {
              : std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
 }
 
+/// The parts of `list` between separators, including empty ones; at least one.
 inline std::vector<std::string> split_list(std::string_view list, char separator) {
   std::vector<std::string> parts;
   while (true) {
     const std::size_t end = list.find(separator);
-    parts.push_back(without_blanks(list.substr(0, end)));
+    parts.emplace_back(list.substr(0, end));
     if (end == std::string_view::npos) return parts;
     list.remove_prefix(end + 1);
   }

@@ -145,7 +145,9 @@ bool has_verdict(const Block& block) {
 
 std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
   std::vector<std::string> words = {plan.command, "run", "--lock", design};
-  for (const std::string& word : as_words(plan.launch.lock)) words.push_back(word);
+  LockOptions options = plan.launch.lock;
+  if (speculates(design)) options.rtm_always_abort = true;  // else a real CPU runs it without speculation
+  for (const std::string& word : as_words(options)) words.push_back(word);
   words.emplace_back("--");
   for (const std::string& word : with_threads(plan.launch.program.words, block.threads))
     words.push_back(word);
@@ -155,12 +157,13 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
 NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string& design = block.verdict.design;
   const std::string command = run_command(plan, design, block);
-  if (plan.model && (!elides(design) || cpu.has_transactions))
+  const bool needs_transactions = elides(design) || speculates(design);
+  if (plan.model && (!needs_transactions || cpu.has_transactions))
     return {fmt::format("On such a machine, run it with {} (on another one, compare with --machine native "
                         "first):",
                         design),
             command};
-  if (!elides(design) || cpu.has_transactions) return {fmt::format("Run it with {}:", design), command};
+  if (!needs_transactions || cpu.has_transactions) return {fmt::format("Run it with {}:", design), command};
   return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
                       cpu.why_none, design),
           command};
@@ -196,9 +199,12 @@ std::string compare_command(const Plan& plan, unsigned runs) {
 }
 
 NextStep more_runs(const Plan& plan) {
+  const unsigned runs = std::max(plan.runs, plan.most_runs);
+  if (runs >= plan.runs_limit)
+    return {"Let the program work longer: more runs than these cannot be compared.", ""};
   return {fmt::format("Compare again with more runs{}:",
                       plan.model ? "" : ", while the computer does nothing else"),
-          compare_command(plan, 2 * std::max(plan.runs, plan.most_runs))};
+          compare_command(plan, std::min(2 * runs, plan.runs_limit))};
 }
 
 }  // namespace

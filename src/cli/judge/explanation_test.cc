@@ -164,6 +164,11 @@ TEST_F(NextSteps, OpenComparisonsWantMoreRuns) {
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more[0].sentence, "Compare again with more runs:");
   EXPECT_EQ(more[0].command, "bin/elision compare --runs 24 --locks ticket -- prog");
+  plan_.most_runs = 600;
+  EXPECT_NE(next_steps(plan_, {block()}, {true, ""})[0].command.find("--runs 1000 "), std::string::npos);
+  plan_.most_runs = 1000;
+  EXPECT_EQ(next_steps(plan_, {block()}, {true, ""})[0].command, "") << "--runs takes no more";
+  plan_.most_runs = 12;
   plan_.model = false;
   EXPECT_EQ(steps(),
             std::vector<std::string>{"Compare again with more runs, while the computer does nothing else:"});

@@ -133,13 +133,13 @@ TEST(LockOptions, DistancesMustMeet) {
   LockOptions options;
   options.min_dist = "5";
   EXPECT_EQ(error_of([&] { check_lock_options(options); }),
-            "--min-dist 5 is above --max-dist 4: no distance is between them");
-  options.max_dist = "5";
+            "--min-dist 5 is not below --max-dist 4: no waiter is that far");
+  options.max_dist = "6";
   EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
   options.min_dist = "";
-  options.max_dist = "1";
+  options.max_dist = "2";
   EXPECT_EQ(error_of([&] { check_lock_options(options); }),
-            "--min-dist 2 is above --max-dist 1: no distance is between them");
+            "--min-dist 2 is not below --max-dist 2: no waiter is that far");
 }
 
 TEST(LockOptions, BusyCountsNeedsTheLoopInside) {

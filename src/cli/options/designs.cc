@@ -85,7 +85,8 @@ void require_design(std::string_view name) {
 
 std::vector<std::string> parse_designs(std::string_view list) {
   std::vector<std::string> designs;
-  for (const std::string& name : split_list(list, ',')) {
+  for (const std::string& word : split_list(list, ',')) {
+    const std::string name = without_blanks(word);
     require_design(name);
     if (std::find(designs.begin(), designs.end(), name) != designs.end())
       throw UsageError(fmt::format("lock design '{}' is named twice", name));

@@ -81,9 +81,9 @@ std::string effective(LockVariable variable, const std::string& asked) {
 void check_together(const LockOptions& options) {
   const std::string nearest = effective(LockVariable::kMinDist, options.min_dist);
   const std::string farthest = effective(LockVariable::kMaxDist, options.max_dist);
-  if (std::stoul(nearest) > std::stoul(farthest)) {
+  if (std::stoul(nearest) >= std::stoul(farthest)) {
     throw UsageError(
-        fmt::format("--min-dist {} is above --max-dist {}: no distance is between them", nearest, farthest));
+        fmt::format("--min-dist {} is not below --max-dist {}: no waiter is that far", nearest, farthest));
   }
   if (options.busy_counts && effective(LockVariable::kBusy, options.busy) != "inside")
     throw UsageError("--busy-counts says nothing without --busy inside");
