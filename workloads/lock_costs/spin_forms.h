@@ -3,8 +3,8 @@
 // (../alternative_locks.h). Nothing here is elided.
 //
 //  - TatasForm, TicketForm: the locks that the AAHTM authors measured, written again from a description of
-//    their published code. Both are released by a plain store. Back-off between 16 and 1024 PAUSEs is ours,
-//    since the description has no numbers; 16 PAUSEs for each place in the queue are theirs.
+//    their published code. Both are released by a plain store. The back-off of 16 to 1024
+//    PAUSEs and the 16 PAUSEs for each place in the queue are theirs. Ours wait in units of time instead.
 //  - TbbForm: oneTBB's spin_mutex (WORKLOADS_HAVE_TBB).
 //  - CkForm, CkTicketForm: Concurrency Kit's spinlock, which is its fetch-and-store lock, and its ticket lock
 //    (WORKLOADS_HAVE_CK).
