@@ -98,6 +98,11 @@ bool only_faults(ZydisMnemonic mnemonic) {
   }
 }
 
+/// F3 90 with REX.B: PAUSE on Intel's CPUs, XCHG RAX, R8 on AMD's.
+bool differs_by_maker(const ZydisDecodedInstruction& i) {
+  return i.mnemonic == ZYDIS_MNEMONIC_PAUSE && (i.attributes & ZYDIS_ATTRIB_HAS_REX) != 0 && i.raw.rex.B != 0;
+}
+
 /// A vector operand that faults, for other instructions than VEX ones, unless it is aligned, which R13 is.
 bool may_be_misaligned(const ZydisDecodedInstruction& i, const ZydisDecodedOperand& o) {
   return i.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && o.size >= 128 &&
@@ -473,7 +478,7 @@ bool Generator::in_thread_area(const ZydisDecodedOperand& o) const {
 }
 
 bool Generator::acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands) {
-  if (denied(i.mnemonic) || leaves(i.meta.category) || !known_extension(i.meta.isa_ext)) return false;
+  if (denied(i.mnemonic) || differs_by_maker(i) || leaves(i.meta.category) || !known_extension(i.meta.isa_ext)) return false;
   if (i.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE) return false;
   if (only_faults(i.mnemonic) && !draw_.percent(3)) return false;
   for (unsigned k = 0; k < i.operand_count; ++k) {

@@ -75,9 +75,17 @@ static sigjmp_buf back;
 static unsigned char* faulting;
 static char what[100];
 
+static int on_amd(void) {
+  unsigned most, b = 0, c, d;
+  return __get_cpuid(0, &most, &b, &c, &d) && b == signature_AMD_ebx;
+}
+
 static void on_fault(int signal, siginfo_t* info, void* context) {
   const long long* registers = ((ucontext_t*)context)->uc_mcontext.gregs;
-  const long from = (long)faulting, address = (long)info->si_addr, last = (long)registers[REG_CR2], pc = (long)registers[REG_RIP];
+  const long address = (long)info->si_addr, last = (long)registers[REG_CR2], pc = (long)registers[REG_RIP];
+  // A virtual machine on an AMD CPU may show INT1's trap at the instruction. Intel's, and ours, show it behind.
+  const int trap_shown_early = registers[REG_TRAPNO] == 1 && pc == (long)faulting && on_amd();
+  const long from = (long)faulting - trap_shown_early;
   snprintf(what, sizeof what, "signal %d, code %d, address %lx, at +%ld, trap %lld, error %llx, %s", signal, info->si_code,
            address > 4096 ? address - from : address, pc > 4096 ? pc - from : pc, registers[REG_TRAPNO],
            registers[REG_ERR], last == address ? "of CR2" : "not of CR2");
