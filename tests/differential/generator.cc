@@ -478,7 +478,9 @@ bool Generator::in_thread_area(const ZydisDecodedOperand& o) const {
 }
 
 bool Generator::acceptable(const ZydisDecodedInstruction& i, const ZydisDecodedOperand* operands) {
-  if (denied(i.mnemonic) || differs_by_maker(i) || leaves(i.meta.category) || !known_extension(i.meta.isa_ext)) return false;
+  if (denied(i.mnemonic) || differs_by_maker(i) || leaves(i.meta.category) ||
+      !known_extension(i.meta.isa_ext))
+    return false;
   if (i.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE) return false;
   if (only_faults(i.mnemonic) && !draw_.percent(3)) return false;
   for (unsigned k = 0; k < i.operand_count; ++k) {
