@@ -150,9 +150,9 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   if (request.kind == AccessKind::kAtomic) {
     // Executes when all earlier loads are finished and all stores visible (SDM Vol. 3A, 8.2.3.9 and 8.2.5).
     // Its own work begins only then, so that between a store becoming visible and an atomic behind it other
-    // CPUs may take the line.
+    // CPUs may take the line. `now` already contains that work, as the static cost of the instruction.
     const std::uint64_t alone = std::max(cpu.stores.drained(), cpu.load_misses.all_ready(0));
-    if (alone > now) free = alone + description.instructions.locked_cycles;
+    free = std::max(free, alone + description.instructions.locked_cycles);
   }
   if (free == now) return 0;
   cpu.counts.store_buffer_stall_cycles += free - now;

@@ -187,6 +187,19 @@ TEST_F(ModelTest, OthersGetInBetweenAStoreAndAnAtomicBehindIt) {
   EXPECT_EQ(m.once(0, 2, kAtomic, 5000).verdict, Verdict::kDone) << "nothing to wait for";
 }
 
+TEST_F(ModelTest, WorkOfAnAtomicBeginsWhenTheLastStoreIsVisible) {
+  description_.instructions.locked_cycles = 20;
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);  // visible at 1200
+  // `now` contains the atomic's 20 cycles: one that begins before 1200 ends at 1220, one that begins then,
+  // too.
+  EXPECT_EQ(m.once(0, 1, kAtomic, 1199).clock.value, 1220u);
+  EXPECT_EQ(m.once(0, 1, kAtomic, 1219).clock.value, 1220u);
+  EXPECT_EQ(m.once(0, 1, kAtomic, 1220).verdict, Verdict::kDone);
+  m.store(0, 1, 5000);  // hits, and is visible at once
+  EXPECT_EQ(m.once(0, 1, kAtomic, 5001).verdict, Verdict::kDone);
+}
+
 TEST_F(ModelTest, AtomicsAreNeverPrivate) {
   machine().store(0, 1, 1000);
   EXPECT_TRUE(machine().local_hit(0, 1, kStore, 5000));

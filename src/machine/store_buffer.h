@@ -21,7 +21,8 @@ class StoreBuffer {
     outstanding_ = std::min<std::uint32_t>(description.core.outstanding_stores, kMost);
   }
 
-  /// When all stores so far are visible to others; may be in the past.
+  /// When the last store that had to wait for its line became visible to others, or will be. Stores that hit
+  /// while none waits are visible at once and do not count.
   std::uint64_t drained() const { return drained_; }
 
   /// When another store can enter: `now`, or when the oldest entry drains.
@@ -40,8 +41,9 @@ class StoreBuffer {
   /// A store enters at `now`; its line arrives at `arrival`. Requires entry_time(now) == now. Returns when it
   /// drains.
   std::uint64_t push(std::uint64_t now, std::uint64_t arrival) {
-    drained_ = std::max({drained_, arrival, now});
-    if (drained_ > now) drain_[tail_++ % kMost] = drained_;
+    drained_ = std::max(drained_, arrival > now ? arrival : 0);
+    if (drained_ <= now) return now;
+    drain_[tail_++ % kMost] = drained_;
     return drained_;
   }
   /// A store that takes no entry, to a line that arrives at `arrival`.

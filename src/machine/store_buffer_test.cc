@@ -41,6 +41,7 @@ TEST(StoreBuffer, StoreDrainedAtOnceTakesNoEntry) {
   StoreBuffer buffer = make();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(buffer.push(10, 10), 10u);
   EXPECT_EQ(buffer.entry_time(10), 10u);
+  EXPECT_EQ(buffer.drained(), 0u) << "nobody had to wait for it";
 }
 
 TEST(StoreBuffer, OnlySoManyRequestsOverlap) {
