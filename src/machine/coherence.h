@@ -2,6 +2,8 @@
 // The directory's part of an access: waiting for a line in flight, taking it from other cores, its latency.
 #pragma once
 
+#include <algorithm>
+
 #include "machine/transactions.h"
 
 namespace elision::machine {
@@ -40,6 +42,12 @@ class Coherence : public Transactions {
   std::uint32_t replace_entry(LineAddr line, std::uint32_t entry);
   /// The latency of a line from L3 or memory, if no other core has to supply it.
   std::uint64_t fetch_cycles(const Cpu& cpu, LineAddr line, std::uint32_t entry, bool in_l3);
+
+  /// A line comes to `cpu`'s core. Returns the cycles that it waits for other lines on its way.
+  std::uint64_t wait_for_link(const Cpu& cpu, std::uint64_t now, bool on_chip) {
+    const std::uint64_t wait = l3_link[cpu.socket].enter(now);
+    return on_chip ? wait : std::max(wait, memory_link[cpu.socket].enter(now));
+  }
 
   /// A load: takes the permission to write from the CPU that has it. `nearest_cycles` is the latency if no
   /// other core has to supply the line.

@@ -54,7 +54,10 @@ void Transactions::leave_sets(Cpu& cpu, ReadWriteSets& sets) {
     forget_in_filters(*cpu.core, l1.line(slot), slot);
     state.flags = static_cast<std::uint16_t>(state.flags & ~cpu.mine(kTransactionRead | kTransactionWritten));
   }
-  if (sets.writer == cpu.id) sets.writer = kNoCpu;
+  if (sets.writer == cpu.id) {
+    sets.writer = kNoCpu;
+    --transaction.written_lines;
+  }
   sets.readers.clear(cpu.id);
   directory.release_if_empty(sets);
 }

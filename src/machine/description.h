@@ -3,8 +3,11 @@
 //
 // Freestanding; immutable once loaded. Every value comes from a machine file (machines/*.toml), which also
 // gives its source and, if it is uncertain, an interval. description_toml.h keeps those; here is only the
-// best guess. Cycles are cycles of the base frequency, at which the virtual cores and their time stamp
-// counters run.
+// best guess.
+//
+// Cycles are core cycles. What lies outside the core (L3, memory, lines of other cores) keeps its time in
+// nanoseconds when the core clock changes, so files give it in nanoseconds, and convert_uncore() computes the
+// cycles with which the model works.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +49,7 @@ struct Description {
   } cpuid;
 
   std::uint32_t frequency_mhz = 0;  // base; the time stamp counter runs at it
+  std::uint32_t core_mhz = 0;       // the core clock of all cores, from base to turbo
 
   Topology topology;
 
@@ -61,7 +65,7 @@ struct Description {
     std::uint32_t sibling_issue_percent = 0;
   } core;
 
-  CacheDescription l1d, l1i, l2, l3;
+  CacheDescription l1d, l1i, l2, l3;  // the latency of l3 is converted from uncore
   std::uint32_t l3_slices = 0;
   bool l3_inclusive = true;
 
@@ -83,8 +87,23 @@ struct Description {
     bool snoops = false;  // prefetches take lines from other cores and abort transactions that wrote them
   } prefetch;
 
+  /// Times outside the core in picoseconds; the members below have them in core cycles.
+  struct {
+    std::uint32_t l3_latency_ps = 0;
+    std::uint32_t memory_latency_ps = 0;
+    std::uint32_t hop_ps = 0;
+    std::uint32_t dirty_transfer_ps = 0;
+    std::uint32_t clean_transfer_ps = 0;
+    std::uint32_t upgrade_ps = 0;
+    std::uint32_t conflict_notice_ps = 0;
+    std::uint32_t l3_gigabytes_per_second = 0;      // to all cores of a socket, from L3 or from each other
+    std::uint32_t memory_gigabytes_per_second = 0;  // to all cores of a socket
+  } uncore;
+
   std::uint32_t memory_latency_cycles = 0;
   std::uint32_t hop_cycles = 0;  // added to a transfer between sockets
+  /// 256ths of a cycle for each line (link.h).
+  std::uint32_t l3_line_time = 0, memory_line_time = 0;
 
   struct {
     std::uint32_t dirty_transfer_cycles = 0;  // load of a line that another core has modified
@@ -118,8 +137,10 @@ struct Description {
 
   struct {
     std::uint32_t begin_cycles = 0;
-    std::uint32_t commit_cycles = 0;
-    std::uint32_t abort_cycles = 0;
+    std::uint32_t commit_cycles = 0;           // of an empty transaction
+    std::uint32_t commit_line_cycles = 0;      // more for each line that it has written
+    std::uint32_t abort_cycles = 0;            // from its cause in the core to the first instruction after it
+    std::uint32_t conflict_notice_cycles = 0;  // from another core's access until this core learns of it
     std::uint32_t nesting_limit = 0;
     std::uint32_t spurious_aborts_per_million = 0;
     /// Log2 of the bits of the read filter (read_filter.h). 0: no filter, so no false conflicts.
@@ -137,5 +158,8 @@ struct Description {
   /// False: transactions never conflict. Not in machine files: with this, tests of isolation must fail.
   bool conflict_detection = true;
 };
+
+/// Computes the members in core cycles from those of `uncore`, to the nearest cycle.
+void convert_uncore(Description& description);
 
 }  // namespace elision::machine

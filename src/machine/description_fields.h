@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -13,10 +15,12 @@
 
 namespace elision::machine {
 
-/// An integer within [least, most].
+/// A number within [least, most] with at most `decimals` digits behind the point. The member and the bounds
+/// are that number times 10 to the power of `decimals`.
 struct NumberField {
   std::uint32_t& (*member)(Description&);
   std::uint32_t least, most;
+  unsigned decimals = 0;
 };
 struct FlagField {
   bool& (*member)(Description&);
@@ -39,6 +43,12 @@ struct Field {
 
 /// Every field, in the order in which a machine is printed.
 std::span<const Field> description_fields();
+
+/// Parses `text` as a value of `field`, in the member's unit. Nothing: it is no number, has too many
+/// decimals, or is far out of range; `least` and `most` are the caller's to check.
+std::optional<std::int64_t> parse_number(const NumberField& field, std::string_view text);
+/// The text of a value that is given in the member's unit, without trailing zeros.
+std::string number_text(const NumberField& field, std::int64_t value);
 
 /// Checks that concern several fields (such as one latency below another) or a derived number (such as sets).
 /// Null, or a message that begins with the name of the field at fault.

@@ -60,6 +60,7 @@ TEST(BuiltInMachines, XeonSaysWhatItsSourcesSay) {
   EXPECT_STREQ(d.name, "Intel Xeon E5-2697 v4");
   EXPECT_STREQ(d.cpuid.brand, "Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz");
   EXPECT_EQ(d.frequency_mhz, 2300u);
+  EXPECT_EQ(d.core_mhz, 2300u);
   EXPECT_EQ(d.topology.cpus(), 18u);
   EXPECT_EQ(d.l1d.sets(), 64u);
   EXPECT_EQ(d.l3.lines(), 45u * 1024 * 16);
@@ -96,21 +97,50 @@ TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
             "test.toml: l3.inclusive: must be true or false, is an integer");
   EXPECT_EQ(error_of(changed("\"kept\"", "\"kep\"")),
             "test.toml: transactions.aborted_lines: unknown value \"kep\"; the nearest is \"kept\"");
-  EXPECT_EQ(error_of(changed("low = 53", "lwo = 53")),
-            "test.toml: l3.latency_cycles: lwo: unknown key; the nearest is low");
-  EXPECT_EQ(error_of(changed("low = 53", "low = 57")),
-            "test.toml: l3.latency_cycles: best must lie between low and high");
-  EXPECT_EQ(error_of(changed("low = 53, ", "")),
-            "test.toml: l3.latency_cycles: an interval needs both low and high");
+  EXPECT_EQ(error_of(changed("low = 14.7", "lwo = 14.7")),
+            "test.toml: l3.latency_ns: lwo: unknown key; the nearest is low");
+  EXPECT_EQ(error_of(changed("low = 14.7", "low = 24.301")),
+            "test.toml: l3.latency_ns: best must lie between low and high");
+  EXPECT_EQ(error_of(changed("low = 14.7, ", "")),
+            "test.toml: l3.latency_ns: an interval needs both low and high");
   EXPECT_EQ(error_of(changed("sockets = 1", "sockets = 9")),
             "test.toml: topology.sockets: must lie between 1 and 8, is 9");
   EXPECT_EQ(error_of(changed("size_kb = 32", "size_kb = 33")),
             "test.toml: l1d.size_kb: the number of sets is not a power of two");
 }
 
+TEST(MachineFile, NanosecondsHaveUpToThreeDecimals) {
+  const auto picoseconds = [](const std::string& text) {
+    const Result<Machine> machine = load_machine("xeon-e5-2697v4,memory.latency_ns=" + text);
+    return machine ? std::to_string(machine->description.uncore.memory_latency_ps) : machine.error();
+  };
+  EXPECT_EQ(picoseconds("70"), "70000");
+  EXPECT_EQ(picoseconds("70.1"), "70100");
+  EXPECT_EQ(picoseconds("70.123"), "70123");
+  const std::string refusal = "memory.latency_ns: must be a number with at most three decimals, is ";
+  for (const char* bad : {"70.1234", "70.", ".5", "-.5", "7e1", "1.-5", "nan", ""})
+    EXPECT_EQ(picoseconds(bad), refusal + '"' + bad + '"');
+  EXPECT_EQ(picoseconds("-0.5"), "memory.latency_ns: must lie between 0.001 and 50000, is -0.5");
+  EXPECT_EQ(picoseconds("50000.001"), "memory.latency_ns: must lie between 0.001 and 50000, is 50000.001");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.slices=18.0").error(),
+            "l3.slices: must be an integer, is \"18.0\"");
+}
+
+TEST(MachineFile, TimesOutsideTheCoreAreConvertedAtTheCoreClock) {
+  const auto cycles = [](const std::string& clock) {
+    const Description d = load_machine("xeon-e5-2697v4,clock.core_mhz=" + clock)->description;
+    return std::vector<std::uint32_t>{d.l3.latency_cycles, d.memory_latency_cycles,
+                                      d.coherence.dirty_transfer_cycles, d.l2.latency_cycles,
+                                      d.memory_line_time};
+  };
+  EXPECT_EQ(cycles("2300"), (std::vector<std::uint32_t>{56, 161, 95, 12, 554}));
+  EXPECT_EQ(cycles("3600"), (std::vector<std::uint32_t>{87, 252, 149, 12, 867}));
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.latency_ns=4").error(), "l3.latency_ns: below that of l2");
+}
+
 TEST(MachineFile, ValueWithoutSourceIsRejected) {
   EXPECT_EQ(error_of(changed(", source = \"70 ns", ", sorce = \"70 ns")),
-            "test.toml: memory.latency_cycles: sorce: unknown key; the nearest is source");
+            "test.toml: memory.latency_ns: sorce: unknown key; the nearest is source");
   EXPECT_EQ(error_of(changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "")),
             "test.toml: cpuid.family: no source, neither here nor for its table");
 }
@@ -175,7 +205,7 @@ TEST(RenderMachine, ShowsValueIntervalAndSource) {
   const Result<Machine> machine = load_machine("xeon-e5-2697v4");
   ASSERT_TRUE(machine);
   const std::string text = render_machine(*machine);
-  EXPECT_NE(text.find("56 (53 to 59)"), text.npos);
+  EXPECT_NE(text.find("24.3 (14.7 to 25.7)"), text.npos);
   EXPECT_NE(text.find("kept (or lost)"), text.npos);
   EXPECT_NE(text.find("Intel forum topic 700477"), text.npos);
   EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), machine->values.size());

@@ -53,20 +53,30 @@ Error refusal(std::string_view message) { return Error{printable(message)}; }
 
 std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
+/// The shortest text that reads as `number`, without an exponent.
+std::string plain_text(double number) {
+  char text[400];
+  const auto end = std::to_chars(text, text + sizeof text, number, std::chars_format::fixed).ptr;
+  return {text, end};
+}
+
+/// The kind of value that `field` takes, for messages.
+std::string_view expected_kind(const Field& field) {
+  if (const auto* number = std::get_if<NumberField>(&field.kind))
+    return number->decimals == 0 ? "an integer" : "a number with at most three decimals";
+  return std::holds_alternative<FlagField>(field.kind) ? "true or false" : "a string";
+}
+
 /// Stores `text` in `description` if it is a value of `field`, and returns null; else returns the problem.
 std::optional<std::string> store(Description& description, const Field& field, std::string_view text) {
   if (const auto* number = std::get_if<NumberField>(&field.kind)) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc::result_out_of_range ||
-        (error == std::errc() && end == text.data() + text.size() &&
-         (value < number->least || value > number->most))) {
-      return "must lie between " + std::to_string(number->least) + " and " + std::to_string(number->most) +
-             ", is " + std::string(text);
+    const std::optional<std::int64_t> value = parse_number(*number, text);
+    if (!value) return "must be " + std::string(expected_kind(field)) + ", is " + quoted(text);
+    if (*value < number->least || *value > number->most) {
+      return "must lie between " + number_text(*number, number->least) + " and " +
+             number_text(*number, number->most) + ", is " + std::string(text);
     }
-    if (error != std::errc() || end != text.data() + text.size())
-      return "must be an integer, is " + quoted(text);
-    number->member(description) = static_cast<std::uint32_t>(value);
+    number->member(description) = static_cast<std::uint32_t>(*value);
   } else if (const auto* flag = std::get_if<FlagField>(&field.kind)) {
     if (text != "true" && text != "false") return "must be true or false, is " + quoted(text);
     flag->member(description) = text == "true";
@@ -88,12 +98,6 @@ std::optional<std::string> store(Description& description, const Field& field, s
     choice.member(description) = static_cast<std::uint8_t>(found - choice.words.begin());
   }
   return std::nullopt;
-}
-
-/// The kind of TOML value that `field` takes, for messages.
-std::string_view expected_kind(const Field& field) {
-  constexpr std::string_view kKinds[] = {"an integer", "true or false", "a string", "a string"};
-  return kKinds[field.kind.index()];
 }
 
 std::string_view kind_of(const toml::node& node) {
@@ -129,6 +133,7 @@ class Reader {
       message << origin_ << ": line " << error.source().begin.line << ": " << error.description();
       return refusal(message.str());
     }
+    convert_uncore(machine_.description);
     if (const char* problem = inconsistency(machine_.description)) return refusal(origin_ + ": " + problem);
     return std::move(machine_);
   }
@@ -236,7 +241,9 @@ class Reader {
     for (const std::string& bound : record.others) {
       if (auto problem = store(scratch, field, bound)) return problem;
     }
-    const auto number = [](const std::string& text) { return std::stoll(text); };
+    const auto number = [&field](const std::string& text) {
+      return parse_number(std::get<NumberField>(field.kind), text).value_or(-1);
+    };
     if (number(record.others[0]) > number(record.best) || number(record.best) > number(record.others[1])) {
       return "best must lie between low and high";
     }
@@ -259,8 +266,10 @@ class Reader {
 
   /// The value of `node` as text if its type is the one that `field` takes.
   static Problem read_text(const toml::node& node, const Field& field, std::string& text) {
-    if (std::holds_alternative<NumberField>(field.kind)) {
+    if (const auto* number = std::get_if<NumberField>(&field.kind)) {
       if (const auto* integer = node.as_integer()) return text = std::to_string(integer->get()), std::nullopt;
+      if (const auto* real = node.as_floating_point(); real && number->decimals > 0)
+        return text = plain_text(real->get()), std::nullopt;
     } else if (std::holds_alternative<FlagField>(field.kind)) {
       if (const auto* flag = node.as_boolean()) return text = flag->get() ? "true" : "false", std::nullopt;
     } else if (const auto* string = node.as_string()) {
@@ -308,6 +317,7 @@ Result<Machine> with_values(Machine machine, std::span<const FieldValue> values,
       if (record.field == name) record = {name, value, {}, std::string(source)};
     }
   }
+  convert_uncore(machine.description);
   if (const char* problem = inconsistency(machine.description)) return Error{problem};
   return machine;
 }

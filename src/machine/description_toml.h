@@ -3,8 +3,8 @@
 //
 // A value is a number, word or truth value, with the source of its table (`source = "..."`), or a table of
 // its own:
-//   latency_cycles = { best = 56, low = 53, high = 59, source = "..." }   an uncertain number
-//   frequency_mhz  = { value = 2300, source = "..." }                     a certain one
+//   latency_ns = { best = 24.3, low = 14.7, high = 25.7, source = "..." }   an uncertain number
+//   frequency_mhz = { value = 2300, source = "..." }                       a certain one
 //   aborted_lines  = { best = "kept", alternatives = ["lost"], source = "..." }
 // A file must have every field, each with a source, and no others. An error is one line that names the file,
 // the field and, for an unknown name, the nearest valid one.

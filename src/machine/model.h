@@ -103,7 +103,9 @@ struct Reply {
 /// The engine's side of an abort: the model calls it when an access aborts another CPU's transaction.
 class AbortSink {
  public:
-  virtual void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) = 0;
+  /// The conflict happens at `now`, when the victim's state is restored. The victim goes on at `resume`.
+  virtual void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now,
+                        Cycles resume) = 0;
 
  protected:
   ~AbortSink() = default;
@@ -171,7 +173,7 @@ class Model {
   void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
   bool always_abort(CpuId cpu) const;
 
-  /// The cost of an abort: after on_abort at `now`, the victim goes on at now + abort_cost().
+  /// The cost of an abort that the CPU itself causes.
   Cycles abort_cost() const;
 
   /// From now on the whole pages of 2 MB in [begin, end) are huge; or, if `huge` is false, no page there is.

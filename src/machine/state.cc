@@ -28,6 +28,8 @@ State::State(const Description& d, unsigned cpus_in_use, std::uint64_t seed, Fil
   cores = arena.take<Core>(core_count);
   directory.place(arena, d);
   numa.place(arena, d);
+  for (Link& link : l3_link) link.configure(d.l3_line_time);
+  for (Link& link : memory_link) link.configure(d.memory_line_time);
   for (unsigned i = 0; i < core_count; ++i) {
     cores[i].l1.place(arena, d.l1d);
     cores[i].l2.place(arena, d.l2);

@@ -13,6 +13,7 @@
 #include "machine/arena.h"
 #include "machine/cache.h"
 #include "machine/directory.h"
+#include "machine/link.h"
 #include "machine/miss_status_registers.h"
 #include "machine/model.h"
 #include "machine/numa.h"
@@ -32,6 +33,7 @@ struct Transaction {
   StoreBuffer::Mark stores{};
   std::uint32_t* lines = nullptr;  // indices of its ReadWriteSets, each once
   std::uint32_t line_count = 0;
+  std::uint32_t written_lines = 0;  // of them
   ReadFilter read_filter;
 };
 
@@ -96,6 +98,9 @@ struct State {
   Directory directory;
   Random random;
   Numa numa;
+
+  Link l3_link[Numa::kMostSockets];      // what a socket's cores get from L3 and from each other
+  Link memory_link[Numa::kMostSockets];  // what they get from memory
 
   HugePages huge_pages;
   CpuMask read_filters_in_use;

@@ -83,7 +83,7 @@ class Storm {
     // The engine's part of an abort: sets the victim's clock to the time of the conflict.
     for (std::size_t i = aborts; i < machine_.aborts().size(); ++i) {
       const AbortRecord& record = machine_.aborts()[i];
-      clock_[record.victim] = record.now + machine_.model().abort_cost().value;
+      clock_[record.victim] = record.resume;
       note("abort", record.victim, record.line.value, static_cast<unsigned>(record.cause));
     }
   }

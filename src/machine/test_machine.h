@@ -17,7 +17,7 @@ namespace elision::machine::testing {
 inline Description exact_description(unsigned cores = 4, unsigned threads_per_core = 1) {
   Description d;
   std::strcpy(d.name, "exact");
-  d.frequency_mhz = 1000;
+  d.frequency_mhz = d.core_mhz = 1000;
   d.topology = {1, cores, threads_per_core};
   d.core = {.issue_width = 4,
             .reorder_buffer_uops = 192,
@@ -59,7 +59,7 @@ struct AbortRecord {
   HardwareAbort cause;
   LineAddr line;
   unsigned requester;
-  std::uint64_t now;
+  std::uint64_t now, resume;
 };
 
 class TestMachine final : public AbortSink {
@@ -144,9 +144,10 @@ class TestMachine final : public AbortSink {
 
   void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }
 
-  void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) override {
+  void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now,
+                Cycles resume) override {
     EXPECT_FALSE(model_->in_transaction(victim)) << "the model must have forgotten the transaction";
-    aborts_.push_back({victim.value, cause, line, requester.value, now.value});
+    aborts_.push_back({victim.value, cause, line, requester.value, now.value, resume.value});
   }
 
  private:

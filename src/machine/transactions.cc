@@ -19,6 +19,7 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   transaction.always_abort = always_abort;
   transaction.stores = cpu.stores.mark();
   transaction.line_count = 0;
+  transaction.written_lines = 0;
   transaction.spurious = description.transactions.spurious_aborts_per_million != 0 &&
                          random.below(1'000'000) < description.transactions.spurious_aborts_per_million;
   ++cpu.counts.begins;
@@ -33,8 +34,10 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
 
 /// A commit is ordered like a locked instruction (SDM Vol. 1, 17.3.6): it also waits for outstanding loads.
 Cycles Transactions::commit_time(Cpu& cpu, Cycles now) {
+  const auto& costs = description.transactions;
   const std::uint64_t cost =
-      vary(description.transactions.commit_cycles, description.jitter.transaction_percent);
+      vary(costs.commit_cycles + std::uint64_t{costs.commit_line_cycles} * cpu.transaction.written_lines,
+           description.jitter.transaction_percent);
   const std::uint64_t worked = cpu.load_misses.advance(now.value);
   cpu.counts.reorder_buffer_stall_cycles += worked - now.value;
   const std::uint64_t ready = cpu.load_misses.all_ready(worked);
@@ -81,7 +84,11 @@ Reply Transactions::aborted_for_room(const Request& request, Cpu& cpu) {
 
 void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) {
   abort_own(victim, cause);
-  sink.on_abort(CpuId(victim.id), cause, line, requester, now);
+  Cycles resume = now + abort_cost();
+  // The request must first reach the victim's core. end_conflicting() has no requester and names the victim.
+  if (cpus[requester.value].core != victim.core)
+    resume += Cycles(vary_latency(description.transactions.conflict_notice_cycles));
+  sink.on_abort(CpuId(victim.id), cause, line, requester, now, resume);
 }
 
 /// Takes the transaction out of the directory and L1. Lines that an aborted transaction wrote are dropped.
@@ -168,6 +175,7 @@ bool Transactions::join_sets(Cpu& cpu, LineAddr line, std::uint32_t slot, std::u
     transaction.lines[transaction.line_count++] = directory.read_write_sets_index(entry);
   }
   if (write) {
+    ++transaction.written_lines;
     sets.writer = cpu.id;
   } else {
     sets.readers.set(cpu.id);

@@ -429,6 +429,40 @@ TEST_F(TransactionTest, CommitWaitsForCostDrainAndLoads) {
   EXPECT_EQ(commit(0, 4030), 4245u);  // XEND executes after the load
 }
 
+TEST_F(TransactionTest, EachWrittenLineLengthensTheCommit) {
+  description_.transactions.commit_line_cycles = 3;
+  TestMachine& m = machine();
+  for (std::uint64_t line = 1; line <= 4; ++line) m.store(0, line, 1000);
+  begin(0, 2000);
+  m.load(0, 4, 2100);
+  EXPECT_EQ(commit(0, 2200), 2225u);
+  begin(0, 3000);
+  for (std::uint64_t line = 1; line <= 3; ++line) m.store(0, line, 3100);
+  m.store(0, 1, 3150);
+  EXPECT_EQ(commit(0, 3200), 3234u);
+  begin(0, 4000);
+  EXPECT_EQ(commit(0, 4200), 4225u) << "the count begins anew";
+}
+
+TEST_F(TransactionTest, AnotherCoresAccessIsNoticedLater) {
+  description_ = exact_description(2, 2);
+  description_.transactions.conflict_notice_cycles = 60;
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1100);
+  m.store(1, 1, 2000);
+  begin(0, 10'000);
+  m.load(0, 2, 11'000);
+  m.store(2, 2, 12'000);  // the sibling's
+  begin(0, 20'000);
+  m.load(0, 3, 21'000);
+  m.model().end_conflicting(LineAddr(3), LineAddr(3), true, Cycles(22'000));
+  ASSERT_EQ(m.aborts().size(), 3u);
+  EXPECT_EQ(m.aborts()[0].resume, m.aborts()[0].now + 210);
+  EXPECT_EQ(m.aborts()[1].resume, m.aborts()[1].now + 150);
+  EXPECT_EQ(m.aborts()[2].resume, m.aborts()[2].now + 150);
+}
+
 TEST_F(TransactionTest, AbortedStoresDoNotDelayDrain) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);

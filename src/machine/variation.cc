@@ -30,20 +30,24 @@ Random stream_of(std::uint64_t seed, std::uint32_t number, std::uint32_t draw, s
 
 bool heads(Random& random) { return (random.next() >> 63) != 0; }
 
-bool is_number(std::string_view name) {
+/// The field `name` if its values are numbers, else null.
+const NumberField* number_field(std::string_view name) {
   const auto fields = description_fields();
   const auto found =
       std::find_if(fields.begin(), fields.end(), [name](const Field& field) { return field.name == name; });
-  return found != fields.end() && std::holds_alternative<NumberField>(found->kind);
+  return found == fields.end() ? nullptr : std::get_if<NumberField>(&found->kind);
 }
 
-DrawnValue draw_number(const ValueRecord& record, Random random) {
-  const std::uint64_t best = std::stoull(record.best);
+DrawnValue draw_number(const ValueRecord& record, const NumberField& field, Random random) {
+  const auto number = [&field](const std::string& text) {
+    return static_cast<std::uint64_t>(parse_number(field, text).value());
+  };
+  const std::uint64_t best = number(record.best);
   const bool low_side = heads(random);
-  const std::uint64_t from = low_side ? std::stoull(record.others[0]) : best;
-  const std::uint64_t to = low_side ? best : std::stoull(record.others[1]);
-  const std::uint64_t value = from + random.below(to - from + 1);
-  return {record.field, record.best, std::to_string(value), static_cast<double>(value)};
+  const std::uint64_t from = low_side ? number(record.others[0]) : best;
+  const std::uint64_t to = low_side ? best : number(record.others[1]);
+  const std::string value = number_text(field, static_cast<std::int64_t>(from + random.below(to - from + 1)));
+  return {record.field, record.best, value, std::stod(value)};
 }
 
 DrawnValue draw_word(const ValueRecord& record, Random random) {
@@ -56,7 +60,7 @@ std::vector<DrawnValue> best_guesses(const Machine& machine) {
   std::vector<DrawnValue> values;
   for (const ValueRecord& record : machine.values) {
     if (record.others.empty()) continue;
-    const double level = is_number(record.field) ? std::stod(record.best) : 0;
+    const double level = number_field(record.field) ? std::stod(record.best) : 0;
     values.push_back({record.field, record.best, record.best, level});
   }
   return values;
@@ -68,7 +72,8 @@ std::vector<DrawnValue> draw_all(const Machine& machine, std::uint32_t number, s
   for (const ValueRecord& record : machine.values) {
     if (record.others.empty()) continue;
     const Random random = stream_of(seed, number, draw, record.field);
-    values.push_back(is_number(record.field) ? draw_number(record, random) : draw_word(record, random));
+    const NumberField* number = number_field(record.field);
+    values.push_back(number ? draw_number(record, *number, random) : draw_word(record, random));
   }
   return values;
 }

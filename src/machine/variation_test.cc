@@ -68,11 +68,11 @@ TEST(Variation, SameNumberSameMachineOtherNumberAnother) {
 TEST(Variation, DescriptionAndRecordsHoldWhatWasDrawn) {
   const Result<Variation> variation = variation_of(xeon(), 3);
   ASSERT_TRUE(variation);
-  EXPECT_EQ(std::to_string(variation->machine.description.memory_latency_cycles),
-            drawn(*variation, "memory.latency_cycles"));
+  EXPECT_EQ(std::to_string(variation->machine.description.system.timer_hz),
+            drawn(*variation, "system.timer_hz"));
   Machine varied = variation->machine;
-  const ValueRecord& record = record_of(varied, "memory.latency_cycles");
-  EXPECT_EQ(record.best, drawn(*variation, "memory.latency_cycles"));
+  const ValueRecord& record = record_of(varied, "memory.latency_ns");
+  EXPECT_EQ(record.best, drawn(*variation, "memory.latency_ns"));
   EXPECT_TRUE(record.others.empty());
   EXPECT_EQ(record.source, "drawn for variation 3");
 }
@@ -102,16 +102,16 @@ TEST(Variation, EveryBuiltInMachineStaysWithinItsFile) {
 }
 
 TEST(Variation, MedianIsBestGuessAndEndsAreReached) {
-  const Machine machine = uncertain("memory.latency_cycles", {"155", "200"});  // best 161
+  const Machine machine = uncertain("system.timer_hz", {"244", "289"});  // best 250
   std::map<int, unsigned> counts;
   for (std::uint32_t number = 1; number <= kDraws; ++number)
-    ++counts[std::stoi(drawn(*variation_of(machine, number), "memory.latency_cycles"))];
-  EXPECT_EQ(counts.begin()->first, 155);
-  EXPECT_EQ(counts.rbegin()->first, 200);
+    ++counts[std::stoi(drawn(*variation_of(machine, number), "system.timer_hz"))];
+  EXPECT_EQ(counts.begin()->first, 244);
+  EXPECT_EQ(counts.rbegin()->first, 289);
   unsigned below = 0, above = 0;
   for (const auto& [value, count] : counts) {
-    if (value < 161) below += count;
-    if (value > 161) above += count;
+    if (value < 250) below += count;
+    if (value > 250) above += count;
   }
   // 6/7 of the lower half and 39/40 of the upper; five standard deviations are 160.
   EXPECT_NEAR(below, kDraws * 6 / 14.0, 160);
@@ -119,11 +119,11 @@ TEST(Variation, MedianIsBestGuessAndEndsAreReached) {
 }
 
 TEST(Variation, IntervalFromBestGuessIsOneSided) {
-  const Machine machine = uncertain("memory.latency_cycles", {"161", "163"});
+  const Machine machine = uncertain("memory.latency_ns", {"70", "70.002"});
   std::set<std::string> seen;
   for (std::uint32_t number = 1; number <= 200; ++number)
-    seen.insert(drawn(*variation_of(machine, number), "memory.latency_cycles"));
-  EXPECT_EQ(seen, (std::set<std::string>{"161", "162", "163"}));
+    seen.insert(drawn(*variation_of(machine, number), "memory.latency_ns"));
+  EXPECT_EQ(seen, (std::set<std::string>{"70", "70.001", "70.002"}));
 }
 
 TEST(Variation, WordsAreBestHalfTheTime) {
@@ -156,16 +156,15 @@ TEST(Variation, FlagsChange) {
 }
 
 TEST(Variation, DrawOfFieldIgnoresOtherFields) {
-  Machine more = uncertain("memory.latency_cycles", {"100", "300"});
+  Machine more = uncertain("memory.latency_ns", {"60", "300"});
   record_of(more, "topology.cores").others = {"1", "18"};
   record_of(more, "transactions.aborted_lines").others = {"lost"};
-  const Machine one = uncertain("memory.latency_cycles", {"100", "300"});
+  const Machine one = uncertain("memory.latency_ns", {"60", "300"});
   std::set<std::pair<std::string, std::string>> pairs;
   for (std::uint32_t number = 1; number <= 500; ++number) {
     const Result<Variation> variation = variation_of(more, number);
-    EXPECT_EQ(drawn(*variation, "memory.latency_cycles"),
-              drawn(*variation_of(one, number), "memory.latency_cycles"));
-    pairs.emplace(drawn(*variation, "memory.latency_cycles"), drawn(*variation, "topology.cores"));
+    EXPECT_EQ(drawn(*variation, "memory.latency_ns"), drawn(*variation_of(one, number), "memory.latency_ns"));
+    pairs.emplace(drawn(*variation, "memory.latency_ns"), drawn(*variation, "topology.cores"));
   }
   EXPECT_GT(pairs.size(), 300u) << "two fields draw from one stream";
 }

@@ -7,7 +7,7 @@ Runs costs.cc on a machine whose misses and mispredictions are dear, so that one
 import pytest
 
 MEMORY, MISPREDICTION = 1000, 300
-MACHINE = (f"xeon-e5-2697v4,memory.latency_cycles={MEMORY},core.branch_misprediction_cycles={MISPREDICTION},"
+MACHINE = (f"xeon-e5-2697v4,clock.frequency_mhz=1000,clock.core_mhz=1000,memory.latency_ns={MEMORY},core.branch_misprediction_cycles={MISPREDICTION},"
            "jitter.latency_percent=0")
 
 

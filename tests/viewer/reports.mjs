@@ -91,7 +91,7 @@ const MACHINE = [
     source: "brand page; base 2.2 GHz",
   },
   {
-    field: "l3.latency_cycles",
+    field: "l3.latency_ns",
     value: "74",
     others: ["66", "91"],
     source: "InstLatx64 memory latencies; 33.6 ns at 2.2 GHz, turbo not known",
@@ -401,7 +401,7 @@ export function varied(count = 12) {
     variation,
     seed: variation + 1,
     drawn: {
-      "l3.latency_cycles": Math.round(74 + 20 * random()),
+      "l3.latency_ns": Math.round(74 + 20 * random()),
       "transactions.aborted_lines": variation % 2 ? "lost" : "kept",
       "prefetch.snoops": variation % 3 === 0,
     },
@@ -439,7 +439,7 @@ export function varied(count = 12) {
   block.verdict = {
     kind: "not-in-every-variation",
     sentence:
-      "Perhaps htm-10: htm-10 beats pthread in 11 of 12, by 0.97x to 3.04x. It depends on l3.latency_cycles.",
+      "Perhaps htm-10: htm-10 beats pthread in 11 of 12, by 0.97x to 3.04x. It depends on l3.latency_ns.",
   };
   return report;
 }

@@ -27,11 +27,11 @@ void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester) {
 }  // namespace
 
 void RemoteAborts::on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
-                            Cycles now) {
+                            Cycles /*now*/, Cycles resume) {
   Cpu& cpu = *helper_context.cpus[victim.value];
   if (cause == machine::HardwareAbort::kConflict && requester.value < helper_context.cpu_count)
     note_conflict(cpu, line, *helper_context.cpus[requester.value]);
-  roll_back(cpu, cause, 0, now + helper_context.model->abort_cost());
+  roll_back(cpu, cause, 0, resume);
   if (cpu.in_heap) helper_context.ordering->moved(cpu);
 }
 

@@ -10,8 +10,8 @@ namespace elision::vm {
 
 class RemoteAborts final : public machine::AbortSink {
  public:
-  void on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
-                Cycles now) override;
+  void on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester, Cycles now,
+                Cycles resume) override;
 };
 
 }  // namespace elision::vm

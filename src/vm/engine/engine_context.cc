@@ -45,12 +45,16 @@ void make_cpus(EngineContext& context, unsigned count) {
 }
 
 Cycles EngineContext::cycles_of(Nanoseconds time) const {
-  return Cycles(
-      static_cast<std::uint64_t>(static_cast<unsigned __int128>(time) * machine.frequency_mhz / 1000));
+  return Cycles(static_cast<std::uint64_t>(static_cast<unsigned __int128>(time) * machine.core_mhz / 1000));
 }
 
 Nanoseconds EngineContext::nanoseconds_of(Cycles time) const {
-  return static_cast<Nanoseconds>(static_cast<unsigned __int128>(time.value) * 1000 / machine.frequency_mhz);
+  return static_cast<Nanoseconds>(static_cast<unsigned __int128>(time.value) * 1000 / machine.core_mhz);
+}
+
+std::uint64_t EngineContext::ticks_of(Cycles time) const {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(time.value) * machine.frequency_mhz /
+                                    machine.core_mhz);
 }
 
 std::uint64_t EngineContext::instructions() const {

@@ -27,6 +27,8 @@ struct EngineContext {
 
   Cycles cycles_of(Nanoseconds time) const;
   Nanoseconds nanoseconds_of(Cycles time) const;
+  /// The time-stamp counter.
+  std::uint64_t ticks_of(Cycles time) const;
   /// The time at which the kernel acts.
   Cycles kernel_time() const {
     const Cpu* cpu = ordering.running();

@@ -78,7 +78,7 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
 void Engine::read_clock(Cpu& cpu, Exit& exit) {
   cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));  // else a later RDTSC could read less
   charge(cpu, context_.machine.instructions.rdtsc_cycles);
-  const std::uint64_t now = cpu.clock().value;
+  const std::uint64_t now = context_.ticks_of(cpu.clock());
   cpu.state.gpr[kRax] = now & 0xffffffffu;
   cpu.state.gpr[kRdx] = now >> 32;
   if (exit.detail != 0) cpu.state.gpr[kRcx] = cpu.id.value;  // RDTSCP: IA32_TSC_AUX

@@ -47,7 +47,7 @@ void Scheduler::restore(Cpu& cpu) {
 
 void Scheduler::first_interrupt_after(Cpu& cpu) const {
   const std::uint64_t period =
-      context_.machine.frequency_mhz * 1000000ull / std::max(1u, context_.machine.system.timer_hz);
+      context_.machine.core_mhz * 1000000ull / std::max(1u, context_.machine.system.timer_hz);
   const std::uint64_t phase =
       period * cpu.id.value / context_.cpus.size();  // the timers of CPUs are out of phase
   const std::uint64_t now = cpu.clock().value;
@@ -57,7 +57,7 @@ void Scheduler::first_interrupt_after(Cpu& cpu) const {
 }
 
 Cycles Scheduler::time_slice() const {
-  return Cycles(std::uint64_t{context_.machine.system.time_slice_us} * context_.machine.frequency_mhz);
+  return Cycles(std::uint64_t{context_.machine.system.time_slice_us} * context_.machine.core_mhz);
 }
 
 /// Cancels the deadline of the thread's wait, if it has one.
