@@ -52,7 +52,10 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
   hear_of_stores(cpu, entry, request.line, now);
-  if (line.busy_until <= now) return false;
+  if (line.busy_until <= now) {
+    line.waiting = 0;
+    return false;
+  }
   if ((line.flight == cpu.id && !line.contended) || directory.sharers(entry).without(cpu.id).empty()) {
     until = line.busy_until;
     return false;
@@ -66,7 +69,10 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
     // Later readers queue after this writer instead of prolonging its wait.
     line.shared_flight = 0;
   }
-  until = line.busy_until;
+  // One cycle apart, in the order in which they came. The first one gets the line, and the others come back
+  // in the same order.
+  until = line.busy_until + line.waiting;
+  if (line.waiting < kMaxCpus) ++line.waiting;
   cpu.load_misses.idle(until - now);
   return true;
 }

@@ -25,7 +25,8 @@ class Coherence : public Transactions {
   std::uint64_t busy_until(const Request& request);
 
  protected:
-  /// True if the line is in flight to another CPU; `until` then says when to ask again. If it is in flight to
+  /// True if the line is in flight to another CPU; `until` then says when to ask again, first come, first
+  /// served. If it is in flight to
   /// this CPU alone (a store after its own load, say), the core goes on, but the request starts no sooner
   /// than `until`. A contended line is an exception: other CPUs that have asked for it by then are served
   /// between the core's load and its store, so the store must not execute early.

@@ -54,10 +54,10 @@ class Directory {
     std::uint64_t in_sets : 1;    // has ReadWriteSets
     std::uint64_t : 3;
     std::uint64_t last_transfer : 48;
-    std::uint64_t flight : 8;  // while busy: the one CPU that the line is in flight to, or kNoCpu
-    std::uint64_t : 8;
-    std::uint32_t tag;         // which of the set's lines; 0: none
-    std::uint32_t sets_index;  // index of its ReadWriteSets, if `in_sets`
+    std::uint64_t flight : 8;   // while busy: the one CPU that the line is in flight to, or kNoCpu
+    std::uint64_t waiting : 8;  // while busy: CPUs that wait for it
+    std::uint32_t tag;          // which of the set's lines; 0: none
+    std::uint32_t sets_index;   // index of its ReadWriteSets, if `in_sets`
 
     /// A store of `cpu` to the line becomes visible at `when`. Until then others wait.
     void note_store(unsigned cpu, std::uint64_t when) {

@@ -215,6 +215,29 @@ TEST_F(ModelTest, StoreToLineInFlightDrainsOnArrival) {
 
 // --- coherence ---
 
+TEST_F(ModelTest, WaitingCpusGetTheLineInTheOrderInWhichTheyAsked) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  std::vector<std::pair<std::uint64_t, unsigned>> waiting;  // when each asks again
+  for (const unsigned cpu : {3u, 1u, 2u}) {
+    const Reply reply = m.once(cpu, 1, kStore, 1010 + waiting.size());
+    ASSERT_EQ(reply.verdict, Verdict::kWait);
+    waiting.emplace_back(reply.clock.value, cpu);
+  }
+  std::vector<unsigned> served;
+  while (!waiting.empty()) {
+    const auto next = std::min_element(waiting.begin(), waiting.end());
+    const Reply reply = m.once(next->second, 1, kStore, next->first);
+    if (reply.verdict == Verdict::kWait) {
+      next->first = reply.clock.value;
+    } else {
+      served.push_back(next->second);
+      waiting.erase(next);
+    }
+  }
+  EXPECT_EQ(served, (std::vector<unsigned>{3, 1, 2}));
+}
+
 TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
@@ -271,11 +294,12 @@ TEST_F(ModelTest, FormerOwnerIsNotAsked) {
 
 TEST_F(ModelTest, BusyLineMakesOthersWaitRepeatedly) {
   TestMachine& m = machine();
-  m.store(0, 1, 1000);  // from memory, arrives at 1200
+  m.store(0, 1, 1000);        // from memory, arrives at 1200
+  std::uint64_t turn = 1200;  // each counts as a CPU that waits
   for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
     const Reply reply = m.once(1, 1, kind, 1199);
     EXPECT_EQ(reply.verdict, Verdict::kWait);
-    EXPECT_EQ(reply.clock.value, 1200u);
+    EXPECT_EQ(reply.clock.value, turn++);
   }
   EXPECT_EQ(m.once(1, 1, kStore, 1200).verdict, Verdict::kDone);  // on its way to CPU 1 until 1300
   const Reply again = m.once(2, 1, kStore, 1200);

@@ -153,10 +153,11 @@ TEST_F(TransactionTest, WrittenLineIsHeldFromXendToCommit) {
   begin(0, 1000);
   m.store(0, 1, 1000);
   const std::uint64_t when = m.model().commit_time(CpuId(0), Cycles(2000)).value;
+  std::uint64_t turn = when;
   for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
     const Reply reply = m.once(1, 1, kind, 2001);
     EXPECT_EQ(reply.verdict, Verdict::kWait);
-    EXPECT_EQ(reply.clock.value, when + 1);
+    EXPECT_EQ(reply.clock.value, ++turn);
   }
   EXPECT_TRUE(running(0));
   m.model().finish_commit(CpuId(0));
