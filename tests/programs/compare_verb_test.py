@@ -96,6 +96,21 @@ def test_program_without_locks(place):
     assert "took no lock" in ending.stdout
 
 
+def test_program_without_locks_with_several_numbers_of_threads(place):
+    ending = place.run("compare", *XEON, "--threads", "1,2", "--", "sleep", "0.00{threads}")
+    lines = ending.stdout.splitlines()
+    assert [line.split(" took no lock")[0] for line in lines] == ["With 1 thread, sleep", "", "With 2 threads, sleep"]
+    assert ending.status == 0
+
+
+def test_number_of_threads_without_locks_is_skipped_alone(place, bench):
+    script = "test $0 = 1 || " + " ".join(bench)
+    ending = place.run("compare", *XEON, "--locks", "tatas", "--runs", "1", "--no-why", "--threads", "1,2", "--", "bash", "-c", script, "{threads}")
+    assert "With 1 thread, bash took no lock that Elision can replace, so" in ending.stdout
+    assert "2 threads, 1 run a design" in ending.stdout
+    assert "  tatas " in ending.stdout
+
+
 def test_design_that_breaks_the_program_cannot_win(place, bench):
     script = "test $ELISION_LOCK != tatas || exit 3; test $ELISION_LOCK != htm-1 || echo more; " + \
              " ".join(bench) + " --threads 2"

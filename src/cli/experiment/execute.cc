@@ -78,14 +78,10 @@ class Queue {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);
     }
     ended(cells_.front(), sample);
-    const bool lockless = plan_.accepts(sample) && !sample.locks.locks_seen;
-    const bool broken = !plan_.accepts(sample) && plan_.thread_counts.size() == 1;
-    const bool pointless = plan_.judges_designs && (lockless || broken);
     results_.push_back({cells_.front(), std::move(sample)});
     next_ = 1;
-    if (pointless) blocks_.clear();
-    if (pointless) next_ = cells_.size();
-    if (!pointless && cells_.size() > 1) observer_.estimate(outlook(), runner_.workers());
+    const bool all_over = plan_.thread_counts.size() == 1 && is_over(cells_.front().threads);
+    if (!all_over && cells_.size() > 1) observer_.estimate(outlook(), runner_.workers());
   }
 
   /// Runs the cells that are left.
@@ -103,7 +99,7 @@ class Queue {
   bool add_pass(const Undecided& undecided) {
     std::vector<Cell> added;
     for (Block& block : blocks_) {
-      if (block.rounds >= plan_.most_runs) continue;
+      if (block.rounds >= plan_.most_runs || is_over(block.threads)) continue;
       const std::vector<std::string> designs = undecided(results_, block.threads);
       const unsigned end = std::min(rounds_after(block.rounds), plan_.most_runs);
       add_rounds(plan_, block.threads, designs, block.rounds, end, added);
@@ -119,7 +115,10 @@ class Queue {
 
   const RemainingTime& remaining() const { return remaining_; }
 
-  std::vector<Result> take_results() { return std::move(results_); }
+  std::vector<Result> take_results() {
+    drop_beside_lockless();
+    return std::move(results_);
+  }
 
  private:
   /// The rounds with one number of threads.
@@ -174,17 +173,49 @@ class Queue {
     return outlook;
   }
 
-  // With this number of threads, the design timed out before, or the program fails under the reference
-  // design.
+  // Calls `use` with each result so far.
+  template <class Use>
+  void for_each_result(Use use) const {
+    for (const Result& result : results_) use(result);
+    for (const auto& [order, result] : pass_) use(result);
+  }
+
+  // With this number of threads, the program fails under the reference design, or took no lock in the first
+  // run.
+  bool is_over(std::optional<unsigned> threads) const {
+    bool over = false;
+    for_each_result([&](const Result& result) {
+      if (result.cell.threads != threads || result.cell.design != kReference) return;
+      over |= !plan_.accepts(result.sample) || takes_no_lock(result);
+    });
+    return plan_.judges_designs && over;
+  }
+
+  static bool is_first(const Cell& cell) { return cell.design == kReference && cell.run == 0; }
+  bool takes_no_lock(const Result& result) const {
+    return is_first(result.cell) && plan_.accepts(result.sample) && !result.sample.locks.locks_seen;
+  }
+
+  // How many others ran beside a first run without locks depends on the host.
+  void drop_beside_lockless() {
+    if (!plan_.judges_designs) return;
+    std::vector<std::optional<unsigned>> lockless;
+    for (const Result& result : results_)
+      if (takes_no_lock(result)) lockless.push_back(result.cell.threads);
+    std::erase_if(results_, [&](const Result& result) {
+      return !is_first(result.cell) &&
+             std::find(lockless.begin(), lockless.end(), result.cell.threads) != lockless.end();
+    });
+  }
+
+  // Or the design timed out before with this number of threads.
   bool is_pointless(const Cell& cell) const {
-    const auto forbids = [&](const Result& result) {
-      const auto& [run, sample] = result;
-      const bool timed_out = sample.outcome == Outcome::kTimedOut && run.design == cell.design;
-      const bool broken = plan_.judges_designs && run.design == kReference && !plan_.accepts(sample);
-      return run.threads == cell.threads && (timed_out || broken);
-    };
-    return std::any_of(results_.begin(), results_.end(), forbids) ||
-           std::any_of(pass_.begin(), pass_.end(), [&](const auto& entry) { return forbids(entry.second); });
+    bool timed_out = false;
+    for_each_result([&](const Result& result) {
+      timed_out |= result.sample.outcome == Outcome::kTimedOut && result.cell.threads == cell.threads &&
+                   result.cell.design == cell.design;
+    });
+    return timed_out || is_over(cell.threads);
   }
 
   // Virtual results must not depend on the speed of the host.
@@ -214,9 +245,12 @@ class Queue {
 
 }  // namespace
 
+std::string words_of(unsigned threads) {
+  return fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
+}
+
 std::string words_of(const Cell& cell) {
-  if (!cell.threads) return cell.design;
-  return fmt::format("{} with {} {}", cell.design, *cell.threads, *cell.threads == 1 ? "thread" : "threads");
+  return cell.threads ? fmt::format("{} with {}", cell.design, words_of(*cell.threads)) : cell.design;
 }
 
 std::vector<Cell> cells_of(const Plan& plan) {

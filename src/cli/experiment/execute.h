@@ -25,6 +25,9 @@ struct Execution {
 using Undecided = std::function<std::vector<std::string>(const std::vector<Result>& results,
                                                          std::optional<unsigned> threads)>;
 
+/// "1 thread", "8 threads".
+std::string words_of(unsigned threads);
+
 /// "htm-10 with 8 threads".
 std::string words_of(const Cell& cell);
 
@@ -34,10 +37,9 @@ std::string words_of(const Cell& cell);
 std::vector<Cell> cells_of(const Plan& plan);
 
 /// Runs the plan. A run may take `timeout_seconds`; 0 means 20 times the first run, and at least a minute. A
-/// design that timed out is not run again with the same number of threads. A plan that judges designs ends
-/// after the first run if it took no lock that we can replace. It also skips a number of threads with which
-/// the program fails under the reference design. Throws UsageError if the first run does not start or prints
-/// nothing that the metric matches.
+/// design that timed out is not run again with the same number of threads. A plan that judges designs skips a
+/// number of threads with which the program, under the reference design, fails or takes no lock that we can
+/// replace. Throws UsageError if the first run does not start or prints nothing that the metric matches.
 ///
 /// After the first rounds, `undecided` is asked for designs that need more, and again after each pass of
 /// added rounds, until the plan's most. On a virtual machine the rounds depend on nothing else. On a real CPU

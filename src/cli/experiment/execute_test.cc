@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <set>
@@ -269,6 +270,54 @@ TEST(Execute, ProgramWithoutLocksIsRunOnce) {
   const Execution execution = execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0);
   EXPECT_EQ(execution.results.size(), 1u);
   EXPECT_TRUE(execution.complete);
+}
+
+TEST(Execute, NumberOfThreadsWithoutLocksIsSkippedAlone) {
+  Adaptive adaptive(growing(2, 4));
+  adaptive.plan.thread_counts = {1u, 2u, 3u};
+  adaptive.runner.script = [](const Cell& cell, Sample& sample) {
+    sample.locks.locks_seen = cell.threads == 2u;
+  };
+  const Execution execution = adaptive.run({{"pthread", 4}});
+  std::map<unsigned, unsigned> runs;
+  for (const Result& result : execution.results) ++runs[*result.cell.threads];
+  EXPECT_EQ(runs, (std::map<unsigned, unsigned>{{1, 1}, {2, 8}, {3, 1}}));
+  EXPECT_EQ(adaptive.notes.estimated.runs, 18u) << "the other numbers are still to be run";
+  EXPECT_TRUE(execution.complete);
+}
+
+/// With two threads, the program takes no lock, and its first run ends after another design's.
+class LateReference final : public Runner {
+ public:
+  unsigned workers() const override { return 2; }
+  bool cancelled() const override { return false; }
+  Sample run(const Cell& cell, double) override {
+    if (cell.threads == 2u && cell.design == kReference && cell.run == 0) other_ended_.wait();
+    if (cell.threads == 2u && cell.design != kReference && cell.run == 0) other_ended_.count_down();
+    Sample sample;
+    sample.locks.locks_seen = cell.threads == 1u;
+    return sample;
+  }
+
+ private:
+  std::latch other_ended_{1};
+};
+
+TEST(Execute, RunsBesideTheFirstOneWithoutLocksAreDropped) {
+  LateReference runner;
+  Notes notes;
+  Plan plan = plan_of({"pthread", "tatas"}, 2);
+  plan.thread_counts = {1u, 2u};
+  const std::vector<Result> results = execute(plan, runner, notes, 0).results;
+  EXPECT_EQ(order_of(results),
+            (std::vector<std::string>{"pthread0", "tatas0", "tatas1", "pthread1", "pthread0"}));
+}
+
+TEST(Execute, ProgramThatLocksInSomeRunsIsCompared) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell& cell, Sample& sample) { sample.locks.locks_seen = cell.run == 0; };
+  Notes notes;
+  EXPECT_EQ(execute(plan_of({"pthread", "tatas"}, 3), runner, notes, 0).results.size(), 6u);
 }
 
 TEST(Execute, BrokenProgramIsRunOnce) {

@@ -199,8 +199,9 @@ std::string why_no_lock_is_replaced(const std::string& named, Place place) {
 
 std::string no_lock_sentence(std::string_view program, std::string_view verb, std::string_view why) {
   return fmt::format(
-      "{} {} no lock that Elision can replace ({}), so the design of the lock makes no difference to it{}",
-      program, verb, why, why == kLinkedStatically ? "; link it dynamically" : "");
+      "{} {} no lock that Elision can replace{}, so the design of the lock makes no difference to it{}",
+      program, verb, why.empty() ? "" : fmt::format(" ({})", why),
+      why == kLinkedStatically ? "; link it dynamically" : "");
 }
 
 }  // namespace elision::cli

@@ -15,7 +15,7 @@ enum class Place { kNative, kVirtual };
 std::string why_no_lock_is_replaced(const std::string& file, Place place);
 
 /// "PROGRAM VERB no lock that Elision can replace (WHY), so the design of the lock makes no difference to
-/// it".
+/// it". `why` empty: no reason is known.
 std::string no_lock_sentence(std::string_view program, std::string_view verb, std::string_view why);
 
 }  // namespace elision::cli

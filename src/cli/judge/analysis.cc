@@ -17,7 +17,7 @@ namespace {
 
 using Results = std::vector<const Result*>;
 
-constexpr const char* kNothingYet = "Nothing is decided yet: no other design has ended.";
+constexpr const char* kNothingYet = "Nothing is decided yet: no other design has a result.";
 constexpr const char* kStoppedEarly = "Stopped early. ";
 
 Results results_of(const std::vector<Result>& results, const std::optional<unsigned>& threads,
@@ -258,13 +258,17 @@ Block block_of(const Plan& plan, const std::vector<Result>& results, std::option
 
 std::vector<Block> analyse(const Plan& plan, const std::vector<Result>& results, bool complete) {
   std::vector<Block> blocks;
-  for (const std::optional<unsigned>& threads : plan.thread_counts) {
-    Block block = block_of(plan, results, threads);
-    block.verdict = judge(plan, block.rows);
-    if (!complete && block.verdict.kind == VerdictKind::kNoOther) block.verdict.sentence = kNothingYet;
+  for (const std::optional<unsigned>& threads : plan.thread_counts)
+    blocks.push_back(block_of(plan, results, threads));
+  const bool ever_locks = std::any_of(blocks.begin(), blocks.end(), any_lock_seen);
+  for (Block& block : blocks) {
+    block.verdict = judge(plan, block, ever_locks);
+    if (!complete && block.verdict.kind == VerdictKind::kNoOther) {
+      block.verdict.sentence = kNothingYet;
+      block.verdict.design.clear();
+    }
     for (Row& row : block.rows) row.best = row.design == block.verdict.design;
     if (!complete) block.verdict.sentence = kStoppedEarly + block.verdict.sentence;
-    blocks.push_back(std::move(block));
   }
   return blocks;
 }

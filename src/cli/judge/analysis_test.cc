@@ -351,6 +351,39 @@ TEST_F(Comparison, StoppedBeforeTheReferenceEnded) {
   EXPECT_EQ(block(false).verdict.sentence, "Stopped early. Nothing to compare: no run under pthread ended.");
 }
 
+TEST_F(Comparison, StoppedBeforeAnotherDesignHadAResultDecidesNothing) {
+  Sample failed = timed(0.5);
+  failed.status = 1;
+  add_times("pthread", {1.0, 1.0});
+  add("tatas", {failed});
+  add("ticket", {});
+  const Block result = block(false);
+  EXPECT_EQ(result.rows[1].state, RowState::kFailed);
+  EXPECT_EQ(result.verdict.sentence, "Stopped early. Nothing is decided yet: no other design has a result.");
+  EXPECT_EQ(result.verdict.design, "");
+  EXPECT_FALSE(result.rows[0].best);
+}
+
+TEST_F(Comparison, ThreadsWithoutLocksAreNamed) {
+  Sample lockless = timed(1.0);
+  lockless.locks = {};
+  add("pthread", {});
+  add("tatas", {});
+  plan_.thread_counts = {1u, 2u};
+  results_ = {{{1u, "pthread"}, lockless}, {{2u, "pthread"}, lockless}};
+  const auto sentence_of = [this](std::size_t i) {
+    return analyse(plan_, results_, true).at(i).verdict.sentence;
+  };
+  EXPECT_EQ(
+      sentence_of(1),
+      "With 2 threads, prog took no lock that Elision can replace (it is linked statically, or does not "
+      "lock through pthread mutexes), so the design of the lock makes no difference to it.");
+  results_[1].sample = timed(1.0);
+  EXPECT_EQ(sentence_of(0),
+            "With 1 thread, prog took no lock that Elision can replace, so the design of the lock makes no "
+            "difference to it.");
+}
+
 TEST_F(Comparison, DesignLeftOutSaysWhy) {
   plan_.not_run["tatas-aahtm"] = "needs a flag";
   add_times("pthread", {1.0, 1.0, 1.0});

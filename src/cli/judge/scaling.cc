@@ -71,7 +71,10 @@ Range throughput_of(const Plan& plan, const Range& value) {
 
 std::optional<Scaling> scaling_of(const Plan& plan, const std::vector<Block>& blocks) {
   const Blocks sorted = by_threads(blocks);
-  if (sorted.size() < 2) return std::nullopt;
+  const bool locks = std::any_of(sorted.begin(), sorted.end(), [](const Block* block) {
+    return block->verdict.kind != VerdictKind::kNoLocks;
+  });
+  if (sorted.size() < 2 || !locks) return std::nullopt;
   const Row* unit = result_of(*sorted.front(), kReference);
   if (unit == nullptr) return std::nullopt;
   Scaling scaling;

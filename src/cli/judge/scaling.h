@@ -38,8 +38,8 @@ inline constexpr double kSmallestScalingGain = 1.05;
 Range throughput_of(const Plan& plan, const Range& value);
 
 /// The curves of all designs with results. A curve stops at the smallest number of threads after which no
-/// larger one is a gain. Nothing with one number of threads, or without a result of the reference design at
-/// the smallest one.
+/// larger one is a gain. Nothing with one number of threads, for a program without locks, or without a result
+/// of the reference design at the smallest number.
 std::optional<Scaling> scaling_of(const Plan& plan, const std::vector<Block>& blocks);
 
 }  // namespace elision::cli::experiment

@@ -41,6 +41,14 @@ TEST_F(ScalingTest, ThroughputIsRelativeToReferenceWithFewestThreads) {
   EXPECT_EQ(found->curves[1].points[1].throughput.median, 2);
 }
 
+TEST_F(ScalingTest, ProgramWithoutLocksHasNone) {
+  add("pthread", {4, 2});
+  blocks_[0].verdict.kind = VerdictKind::kNoLocks;
+  EXPECT_TRUE(scaling()) << "it locks with two threads";
+  blocks_[1].verdict.kind = VerdictKind::kNoLocks;
+  EXPECT_FALSE(scaling());
+}
+
 TEST_F(ScalingTest, MetricIsThroughputUnlessLessIsBetter) {
   plan_.metric = "x";
   EXPECT_EQ(throughput_of(plan_, {4, 2, 8}).high, 8);

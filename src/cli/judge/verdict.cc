@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/experiment/execute.h"
 #include "cli/host/replaceable_locks.h"
 #include "cli/judge/variation_verdict.h"
 
@@ -58,10 +59,6 @@ std::string a_gain(const Plan& plan) {
   return fmt::format("more than {} {}", smallest_percentage(plan), plan.uses_metric() ? "better" : "faster");
 }
 
-bool any_lock_seen(const std::vector<Row>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.locks.locks_seen; });
-}
-
 Verdict no_reference(const Plan& plan, const Row& reference) {
   if (reference.state == RowState::kNotRun) {
     return {
@@ -81,8 +78,12 @@ Verdict no_result(const Row& reference) {
           {}};
 }
 
-Verdict no_locks(const Plan& plan) {
-  return {VerdictKind::kNoLocks, no_lock_sentence(plan.program(), "took", plan.why_no_locks) + ".", {}};
+Verdict no_locks(const Plan& plan, const Block& block, bool ever_locks) {
+  const std::string where = plan.thread_counts.size() > 1 && block.threads
+                                ? fmt::format("With {}, ", words_of(*block.threads))
+                                : "";
+  const std::string why = ever_locks ? "" : plan.why_no_locks;
+  return {VerdictKind::kNoLocks, where + no_lock_sentence(plan.program(), "took", why) + ".", {}};
 }
 
 Verdict keep(const Plan& plan, const Row& next) {
@@ -191,11 +192,17 @@ bool names_other_design(const Block& block) {
   return !block.verdict.design.empty() && block.verdict.design != kReference;
 }
 
-Verdict judge(const Plan& plan, const std::vector<Row>& rows) {
+bool any_lock_seen(const Block& block) {
+  return std::any_of(block.rows.begin(), block.rows.end(),
+                     [](const Row& row) { return row.locks.locks_seen; });
+}
+
+Verdict judge(const Plan& plan, const Block& block, bool ever_locks) {
+  const std::vector<Row>& rows = block.rows;
   const Row& reference = rows.front();
   if (reference.state != RowState::kGood) return no_reference(plan, reference);
   if (reference.speedup <= 0) return no_result(reference);
-  if (!any_lock_seen(rows)) return no_locks(plan);
+  if (!any_lock_seen(block)) return no_locks(plan, block, ever_locks);
   if (others(rows, [](const Row&) { return true; }).empty()) {
     return {VerdictKind::kNoOther,
             fmt::format("Stay with {}: no other design ran to the same end.", kReference), kReference};

@@ -9,8 +9,11 @@
 
 namespace elision::cli::experiment {
 
-/// Judges finished rows (values and speedups filled in).
-Verdict judge(const Plan& plan, const std::vector<Row>& rows);
+/// Judges a block of finished rows (values and speedups filled in). `ever_locks`: the program took a lock
+/// with this or another number of threads.
+Verdict judge(const Plan& plan, const Block& block, bool ever_locks);
+
+bool any_lock_seen(const Block& block);
 
 /// The designs that more rounds would help to judge, the reference design among them; empty if all is
 /// settled. Without a clear winner these are the designs whose interval contains the smallest gain, and with

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/printable.h"
+#include "cli/experiment/execute.h"
 #include "cli/host/text_layout.h"
 #include "cli/judge/scaling.h"
 
@@ -138,8 +139,7 @@ std::string bars(const Plan& plan, const Block& block, const Scale& scale) {
     names += fmt::format("{}{} {}", names.empty() ? "" : ", ", in_quotes(row.design), count++);
   }
   if (count == 0) return {};
-  const std::string threads =
-      block.threads ? fmt::format(", {} {}", *block.threads, *block.threads == 1 ? "thread" : "threads") : "";
+  const std::string threads = block.threads ? ", " + words_of(*block.threads) : "";
   const std::string axis = fmt::format(
       "set xlabel 'lock design{}{}'\nset key off\nset boxwidth 0.6\nset style fill solid 0.6 border -1\n"
       "set xrange [-0.6:{}]\nset xtics {}({})\n",

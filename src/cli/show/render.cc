@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/printable.h"
+#include "cli/experiment/execute.h"
 #include "cli/host/text_layout.h"
 #include "cli/judge/scaling.h"
 #include "cli/show/comparison_table.h"
@@ -51,8 +52,7 @@ std::string runs(const Plan& plan, const Block& block) {
 std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
   std::string text = fmt::format("{} on {}", plan.program(), where);
-  if (block.threads)
-    text += fmt::format(", {} {}", *block.threads, *block.threads == 1 ? "thread" : "threads");
+  if (block.threads) text += ", " + words_of(*block.threads);
   if (plan.varies()) {
     const std::size_t count = plan.variations.size();
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,

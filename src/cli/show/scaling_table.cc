@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/experiment/execute.h"
 #include "cli/show/statistics_json.h"
 
 namespace elision::cli::experiment {
@@ -50,9 +51,8 @@ const char* throughput_name(const Plan& plan) {
 }  // namespace
 
 std::string scaling_heading(const Plan& plan, const Scaling& scaling) {
-  const unsigned fewest = scaling.threads.front();
-  return fmt::format("{} over threads, relative to {} with {} {}{}", plan.uses_metric() ? "Result" : "Speed",
-                     kReference, fewest, fewest == 1 ? "thread" : "threads",
+  return fmt::format("{} over threads, relative to {} with {}{}", plan.uses_metric() ? "Result" : "Speed",
+                     kReference, words_of(scaling.threads.front()),
                      plan.uses_metric() ? "" : ", if the work is the same with all numbers of threads");
 }
 
