@@ -149,7 +149,8 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
     if (close == std::string::npos) continue;
     const std::string name = word.substr(open, close - open + 1);
     if (edit_distance(name, "{threads}") <= 2)
-      tell("compare", fmt::format("'{}' is passed on as it is; the number of threads is {{threads}}", name));
+      tell("compare",
+           fmt::format("'{}' is passed on as it is; write {{threads}} for the number of threads", name));
   }
 }
 
@@ -360,11 +361,11 @@ int compare_verb(const Words& line) {
   check_files(request);
   request.plan.command = program_invocation_name;
   request.plan.options = arguments.options;
-  note_misspelt_threads(words);
   request.origin = origin_json(request.plan, line);
   request.plan.launch.program = program_of(words);
   preload_library();  // say now if it is missing
   // After all checks, since a refusal must be the only line.
+  note_misspelt_threads(words);
   for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
     tell("compare", note);
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;

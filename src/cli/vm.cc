@@ -142,13 +142,13 @@ void check(const VmRequest& request) {
   if (!request.design.empty()) {
     require_design(request.design);
   } else if (const auto words = as_words(request.lock); !words.empty()) {
-    throw UsageError(fmt::format("{} says nothing without --lock", words.front()));
+    throw UsageError(fmt::format("{} has no effect without --lock", words.front()));
   }
   if (!has_statistics(request)) {
     if (request.options.lock_times)
-      throw UsageError(fmt::format("{} says nothing without --stats", kLockTimes));
+      throw UsageError(fmt::format("{} has no effect without --stats", kLockTimes));
     if (request.options.record_forms)
-      throw UsageError(fmt::format("{} says nothing without --stats", kInstructionForms));
+      throw UsageError(fmt::format("{} has no effect without --stats", kInstructionForms));
   }
   const machine::Machine machine = load_machine_or_throw(request.options.machine);
   if (request.options.cpus > machine.description.topology.cpus()) {

@@ -77,9 +77,10 @@ def test_names_that_do_not_exist(refuse, words, named):
 
 
 @cases(
-    (["vm", "--lock-times", "--", "true"], "--lock-times says nothing without --stats"),
-    (["vm", "--vary", "2", "--instruction-forms", "--", "true"], "--instruction-forms says nothing without --stats"),
-    (["run", "--lock", "htm-10", "--busy-counts", "--", "true"], "--busy-counts says nothing without --busy inside"),
+    (["vm", "--lock-times", "--", "true"], "--lock-times has no effect without --stats"),
+    (["vm", "--vary", "2", "--instruction-forms", "--", "true"], "--instruction-forms has no effect without --stats"),
+    (["run", "--lock", "htm-10", "--busy-counts", "--", "true"], "--busy-counts has no effect without --busy inside"),
+    (["compare", "--", "nosuchprogram", "{thread}"], "no program 'nosuchprogram'"),
     (["compare", "--min-dist", "5", "--", "true"], "--min-dist 5 is not below --max-dist 4"))
 def test_options_without_effect(refuse, words, named):
     refuse(words, *named)

@@ -142,11 +142,59 @@ TEST(LockOptions, DistancesMustMeet) {
             "--min-dist 2 is not below --max-dist 2: no waiter is that far");
 }
 
+/// A variable of our environment, for one test.
+class Inherited {
+ public:
+  Inherited(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Inherited() { unsetenv(name_); }
+  Inherited(const Inherited&) = delete;
+  Inherited& operator=(const Inherited&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(LockOptions, OptionsAreCheckedBesideTheEnvironment) {
+  LockOptions options;
+  options.min_dist = "5";
+  {
+    const Inherited far("ELISION_MAX_DIST", "8");
+    EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
+    options.max_dist = "4";
+    EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+              "--min-dist 5 is not below --max-dist 4: no waiter is that far")
+        << "the option counts";
+    options.max_dist = "";
+  }
+  {
+    const Inherited near("ELISION_MAX_DIST", "3");
+    EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+              "--min-dist 5 is not below ELISION_MAX_DIST=3: no waiter is that far");
+    options.min_dist = "";
+  }
+  const Inherited alone("ELISION_MIN_DIST", "9");
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error") << "no option was given";
+  options.max_dist = "5";
+  const Inherited invalid("ELISION_MIN_DIST", "x");
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error") << "the library takes the default";
+}
+
+TEST(LockOptions, BusyAndWaitMayComeFromTheEnvironment) {
+  LockOptions options;
+  options.busy_counts = true;
+  const Inherited busy("ELISION_BUSY", "inside"), wait("ELISION_WAIT", "spin");
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
+  options.condition = "glibc";
+  EXPECT_EQ(without_effect(options, {"tatas"}).size(), 1u);
+  options.wait = "park";
+  EXPECT_EQ(without_effect(options, {"tatas"}).size(), 0u) << "the option counts";
+}
+
 TEST(LockOptions, BusyCountsNeedsTheLoopInside) {
   LockOptions options;
   options.busy_counts = true;
   EXPECT_EQ(error_of([&] { check_lock_options(options); }),
-            "--busy-counts says nothing without --busy inside");
+            "--busy-counts has no effect without --busy inside");
   options.busy = "inside";
   EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
 }

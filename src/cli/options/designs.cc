@@ -56,8 +56,6 @@ std::string missing_in_glibc(std::string_view design) {
 
 bool leaves_rwlocks(std::string_view design) { return design_of(design).base == abi::LockBase::kPthread; }
 
-bool has_own_locks(std::string_view design) { return !leaves_rwlocks(design); }
-
 bool leaves_mutexes(std::string_view design) { return leaves_rwlocks(design) && !speculates(design); }
 
 bool is_fifo(std::string_view design) { return design_of(design).base == abi::LockBase::kTicket; }

@@ -29,9 +29,6 @@ std::string missing_in_glibc(std::string_view design);
 /// True if reader-writer locks stay the C library's under the design.
 bool leaves_rwlocks(std::string_view design);
 
-/// True if mutexes and reader-writer locks are the library's own.
-bool has_own_locks(std::string_view design);
-
 /// True if mutexes stay the C library's under the design.
 bool leaves_mutexes(std::string_view design);
 

@@ -5,10 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cstdlib>
 #include <iterator>
 
 #include "abi/lock_variables.h"
+#include "cli/host/parse.h"
 #include "cli/options/arguments.h"
 #include "cli/options/designs.h"
 #include "cli/options/suggest.h"
@@ -72,21 +73,49 @@ void check(const TextOption& option, const std::string& value) {
   }
 }
 
-/// What the library will use.
-std::string effective(LockVariable variable, const std::string& asked) {
-  return asked.empty() ? abi::row_of(variable).default_value : asked;
+/// The value of `variable` in our environment, which the program inherits; empty: none.
+std::string inherited(LockVariable variable) {
+  const char* const value = std::getenv(abi::row_of(variable).name);
+  return value != nullptr ? value : "";
 }
+
+/// What the library will use: an option precedes the environment.
+std::string effective(LockVariable variable, const std::string& asked) {
+  if (!asked.empty()) return asked;
+  const std::string value = inherited(variable);
+  return value.empty() ? abi::row_of(variable).default_value : value;
+}
+
+/// A number that the library will use, and the words that set it.
+struct Distance {
+  Distance(const char* option, LockVariable variable, const std::string& asked) {
+    const abi::LockVariableRow& row = abi::row_of(variable);
+    const auto known = number_of<std::uint64_t>(inherited(variable));
+    if (asked.empty() && known && *known <= kMostTries) {
+      value = *known;
+      words = fmt::format("{}={}", row.name, value);
+    } else {
+      value = number_of<std::uint64_t>(asked.empty() ? row.default_value : asked).value_or(0);
+      words = fmt::format("{} {}", option, value);
+    }
+  }
+
+  std::uint64_t value = 0;
+  std::string words;
+};
+
+/// Mutexes and reader-writer locks are the library's own.
+bool has_own_locks(std::string_view design) { return !leaves_rwlocks(design); }
 
 /// Options that would silently do nothing beside the others.
 void check_together(const LockOptions& options) {
-  const std::string nearest = effective(LockVariable::kMinDist, options.min_dist);
-  const std::string farthest = effective(LockVariable::kMaxDist, options.max_dist);
-  if (std::stoul(nearest) >= std::stoul(farthest)) {
-    throw UsageError(
-        fmt::format("--min-dist {} is not below --max-dist {}: no waiter is that far", nearest, farthest));
-  }
+  const Distance nearest("--min-dist", LockVariable::kMinDist, options.min_dist);
+  const Distance farthest("--max-dist", LockVariable::kMaxDist, options.max_dist);
+  const bool is_asked = !options.min_dist.empty() || !options.max_dist.empty();
+  if (is_asked && nearest.value >= farthest.value)
+    throw UsageError(fmt::format("{} is not below {}: no waiter is that far", nearest.words, farthest.words));
   if (options.busy_counts && effective(LockVariable::kBusy, options.busy) != "inside")
-    throw UsageError("--busy-counts says nothing without --busy inside");
+    throw UsageError("--busy-counts has no effect without --busy inside");
 }
 
 }  // namespace
@@ -112,12 +141,13 @@ std::vector<std::string> without_effect(const LockOptions& options, const std::v
     const char* option;
     const char* why;
   };
+  const bool spins = effective(LockVariable::kWait, options.wait) == "spin";
   const Rule rules[] = {
       {options.rwlock == "exclusive", leaves_rwlocks, "--rwlock exclusive",
        "whose reader-writer locks are the C library's"},
       {options.condition == "aware", leaves_mutexes, "--condition aware",
        "whose mutexes are the C library's"},
-      {options.condition == "glibc", options.wait == "spin" ? has_own_locks : is_fifo, "--condition glibc",
+      {options.condition == "glibc", spins ? has_own_locks : is_fifo, "--condition glibc",
        "whose mutexes the C library's condition variables cannot take"},
   };
   std::vector<std::string> notes;
