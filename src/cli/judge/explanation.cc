@@ -2,10 +2,8 @@
 #include "cli/judge/explanation.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/experiment/execute.h"
 #include "cli/experiment/explain.h"
@@ -139,9 +137,7 @@ const Block* largest(const std::vector<Block>& blocks, Wanted is_wanted) {
   return found;
 }
 
-bool has_verdict(const Block& block) {
-  return !block.verdict.design.empty() && block.verdict.kind != VerdictKind::kNoOther;
-}
+bool has_verdict(const Block& block) { return !block.verdict.design.empty(); }
 
 std::string run_command(const Plan& plan, const std::string& design, const Block& block) {
   std::vector<std::string> words = {plan.command, "run", "--lock", design};
@@ -159,10 +155,11 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string command = run_command(plan, design, block);
   const bool needs_transactions = elides(design) || speculates(design);
   if (plan.model && (!needs_transactions || cpu.has_transactions))
-    return {fmt::format("On such a machine, run it with {} (on another one, compare with --machine native "
-                        "first):",
-                        design),
-            command};
+    return {
+        fmt::format("Unless your machine is like this one, compare with --machine native first. Then run it "
+                    "with {}:",
+                    design),
+        command};
   if (!needs_transactions || cpu.has_transactions) return {fmt::format("Run it with {}:", design), command};
   return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
                       cpu.why_none, design),
@@ -279,6 +276,10 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   if (names_design) steps.push_back(run_step(plan, *block, cpu));
   if (block->too_few_samples) steps.push_back({longer(*block->too_few_samples), ""});
   if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back(more_runs(plan));
+  if (block->verdict.kind == VerdictKind::kNoOther)
+    steps.push_back(
+        {"Compare other designs (--locks): those of this comparison have no result, and their rows say why.",
+         ""});
   if (steps.empty()) steps.push_back({"Change nothing: the program's own locks do as well as any.", ""});
   return steps;
 }

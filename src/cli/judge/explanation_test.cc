@@ -88,7 +88,8 @@ TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
   ASSERT_FALSE(steps.empty());
   EXPECT_EQ(steps.back().sentence,
-            "On such a machine, run it with htm-10 (on another one, compare with --machine native first):");
+            "Unless your machine is like this one, compare with --machine native first. Then run it with "
+            "htm-10:");
   EXPECT_EQ(steps.back().command, "elision run --lock htm-10 -- prog");
 }
 
@@ -152,6 +153,16 @@ TEST_F(NextSteps, WithoutAGainNothingChanges) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("ticket", {1.0, 1.0, 1.0});
   EXPECT_EQ(steps(), std::vector<std::string>{"Change nothing: the program's own locks do as well as any."});
+}
+
+TEST_F(NextSteps, DesignsWithoutAResultDoNotSpeakForTheProgramsOwnLocks) {
+  Sample hanging = timed(1.0);
+  hanging.outcome = Outcome::kTimedOut;
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("htm-10", {hanging});
+  EXPECT_EQ(steps(),
+            std::vector<std::string>{"Compare other designs (--locks): those of this comparison have "
+                                     "no result, and their rows say why."});
 }
 
 TEST_F(NextSteps, OpenComparisonsWantMoreRuns) {
