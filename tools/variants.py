@@ -29,6 +29,7 @@ class Experiment:
     machine: str
     virtual: tuple   # the same of virtual runs; None: none
     unit: str        # of a throughput
+    left_out: str = ""  # which variants were not built
 
     def places(self):
         return tuple(place for place, words in (("native", self.native), ("virtual", self.virtual)) if words is not None)
@@ -37,9 +38,13 @@ class Experiment:
         return variant.program or self.program
 
     def as_far_as_built(self, build):
-        """Without the variants whose library the workloads were built without."""
-        built = tuple(variant for variant in self.variants if (build / "workloads" / self.program_of(variant)).exists())
-        return dataclasses.replace(self, variants=built)
+        """Without the variants whose library the workloads were built without; these are named in what the page says."""
+        missing = tuple(variant for variant in self.variants if not (build / "workloads" / self.program_of(variant)).exists())
+        if not missing:
+            return self
+        left_out = f"Left out, since their library is not installed here: {', '.join(variant.name for variant in missing)}."
+        return dataclasses.replace(self, variants=tuple(variant for variant in self.variants if variant not in missing),
+                                   what=f"{self.what} {left_out}", left_out=left_out)
 
 
 CONDITIONS = Experiment(

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands and tables of tools/bench-variants, on made-up throughputs whose ratios are known."""
 
+import dataclasses
+
 import pytest
 import variants
+from performance import Origin
 from variants import Experiment, Variant
 
 BOTH = Experiment("both", "Both", "What.", "program", (Variant("plain"), Variant("fast", ("--lock", "tatas"), ("--fast",))),
@@ -29,6 +32,21 @@ def test_ratios_are_those_of_a_round():
         ["", "few", "many"],
         ["plain, turns/s", "200", "10"],
         ["fast", "2.00 [1.00 - 4.00]", "0.60 [0.50 - 0.70]"]]
+
+
+def test_variants_that_are_not_built_are_named_on_the_page(tmp_path):
+    workloads = tmp_path / "workloads"
+    workloads.mkdir()
+    (workloads / "program").touch()
+    experiment = dataclasses.replace(BOTH, variants=(*BOTH.variants, Variant("theirs", program="other")))
+    built = experiment.as_far_as_built(tmp_path)
+    assert [variant.name for variant in built.variants] == ["plain", "fast"]
+    measured = {(name, form): [1.0] for name in ("plain", "fast") for form in ("few", "many")}
+    origin = Origin(commit="1", cpu="c", cpus=2, kernel="k", compiler="g", load=0.0, scale=1)
+    page = " ".join(variants.document(origin, [(built, "natively", 1, measured)], "make it").split())
+    assert "What. Left out, since their library is not installed here: theirs." in page
+    (workloads / "other").touch()
+    assert experiment.as_far_as_built(tmp_path) == experiment
 
 
 def test_rounds_that_do_not_match_are_refused():
