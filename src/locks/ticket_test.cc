@@ -4,7 +4,10 @@
 #include "locks/ticket.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -162,11 +165,48 @@ TEST_P(TicketAt, TicketGivenUpBeforeIsNoTurn) {
   EXPECT_EQ(state_.grant, Grant({second + 1, 0, 0}).pack()) << "a mark would be that of a later ticket";
 }
 
+/// A ticket state on a page that can only be read, so that a thread that writes it ends by SIGSEGV.
+class ReadOnlyState {
+ public:
+  explicit ReadOnlyState(const TicketState& from) {
+    state_.next = from.next.load();
+    state_.grant = from.grant.load();
+    mprotect(page_, kBytes, PROT_READ);
+  }
+  ~ReadOnlyState() { munmap(page_, kBytes); }
+  ReadOnlyState(const ReadOnlyState&) = delete;
+  ReadOnlyState& operator=(const ReadOnlyState&) = delete;
+
+  TicketState& state() { return state_; }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  void* const page_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  TicketState& state_ = *new (page_) TicketState{};
+};
+
 TEST_P(TicketAt, SpinningWaitersNeverEnrolAsSleepers) {
   join(state_);
-  TicketPlace place{state_, join(state_), true};
-  EXPECT_FALSE(SpinningQueue::sleep_until(place, place.ticket, &kPassed));
-  EXPECT_EQ(Grant::unpack(state_.grant).sleepers, 0);
+  const std::uint32_t second = join(state_);
+  ReadOnlyState read_only(state_);
+  TicketPlace place{read_only.state(), second, true};
+  EXPECT_EXIT(_exit(SpinningQueue::sleep_until(place, second, &kPassed) ? 1 : 0),
+              ::testing::ExitedWithCode(0), "");
+}
+
+TEST_P(TicketAt, SpinningThreadThatLeavesForGoodIsSkipped) {
+  join(state_);
+  const std::uint32_t second = join(state_), third = join(state_);
+  TicketPlace place{state_, second, true};
+  SpinningQueue::leave(&place);
+  EXPECT_FALSE(place.has_ticket);
+  EXPECT_TRUE(SpinningQueue::release(state_));
+  EXPECT_EQ(SpinningQueue::distance(state_, third), 0u);
+  TicketPlace served{state_, third, true};
+  SpinningQueue::leave(&served);
+  EXPECT_FALSE(SpinningQueue::is_held(state_));
+  SpinningQueue::leave(&place);  // its ticket is long passed
+  EXPECT_EQ(state_.grant, Grant({third + 1, 0, 0}).pack());
 }
 
 TEST_P(TicketAt, SpinningReleaseSkipsTicketsGivenUp) {
