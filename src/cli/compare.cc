@@ -46,7 +46,6 @@ namespace {
 
 constexpr const char* kNative = "native";
 constexpr unsigned kMostThreads = 4096;
-constexpr unsigned kMostRuns = 1000;
 constexpr double kLongestTimeoutSeconds = 1e6;
 
 struct CompareRequest {
@@ -79,13 +78,13 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_option("--threads", request.threads,
                   "numbers for {threads}, separated by commas (default: every CPU)")
       ->type_name("NUMBER,...");
-  CLI::Option* runs = add_number(*app, "--runs", request.runs, 1, kMostRuns,
+  CLI::Option* runs = add_number(*app, "--runs", request.runs, 1, experiment::kMostRuns,
                                  "runs of each design, each with its own seed (default: as many as are "
                                  "needed, natively 5 to 30, on a virtual machine 3 to 12)");
   add_number(*app, "--vary", request.variations, 1, machine::kVariations,
              "run each design on so many variations of the virtual machine's uncertain values instead")
       ->excludes(runs);
-  add_number(*app, "--seed", request.plan.first_seed, 0, kLastSeed - kMostRuns,
+  add_number(*app, "--seed", request.plan.first_seed, 0, kLastSeed - experiment::kMostRuns,
              "of the first run; the others count up (default: 1)");
   CLI::Option* metric =
       app->add_option("--metric", request.plan.metric,
@@ -158,7 +157,6 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
   plan.runs = request.runs;
-  plan.runs_limit = kMostRuns;
   if (request.variations != 0) plan.runs = request.variations;
   if (plan.runs != 0) return;
   plan.runs = plan.model ? 3 : 5;

@@ -15,13 +15,6 @@ constexpr const char* kMoveWrites =
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-/// In full percents, but a little is told from nothing, and almost all from all.
-std::string percent(double share) {
-  if (share > 0 && share < 0.01) return "less than 1 %";
-  if (share > 0.99 && share < 1) return "more than 99 %";
-  return fmt::format("{:.0f} %", 100 * share);
-}
-
 std::string text_of(const Place& place) {
   const std::string name = place.name.empty() ? fmt::format("{:#x}", place.address) : place.name;
   return place.file.empty() ? name : fmt::format("{} ({}:{})", name, place.file, place.line);
@@ -102,19 +95,28 @@ Finding of_data_at_lock(const std::string& name, const Lock& lock) {
                     name),
         fmt::format("Give {} a cache line without other data (alignas(64)).", name)};
   const std::string data = most->data.name.empty() ? text_of(most->data) : most->data.name;
-  return {Cause::kDataAtLock, name,
-          fmt::format("Sections under {} write {}, which is in the cache line of the lock: each such write "
-                      "ends all other transactions under that lock, also those that do not use {}.",
-                      name, text_of(most->data), data),
-          fmt::format("Move {} out of the cache line of its lock (alignas(64)), and compare again.", data)};
+  return {
+      Cause::kDataAtLock, name,
+      fmt::format("Sections under {} write {}, which is in the cache line of the lock: each such write "
+                  "ends all other transactions under that lock, also those that do not use {}.",
+                  name, text_of(most->data), data),
+      fmt::format("Move {} out of the cache line of its lock (alignas(64)), and compare again: if sections "
+                  "read it too, that conflict stays.",
+                  data)};
 }
 
-/// Only a virtual machine tells which accesses conflict.
-Finding of_unknown_conflicts(const std::string& name) {
+/// Only a virtual machine tells which accesses conflict. `taken`: threads that took the lock may have ended
+/// most of these attempts.
+Finding of_unknown_conflicts(const std::string& name, bool taken) {
   return {Cause::kTrueSharing, name,
-          fmt::format("Sections under {} conflict: they write the same data or, which only a virtual machine "
-                      "tells apart, data in one cache line.",
-                      name),
+          taken ? fmt::format(
+                      "Attempts to elide {} end by conflicts: sections write the same data or data in one "
+                      "cache line, or other threads take the lock. Only a virtual machine tells these "
+                      "apart.",
+                      name)
+                : fmt::format("Sections under {} conflict: they write the same data or, which only a virtual "
+                              "machine tells apart, data in one cache line.",
+                              name),
           kMoveWrites};
 }
 
@@ -134,56 +136,127 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
   const Conflict* const most = heaviest(lock, weight);
   if (most == nullptr || !most->at_lock) return finding;
   finding.sentence +=
-      " They are in the cache line of the lock: writes end also transactions that do not use them.";
+      " These data share the lock's cache line. A write to them ends every transaction under the lock.";
   finding.change += " Move what remains out of the cache line of the lock.";
   return finding;
 }
 
-/// `commits`: share of the transactions that commit.
-Finding of_rare_conflicts(const std::string& name, double commits, const ElidedRun& run, double hold_ns) {
-  const std::string rare =
-      fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions commit", run.design,
-                  name, percent(commits));
+bool nearly_all_commit(const Lock& elided) {
+  return elided.commits >= (1 - kRareAbortShare) * elided.attempts;
+}
+
+double time_at(const Lock& lock) { return lock.waits_ns + lock.holds_ns + lock.aborted_ns; }
+
+/// Whether another lock of the run, at which much of the time passes, loses attempts.
+bool others_lose(const Profile& run, const Lock& elided) {
+  const double all = std::accumulate(run.locks.begin(), run.locks.end(), 0.0,
+                                     [](double sum, const Lock& lock) { return sum + time_at(lock); });
+  return std::any_of(run.locks.begin(), run.locks.end(), [&](const Lock& lock) {
+    return &lock != &elided && !nearly_all_commit(lock) && time_at(lock) >= kSmallestLockShare * all;
+  });
+}
+
+/// Whether transactions cost more than they save: nothing else makes the program slower.
+/// `hold_ns`: how long a section lasts without elision.
+bool costs_more(const Lock& elided, const ElidedRun& run, double hold_ns) {
+  const bool slower = run.speedup < kClearlySlower && run.highest_speedup && *run.highest_speedup < 1;
   const bool is_short = hold_ns > 0 && hold_ns <= kShortSectionNs;
-  if (run.speedup >= kClearlySlower || !is_short) return {Cause::kRareConflicts, name, rare + ".", ""};
+  return slower && is_short && nearly_all_commit(elided) && !others_lose(run.profile, elided);
+}
+
+/// What ends the attempts to elide a lock.
+struct Reasons {
+  double met_free = 0;  // attempts that met a free lock
+  double telling = 0;   // aborts of all transactions, except for a held lock
+  double aborted = 0;   // of met_free
+  double capacity = 0, other = 0;
+  double on_data = 0;    // conflicts on what sections access; from samples: all that may be
+  double by_taking = 0;  // conflicts with threads that take the lock; from samples: all that may be
+};
+
+unsigned other_threads(const ElidedRun& run) { return std::max(run.profile.most_threads, 1U) - 1; }
+
+Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
+  Reasons reasons;
+  const double conflicts = aborts_by(elided, "conflict");
+  reasons.met_free = elided.attempts - aborts_by(elided, "lock-busy");
+  reasons.telling = telling_aborts_of(elided);
+  // Aborts of speculations while waiting are among them, but not among the attempts.
+  reasons.aborted = std::min(reasons.telling, reasons.met_free - elided.commits);
+  reasons.capacity = aborts_by(elided, "capacity");
+  reasons.other = reasons.telling - reasons.capacity - conflicts;
+  reasons.on_data = run.profile.exact ? elided.conflicts_seen : conflicts;
+  // A thread that takes the lock ends at most one attempt of each other thread.
+  const bool may_end_most = elided.fallbacks * other_threads(run) >= kMainCauseShare * conflicts;
+  if (run.profile.exact) {
+    reasons.by_taking = std::max(conflicts - reasons.on_data, 0.0);
+  } else if (may_end_most) {
+    reasons.by_taking = conflicts;
+  }
+  return reasons;
+}
+
+/// Whether most attempts end because sections cannot commit, or because threads therefore take the lock.
+bool cannot_commit(const Reasons& reasons, const Lock& elided, const ElidedRun& run) {
+  const double count = std::max(reasons.capacity, reasons.other);
+  if (count < kFewestAborts) return false;
+  if (run.profile.exact)
+    return count >= reasons.on_data && count * other_threads(run) >= kMainCauseShare * reasons.by_taking;
+  const bool leads_to_fallbacks = count >= kMainCauseShare * run.tries * elided.fallbacks;
+  return count >= reasons.on_data || (reasons.by_taking > 0 && leads_to_fallbacks);
+}
+
+Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const Lock& elided,
+                          const ElidedRun& run, double hold_ns) {
+  const bool often_busy = reasons.met_free < (1 - kRareAbortShare) * elided.attempts;
+  const std::string rare =
+      fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions{} commit", run.design,
+                  name, percent(std::min(1.0, share(elided.commits, reasons.met_free))),
+                  often_busy ? " that met a free lock" : "");
+  if (!costs_more(elided, run, hold_ns)) return {Cause::kRareConflicts, name, rare + ".", ""};
   return {Cause::kShortSections, name,
-          fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs as "
-                      "much as it saves.",
+          fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs more "
+                      "than it saves.",
                       rare, hold_ns),
           ""};
+}
+
+/// Aborts that are fewer than those for conflicts may lead to these.
+Finding of_sections_that_cannot_commit(const std::string& name, const Reasons& reasons) {
+  const bool too_long = reasons.capacity >= reasons.other;
+  const double count = too_long ? reasons.capacity : reasons.other;
+  const char* const more =
+      reasons.by_taking > count ? ", and each thread that then takes the lock ends attempts of others" : "";
+  if (too_long)
+    return {
+        Cause::kTooLong, name,
+        fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity{}.",
+                    name, percent(share(count, reasons.telling)), more),
+        "Split the sections, or the lock, so that each touches fewer cache lines."};
+  return {Cause::kSystemCalls, name,
+          fmt::format(
+              "Sections under {} make system calls or use instructions that no transaction may: {} of the "
+              "aborts{}.",
+              name, percent(share(count, reasons.telling)), more),
+          "Move input, output, and allocation of large blocks out of the sections."};
 }
 
 /// What ends the attempts to elide `lock`; `elided`: the lock under such a design.
 /// `hold_ns`: how long a section lasts without elision.
 Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun& run, double hold_ns) {
-  const double telling = telling_aborts_of(elided);
-  // Aborts of speculations while waiting are among them, but not among the attempts.
-  const double aborted = elided.attempts - elided.commits - aborts_by(elided, "lock-busy");
-  if (share(std::min(telling, aborted), elided.attempts) < kRareAbortShare)
-    return of_rare_conflicts(name, share(elided.commits, elided.attempts), run, hold_ns);
-  const double capacity = aborts_by(elided, "capacity"), conflicts = aborts_by(elided, "conflict");
-  const double other = telling - capacity - conflicts;
-  if (capacity > 0 && capacity >= conflicts && capacity >= other)
-    return {
-        Cause::kTooLong, name,
-        fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity.",
-                    name, percent(share(capacity, telling))),
-        "Split the sections, or the lock, so that each touches fewer cache lines."};
-  if (other > conflicts)
-    return {Cause::kSystemCalls, name,
-            fmt::format(
-                "Sections under {} make system calls or use instructions that no transaction may: {} of the "
-                "aborts.",
-                name, percent(share(other, telling))),
-            "Move input, output, and allocation of large blocks out of the sections."};
-  if (!run.profile.exact) return of_unknown_conflicts(name);
-  if (elided.conflicts_seen < std::min(kFewestConflicts, kMainCauseShare * conflicts))
-    return {
-        Cause::kLockTaken, name,
-        fmt::format(
-            "Attempts to elide {} end because other threads take it, not by what its sections access.", name),
-        ""};
-  return of_conflicts(name, elided);
+  const Reasons reasons = reasons_of(elided, run);
+  if (reasons.met_free > 0 && share(reasons.aborted, reasons.met_free) < kRareAbortShare)
+    return of_rare_conflicts(name, reasons, elided, run, hold_ns);
+  if (cannot_commit(reasons, elided, run)) return of_sections_that_cannot_commit(name, reasons);
+  if (!run.profile.exact) return of_unknown_conflicts(name, reasons.by_taking > 0);
+  const bool often = reasons.on_data >= kRareAbortShare * reasons.met_free;
+  if (reasons.on_data >= kFewestAborts && (often || reasons.on_data >= reasons.by_taking))
+    return of_conflicts(name, elided);
+  return {
+      Cause::kLockTaken, name,
+      fmt::format("Attempts to elide {} end because other threads take it, not by what its sections access.",
+                  name),
+      ""};
 }
 
 Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided) {
@@ -203,7 +276,7 @@ Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided)
           ""};
 }
 
-/// "One lock of 5, queue_lock, has 93 % of the waiting."
+/// "93 % of it for queue_lock, one of 5 locks".
 std::string who_waits(const Profile& plain) {
   const double waits = std::accumulate(plain.locks.begin(), plain.locks.end(), 0.0,
                                        [](double sum, const Lock& lock) { return sum + lock.waits_ns; });
@@ -215,6 +288,12 @@ std::string who_waits(const Profile& plain) {
 }
 
 }  // namespace
+
+std::string percent(double share, const char* less_than, const char* more_than) {
+  if (share > 0 && share < 0.01) return fmt::format("{}1 %", less_than);
+  if (share > 0.99 && share < 1) return fmt::format("{}99 %", more_than);
+  return fmt::format("{:.0f} %", 100 * share);
+}
 
 const char* code_of(Cause cause) {
   switch (cause) {

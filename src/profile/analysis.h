@@ -6,6 +6,7 @@
 // lock: their time in the part of the run with two or more threads, without State::kBlocked.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +27,12 @@ inline constexpr double kMainCauseShare = 0.50;
 inline bool is_false_sharing(double conflicts_apart, double conflicts) {
   return conflicts_apart > kMainCauseShare * conflicts;
 }
-/// Fewer conflicts whose accesses are known do not tell what ends the attempts of a lock, unless they are
-/// most of its conflicts.
-inline constexpr double kFewestConflicts = 10;
+/// Fewer aborts for one reason than this do not tell what ends the attempts of a lock.
+inline constexpr double kFewestAborts = 3;
 /// Sections up to this length can cost more as transactions than with the lock: to begin and to commit takes
 /// some 20 ns.
 inline constexpr double kShortSectionNs = 100;
-/// A speedup below this is no noise.
+/// A program is slower by its locks from this speedup down, if the interval of the speedup lies below 1.
 inline constexpr double kClearlySlower = 0.97;
 /// Attempts rarely abort below this share.
 inline constexpr double kRareAbortShare = 0.10;
@@ -46,7 +46,7 @@ enum class Cause {
   kTrueSharing,     // sections write the same data
   kFalseSharing,    // sections write different data in one cache line
   kDataAtLock,      // sections write data in the cache line of their lock
-  kShortSections,   // sections rarely conflict, and are too short for a transaction to pay
+  kShortSections,   // transactions commit, but sections are too short for them to pay
   kTooLong,         // sections touch more than a transaction can hold
   kSystemCalls,     // sections make system calls, or execute what no transaction may
   kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
@@ -72,6 +72,9 @@ struct Diagnosis {
   std::vector<Finding> findings{};  // about the lock with most waiting first
 };
 
+/// In full percents, but a little is told from nothing, and almost all from all: the words precede the limit.
+std::string percent(double share, const char* less_than = "less than ", const char* more_than = "more than ");
+
 /// "queue_lock", "the lock taken at main.c:12", or its address.
 std::string name_of(const Lock& lock);
 
@@ -87,8 +90,10 @@ double wait_share(const Profile& profile);
 /// The program under a design that elides its locks.
 struct ElidedRun {
   const Profile& profile;
-  std::string design{};  // its name
-  double speedup = 1;    // over the program's own locks
+  std::string design{};                     // its name
+  unsigned tries = 1;                       // transactions that abort before a section takes the lock
+  double speedup = 1;                       // over the program's own locks
+  std::optional<double> highest_speedup{};  // the upper end of its interval; nothing: not known
 };
 
 /// `plain`: under the program's own locks. `elided`: null: no design that elides was run.

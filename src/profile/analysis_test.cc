@@ -31,7 +31,7 @@ Profile waiting_for(double waiting) {
   return profile;
 }
 
-/// The same program with `hot` elided; `aborts` of 100 attempts by `cause`.
+/// The same program with `hot` elided, alone; `aborts` of 100 attempts by `cause`.
 Profile elided(const char* cause, double aborts) {
   Profile profile = waiting_for(100);
   Lock& hot = profile.locks.front();
@@ -45,9 +45,14 @@ std::string first_code(const Diagnosis& diagnosis) {
   return diagnosis.findings.empty() ? "" : code_of(diagnosis.findings.front().cause);
 }
 
-Diagnosis diagnose_elided(const Profile& plain, const Profile& profile, double speedup = 1) {
-  const ElidedRun run{profile, "htm-10", speedup};
+Diagnosis diagnose_elided(const Profile& plain, const Profile& profile, double speedup = 1,
+                          std::optional<double> highest_speedup = std::nullopt) {
+  const ElidedRun run{profile, "htm-10", 10, speedup, highest_speedup};
   return diagnose(plain, &run);
+}
+
+std::string first_sentence(const Diagnosis& diagnosis) {
+  return diagnosis.findings.empty() ? "" : diagnosis.findings.front().sentence;
 }
 
 TEST(Diagnose, LittleWaitingMeansThatLocksDoNotMatter) {
@@ -140,8 +145,10 @@ TEST(Diagnose, DataInTheCacheLineOfTheLockAreNamed) {
   EXPECT_EQ(diagnosis.findings.front().sentence,
             "Sections under hot write size, which is in the cache line of the lock: each such write ends all "
             "other transactions under that lock, also those that do not use size.");
-  EXPECT_EQ(diagnosis.findings.front().change,
-            "Move size out of the cache line of its lock (alignas(64)), and compare again.");
+  EXPECT_EQ(
+      diagnosis.findings.front().change,
+      "Move size out of the cache line of its lock (alignas(64)), and compare again: if sections read it "
+      "too, that conflict stays.");
   hot.conflicts_apart_at_lock = 29;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "false-sharing");
 }
@@ -153,36 +160,135 @@ TEST(Diagnose, DataThatAllSectionsWriteAreSharedAlsoBesideTheLock) {
   hot.conflicts_seen = 40;
   const Diagnosis diagnosis = diagnose_elided(waiting_for(2000), tried);
   EXPECT_EQ(first_code(diagnosis), "true-sharing");
-  EXPECT_EQ(diagnosis.findings.front().sentence,
-            "Sections under hot write the same data, most at size: a transaction against put (map.c:9). They "
-            "are in the cache line of the lock: writes end also transactions that do not use them.");
+  EXPECT_EQ(
+      diagnosis.findings.front().sentence,
+      "Sections under hot write the same data, most at size: a transaction against put (map.c:9). These "
+      "data share the lock's cache line. A write to them ends every transaction under the lock.");
   EXPECT_TRUE(
       diagnosis.findings.front().change.ends_with("Move what remains out of the cache line of the lock."));
 }
 
+TEST(Diagnose, ConflictsOnTheLockWordMeanThatTheLockIsTakenHoweverLongTheRun) {
+  for (const double length : {1.0, 100.0}) {
+    Profile tried = elided("conflict", 60);
+    Lock& hot = tried.locks.front();
+    hot.attempts *= length, hot.commits *= length, hot.aborts["conflict"] *= length;
+    hot.conflicts_seen = 9 * length;
+    EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "lock-taken") << length;
+    hot.conflicts_seen = 10 * length;
+    EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing") << length;
+    hot.aborts["conflict"] = 16 * length;
+    hot.conflicts_seen = 9 * length;
+    EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing") << "most of them";
+  }
+}
+
 TEST(Diagnose, FewConflictsAreNoReason) {
-  Profile tried = elided("conflict", 60);
-  tried.locks.front().conflicts_seen = kFewestConflicts - 1;
+  Profile tried = elided("conflict", 3);
+  Lock& hot = tried.locks.front();
+  hot.attempts = 6, hot.commits = 3;
+  hot.conflicts_seen = kFewestAborts - 1;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "lock-taken");
-  tried.locks.front().conflicts_seen = kFewestConflicts;
+  hot.conflicts_seen = kFewestAborts;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing");
-  tried.locks.front().aborts["conflict"] = 16;
-  tried.locks.front().conflicts_seen = 9;
-  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing") << "few, but most of them";
+}
+
+TEST(Diagnose, AttemptsThatNeverMeetAFreeLockTellThatItIsTaken) {
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), elided("lock-busy", 100))), "lock-taken");
+}
+
+/// Fallbacks of sections that cannot commit end attempts of other threads on the lock word.
+Profile with_fallbacks(const char* cause, double aborts, double conflicts, double fallbacks) {
+  Profile profile = elided("conflict", conflicts);
+  Lock& hot = profile.locks.front();
+  hot.commits = 100 - aborts - conflicts;
+  hot.aborts[cause] = aborts;
+  hot.fallbacks = fallbacks;
+  return profile;
+}
+
+TEST(Diagnose, FallbacksDoNotHideTheirCause) {
+  const Profile plain = waiting_for(2000);
+  const Diagnosis diagnosis = diagnose_elided(plain, with_fallbacks("capacity", 5, 30, 5));
+  EXPECT_EQ(first_code(diagnosis), "too-long");
+  EXPECT_EQ(
+      first_sentence(diagnosis),
+      "Sections under hot are too long for a transaction: 14 % of the aborts are for capacity, and each "
+      "thread that then takes the lock ends attempts of others.");
+  EXPECT_EQ(first_code(diagnose_elided(plain, with_fallbacks("other", 5, 30, 5))), "system-calls");
+  EXPECT_EQ(first_code(diagnose_elided(plain, with_fallbacks("capacity", 5, 41, 5))), "lock-taken")
+      << "five fallbacks end at most 20 attempts of four threads";
+  EXPECT_EQ(first_code(diagnose_elided(plain, with_fallbacks("capacity", 2, 10, 2))), "lock-taken") << "few";
+  Profile sharing = with_fallbacks("capacity", 5, 30, 5);
+  sharing.locks.front().conflicts_seen = 20;
+  EXPECT_EQ(first_code(diagnose_elided(plain, sharing)), "true-sharing");
+}
+
+TEST(Diagnose, SampledFallbacksMayHaveEndedAttempts) {
+  const Profile plain = waiting_for(2000);
+  const auto sampled = [](Profile profile) {
+    profile.exact = false;
+    return profile;
+  };
+  EXPECT_EQ(first_code(diagnose_elided(plain, sampled(with_fallbacks("capacity", 20, 21, 4)))), "too-long")
+      << "half of the ten tries of each fallback";
+  EXPECT_EQ(first_code(diagnose_elided(plain, sampled(with_fallbacks("other", 20, 21, 4)))), "system-calls");
+  const Diagnosis open = diagnose_elided(plain, sampled(with_fallbacks("other", 19, 30, 4)));
+  EXPECT_EQ(first_code(open), "true-sharing");
+  EXPECT_EQ(
+      first_sentence(open),
+      "Attempts to elide hot end by conflicts: sections write the same data or data in one cache line, or "
+      "other threads take the lock. Only a virtual machine tells these apart.");
+  EXPECT_EQ(
+      first_sentence(diagnose_elided(plain, sampled(with_fallbacks("capacity", 20, 36, 4)))),
+      "Sections under hot conflict: they write the same data or, which only a virtual machine tells apart, "
+      "data in one cache line.")
+      << "four fallbacks end at most 16 attempts";
+}
+
+TEST(Diagnose, CommitsAreAShareOfAttemptsThatMetAFreeLock) {
+  const std::string sentence = first_sentence(diagnose_elided(waiting_for(2000), elided("lock-busy", 60)));
+  EXPECT_EQ(sentence,
+            "Under htm-10, sections of hot rarely conflict: 100 % of their transactions that met a free lock "
+            "commit.");
+  Profile conflicting = elided("lock-busy", 60);
+  conflicting.locks.front().commits = 35;
+  conflicting.locks.front().aborts["conflict"] = 5;
+  EXPECT_NE(first_code(diagnose_elided(waiting_for(2000), conflicting)), "rare-conflicts")
+      << "5 of the 40 attempts that met a free lock";
 }
 
 TEST(Diagnose, ShortSectionsExplainWhyElisionIsSlower) {
   Profile plain = waiting_for(2000);
   plain.locks.front().holds_ns = 2300;  // of 100 sections
   const Profile tried = elided("conflict", 0.4);
-  EXPECT_EQ(diagnose_elided(plain, tried, 0.88).findings.front().sentence,
+  EXPECT_EQ(first_sentence(diagnose_elided(plain, tried, 0.88, 0.95)),
             "Under htm-10, sections of hot rarely conflict: more than 99 % of their transactions commit. But "
-            "they last 23 ns each, and to begin and to commit a transaction costs as much as it saves.");
-  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.98)), "rare-conflicts");
+            "they last 23 ns each, and to begin and to commit a transaction costs more than it saves.");
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.98, 0.99)), "rare-conflicts");
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.95, 1.12)), "rare-conflicts") << "may be faster";
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88)), "rare-conflicts") << "no interval";
+  EXPECT_EQ(first_code(diagnose_elided(plain, elided("lock-busy", 60), 0.88, 0.95)), "rare-conflicts")
+      << "few transactions commit";
   plain.locks.front().holds_ns = 0;  // no look met the lock in a section
-  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88)), "rare-conflicts");
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88, 0.95)), "rare-conflicts");
   plain.locks.front().holds_ns = 100 * (kShortSectionNs + 1);
-  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88)), "rare-conflicts");
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88, 0.95)), "rare-conflicts");
+}
+
+TEST(Diagnose, ShortSectionsAreNotBlamedForAnotherLock) {
+  Profile plain = waiting_for(2000);
+  plain.locks.front().holds_ns = 2300;
+  Profile tried = elided("conflict", 0.4);
+  Lock& other = tried.locks.back();
+  other.attempts = 100, other.commits = 50;
+  other.waits_ns = 20;
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88, 0.95)), "rare-conflicts");
+  other.commits = 95;
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88, 0.95)), "short-sections");
+  other.commits = 50;
+  tried.locks.front().waits_ns = 5000;  // little time passes at the other one
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried, 0.88, 0.95)), "short-sections");
 }
 
 TEST(Diagnose, FalseSharingIsPlacedWhereMostOfItIs) {

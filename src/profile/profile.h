@@ -46,7 +46,7 @@ struct Conflict {
   Place other{};   // the instruction that ended the attempt
   std::uint64_t count = 0;
   std::uint64_t apart = 0;  // of these: the data are different
-  bool at_lock = false;  // the data are in the lock's cache line, of which the victim had used the lock only
+  bool at_lock = false;     // the data are in the lock's cache line, of which the victim used the lock first
 };
 
 /// One lock at all its call sites.

@@ -17,6 +17,7 @@
 namespace elision::cli::experiment {
 
 inline constexpr const char* kReference = "pthread";  // the design that others are compared with
+inline constexpr unsigned kMostRuns = 1000;           // of each design
 
 /// One run of the program.
 struct Cell {
@@ -47,8 +48,7 @@ struct Plan {
   bool model = false;                // true: virtual time from a model, false: a real CPU's clock
   std::vector<std::string> designs;  // kReference first
   std::vector<std::optional<unsigned>> thread_counts;
-  unsigned runs = 3;           // of each design, or rounds: run i of all designs is round i
-  unsigned runs_limit = 1000;  // that --runs takes
+  unsigned runs = 3;       // of each design, or rounds: run i of all designs is round i
   unsigned most_runs = 0;  // while designs are undecided, rounds are added up to so many; 0: none are added
   std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time

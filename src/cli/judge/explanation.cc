@@ -122,7 +122,10 @@ const Profile* profile_of(const std::vector<Result>& results, const Block& block
 std::optional<profile::ElidedRun> elided_run(const std::vector<Result>& results, const Block& block) {
   for (const Row& row : block.rows) {
     const Profile* const profile = elides(row.design) ? profile_of(results, block, row.design) : nullptr;
-    if (profile != nullptr) return profile::ElidedRun{*profile, row.design, row.speedup};
+    if (profile == nullptr) continue;
+    profile::ElidedRun run{*profile, row.design, tries_of(row.design), row.speedup};
+    if (row.interval) run.highest_speedup = row.interval->high;
+    return run;
   }
   return std::nullopt;
 }
@@ -197,11 +200,10 @@ std::string compare_command(const Plan& plan, unsigned runs) {
 
 NextStep more_runs(const Plan& plan) {
   const unsigned runs = std::max(plan.runs, plan.most_runs);
-  if (runs >= plan.runs_limit)
-    return {"Let the program work longer: more runs than these cannot be compared.", ""};
+  if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
   return {fmt::format("Compare again with more runs{}:",
                       plan.model ? "" : ", while the computer does nothing else"),
-          compare_command(plan, std::min(2 * runs, plan.runs_limit))};
+          compare_command(plan, std::min(2 * runs, kMostRuns))};
 }
 
 }  // namespace

@@ -93,6 +93,26 @@ TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {
   EXPECT_EQ(steps.back().command, "elision run --lock htm-10 -- prog");
 }
 
+/// htm-10 in transactions that commit.
+profile::Profile committed() {
+  profile::Profile profile = contended();
+  profile.locks.front().attempts = profile.locks.front().commits = 10;
+  return profile;
+}
+
+class Slower : public Explained {
+ protected:
+  profile::Cause cause_with(const std::vector<double>& seconds) {
+    for (std::size_t i = 0; i < seconds.size(); ++i) results_[3 + i].sample = timed(seconds[i]);
+    return explained(committed()).front().diagnosis->findings.front().cause;
+  }
+};
+
+TEST_F(Slower, IntervalDecidesWhetherElisionCostsMoreThanItSaves) {
+  EXPECT_EQ(cause_with({1.1, 1.11, 1.12}), profile::Cause::kShortSections);
+  EXPECT_EQ(cause_with({1.3, 1.1, 0.9}), profile::Cause::kRareConflicts);
+}
+
 TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
   const std::vector<NextStep> steps =
       next_steps(plan_, explained(contended()), {false, "This CPU has no transactions"});

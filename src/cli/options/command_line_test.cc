@@ -108,6 +108,12 @@ TEST(Designs, ElidingAndSpeculatingAreToldApart) {
   EXPECT_FALSE(elides("glibc-elision"));
 }
 
+TEST(Designs, TriesAreThoseOfTheNameOrTheDefault) {
+  EXPECT_EQ(tries_of("htm-7"), 7u);
+  EXPECT_EQ(tries_of("htm-7-fb-aahtm"), 7u);
+  EXPECT_EQ(tries_of("hle-scm"), 10u);
+}
+
 TEST(Designs, ListsAreCheckedNameByName) {
   EXPECT_EQ(parse_designs("tatas,htm-3"), (std::vector<std::string>{"tatas", "htm-3"}));
   EXPECT_EQ(error_of([] { parse_designs("tatas,tickt"); }),

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "abi/lock_designs.h"
+#include "abi/lock_variables.h"
 #include "cli/doctor/knowledge.h"
 #include "cli/host/parse.h"
 #include "cli/options/suggest.h"
@@ -42,6 +43,11 @@ std::string design_forms() {
 }
 
 bool elides(std::string_view design) { return design_of(design).elides() && !is_elided_by_glibc(design); }
+
+unsigned tries_of(std::string_view design) {
+  if (design_of(design).elision != abi::LockElision::kConflictsQueue) return design_of(design).tries;
+  return number_of<unsigned>(abi::row_of(abi::LockVariable::kScmTries).default_value).value_or(0);
+}
 
 bool is_elided_by_glibc(std::string_view design) {
   return design_of(design).elision == abi::LockElision::kByGlibc;

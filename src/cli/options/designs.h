@@ -20,6 +20,9 @@ std::vector<std::string> example_designs();
 /// True if our library elides locks under the design.
 bool elides(std::string_view design);
 
+/// The transactions that an eliding design begins before a section takes the lock, by default.
+unsigned tries_of(std::string_view design);
+
 /// True if the design is elision by the C library itself.
 bool is_elided_by_glibc(std::string_view design);
 
