@@ -16,27 +16,6 @@ constexpr unsigned kMostLooks = 16;           // at the callers of one call site
 constexpr std::uint64_t kWordBytes = 4;       // each lock begins with a word
 constexpr std::uint64_t kMostLockBytes = 56;  // pthread_rwlock_t, the largest
 
-/// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
-State state_of(const SeenActivity& seen) {
-  switch (seen.activity) {
-    case Activity::kIdle:
-      return seen.lock == 0 ? State::kOutside : State::kSection;
-    case Activity::kFallback:
-      return State::kFallback;
-    case Activity::kAttempt:
-      return State::kAttempt;
-    case Activity::kSpeculating:
-      return State::kSpeculating;
-    case Activity::kWaiting:
-      return State::kWaiting;
-    case Activity::kOverhead:
-      return State::kOverhead;
-    case Activity::kBlocked:
-      return State::kBlocked;
-  }
-  return State::kOutside;
-}
-
 /// Whether the thread does something at a lock that it does not hold yet.
 bool is_entering(const SeenActivity& seen) {
   return seen.activity == Activity::kAttempt || seen.activity == Activity::kSpeculating ||
@@ -62,6 +41,26 @@ std::vector<std::uint64_t> most_frequent(const std::map<std::vector<std::uint64_
 }
 
 }  // namespace
+
+State state_of(const SeenActivity& seen) {
+  switch (seen.activity) {
+    case Activity::kIdle:
+      return seen.lock == 0 ? State::kOutside : State::kSection;
+    case Activity::kFallback:
+      return State::kFallback;
+    case Activity::kAttempt:
+      return State::kAttempt;
+    case Activity::kSpeculating:
+      return State::kSpeculating;
+    case Activity::kWaiting:
+      return State::kWaiting;
+    case Activity::kOverhead:
+      return State::kOverhead;
+    case Activity::kBlocked:
+      return State::kBlocked;
+  }
+  return State::kOutside;
+}
 
 void Account::threads_change(unsigned alive, Time now) {
   most_threads_ = std::max(most_threads_, alive);

@@ -19,6 +19,9 @@
 
 namespace elision::profile {
 
+/// The state that an activity means while it lasts. Whether an attempt commits shows only at its end.
+State state_of(const abi::SeenActivity& seen);
+
 class Account {
  public:
   using Time = std::uint64_t;

@@ -11,6 +11,7 @@
 #include "abi/counters.h"
 #include "base/usable_cpus.h"
 #include "cli/experiment/lock_profile.h"
+#include "profile/account.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -47,25 +48,10 @@ std::filesystem::path executable_of(std::uint32_t process) {
   return std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/exe", error);
 }
 
+/// What a thread does that sleeps in the kernel or does not.
 State state_of(const abi::SeenActivity& seen, bool sleeps) {
-  switch (seen.activity) {
-    case abi::Activity::kFallback:
-      return State::kFallback;
-    case abi::Activity::kAttempt:
-      return State::kAttempt;
-    case abi::Activity::kSpeculating:
-      return State::kSpeculating;
-    case abi::Activity::kWaiting:
-      return State::kWaiting;
-    case abi::Activity::kOverhead:
-      return State::kOverhead;
-    case abi::Activity::kBlocked:
-      return State::kBlocked;
-    case abi::Activity::kIdle:
-      break;
-  }
-  if (seen.lock != 0) return State::kSection;
-  return sleeps ? State::kBlocked : State::kOutside;
+  const State state = profile::state_of(seen);
+  return sleeps && state == State::kOutside ? State::kBlocked : state;
 }
 
 }  // namespace

@@ -37,11 +37,6 @@ std::string format_count(double count) {
   return three_digits(count);
 }
 
-std::string format_share(double share) {
-  if (share > 0 && share < 0.005) return "<1 %";
-  return fmt::format("{:.0f} %", 100 * share);
-}
-
 std::string format_seconds(const Range& range) {
   return fmt::format("{} [{} - {}]", format_seconds(range.median), format_seconds(range.low),
                      format_seconds(range.high));

@@ -17,9 +17,6 @@ std::string format_count(const Range& range);
 /// "12.3 ms": three significant digits and a suitable unit.
 std::string format_seconds(double seconds);
 
-/// "34 %", but "<1 %" for a share that would round to 0 and is not.
-std::string format_share(double share);
-
 /// "12.3k", "4.56M"; an integer below 10,000.
 std::string format_count(double count);
 

@@ -214,7 +214,7 @@ Table locks_table(const Block& block) {
       table.rows.push_back(
           {{name_among(row->why->locks, lock),
             (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
-            format_share(lock.contended_share), format_seconds(lock.wait_seconds),
+            profile::percent(lock.contended_share, "<", ">"), format_seconds(lock.wait_seconds),
             format_seconds(lock.mean_wait_seconds), format_seconds(lock.longest_wait_seconds),
             format_seconds(lock.mean_hold_seconds), source.empty() ? kNoValue : source},
            "",
