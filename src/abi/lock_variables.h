@@ -62,7 +62,7 @@ inline constexpr LockVariableRow kLockVariables[] = {
      "reader-writer locks: readers share, or all go one by one through the mutex design"},
     {"ELISION_CONDITION", "auto", "auto, glibc, aware, busy",
      "condition variables: glibc's, aware of transactions, or waits that only look again (auto: aware where "
-     "mutexes are elided or FIFO or spin for ever)"},
+     "mutexes are elided or FIFO, or where the library's own mutexes spin for ever)"},
     {"ELISION_RTM_ALWAYS_ABORT", "0", "0, 1", "let AAHTM locks speculate by ordinary RTM on a real CPU"},
     {"ELISION_TRANSACTIONS", "1", "0, 1",
      "0: no transaction begins; also the variable elision_transactions of the running process, for "
