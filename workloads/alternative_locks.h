@@ -7,7 +7,7 @@
 //  - TbbLock: oneTBB's speculative_spin_mutex, which checks CPUID for RTM (WORKLOADS_HAVE_TBB).
 //  - CkLock: Concurrency Kit's spinlock, elided with its adaptive policy and its default configuration
 //    (WORKLOADS_HAVE_CK).
-//  - the locks without elision of lock_costs/spin_forms.h.
+//  - the locks without elision of spin_forms.h.
 //
 // Debian builds Concurrency Kit without RTM. Its elision is in headers, so we enable it here. It executes
 // XBEGIN without checking CPUID, so a program calls is_usable() first.
@@ -32,7 +32,7 @@
 #endif
 #endif
 
-#include "lock_costs/spin_forms.h"  // behind ck_elide.h, which has to know that RTM is wanted
+#include "spin_forms.h"  // behind ck_elide.h, which has to know that RTM is wanted
 
 namespace workloads {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Locks of other projects whose waiters only spin, as a critical section can be built with them
-// (../alternative_locks.h). Nothing here is elided.
+// (alternative_locks.h). Nothing here is elided.
 //
 //  - TatasForm, TicketForm: the locks that the AAHTM authors measured, written again from a description of
 //    their published code. Both are released by a plain store. The back-off of 16 to 1024

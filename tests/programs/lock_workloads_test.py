@@ -62,6 +62,16 @@ def test_onelock_forms_of_arraybench(elision, built_locks):
                                 "--size", 2000, "--contention", "high"])
 
 
+def test_arraybench_under_locks_that_only_spin(elision, built_locks):
+    forms = ["tatas", "ticket", *(form for form in ("tbb", "ck", "ck_ticket") if form.split("_")[0] in built_locks)]
+    for form in forms:
+        ending, totals = elision.totals([elision.workload(f"arraybench_{form}_form"), "--threads", THREADS, "--sections", 100, "--warmup", 5,
+                                         "--size", 2000, "--contention", "high"])
+        assert (ending.status, totals["begins"]) == (0, 0), form
+        assert "LOST" not in ending.stdout, form
+        assert "throughput: " in ending.stdout, form
+
+
 @pytest.mark.parametrize("condition", ["glibc", "aware", "busy"])
 @pytest.mark.parametrize("lock", ["pthread", "tatas", "ticket", "htm-10"])
 @pytest.mark.parametrize("locks", ["one", "each"])
