@@ -20,6 +20,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <csetjmp>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <random>
@@ -67,17 +68,20 @@ struct Worker {
 };
 static_assert(sizeof(Worker) == 56);
 
-/// What the program allocates one after the other: each block behind 16 bytes of the allocator. So the first
-/// worker shares a line with the last account.
+/// What the program allocates one after the other: each block behind 16 bytes of the allocator. Where the
+/// first of them begins in its line decides that the first worker shares a line with the last two accounts.
 struct alignas(64) Memory {
   alignas(64) Balance balances[kAccounts];
-  alignas(64) char before_bank[16];
+  alignas(64) char before_bank[48 + 16];
   Bank bank;
   char before_accounts[16];
   Account accounts[kAccounts];
   char before_workers[16];
   Worker workers[kMostThreads];
 };
+constexpr std::size_t line_of(std::size_t offset) { return offset / 64; }
+static_assert(line_of(offsetof(Memory, workers)) ==
+              line_of(offsetof(Memory, accounts) + (kAccounts - 2) * sizeof(Account)));
 
 /// The static data. kTogether: layout B.
 template <bool kTogether>
