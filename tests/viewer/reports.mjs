@@ -221,7 +221,7 @@ const LOCKS = [
   },
   {
     name: "storage::LruCache::LruCache(unsigned long, std::shared_ptr<storage::Allocator>)",
-    kind: "initialised-at",
+    kind: "called-from",
     file: "src/storage/very/deep/folder/with/a/long/name/lru_cache.cc",
     line: 1187,
   },

@@ -81,7 +81,7 @@ Verdict no_gain(const Plan& plan, const Contest& c) {
 Verdict only_variation(const Row& best) {
   return {
       VerdictKind::kOneRun,
-      fmt::format("Perhaps {}: {:.2f} times {} in the only variation; with --vary 8 the range would show.",
+      fmt::format("Perhaps {}: {:.2f} times {} in the only variation; --vary 8 would show how sure that is.",
                   best.design, best.speedup, kReference),
       best.design};
 }

@@ -135,7 +135,7 @@ TEST_F(Varied, OneVariationTellsNothingOfTheRange) {
   add("tatas", {0.5});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kOneRun);
   EXPECT_EQ(sentence(),
-            "Perhaps tatas: 2.00 times pthread in the only variation; with --vary 8 the range would show.");
+            "Perhaps tatas: 2.00 times pthread in the only variation; --vary 8 would show how sure that is.");
 }
 
 TEST_F(Varied, StoppedEarlyCountsPairsOnly) {
