@@ -5,9 +5,10 @@
 // Invariants:
 //  - Early subscription: the transaction reads the lock word before anything of the section, so a
 //    thread that takes the lock aborts it, and it never runs beside a holder.
-//  - A held lock alone never leads to the fallback (the lemming effect, ibid.), unless Busy::kFallBack asks
-//    for it. Either the thread waits until the lock is free before it begins, or, as in the paper, it begins
-//    and loops inside the transaction, without PAUSE (which aborts), until the holder's release aborts it.
+//  - A held lock alone never leads to the fallback (the lemming effect, ibid.), unless Busy::kFallBack or
+//    Busy::kAbort asks for it. Either the thread waits until the lock is free before it begins, or, as in the
+//    paper, it begins and loops inside the transaction, without PAUSE (which aborts), until the holder's
+//    release aborts it.
 //  - Locks that are taken inside the transaction are subscribed to as well. The transaction commits when the
 //    last of them is released, in any order. Deferred wakes (condition.h) follow the commit.
 //  - A process with one thread elides nothing (alone.h).
@@ -22,6 +23,9 @@
 // apart, a thread loops inside only if it saw the lock held just before it began, and counts the abort of
 // such a transaction as the end of its wait. If the lock is taken between the look and the begin, the
 // transaction ends by our own XABORT, and the next one loops.
+//
+// Busy::kAbort: no look before the transaction leads to a wait. The code of the paper's authors loops inside
+// with a PAUSE, which aborts at once; here an XABORT does, so that the abort is counted as what it is.
 //
 // `Lock` is the protocol on the words (tatas.h, spin_word.h, a side of rwlock.h), `Fallback` the way to wait
 // for it (plain_wait.h and its like), `Contention` the reaction to conflicts (none, or auxiliary_queue.h).
@@ -209,7 +213,7 @@ class Elided {
           }
         }
       }
-      held = Lock::is_held(words);
+      held = parameters.busy != Busy::kAbort && Lock::is_held(words);
       if (held) {
         activity.begin(abi::Activity::kWaiting);
         recorder.busy();
@@ -271,7 +275,7 @@ class Elided {
 
   /// Whether the abort only ended a wait for the holder. Such an abort does not use up a try.
   static bool was_waiting(htm::Status status, bool held, const Parameters& parameters) {
-    if (parameters.busy == Busy::kFallBack) return false;
+    if (parameters.busy == Busy::kFallBack || parameters.busy == Busy::kAbort) return false;
     if (status.has_code(htm::kCodeLockBusy)) return true;
     return held && parameters.busy == Busy::kInside && !parameters.busy_counts;
   }

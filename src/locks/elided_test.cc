@@ -43,6 +43,7 @@ struct Row {
   Entry entry;
   std::uint64_t begun;
   std::uint64_t fallbacks;
+  Busy busy = Busy::kOutside;
 };
 
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
@@ -58,6 +59,7 @@ TEST_P(Policy, AbortSequenceInActionOut) {
   std::atomic<int> word{0};
   Thread me;
   me.tuning.elision_tries = row.tries;
+  me.tuning.busy = row.busy;
   EXPECT_EQ(Lock::enter({.word = &word}, me, nullptr), row.entry);
   EXPECT_EQ(Scripted::script.begun, row.begun);
   EXPECT_EQ(me.counters.fallbacks, row.fallbacks);
@@ -88,7 +90,16 @@ INSTANTIATE_TEST_SUITE_P(
             4,
             1},
         Row{"giving up falls back at once", 10, {kGiveUp}, Entry::kHolding, 1, 1},
-        Row{"giving up after a conflict", 10, {kConflict, kGiveUp}, Entry::kHolding, 2, 1}));
+        Row{"giving up after a conflict", 10, {kConflict, kGiveUp}, Entry::kHolding, 2, 1},
+        Row{"a busy lock uses up a try on request", 2, {kBusy, kRuns}, Entry::kElided, 2, 0, Busy::kAbort},
+        Row{"busy alone leads to the lock on request",
+            2,
+            {kBusy, kBusy},
+            Entry::kHolding,
+            2,
+            1,
+            Busy::kAbort},
+        Row{"busy and conflict on request", 2, {kBusy, kConflict}, Entry::kHolding, 2, 1, Busy::kAbort}));
 
 class ElidedScripted : public ::testing::Test {
  protected:
@@ -152,6 +163,30 @@ TEST_F(ElidedScripted, AbortInsideBusyLoopCountsOnRequest) {
     EXPECT_EQ(me.counters.busy, 1u);
     Lock::leave({.word = &word_}, me.context);
   }
+}
+
+TEST_F(ElidedScripted, BeginsUnderAHeldLockOnRequest) {
+  me_.tuning.elision_tries = 2;
+  me_.tuning.busy = Busy::kAbort;
+  word_ = kHeld;
+  // The first transaction finds the lock held, the second one does not.
+  Scripted::script.steps.push_back({kRuns});
+  Scripted::script.steps.push_back({kRuns, [&] { word_ = kFree; }});
+  EXPECT_EQ(enter(word_), Entry::kElided);
+  EXPECT_EQ(Scripted::script.begun, 2u);
+  EXPECT_EQ(Scripted::script.aborted_by_itself, 1u);
+  EXPECT_EQ(aborts(me_, AbortCause::kLockBusy), 1u);
+  Lock::leave({.word = &word_}, me_.context);
+}
+
+TEST_F(ElidedScripted, LockHeldThroughAllTriesIsWaitedForOnRequest) {
+  me_.tuning.elision_tries = 2;
+  me_.tuning.busy = Busy::kAbort;
+  word_ = kHeld;
+  Scripted::script.steps.assign({{kRuns}, {kRuns}, {kRuns, [&] { word_ = kFree; }}});
+  EXPECT_EQ(Lock::enter({.word = &word_}, me_, &kPassed), Entry::kTimedOut);
+  EXPECT_EQ(Scripted::script.begun, 2u);
+  EXPECT_EQ(me_.counters.fallbacks, 0u);
 }
 
 TEST_F(ElidedScripted, CommitsWhenLastLockIsReleased) {

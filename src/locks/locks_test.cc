@@ -22,19 +22,20 @@ namespace elision::locks::test {
 namespace {
 
 /// A suite's row: an object with a lock in it, and what a thread does about a lock that is held.
-template <class Lock_, Busy kBusy_ = Busy::kOutside>
+template <class Lock_, Busy kBusy_ = Busy::kOutside, bool kSubscribes_ = false>
 struct Row : Lock_ {
   using Lock = Lock_;
   static constexpr Busy kBusy = kBusy_;
   static Thread thread() {
     Thread result;
     result.tuning.busy = kBusy;
+    result.tuning.subscribes = kSubscribes_;
     return result;
   }
 };
 
-template <class Design, Busy kBusy = Busy::kOutside>
-using M = Row<Locked<Design>, kBusy>;
+template <class Design, Busy kBusy = Busy::kOutside, bool kSubscribes = false>
+using M = Row<Locked<Design>, kBusy, kSubscribes>;
 template <class Design>
 using S = Row<SpinLocked<Design>>;
 template <class Design>
@@ -64,13 +65,15 @@ template <class Waiting>
 using Mutexes = ::testing::Types<
     M<TatasPlain<Waiting>>, M<TtsPlain<Waiting>>, M<TicketPlain<Waiting>>,                //
     M<HtmN<None, Waiting>>, M<HtmN<Rtm, Waiting>>, M<HtmN<Rtm, Waiting>, Busy::kInside>,  //
+    M<HtmN<Rtm, Waiting>, Busy::kAbort>,                                                  //
     M<Ttstle<None, Waiting>, Busy::kFallBack>, M<Ttstle<Rtm, Waiting>, Busy::kFallBack>,  //
     M<HleScm<None, Waiting>>, M<HleScm<Rtm, Waiting>>,                                    //
     M<HtmNFbAahtm<None, None, Waiting>>, M<HtmNFbAahtm<Rtm, Nested, Waiting>>,
     M<HtmNFbAahtm<Rtm, Virtual, Waiting>>,  //
     M<TatasAahtm<None, Waiting>>, M<TatasAahtm<Nested, Waiting>>, M<TatasAahtm<Virtual, Waiting>>,
     M<TatasPriAahtm<None, Waiting>>, M<TatasPriAahtm<Nested, Waiting>>, M<TatasPriAahtm<Virtual, Waiting>>,
-    M<TicketAahtm<None, Waiting>>, M<TicketAahtm<Nested, Waiting>>, M<TicketAahtm<Virtual, Waiting>>>;
+    M<TicketAahtm<None, Waiting>>, M<TicketAahtm<Nested, Waiting>>, M<TicketAahtm<Virtual, Waiting>>,
+    M<TicketAahtm<Virtual, Waiting>, Busy::kOutside, true>>;
 
 template <class Waiting>
 using Others = ::testing::Types<

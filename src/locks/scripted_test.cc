@@ -24,11 +24,12 @@ constexpr unsigned kKinds = std::size(kEnds) * kMeanwhiles;
 constexpr unsigned kSteps = 3;
 
 /// `Other` is how another thread takes the lock: where readers share it, as a writer.
-template <class Design_, Busy kBusy_ = Busy::kOutside, class Other_ = Design_>
+template <class Design_, Busy kBusy_ = Busy::kOutside, class Other_ = Design_, bool kSubscribes_ = false>
 struct Row {
   using Design = Design_;
   using Other = Other_;
   static constexpr Busy kBusy = kBusy_;
+  static constexpr bool kSubscribes = kSubscribes_;
 };
 
 template <class Row>
@@ -76,6 +77,7 @@ class EverySequence : public ::testing::Test {
     Thread me;
     me.tuning.elision_tries = me.tuning.speculation_tries = 2;
     me.tuning.busy = Row::kBusy;
+    me.tuning.subscribes = Row::kSubscribes;
     const Deadline deadline{CLOCK_MONOTONIC, &at_};
     const Entry entry = Design::enter(words_.lock_words(), me, &deadline);
     check(entry, me);
@@ -122,14 +124,18 @@ class EverySequence : public ::testing::Test {
 };
 
 template <class Design>
+using Subscribes = Row<Design, Busy::kOutside, Design, true>;
+template <class Design>
 using Reads = Row<typename Design::ReaderSide, Busy::kOutside, typename Design::WriterSide>;
 
 using Designs = ::testing::Types<
-    Row<HtmN<Scripted, Spin>>, Row<HtmN<Scripted, Park>>, Row<Ttstle<Scripted, Spin>, Busy::kFallBack>,
+    Row<HtmN<Scripted, Spin>>, Row<HtmN<Scripted, Park>>, Row<HtmN<Scripted, Spin>, Busy::kAbort>,
+    Row<HtmN<Scripted, Park>, Busy::kAbort>, Row<Ttstle<Scripted, Spin>, Busy::kFallBack>,
     Row<Ttstle<Scripted, Park>, Busy::kFallBack>, Row<HleScm<Scripted, Spin>>, Row<HleScm<Scripted, Park>>,
     Row<HtmNFbAahtm<Scripted, Scripted, Spin>>, Row<HtmNFbAahtm<Scripted, Scripted, Park>>,
     Row<TatasAahtm<Scripted, Spin>>, Row<TatasAahtm<Scripted, Park>>, Row<TatasPriAahtm<Scripted, Spin>>,
     Row<TatasPriAahtm<Scripted, Park>>, Row<TicketAahtm<Scripted, Spin>>, Row<TicketAahtm<Scripted, Park>>,
+    Subscribes<TicketAahtm<Scripted, Spin>>, Subscribes<TicketAahtm<Scripted, Park>>,
     Reads<HtmN<Scripted, Park>>, Row<HtmN<Scripted, Park>::WriterSide>,
     Row<HleScm<Scripted, Park>::WriterSide>, Reads<TatasAahtm<Scripted, Park>>,
     Row<TatasAahtm<Scripted, Park>::WriterSide>, Row<TicketAahtm<Scripted, Park>::WriterSide>>;

@@ -14,14 +14,24 @@
 
 namespace elision::locks {
 
+/// For speculate(): nothing is looked at inside the transaction.
+struct NoSubscription {
+  bool operator()() const { return false; }
+};
+
 /// Begins one always-abort transaction. True: it runs, and the caller returns to the program. False: it
-/// ended.
-template <htm::AlwaysAborting Htm>
-[[gnu::always_inline]] inline bool speculate(const Recorder& recorder, const ActivityAt& activity) {
+/// ended. `is_over` is asked inside the transaction, which ends at once if it is: what it reads is subscribed
+/// to, so that a later change ends the transaction too.
+template <htm::AlwaysAborting Htm, class IsOver = NoSubscription>
+[[gnu::always_inline]] inline bool speculate(const Recorder& recorder, const ActivityAt& activity,
+                                             IsOver is_over = {}) {
   recorder.speculation();
   activity.begin(abi::Activity::kSpeculating);
-  const htm::Status status = Htm::begin_always_abort();
-  if (status.started()) return true;
+  htm::Status status = Htm::begin_always_abort();
+  if (status.started()) {
+    if (!is_over()) return true;
+    status = Htm::template abort<htm::kCodeLockBusy>();
+  }
   activity.turn_to(abi::Activity::kWaiting);
   recorder.abort(status.cause());
   return false;

@@ -4,6 +4,9 @@
 // NUM_TRIES times. So prefetched lines are still warm when its ticket is served, and few threads speculate at
 // a time.
 //
+// The code of the paper's authors reads now_serving inside the transaction too (Parameters::subscribes): then
+// every hand-over ends every speculation. It also pauses after each abort (Parameters::pauses).
+//
 // Both need a ticket that Ticket::join() drew and that is not yet served. Inside a speculation lock
 // operations succeed and do nothing, as in speculating_wait.h.
 #pragma once
@@ -44,13 +47,16 @@ struct SpeculatingTicketWait {
     TicketPlace place{state, ticket, true};
     const IfLeft if_left(&Plain::leave, &place);
     SpinDeadline until(deadline);
+    const bool subscribes = parameters.subscribes;
     const bool may_speculate = parameters.min_distance < parameters.max_distance;
     for (std::uint32_t tries = 0, spun = 0; may_speculate && tries < parameters.speculation_tries;) {
       const std::uint32_t places = Plain::distance(state, ticket);
       if (places == 0 || places < parameters.min_distance) break;
       if (places < parameters.max_distance) {
-        if (speculate<Htm>(recorder, caller.activity())) return Entry::kSpeculating;
+        const auto is_served = [&] { return subscribes && Plain::distance(state, ticket) == 0; };
+        if (speculate<Htm>(recorder, caller.activity(), is_served)) return Entry::kSpeculating;
         ++tries;
+        if (parameters.pauses != 0) spun += pause_units(parameters.pauses);
       } else if (until.has_passed(spun)) {
         break;  // await() gives up the ticket
       } else if (!Waiting::spun_enough(spun)) {

@@ -70,6 +70,44 @@ TEST(TicketAahtmLock, StopsSpeculatingWhenServed) {
   EXPECT_EQ(me.counters.acquisitions, 1u);
 }
 
+TEST(TicketAahtmLock, SpeculationEndsAtItsTurnIfItSubscribes) {
+  struct Row {
+    bool subscribes;
+    unsigned handed_over;  // since the look before the transaction
+    Entry entry;
+    std::uint64_t ended;  // speculations that ended by themselves
+  };
+  const Row rows[] = {
+      {false, 2, Entry::kSpeculating, 0}, {true, 1, Entry::kSpeculating, 0}, {true, 2, Entry::kHolding, 1}};
+  for (const Row& row : rows) {
+    Scripted::reset();
+    TicketState state{};
+    join(state);
+    join(state);
+    const std::uint32_t ticket = join(state);
+    Scripted::script.steps.push_back({Status{}, [&] {
+                                        for (unsigned i = 0; i < row.handed_over; ++i) Queue::release(state);
+                                      }});
+    Thread me;
+    me.tuning.subscribes = row.subscribes;
+    EXPECT_EQ((SpeculatingTicketWait<Scripted, Spin>::enter(state, ticket, me, nullptr)), row.entry);
+    EXPECT_EQ(Scripted::script.aborted_by_itself, row.ended);
+    EXPECT_EQ(me.counters.aborts[static_cast<std::size_t>(abi::AbortCause::kLockBusy)], row.ended);
+  }
+}
+
+TEST(TicketAahtmLock, PausesAfterAnAbort) {
+  Scripted::reset();
+  TicketState state{};
+  join(state);
+  const std::uint32_t ticket = join(state);
+  Scripted::script.steps.push_back({Status{Status::kConflictBit}, [&] { Queue::release(state); }});
+  Thread me;
+  me.tuning.pauses = 1000000;
+  EXPECT_EQ((SpeculatingTicketWait<Scripted, Spin>::enter(state, ticket, me, nullptr)), Entry::kHolding);
+  EXPECT_GE(me.counters.wait_ticks, 1000000u) << "a PAUSE takes more than a tick";
+}
+
 TEST(TatasAahtmLock, SpeculatesWhileHeldAndThenTakesIt) {
   Scripted::reset();
   std::atomic<int> word{kHeld};

@@ -50,7 +50,9 @@ class Reader {
 /// What an elided design does while the lock is held.
 locks::Busy busy_of(const Reader& reader, const abi::LockDesign& design) {
   if (design.elision == abi::LockElision::kOnceUnlessBusy) return locks::Busy::kFallBack;
-  return reader.is(LockVariable::kBusy, "inside") ? locks::Busy::kInside : locks::Busy::kOutside;
+  if (reader.is(LockVariable::kBusy, "inside")) return locks::Busy::kInside;
+  if (reader.is(LockVariable::kBusy, "abort")) return locks::Busy::kAbort;
+  return locks::Busy::kOutside;
 }
 
 const char* nothing_set(const char*) { return nullptr; }
@@ -95,6 +97,8 @@ Configuration parse_configuration(Lookup lookup) {
   parameters.max_distance = reader.number(LockVariable::kMaxDist);
   parameters.min_distance = reader.number(LockVariable::kMinDist);
   parameters.most_warm = reader.number(LockVariable::kMaxSpecs);
+  parameters.subscribes = reader.is(LockVariable::kSubscribe, "1");
+  parameters.pauses = reader.number(LockVariable::kPauses);
   parameters.busy = busy_of(reader, result.design);
   parameters.busy_counts = reader.is(LockVariable::kBusyCounts, "1");
   parameters.backs_off = reader.is(LockVariable::kRetry, "back-off");

@@ -34,7 +34,9 @@ TEST(Configuration, DefaultsAreThePapers) {
   EXPECT_EQ(nothing.parameters.most_warm, 1u);
   EXPECT_EQ(nothing.parameters.busy, locks::Busy::kOutside);
   EXPECT_FALSE(nothing.parameters.backs_off || nothing.parameters.busy_counts ||
-               nothing.parameters.abort_at_unlock || nothing.off || nothing.exclusive_rwlocks);
+               nothing.parameters.abort_at_unlock || nothing.parameters.subscribes || nothing.off ||
+               nothing.exclusive_rwlocks);
+  EXPECT_EQ(nothing.parameters.pauses, 0u);
   EXPECT_TRUE(nothing.transactions);
   EXPECT_FALSE(nothing.hides_rtm);
 }
@@ -112,6 +114,8 @@ TEST(Configuration, EveryVariable) {
                                       {"ELISION_MAX_DIST", "9"},
                                       {"ELISION_MIN_DIST", "0"},
                                       {"ELISION_MAX_SPECS", "3"},
+                                      {"ELISION_SUBSCRIBE", "1"},
+                                      {"ELISION_PAUSES", "8"},
                                       {"ELISION_RWLOCK", "exclusive"},
                                       {"ELISION_CONDITION", "aware"},
                                       {"ELISION_TRANSACTIONS", "0"},
@@ -122,11 +126,13 @@ TEST(Configuration, EveryVariable) {
                                       {"ELISION_LOCK", "ticket-aahtm"}});
   EXPECT_TRUE(parsed.wait_spins && parsed.rtm_always_abort && parsed.verbose);
   EXPECT_TRUE(parsed.parameters.busy_counts && parsed.parameters.abort_at_unlock && parsed.exclusive_rwlocks);
-  EXPECT_TRUE(parsed.parameters.backs_off);
+  EXPECT_TRUE(parsed.parameters.backs_off && parsed.parameters.subscribes);
+  EXPECT_EQ(parsed.parameters.pauses, 8u);
   EXPECT_EQ(parsed.condition, ConditionKind::kAware);
   EXPECT_FALSE(parsed.transactions);
   EXPECT_TRUE(parsed.hides_rtm);
   EXPECT_EQ(parsed.parameters.busy, locks::Busy::kInside);
+  EXPECT_EQ(parse({{"ELISION_BUSY", "abort"}}).parameters.busy, locks::Busy::kAbort);
   EXPECT_EQ(parsed.parameters.most_warm, 3u);
   EXPECT_EQ(parsed.parameters.speculation_tries, 7u);
   EXPECT_EQ(parsed.parameters.max_distance, 9u);

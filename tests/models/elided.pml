@@ -6,9 +6,13 @@
  * differ. No thread waits for ever; in particular, no loop inside a transaction outlives the holder that it waits for. The
  * word is 0 at the end. After a commit or a release nothing of the lock is touched.
  *
- * Configurations: BUSY_INSIDE and BUSY_COUNTS (the parameters busy_inside and busy_counts), kTries, THREADS, ROUNDS
- * sections per thread, by enter() or try_enter(). DESTROYS: the last is by enter(), and thread 0 destroys the lock after it.
+ * Configurations: BUSY_INSIDE, BUSY_ABORTS (Busy::kInside, Busy::kAbort) and BUSY_COUNTS (the parameter busy_counts),
+ * kTries, THREADS, ROUNDS sections per thread, by enter() or try_enter(). DESTROYS: the last is by enter(), and thread 0
+ * destroys the lock after it.
  */
+#ifndef BUSY_ABORTS
+#define BUSY_ABORTS false
+#endif
 #define alive (!destroyed)
 
 #include "htm.h.pml"
@@ -99,14 +103,14 @@ inline section() {
      atomic { assert(alive); held = (word != 0) };
      if
      :: held && tries -> break
-     :: held && !tries && !BUSY_INSIDE -> word == 0  /* wait_until_free() */
+     :: held && !tries && !BUSY_INSIDE && !BUSY_ABORTS -> word == 0  /* wait_until_free() */
      :: else
      fi;
      loops = held && BUSY_INSIDE;
      run_elided();
      if
      :: committed -> break
-     :: !committed && !tries && (code_busy || (held && BUSY_INSIDE && !BUSY_COUNTS))     /* was_waiting() */
+     :: !committed && !tries && ((code_busy && !BUSY_ABORTS) || (held && BUSY_INSIDE && !BUSY_COUNTS))  /* was_waiting() */
      :: else -> left--
      fi;
      code_busy = false

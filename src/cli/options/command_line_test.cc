@@ -201,6 +201,9 @@ TEST(LockOptions, BusyCountsNeedsTheLoopInside) {
   options.busy_counts = true;
   EXPECT_EQ(error_of([&] { check_lock_options(options); }),
             "--busy-counts has no effect without --busy inside");
+  options.busy = "abort";
+  EXPECT_EQ(error_of([&] { check_lock_options(options); }),
+            "--busy-counts has no effect without --busy inside");
   options.busy = "inside";
   EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
 }
@@ -255,20 +258,42 @@ LockOptions all_lock_options() {
           .max_dist = "2",
           .min_dist = "3",
           .max_specs = "4",
+          .pauses = "6",
           .scm_tries = "5",
           .rwlock = "exclusive",
           .condition = "aware",
           .busy_counts = true,
+          .subscribe = true,
           .rtm_always_abort = true};
 }
 
-const std::vector<std::string> kAllLockWords = {
-    "--wait",      "spin",     "--busy",        "inside",
-    "--retry",     "back-off", "--speculation", "abort-at-unlock",
-    "--tries",     "1",        "--max-dist",    "2",
-    "--min-dist",  "3",        "--max-specs",   "4",
-    "--scm-tries", "5",        "--rwlock",      "exclusive",
-    "--condition", "aware",    "--busy-counts", "--rtm-always-abort"};
+const std::vector<std::string> kAllLockWords = {"--wait",
+                                                "spin",
+                                                "--busy",
+                                                "inside",
+                                                "--retry",
+                                                "back-off",
+                                                "--speculation",
+                                                "abort-at-unlock",
+                                                "--tries",
+                                                "1",
+                                                "--max-dist",
+                                                "2",
+                                                "--min-dist",
+                                                "3",
+                                                "--max-specs",
+                                                "4",
+                                                "--pauses",
+                                                "6",
+                                                "--scm-tries",
+                                                "5",
+                                                "--rwlock",
+                                                "exclusive",
+                                                "--condition",
+                                                "aware",
+                                                "--busy-counts",
+                                                "--subscribe",
+                                                "--rtm-always-abort"};
 
 const Variables kAllLockVariables = {{"ELISION_LOCK", "d"},
                                      {"ELISION_WAIT", "spin"},
@@ -279,10 +304,12 @@ const Variables kAllLockVariables = {{"ELISION_LOCK", "d"},
                                      {"ELISION_MAX_DIST", "2"},
                                      {"ELISION_MIN_DIST", "3"},
                                      {"ELISION_MAX_SPECS", "4"},
+                                     {"ELISION_PAUSES", "6"},
                                      {"ELISION_SCM_TRIES", "5"},
                                      {"ELISION_RWLOCK", "exclusive"},
                                      {"ELISION_CONDITION", "aware"},
                                      {"ELISION_BUSY_COUNTS", "1"},
+                                     {"ELISION_SUBSCRIBE", "1"},
                                      {"ELISION_RTM_ALWAYS_ABORT", "1"}};
 
 TEST(LockOptions, EveryOptionHasVariableAndWord) {

@@ -35,13 +35,14 @@ struct FlagOption {
 const std::vector<TextOption>& text_options() {
   static const std::vector<TextOption> kOptions = {
       {"--wait", LockVariable::kWait, &LockOptions::wait, {"park", "spin"}},
-      {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside"}},
+      {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside", "abort"}},
       {"--retry", LockVariable::kRetry, &LockOptions::retry, {"at-once", "back-off"}},
       {"--speculation", LockVariable::kSpeculation, &LockOptions::speculation, {"run-on", "abort-at-unlock"}},
       {"--tries", LockVariable::kTries, &LockOptions::tries, {}},
       {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}},
       {"--min-dist", LockVariable::kMinDist, &LockOptions::min_dist, {}},
       {"--max-specs", LockVariable::kMaxSpecs, &LockOptions::max_specs, {}},
+      {"--pauses", LockVariable::kPauses, &LockOptions::pauses, {}},
       {"--scm-tries", LockVariable::kScmTries, &LockOptions::scm_tries, {}},
       {"--rwlock", LockVariable::kRwlock, &LockOptions::rwlock, {"shared", "exclusive"}},
       {"--condition", LockVariable::kCondition, &LockOptions::condition, {"auto", "glibc", "aware", "busy"}},
@@ -52,6 +53,7 @@ const std::vector<TextOption>& text_options() {
 const std::vector<FlagOption>& flag_options() {
   static const std::vector<FlagOption> kOptions = {
       {"--busy-counts", LockVariable::kBusyCounts, &LockOptions::busy_counts},
+      {"--subscribe", LockVariable::kSubscribe, &LockOptions::subscribe},
       {"--rtm-always-abort", LockVariable::kRtmAlwaysAbort, &LockOptions::rtm_always_abort},
   };
   return kOptions;

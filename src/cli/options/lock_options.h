@@ -16,17 +16,19 @@ namespace elision::cli {
 
 struct LockOptions {
   std::string wait;         // park or spin; empty: the library's default
-  std::string busy;         // inside or outside
+  std::string busy;         // inside, outside or abort
   std::string retry;        // at-once or back-off
   std::string speculation;  // run-on or abort-at-unlock
   std::string tries;        // numbers stay text: they are checked and passed on
   std::string max_dist;
   std::string min_dist;
   std::string max_specs;
+  std::string pauses;
   std::string scm_tries;
   std::string rwlock;     // shared or exclusive
   std::string condition;  // auto, glibc, aware or busy
   bool busy_counts = false;
+  bool subscribe = false;
   bool rtm_always_abort = false;
 };
 
