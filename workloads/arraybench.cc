@@ -7,11 +7,15 @@
 //   --writes      10 or 100 places per section ("small", "large")
 //   --contention  high: the section first touches A[0]; low: it does not
 //   --opt         with high contention, a speculating thread leaves A[0] out (AAHTM "opt" variant)
+//   --update      increment: a write is a load and a store of one more; store: a store alone
 //
-// A write is an increment, so that lost updates show: at the end the sum of the array must be the number of
-// increments. Places are drawn before the mutex is taken. Before the run
-// (timed_sections.h) the threads spread the array over their caches as a long run would (--spread), and run
-// warm-up sections.
+// Increments show lost updates: at the end the sum of the array must be their number. A store writes the
+// thread's number. Who overlapped cannot be told at the end, and reading in the counted sections would make
+// them other sections. So only the warm-up sections are checked: each reads its places again before it leaves
+// the mutex, and all must have its number.
+//
+// Places are drawn before the mutex is taken. Before the run (timed_sections.h) the threads spread the array
+// over their caches as a long run would (--spread), and run warm-up sections.
 #include <pthread.h>
 
 #include <CLI/CLI.hpp>
@@ -41,6 +45,7 @@ struct Options {
   std::uint32_t size = 1000000;
   std::string contention = "low";
   bool opt = false;
+  std::string update = "increment";
   unsigned threads = 1;
   workloads::RunLength length;
   double spread = 3;           // uncounted writes without the mutex, by all threads, per line of the array
@@ -63,10 +68,11 @@ struct Bench {
   workloads::TimedSections sections;
 };
 
-struct Increments {
-  std::uint64_t increments = 0;  // warm-up included
+struct Updates {
+  std::uint64_t increments = 0;   // warm-up included
+  std::uint64_t overwritten = 0;  // stores of a warm-up section that another section overwrote meanwhile
 };
-using ThreadResult = workloads::ThreadResult<Increments>;
+using ThreadResult = workloads::ThreadResult<Updates>;
 
 class Worker {
  public:
@@ -74,14 +80,19 @@ class Worker {
       : bench_(bench),
         result_(result),
         index_(index),
+        touches_first_(bench.options.contention == "high"),
         random_(bench.options.seed * 1000003u + index),
         places_(bench.options.writes) {}
 
   void run() {
     spread();
     pthread_barrier_wait(&bench_.spread);  // no thread increments an element that another still clears
-    for (std::uint64_t i = 0; i < bench_.options.warmup; ++i) section();
-    bench_.sections.repeat(index_, result_, [this] { section(); });
+    if (bench_.options.update == "store") {
+      const int mine = static_cast<int>(index_) + 1;
+      run_sections([mine](int& element) { store(element, mine); }, [this, mine] { check(mine); });
+    } else {
+      run_sections([](int& element) { increment(element); }, [] {});
+    }
   }
 
  private:
@@ -95,6 +106,12 @@ class Worker {
       array[random_.below(bench_.options.size)] = 0;
   }
 
+  template <class Update, class Check>
+  void run_sections(Update update, Check check) {
+    for (std::uint64_t i = 0; i < bench_.options.warmup; ++i) section(update, check);
+    bench_.sections.repeat(index_, result_, [this, update] { section(update, [] {}); });
+  }
+
   /// A load and then a store, not one read-modify-write instruction. An overlapping section in between loses
   /// an update, which the sum shows.
   static void increment(int& element) {
@@ -103,14 +120,29 @@ class Worker {
     memory = static_cast<int>(value + 1);
   }
 
-  void section() {
+  static void store(int& element, int value) {
+    volatile int& memory = element;
+    memory = value;
+  }
+
+  /// Inside a section that has stored `mine`. A speculation may have left A[0] out, but what it counts is
+  /// undone.
+  void check(int mine) {
+    const volatile int* const array = bench_.array.data();
+    if (touches_first_) result_.overwritten += array[0] != mine;
+    for (const std::uint32_t place : places_) result_.overwritten += array[place] != mine;
+  }
+
+  template <class Update, class Check>
+  void section(Update update, Check check) {
     for (std::uint32_t& place : places_) place = random_.below(bench_.options.size);
     int* const array = bench_.array.data();
-    const bool touches_first = bench_.options.contention == "high";
+    const bool touches_first = touches_first_;
     {
       const Lock::Guard guard(bench_.lock, own_);
-      if (touches_first && !(bench_.options.opt && elision_speculating())) increment(array[0]);
-      for (const std::uint32_t place : places_) increment(array[place]);
+      if (touches_first && !(bench_.options.opt && elision_speculating())) update(array[0]);
+      for (const std::uint32_t place : places_) update(array[place]);
+      check();
     }
     result_.increments += places_.size() + (touches_first ? 1 : 0);
   }
@@ -118,6 +150,7 @@ class Worker {
   Bench& bench_;
   ThreadResult& result_;
   const unsigned index_;
+  const bool touches_first_;
   CheapRandom random_;
   std::vector<std::uint32_t> places_;
   [[no_unique_address]] Lock::PerThread own_;
@@ -130,6 +163,8 @@ void parse(CLI::App& app, Options& options) {
   app.add_option("--contention", options.contention, "high: each section first touches A[0]")
       ->check(CLI::IsMember({"low", "high"}));
   app.add_flag("--opt", options.opt, "leave A[0] out while speculating");
+  app.add_option("--update", options.update, "a write is a load and a store of one more, or a store alone")
+      ->check(CLI::IsMember({"increment", "store"}));
   app.add_option("--threads", options.threads)->check(CLI::Range(1u, 1024u));
   auto* seconds = app.add_option("--seconds", options.length.seconds, "length of the counted window");
   app.add_option("--sections", options.length.sections, "run this many sections in total instead")
@@ -141,14 +176,23 @@ void parse(CLI::App& app, Options& options) {
   app.add_flag("--no-pin", options.no_pin, "leave threads to the scheduler");
 }
 
-int report(const Bench& bench, const std::vector<ThreadResult>& results, std::uint64_t run_ns) {
-  std::uint64_t expected = 0;
-  for (const ThreadResult& result : results) expected += result.increments;
+/// How many updates show that sections overlapped.
+std::uint32_t lost_updates(const Bench& bench, const std::vector<ThreadResult>& results) {
+  std::uint64_t increments = 0, overwritten = 0;
+  for (const ThreadResult& result : results) {
+    increments += result.increments;
+    overwritten += result.overwritten;
+  }
+  if (bench.options.update == "store") return static_cast<std::uint32_t>(overwritten);
   // Elements may wrap around, so sums are compared modulo 2^32.
   std::uint32_t sum = 0;
   for (const int element : bench.array) sum += static_cast<std::uint32_t>(element);
+  return static_cast<std::uint32_t>(increments) - sum;
+}
+
+int report(const Bench& bench, const std::vector<ThreadResult>& results, std::uint64_t run_ns) {
   workloads::print_throughput(results, run_ns);
-  const std::uint32_t lost = static_cast<std::uint32_t>(expected) - sum;
+  const std::uint32_t lost = lost_updates(bench, results);
   if (lost == 0) return 0;
   std::printf("LOST %d updates\n", static_cast<int>(lost));
   return 1;
