@@ -8,11 +8,9 @@ namespace elision::locks {
 
 inline constexpr char kManyThreads = 0;
 /// Points to glibc's __libc_single_threaded where glibc has it (since 2.32). Written once, before locks are
-/// in use.
+/// in use. A plain load suffices, as for glibc's own users: the flag changes only while there is one thread.
 inline constinit const char* single_threaded = &kManyThreads;
 
-[[gnu::always_inline]] inline bool is_single_threaded() {
-  return __atomic_load_n(single_threaded, __ATOMIC_RELAXED) != 0;
-}
+[[gnu::always_inline]] inline bool is_single_threaded() { return *single_threaded != 0; }
 
 }  // namespace elision::locks

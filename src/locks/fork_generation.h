@@ -39,15 +39,14 @@ inline std::uint32_t fork_generation() {
   return plus_one - 1;
 }
 
-/// Whether `generation` is this process's. False if it has none yet.
+/// Whether `generation` is this process's. False if it has none yet: no lock has the number ~0 (adopting()).
 inline bool is_fork_generation(std::uint32_t generation) {
-  const std::uint32_t plus_one = fork_page.generation_plus_one.load(std::memory_order_relaxed);
-  return plus_one != 0 && plus_one - 1 == generation;
+  return generation + 1 == fork_page.generation_plus_one.load(std::memory_order_relaxed);
 }
 
 /// The mark of a lock while a thread of this process clears what it inherited. It differs between processes,
 /// since a fork may interrupt the clearing.
-inline std::uint32_t adopting() { return ~fork_generation(); }
+inline std::uint32_t adopting() { return 1u << 31 | fork_generation(); }
 
 /// Before locks are in use.
 inline void set_up_fork_generation() {

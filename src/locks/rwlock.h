@@ -144,6 +144,25 @@ struct RwSide {
     return true;
   }
 
+  /// The steps of a thread that finds no mark in the state and nothing that blocks it. Of a FIFO gate the
+  /// caller knows that it is free. False: nothing was done.
+  [[gnu::always_inline]] static bool try_acquire_plainly(LockWords words) {
+    std::uint32_t state = load(words);
+    do {
+      if (!Side::is_free_and_unmarked(state)) [[unlikely]]
+        return false;
+    } while (!exchange(words, state, state + Side::kOne, std::memory_order_acquire));
+    return true;
+  }
+  [[gnu::always_inline]] static bool release_plainly(LockWords words) {
+    std::uint32_t state = load(words);
+    do {
+      if (!Side::is_inside_and_unmarked(state)) [[unlikely]]
+        return false;
+    } while (!exchange(words, state, state - Side::kOne, std::memory_order_release));
+    return true;
+  }
+
   static bool release_quietly(LockWords words) {
     const std::uint32_t state = load(words);
     if (!Side::is_inside(state) || (state & kSleeps) != 0) return false;
@@ -157,9 +176,11 @@ struct RwSide {
   }
   [[gnu::always_inline]] static bool exchange(LockWords words, std::uint32_t& expected, std::uint32_t desired,
                                               std::memory_order order) {
-    if (is_single_threaded() && load(words) == expected) {
-      words.word->store(static_cast<int>(desired), std::memory_order_relaxed);
-      return true;
+    if (is_single_threaded()) [[unlikely]] {
+      if (load(words) == expected) {
+        words.word->store(static_cast<int>(desired), std::memory_order_relaxed);
+        return true;
+      }
     }
     int seen = static_cast<int>(expected);
     const bool done =
@@ -230,6 +251,7 @@ struct RwSide {
 template <class Gate>
 struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
   static constexpr std::uint32_t kWakes = 1;
+  static constexpr std::uint32_t kOne = 1;
   // kWriterFirst implies writers_first. It blocks arriving readers, not those that hold the gate.
   static bool blocks_arrival(LockWords, std::uint32_t state) {
     return (state & (kWriter | kWriterFirst)) != 0;
@@ -238,9 +260,12 @@ struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
   static bool queues(LockWords words) { return words.writers_first(); }
   static constexpr std::uint32_t mark(LockWords) { return 0; }
   static bool is_inside(std::uint32_t state) { return (state & kReaders) != 0; }
-  static std::uint32_t with_one(std::uint32_t state) { return state + 1; }
+  /// Also: one more reader can be counted.
+  static bool is_free_and_unmarked(std::uint32_t state) { return state < kReaders; }
+  static bool is_inside_and_unmarked(std::uint32_t state) { return state - 1 < kReaders; }
+  static std::uint32_t with_one(std::uint32_t state) { return state + kOne; }
   static std::uint32_t without_one(std::uint32_t state) {
-    const std::uint32_t left = state - 1;
+    const std::uint32_t left = state - kOne;
     return (left & kReaders) == 0 ? left & ~kSleeps : left;
   }
 };
@@ -248,6 +273,7 @@ struct ReadSide : RwSide<Gate, ReadSide<Gate>> {
 template <class Gate>
 struct WriteSide : RwSide<Gate, WriteSide<Gate>> {
   static constexpr std::uint32_t kWakes = kAllSleepers;
+  static constexpr std::uint32_t kOne = kWriter;
   static bool blocks_arrival(LockWords words, std::uint32_t state) {
     return state != 0 || (Gate::kFifo && Gate::is_held(words));
   }
@@ -255,6 +281,8 @@ struct WriteSide : RwSide<Gate, WriteSide<Gate>> {
   static constexpr bool queues(LockWords) { return true; }
   static std::uint32_t mark(LockWords words) { return words.writers_first() ? kWriterFirst : 0; }
   static bool is_inside(std::uint32_t state) { return (state & kWriter) != 0; }
+  static bool is_free_and_unmarked(std::uint32_t state) { return state == 0; }
+  static bool is_inside_and_unmarked(std::uint32_t state) { return state == kWriter; }
   static std::uint32_t with_one(std::uint32_t) { return kWriter; }
   static std::uint32_t without_one(std::uint32_t state) { return state & ~(kWriter | kSleeps); }
 

@@ -42,7 +42,7 @@ struct Tatas {
   using Word = std::atomic<int>;
 
   [[gnu::always_inline]] static bool try_acquire(Word& word) {
-    if (is_single_threaded()) {
+    if (is_single_threaded()) [[unlikely]] {
       if (is_held(word)) return false;
       word.store(kHeld, std::memory_order_relaxed);
       return true;
@@ -97,9 +97,11 @@ struct Tatas {
   /// Releases the lock and returns what its word was. If that is kHeldWithSleepers, wake() must follow. The
   /// word must not be read any more: the next holder may have destroyed it.
   [[gnu::always_inline]] static int release_asleep(Word& word) {
-    if (is_single_threaded() && word.load(std::memory_order_relaxed) == kHeld) {
-      word.store(kFree, std::memory_order_relaxed);
-      return kHeld;
+    if (is_single_threaded()) [[unlikely]] {
+      if (word.load(std::memory_order_relaxed) == kHeld) {
+        word.store(kFree, std::memory_order_relaxed);
+        return kHeld;
+      }
     }
     if constexpr (Waiting::kSleeps) {
       return word.exchange(kFree, std::memory_order_release);

@@ -101,6 +101,10 @@ class Ticket {
 
   static bool try_acquire(TicketState& state) {
     adopt(state);
+    return try_acquire_adopted(state);
+  }
+  /// The same for a lock that is_adopted().
+  [[gnu::always_inline]] static bool try_acquire_adopted(TicketState& state) {
     // now_serving never passes next. So if next still has the value read, the lock is still free.
     std::uint32_t now = serving(state);
     return state.next.compare_exchange_strong(now, now + 1, std::memory_order_acquire,
@@ -219,7 +223,10 @@ class Ticket {
   /// nothing was done.
   [[gnu::always_inline]] static bool release_plainly(TicketState& state) {
     std::uint64_t word = state.grant.load(std::memory_order_relaxed);
-    if (word >> 32 != 0 || word == state.next.load(std::memory_order_relaxed)) return false;
+    // Not below `next`: the lock is free, or the other fields are not zero. Nor are tickets that wrapped
+    // around.
+    if (word >= state.next.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;
     const std::uint64_t next = static_cast<std::uint32_t>(word + 1);
     if constexpr (!Waiting::kSleeps) {
       serve(state, static_cast<std::uint32_t>(next));

@@ -325,6 +325,18 @@ void install_waiting() {
   }
 }
 
+ShortPathsOfDesign short_paths() {
+  const Configuration& configuration = process.configuration;
+  const abi::LockBase base = configuration.design.base;
+  if (base == abi::LockBase::kPthread || process.elides ||
+      process.always_abort != abi::AlwaysAbortKind::kNone)
+    return {};
+  ShortPathsOfDesign have{.rwlock = !configuration.exclusive_rwlocks, .spin = true};
+  if (base == abi::LockBase::kTatas && !configuration.wait_spins) have.mutex = ShortMutexes::kTatas;
+  if (base == abi::LockBase::kTicket && !configuration.wait_spins) have.mutex = ShortMutexes::kTicket;
+  return have;
+}
+
 }  // namespace
 
 #define ELISION_BEFORE_SET_UP(name, served_by, Signature) \
@@ -332,14 +344,11 @@ void install_waiting() {
 constinit EntryPoints entry_points{ELISION_ENTRY_POINTS(ELISION_BEFORE_SET_UP)};
 #undef ELISION_BEFORE_SET_UP
 
-void install_design() {
-  return process.configuration.wait_spins ? install_waiting<locks::Spin>() : install_waiting<locks::Park>();
-}
+constinit ShortPathsOfDesign short_paths_of_design{};
 
-bool design_has_fast_path() {
-  const Configuration& configuration = process.configuration;
-  return configuration.design.base == abi::LockBase::kTatas && !configuration.wait_spins && !process.elides &&
-         process.always_abort == abi::AlwaysAbortKind::kNone;
+void install_design() {
+  short_paths_of_design = short_paths();
+  return process.configuration.wait_spins ? install_waiting<locks::Spin>() : install_waiting<locks::Park>();
 }
 
 void restart_design_in_child() {

@@ -92,6 +92,6 @@ struct EntryPoints {
 #undef ELISION_MEMBER
 };
 
-extern constinit EntryPoints entry_points;
+[[gnu::visibility("hidden")]] extern constinit EntryPoints entry_points;
 
 }  // namespace elision::runtime

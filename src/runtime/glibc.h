@@ -68,7 +68,7 @@ struct Glibc {
 };
 
 /// Filled by find_glibc(); must not be used before.
-extern constinit Glibc glibc;
+[[gnu::visibility("hidden")]] extern constinit Glibc glibc;
 
 /// Looks up the functions. If one is missing, the installation is broken: reports it and aborts.
 void find_glibc();

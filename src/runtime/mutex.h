@@ -43,6 +43,11 @@ class Mutex {
     return 0;
   }
 
+  /// The rest of lock() for a plain mutex of a FIFO design, of which the thread has drawn `ticket`.
+  static int wait(pthread_mutex_t* raw, const void* site, std::uint32_t ticket) {
+    return lock_slow(raw, MutexKind(PTHREAD_MUTEX_NORMAL), site, {ticket}, nullptr);
+  }
+
   static int clocklock(pthread_mutex_t* raw, clockid_t clock, const timespec* at, const void* site) {
     MutexOverlay& mutex = overlay_of(raw);
     const MutexKind kind(mutex.kind);

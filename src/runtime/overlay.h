@@ -84,6 +84,7 @@ class MutexKind {
     const unsigned kind = raw_ & ~kGlibcElisionBits;
     return kind == PTHREAD_MUTEX_NORMAL || kind == PTHREAD_MUTEX_ADAPTIVE_NP;
   }
+  bool is_normal() const { return (raw_ & ~kGlibcElisionBits) == PTHREAD_MUTEX_NORMAL; }
   bool is_recursive() const { return (raw_ & kTypeBits) == PTHREAD_MUTEX_RECURSIVE; }
   bool is_error_checking() const { return (raw_ & kTypeBits) == PTHREAD_MUTEX_ERRORCHECK; }
 

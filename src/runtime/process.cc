@@ -173,7 +173,7 @@ void after_fork_in_child() {
   this_thread.short_lock = nullptr;
   this_thread.activity = &locks::activity_of_nobody;
   this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
-  fast_slot = nullptr;
+  this_thread.short_paths = {};
   process.region.reopen_in_child(process.configuration.counters_directory);
   fill_header();
   touch_code_of_transactions();  // a fork does not copy page table entries of file pages

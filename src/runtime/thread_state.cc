@@ -11,7 +11,6 @@
 namespace elision::runtime {
 
 constinit thread_local ThreadState this_thread{};
-constinit thread_local abi::CounterSlot* fast_slot = nullptr;
 
 namespace {
 
@@ -25,12 +24,20 @@ void complete(ThreadState& thread) {
   thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
 }
 
+void open_short_paths(ThreadState& thread) {
+  if (thread.slot_is_shared) return;
+  const ShortPathsOfDesign& have = short_paths_of_design;
+  thread.short_paths = {.mutex = have.mutex == ShortMutexes::kNone ? nullptr : thread.activity,
+                        .rwlock = have.rwlock ? thread.activity : nullptr,
+                        .spin = have.spin ? thread.activity : nullptr};
+}
+
 }  // namespace
 
 void introduce_thread() {
   __atomic_store_n(&process.region.header().locks_seen, 1, __ATOMIC_RELAXED);
   if (this_thread.slot == nullptr) complete(this_thread);
-  if (design_has_fast_path() && !this_thread.slot_is_shared) fast_slot = this_thread.slot;
+  open_short_paths(this_thread);
   this_thread.is_known = true;
 }
 

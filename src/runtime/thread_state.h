@@ -12,7 +12,17 @@
 
 namespace elision::runtime {
 
+/// Where a thread notes its activity on the short paths of src/preload, for each kind of lock. Null if the
+/// design has none (runtime/designs.h), or if the thread is not known or shares its slot: one test covers
+/// all. A fork in a signal handler makes it null too, so a function reads it once.
+struct ShortPaths {
+  abi::ThreadActivity* mutex = nullptr;
+  abi::ThreadActivity* rwlock = nullptr;
+  abi::ThreadActivity* spin = nullptr;
+};
+
 struct ThreadState {
+  ShortPaths short_paths;
   abi::CounterSlot* slot = nullptr;  // null before its first lock, of this library or of libelision-api
   bool slot_is_shared = false;
   bool is_known = false;  // it has used a lock that this library replaces
@@ -33,10 +43,6 @@ struct ThreadState {
 };
 
 extern constinit thread_local ThreadState this_thread;
-
-/// The slot of a thread whose mutexes may take the short path in preload/mutex.cc: design_has_fast_path(),
-/// the thread is known, and the slot is its own. Null otherwise, so that one test covers all three.
-extern constinit thread_local abi::CounterSlot* fast_slot;
 
 /// Completes this_thread for its first operation on a lock of ours. Not inside a transaction, since its
 /// system calls would abort it.
