@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a record of a real CPU consists of: its jobs, what each printed, the quantiles of each figure, and its file.
+"""What a record of a CPU consists of: its jobs, what each printed, the quantiles of each figure, and its file.
 
 A job is one program run. A figure is one number that a job prints; each repetition of the job gives one sample. A record holds
 every figure with its quantiles over the repetitions and is never edited: a new run is a new record.
@@ -14,6 +14,7 @@ import probes
 
 MOST_STOLEN = 0.01  # of the CPUs' time during a run; above it the run is repeated
 MOST_TRIES = 3
+MOST_SECONDS = 7200  # of one job; on a virtual machine a compared one with all designs takes many minutes
 SIBLING_RATIO = 1.3  # work on both CPUs over work on one, from which on they count as siblings of one core
 
 # Always-abort designs take part by their opt-in. glibc-elision is left out: few glibcs still have it.
