@@ -70,6 +70,12 @@ def plan(quick):
         probe("aborted_lines", 2000 // part, two_cores=False),
         probe("store_overlap", 2000000 // part, two_cores=False),
         probe("handover", 2000000 // part),
+        probe("clock", 1000000 // part, two_cores=False),
+        probe("branches", 2000000 // part, two_cores=False),
+        probe("page_walks", 200000 // part, two_cores=False),
+        probe("transaction_parts", 20000 // part, two_cores=False),
+        probe("shared_lines", 5000 // part),
+        probe("kernel_costs", 2000 // part, 200 // part),
     ]
     for threads in (1, 2):
         for layout in "AB":

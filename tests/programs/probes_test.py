@@ -4,6 +4,7 @@ show, and a bank on a machine without conflict detection loses money."""
 
 import probes
 import pytest
+import recording
 
 MACHINE = "xeon-e5-2660v4"
 
@@ -53,7 +54,7 @@ def test_loads(values_of):
 
 def test_instructions(values_of):
     values = values_of("instructions", "1000")
-    assert set(values) == {"pause", "lock_add", "mfence", "lfence", "rdtsc"}
+    assert set(values) == {"pause", "lock_add", "mfence", "lfence", "rdtsc", "cpuid"}
 
 
 def test_cache_to_cache(values_of):
@@ -150,6 +151,44 @@ def test_a_lock_goes_to_and_fro(values_of):
         assert ticks > 10
         assert handovers <= 100
         assert row >= 1
+
+
+# What a probe prints, the value of the machine file that it measures, and how many ticks it may be off beside 5 %: the clock
+# counts whole ticks, and a commit stands in a few instructions more.
+KNOWN_ANSWERS = [
+    ("shared_lines 1000", "dirty_load_ticks", "coherence.dirty_transfer_cycles", 0),
+    ("shared_lines 1000", "clean_load_ticks", "coherence.clean_transfer_cycles", 0),
+    ("shared_lines 1000", "upgrade_ticks", "coherence.upgrade_cycles", 0),
+    ("branches 100000", "misprediction_ticks", "core.branch_misprediction_cycles", 0),
+    ("page_walks 50000", "second_level_ticks", "tlb.shared_latency_cycles", 0),
+    ("page_walks 50000", "walk_ticks", "tlb.walk_cycles", 0),
+    ("transaction_parts 5000", "begin_ticks", "transactions.begin_cycles", 0),
+    ("transaction_parts 5000", "commit_ticks", "transactions.commit_cycles", 3),
+    ("transaction_parts 5000", "abort_ticks", "transactions.abort_cycles", 0),
+    ("kernel_costs 500 50", "call_ticks", "instructions.syscall_cycles", 0),
+    ("kernel_costs 500 50", "switch_ticks", "system.context_switch_cycles", 0),
+    ("kernel_costs 500 50", "wake_ticks", "system.futex_wake_cycles", 0),
+    ("kernel_costs 500 50", "interruption_ticks", "system.timer_interrupt_cycles", 0),
+    ("kernel_costs 500 50", "interruptions_a_second", "system.timer_hz", 0),
+    ("instructions 5000", "cpuid", "instructions.cpuid_cycles", 0),
+    ("clock 20000", "ticks_a_microsecond", "clock.frequency_mhz", 0),
+]
+
+
+@pytest.mark.parametrize("machine", [MACHINE, "xeon-gold-5520plus", "core-i7-4770,coherence.upgrade_cycles=300,tlb.walk_cycles=90"])
+@pytest.mark.parametrize("words", sorted({row[0] for row in KNOWN_ANSWERS}))
+def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, words):
+    said = recording.machine_values(build, machine)
+    values = values_of(*words.split(), machine=machine)
+    for _, figure, field, ticks in (row for row in KNOWN_ANSWERS if row[0] == words):
+        assert values[figure][0] == pytest.approx(float(said[field]), rel=0.05, abs=ticks or None), field
+
+
+def test_spread_of_costs_follows_the_jitter(values_of):
+    still, shaken = (f"{MACHINE},jitter.latency_percent={percent},jitter.transaction_percent={percent}" for percent in (0, 20))
+    for words, figure in (("shared_lines 1000", "dirty_load_spread_percent"), ("transaction_parts 5000", "abort_spread_percent")):
+        assert values_of(*words.split(), machine=still)[figure][0] < 5
+        assert 25 < values_of(*words.split(), machine=shaken)[figure][0] < 40
 
 
 @pytest.mark.parametrize("words", ["bank 2", "bank 2 seconds 0", "bank 2 transactions 5x", "bank 2 transactions 5 C", "bank 5000 transactions 5", "spurious 0", "read_set 512 -", "loads 1"])

@@ -79,4 +79,36 @@ inline std::uint64_t clock_ticks() {
   return spent[5000];
 }
 
+/// The mean of those numbers that are at most twice the median, so that interrupts do not count. Unlike a
+/// median of few ticks, it has a fraction. Sorts them.
+inline double trimmed_mean(std::vector<std::uint64_t>& spent) {
+  if (spent.empty()) return 0;
+  std::sort(spent.begin(), spent.end());
+  const std::uint64_t most = 2 * spent[spent.size() / 2];
+  double sum = 0;
+  std::size_t count = 0;
+  for (; count < spent.size() && spent[count] <= most; ++count) sum += static_cast<double>(spent[count]);
+  return sum / static_cast<double>(count);
+}
+
+/// The distance from the 10th to the 90th percentile in percent of the median, each less `base`. Sorts them.
+inline double spread_percent(std::vector<std::uint64_t>& spent, double base) {
+  if (spent.empty()) return 0;
+  std::sort(spent.begin(), spent.end());
+  const auto at = [&](std::size_t percent) {
+    return static_cast<double>(spent[spent.size() * percent / 100]);
+  };
+  return 100 * (at(90) - at(10)) / (at(50) - base);
+}
+
+/// The mean cost of two readings of the clock.
+inline double clock_mean() {
+  std::vector<std::uint64_t> spent(10000);
+  for (auto& each : spent) {
+    const std::uint64_t before = ticks();
+    each = ticks() - before;
+  }
+  return trimmed_mean(spent);
+}
+
 }  // namespace probe

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the system costs (the probe "kernel-costs"): kernel_costs [ROUNDS [MILLISECONDS]].
+//
+// An empty system call. A switch between two threads on one CPU that yield to each other, less the call. The
+// time from a FUTEX_WAKE to the first instruction of the woken thread on another CPU, less the waker's entry
+// into the system. All in ticks, as means without outliers. Interruptions of a thread that does nothing else,
+// for that many milliseconds: their median length in ticks, and how often they come, by the median distance.
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "experiment.h"
+
+namespace {
+
+constexpr std::uint64_t kAsleepTicks = 100'000;  // after which a thread that went to sleep is asleep
+constexpr std::uint64_t kInterruptionTicks = 600;
+
+double ticks_a_call(std::uint64_t rounds) {
+  std::vector<std::uint64_t> spent(rounds);
+  for (auto& each : spent) {
+    const std::uint64_t before = probe::ticks();
+    syscall(SYS_getppid);
+    each = probe::ticks() - before;
+  }
+  return probe::trimmed_mean(spent) - probe::clock_mean();
+}
+
+double ticks_a_yield(std::uint64_t rounds) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> others{0};
+  std::thread other([&] {
+    probe::pin_to(0);
+    while (!stop.load(std::memory_order_relaxed)) {
+      others.fetch_add(1, std::memory_order_relaxed);
+      sched_yield();
+    }
+  });
+  while (others.load() < 2) sched_yield();
+  const std::uint64_t first = others.load(), before = probe::ticks();
+  for (std::uint64_t i = 0; i < rounds; ++i) sched_yield();
+  const double spent = static_cast<double>(probe::ticks() - before);
+  const std::uint64_t yields = rounds + others.load() - first;
+  stop = true;
+  other.join();
+  return spent / static_cast<double>(yields);
+}
+
+std::atomic<std::uint32_t> futex_word;
+std::atomic<std::uint64_t> woken_at, sleeper_round;
+
+void sleep_each_round(std::uint64_t rounds) {
+  probe::pin_to(1);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    sleeper_round.store(i + 1);
+    std::uint64_t back = 0;
+    do {
+      syscall(SYS_futex, &futex_word, FUTEX_WAIT_PRIVATE, static_cast<std::uint32_t>(i), nullptr, nullptr, 0);
+      back = probe::ticks();
+    } while (futex_word.load() == i);
+    woken_at.store(back);
+  }
+}
+
+double ticks_to_wake(std::uint64_t rounds, double call) {
+  std::thread sleeper(sleep_each_round, rounds);
+  std::vector<std::uint64_t> spent;
+  spent.reserve(rounds);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    while (sleeper_round.load() != i + 1) asm volatile("pause");
+    for (const std::uint64_t start = probe::ticks(); probe::ticks() - start < kAsleepTicks;) {
+    }
+    woken_at.store(0);
+    const std::uint64_t before = probe::ticks();
+    futex_word.store(static_cast<std::uint32_t>(i + 1));
+    syscall(SYS_futex, &futex_word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    std::uint64_t woken;
+    while ((woken = woken_at.load()) == 0) asm volatile("pause");
+    if (woken > before) spent.push_back(woken - before);
+  }
+  sleeper.join();
+  return probe::trimmed_mean(spent) - call - probe::clock_mean();
+}
+
+double median(std::vector<std::uint64_t>& numbers) {
+  std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2),
+                   numbers.end());
+  return static_cast<double>(numbers[numbers.size() / 2]);
+}
+
+/// Medians: an interruption while the system's clock is read is seen in part.
+void run_interruptions(std::uint64_t milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::uint64_t kWork = 50;
+  std::vector<std::uint64_t> lengths, distances, usual(1001);
+  for (auto& each : usual) {
+    const std::uint64_t before = probe::ticks();
+    probe::work(kWork);
+    each = probe::ticks() - before;
+  }
+  const double undisturbed = probe::trimmed_mean(usual);
+  const auto start = Clock::now();
+  const std::uint64_t first = probe::ticks();
+  std::uint64_t last = first, before = 0;
+  do {
+    for (int i = 0; i < 1000; ++i) {
+      probe::work(kWork);
+      const std::uint64_t now = probe::ticks();
+      if (now - last > kInterruptionTicks) {
+        if (before != 0) distances.push_back(now - before);
+        if (before != 0) lengths.push_back(now - last);
+        before = now;
+      }
+      last = now;
+    }
+  } while (Clock::now() - start < std::chrono::milliseconds(milliseconds));
+  const std::chrono::duration<double> seconds = Clock::now() - start;
+  const double ticks_a_second = static_cast<double>(probe::ticks() - first) / seconds.count();
+  if (lengths.empty()) return;
+  probe::print("interruption_ticks", median(lengths) - undisturbed);
+  probe::print("interruptions_a_second", ticks_a_second / median(distances));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t rounds = probe::count_argument(argc, argv, 2000);
+  const std::uint64_t milliseconds = probe::count_argument(argc, argv, 200, 2);
+  probe::require_cpus(2);
+  probe::pin_to(0);
+  const double call = ticks_a_call(rounds);
+  probe::print("call_ticks", call);
+  probe::print("switch_ticks", ticks_a_yield(rounds) - call);
+  probe::print("wake_ticks", ticks_to_wake(rounds / 10 + 1, call));
+  run_interruptions(milliseconds);
+  return 0;
+}
