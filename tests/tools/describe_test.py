@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a record to a machine file: the search on made-up probes with a known answer, the table of parameters, and the file."""
+
+import tomllib
+
+import describe
+import pytest
+import silicon
+from describe import Figure, Found, Row
+from support import ROOT
+
+LIKE = tomllib.loads((ROOT / "machines/xeon-gold-5520plus.toml").read_text())
+RECORD = tomllib.loads((ROOT / "repro/silicon/intel-6-167-1-2026-11-23-3.toml").read_text())
+
+
+def record_of(**figures):
+    """A record with one job "p", whose figures have quartiles 1 % around these medians."""
+    rows = {name: [0, median * 0.99, median, median * 1.01, 0] for name, median in figures.items()}
+    return {"jobs": {"p": {"figures": rows}}}
+
+
+def fit(rows, record, start, figures_of):
+    runs = []
+
+    def run(_job, _arguments, values):
+        runs.append(dict(values))
+        return {name: [figure] for name, figure in figures_of(values).items()}
+
+    return describe.fit(rows, record, start, run), runs
+
+
+def row(parameter, name=None, **how):
+    return Row(parameter, Figure("p", name or parameter), "made up", **how)
+
+
+@pytest.mark.parametrize(("figure_at", "answer"), [
+    (lambda value: value + 3, 190),
+    (lambda value: 0.5 * value + 40, 31),
+    (lambda value: 5 * value, 8),
+    (lambda value: 900 - value, 222),
+    (lambda value: 4000 / value, 13),
+    (lambda value: max(value, 60) ** 1.5, 95),
+])
+def test_the_search_finds_the_value_of_a_monotone_figure(figure_at, answer):
+    found, runs = fit([row("a", least=1)], record_of(a=figure_at(answer)), {"a": 20}, lambda values: {"a": figure_at(values["a"])})
+    assert abs(found["a"].value - answer) <= 2  # where the figure is within half a percent
+    assert found["a"].agrees
+    assert len(runs) < 25
+
+
+def test_figures_that_depend_on_two_values_are_told_apart():
+    def figures(values):
+        return {"a": values["a"] + 0.3 * values["b"], "b": values["b"] + 0.3 * values["a"]}
+
+    found, _ = fit([row("a"), row("b")], record_of(**figures({"a": 70, "b": 30})), {"a": 20, "b": 90}, figures)
+    assert (found["a"].value, found["b"].value) == (70, 30)
+
+
+def test_a_value_that_its_figure_does_not_show_is_not_determined():
+    entries = {"a": {"value": 5, "source": "s"}}
+    for shown in (4.0, 9.0):  # what the record has, and what it does not have
+        found, _ = fit([row("a", least=1)], record_of(a=4.0), {"a": 5}, lambda values, shown=shown: {"a": shown})
+        assert found["a"].slope is None
+        assert describe.with_found(entries, [row("a")], found, record_of(a=4.0), "r") == entries
+
+
+def test_a_record_out_of_reach_is_said_to_differ():
+    found, _ = fit([row("a", most=50)], record_of(a=100.0), {"a": 20}, lambda values: {"a": values["a"]})
+    assert found["a"].value == 50
+    assert not found["a"].agrees
+
+
+def test_the_nearer_word_is_chosen():
+    rows = [row("a", words=("kept", "lost"))]
+    for figure, word in ((15.0, "kept"), (70.0, "lost")):
+        found, _ = fit(rows, record_of(a=figure), {"a": "kept"}, lambda values: {"a": 16.0 if values["a"] == "kept" else 75.0})
+        assert found["a"].value == word
+
+
+def test_levels_of_memory_stay_in_order_during_the_search():
+    base = {level: {"best": value} for level, value in zip(describe.LEVELS, (5, 12, 70, 200))}
+    assert describe.consistent({"l2.latency_cycles": 90, "other": 1}, base) == {
+        "l1d.latency_cycles": 5, "l2.latency_cycles": 90, "l3.latency_cycles": 90, "memory.latency_cycles": 200, "other": 1}
+
+
+def test_the_interval_reaches_from_quartile_to_quartile():
+    one = Found(50, 100.0, 2.0, True)
+    assert describe.interval(row("a"), one, (80.0, 100.0, 130.0)) == (40, 65)
+    assert describe.interval(row("a"), Found(50, 100.0, -2.0, True), (80.0, 100.0, 130.0)) == (35, 60)
+    assert describe.interval(row("a"), one, (100.0, 100.0, 100.0)) == (49, 51)  # as near as figures agree
+    assert describe.interval(row("a", least=45, most=60), one, (80.0, 100.0, 130.0)) == (45, 60)
+
+
+def test_every_field_of_a_description_has_one_place_in_the_tables():
+    determined, fields = {one.parameter for one in describe.rows()}, set(describe.entries_of(LIKE))
+    places = [determined, set(describe.FACTS), set(describe.UNDETERMINED)]
+    assert set().union(*places) == fields
+    assert sum(map(len, places)) == len(fields)
+
+
+def test_only_probes_determine_anything():
+    programs = {job.name: job.program for job in silicon.plan(False)}
+    used = {programs[one.figure.job] for one in describe.rows()}
+    assert all(program.startswith("workloads/probes/") for program in used)
+    assert "workloads/probes/bank" not in used
+
+
+def test_a_row_counts_if_the_record_has_its_figure_and_none_before_it():
+    chosen = {one.parameter: str(one.figure) for one in describe.chosen_rows(RECORD)}
+    assert chosen["coherence.upgrade_cycles"] == "conflict_cost: plain [1]"
+    assert chosen["transactions.commit_cycles"] == "vulnerable_window: read_0_window_percent_length"
+    assert chosen["transactions.begin_cycles"] == "empty_transaction: commit_cycles"
+    assert "tlb.walk_cycles" not in chosen
+    newer = {"jobs": {**RECORD["jobs"], "transaction_parts": {"figures": {"begin_ticks": [9, 9, 9, 9, 9]}}}}
+    chosen = {one.parameter: str(one.figure) for one in describe.chosen_rows(newer)}
+    assert chosen["transactions.begin_cycles"] == "transaction_parts: begin_ticks"
+    assert chosen["transactions.commit_cycles"] == "empty_transaction: commit_cycles"
+
+
+def test_a_spread_is_the_distance_of_the_outer_quantiles():
+    figure = Figure("p", "a", spread=True)
+    assert figure.of_sample({"a": [90.0, 100.0, 130.0]}) == 40
+    record = {"jobs": {"p": {"figures": {"a": [[0, 80, 90, 95, 0], [0, 100, 100, 100, 0], [0, 120, 130, 140, 0]]}}}}
+    assert figure.of_record(record) == (40, 40, 45)
+
+
+def test_the_counters_frequency_follows_from_the_steps_of_the_clock():
+    assert describe.megahertz_of(RECORD)[0] == 2600
+    still = {"jobs": {"a": {"clock_cycles_a_tick": [0.9] * 5}}}
+    assert describe.megahertz_of(still) is None
+    told = {"jobs": {**RECORD["jobs"], "clock": {"figures": {"ticks_a_microsecond": [2199.8] * 5}}}}
+    assert describe.megahertz_of(told)[0] == 2200
+
+
+def test_an_l3_that_loads_miss_is_not_what_cpuid_says():
+    l3 = next(cache for cache in RECORD["host"]["caches_by_cpuid"] if cache["level"] == 3)
+    assert l3["size"] == "491520K"
+    assert describe.l3_of(RECORD, l3)[0] == 16384
+    assert describe.l3_of(RECORD, {**l3, "size": "53760K"})[0] == 53760
+
+
+def test_slices_have_a_power_of_two_of_sets():
+    assert describe.slices_of(53760, 15, 28) == 28
+    assert describe.slices_of(491520, 16, 28) == 30
+    with pytest.raises(describe.BadRecord):
+        describe.slices_of(53761, 15, 28)
+
+
+def test_the_file_says_what_the_entries_say():
+    entries = describe.with_facts(describe.entries_of(LIKE), describe.facts_of(RECORD, describe.entries_of(LIKE)), "r")
+    text = describe.render(entries, ["a comment with a \"quote\""])
+    assert describe.entries_of(tomllib.loads(text)) == entries
+    assert tomllib.loads(text)["topology"]["cores"]["value"] == 2
+    quoted = {"a.b": {"value": 'with "quotes" and \\', "source": "s"}}
+    assert describe.entries_of(tomllib.loads(describe.render(quoted, []))) == quoted
+
+
+def test_what_is_not_determined_is_listed_with_a_reason():
+    chosen = describe.chosen_rows(RECORD)
+    found = {one.parameter: Found(1, 1.0, None if one.parameter == "l1d.latency_cycles" else 1.0, True) for one in chosen}
+    entries = describe.entries_of(LIKE)
+    left = dict(describe.undetermined(entries, chosen, found, describe.facts_of(RECORD, entries)))
+    assert left["l1d.latency_cycles"] == "loads: l1_cycles does not respond to it"
+    assert left["tlb.walk_cycles"] == "the record has no page_walks: walk_ticks"
+    assert left["numa.hop_cycles"] == "needs two sockets"
+    assert "memory.latency_cycles" not in left
+    assert "l2.size_kb" not in left
