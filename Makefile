@@ -24,7 +24,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier fidelity silicon test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual real-programs clean
+.PHONY: build install deb demo demo-full demo-barrier fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual real-programs clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -88,6 +88,14 @@ silicon:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/silicon --build $(BUILD) $(if $(QUICK),--quick)
+
+# Virtual machines with drawn values, described from their records as if they were real parts, and how near the description comes; writes
+# docs/measured/hidden-parts.md. Twenty minutes on two CPUs. QUICK=1 takes one part and three values.
+hidden-parts:
+	@tools/install-packages "make hidden-parts" $(BUILD_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@tools/hidden-parts --build $(BUILD) $(if $(QUICK),--quick)
 
 # All tests; with transactions in hardware, the native ones once more without. The last lines are ctest's summary.
 test:

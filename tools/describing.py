@@ -68,13 +68,15 @@ def describe_record(build, record, name, like, wanted=None, say=lambda text: Non
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "machine.toml"
-        path.write_text(describe.render(base, []))
 
         def run(job, arguments, values):
             values = describe.consistent(values, base)
             key = (job, arguments, tuple(values.items()))
             if key not in shown:
-                target = recording.VirtualMachine(build, recording.with_values(path, values))
+                # A file, since values set one by one on the command line must be consistent after each of them.
+                path.write_text(describe.render({**base, **{field: {"value": value, "source": "tried"}
+                                                            for field, value in values.items()}}, []))
+                target = recording.VirtualMachine(build, str(path))
                 words = target.words(0, programs[job].program, *(programs[job].arguments if arguments is None else arguments))
                 shown[key] = silicon.printed_values(host.run(words).stdout)
             return shown[key]

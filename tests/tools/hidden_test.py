@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hidden parts: what counts as recovered, the page of made-up parts, and one real part in small form."""
+
+import subprocess
+import sys
+
+import describe
+import hidden
+import pytest
+import records
+from hidden import Cell, Part
+from support import ROOT
+
+RATIO = records.RATIO
+
+
+def test_numbers_may_be_off_by_a_share_and_words_not_at_all():
+    assert hidden.value_met(100, 115)
+    assert not hidden.value_met(100, 116)
+    assert hidden.value_met("kept", "kept")
+    assert not hidden.value_met("kept", "lost")
+
+
+def test_rates_may_also_be_some_points_off():
+    assert hidden.cell_met("commits per begin", 0.01, 0.03)
+    assert not hidden.cell_met("commits per begin", 0.01, 0.04)
+    assert not hidden.cell_met(RATIO, 0.01, 0.03)
+    assert hidden.cell_met(RATIO, 2.0, 2.5)
+
+
+def test_variations_are_the_same_in_every_run_and_differ():
+    assert hidden.variations() == hidden.variations()
+    assert len(set(hidden.variations())) == hidden.PARTS
+
+
+def test_recorded_probes_determine_all_that_can_be_determined():
+    jobs = {job.name for job in hidden.probes_of()}
+    newest = {}
+    for row in describe.rows():
+        newest.setdefault(row.parameter, row.figure.job)
+    assert set(newest.values()) == jobs
+    assert {job.name for job in hidden.probes_of(("tlb.walk_cycles",))} == {"page_walks"}
+
+
+def made_up(cells):
+    return Part(7, {"a.b": 100, "prefetch.snoops": "true"}, {"a.b": 130, "prefetch.snoops": "false"}, {"a.b"}, cells)
+
+
+def test_the_page_counts_and_explains():
+    key = ("job", "htm-10", RATIO)
+    part = made_up({key: Cell(2.0, 3.0, 2.1, explained=2.1, again=2.0)})
+    page = hidden.page([part])
+    assert "0 of 1 values that figures determine" in page
+    assert "0 of 1 cells of workloads are within 25%; with the best guesses instead of the description, 1." in page
+    assert "**100 → 130**" in page
+    assert "`prefetch.snoops`: no probe looks for prefetches" in page
+    assert "Values that no figure determines" in page
+
+
+@pytest.mark.parametrize(("cell", "words"), [
+    (Cell(2.0, 3.0, 2.0, explained=2.0, again=3.5), "chance"),
+    (Cell(2.0, 3.0, 2.0, explained=2.0, again=2.0), "values that no figure determines"),
+    (Cell(2.0, 3.0, 2.0, explained=3.0, again=2.0), "not explained"),
+])
+def test_a_missing_cell_has_a_reason(cell, words):
+    assert hidden.explanation(cell, RATIO).startswith(words)
+
+
+def test_three_values_of_one_part_are_recovered(build):
+    words = [sys.executable, "-B", ROOT / "tools/hidden-parts", "--build", build, "--quick"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3" in done.stdout
