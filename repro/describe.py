@@ -124,6 +124,10 @@ def rows():
     add("system.futex_wake_cycles", "kernel_costs", "wake_ticks", "from the waker's call to the woken thread", kernel, most=100_000_000)
     add("system.timer_interrupt_cycles", "kernel_costs", "interruption_ticks", "gaps in a thread that reads the clock", kernel)
     add("system.timer_hz", "kernel_costs", "interruptions_a_second", "how often such gaps come", kernel, least=1, most=100_000)
+    add("prefetch.snoops", "false_conflicts", "neighbour_conflict_percent",
+        "a transaction aborts if the other line of a pair is loaded elsewhere", ("500",), words=(True, False))
+    add("transactions.read_filter_log2", "false_conflicts", "filter_conflict_percent",
+        "stores to other lines abort a transaction whose reads have left L1", ("2000",), least=6, most=20)
     # Last: a run is long, and interrupts add to these aborts.
     add("transactions.spurious_aborts_per_million", "spurious", "aborts_per_million", "transactions of one line that nobody else has",
         ("4000000",), noisy=True)
@@ -148,11 +152,10 @@ UNDETERMINED = {
     "l1i.latency_cycles": "hidden by the pipeline",
     "l3.inclusive": "CPUID says it, the record does not",
     **{f"tlb.{level}_{what}": _SIZES for level in ("data", "huge", "code", "shared") for what in ("entries", "ways")},
-    **{f"prefetch.{name}": "no probe looks for prefetches" for name in ("next_line", "stride", "adjacent_line", "snoops")},
+    **{f"prefetch.{name}": "no probe looks for prefetches" for name in ("next_line", "stride", "adjacent_line")},
     "numa.hop_cycles": "needs two sockets",
     "coherence.hot_window_cycles": _RULE,
     "system.time_slice_us": "seen only in whole periods of the timer",
-    "transactions.read_filter_log2": "no probe looks for false conflicts",
     "transactions.vzeroupper_aborts": "no probe executes VZEROUPPER in a transaction",
     "always_abort.abort_on_read_eviction": "no CPU has such transactions",
     "always_abort.detects_read_conflicts": "no CPU has such transactions",
@@ -185,7 +188,7 @@ def groups(chosen):
 class Found:
     """How a search ended. `slope` is the figure's change by one more of the value; None if it does not respond."""
 
-    value: int | str
+    value: int | str | bool
     figure: float
     slope: float | None
     agrees: bool

@@ -51,7 +51,7 @@ class Description:
                 continue
             ends = "" if row.words else " ({} to {})".format(*describe.interval(row, one, target))
             state = "" if one.agrees else "  DIFFERS"
-            lines.append(f"{row.parameter:42} {one.value}{ends}  from {row.figure}: {target[1]:g}, virtual {one.figure:g}{state}")
+            lines.append(f"{row.parameter:42} {describe.toml_value(one.value)}{ends}  from {row.figure}: {target[1]:g}, virtual {one.figure:g}{state}")
         lines += ["", "Not determined, as in the machine that the search started from:"]
         lines += [f"  {field}: {why}" for field, why in describe.undetermined(self.base, self.chosen, self.found, self.facts)]
         return lines

@@ -191,6 +191,18 @@ def test_spread_of_costs_follows_the_jitter(values_of):
         assert 25 < values_of(*words.split(), machine=shaken)[figure][0] < 40
 
 
+def test_other_lines_conflict_by_prefetches_and_by_the_filter(values_of):
+    def percent(figure, change):
+        return values_of("false_conflicts", "200", machine=f"xeon-gold-5520plus,{change}")[f"{figure}_conflict_percent"][0]
+
+    assert percent("neighbour", "prefetch.snoops=true") > 20
+    assert percent("neighbour", "prefetch.snoops=false") == 0
+    small, large = (percent("filter", f"transactions.read_filter_log2={size}") for size in (11, 14))
+    assert small > 3 * large
+    assert percent("filter", "transactions.read_filter_log2=0") == 0
+    assert percent("idle", "transactions.read_filter_log2=11") == 0
+
+
 @pytest.mark.parametrize("words", ["bank 2", "bank 2 seconds 0", "bank 2 transactions 5x", "bank 2 transactions 5 C", "bank 5000 transactions 5", "spurious 0", "read_set 512 -", "loads 1"])
 def test_wrong_words_are_named(probe, words):
     ending = probe(*words.split())

@@ -43,7 +43,7 @@ def test_recorded_probes_determine_all_that_can_be_determined():
 
 
 def made_up(cells):
-    return Part(7, {"a.b": 100, "prefetch.snoops": "true"}, {"a.b": 130, "prefetch.snoops": "false"}, {"a.b"}, cells)
+    return Part(7, {"a.b": 100, "core.issue_width": 6}, {"a.b": 130, "core.issue_width": 4}, {"a.b"}, cells)
 
 
 def test_the_page_counts_and_explains():
@@ -53,7 +53,7 @@ def test_the_page_counts_and_explains():
     assert "0 of 1 values that figures determine" in page
     assert "0 of 1 cells of workloads are within 25%; with the best guesses instead of the description, 1." in page
     assert "**100 → 130**" in page
-    assert "`prefetch.snoops`: no probe looks for prefetches" in page
+    assert "`core.issue_width`: a size that no probe looks for" in page
     assert "Values that no figure determines" in page
 
 
