@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hidden parts: what counts as recovered, the page of made-up parts, and one real part in small form."""
 
+import json
 import subprocess
 import sys
 
@@ -55,6 +56,11 @@ def test_the_page_counts_and_explains():
     assert "**100 → 130**" in page
     assert "`core.issue_width`: a size that no probe looks for" in page
     assert "Values that no figure determines" in page
+
+
+def test_a_part_can_be_kept():
+    part = made_up({("job", "htm-10", RATIO): Cell(2.0, 3.0, 2.1)})
+    assert hidden.restored(json.loads(json.dumps(hidden.kept(part)))) == part
 
 
 @pytest.mark.parametrize(("cell", "words"), [
