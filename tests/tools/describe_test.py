@@ -64,6 +64,21 @@ def test_a_value_that_its_figure_does_not_show_is_not_determined():
         assert describe.with_found(entries, [row("a")], found, record_of(a=4.0), "r") == entries
 
 
+def test_other_searches_run_with_the_first_value_of_one_that_is_not_determined():
+    others = Row("b", Figure("q", "b"), "made up")
+    record = {"jobs": {"p": record_of(a=9.0)["jobs"]["p"], "q": record_of(b=75.0)["jobs"]["p"]}}
+    values_seen = []
+
+    def run(job, _arguments, values):
+        if job == "q":
+            values_seen.append(values["a"])
+        return {"a": [4.0], "b": [values["a"] + values["b"]]}
+
+    found = describe.fit([row("a", least=1), others], record, {"a": 5, "b": 10}, run)
+    assert set(values_seen) == {5}
+    assert found["b"].value == 70
+
+
 def test_a_record_out_of_reach_is_said_to_differ():
     found, _ = fit([row("a", most=50)], record_of(a=100.0), {"a": 20}, lambda values: {"a": values["a"]})
     assert found["a"].value == 50

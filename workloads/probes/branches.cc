@@ -2,21 +2,28 @@
 // The cost of a mispredicted branch (the probe "branches"): branches [BRANCHES].
 //
 // The same loop with a branch on a random bit, half of which no predictor foresees, and on a bit that is
-// always zero. The difference, twice, is the cost of one misprediction in ticks.
+// always zero. The difference, twice, is the cost of one misprediction in ticks. Means over stretches of the
+// loop, without those that were interrupted.
 #include "experiment.h"
 
 namespace {
+
+constexpr std::uint64_t kStretch = 1000;
 
 /// Ticks of a round of the loop. The branch is on the highest bit of a generator's number, less those bits
 /// that `mask` lacks.
 [[gnu::noinline]] double ticks_a_branch(std::uint64_t mask, std::uint64_t branches) {
   std::uint64_t state = 12345;
-  const std::uint64_t before = probe::ticks();
-  for (std::uint64_t i = 0; i < branches; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    asm volatile("testq %0, %0\njs 1f\nnop\n1:" : : "r"(state & mask) : "cc");
+  std::vector<std::uint64_t> spent(branches / kStretch + 1);
+  for (auto& each : spent) {
+    const std::uint64_t before = probe::ticks();
+    for (std::uint64_t i = 0; i < kStretch; ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      asm volatile("testq %0, %0\njs 1f\nnop\n1:" : : "r"(state & mask) : "cc");
+    }
+    each = probe::ticks() - before;
   }
-  return static_cast<double>(probe::ticks() - before) / static_cast<double>(branches);
+  return (probe::trimmed_mean(spent) - probe::clock_mean()) / kStretch;
 }
 
 }  // namespace

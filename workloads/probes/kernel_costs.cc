@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::uint64_t kAsleepTicks = 100'000;  // after which a thread that went to sleep is asleep
-constexpr std::uint64_t kInterruptionTicks = 600;
+constexpr double kInterruptionTicks = 1000;      // shorter ones are no entry into the system
 
 double ticks_a_call(std::uint64_t rounds) {
   std::vector<std::uint64_t> spent(rounds);
@@ -30,24 +30,29 @@ double ticks_a_call(std::uint64_t rounds) {
   return probe::trimmed_mean(spent) - probe::clock_mean();
 }
 
+/// Of calls after which the other thread had run once. Other programs on the CPU only lengthen some of them.
 double ticks_a_yield(std::uint64_t rounds) {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> others{0};
   std::thread other([&] {
     probe::pin_to(0);
     while (!stop.load(std::memory_order_relaxed)) {
-      others.fetch_add(1, std::memory_order_relaxed);
+      others.store(others.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       sched_yield();
     }
   });
   while (others.load() < 2) sched_yield();
-  const std::uint64_t first = others.load(), before = probe::ticks();
-  for (std::uint64_t i = 0; i < rounds; ++i) sched_yield();
-  const double spent = static_cast<double>(probe::ticks() - before);
-  const std::uint64_t yields = rounds + others.load() - first;
+  std::vector<std::uint64_t> spent;
+  spent.reserve(rounds);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const std::uint64_t seen = others.load(std::memory_order_relaxed), before = probe::ticks();
+    sched_yield();
+    const std::uint64_t after = probe::ticks();
+    if (others.load(std::memory_order_relaxed) == seen + 1) spent.push_back(after - before);
+  }
   stop = true;
   other.join();
-  return spent / static_cast<double>(yields);
+  return (probe::trimmed_mean(spent) - probe::clock_mean()) / 2;  // there and back
 }
 
 std::atomic<std::uint32_t> futex_word;
@@ -107,10 +112,11 @@ void run_interruptions(std::uint64_t milliseconds) {
   const std::uint64_t first = probe::ticks();
   std::uint64_t last = first, before = 0;
   do {
+    last = probe::ticks();  // the system's clock may take as long as an interruption
     for (int i = 0; i < 1000; ++i) {
       probe::work(kWork);
       const std::uint64_t now = probe::ticks();
-      if (now - last > kInterruptionTicks) {
+      if (static_cast<double>(now - last) - undisturbed > kInterruptionTicks) {
         if (before != 0) distances.push_back(now - before);
         if (before != 0) lengths.push_back(now - last);
         before = now;

@@ -11,6 +11,7 @@
 
 namespace {
 
+constexpr std::uint64_t kStretch = 500;  // loads whose mean counts, unless they were interrupted
 constexpr std::size_t kPage = 4096, kHugePage = 2 << 20;
 
 struct Node {
@@ -56,14 +57,17 @@ double ticks_a_load(const Set& set, int advice, std::uint64_t loads) {
   node(order[count - 1], set.lines_a_page - 1)->next = last;
   const Node* place = last;
   for (std::size_t i = 0; i < 2 * count * set.lines_a_page; ++i) place = place->next;
-  const std::uint64_t before = probe::ticks();
-  for (std::uint64_t i = 0; i < loads; ++i) {
-    place = place->next;
-    asm volatile("" : "+r"(place));
+  std::vector<std::uint64_t> spent(loads / kStretch + 1);
+  for (auto& each : spent) {
+    const std::uint64_t before = probe::ticks();
+    for (std::uint64_t i = 0; i < kStretch; ++i) {
+      place = place->next;
+      asm volatile("" : "+r"(place));
+    }
+    each = probe::ticks() - before;
   }
-  const std::uint64_t spent = probe::ticks() - before;
   munmap(memory, count * kPage);
-  return static_cast<double>(spent) / static_cast<double>(loads);
+  return (probe::trimmed_mean(spent) - probe::clock_mean()) / kStretch;
 }
 
 double translation_ticks(const Set& set, std::uint64_t loads) {
