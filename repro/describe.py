@@ -207,6 +207,7 @@ class Search:
     def __init__(self, row, start, target, slope=None):
         self.row, self.target, self.value = row, target, start
         self.slope, self.learned, self.flat = slope or 1.0, slope is not None, False
+        self.local = False  # the slope is that of values near the present one
         self.tried = {}  # value: figure
         self.before = None
 
@@ -222,6 +223,7 @@ class Search:
             self.flat = abs(change) <= FLAT * abs(figure)
             if not self.flat:
                 self.slope, self.learned = change / (self.value - self.before), True
+                self.local = abs(self.value - self.before) <= max(1, self.value // 10)
         self.before = self.value
 
     def step(self):
@@ -246,7 +248,7 @@ class Search:
 
     def ended(self):
         return Found(self.value, self.figure, None if self.flat else self.slope,
-                     agrees(self.figure, self.target, self.slope if self.learned else 0))
+                     agrees(self.figure, self.target, self.slope if self.local else 0))
 
 
 def by_halves(figure_at, row, start, target):
@@ -265,8 +267,9 @@ def by_halves(figure_at, row, start, target):
     best = min(tried, key=lambda value: abs(tried[value] - target[1]))
     nearest = min((value for value in tried if value != best), key=lambda value: abs(value - best), default=None)
     slope = (tried[nearest] - tried[best]) / (nearest - best) if nearest is not None else 0
+    local = slope if nearest is not None and abs(nearest - best) <= max(1, best // 10) else 0
     flat = max(tried.values()) - min(tried.values()) <= FLAT * abs(tried[best])
-    return Found(best, tried[best], None if flat else slope, agrees(tried[best], target, slope))
+    return Found(best, tried[best], None if flat else slope, agrees(tried[best], target, local))
 
 
 def bracket(above, row, start):

@@ -40,7 +40,8 @@ class Description:
     def text(self, like):
         return describe.render(self.entries(), [
             f"Written by tools/describe-machine from the micro-probes of record {self.name}, like {like}; never edited.",
-            "Cycles are ticks of the time-stamp counter, so that instructions and caches have their cost at the clock of the recording."])
+            "Cycles are ticks of the time-stamp counter, so that instructions and caches have their cost at the clock of the recording.",
+            f"Other sources, with their keys, are those of {like}."])
 
     def table(self):
         lines = []

@@ -48,6 +48,14 @@ def test_the_search_finds_the_value_of_a_monotone_figure(figure_at, answer):
     assert len(runs) < 25
 
 
+def test_a_first_step_in_the_wrong_direction_ends_no_search():
+    def figure_at(value):
+        return max(4.0, 66 / value)
+
+    found, _ = fit([row("a", least=1, most=64)], record_of(a=figure_at(12)), {"a": 6}, lambda values: {"a": figure_at(values["a"])})
+    assert found["a"].value == 12
+
+
 def test_figures_that_depend_on_two_values_are_told_apart():
     def figures(values):
         return {"a": values["a"] + 0.3 * values["b"], "b": values["b"] + 0.3 * values["a"]}
