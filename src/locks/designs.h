@@ -15,6 +15,10 @@
 //                                            Not while speculating or in a transaction. With kElides, `me`
 //                                            must name the counters. True: inside, but not counted. False:
 //                                            enter() must follow
+//   attempt_once(words, me, attempt), attempt_again(words, me, parameters, attempt)
+//                                         -> with kElides: attempt() in two steps. The second is for a
+//                                         function
+//                                            of its own, since it needs a stack frame
 //   leave_quickly(words, me)              -> the common way out. True: left, because the thread's transaction
 //                                            elided this lock alone, or because nobody sleeps for it. False:
 //                                            nothing was done, call leave()
@@ -212,6 +216,15 @@ struct ElidedDesign : How {
   [[gnu::always_inline]] static bool attempt(LockWords words, TransactionContext& me,
                                              const Parameters& parameters, Attempt& attempt) {
     attempt = Algorithm::attempt(words, me, parameters, kWrites);
+    return attempt.status.started();
+  }
+  [[gnu::always_inline]] static bool attempt_once(LockWords words, TransactionContext& me, Attempt& attempt) {
+    attempt = Algorithm::attempt_once(words, me, kWrites);
+    return attempt.status.started();
+  }
+  [[gnu::always_inline]] static bool attempt_again(LockWords words, TransactionContext& me,
+                                                   const Parameters& parameters, Attempt& attempt) {
+    Algorithm::attempt_again(attempt, words, me, parameters, kWrites);
     return attempt.status.started();
   }
 

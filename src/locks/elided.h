@@ -91,21 +91,33 @@ class Elided {
   /// Whether attempt() may be called: elision is on, and the lock looks free.
   static bool may_attempt(LockWords words) { return transactions_are_on() && !Lock::is_held(words); }
 
-  /// The first tries, repeated at once as long as conflicts end them: the transaction that won will soon be
-  /// over. Needs no stack frame, clock or look-up; `me` names the counters and the activity, which is an
-  /// attempt. enter() does everything else.
-  [[gnu::always_inline]] static Attempt attempt(LockWords words, TransactionContext& me,
-                                                const Parameters& parameters, bool writes = true) {
-    for (Attempt attempt{{}, 1};; ++attempt.tries) {
-      attempt.status = begin(words, me, 0, false, writes);
-      if (attempt.status.started()) [[likely]]
-        return attempt;
+  /// The first try. Needs no stack frame, clock or look-up; `me` names the counters and the activity, which
+  /// is an attempt. enter() does everything else.
+  [[gnu::always_inline]] static Attempt attempt_once(LockWords words, TransactionContext& me,
+                                                     bool writes = true) {
+    return {begin(words, me, 0, false, writes), 1};
+  }
+  /// The next tries, if the first one failed. They follow at once as long as conflicts end them: the
+  /// transaction that won will soon be over. A function that calls this needs a stack frame.
+  [[gnu::always_inline]] static void attempt_again(Attempt& attempt, LockWords words, TransactionContext& me,
+                                                   const Parameters& parameters, bool writes = true) {
+    while (!attempt.status.started()) {
       if (Contention::kWaits || parameters.backs_off || !attempt.status.is_conflict() ||
           attempt.tries >= kTriesAtOnce || attempt.tries >= parameters.elision_tries || Lock::is_held(words))
-        return attempt;
+        return;
       Recorder(*me.entry, me.entry_is_shared).abort(abi::AbortCause::kConflict);
       me.activity->mark();
+      attempt.status = begin(words, me, 0, false, writes);
+      ++attempt.tries;
     }
+  }
+  /// Both.
+  [[gnu::always_inline]] static Attempt attempt(LockWords words, TransactionContext& me,
+                                                const Parameters& parameters, bool writes = true) {
+    Attempt attempt = attempt_once(words, me, writes);
+    if (!attempt.status.started()) [[unlikely]]
+      attempt_again(attempt, words, me, parameters, writes);
+    return attempt;
   }
 
   /// trylock: as enter(), but never waits for a holder.

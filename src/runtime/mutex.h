@@ -32,11 +32,14 @@ class Mutex {
     ThreadState& thread = this_thread;
     if (!may_attempt(mutex, kind, thread, site)) return lock_slow(raw, kind, site, {}, nullptr);
     Attempt attempt;
-    const std::uint64_t before = thread.activity->position;
-    if constexpr (Design::kElides) thread.activity->begin(abi::Activity::kAttempt, raw, site);
-    if (!Design::attempt(words_of(mutex), thread.transaction, process.configuration.parameters, attempt))
-      return lock_slow(raw, kind, site, attempt, nullptr);
-    if constexpr (!Design::kElides) {
+    if constexpr (Design::kElides) {
+      thread.activity->begin(abi::Activity::kAttempt, raw, site);
+      if (!Design::attempt_once(words_of(mutex), thread.transaction, attempt)) [[unlikely]]
+        return lock_again_elided(raw, kind, site, attempt);
+    } else {
+      const std::uint64_t before = thread.activity->position;
+      if (!Design::attempt(words_of(mutex), thread.transaction, process.configuration.parameters, attempt))
+        return lock_slow(raw, kind, site, attempt, nullptr);
       note_taken(thread, raw, site, before);
       if (!kind.is_plain()) become_owner(mutex, kind, thread.thread_id);
     }
@@ -131,6 +134,15 @@ class Mutex {
       if (!thread.is_known || (!kind.is_plain() && (!kind.is_ours() || is_of(mutex, thread)))) return false;
     }
     return !Design::speculating() && Design::may_attempt(words_of(mutex));
+  }
+
+  /// After a first transaction that aborted. Out of line, for lock() to need no stack frame.
+  [[gnu::noinline]] static int lock_again_elided(pthread_mutex_t* raw, MutexKind kind, const void* site,
+                                                 Attempt attempt) {
+    if (Design::attempt_again(words_of(overlay_of(raw)), this_thread.transaction,
+                              process.configuration.parameters, attempt))
+      return 0;
+    return lock_slow(raw, kind, site, attempt, nullptr);
   }
 
   /// Everything but an inline attempt that succeeds. Out of line, since it needs a stack frame, but not cold.
