@@ -172,7 +172,7 @@ bench:
 	@tools/bench --build $(BUILD)
 
 # What lock designs cost beside glibc's locks, natively; then what libelision-api costs, and programs with their synchronisation in
-# several variants, also virtually. Writes docs/measured/lock-costs.md, docs/measured/api-costs.md and docs/measured/variants.md. QUICK=1 writes nothing.
+# several variants, also virtually. Writes docs/measured/lock-costs.md (on AMD lock-costs-amd.md), docs/measured/api-costs.md and docs/measured/variants.md. QUICK=1 writes nothing.
 bench-locks:
 	@tools/install-packages "make bench-locks" $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory compile

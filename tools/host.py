@@ -87,6 +87,12 @@ def run(words, most_seconds=1200):
     return done
 
 
+def cpu_vendor():
+    """The maker of this CPU, as CPUID names it; "" if the kernel does not tell."""
+    found = re.search(r"^vendor_id\s*:\s*(\S+)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    return found[1] if found else ""
+
+
 def origin(build, scale):
     """Called before the benchmark, which is load itself."""
     load = os.getloadavg()[0]

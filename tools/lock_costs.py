@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes verdicts, tables and docs/measured/lock-costs.md from the output of lockcost. Pure. `values` is {name: numbers} of
+"""Makes verdicts, tables and the pages docs/measured/lock-costs*.md from the output of lockcost. Pure. `values` is {name: numbers} of
 one run of lockcost, `measured` is {design: values}."""
 
 import dataclasses
@@ -9,6 +9,10 @@ import performance
 from performance import paragraph
 
 NOISE = "glibc to itself"  # the row of a run without a preloaded library
+JUMP = "glibc behind a jump"  # the same, one side through an indirect jump
+REFERENCES = (NOISE, JUMP)  # rows that are no designs
+# Pages are kept apart by the maker of the CPU (vendor_id of /proc/cpuinfo): the costs of atomic instructions differ.
+PAGES = {"GenuineIntel": "lock-costs.md", "AuthenticAMD": "lock-costs-amd.md"}
 
 # What lockcost prints under "one NAME" and "two NAME", and how the tables call it.
 OPERATIONS = {"normal": "normal", "recursive": "recursive", "errorcheck": "errorcheck", "adaptive": "adaptive",
@@ -74,7 +78,7 @@ class Goal:
         for design, values in measured.items():
             for name in self.names:
                 key = f"{self.prefix} {name}"
-                if design != NOISE and key in values and (not self.designs or design in self.designs):
+                if design not in REFERENCES and key in values and (not self.designs or design in self.designs):
                     found[design, name] = self.verdict(values[key], noise_of(noise.get(key)))
         return found
 
@@ -94,7 +98,7 @@ OVERSUBSCRIBED_GOAL = Goal("oversubscribed", CONTENDED, at_least_one, AT_LEAST_G
 def rows(measured, prefix, names, text, goal=None):
     """A table with a row per design and a column for each name that a design replaces. An exclamation mark is a missed
     goal."""
-    replaced = {name for design, values in measured.items() if design != NOISE for name in values}
+    replaced = {name for design, values in measured.items() if design not in REFERENCES for name in values}
     shown = {name: said for name, said in names.items() if f"{prefix} {name}" in replaced}
     verdicts = goal.verdicts(measured) if goal else {}
 
@@ -103,12 +107,13 @@ def rows(measured, prefix, names, text, goal=None):
         missed = verdicts.get((design, name)) == MISSED
         return "-" if numbers is None else text(numbers) + ("!" if missed else "")
 
-    return [["", *shown.values()], *([design, *(cell(design, name) for name in shown)] for design in measured)]
+    measures = [design for design, values in measured.items() if any(f"{prefix} {name}" in values for name in shown)]
+    return [["", *shown.values()], *([design, *(cell(design, name) for name in shown)] for design in measures)]
 
 
 def not_replaced(measured):
     """The names that no design replaces, in the tables' words."""
-    replaced = {name for design, values in measured.items() if design != NOISE for name in values}
+    replaced = {name for design, values in measured.items() if design not in REFERENCES for name in values}
     return [said for name, said in OPERATIONS.items() if f"two {name}" not in replaced]
 
 
@@ -149,8 +154,8 @@ def loading_cells(loading):
             ["added by loading the library", f"{statistics.median(added):.0f} ±{spread:.0f} us"]]
 
 
-def document(origin, measured, notes, loading):
-    """The text of docs/measured/lock-costs.md. `notes`: {design: the launcher's output}."""
+def document(origin, measured, notes, loading, others=()):
+    """The text of a page. `notes`: {design: the launcher's output}; `others`: the pages of other makers' CPUs."""
     lines = [
         "# What the locks cost beside glibc's",
         "",
@@ -158,10 +163,12 @@ def document(origin, measured, notes, loading):
         "",
         *performance.markdown(performance.origin_cells(origin)),
         "",
+        *(paragraph(f"On other CPUs: {', '.join(f'[{name}]({name})' for name in others)}.") if others else ()),
         *paragraph(
             "Every number is a ratio to glibc's own function. Both functions are called in the same process, in rounds that take "
             "turns, so that other work on the machine affects both. The number is the median of the ratios of neighbouring rounds, "
             f"± half the distance of their quartiles. *{NOISE}* is a run without Elision's library; its difference from 1 is noise. "
+            f"*{JUMP}* is glibc through one indirect jump for each function, which any library that forwards to glibc adds. "
             "A goal is missed if the median and its quartile are beyond it by more than the noise. A dash: the design leaves the "
             "function to glibc."),
         *paragraph(

@@ -73,7 +73,9 @@ def test_pair_of_glibc_is_not_noted(libraries, pair_with):
     """But with ELISION_ACTIVITY=1, in runs that only explain."""
     noted, plain = (pair_with(library, "pthread") for library in libraries)
     for name in noted:
-        assert abs(noted[name] - plain[name]) <= SLACK, name
+        # Without the record the unlock needs no pointer to it, and tests it in memory: one instruction less.
+        most = (1 if name == "instructions" else 0) + SLACK
+        assert abs(noted[name] - plain[name]) <= most, name
 
 
 def test_elided_pair(elision, libraries):

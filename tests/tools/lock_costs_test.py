@@ -5,7 +5,7 @@ command line says of itself."""
 import host
 import lock_costs
 import pytest
-from lock_costs import KEPT, MISSED, NOISE, UNSETTLED
+from lock_costs import JUMP, KEPT, MISSED, NOISE, UNSETTLED
 from performance import Origin
 
 ORIGIN = Origin("abc of 2020-01-01", "A CPU", 2, "Linux 6", "g++ 1, Release", 0.25, 1.0)
@@ -53,6 +53,20 @@ def test_a_row_a_design_and_a_column_for_what_is_replaced():
     cells = lock_costs.rows(MEASURED, "two", lock_costs.OPERATIONS, lock_costs.ratio_text, lock_costs.UNCONTENDED_GOAL)
     assert cells == [["", "normal", "trylock"], [NOISE, "0.97 ±0.10", "-"],
                              ["tatas", "1.05 ±0.01!", "0.90 ±0.20"], ["ticket", "1.02 ±0.01", "-"]]
+
+
+def test_a_reference_has_no_goal_and_no_row_where_it_is_not_measured():
+    measured = {**MEASURED, JUMP: {"two normal": [1.5, 1.4, 1.6]}}
+    cells = lock_costs.rows(measured, "two", lock_costs.OPERATIONS, lock_costs.ratio_text, lock_costs.UNCONTENDED_GOAL)
+    assert cells[-1] == [JUMP, "1.50 ±0.10", "-"]
+    assert JUMP not in [row[0] for row in lock_costs.UNCONTENDED_GOAL.cells(measured)]
+    assert JUMP not in [row[0] for row in lock_costs.rows(measured, "oversubscribed", lock_costs.CONTENDED, lock_costs.ratio_text)]
+
+
+def test_a_page_names_those_of_other_cpus():
+    text = lock_costs.document(ORIGIN, MEASURED, {}, LOADING, ["lock-costs-amd.md"])
+    assert "[lock-costs-amd.md](lock-costs-amd.md)" in text
+    assert "other CPUs" not in lock_costs.document(ORIGIN, MEASURED, {}, LOADING)
 
 
 def test_waits_have_units():

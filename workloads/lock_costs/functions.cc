@@ -32,6 +32,14 @@ void find_condition(void* handle, Function& function, const char* name) {
   function = reinterpret_cast<Function>(found);
 }
 
+Functions behind_the_jump;
+
+/// A jump to one of those functions.
+template <auto kGroup, auto kMember, class... Arguments>
+int jump(Arguments... arguments) noexcept {
+  return (behind_the_jump.*kGroup.*kMember)(arguments...);
+}
+
 Functions functions_in(void* handle) {
   Functions found{};
   find(handle, found.mutex.init, "pthread_mutex_init");
@@ -58,6 +66,25 @@ Sides find_sides() {
   void* const libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   if (libc == nullptr) give_up(dlerror());
   return {functions_in(RTLD_DEFAULT), functions_in(libc)};
+}
+
+Sides find_jump_and_glibc() {
+  const Functions glibc = find_sides().glibc;
+  behind_the_jump = glibc;
+  Functions found = glibc;
+  constexpr auto kMutex = &Functions::mutex;
+  found.mutex.lock = jump<kMutex, &MutexFunctions::lock, pthread_mutex_t*>;
+  found.mutex.trylock = jump<kMutex, &MutexFunctions::trylock, pthread_mutex_t*>;
+  found.mutex.timedlock = jump<kMutex, &MutexFunctions::timedlock, pthread_mutex_t*, const timespec*>;
+  found.mutex.unlock = jump<kMutex, &MutexFunctions::unlock, pthread_mutex_t*>;
+  constexpr auto kSpin = &Functions::spin;
+  found.spin.lock = jump<kSpin, &SpinFunctions::lock, pthread_spinlock_t*>;
+  found.spin.unlock = jump<kSpin, &SpinFunctions::unlock, pthread_spinlock_t*>;
+  constexpr auto kRwlock = &Functions::rwlock;
+  found.rwlock.rdlock = jump<kRwlock, &RwlockFunctions::rdlock, pthread_rwlock_t*>;
+  found.rwlock.wrlock = jump<kRwlock, &RwlockFunctions::wrlock, pthread_rwlock_t*>;
+  found.rwlock.unlock = jump<kRwlock, &RwlockFunctions::unlock, pthread_rwlock_t*>;
+  return {found, glibc};
 }
 
 void init_mutex(const Functions& side, pthread_mutex_t& mutex, int type, bool may_be_elided) {

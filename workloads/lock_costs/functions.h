@@ -60,6 +60,10 @@ struct Sides {
 /// Ends the program with one line if a function is missing.
 Sides find_sides();
 
+/// glibc's functions, but conditions, behind one indirect jump each: the least that a library in front of
+/// glibc adds if it decides in the process whether it replaces them.
+Sides find_jump_and_glibc();
+
 /// Initialises a mutex of a type (PTHREAD_MUTEX_NORMAL, ...). glibc may elide a normal mutex by default
 /// (`may_be_elided`), but not one whose type was set explicitly. glibc's plain mutex is the reference here.
 void init_mutex(const Functions& side, pthread_mutex_t& mutex, int type, bool may_be_elided);

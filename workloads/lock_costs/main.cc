@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", settings.pairs, "rounds of each side")->check(CLI::Range(1, 100000));
   app.add_option("--milliseconds", settings.milliseconds, "length of a round with contention")
       ->check(CLI::Range(1, 60000));
+  bool jump = false;
+  app.add_flag("--jump", jump, "compare glibc with itself behind one jump, in place of a preloaded library");
   app.add_option("GROUP", groups, "default: uncontended")
       ->check(CLI::IsMember({"uncontended", "contended", "oversubscribed"}));
   if (const auto code = workloads::parse_words(app, "lockcost", argc, argv)) return *code;
@@ -21,7 +23,7 @@ int main(int argc, char** argv) {
   const auto asked_for = [&groups](const char* name) {
     return std::find(groups.begin(), groups.end(), name) != groups.end();
   };
-  const lock_costs::Sides sides = lock_costs::find_sides();
+  const lock_costs::Sides sides = jump ? lock_costs::find_jump_and_glibc() : lock_costs::find_sides();
   bool excluded = true;
   if (asked_for("uncontended")) lock_costs::measure_uncontended(sides, settings);
   if (asked_for("contended")) excluded &= lock_costs::measure_contended(sides, settings);
