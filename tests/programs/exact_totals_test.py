@@ -78,11 +78,17 @@ def test_ledger(elision, threads, lock, seed):
     expect_exact(elision, ledger(elision, threads, seed), threads, lock, seed)
 
 
-def expect_losses(endings):
-    """At least one of the seeds loses updates; programs end by themselves in any case."""
-    endings = list(endings)
-    assert {ending.status for ending in endings} <= {0, 1}
-    assert any("LOST" in ending.stdout for ending in endings)
+MOST_SEEDS = 12  # until one loses updates: with some, no transaction happens to meet a fallback
+
+
+def expect_losses(run, seeds):
+    """At least one seed loses updates; programs end by themselves in any case. `run(seed)` is their ending."""
+    for seed in range(1, max(len(seeds), MOST_SEEDS) + 1):
+        ending = run(seed)
+        assert ending.status in (0, 1)
+        if "LOST" in ending.stdout:
+            return
+    pytest.fail("no seed loses updates")
 
 
 def test_no_subscription(elision, seeds):
@@ -90,15 +96,15 @@ def test_no_subscription(elision, seeds):
     # Set inside the guest: the launcher itself shall not run with the broken library. A single try brings
     # fallbacks, which only subscription keeps apart from transactions.
     settings = [f"LD_PRELOAD={elision.test_program('libelision-nosubscription.so')}", "ELISION_LOCK=htm-1"]
-    expect_losses(elision.vm(["env", *settings, *ledger(elision, 8, seed)], ["--seed", seed]) for seed in seeds)
+    expect_losses(lambda seed: elision.vm(["env", *settings, *ledger(elision, 8, seed)], ["--seed", seed]), seeds)
 
 
 def test_no_conflicts(elision, seeds):
     """With conflict detection off, the ledger loses updates."""
-    expect_losses(elision.vm(ledger(elision, 8, seed), options_of(seed, "htm-10", "--no-conflict-detection")) for seed in seeds)
+    expect_losses(lambda seed: elision.vm(ledger(elision, 8, seed), options_of(seed, "htm-10", "--no-conflict-detection")), seeds)
 
 
 def test_no_conflicts_under_stores(elision, seeds):
     """The warm-up sections of ArrayBench notice it: a place that they stored to has another thread's number."""
-    expect_losses(elision.vm(array_bench(elision, 8, seed, "--update", "store"),
-                             options_of(seed, "htm-10", "--no-conflict-detection")) for seed in seeds)
+    expect_losses(lambda seed: elision.vm(array_bench(elision, 8, seed, "--update", "store"),
+                                          options_of(seed, "htm-10", "--no-conflict-detection")), seeds)
