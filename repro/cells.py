@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import probes
-from arraybench import FORMS, Result
+from arraybench import MACHINE, Result
 
 THROUGHPUT = re.compile(r"^throughput: ([0-9.]+)", re.MULTILINE)
 SECTIONS = re.compile(r"^sections: ([0-9]+)", re.MULTILINE)
@@ -28,10 +28,10 @@ class CellFailed(Exception):
 
 def command(build, cell, statistics, seconds):
     """The words of one run."""
-    words = [f"{build}/bin/elision", "vm", "--machine", cell.machine, "--seed", str(cell.seed), "--variation",
-             str(cell.variation), "--lock", cell.design, "--wait", "spin", *FORMS[cell.form], "--stats", str(statistics), "--", f"{build}/workloads/arraybench",
-             "--threads", str(cell.threads), "--writes", str(cell.writes), "--contention", cell.contention,
-             "--seconds", str(seconds)]
+    words = [f"{build}/bin/elision", "vm", "--machine", MACHINE, "--seed", str(cell.seed), "--variation",
+             str(cell.variation), "--lock", cell.design, "--wait", "spin", *cell.rules.lock, "--stats", str(statistics),
+             "--", f"{build}/workloads/arraybench", "--threads", str(cell.threads), "--writes", str(cell.writes),
+             "--contention", cell.contention, *cell.rules.workload, "--seconds", str(seconds)]
     return words + (["--opt"] if cell.opt else [])
 
 
@@ -60,9 +60,11 @@ def run_cell(build, cell, seconds):
         statistics = pathlib.Path(folder) / "statistics.json"
         words = command(build, cell, statistics, seconds)
         done = run_words(words)
-        totals = json.loads(statistics.read_text())["totals"]
+        document = json.loads(statistics.read_text())
+    totals = document["totals"]
     return Result(throughput_in(done), int(SECTIONS.search(done.stdout).group(1)), totals["commits"],
-                  totals["always_abort_begins"], {cause: n for cause, n in totals["aborts"].items() if n})
+                  totals["always_abort_begins"], {cause: n for cause, n in totals["aborts"].items() if n},
+                  document["drawn"])
 
 
 def run_all(run_one, cells, results, progress, at_once=None):
