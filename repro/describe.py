@@ -406,6 +406,7 @@ def megahertz_of(record):
     return (round(found, -2), "steps of 100 MHz in the ratio of the clocks") if error(found) < 0.1 else None
 
 
+LEAST_SETS = 1024
 LARGE_SET_KB = 262144  # of loads' dram_cycles
 
 
@@ -424,13 +425,15 @@ def l3_of(record, cache):
     return max(held), f"CPUID says {cache['size']}, but loads within {LARGE_SET_KB // 1024} MB miss it: the largest set that it holds"
 
 
-def slices_of(size_kb, ways, like):
-    """As many slices as `like` has, or the number next to it for which each has a power of two of sets."""
+def slices_of(size_kb, ways, like_sets):
+    """The number of slices with which each has a power of two of sets, next to those of a slice of the machine that the search starts
+    from. With fewer sets a line's tag would not fit the model's directory."""
     sets = size_kb * 16 // ways
-    fitting = [slices for slices in range(1, 129) if sets % slices == 0 and (sets // slices).bit_count() == 1]
+    fitting = [slices for slices in range(1, 129)
+               if sets % slices == 0 and (sets // slices).bit_count() == 1 and sets // slices >= LEAST_SETS]
     if not fitting:
         raise BadRecord(f"an L3 of {size_kb} KB with {ways} ways has no shape that the model knows")
-    return min(fitting, key=lambda slices: (abs(slices - like), slices))
+    return min(fitting, key=lambda slices: abs(math.log2(sets / slices / like_sets)))
 
 
 def facts_of(record, like):
@@ -451,7 +454,8 @@ def facts_of(record, like):
     l3 = caches[(3, "Unified")]
     size = l3_of(record, l3)
     facts["l3.size_kb"], facts["l3.ways"] = size, (l3["ways"], "CPUID")
-    facts["l3.slices"] = (slices_of(size[0], l3["ways"], value_of(like["l3.slices"])), f"{size[1]}; shape")
+    sets_of_like = value_of(like["l3.size_kb"]) * 16 // value_of(like["l3.ways"]) // value_of(like["l3.slices"])
+    facts["l3.slices"] = (slices_of(size[0], l3["ways"], sets_of_like), f"slices as in the machine that the search started from; size: {size[1]}")
     frequency = megahertz_of(record)
     if frequency:
         facts["clock.frequency_mhz"] = frequency

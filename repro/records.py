@@ -11,7 +11,7 @@ import statistics
 import silicon
 
 LATENCY_SHARE, RATE_SHARE, RATE_POINTS = 0.15, 0.25, 2.0  # as in fidelity.py
-TIMED_PART = 20  # a workload that runs for a time runs for this part of it on the virtual machine: a throughput is a rate
+TIMED_PART = 50  # a workload that runs for a time runs for this part of it on the virtual machine: a throughput is a rate
 
 MEETS, MISSES = "meets", "misses"
 
@@ -119,10 +119,12 @@ class Cell:
     design: str
     what: str
     real: tuple  # (low, median, high)
-    virtual: float
+    virtual: float | None  # None: the design did not run to its end
 
     @property
     def met(self):
+        if self.virtual is None:
+            return False
         low, median, high = self.real
         if self.what == RATIO:
             return near("rate", self.virtual, low, median, high)
@@ -164,8 +166,10 @@ def compared_cells(record, samples):
             continue
         real, virtual = cells_of(medians_of(entry)), cells_of({name: row[0] for name, row in samples[job].items()})
         for (design, what), median in real.items():
-            if (design, what) in virtual:
-                found.append(Cell(job, design, what, around(entry, design, what, median), virtual[design, what]))
+            # A machine on which no transaction began has no rates of them.
+            ran = f"{design}.result" in samples[job]
+            number = virtual.get((design, what), 0.0 if ran else None)
+            found.append(Cell(job, design, what, around(entry, design, what, median), number))
     return found
 
 
@@ -217,7 +221,7 @@ HEADING, PUBLISHED = "## Real records", "## Published figures"
 PREAMBLE = """\
 Records of real CPUs ([repro/silicon](../../repro/silicon/README.md)) beside virtual machines that describe them. `tools/describe-machine`
 wrote each machine file from the micro-probes of the record; its workloads have never been looked at. The same programs run with the same
-arguments; timed ones run for a twentieth of the time, because a throughput is a rate. A cost or a latency meets within {latency:.0f} % of the record's
+arguments; timed ones run for a fiftieth of the time, because a throughput is a rate. A cost or a latency meets within {latency:.0f} % of the record's
 median, a rate within {rate:.0f} %, a percentage also within {points:.0f} points, and each between the record's quartiles. *Fitted*: a value of the
 machine was searched on this figure, so that a match only shows that the search ended.
 """
@@ -234,6 +238,9 @@ def summary(rows, cells, order):
         mine = [cell for cell in cells if cell.what == what]
         if mine:
             lines.append(f"{what[0].upper()}{what[1:]}: {share_text(sum(cell.met for cell in mine), len(mine))} cells of workloads meet.")
+    stopped = {(cell.job, cell.design) for cell in cells if cell.virtual is None}
+    if stopped:
+        lines.append(f"{len(stopped)} designs of jobs did not run to their end on the virtual machine, and count as misses.")
     lines.append(f"Of pairs of designs whose real throughputs are apart by more than their quartiles, {share_text(order[0], order[1])} "
                  "are in the same order.")
     return lines
@@ -252,7 +259,7 @@ def probe_rows(rows):
 def cell_text(cell):
     if cell is None:
         return ""
-    text = f"{number_text(cell.real[1])} / {number_text(cell.virtual)}"
+    text = f"{number_text(cell.real[1])} / {'-' if cell.virtual is None else number_text(cell.virtual)}"
     return text if cell.met else f"**{text}**"
 
 

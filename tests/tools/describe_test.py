@@ -163,10 +163,12 @@ def test_an_l3_that_loads_miss_is_not_what_cpuid_says():
 
 
 def test_slices_have_a_power_of_two_of_sets():
-    assert describe.slices_of(53760, 15, 28) == 28
-    assert describe.slices_of(491520, 16, 28) == 30
+    assert describe.slices_of(53760, 15, 2048) == 28
+    assert describe.slices_of(491520, 16, 4096) == 120
+    assert describe.slices_of(16384, 16, 4096) == 4
+    assert describe.slices_of(8192, 16, 64) == 8  # fewer sets would be too few
     with pytest.raises(describe.BadRecord):
-        describe.slices_of(53761, 15, 28)
+        describe.slices_of(53761, 15, 2048)
 
 
 def test_the_file_says_what_the_entries_say():

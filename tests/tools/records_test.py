@@ -18,8 +18,8 @@ def test_jobs_have_the_records_arguments_and_timed_ones_run_shorter():
     jobs = {job.name: job for job in records.jobs_of(RECORD)}
     assert set(jobs) == set(RECORD["jobs"])
     assert jobs["instructions"].arguments == ("100000",)
-    assert jobs["bank_a_2_seconds"].arguments == ("2", "seconds", "0.01", "A")
-    assert jobs["onelock_map"].arguments[-2:] == ("--seconds", "0.01")
+    assert jobs["bank_a_2_seconds"].arguments == ("2", "seconds", "0.004", "A")
+    assert jobs["onelock_map"].arguments[-2:] == ("--seconds", "0.004")
     assert jobs["packets"].compared == ("--metric", "throughput: ([0-9.]+)", "--wait", "park")
 
 
@@ -76,6 +76,16 @@ def test_a_ratio_may_lie_within_the_quartiles_of_both_throughputs():
                if (cell.design, cell.what) == ("htm-10", records.RATIO)]
     assert ratio.real == (4.8 / 2.2, 2.5, 5.2 / 1.8)
     assert ratio.met
+
+
+def test_a_design_that_did_not_run_to_its_end_misses():
+    samples = {"a": {name: [number] for name, number in VALUES.items() if not name.startswith("tatas-aahtm")}}
+    cells = {(cell.design, cell.what): cell for cell in records.compared_cells(compared_record(), samples)}
+    stopped = cells["tatas-aahtm", records.RATIO]
+    assert stopped.virtual is None
+    assert not stopped.met
+    assert "1 designs of jobs did not run" in " ".join(records.summary([], list(cells.values()), (0, 0, [])))
+    assert records.cell_text(stopped) == "**0.5 / -**"
 
 
 def test_the_order_counts_where_the_quartiles_are_apart():
