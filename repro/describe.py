@@ -7,6 +7,7 @@ Nothing here looks at a workload of the record.
 
 import dataclasses
 import math
+import statistics
 
 AGREES = 0.02   # of the record's median, if its quartiles are nearer than that
 SETTLED = 0.005  # of the median: nothing is to be gained any more
@@ -68,6 +69,11 @@ class Row:
     beside: str = ""   # a job that the record must have too
     noisy: bool = False  # few events: what lies between the quartiles agrees, and more precision means nothing
 
+    @property
+    def first_slope(self):
+        """Of a figure in ticks or cycles, at some 2.5 GHz."""
+        return 0.25 if self.parameter.endswith("_ns") else 1.0
+
 
 CACHES_ONLY = ("16384", "131072", "4194304", "128")
 
@@ -86,16 +92,16 @@ def rows():
         add(f"instructions.{parameter}_cycles", "instructions", name, "ten in a row", ("5000",))
     add("l1d.latency_cycles", "loads", "l1_cycles", "dependent loads within 16 KB", CACHES_ONLY, least=1, most=100)
     add("l2.latency_cycles", "loads", "l2_cycles", "dependent loads within 128 KB", CACHES_ONLY, least=1, most=1000)
-    add("l3.latency_cycles", "loads", "l3_cycles", "dependent loads within 4 MB", CACHES_ONLY, least=1, most=10_000)
-    add("memory.latency_cycles", "loads", "dram_cycles", "dependent loads within 256 MB", (), least=1, most=100_000)
-    add("coherence.dirty_transfer_cycles", "cache_to_cache", "dirty_line_ticks", "a load of a line that the other core has written",
+    add("l3.latency_ns", "loads", "l3_cycles", "dependent loads within 4 MB", CACHES_ONLY, least=1, most=100_000)
+    add("memory.latency_ns", "loads", "dram_cycles", "dependent loads within 256 MB", (), least=1, most=100_000)
+    add("coherence.dirty_transfer_ns", "cache_to_cache", "dirty_line_ticks", "a load of a line that the other core has written",
         ("1000",), least=1, most=100_000)
     shared = ("1000",)
-    add("coherence.clean_transfer_cycles", "shared_lines", "clean_load_ticks", "a load of a line that the other core has loaded alone",
+    add("coherence.clean_transfer_ns", "shared_lines", "clean_load_ticks", "a load of a line that the other core has loaded alone",
         shared, least=1, most=100_000)
-    add("coherence.upgrade_cycles", "shared_lines", "upgrade_ticks", "a store to a line that both cores have loaded", shared,
+    add("coherence.upgrade_ns", "shared_lines", "upgrade_ticks", "a store to a line that both cores have loaded", shared,
         least=1, most=100_000)
-    add("coherence.upgrade_cycles", "conflict_cost", "plain", "a store to a line on which the other core spins, until that core sees it",
+    add("coherence.upgrade_ns", "conflict_cost", "plain", "a store to a line on which the other core spins, until that core sees it",
         ("500",), position=1, least=1, most=100_000)
     add("jitter.latency_percent", "shared_lines", "dirty_load_spread_percent", "single transfers differ by it", shared, most=50)
     add("jitter.latency_percent", "conflict_cost", "plain", "single transfers differ by it", ("500",), spread=True, most=50)
@@ -113,6 +119,10 @@ def rows():
         noisy=True)
     add("transactions.begin_cycles", "empty_transaction", "commit_cycles", "XBEGIN and XEND, of which commit is known", ("10000",))
     add("transactions.abort_cycles", "empty_transaction", "abort_cycles", "XBEGIN and XABORT, of which begin is known", ("10000",))
+    add("transactions.commit_line_cycles", "commit_cost", "transaction_in_l1_32", "each of 32 written lines adds it", ("500",), position=1,
+        most=1000)
+    add("transactions.conflict_notice_ns", "conflict_cost", "aborted", "from another core's store to the abort, of which an abort is known",
+        ("500",), position=1, most=100_000)
     add("jitter.transaction_percent", "transaction_parts", "abort_spread_percent", "single aborts differ by it", ("10000",), most=50)
     add("jitter.transaction_percent", "commit_cost", "transaction_in_l1_0", "single empty transactions differ by it", ("500",),
         spread=True, most=50)
@@ -135,13 +145,14 @@ def rows():
 
 
 # What the record's host section says.
-FACTS = ("name", "cpuid.family", "cpuid.model", "cpuid.stepping", "cpuid.brand", "clock.frequency_mhz", "topology.sockets", "topology.cores",
+FACTS = ("name", "cpuid.family", "cpuid.model", "cpuid.stepping", "cpuid.brand", "clock.frequency_mhz", "clock.core_mhz", "topology.sockets", "topology.cores",
          "topology.threads_per_core", "l1d.size_kb", "l1d.ways", "l1i.size_kb", "l1i.ways", "l2.size_kb", "l2.ways", "l3.size_kb",
          "l3.ways", "l3.slices", "transactions.nesting_limit")
 
 # Why no figure determines a value.
 _SIZES = "a size that no probe looks for"
 _RULE = "a rule of the model"
+_ALL_CORES = "needs all cores at once"
 UNDETERMINED = {
     "core.issue_width": _SIZES,
     "core.reorder_buffer_uops": _SIZES,
@@ -151,9 +162,11 @@ UNDETERMINED = {
     "core.sibling_issue_percent": "needs two hardware threads of one core",
     "l1i.latency_cycles": "hidden by the pipeline",
     "l3.inclusive": "CPUID says it, the record does not",
+    "l3.gigabytes_per_second": _ALL_CORES,
+    "memory.gigabytes_per_second": _ALL_CORES,
     **{f"tlb.{level}_{what}": _SIZES for level in ("data", "huge", "code", "shared") for what in ("entries", "ways")},
     **{f"prefetch.{name}": "no probe looks for prefetches" for name in ("next_line", "stride", "adjacent_line")},
-    "numa.hop_cycles": "needs two sockets",
+    "numa.hop_ns": "needs two sockets",
     "coherence.hot_window_cycles": _RULE,
     "system.time_slice_us": "seen only in whole periods of the timer",
     "transactions.vzeroupper_aborts": "no probe executes VZEROUPPER in a transaction",
@@ -201,12 +214,12 @@ def agrees(figure, target, slope=0.0):
 
 
 class Search:
-    """The search for one value by Newton's method, with the slope of the last two runs. It starts with a slope of 1, because most
-    figures are ticks and their values cycles. Several searches share the runs of a probe."""
+    """The search for one value by Newton's method, with the slope of the last two runs. It starts with a slope of a tick for each
+    cycle. Several searches share the runs of a probe."""
 
     def __init__(self, row, start, target, slope=None):
         self.row, self.target, self.value = row, target, start
-        self.slope, self.learned, self.flat = slope or 1.0, slope is not None, False
+        self.slope, self.learned, self.flat = slope or row.first_slope, slope is not None, False
         self.local = False  # the slope is that of values near the present one
         self.tried = {}  # value: figure
         self.before = None
@@ -283,15 +296,29 @@ def bracket(above, row, start):
     return None
 
 
-LEVELS = ("l1d.latency_cycles", "l2.latency_cycles", "l3.latency_cycles", "memory.latency_cycles")
+# A search moves in whole units: a cycle, or a tenth of a nanosecond.
+
+def units_of(parameter, value):
+    return round(value * 10) if parameter.endswith("_ns") else value
+
+
+def value_in_units(parameter, units):
+    return units / 10 if parameter.endswith("_ns") else units
+
+
+LEVELS = ("l1d.latency_cycles", "l2.latency_cycles", "l3.latency_ns", "memory.latency_ns")
 
 
 def consistent(values, base):
     """The values, with those of `base` that they need, so that no level of memory is faster than the one before: the loader
     refuses that, and a search may come by."""
     values = {**{level: value_of(base[level]) for level in LEVELS}, **values}
+    cycles_a_nanosecond = value_of(base["clock.core_mhz"]) / 1000
     for nearer, farther in zip(LEVELS, LEVELS[1:]):
-        values[farther] = max(values[farther], values[nearer])
+        least = values[nearer]
+        if farther.endswith("_ns") and not nearer.endswith("_ns"):
+            least = math.ceil(10 * least / cycles_a_nanosecond) / 10
+        values[farther] = max(values[farther], least)
     return values
 
 
@@ -459,6 +486,8 @@ def facts_of(record, like):
     frequency = megahertz_of(record)
     if frequency:
         facts["clock.frequency_mhz"] = frequency
+        ratio = statistics.median(job["clock_cycles_a_tick"][2] for job in record["jobs"].values() if "clock_cycles_a_tick" in job)
+        facts["clock.core_mhz"] = (round(frequency[0] * ratio), "cycles a tick of the time-stamp counter, the median of all jobs")
     if "nesting_depth" in machine:
         facts["transactions.nesting_limit"] = (machine["nesting_depth"], "doctor's trial")
     return facts
@@ -481,14 +510,17 @@ def with_found(entries, chosen, found, record, record_name):
             others = [word for word in row.words if word != one.value]
             entries[row.parameter] = {"best": one.value, "alternatives": others, "source": source}
             continue
-        low, high = interval(row, one, row.figure.of_record(record))
-        entries[row.parameter] = {"best": one.value, "low": low, "high": high, "source": source}
+        best, low, high = (value_in_units(row.parameter, units)
+                           for units in (one.value, *interval(row, one, row.figure.of_record(record))))
+        entries[row.parameter] = {"best": best, "low": low, "high": high, "source": source}
     return entries
 
 
 def toml_value(value):
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list):

@@ -14,7 +14,7 @@ MACHINE = "xeon-gold-5520plus"
 PARTS = 8
 DRAW_SEED = 2026  # of the numbers of the variations
 ROUNDS = 2
-QUICK_PARAMETERS = ("instructions.pause_cycles", "core.branch_misprediction_cycles", "coherence.clean_transfer_cycles")
+QUICK_PARAMETERS = ("instructions.pause_cycles", "core.branch_misprediction_cycles", "coherence.clean_transfer_ns")
 VALUE_SHARE = 0.15
 CELL_SHARE, CELL_POINTS = 0.25, 0.02  # of a ratio of throughputs or a rate; a rate may also be that much off
 

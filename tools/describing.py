@@ -40,7 +40,6 @@ class Description:
     def text(self, like):
         return describe.render(self.entries(), [
             f"Written by tools/describe-machine from the micro-probes of record {self.name}, like {like}; never edited.",
-            "Cycles are ticks of the time-stamp counter, so that instructions and caches have their cost at the clock of the recording.",
             f"Other sources, with their keys, are those of {like}."])
 
     def table(self):
@@ -50,9 +49,11 @@ class Description:
             target = row.figure.of_record(self.record)
             if one.slope is None:
                 continue
-            ends = "" if row.words else " ({} to {})".format(*describe.interval(row, one, target))
+            best, *ends = (describe.toml_value(describe.value_in_units(row.parameter, units))
+                           for units in (one.value, *(() if row.words else describe.interval(row, one, target))))
+            ends = " ({} to {})".format(*ends) if ends else ""
             state = "" if one.agrees else "  DIFFERS"
-            lines.append(f"{row.parameter:42} {describe.toml_value(one.value)}{ends}  from {row.figure}: {target[1]:g}, virtual {one.figure:g}{state}")
+            lines.append(f"{row.parameter:42} {best}{ends}  from {row.figure}: {target[1]:g}, virtual {one.figure:g}{state}")
         lines += ["", "Not determined, as in the machine that the search started from:"]
         lines += [f"  {field}: {why}" for field, why in describe.undetermined(self.base, self.chosen, self.found, self.facts)]
         return lines
@@ -71,7 +72,7 @@ def describe_record(build, record, name, like, wanted=None, say=lambda text: Non
         path = pathlib.Path(folder) / "machine.toml"
 
         def run(job, arguments, values):
-            values = describe.consistent(values, base)
+            values = describe.consistent({field: describe.value_in_units(field, units) for field, units in values.items()}, base)
             key = (job, arguments, tuple(values.items()))
             if key not in shown:
                 # A file, since values set one by one on the command line must be consistent after each of them.
@@ -82,7 +83,7 @@ def describe_record(build, record, name, like, wanted=None, say=lambda text: Non
                 shown[key] = silicon.printed_values(host.run(words).stdout)
             return shown[key]
 
-        start = {row.parameter: describe.value_of(base[row.parameter]) for row in chosen}
+        start = {row.parameter: describe.units_of(row.parameter, describe.value_of(base[row.parameter])) for row in chosen}
         found = describe.fit(chosen, record, start, run, lambda turn, group: say(
             f"pass {turn + 1}: {group[0].figure.job}, for {', '.join(row.parameter for row in group)}"))
     return Description(record, name, facts, chosen, found, base)

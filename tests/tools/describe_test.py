@@ -101,9 +101,19 @@ def test_the_nearer_word_is_chosen():
 
 
 def test_levels_of_memory_stay_in_order_during_the_search():
-    base = {level: {"best": value} for level, value in zip(describe.LEVELS, (5, 12, 70, 200))}
+    base = {level: {"best": value} for level, value in zip(describe.LEVELS, (5, 12, 30.5, 100.0))}
+    base["clock.core_mhz"] = {"value": 2000}
     assert describe.consistent({"l2.latency_cycles": 90, "other": 1}, base) == {
-        "l1d.latency_cycles": 5, "l2.latency_cycles": 90, "l3.latency_cycles": 90, "memory.latency_cycles": 200, "other": 1}
+        "l1d.latency_cycles": 5, "l2.latency_cycles": 90, "l3.latency_ns": 45, "memory.latency_ns": 100.0, "other": 1}
+    assert describe.consistent({"l3.latency_ns": 120.5}, base)["memory.latency_ns"] == 120.5
+
+
+def test_nanoseconds_are_searched_in_tenths():
+    assert describe.units_of("l3.latency_ns", 24.3) == 243
+    assert describe.value_in_units("l3.latency_ns", 243) == 24.3
+    assert describe.units_of("l2.latency_cycles", 12) == describe.value_in_units("l2.latency_cycles", 12) == 12
+    assert describe.units_of("transactions.aborted_lines", "kept") == "kept"
+    assert describe.toml_value(24.3) == "24.3"
 
 
 def test_the_interval_reaches_from_quartile_to_quartile():
@@ -130,7 +140,7 @@ def test_only_probes_determine_anything():
 
 def test_a_row_counts_if_the_record_has_its_figure_and_none_before_it():
     chosen = {one.parameter: str(one.figure) for one in describe.chosen_rows(RECORD)}
-    assert chosen["coherence.upgrade_cycles"] == "conflict_cost: plain [1]"
+    assert chosen["coherence.upgrade_ns"] == "conflict_cost: plain [1]"
     assert chosen["transactions.commit_cycles"] == "vulnerable_window: read_0_window_percent_length"
     assert chosen["transactions.begin_cycles"] == "empty_transaction: commit_cycles"
     assert "tlb.walk_cycles" not in chosen
@@ -187,6 +197,6 @@ def test_what_is_not_determined_is_listed_with_a_reason():
     left = dict(describe.undetermined(entries, chosen, found, describe.facts_of(RECORD, entries)))
     assert left["l1d.latency_cycles"] == "loads: l1_cycles does not respond to it"
     assert left["tlb.walk_cycles"] == "the record has no page_walks: walk_ticks"
-    assert left["numa.hop_cycles"] == "needs two sockets"
-    assert "memory.latency_cycles" not in left
+    assert left["numa.hop_ns"] == "needs two sockets"
+    assert "memory.latency_ns" not in left
     assert "l2.size_kb" not in left
