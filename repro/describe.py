@@ -278,7 +278,7 @@ def by_halves(figure_at, row, start, target):
         middle = (ends[0] + ends[1]) // 2
         ends = (middle, ends[1]) if above(middle) == above(ends[0]) else (ends[0], middle)
     best = min(tried, key=lambda value: abs(tried[value] - target[1]))
-    nearest = min((value for value in tried if value != best), key=lambda value: abs(value - best), default=None)
+    nearest = min((value for value in tried if tried[value] != tried[best]), key=lambda value: abs(value - best), default=None)
     slope = (tried[nearest] - tried[best]) / (nearest - best) if nearest is not None else 0
     local = slope if nearest is not None and abs(nearest - best) <= max(1, best // 10) else 0
     flat = max(tried.values()) - min(tried.values()) <= FLAT * abs(tried[best])
