@@ -73,8 +73,8 @@ demo-barrier:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo-barrier --build $(BUILD)
 
-# Every probe on virtual machines beside figures of real ones; writes docs/measured/fidelity.md. QUICK=1 takes a fraction of the time
-# and writes nothing.
+# Every probe on virtual machines beside figures of real ones, and records of real CPUs beside the machines that describe them; writes
+# docs/measured/fidelity.md. QUICK=1 takes a fraction of the time, leaves records out and writes nothing.
 fidelity:
 	@tools/install-packages "make fidelity" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null

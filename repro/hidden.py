@@ -107,7 +107,7 @@ def explanation(cell, what):
 PREAMBLE = """\
 # Hidden parts
 
-Written by `make hidden-parts`. {parts} variations of `{machine}` are recorded by `tools/silicon --machine` as if they were real parts: every uncertain
+Written by `tools/hidden-parts`. Variations of `{machine}` ({parts} here, of the {all} that `make hidden-parts` takes) are recorded by `tools/silicon --machine` as if they were real parts: every uncertain
 value is drawn anew, and the record does not say which. `tools/describe-machine` starts from the best guesses and describes each part from
 its record, by micro-probes alone. Since here the true values are known, the page tells what a record determines, and what a description of a
 real part is worth: how near workloads come, which the description has never seen, with other seeds.
@@ -159,7 +159,7 @@ def cell_rows(parts):
 
 
 def page(parts):
-    lines = PREAMBLE.format(parts=len(parts), machine=MACHINE).splitlines() + ["", *summary(parts), "", "## Values", "",
+    lines = PREAMBLE.format(parts=len(parts), all=PARTS, machine=MACHINE).splitlines() + ["", *summary(parts), "", "## Values", "",
              "Hidden → recovered; in bold what misses.", ""]
     lines += table(["value", *(f"part {index + 1}" for index in range(len(parts))), "met"], value_rows(parts))
     missing = [field for field in parts[0].hidden if field not in parts[0].determined]
