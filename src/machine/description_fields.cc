@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "machine/cache.h"
+#include "machine/directory.h"
 #include "machine/link.h"
 
 namespace elision::machine {
@@ -207,6 +208,8 @@ const char* inconsistency(const Description& d) {
   if (!indexable(d.l1i, 1)) return "l1i.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l2, 1)) return "l2.size_kb: the number of sets is not a power of two";
   if (!indexable(d.l3, d.l3_slices)) return "l3.slices: the number of sets in a slice is not a power of two";
+  if (d.l3.sets() / d.l3_slices < Directory::kLeastSetsInSlice)
+    return "l3.slices: fewer than 1024 sets in a slice";
   if (!indexable(d.tlb.data_entries, d.tlb.data_ways))
     return "tlb.data_entries: the number of sets is not a power of two";
   if (!indexable(d.tlb.huge_entries, d.tlb.huge_ways))

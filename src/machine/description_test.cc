@@ -105,6 +105,10 @@ TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
             "test.toml: l3.latency_ns: an interval needs both low and high");
   EXPECT_EQ(error_of(changed("sockets = 1", "sockets = 9")),
             "test.toml: topology.sockets: must lie between 1 and 8, is 9");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.slices=36").error(),
+            "l3.slices: the number of sets in a slice is not a power of two");
+  EXPECT_EQ(load_machine("core-i7-4770,l3.slices=16").error(), "l3.slices: fewer than 1024 sets in a slice");
+  EXPECT_TRUE(load_machine("core-i7-4770,l3.slices=8"));
   EXPECT_EQ(error_of(changed("size_kb = 32", "size_kb = 33")),
             "test.toml: l1d.size_kb: the number of sets is not a power of two");
 }

@@ -42,6 +42,8 @@ struct ReadWriteSets {
 class Directory {
  public:
   using Sets = CacheSets<24>;
+  /// A tag has 31 bits beside its set, and lines of user memory have 41.
+  static constexpr std::uint32_t kLeastSetsInSlice = 1024;
 
   struct Entry {
     std::uint64_t sharers_low;

@@ -164,7 +164,7 @@ void one_line(unsigned thread) {
   const Section section(hot_lock);
   volatile std::uint64_t& value = without ? own[thread].value : packed[thread % 8];
   value = value + 1;
-  work(20);
+  work(100);  // long enough that far more than a tenth of the attempts conflict
 }
 
 void long_section(unsigned thread) {

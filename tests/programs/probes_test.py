@@ -180,7 +180,7 @@ def expected(said, figure, field):
     value, ticks = float(said[field]), float(said["clock.frequency_mhz"])
     if field.endswith("_ns"):
         return value * ticks / 1000
-    return value * ticks / float(said["clock.core_mhz"]) if figure.endswith("_ticks") else value
+    return value * ticks / float(said["clock.core_mhz"]) if field.endswith("_cycles") else value
 
 
 @pytest.mark.parametrize("machine", [MACHINE, "xeon-gold-5520plus", "core-i7-4770,clock.core_mhz=3900,coherence.upgrade_ns=88,tlb.walk_cycles=90"])
