@@ -30,7 +30,7 @@ std::string member_text(Description description, const Field& field) {
     const std::uint32_t value = number->member(description);
     if (value < number->least || value > number->most)
       fuzz::fail(std::string(field.name) + " is out of bounds");
-    return std::to_string(value);
+    return number_text(*number, value);
   }
   if (const auto* flag = std::get_if<FlagField>(&field.kind))
     return flag->member(description) ? "true" : "false";

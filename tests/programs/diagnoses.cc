@@ -67,6 +67,10 @@ class Random {
   std::uint64_t state_;
 };
 
+/// Units of work behind an update of shared data, in the section: long enough that far more than a tenth of
+/// the attempts conflict.
+constexpr unsigned kInside = 100;
+
 void work(unsigned units) {
   for (unsigned i = 0; i < units; ++i) __asm__ volatile("" : : "r"(i));
 }
@@ -117,13 +121,13 @@ void one_counter(unsigned thread) {
   }
   const Section section(hot_lock);
   counter = counter + 1;
-  work(20);
+  work(kInside);
 }
 
 void counter_beside_lock() {
   pthread_spin_lock(&counted.lock);
   counted.count = counted.count + 1;
-  work(20);
+  work(kInside);
   pthread_spin_unlock(&counted.lock);
 }
 
@@ -133,7 +137,7 @@ void one_thread_counts_beside_lock(unsigned thread) {
   volatile std::uint64_t& value = own[thread].value;
   value = value + 1;
   if (thread == 0 && !without) counted.count = counted.count + 1;
-  work(20);
+  work(kInside);
   pthread_spin_unlock(&counted.lock);
 }
 
@@ -157,14 +161,14 @@ void counted_lookup(unsigned thread) {
   volatile std::uint64_t& lookups = without ? own[thread].value : table.lookups;
   lookups = lookups + 1;
   row.value = row.value + 1;
-  work(20);
+  work(kInside);
 }
 
 void one_line(unsigned thread) {
   const Section section(hot_lock);
   volatile std::uint64_t& value = without ? own[thread].value : packed[thread % 8];
   value = value + 1;
-  work(100);  // long enough that far more than a tenth of the attempts conflict
+  work(kInside);
 }
 
 void long_section(unsigned thread) {
