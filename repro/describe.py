@@ -11,7 +11,7 @@ import statistics
 
 AGREES = 0.02   # of the record's median, if its quartiles are nearer than that
 SETTLED = 0.005  # of the median: nothing is to be gained any more
-FLAT = 0.003     # of the figure: a smaller change is none
+FLAT = 0.003     # of the figure: smaller changes are noise
 HALF_A_STEP = 0.6  # of a value; a little more, for figures that are rounded too
 MOST_RUNS = 6   # of a group of figures in one pass
 MOST_PASSES = 3
