@@ -3,7 +3,7 @@
 """The examples of README.md and docs/: where they stand, and whether a command still prints what its page shows.
 
 An example is a fenced block marked `console`: a command behind `$ `, then its output. Numbers, abort causes, the width of
-columns and the sentence that depends on whether this CPU has transactions may differ, other words may not. A line `...` stands for
+columns, the places of a conflict and the sentence that depends on whether this CPU has transactions may differ, other words may not. A line `...` stands for
 any lines. A comment in front of a block changes how it is judged:
 
     <!-- example: exit 1,2 -->    one of these exit codes, not 0
@@ -23,6 +23,8 @@ NUMBER = re.compile(r"(?<![\w.-])-?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]\d+)?)(?:[kMGx
 CAUSE = r"(?:lock-busy|explicit|conflict|capacity|nested|debug|other)"
 CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
+# Which of several pairs of places conflicts most, when they are close: the addresses of a guest's stack decide, and they depend on paths.
+PAIR = re.compile(r"(^\s*# # under .*?\): |write the same data, most at #: ).* (?:and|against) .*\)(, # times$|\.$)")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
 ADVICE = re.compile(r"^# (?:(?:Run|Unless your machine is like this one, .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* There:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--format |\[--variation I\]")
@@ -92,6 +94,7 @@ def shape(line):
     words = re.sub(r"#(?:, #)*, \.\.\.", "#", words)
     words = re.sub(r"#(?:, #)+", "#", words)
     words = re.sub(r"(?<=\s)[.=+xfwosb]{20,}(?=\s)", "bar", words)  # where the time goes
+    words = PAIR.sub(r"\1two places\2", words)
     words = re.sub(r"# to # runs", "# runs", words)  # as many as the results needed
     words = re.sub(r"\s+", " ", words).strip()
     words = ADVICE.sub("# advice for this CPU:", words)
