@@ -194,7 +194,7 @@ bench-locks-virtual:
 	@tools/bench-elision --build $(BUILD) $(if $(QUICK),--quick)
 
 # What compare says about three programs from Debian, virtually and, where transactions commit, natively; five minutes. Writes
-# docs/measured/real-programs.md, and fails if a virtual diagnosis does not match the source.
+# docs/measured/real-programs.md and real-programs-native.md, and fails if a virtual diagnosis does not match the source.
 real-programs:
 	@tools/install-packages "make real-programs" $(BUILD_PACKAGES) $(REAL_PROGRAMS)
 	@cmake --preset release -S . >/dev/null

@@ -2,6 +2,7 @@
 """Shared by the benchmarks' drivers: runs programs, lists designs, and writes pages with the origin of their numbers."""
 
 import argparse
+import json
 import os
 import pathlib
 import platform
@@ -55,6 +56,14 @@ def output_of(words):
     except OSError:
         return -1, ""
     return done.returncode, done.stdout
+
+
+def doctor(build):
+    """The report of elision doctor, whose exit code also says whether transactions commit."""
+    code, text = output_of([build / "bin" / "elision", "doctor", "--json"])
+    if code not in (0, 1):
+        raise Failed(f"elision doctor ended with {code}: {text}")
+    return json.loads(text)
 
 
 def first_line(words):
