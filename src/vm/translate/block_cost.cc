@@ -11,8 +11,6 @@
 namespace elision::vm {
 namespace {
 
-constexpr unsigned kL1LatencyCycles = 4;
-
 struct OperationCost {
   unsigned latency_cycles;
   unsigned uops;
@@ -137,7 +135,9 @@ struct Chains {
   std::array<unsigned, kResources> ready_cycles{};
   std::array<std::uint64_t, kResources> sources{};
 
-  Chains() {
+  unsigned l1_latency_cycles;
+
+  explicit Chains(unsigned l1_latency_cycles) : l1_latency_cycles(l1_latency_cycles) {
     for (unsigned r = 0; r < kResources; ++r) sources[r] = std::uint64_t{1} << r;
   }
 
@@ -151,7 +151,7 @@ struct Chains {
       });
     bool loads = false;
     for (unsigned k = 0; k < i.accesses; ++k) loads |= i.access[k].read;
-    const unsigned done = start + latency_cycles + (loads ? kL1LatencyCycles : 0);
+    const unsigned done = start + latency_cycles + (loads ? l1_latency_cycles : 0);
     for_each_bit(writes(i), [&](unsigned r) {
       if (r == kRsp && latency_cycles == 0) return;
       ready_cycles[r] = done;
@@ -171,7 +171,7 @@ struct Chains {
 }  // namespace
 
 std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine) {
-  Chains chains;
+  Chains chains(machine.l1d.latency_cycles);
   unsigned uops = 0;
   unsigned serial_cycles = 0;
   for (const Instruction& i : block) {

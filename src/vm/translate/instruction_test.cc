@@ -153,13 +153,15 @@ machine::Description four_wide() {
   machine::Description m;
   m.core.issue_width = 4;
   m.instructions.pause_cycles = 9;
+  m.l1d.latency_cycles = 4;
   return m;
 }
 
-std::uint32_t cost_cycles(const std::vector<std::vector<std::uint8_t>>& code) {
+std::uint32_t cost_cycles(const std::vector<std::vector<std::uint8_t>>& code,
+                          const machine::Description& machine = four_wide()) {
   std::vector<Instruction> block;
   for (const auto& bytes : code) block.push_back(decoded(bytes));
-  return block_cost_ticks(block, four_wide()) >> kTickShift;
+  return block_cost_ticks(block, machine) >> kTickShift;
 }
 
 TEST(BlockCost, IndependentInstructionsCostTheirWidth) {
@@ -174,7 +176,10 @@ TEST(BlockCost, DependentChainCostsItsLatency) {
 
 TEST(BlockCost, PointerChaseInL1CostsLoadLatency) {
   const std::vector<std::vector<std::uint8_t>> loads(4, {0x48, 0x8b, 0x00});  // mov rax, [rax]
-  EXPECT_EQ(cost_cycles(loads), 4u * 4u);
+  machine::Description machine = four_wide();
+  EXPECT_EQ(cost_cycles(loads, machine), 4u * 4u);
+  machine.l1d.latency_cycles = 5;
+  EXPECT_EQ(cost_cycles(loads, machine), 4u * 5u);
 }
 
 TEST(BlockCost, ClearingARegisterBreaksTheChain) {
