@@ -121,13 +121,13 @@ def rows():
     add("transactions.abort_cycles", "empty_transaction", "abort_cycles", "XBEGIN and XABORT, of which begin is known", ("10000",))
     add("transactions.commit_line_cycles", "commit_cost", "transaction_in_l1_32", "each of 32 written lines adds it", ("500",), position=1,
         most=1000)
-    add("transactions.conflict_notice_ns", "conflict_cost", "aborted", "from another core's store to the abort, of which an abort is known",
+    add("coherence.request_ns", "conflict_cost", "aborted", "from another core's store to the abort, of which an abort is known",
         ("500",), position=1, most=100_000)
     add("jitter.transaction_percent", "transaction_parts", "abort_spread_percent", "single aborts differ by it", ("10000",), most=50)
     add("jitter.transaction_percent", "commit_cost", "transaction_in_l1_0", "single empty transactions differ by it", ("500",),
         spread=True, most=50)
     add("transactions.aborted_lines", "aborted_lines", "load_written", "a load of a line that an aborted transaction wrote", ("60",),
-        position=1, words=("kept", "lost"))
+        position=1, words=("l1", "l2", "lost"))
     kernel = ("500", "50")
     add("instructions.syscall_cycles", "kernel_costs", "call_ticks", "an empty system call", kernel)
     add("system.context_switch_cycles", "kernel_costs", "switch_ticks", "two threads of one CPU that yield", kernel)

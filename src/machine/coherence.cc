@@ -29,7 +29,7 @@ constexpr std::uint64_t kContendedCycles = 10'000;
   if (arrival <= line.busy_until) return;
   line.shared_flight = to_readers && !transfer.exclusive && !transfer.from_owner;
   line.flight = line.busy_until > now && line.flight != cpu.id ? kNoCpu : cpu.id;
-  line.busy_until = arrival;
+  line.prolong(arrival);
 }
 
 [[gnu::always_inline]] inline void Coherence::hear_of_stores(const Cpu& cpu, std::uint32_t entry,
@@ -73,8 +73,57 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   // in the same order.
   until = line.busy_until + line.waiting;
   if (line.waiting < kMaxCpus) ++line.waiting;
+  if (whereabouts(request, cpu) == Journey::At::kNowhere)
+    cpu.journey = {.line = request.line, .at = Journey::At::kHome};
+  cpu.journey.due = until;
   cpu.load_misses.idle(until - now);
   return true;
+}
+
+/// A contended line that another core has; of its stores only those of transactions. Other stores wait in the
+/// store buffer while their CPU goes on, and the model cannot let them take the line later than they execute.
+bool Coherence::takes_from_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const {
+  if (entry == kNoSlot || !directory.entry(entry).contended) return false;
+  if (request.kind == AccessKind::kStore && !cpu.transaction.active) return false;
+  const unsigned owner = directory.entry(entry).owner;
+  if (owner != kNoCpu && cpus[owner].core != cpu.core) return true;
+  if (request.kind == AccessKind::kLoad) return false;
+  for (CpuMask others = directory.sharers(entry); !others.empty(); others.clear(others.first()))
+    if (cpus[others.first()].core != cpu.core) return true;
+  return false;
+}
+
+/// The other core goes on until the request is there: it may use the line, and a transaction that ends before
+/// is not aborted. Without this, a CPU that waits for a line would take it in the moment in which it arrives
+/// elsewhere: two CPUs with short transactions on one line would abort each other nearly always, which on a
+/// real part they rarely do (conflicts in repro/silicon).
+std::uint64_t Coherence::travel(const Request& request, Cpu& cpu, std::uint32_t entry) {
+  const std::uint64_t whole = description.coherence.request_cycles, now = request.now.value;
+  if (whole == 0) return 0;
+  const Journey::At at = whereabouts(request, cpu);
+  if (at == Journey::At::kCore) return 0;
+  const bool conflicts = active_transactions != 0 && description.conflict_detection &&
+                         conflicts_with_other_core(request, cpu, entry);
+  if (!conflicts && !takes_from_other_core(request, cpu, entry)) return 0;
+  const std::uint64_t way = vary_latency(at == Journey::At::kHome ? whole / 2 : whole);
+  cpu.journey = {.line = request.line, .due = now + way, .spent = way, .at = Journey::At::kCore};
+  cpu.load_misses.idle(way);
+  return cpu.journey.due;
+}
+
+/// The access comes back when it is due, or a little later by what its core owes for a sibling. One that
+/// comes much later is another one.
+Journey::At Coherence::whereabouts(const Request& request, const Cpu& cpu) const {
+  const std::uint64_t now = request.now.value, due = cpu.journey.due;
+  const bool on_its_way = cpu.journey.line == request.line && now >= due &&
+                          now <= due + description.coherence.request_cycles;
+  return on_its_way ? cpu.journey.at : Journey::At::kNowhere;
+}
+
+std::uint64_t Coherence::end_journey(const Request& request, Cpu& cpu) {
+  const std::uint64_t spent = whereabouts(request, cpu) == Journey::At::kCore ? cpu.journey.spent : 0;
+  cpu.journey.line = kNoLine;
+  return spent;
 }
 
 std::uint64_t Coherence::busy_until(const Request& request) {

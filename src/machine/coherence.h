@@ -31,6 +31,11 @@ class Coherence : public Transactions {
   /// than `until`. A contended line is an exception: other CPUs that have asked for it by then are served
   /// between the core's load and its store, so the store must not execute early.
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until);
+  /// When the access, if it takes a line from another core that goes on using it, gets there; 0 if it takes
+  /// none, or is there. Until then nothing happens to the line.
+  std::uint64_t travel(const Request& request, Cpu& cpu, std::uint32_t entry);
+  /// The access is made now. Returns how much of the transfer's latency its way has taken.
+  std::uint64_t end_journey(const Request& request, Cpu& cpu);
   /// Tells the directory of the owner's last store. A CPU does not report a store to a line that its core
   /// has, so the directory asks the owner before `cpu` gets the line. The owner may run ahead: its stores
   /// after `now` do not count.
@@ -64,6 +69,8 @@ class Coherence : public Transactions {
                    std::uint64_t now, std::uint64_t arrival);
 
  private:
+  bool takes_from_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const;
+  Journey::At whereabouts(const Request& request, const Cpu& cpu) const;
   /// `owner` keeps the line for reading, and writes it back. False if it has no copy any more.
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);
   /// Takes the line from one CPU, and from its core unless a sibling may still read it. False if the CPU had

@@ -27,6 +27,7 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   Place place{.entry = directory.use(request.line), .l1_slot = l1_slot, .l2_slot = l2_slot};
   place.in_l3 = place.entry != kNoSlot;
   if (place.in_l3 && must_wait(request, cpu, place.entry, earliest)) return wait_until(earliest, true);
+  if (const std::uint64_t there = travel(request, cpu, place.entry)) return wait_until(there);
   if (!make_room(request, cpu, place)) return aborted_for_room(request, cpu);
   put_into_room(request, cpu, place);
 
@@ -42,6 +43,7 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   // ownership.
   if (!place.in_core || transfer.from_owner)
     transfer.latency_cycles += wait_for_link(cpu, request.now.value, place.in_l3 || transfer.from_owner);
+  transfer.latency_cycles -= std::min(transfer.latency_cycles, end_journey(request, cpu));
   const bool instant = place.in_l1 && transfer.latency_cycles == description.l1d.latency_cycles;
   const std::uint64_t arrival = instant ? arrival_of_hit(request, cpu.core->l1.state(place.l1_slot))
                                         : arrival_of_miss(request, cpu, earliest, transfer.latency_cycles);

@@ -5,12 +5,6 @@
 
 namespace elision::machine {
 
-namespace {
-
-constexpr LineAddr kNoLine{~std::uint64_t{0}};
-
-}  // namespace
-
 /// The first line of [first, last] whose access conflicts with the transaction of `cpu`, or kNoLine.
 LineAddr Transactions::conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const {
   const Transaction& transaction = cpu.transaction;
@@ -66,6 +60,25 @@ bool Transactions::aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction 
   const ReadEviction limit =
       cpu.transaction.always_abort ? description.always_abort.abort_on_read_eviction : ReadEviction::kL3;
   return limit == level || (limit == ReadEviction::kL1 && level == ReadEviction::kL3);
+}
+
+bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) {
+  const auto elsewhere = [&](unsigned other) { return other != kNoCpu && cpus[other].core != cpu.core; };
+  const bool load = request.kind == AccessKind::kLoad;
+  if (const ReadWriteSets* sets = entry != kNoSlot ? directory.read_write_sets(entry) : nullptr) {
+    if (elsewhere(sets->writer)) return true;
+    if (load) return false;
+    for (CpuMask readers = sets->readers; !readers.empty(); readers.clear(readers.first()))
+      if (elsewhere(readers.first()) && conflicts_end(cpus[readers.first()])) return true;
+  }
+  if (load) return false;
+  for (CpuMask others = read_filters_in_use; !others.empty(); others.clear(others.first())) {
+    const unsigned other = others.first();
+    if (elsewhere(other) && conflicts_end(cpus[other]) &&
+        cpus[other].transaction.read_filter.may_have(request.line))
+      return true;
+  }
+  return false;
 }
 
 void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry) {

@@ -18,10 +18,12 @@ namespace elision::machine {
 
 inline constexpr unsigned kMaxCpus = 128;
 
-/// Where lines that an aborted transaction wrote remain. Lines that it only read stay in L1.
+/// Where lines that an aborted transaction wrote remain, owned and with the contents from before it. Lines that
+/// it only read stay in L1.
 enum class AbortedLines : std::uint8_t {
-  kKept,  // dropped from L1, kept in L2 as owned, with the contents from before the transaction
-  kLost,  // dropped from L1 and L2
+  kInL1,
+  kInL2,
+  kLost,  // nowhere in the core
 };
 
 /// Which eviction of a line that it has read aborts an always-abort transaction.
@@ -95,7 +97,7 @@ struct Description {
     std::uint32_t dirty_transfer_ps = 0;
     std::uint32_t clean_transfer_ps = 0;
     std::uint32_t upgrade_ps = 0;
-    std::uint32_t conflict_notice_ps = 0;
+    std::uint32_t request_ps = 0;
     std::uint32_t l3_gigabytes_per_second = 0;      // to all cores of a socket, from L3 or from each other
     std::uint32_t memory_gigabytes_per_second = 0;  // to all cores of a socket
   } uncore;
@@ -109,6 +111,7 @@ struct Description {
     std::uint32_t dirty_transfer_cycles = 0;  // load of a line that another core has modified
     std::uint32_t clean_transfer_cycles = 0;  // load of a line that another core has exclusive, unmodified
     std::uint32_t upgrade_cycles = 0;         // store to a line that other cores share
+    std::uint32_t request_cycles = 0;         // from a core's request until it arrives at the core that has the line
     std::uint32_t hot_window_cycles = 0;      // how long a line that moved between CPUs is hot
   } coherence;
 
@@ -140,13 +143,12 @@ struct Description {
     std::uint32_t commit_cycles = 0;           // of an empty transaction
     std::uint32_t commit_line_cycles = 0;      // more for each line that it has written
     std::uint32_t abort_cycles = 0;            // from its cause in the core to the first instruction after it
-    std::uint32_t conflict_notice_cycles = 0;  // from another core's access until this core learns of it
     std::uint32_t nesting_limit = 0;
     std::uint32_t spurious_aborts_per_million = 0;
     /// Log2 of the bits of the read filter (read_filter.h). 0: no filter, so no false conflicts.
     std::uint32_t read_filter_log2 = 0;
     bool vzeroupper_aborts = false;
-    AbortedLines aborted_lines = AbortedLines::kKept;
+    AbortedLines aborted_lines = AbortedLines::kInL1;
   } transactions;
 
   struct {

@@ -13,7 +13,7 @@
 namespace elision::machine {
 namespace {
 
-constexpr std::string_view kAbortedLinesWords[] = {"kept", "lost"};
+constexpr std::string_view kAbortedLinesWords[] = {"l1", "l2", "lost"};
 constexpr std::string_view kReadEvictionWords[] = {"l1", "l3", "never"};
 
 /// Bounds are wide. They catch typing errors (such as a wrong unit) and keep the model's arithmetic far from
@@ -108,6 +108,7 @@ const Field kFields[] = {
     ELISION_NANOSECONDS("coherence.dirty_transfer_ns", uncore.dirty_transfer_ps, 1, kMostPicoseconds),
     ELISION_NANOSECONDS("coherence.clean_transfer_ns", uncore.clean_transfer_ps, 1, kMostPicoseconds),
     ELISION_NANOSECONDS("coherence.upgrade_ns", uncore.upgrade_ps, 1, kMostPicoseconds),
+    ELISION_NANOSECONDS("coherence.request_ns", uncore.request_ps, 0, kMostPicoseconds),
     ELISION_CYCLES("coherence.hot_window_cycles", coherence.hot_window_cycles),
     ELISION_NUMBER("jitter.latency_percent", jitter.latency_percent, 0, 50),
     ELISION_NUMBER("jitter.transaction_percent", jitter.transaction_percent, 0, 50),
@@ -127,7 +128,6 @@ const Field kFields[] = {
     ELISION_CYCLES("transactions.commit_cycles", transactions.commit_cycles),
     ELISION_NUMBER("transactions.commit_line_cycles", transactions.commit_line_cycles, 0, 1000),
     ELISION_CYCLES("transactions.abort_cycles", transactions.abort_cycles),
-    ELISION_NANOSECONDS("transactions.conflict_notice_ns", uncore.conflict_notice_ps, 0, kMostPicoseconds),
     ELISION_NUMBER("transactions.nesting_limit", transactions.nesting_limit, 1, 255),
     ELISION_NUMBER("transactions.spurious_aborts_per_million", transactions.spurious_aborts_per_million, 0,
                    1'000'000),
@@ -192,7 +192,7 @@ void convert_uncore(Description& d) {
   d.coherence.dirty_transfer_cycles = cycles(d.uncore.dirty_transfer_ps);
   d.coherence.clean_transfer_cycles = cycles(d.uncore.clean_transfer_ps);
   d.coherence.upgrade_cycles = cycles(d.uncore.upgrade_ps);
-  d.transactions.conflict_notice_cycles = cycles(d.uncore.conflict_notice_ps);
+  d.coherence.request_cycles = cycles(d.uncore.request_ps);
   const auto line_time = [&d](std::uint32_t gigabytes_per_second) {
     const std::uint64_t time = (std::uint64_t{kLineBytes} * d.core_mhz << Link::kFractionBits) / 1000;
     return static_cast<std::uint32_t>(time / gigabytes_per_second);

@@ -360,7 +360,8 @@ std::string render_machine(const Machine& machine) {
     if (!record.others.empty() && field && std::holds_alternative<NumberField>(field->kind)) {
       text += " (" + record.others[0] + " to " + record.others[1] + ")";
     } else {
-      for (const std::string& other : record.others) text += " (or " + other + ")";
+      for (std::size_t i = 0; i < record.others.size(); ++i)
+        text += (i == 0 ? " (or " : ", ") + record.others[i] + (i + 1 == record.others.size() ? ")" : "");
     }
     widest_field = std::max(widest_field, record.field.size());
     if (text.size() <= 32) widest_value = std::max(widest_value, text.size());

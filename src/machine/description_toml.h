@@ -5,7 +5,7 @@
 // its own:
 //   latency_ns = { best = 24.3, low = 14.7, high = 25.7, source = "..." }   an uncertain number
 //   frequency_mhz = { value = 2300, source = "..." }                       a certain one
-//   aborted_lines  = { best = "kept", alternatives = ["lost"], source = "..." }
+//   aborted_lines  = { best = "l1", alternatives = ["l2", "lost"], source = "..." }
 // A file must have every field, each with a source, and no others. An error is one line that names the file,
 // the field and, for an unknown name, the nearest valid one.
 #pragma once

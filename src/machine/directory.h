@@ -57,13 +57,19 @@ class Directory {
     std::uint64_t : 3;
     std::uint64_t last_transfer : 48;
     std::uint64_t flight : 8;   // while busy: the one CPU that the line is in flight to, or kNoCpu
-    std::uint64_t waiting : 8;  // while busy: CPUs that wait for it
+    std::uint64_t waiting : 8;  // while busy: requests that were told to come back when it is not
     std::uint32_t tag;          // which of the set's lines; 0: none
     std::uint32_t sets_index;   // index of its ReadWriteSets, if `in_sets`
 
+    /// Those who wait come back and are told anew.
+    void prolong(std::uint64_t until) {
+      if (until <= busy_until) return;
+      busy_until = until;
+      waiting = 0;
+    }
     /// A store of `cpu` to the line becomes visible at `when`. Until then others wait.
     void note_store(unsigned cpu, std::uint64_t when) {
-      if (when > busy_until) busy_until = when;
+      prolong(when);
       shared_flight = 0;
       flight = cpu;
     }

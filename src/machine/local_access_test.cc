@@ -148,7 +148,7 @@ TEST_F(LocalAccessTest, LocalStoreAheadDoesNotDelayOtherCpu) {
 }
 
 TEST_F(LocalAccessTest, AbortKeepsDrainTimeOfStoreBeforeTransaction) {
-  for (const AbortedLines lines : {AbortedLines::kKept, AbortedLines::kLost}) {
+  for (const AbortedLines lines : {AbortedLines::kInL1, AbortedLines::kInL2, AbortedLines::kLost}) {
     description_.transactions.aborted_lines = lines;
     TestMachine m(description_);
     m.access(0, 7, kStore, 100);

@@ -24,6 +24,8 @@
 
 namespace elision::machine {
 
+inline constexpr LineAddr kNoLine{~std::uint64_t{0}};
+
 /// A running transaction of one CPU.
 struct Transaction {
   bool active = false;
@@ -35,6 +37,17 @@ struct Transaction {
   std::uint32_t line_count = 0;
   std::uint32_t written_lines = 0;  // of them
   ReadFilter read_filter;
+};
+
+/// A request for a line that another core has. It travels to the home of the line (its part of L3), where it
+/// waits while the line is in flight, and from there to the core, where it waits while a commit holds the
+/// line. Each is half the way.
+struct Journey {
+  enum class At : std::uint8_t { kNowhere, kHome, kCore };
+  LineAddr line = kNoLine;
+  std::uint64_t due = 0;    // when it gets there, or asks again because the line is busy
+  std::uint64_t spent = 0;  // on the way that counts as a part of the line's transfer
+  At at = At::kNowhere;
 };
 
 struct Cpu;
@@ -68,6 +81,7 @@ struct alignas(64) Cpu {
   // the page translated when it comes back, but must not use it sooner.
   std::uint64_t walked_page = 0;
   std::uint64_t walk_ready = 0;
+  Journey journey;
   StridePrefetcher strides;
 
   /// A flag of cache.h for this hardware thread.

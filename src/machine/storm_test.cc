@@ -207,6 +207,8 @@ const Variant kVariants[] = {
     {"Crowded", 3, 1, {.crowded_sets = 3}, [](Description&) {}},
     {"CrowdedSiblings", 2, 2, {.crowded_sets = 2}, [](Description&) {}},
     {"LostLines", 3, 2, {}, [](Description& d) { d.transactions.aborted_lines = AbortedLines::kLost; }},
+    {"LinesKeptInL2", 3, 2, {}, [](Description& d) { d.transactions.aborted_lines = AbortedLines::kInL2; }},
+    {"TravellingRequests", 3, 2, {.crowded_sets = 3}, [](Description& d) { d.coherence.request_cycles = 40; }},
     {"NoConflicts", 3, 2, {}, [](Description& d) { d.conflict_detection = false; }},
     {"BlindAlwaysAbort",
      3,

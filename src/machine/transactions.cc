@@ -55,7 +55,7 @@ void Transactions::hold_written_lines(Cpu& cpu, std::uint64_t until) {
     const ReadWriteSets& sets = directory.read_write_sets_by_index(cpu.transaction.lines[i]);
     if (sets.writer != cpu.id) continue;
     Directory::Entry& line = directory.entry(sets.slot);
-    if (line.busy_until <= until) line.busy_until = until + 1;
+    line.prolong(until + 1);
     line.shared_flight = 0;
     line.flight = cpu.id;
   }
@@ -84,15 +84,11 @@ Reply Transactions::aborted_for_room(const Request& request, Cpu& cpu) {
 
 void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) {
   abort_own(victim, cause);
-  Cycles resume = now + abort_cost();
-  // The request must first reach the victim's core. end_conflicting() has no requester and names the victim.
-  if (cpus[requester.value].core != victim.core)
-    resume += Cycles(vary_latency(description.transactions.conflict_notice_cycles));
-  sink.on_abort(CpuId(victim.id), cause, line, requester, now, resume);
+  sink.on_abort(CpuId(victim.id), cause, line, requester, now, now + abort_cost());
 }
 
-/// Takes the transaction out of the directory and L1. Lines that an aborted transaction wrote are dropped.
-/// All others become ordinary lines.
+/// Takes the transaction out of the directory and L1. What an aborted transaction wrote is dropped. All its
+/// lines become ordinary ones.
 void Transactions::end_transaction(Cpu& cpu, bool aborted) {
   Transaction& transaction = cpu.transaction;
   transaction.active = false;
@@ -126,25 +122,29 @@ void Transactions::end_transaction(Cpu& cpu, bool aborted) {
 }
 
 /// The L1 copy has contents that were never committed. Those from before the transaction are in L2, because
-/// join_sets wrote them back. The machine description says whether the line stays there (AbortedLines).
+/// join_sets wrote them back. The machine description says where the line remains (AbortedLines).
 void Transactions::drop_aborted_line(Cpu& cpu, std::uint32_t slot) {
   Core& core = *cpu.core;
   const LineAddr line = core.l1.line(slot);
   forget_in_filters(core, line, slot);
   const std::uint32_t l2_slot = core.l2.find(line);
-  if (description.transactions.aborted_lines == AbortedLines::kLost) {
-    if (l2_slot != kNoSlot) {
-      // A store from before the transaction may not be visible yet.
+  // A store from before the transaction may not be visible yet.
+  const WayState before = l2_slot != kNoSlot ? core.l2.state(l2_slot) : WayState{};
+  WayState restored = core.l1.state(slot);
+  restored.flags &= kPermissions;
+  restored.take_store_of(before);
+  switch (description.transactions.aborted_lines) {
+    case AbortedLines::kInL1:
+      core.l1.state(slot) = restored;
+      return;
+    case AbortedLines::kInL2:
+      if (l2_slot == kNoSlot) insert_into_l2(core, line, restored);
+      break;
+    case AbortedLines::kLost:
+      if (l2_slot == kNoSlot) break;
       Directory::Entry& entry = directory.entry(directory.find(line));
-      const std::uint64_t visible = core.l2.state(l2_slot).stored_until;
-      if (visible > entry.busy_until) entry.note_store(cpu.id, visible);
+      if (before.stored_until > entry.busy_until) entry.note_store(cpu.id, before.stored_until);
       core.l2.remove(l2_slot);
-    }
-  } else if (l2_slot == kNoSlot) {
-    WayState state = core.l1.state(slot);
-    state.flags &= kPermissions;
-    state.take_store_of(WayState{});
-    insert_into_l2(core, line, state);
   }
   core.l1.remove(slot);
 }

@@ -371,7 +371,7 @@ TEST_F(TransactionTest, AfterACommitLinesAreOrdinary) {
 }
 
 TEST_F(TransactionTest, AbortedWritesFollowPolicyAndReadsStay) {
-  for (const AbortedLines fate : {AbortedLines::kKept, AbortedLines::kLost}) {
+  for (const AbortedLines fate : {AbortedLines::kInL1, AbortedLines::kInL2, AbortedLines::kLost}) {
     Description d = exact_description();
     d.transactions.aborted_lines = fate;
     TestMachine m(d);
@@ -382,8 +382,9 @@ TEST_F(TransactionTest, AbortedWritesFollowPolicyAndReadsStay) {
     m.store(0, 3, 1300);
     EXPECT_EQ(m.model().abort(CpuId(0), Cycles(5000), HardwareAbort::kExplicit).value, 5150u);
     EXPECT_TRUE(m.local_hit(0, 2, kLoad, 6000));
-    for (std::uint64_t line : {1u, 3u}) EXPECT_FALSE(m.local_hit(0, line, kLoad, 6000));
-    const std::uint64_t latency = fate == AbortedLines::kKept ? 12 : 50;
+    for (std::uint64_t line : {1u, 3u})
+      EXPECT_EQ(m.local_hit(0, line, kLoad, 6000), fate == AbortedLines::kInL1);
+    const std::uint64_t latency = fate == AbortedLines::kInL1 ? 0 : fate == AbortedLines::kInL2 ? 12 : 50;
     EXPECT_EQ(m.load(0, 1, 6000).data_ready.value, 6000 + latency);
     EXPECT_EQ(m.load(0, 3, 7000).data_ready.value, 7000 + latency);
     EXPECT_TRUE(m.local_hit(0, 1, kStore, 8000)) << "owned either way: nobody else has it";
@@ -392,18 +393,23 @@ TEST_F(TransactionTest, AbortedWritesFollowPolicyAndReadsStay) {
 }
 
 TEST_F(TransactionTest, AbortedLineKeepsEarlierDirtyContents) {
-  TestMachine& m = machine();
-  m.store(0, 1, 500);  // modified before the transaction
-  begin(0, 1000);
-  m.store(0, 1, 2000);
-  m.store(0, 2, 2100);  // not modified before
-  m.model().abort(CpuId(0), Cycles(5000), HardwareAbort::kExplicit);
-  EXPECT_EQ(m.load(1, 1, 20'000).data_ready.value, 20'100u);  // modified in CPU 0's L2
-  EXPECT_EQ(m.load(1, 2, 30'000).data_ready.value, 30'090u);  // clean there
+  for (const AbortedLines fate : {AbortedLines::kInL1, AbortedLines::kInL2}) {
+    Description d = exact_description();
+    d.transactions.aborted_lines = fate;
+    TestMachine m(d);
+    m.store(0, 1, 500);  // modified before the transaction
+    m.model().begin(CpuId(0), Cycles(1000), false);
+    m.store(0, 1, 2000);
+    m.store(0, 2, 2100);  // not modified before
+    m.model().abort(CpuId(0), Cycles(5000), HardwareAbort::kExplicit);
+    EXPECT_EQ(m.load(1, 1, 20'000).data_ready.value, 20'100u);  // modified in CPU 0's L2
+    EXPECT_EQ(m.load(1, 2, 30'000).data_ready.value, 30'090u);  // clean in its core
+  }
 }
 
 TEST_F(TransactionTest, AbortedLineIsKeptWithoutL2Copy) {
   description_.l1d = {64, 16, 4};  // more ways than L2
+  description_.transactions.aborted_lines = AbortedLines::kInL2;
   TestMachine& m = machine();
   m.load(0, 1, 1000);
   for (std::uint64_t i = 1; i <= 8; ++i) m.load(0, 1 + 512 * i, 1000 + 1000 * i);  // evicts it from L2
@@ -445,13 +451,15 @@ TEST_F(TransactionTest, EachWrittenLineLengthensTheCommit) {
   EXPECT_EQ(commit(0, 4200), 4225u) << "the count begins anew";
 }
 
-TEST_F(TransactionTest, AnotherCoresAccessIsNoticedLater) {
+TEST_F(TransactionTest, RequestReachesAnotherCoreLater) {
   description_ = exact_description(2, 2);
-  description_.transactions.conflict_notice_cycles = 60;
+  description_.coherence.request_cycles = 60;
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 1, 1100);
-  m.store(1, 1, 2000);
+  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
+  EXPECT_TRUE(running(0)) << "the request is on its way";
+  EXPECT_EQ(m.once(1, 1, kStore, 2060).verdict, Verdict::kDone);
   begin(0, 10'000);
   m.load(0, 2, 11'000);
   m.store(2, 2, 12'000);  // the sibling's
@@ -459,9 +467,71 @@ TEST_F(TransactionTest, AnotherCoresAccessIsNoticedLater) {
   m.load(0, 3, 21'000);
   m.model().end_conflicting(LineAddr(3), LineAddr(3), true, Cycles(22'000));
   ASSERT_EQ(m.aborts().size(), 3u);
-  EXPECT_EQ(m.aborts()[0].resume, m.aborts()[0].now + 210);
-  EXPECT_EQ(m.aborts()[1].resume, m.aborts()[1].now + 150);
-  EXPECT_EQ(m.aborts()[2].resume, m.aborts()[2].now + 150);
+  EXPECT_EQ(m.aborts()[0].now, 2060u);
+  EXPECT_EQ(m.aborts()[1].now, 12'000u);
+  EXPECT_EQ(m.aborts()[2].now, 22'000u);
+  for (const AbortRecord& abort : m.aborts()) EXPECT_EQ(abort.resume, abort.now + 150);
+}
+
+TEST_F(TransactionTest, TransactionThatEndsBeforeTheRequestArrivesCommits) {
+  description_.coherence.request_cycles = 60;
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1100);
+  EXPECT_EQ(m.once(1, 1, kAtomic, 2000).verdict, Verdict::kWait);
+  commit(0, 2020);
+  const Reply reply = m.once(1, 1, kAtomic, 2060);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
+  EXPECT_EQ(reply.clock.value, 2000u + 90 - 4) << "its way is a part of the transfer";
+  EXPECT_TRUE(m.aborts().empty());
+}
+
+TEST_F(TransactionTest, RequestThatComesLateBeginsItsWayAnew) {
+  description_.coherence.request_cycles = 60;
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1100);
+  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
+  EXPECT_EQ(m.once(1, 1, kStore, 2121).clock.value, 2181u);
+  EXPECT_EQ(m.once(1, 1, kStore, 2181).verdict, Verdict::kDone);
+}
+
+TEST_F(TransactionTest, RequestWaitsAtTheCoreForACommit) {
+  description_.coherence.request_cycles = 60;
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.store(0, 1, 1100);
+  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
+  ASSERT_EQ(m.model().commit_time(CpuId(0), Cycles(2050)).value, 2075u);
+  EXPECT_EQ(m.once(1, 1, kStore, 2060).clock.value, 2076u);
+  m.model().finish_commit(CpuId(0));
+  begin(0, 2075);
+  m.store(0, 1, 2075);
+  EXPECT_EQ(m.once(1, 1, kStore, 2076).verdict, Verdict::kDone) << "it is there already";
+  EXPECT_FALSE(running(0));
+}
+
+TEST_F(TransactionTest, RequestThatWaitsForALineIsHalfWayThere) {
+  description_.coherence.request_cycles = 60;
+  TestMachine& m = machine();
+  begin(0, 1000);
+  const std::uint64_t there = m.once(0, 1, kLoad, 1000).data_ready.value;
+  EXPECT_EQ(m.once(1, 1, kStore, 1010).clock.value, there) << "the line is in flight";
+  EXPECT_EQ(m.once(1, 1, kStore, there).clock.value, there + 30);
+  EXPECT_EQ(m.once(1, 1, kStore, there + 30).verdict, Verdict::kDone);
+  EXPECT_FALSE(running(0));
+}
+
+TEST_F(TransactionTest, ContendedLineStaysUntilTheRequestArrives) {
+  description_.coherence.request_cycles = 60;
+  TestMachine& m = machine();
+  m.atomic(0, 1, 1000);
+  EXPECT_EQ(m.once(1, 1, kAtomic, 3000).verdict, Verdict::kDone) << "not contended yet";
+  EXPECT_EQ(m.once(0, 1, kAtomic, 4000).verdict, Verdict::kDone);
+  EXPECT_EQ(m.once(1, 1, kAtomic, 5000).clock.value, 5060u);
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 20'000)) << "CPU 0 has it still";
+  m.rest(1);
+  EXPECT_EQ(m.once(1, 1, kStore, 6000).verdict, Verdict::kDone) << "a store waits in the store buffer";
 }
 
 TEST_F(TransactionTest, AbortedStoresDoNotDelayDrain) {

@@ -112,7 +112,7 @@ def test_nanoseconds_are_searched_in_tenths():
     assert describe.units_of("l3.latency_ns", 24.3) == 243
     assert describe.value_in_units("l3.latency_ns", 243) == 24.3
     assert describe.units_of("l2.latency_cycles", 12) == describe.value_in_units("l2.latency_cycles", 12) == 12
-    assert describe.units_of("transactions.aborted_lines", "kept") == "kept"
+    assert describe.units_of("transactions.aborted_lines", "l1") == "l1"
     assert describe.toml_value(24.3) == "24.3"
 
 

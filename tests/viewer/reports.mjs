@@ -98,7 +98,7 @@ const MACHINE = [
   },
   {
     field: "transactions.aborted_lines",
-    value: "kept",
+    value: "l1",
     others: ["lost"],
     source: "probe write_set on real machines",
   },
@@ -402,7 +402,7 @@ export function varied(count = 12) {
     seed: variation + 1,
     drawn: {
       "l3.latency_ns": Math.round(74 + 20 * random()),
-      "transactions.aborted_lines": variation % 2 ? "lost" : "kept",
+      "transactions.aborted_lines": variation % 2 ? "lost" : "l1",
       "prefetch.snoops": variation % 3 === 0,
     },
   }));

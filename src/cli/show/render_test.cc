@@ -245,7 +245,7 @@ TEST_F(Varied, TableShowsRanges) {
 
 TEST_F(Varied, JsonHoldsWhatWasDrawnAndTheRatios) {
   vary("a.b", {0, 7});
-  for (auto& variation : plan_.variations) variation.push_back({"a.word", "kept", "lost", 1});
+  for (auto& variation : plan_.variations) variation.push_back({"a.word", "l1", "lost", 1});
   add("pthread", {1, 1});
   add("tatas", {0.5, 0.25});
   const nlohmann::json report = report_json(plan_, results_, {block()});

@@ -123,7 +123,7 @@ TEST_F(Variations, RunsInFileKeepNumberSeedAndDraw) {
 }
 
 TEST(RunStatistics, HaveDrawnValuesAndTotals) {
-  EXPECT_EQ(run_statistics("m", 3, {{"a.n", "1", "2", 2}, {"a.w", "kept", "lost", 1}},
+  EXPECT_EQ(run_statistics("m", 3, {{"a.n", "1", "2", 2}, {"a.w", "l1", "lost", 1}},
                            {{{"commits", 2}}, {{"commits", 5}}}),
             nlohmann::json::parse(R"({
     "version": 1, "machine": "m", "variation": 3, "drawn": {"a.n": 2, "a.w": "lost"},
