@@ -32,9 +32,11 @@ inline void print_quantiles(const char* name, std::vector<std::uint64_t>& spent)
   std::printf("%s: %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", name, at(10), at(50), at(90));
 }
 
-/// Zeroed memory, on huge pages if possible, with every page mapped. Never freed.
-inline unsigned char* touched_memory(std::size_t bytes) {
-  constexpr std::size_t kHugePage = 2 << 20;
+inline constexpr std::size_t kHugePage = 2 << 20;
+
+/// Zeroed memory that starts at a huge page, with this advice to the system (MADV_HUGEPAGE or
+/// MADV_NOHUGEPAGE).
+inline unsigned char* fresh_memory(std::size_t bytes, int advice) {
   void* memory = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "no memory: %zu bytes\n", bytes);
@@ -42,7 +44,13 @@ inline unsigned char* touched_memory(std::size_t bytes) {
   }
   auto* first = reinterpret_cast<unsigned char*>((reinterpret_cast<std::uintptr_t>(memory) + kHugePage - 1) &
                                                  ~(kHugePage - 1));
-  madvise(first, bytes, MADV_HUGEPAGE);
+  madvise(first, bytes, advice);
+  return first;
+}
+
+/// Zeroed memory, on huge pages if possible, with every page mapped. Never freed.
+inline unsigned char* touched_memory(std::size_t bytes) {
+  unsigned char* const first = fresh_memory(bytes, MADV_HUGEPAGE);
   for (std::size_t i = 0; i < bytes; i += 4096) first[i] = 1;
   return first;
 }
