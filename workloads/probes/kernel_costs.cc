@@ -5,12 +5,14 @@
 // time from a FUTEX_WAKE to the first instruction of the woken thread on another CPU, less the waker's entry
 // into the system. All in ticks, as means without outliers. Interruptions of a thread that does nothing else,
 // for that many milliseconds: their median length in ticks, and how often they come, by the median distance.
+// What was never seen has no figure.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "experiment.h"
@@ -31,7 +33,7 @@ double ticks_a_call(std::uint64_t rounds) {
 }
 
 /// Of calls after which the other thread had run once. Other programs on the CPU only lengthen some of them.
-double ticks_a_yield(std::uint64_t rounds) {
+std::optional<double> ticks_a_yield(std::uint64_t rounds) {
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> others{0};
   std::thread other([&] {
@@ -52,6 +54,7 @@ double ticks_a_yield(std::uint64_t rounds) {
   }
   stop = true;
   other.join();
+  if (spent.empty()) return std::nullopt;
   return (probe::trimmed_mean(spent) - probe::clock_mean()) / 2;  // there and back
 }
 
@@ -71,7 +74,7 @@ void sleep_each_round(std::uint64_t rounds) {
   }
 }
 
-double ticks_to_wake(std::uint64_t rounds, double call) {
+std::optional<double> ticks_to_wake(std::uint64_t rounds, double call) {
   std::thread sleeper(sleep_each_round, rounds);
   std::vector<std::uint64_t> spent;
   spent.reserve(rounds);
@@ -88,6 +91,7 @@ double ticks_to_wake(std::uint64_t rounds, double call) {
     if (woken > before) spent.push_back(woken - before);
   }
   sleeper.join();
+  if (spent.empty()) return std::nullopt;
   return probe::trimmed_mean(spent) - call - probe::clock_mean();
 }
 
@@ -140,8 +144,8 @@ int main(int argc, char** argv) {
   probe::pin_to(0);
   const double call = ticks_a_call(rounds);
   probe::print("call_ticks", call);
-  probe::print("switch_ticks", ticks_a_yield(rounds) - call);
-  probe::print("wake_ticks", ticks_to_wake(rounds / 10 + 1, call));
+  if (const auto yield = ticks_a_yield(rounds)) probe::print("switch_ticks", *yield - call);
+  if (const auto wake = ticks_to_wake(rounds / 10 + 1, call)) probe::print("wake_ticks", *wake);
   run_interruptions(milliseconds);
   return 0;
 }
