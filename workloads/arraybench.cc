@@ -12,7 +12,7 @@
 // Increments show lost updates: at the end the sum of the array must be their number. A store writes the
 // thread's number. Who overlapped cannot be told at the end, and reading in the counted sections would make
 // them other sections. So only the warm-up sections are checked: each reads its places again before it leaves
-// the mutex, and all must have its number.
+// the mutex, and all must have its number. Without warm-up, stores are refused.
 //
 // Places are drawn before the mutex is taken. Before the run (timed_sections.h) the threads spread the array
 // over their caches as a long run would (--spread), and run warm-up sections.
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "alternative_locks.h"
+#include "command_line.h"
 #include "elision/elision.h"
 #include "support.h"
 #include "timed_sections.h"
@@ -204,7 +205,11 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"ArrayBench: pseudo-random writes to a shared array under one mutex"};
   parse(app, options);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = workloads::parse_words(app, "arraybench", argc, argv)) return *code;
+  if (options.update == "store" && options.warmup == 0) {
+    std::fputs("arraybench: --update store: only warm-up sections are checked, and --warmup is 0\n", stderr);
+    return 2;
+  }
   if (!Lock::is_usable()) {
     std::puts("this CPU has no RTM");
     return 77;

@@ -141,7 +141,7 @@ def test_words_of_a_limit_are_kept(elision):
     ("onelock --structure tree", "tree"), ("onelock --lock none", "none"), ("onelock --seconds 1 --sections 1", "--sections"),
     ("onelock --threads 0", "0"), ("packets --threads 3", "3"), ("packets --locks two", "two"), ("backward_solver --rows 0", "0"),
     ("updates --variant magic", "magic"), ("updates --variant coarse-x", "coarse-x"), ("updates --kernel sort", "sort"),
-    ("lockcost everything", "everything"), ("lockcost --pairs x", "x")])
+    ("arraybench --update store --warmup 0", "--warmup"), ("arraybench --writes 0", "0"), ("lockcost everything", "everything"), ("lockcost --pairs x", "x")])
 def test_words_that_are_wrong(elision, words, named):
     program, *more = words.split()
     ending = run([elision.workload(program), *more])
