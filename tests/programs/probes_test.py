@@ -2,9 +2,12 @@
 """The probes in small form on a virtual machine: each prints the numbers that it promises, within what any machine could
 show, and a bank on a machine without conflict detection loses money."""
 
+import sys
+
 import probes
 import pytest
 import recording
+from support import run
 
 MACHINE = "xeon-e5-2660v4"
 
@@ -190,6 +193,12 @@ def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, wor
     values = values_of(*words.split(), machine=machine)
     for _, figure, field, ticks in (row for row in KNOWN_ANSWERS if row[0] == words):
         assert values[figure][0] == pytest.approx(expected(said, figure, field), rel=0.05, abs=ticks or None), field
+
+
+def test_page_walks_without_huge_pages_have_no_figure(elision):
+    without = "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])"  # PR_SET_THP_DISABLE
+    ending = run([sys.executable, "-c", without, elision.workload("probes") / "page_walks", "5000"])
+    assert (ending.status, ending.stdout) == (0, "")
 
 
 def test_spread_of_costs_follows_the_jitter(values_of):
