@@ -16,14 +16,15 @@ TIMED_PART = 50  # a workload that runs for a time runs for this part of it on t
 MEETS, MISSES = "meets", "misses"
 
 # What a figure is, by the first pattern that its "job: name" matches. A figure of none, or of None, is not compared: counts of events and
-# rounds, what belongs to a single tenth of a run, and lines that were flushed, which the virtual machine does not model.
+# rounds, what belongs to a single tenth of a run, lines that were flushed, which the virtual machine does not model, the clocks, which a
+# description takes from the record as facts, and ratios of glibc's locks to themselves.
 QUANTILES, FIRST = (1,), (0,)
 KINDS = (
     (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|flushed|_missing_|missing$)", None, ()),
-    (r"early_loads: ", None, ()),
+    (r"early_loads: |clock: |lock_costs: ", None, ()),
     (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),
-    (r"kernel_costs: |clock: ", "latency", FIRST),
+    (r"kernel_costs: ", "latency", FIRST),
     (r"false_conflicts: ", "percent", FIRST),
     (r"spurious: ", "rate", FIRST),
     (r"(read_set|write_set)\S*: largest", "latency", FIRST),
@@ -36,7 +37,6 @@ KINDS = (
     (r"bank_\S*: million", "rate", FIRST),
     (r"bank_\S*: .*percent", "percent", FIRST),
     (r"updates_\S*: throughput", "rate", FIRST),
-    (r"lock_costs: ", "rate", FIRST),
 )
 
 
@@ -119,7 +119,7 @@ class Cell:
     design: str
     what: str
     real: tuple  # (low, median, high)
-    virtual: float | None  # None: the design did not run to its end
+    virtual: float | None  # None: the design did not run to its end, or of a rate: it began no transaction
 
     @property
     def met(self):
@@ -132,7 +132,7 @@ class Cell:
 
 
 RATIO = "throughput to pthread's"
-RATES = ("commits per begin", "speculations per section", "fall-backs per section")
+COMMITS, SPECULATIONS, FALL_BACKS = RATES = ("commits per begin", "speculations per section", "fall-backs per section")
 
 
 def cells_of(values):
@@ -143,15 +143,18 @@ def cells_of(values):
             continue
         if design != "pthread":
             cells[design, RATIO] = values[f"{design}.result"] / values["pthread.result"]
-        commits, aborts = values[f"{design}.commits"], sum(number for name, number in values.items()
-                                                           if name.startswith(f"{design}.aborts."))
-        sections = commits + values[f"{design}.acquisitions"]
-        if commits:
-            cells[design, "commits per begin"] = commits / (commits + aborts)
-            cells[design, "fall-backs per section"] = values[f"{design}.fallbacks"] / sections
-        elif values[f"{design}.speculations"]:
-            cells[design, "speculations per section"] = values[f"{design}.speculations"] / sections
+        cells.update({(design, what): number for what, number in rates_of(values, design).items()})
     return cells
+
+
+def rates_of(values, design):
+    """{what: number} of a design, if it began transactions. One that neither commits nor falls back only speculates."""
+    commits, aborts = values[f"{design}.commits"], sum(number for name, number in values.items() if name.startswith(f"{design}.aborts."))
+    fallbacks, speculations = values[f"{design}.fallbacks"], values[f"{design}.speculations"]
+    sections = commits + values[f"{design}.acquisitions"]
+    if commits + aborts and (commits or fallbacks):
+        return {COMMITS: commits / (commits + aborts), FALL_BACKS: fallbacks / sections}
+    return {SPECULATIONS: speculations / sections} if speculations else {}
 
 
 def medians_of(entry):
@@ -166,10 +169,8 @@ def compared_cells(record, samples):
             continue
         real, virtual = cells_of(medians_of(entry)), cells_of({name: row[0] for name, row in samples[job].items()})
         for (design, what), median in real.items():
-            # A machine on which no transaction began has no rates of them.
-            ran = f"{design}.result" in samples[job]
-            number = virtual.get((design, what), 0.0 if ran else None)
-            found.append(Cell(job, design, what, around(entry, design, what, median), number))
+            none = 0.0 if what == SPECULATIONS and f"{design}.result" in samples[job] else None
+            found.append(Cell(job, design, what, around(entry, design, what, median), virtual.get((design, what), none)))
     return found
 
 
@@ -238,7 +239,7 @@ def summary(rows, cells, order):
         mine = [cell for cell in cells if cell.what == what]
         if mine:
             lines.append(f"{what[0].upper()}{what[1:]}: {share_text(sum(cell.met for cell in mine), len(mine))} cells of workloads meet.")
-    stopped = {(cell.job, cell.design) for cell in cells if cell.virtual is None}
+    stopped = [cell for cell in cells if cell.what == RATIO and cell.virtual is None]
     if stopped:
         lines.append(f"{len(stopped)} designs of jobs did not run to their end on the virtual machine, and count as misses.")
     lines.append(f"Of pairs of designs whose real throughputs are apart by more than their quartiles, {share_text(order[0], order[1])} "

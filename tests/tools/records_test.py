@@ -29,7 +29,9 @@ def test_jobs_have_the_records_arguments_and_timed_ones_run_shorter():
     ("conflict_cost: aborted", "latency"), ("conflict_cost: aborted_missing", None), ("conflict_cost: aborted_dropped", None),
     ("aborted_lines: load_flushed", None), ("commit_cost: plain_missing_8", None), ("bank_a_2_seconds: million_per_second", "rate"),
     ("bank_a_2_seconds: transactions", None), ("read_set_small: commit_percent_at_0.02_megabytes", None),
-    ("updates_physics_lock: seconds", None), ("updates_physics_lock: throughput", "rate"),
+    ("updates_physics_lock: seconds", None), ("updates_physics_lock: throughput", "rate"), ("kernel_costs: call_ticks", "latency"),
+    # Facts of the description, and glibc beside itself.
+    ("clock: ticks_a_microsecond", None), ("clock: cycles_per_tick", None), ("lock_costs: one normal", None),
 ])
 def test_a_figure_has_the_kind_of_its_pattern(figure, kind):
     assert records.kind_of(*figure.split(": "))[0] == kind
@@ -86,6 +88,30 @@ def test_a_design_that_did_not_run_to_its_end_misses():
     assert not stopped.met
     assert "1 designs of jobs did not run" in " ".join(records.summary([], list(cells.values()), (0, 0, [])))
     assert records.cell_text(stopped) == "**0.5 / -**"
+
+
+def cell_of(changes, design, what):
+    samples = {"a": {name: [number] for name, number in {**VALUES, **changes}.items()}}
+    [cell] = [cell for cell in records.compared_cells(compared_record(), samples) if (cell.design, cell.what) == (design, what)]
+    return cell
+
+
+def test_a_design_whose_transactions_all_abort_falls_back_always():
+    none_commits = {"htm-10.commits": 0, "htm-10.acquisitions": 100, "htm-10.fallbacks": 100}
+    commits, fall_backs = (cell_of(none_commits, "htm-10", what) for what in ("commits per begin", "fall-backs per section"))
+    assert (commits.virtual, commits.met) == (0, False)
+    assert (fall_backs.virtual, fall_backs.met) == (1, False)
+
+
+def test_a_design_that_begins_nothing_has_no_rates_and_misses():
+    nothing = {"htm-10.commits": 0, "htm-10.acquisitions": 100, "htm-10.aborts.conflict": 0}
+    for what in ("commits per begin", "fall-backs per section"):
+        assert (cell_of(nothing, "htm-10", what).virtual, cell_of(nothing, "htm-10", what).met) == (None, False)
+    assert "did not run" not in " ".join(records.summary([], [cell_of(nothing, "htm-10", "commits per begin")], (0, 0, [])))
+
+
+def test_no_speculation_is_a_rate_of_0():
+    assert cell_of({"tatas-aahtm.speculations": 0}, "tatas-aahtm", "speculations per section").virtual == 0
 
 
 def test_the_order_counts_where_the_quartiles_are_apart():
