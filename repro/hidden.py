@@ -14,6 +14,7 @@ MACHINE = "xeon-gold-5520plus"
 PARTS = 8
 DRAW_SEED = 2026  # of the numbers of the variations
 ROUNDS = 2
+MOST_PARTS = 9999  # variations to draw from
 QUICK_PARAMETERS = ("instructions.pause_cycles", "core.branch_misprediction_cycles", "coherence.clean_transfer_ns")
 VALUE_SHARE = 0.15
 CELL_SHARE, CELL_POINTS = 0.25, 0.02  # of a ratio of throughputs or a rate; a rate may also be that much off
@@ -25,7 +26,7 @@ HIDDEN_SEEDS, OTHER_SEEDS = (101, 102), (201, 202)
 
 def variations(parts=PARTS):
     """The numbers of the drawn machines, which the description never sees."""
-    return random.Random(DRAW_SEED).sample(range(1, 10_000), parts)
+    return random.Random(DRAW_SEED).sample(range(1, MOST_PARTS + 1), parts)
 
 
 def probes_of(parameters=None):
@@ -132,17 +133,25 @@ def table(head, rows):
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
 
 
+def fields_of(parts):
+    """(those that figures of a part at least determine, the others)."""
+    determined = set().union(*(part.determined for part in parts))
+    return [field for field in parts[0].hidden if field in determined], [field for field in parts[0].hidden if field not in determined]
+
+
+def value_text(part, field):
+    if field not in part.determined:
+        return "-"
+    text = f"{part.hidden[field]} → {part.recovered[field]}"
+    return text if value_met(part.hidden[field], part.recovered[field]) else f"**{text}**"
+
+
 def value_rows(parts):
     rows = []
-    for field in parts[0].hidden:
-        if field not in parts[0].determined:
-            continue
-        cells = []
-        for part in parts:
-            text = f"{part.hidden[field]} → {part.recovered[field]}"
-            cells.append(text if value_met(part.hidden[field], part.recovered[field]) else f"**{text}**")
-        met = sum(value_met(part.hidden[field], part.recovered[field]) for part in parts)
-        rows.append([f"`{field}`", *cells, f"{met} of {len(parts)}"])
+    for field in fields_of(parts)[0]:
+        looking = [part for part in parts if field in part.determined]
+        met = sum(value_met(part.hidden[field], part.recovered[field]) for part in looking)
+        rows.append([f"`{field}`", *(value_text(part, field) for part in parts), f"{met} of {len(looking)}"])
     return rows
 
 
@@ -160,11 +169,10 @@ def cell_rows(parts):
 
 def page(parts):
     lines = PREAMBLE.format(parts=len(parts), all=PARTS, machine=MACHINE).splitlines() + ["", *summary(parts), "", "## Values", "",
-             "Hidden → recovered; in bold what misses.", ""]
+             "Hidden → recovered; in bold what misses; - where no figure of the part responds.", ""]
     lines += table(["value", *(f"part {index + 1}" for index in range(len(parts))), "met"], value_rows(parts))
-    missing = [field for field in parts[0].hidden if field not in parts[0].determined]
     lines += ["", "Not looked for:", ""]
-    lines += [f"- `{field}`: {describe.UNDETERMINED.get(field, 'its figure does not respond')}" for field in missing]
+    lines += [f"- `{field}`: {describe.UNDETERMINED.get(field, 'its figure does not respond')}" for field in fields_of(parts)[1]]
     lines += ["", "Few events stand behind `transactions.spurious_aborts_per_million`: a run of a million transactions has a handful of such aborts, and the "
               "timer's among them."]
     if parts[0].cells:

@@ -58,6 +58,22 @@ def test_the_page_counts_and_explains():
     assert "Values that no figure determines" in page
 
 
+def test_a_value_counts_in_the_parts_that_determine_it():
+    values = {"a.b": 100, "c.d": 10}
+    parts = [Part(number, values, values, determined) for number, determined in ((1, {"a.b"}), (2, {"a.b", "c.d"}), (3, set()))]
+    assert hidden.value_rows(parts) == [["`a.b`", "100 → 100", "100 → 100", "-", "2 of 2"], ["`c.d`", "-", "10 → 10", "-", "1 of 1"]]
+    page = hidden.page(parts)
+    assert "3 of 3 values that figures determine" in page
+    assert "- `c.d`" not in page
+
+
+@pytest.mark.parametrize("parts", ["0", "10000"])
+def test_a_number_of_parts_that_cannot_be_drawn_is_refused(build, parts):
+    done = subprocess.run([sys.executable, "-B", ROOT / "tools/hidden-parts", "--build", build, "--parts", parts],
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "tools/hidden-parts: --parts: from 1 to 9999\n")
+
+
 def test_a_part_can_be_kept():
     part = made_up({("job", "htm-10", RATIO): Cell(2.0, 3.0, 2.1)})
     assert hidden.restored(json.loads(json.dumps(hidden.kept(part)))) == part
