@@ -46,13 +46,15 @@ class Figure:
             return None
         rows = found if isinstance(found[0], list) else [found]
         if self.spread:
-            return tuple(spread_of([row[quantile] for row in rows]) for quantile in (1, 2, 3)) if len(rows) == 3 else None
+            spreads = tuple(spread_of([row[quantile] for row in rows]) for quantile in (1, 2, 3)) if len(rows) == 3 else (None,)
+            return None if None in spreads else spreads
         return tuple(rows[self.position][1:4]) if self.position < len(rows) else None
 
 
 def spread_of(quantiles):
+    """None if the middle is 0."""
     low, middle, high = quantiles
-    return 100 * (high - low) / middle
+    return 100 * (high - low) / middle if middle else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,23 +215,34 @@ def agrees(figure, target, slope=0.0):
     return low <= figure <= high or abs(figure - median) <= max(AGREES * abs(median), abs(slope) * HALF_A_STEP)
 
 
+def no_figure(row, value):
+    return BadRecord(f"the virtual machine prints no {row.figure} with {row.parameter} = {value_in_units(row.parameter, value)}")
+
+
 class Search:
     """The search for one value by Newton's method, with the slope of the last two runs. It starts with a slope of a tick for each
-    cycle. Several searches share the runs of a probe."""
+    cycle. Several searches share the runs of a probe. From a value with which a probe prints no figure it turns back half the way."""
 
     def __init__(self, row, start, target, slope=None):
         self.row, self.target, self.value = row, target, start
         self.slope, self.learned, self.flat = slope or row.first_slope, slope is not None, False
         self.local = False  # the slope is that of values near the present one
         self.tried = {}  # value: figure
-        self.before = None
+        self.silent = set()  # values without a figure
+        self.before = None  # the last value with a figure
 
     @property
     def figure(self):
         return self.tried[self.value]
 
     def note(self, figure):
-        """What the machine shows with the present value."""
+        """What the machine shows with the present value; None: no figure."""
+        if figure is None and not self.tried:
+            raise no_figure(self.row, self.value)
+        if figure is None:
+            if self.value not in self.tried:  # else another search's value silenced the probe
+                self.silent.add(self.value)
+            return
         self.tried[self.value] = figure
         if self.before is not None and self.before != self.value:
             change = figure - self.tried[self.before]
@@ -241,6 +254,8 @@ class Search:
 
     def step(self):
         """Moves to the next value; False if there is nothing to gain."""
+        if self.value in self.silent:
+            return self.move((self.value + self.before) // 2)
         gap = self.target[1] - self.figure
         if self.flat or (self.row.noisy and agrees(self.figure, self.target)):
             return False
@@ -252,45 +267,59 @@ class Search:
             return False
         most = max(4, self.value)
         value = self.value + max(-(self.value * 3 // 4) - 1, min(most, change))
-        value = max(self.row.least, min(self.row.most, value))
-        if value in self.tried:
-            self.value = min(self.tried, key=lambda tried: abs(self.tried[tried] - self.target[1]))
+        return self.move(max(self.row.least, min(self.row.most, value)))
+
+    def move(self, value):
+        if value in self.tried or value in self.silent:
+            self.value = self.nearest()
             return False
         self.value = value
         return True
 
+    def nearest(self):
+        """The tried value whose figure is the nearest."""
+        return min(self.tried, key=lambda tried: abs(self.tried[tried] - self.target[1]))
+
     def ended(self):
+        if self.value in self.silent:
+            self.value = self.nearest()
         return Found(self.value, self.figure, None if self.flat else self.slope,
                      agrees(self.figure, self.target, self.slope if self.local else 0))
 
 
 def by_halves(figure_at, row, start, target):
-    """Found, for a value whose figure only moves in one direction. `figure_at(value)` runs the probe."""
+    """Found, for a value whose figure only moves in one direction. `figure_at(value)` runs the probe; None: no figure."""
     tried = {}
 
     def above(value):
         if value not in tried:
             tried[value] = figure_at(value)
-        return tried[value] > target[1]
+        return None if tried[value] is None else tried[value] > target[1]
 
+    if above(start) is None:
+        raise no_figure(row, start)
     ends = bracket(above, row, start)
     while ends and ends[1] - ends[0] > 1 and len(tried) < MOST_HALVES:
         middle = (ends[0] + ends[1]) // 2
+        if above(middle) is None:
+            break
         ends = (middle, ends[1]) if above(middle) == above(ends[0]) else (ends[0], middle)
-    best = min(tried, key=lambda value: abs(tried[value] - target[1]))
-    nearest = min((value for value in tried if tried[value] != tried[best]), key=lambda value: abs(value - best), default=None)
-    slope = (tried[nearest] - tried[best]) / (nearest - best) if nearest is not None else 0
+    shown = {value: figure for value, figure in tried.items() if figure is not None}
+    best = min(shown, key=lambda value: abs(shown[value] - target[1]))
+    nearest = min((value for value in shown if shown[value] != shown[best]), key=lambda value: abs(value - best), default=None)
+    slope = (shown[nearest] - shown[best]) / (nearest - best) if nearest is not None else 0
     local = slope if nearest is not None and abs(nearest - best) <= max(1, best // 10) else 0
-    flat = max(tried.values()) - min(tried.values()) <= FLAT * abs(tried[best])
-    return Found(best, tried[best], None if flat else slope, agrees(tried[best], target, local))
+    flat = max(shown.values()) - min(shown.values()) <= FLAT * abs(shown[best])
+    return Found(best, shown[best], None if flat else slope, agrees(shown[best], target, local))
 
 
 def bracket(above, row, start):
-    """Two values, the lower one first, between which the figure passes its target; None if there are none near `start`."""
+    """Two values, the lower one first, between which the figure passes its target; None if there are none near `start`. Values without a
+    figure are out of range."""
     width = max(1, start // 4)
     while width <= 16 * max(1, start):
         for value in (max(row.least, start - width), min(row.most, start + width)):
-            if above(value) != above(start):
+            if above(value) not in (None, above(start)):
                 return min(start, value), max(start, value)
         width *= 4
     return None
@@ -323,10 +352,14 @@ def consistent(values, base):
 
 
 def best_word(row, values, target, run):
-    """Found, for a value that is one of several words."""
+    """Found, for a value that is one of several words. Words without a figure do not count."""
     figures = {}
     for word in row.words:
-        figures[word] = row.figure.of_sample(run(row.figure.job, row.arguments, {**values, row.parameter: word}))
+        figure = row.figure.of_sample(run(row.figure.job, row.arguments, {**values, row.parameter: word}))
+        if figure is not None:
+            figures[word] = figure
+    if not figures:
+        raise no_figure(row, values[row.parameter])
     word = min(figures, key=lambda word: abs(figures[word] - target[1]))
     spread = max(figures.values()) - min(figures.values())
     responds = spread > FLAT * target[1]
@@ -348,9 +381,10 @@ def fit_group(group, values, targets, slopes, run):
         values.update({search.row.parameter: search.value for search in searches})
         if not any(moving):
             break
-    found = {}
+    found = {search.row.parameter: search.ended() for search in searches}
+    values.update({parameter: one.value for parameter, one in found.items()})
     for search in searches:
-        row, one = search.row, search.ended()
+        row, one = search.row, found[search.row.parameter]
         if not one.agrees:
             one = by_halves(lambda value, row=row: row.figure.of_sample(
                 run(job, arguments, {**values, row.parameter: value})), row, search.value, search.target)
@@ -463,6 +497,9 @@ def slices_of(size_kb, ways, like_sets):
     return min(fitting, key=lambda slices: abs(math.log2(sets / slices / like_sets)))
 
 
+CACHES = {"l1d": (1, "Data"), "l1i": (1, "Instruction"), "l2": (2, "Unified"), "l3": (3, "Unified")}
+
+
 def facts_of(record, like):
     """{table.key: (value, where from)} of the record's host section."""
     machine = record["host"]
@@ -475,10 +512,10 @@ def facts_of(record, like):
              "topology.threads_per_core": (len(topology) // cores, "CPUID")}
     for key in ("family", "model", "stepping"):
         facts[f"cpuid.{key}"] = (cpu[key], "CPUID")
-    for name, which in (("l1d", (1, "Data")), ("l1i", (1, "Instruction")), ("l2", (2, "Unified"))):
-        facts[f"{name}.size_kb"] = (int(caches[which]["size"].rstrip("K")), "CPUID")
-        facts[f"{name}.ways"] = (caches[which]["ways"], "CPUID")
-    l3 = caches[(3, "Unified")]
+    for name in ("l1d", "l1i", "l2"):
+        facts[f"{name}.size_kb"] = (int(caches[CACHES[name]]["size"].rstrip("K")), "CPUID")
+        facts[f"{name}.ways"] = (caches[CACHES[name]]["ways"], "CPUID")
+    l3 = caches[CACHES["l3"]]
     size = l3_of(record, l3)
     facts["l3.size_kb"], facts["l3.ways"] = size, (l3["ways"], "CPUID")
     sets_of_like = value_of(like["l3.size_kb"]) * 16 // value_of(like["l3.ways"]) // value_of(like["l3.slices"])
@@ -491,6 +528,31 @@ def facts_of(record, like):
     if "nesting_depth" in machine:
         facts["transactions.nesting_limit"] = (machine["nesting_depth"], "doctor's trial")
     return facts
+
+
+def check_record(record):
+    """Raises BadRecord if the record lacks what facts_of() needs."""
+    machine = record.get("host", {})
+    if record.get("format") != 1 or not machine or not record.get("jobs"):
+        raise BadRecord("not a record of tools/silicon")
+    for name in ("topology_by_cpuid", "caches_by_cpuid", "cpu"):
+        if not machine.get(name):
+            raise BadRecord(f"the record has no host.{name}")
+    for name in ("brand", "family", "model", "stepping"):
+        if name not in machine["cpu"]:
+            raise BadRecord(f"the record has no host.cpu.{name}")
+    shown = {(cache["level"], cache["type"]) for cache in machine["caches_by_cpuid"]}
+    for level, kind in CACHES.values():
+        if (level, kind) not in shown:
+            raise BadRecord(f"the record shows no cache of level {level}, {kind.lower()}")
+
+
+def check_like(machine):
+    """Raises BadRecord if a machine file lacks a field; others than those of this version have other ones."""
+    fields = {*FACTS, *UNDETERMINED, *(row.parameter for row in rows())}
+    lacking = [field for field in sorted(fields) if not {"best", "value"} & set(entries_of(machine).get(field, ()))]
+    if lacking:
+        raise BadRecord(f"the machine file has no {lacking[0]}")
 
 
 def with_facts(like, facts, record_name):

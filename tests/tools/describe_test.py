@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a record to a machine file: the search on made-up probes with a known answer, the table of parameters, and the file."""
 
+import subprocess
+import sys
 import tomllib
 
 import describe
@@ -93,6 +95,75 @@ def test_a_record_out_of_reach_is_said_to_differ():
     assert not found["a"].agrees
 
 
+def searched(figure_at, target, start):
+    """A Search after its last run."""
+    search = describe.Search(row("a", least=1), start, (target, target, target))
+    for _ in range(12):
+        search.note(figure_at(search.value))
+        if not search.step():
+            break
+    return search
+
+
+@pytest.mark.parametrize(("start", "answer", "most"), [(40, 55, 60), (60, 95, 100)])
+def test_the_search_turns_back_where_a_probe_prints_no_figure(start, answer, most):
+    search = searched(lambda value: 0.02 * value**2 if value <= most else None, 0.02 * answer**2, start)
+    assert search.silent
+    assert search.value == answer
+
+
+def test_a_search_that_is_cut_off_without_a_figure_ends_at_the_nearest():
+    search = describe.Search(row("a"), 20, (90.0, 90.0, 90.0))
+    search.note(20.0)
+    assert search.step()
+    search.note(None)
+    assert (search.ended().value, search.ended().figure) == (20, 20.0)
+
+
+def test_no_figure_for_another_searchs_value_makes_no_value_silent():
+    search = describe.Search(row("a"), 20, (20.0, 20.0, 20.0))
+    search.note(20.0)
+    search.note(None)
+    assert not search.silent
+    assert search.figure == 20.0
+
+
+def test_values_without_a_figure_are_left_before_others_are_halved():
+    def figures(values):
+        return {"a": values["a"], "b": 0.3 * values["b"]} if values["b"] <= 60 else {}
+
+    found, _ = fit([row("a", most=50), row("b", least=1)], record_of(a=100.0, b=0.3 * 95), {"a": 20, "b": 20}, figures)
+    assert (found["a"].value, found["b"].value) == (50, 60)
+
+
+def test_the_start_of_a_search_needs_a_figure():
+    with pytest.raises(describe.BadRecord, match="prints no p: a with a = 20"):
+        fit([row("a")], record_of(a=5.0), {"a": 20}, lambda values: {})
+    with pytest.raises(describe.BadRecord, match="prints no p: a with a = kept"):
+        fit([row("a", words=("kept", "lost"))], record_of(a=5.0), {"a": "kept"}, lambda values: {})
+
+
+def test_halving_stays_where_there_are_figures():
+    found = describe.by_halves(lambda value: 2.0 * value if value <= 30 else None, row("a"), 24, (80.0, 80.0, 80.0))
+    assert (found.value, found.agrees) == (30, False)
+    with pytest.raises(describe.BadRecord):
+        describe.by_halves(lambda value: None, row("a"), 24, (80.0, 80.0, 80.0))
+    runs = []
+
+    def with_a_gap(value):
+        runs.append(value)
+        return None if 33 <= value <= 39 else 2.0 * value
+
+    assert describe.by_halves(with_a_gap, row("a"), 24, (80.0, 80.0, 80.0)).value == 48
+    assert runs[-1] == 36
+
+
+def test_a_word_without_a_figure_is_not_chosen():
+    found, _ = fit([row("a", words=("kept", "lost"))], record_of(a=75.0), {"a": "kept"},
+                   lambda values: {"a": 16.0} if values["a"] == "kept" else {})
+    assert found["a"].value == "kept"
+
+
 def test_the_nearer_word_is_chosen():
     rows = [row("a", words=("kept", "lost"))]
     for figure, word in ((15.0, "kept"), (70.0, "lost")):
@@ -155,6 +226,46 @@ def test_a_spread_is_the_distance_of_the_outer_quantiles():
     assert figure.of_sample({"a": [90.0, 100.0, 130.0]}) == 40
     record = {"jobs": {"p": {"figures": {"a": [[0, 80, 90, 95, 0], [0, 100, 100, 100, 0], [0, 120, 130, 140, 0]]}}}}
     assert figure.of_record(record) == (40, 40, 45)
+
+
+def test_there_is_no_spread_around_0():
+    figure = Figure("p", "a", spread=True)
+    assert figure.of_sample({"a": [0.0, 0.0, 5.0]}) is None
+    assert figure.of_record({"jobs": {"p": {"figures": {"a": [[0] * 5, [0] * 5, [0, 1, 2, 3, 4]]}}}}) is None
+
+
+def without(record, **host):
+    return {**record, "host": {**record["host"], **host}}
+
+
+@pytest.mark.parametrize(("record", "said"), [
+    ({}, "not a record"), ({**RECORD, "format": 2}, "not a record"), ({**RECORD, "jobs": {}}, "not a record"),
+    (without(RECORD, caches_by_cpuid=[]), "no host.caches_by_cpuid"),
+    (without(RECORD, caches_by_cpuid=RECORD["host"]["caches_by_cpuid"][1:]), "no cache of level 1, data"),
+    (without(RECORD, topology_by_cpuid=[]), "no host.topology_by_cpuid"), (without(RECORD, cpu={"brand": "b"}), "no host.cpu.family")])
+def test_what_a_record_lacks_is_named(record, said):
+    with pytest.raises(describe.BadRecord, match=said):
+        describe.check_record(record)
+
+
+def test_committed_records_and_machines_lack_nothing():
+    describe.check_record(RECORD)
+    for path in sorted((ROOT / "machines").glob("*.toml")):
+        describe.check_like(tomllib.loads(path.read_text()))
+
+
+def test_a_field_that_a_machine_lacks_is_named():
+    with pytest.raises(describe.BadRecord, match="no clock.core_mhz"):
+        describe.check_like({**LIKE, "clock": {"frequency_mhz": 2000}})
+
+
+def test_a_machine_of_another_format_is_refused_in_one_line(build, tmp_path):
+    old = tmp_path / "old.toml"
+    old.write_text('name = "old"\n[l3]\nsize_mb = 30\n')
+    words = [sys.executable, "-B", ROOT / "tools/describe-machine", "--build", build, "--like", old, "--output", tmp_path / "new.toml"]
+    done = subprocess.run([*words, ROOT / "repro/silicon/intel-6-167-1-2026-11-23-3.toml"], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "old.toml: the machine file has no " in done.stderr
 
 
 def test_the_counters_frequency_follows_from_the_steps_of_the_clock():
