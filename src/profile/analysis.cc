@@ -248,9 +248,10 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
   if (reasons.met_free > 0 && share(reasons.aborted, reasons.met_free) < kRareAbortShare)
     return of_rare_conflicts(name, reasons, elided, run, hold_ns);
   if (cannot_commit(reasons, elided, run)) return of_sections_that_cannot_commit(name, reasons);
-  if (!run.profile.exact) return of_unknown_conflicts(name, reasons.by_taking > 0);
+  const bool conflicts = reasons.on_data >= kFewestAborts;
+  if (conflicts && !run.profile.exact) return of_unknown_conflicts(name, reasons.by_taking > 0);
   const bool often = reasons.on_data >= kRareAbortShare * reasons.met_free;
-  if (reasons.on_data >= kFewestAborts && (often || reasons.on_data >= reasons.by_taking))
+  if (conflicts && (often || reasons.on_data >= reasons.by_taking))
     return of_conflicts(name, elided);
   return {
       Cause::kLockTaken, name,
