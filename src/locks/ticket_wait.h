@@ -56,7 +56,9 @@ struct SpeculatingTicketWait {
         const auto is_served = [&] { return subscribes && Plain::distance(state, ticket) == 0; };
         if (speculate<Htm>(recorder, caller.activity(), is_served)) return Entry::kSpeculating;
         ++tries;
-        if (parameters.pauses != 0) spun += pause_units(parameters.pauses);
+        if (parameters.pauses == 0) continue;
+        spun += pause_units(parameters.pauses);
+        if (until.has_passed(spun)) break;
       } else if (until.has_passed(spun)) {
         break;  // await() gives up the ticket
       } else if (!Waiting::spun_enough(spun)) {

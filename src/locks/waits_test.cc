@@ -108,6 +108,18 @@ TEST(TicketAahtmLock, PausesAfterAnAbort) {
   EXPECT_GE(me.counters.wait_ticks, 1000000u) << "a PAUSE takes more than a tick";
 }
 
+TEST(TicketAahtmLock, DeadlinePassesBetweenPauses) {
+  Scripted::reset();
+  TicketState state{};
+  join(state);
+  const std::uint32_t ticket = join(state);
+  for (int i = 0; i < 4; ++i) Scripted::script.steps.push_back({Status{Status::kConflictBit}});
+  Thread me;
+  me.tuning.pauses = 100;
+  EXPECT_EQ((SpeculatingTicketWait<Scripted, Spin>::enter(state, ticket, me, &kPassed)), Entry::kTimedOut);
+  EXPECT_EQ(me.counters.speculations, 1u);
+}
+
 TEST(TatasAahtmLock, SpeculatesWhileHeldAndThenTakesIt) {
   Scripted::reset();
   std::atomic<int> word{kHeld};
