@@ -331,7 +331,7 @@ ShortPathsOfDesign short_paths() {
   if (base == abi::LockBase::kPthread || process.elides ||
       process.always_abort != abi::AlwaysAbortKind::kNone)
     return {};
-  ShortPathsOfDesign have{.rwlock = !configuration.exclusive_rwlocks, .spin = true};
+  ShortPathsOfDesign have{.rwlock = !configuration.exclusive_rwlocks, .spin = !configuration.wait_spins};
   if (base == abi::LockBase::kTatas && !configuration.wait_spins) have.mutex = ShortMutexes::kTatas;
   if (base == abi::LockBase::kTicket && !configuration.wait_spins) have.mutex = ShortMutexes::kTicket;
   return have;
