@@ -50,9 +50,11 @@ class Coherence : public Transactions {
   std::uint64_t fetch_cycles(const Cpu& cpu, LineAddr line, std::uint32_t entry, bool in_l3);
 
   /// A line comes to `cpu`'s core. Returns the cycles that it waits for other lines on its way.
-  std::uint64_t wait_for_link(const Cpu& cpu, std::uint64_t now, bool on_chip) {
+  std::uint64_t wait_for_link(const Cpu& cpu, LineAddr line, std::uint64_t now, bool on_chip) {
     const std::uint64_t wait = l3_link[cpu.socket].enter(now);
-    return on_chip ? wait : std::max(wait, memory_link[cpu.socket].enter(now));
+    if (on_chip) return wait;
+    const unsigned node = numa.several_nodes() ? numa.node_of(line, cpu.socket) : 0;
+    return std::max(wait, memory_link[node].enter(now));
   }
 
   /// A load: takes the permission to write from the CPU that has it. `nearest_cycles` is the latency if no
@@ -70,6 +72,7 @@ class Coherence : public Transactions {
 
  private:
   bool takes_from_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const;
+  std::uint64_t begin_of_journey(const Request& request, const Cpu& cpu) const;
   Journey::At whereabouts(const Request& request, const Cpu& cpu) const;
   /// `owner` keeps the line for reading, and writes it back. False if it has no copy any more.
   bool give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty);

@@ -39,11 +39,11 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
       load ? share(request, cpu, place.entry, nearest)
            : own(request, cpu, place.entry, nearest, place.in_core, place.l1_slot, place.l2_slot);
   const std::uint64_t hot_until = note_transfer(request, place.entry, transfer);
+  if (!place.in_core || transfer.from_owner)
+    transfer.latency_cycles += wait_for_link(cpu, request.line, request.now.value, place.in_l3);
+  transfer.latency_cycles -= std::min(transfer.latency_cycles, end_journey(request, cpu));
   // A sibling's copy in L1 costs nothing beyond the hit. It takes no fill buffer and no request for
   // ownership.
-  if (!place.in_core || transfer.from_owner)
-    transfer.latency_cycles += wait_for_link(cpu, request.now.value, place.in_l3 || transfer.from_owner);
-  transfer.latency_cycles -= std::min(transfer.latency_cycles, end_journey(request, cpu));
   const bool instant = place.in_l1 && transfer.latency_cycles == description.l1d.latency_cycles;
   const std::uint64_t arrival = instant ? arrival_of_hit(request, cpu.core->l1.state(place.l1_slot))
                                         : arrival_of_miss(request, cpu, earliest, transfer.latency_cycles);

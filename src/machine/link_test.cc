@@ -74,5 +74,20 @@ TEST(Link, LinesFromOtherCoresTakeIt) {
   EXPECT_EQ(m.load(2, 2, 5000).data_ready.value, 5140u);
 }
 
+TEST(Link, MemoryOfAnotherNodeHasItsOwn) {
+  for (const bool same_node : {true, false}) {
+    Description description = exact_description(2);
+    description.topology.sockets = 2;
+    description.memory_line_time = 30 << Link::kFractionBits;
+    TestMachine m(description);
+    const unsigned other = 2;  // the first CPU of the second socket
+    m.load(0, 64, 1000);
+    m.load(other, 6400, 1000);
+    m.load(0, 65, 5000);
+    const std::uint64_t line = same_node ? 66 : 6401;
+    EXPECT_EQ(m.load(other, line, 5000).data_ready.value, same_node ? 5230u : 5200u);
+  }
+}
+
 }  // namespace
 }  // namespace elision::machine

@@ -83,7 +83,7 @@ void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint
   }
 
   LineTransfer transfer = share(request, cpu, entry, vary_latency(fetch_cycles(cpu, line, entry, in_l3)));
-  transfer.latency_cycles += wait_for_link(cpu, now, in_l3);
+  transfer.latency_cycles += wait_for_link(cpu, line, now, in_l3);
   const std::uint64_t arrival =
       into_l1 ? cpu.load_misses.take_buffer(start, transfer.latency_cycles) : start + transfer.latency_cycles;
   const std::uint64_t hot = note_transfer(request, entry, transfer);
