@@ -50,8 +50,8 @@ Reply InstructionFetch::fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t no
     ++cpu.counts.l3_misses;
   }
   ++cpu.counts.l2_misses;
-  const LineTransfer transfer =
-      share(request, cpu, entry, vary_latency(fetch_cycles(cpu, line, entry, in_l3)));
+  LineTransfer transfer = share(request, cpu, entry, vary_latency(fetch_cycles(cpu, line, entry, in_l3)));
+  transfer.latency_cycles += wait_for_link(cpu, line, now, in_l3);
   const std::uint64_t ready =
       std::max(now, earliest) + core.tlb.translate_code(line) + transfer.latency_cycles;
   const std::uint64_t hot = note_transfer(request, entry, transfer);

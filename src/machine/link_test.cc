@@ -74,6 +74,14 @@ TEST(Link, LinesFromOtherCoresTakeIt) {
   EXPECT_EQ(m.load(2, 2, 5000).data_ready.value, 5140u);
 }
 
+TEST(Link, LinesOfInstructionsTakeIt) {
+  Description description = exact_description();
+  description.l3_line_time = 40 << Link::kFractionBits;
+  TestMachine m(description);
+  m.model().fetch(CpuId(0), LineAddr(100), Cycles(1000), Reach::kMachine);  // and prefetches the next one
+  EXPECT_EQ(m.load(1, 500, 1000).data_ready.value, 1280u);
+}
+
 TEST(Link, MemoryOfAnotherNodeHasItsOwn) {
   for (const bool same_node : {true, false}) {
     Description description = exact_description(2);
