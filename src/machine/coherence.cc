@@ -80,11 +80,9 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   return true;
 }
 
-/// A contended line that another core has; of its stores only those of transactions. Other stores wait in the
-/// store buffer while their CPU goes on, and the model cannot let them take the line later than they execute.
+/// A contended line that another core has.
 bool Coherence::takes_from_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const {
   if (entry == kNoSlot || !directory.entry(entry).contended) return false;
-  if (request.kind == AccessKind::kStore && !cpu.transaction.active) return false;
   const unsigned owner = directory.entry(entry).owner;
   if (owner != kNoCpu && cpus[owner].core != cpu.core) return true;
   if (request.kind == AccessKind::kLoad) return false;
