@@ -104,9 +104,22 @@ std::uint64_t Coherence::travel(const Request& request, Cpu& cpu, std::uint32_t 
                          conflicts_with_other_core(request, cpu, entry);
   if (!conflicts && !takes_from_other_core(request, cpu, entry)) return 0;
   const std::uint64_t way = vary_latency(at == Journey::At::kHome ? whole / 2 : whole);
-  cpu.journey = {.line = request.line, .due = now + way, .spent = way, .at = Journey::At::kCore};
-  cpu.load_misses.idle(way);
-  return cpu.journey.due;
+  const std::uint64_t begin = begin_of_journey(request, cpu), due = std::max(now, begin + way);
+  cpu.journey = {.line = request.line, .begin = begin, .due = due, .spent = way, .at = Journey::At::kCore};
+  cpu.load_misses.idle(due - now);
+  return due == now ? 0 : due;
+}
+
+/// The CPU stands still while a request travels, which a real core does not: it sends the requests that
+/// follow, so that they travel together. What follows within the reorder buffer, and whose address does not
+/// depend on the request before, began its way as long after that one as it comes after its arrival.
+std::uint64_t Coherence::begin_of_journey(const Request& request, const Cpu& cpu) const {
+  const std::uint64_t now = request.now.value;
+  const Journey& last = cpu.journey;
+  const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
+  const bool together = last.at == Journey::At::kCore && request.kind != AccessKind::kAtomic &&
+                        now - last.due <= window && request.address_ready.value <= last.begin;
+  return together ? last.begin + (now - last.due) : now;
 }
 
 /// The access comes back when it is due, or a little later by what its core owes for a sibling. One that

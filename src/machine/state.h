@@ -45,6 +45,7 @@ struct Transaction {
 struct Journey {
   enum class At : std::uint8_t { kNowhere, kHome, kCore };
   LineAddr line = kNoLine;
+  std::uint64_t begin = 0;
   std::uint64_t due = 0;    // when it gets there, or asks again because the line is busy
   std::uint64_t spent = 0;  // on the way that counts as a part of the line's transfer
   At at = At::kNowhere;

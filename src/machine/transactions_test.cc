@@ -534,6 +534,27 @@ TEST_F(TransactionTest, ContendedLineStaysUntilTheRequestArrives) {
   EXPECT_EQ(m.once(1, 1, kStore, 6000).clock.value, 6060u) << "and so it is for a store";
 }
 
+TEST_F(TransactionTest, IndependentRequestsTravelTogether) {
+  description_.coherence.request_cycles = 60;
+  for (const bool dependent : {false, true}) {
+    TestMachine m(description_);
+    m.model().begin(CpuId(0), Cycles(1000), false);
+    for (std::uint64_t line = 1; line <= 3; ++line) m.load(0, line, 1000);
+    m.model().begin(CpuId(2), Cycles(2000), false);
+    m.load(2, 2, 2000);
+    m.rest(1);
+    EXPECT_EQ(m.once(1, 1, kStore, 5000).clock.value, 5060u);
+    EXPECT_EQ(m.once(1, 1, kStore, 5060).verdict, Verdict::kDone);
+    const Reply next = m.once(1, 2, kStore, 5062, dependent ? 5050 : 0);
+    if (dependent) {
+      EXPECT_EQ(next.clock.value, 5122u);
+    } else {
+      EXPECT_EQ(next.verdict, Verdict::kDone) << "it left two cycles after the first one";
+    }
+    EXPECT_EQ(m.model().in_transaction(CpuId(2)), dependent);
+  }
+}
+
 TEST_F(TransactionTest, AbortedStoresDoNotDelayDrain) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
