@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 def machine_path(name):
     """The file of a built-in machine, or of one named by its path."""
-    return pathlib.Path(name) if "/" in name or name.endswith(".toml") else ROOT / "machines" / f"{name}.toml"
+    return recording.file_of(name) or ROOT / "machines" / f"{name}.toml"
 
 
 def check_file(build, path):

@@ -69,6 +69,18 @@ class VirtualMachine:
         return hashlib.sha256(f"{self.machine} {self.seed}".encode()).hexdigest()[:16]
 
 
+def file_of(machine):
+    """The file of a machine as elision vm takes it, perhaps with values behind it; None of a built-in one."""
+    name = str(machine).split(",")[0]
+    return pathlib.Path(name) if "/" in name or name.endswith(".toml") else None
+
+
+def from_anywhere(machine):
+    """The machine with the absolute path of its file, if it has one: programs run in several folders."""
+    _, *values = str(machine).split(",")
+    return ",".join([str(file_of(machine).resolve()), *values]) if file_of(machine) else machine
+
+
 def machine_values(build, machine, variation=0):
     """{field: value} of a machine, as text, after the draw of a variation."""
     words = [build / "bin/elision", "machines", "--variation", variation, machine]
@@ -157,16 +169,31 @@ def together_to_alone(target):
     return probes.parse(host.run(target.words(0, "workloads/probes/topology")).stdout)["together_to_alone"][0]
 
 
-class Progress:
-    """The finished runs of one build and machine, in a folder that survives an interrupted call."""
+def contents_of(files):
+    """One number for the contents of these files, in this order; a file that is missing counts as empty."""
+    every = hashlib.sha256()
+    for file in files:
+        every.update(hashlib.sha256(file.read_bytes() if file.exists() else b"").digest())
+    return every.hexdigest()
 
-    def __init__(self, folder):
+
+def files_of(build, *read):
+    """What runs when a job does, and the files among `read`."""
+    programs = sorted({job.program for job in silicon.plan(False)})
+    return [*(build / name for name in ("bin/elision", "lib/libelision.so", *programs)), *(file for file in read if file)]
+
+
+class Progress:
+    """The finished runs of one tree and of one content of `files`: what runs and what it reads. They are in a folder that survives an
+    interrupted call."""
+
+    def __init__(self, folder, files):
         self.folder = folder
-        commit = self.folder / "commit"
-        if commit.exists() and commit.read_text() != host.commit():
-            shutil.rmtree(self.folder)  # of another tree
+        key, state = self.folder / "key", f"{host.commit()} {contents_of(files)}"
+        if self.folder.exists() and not (key.exists() and key.read_text() == state):
+            shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        commit.write_text(host.commit())
+        key.write_text(state)
 
     def path(self, job, turn):
         return self.folder / f"{job.name}.{turn}.json"

@@ -2,12 +2,17 @@
 """What the probes print is read, held against the targets and laid out, on made-up samples; and hardware.toml is sound."""
 
 import copy
+import importlib.machinery
+import importlib.util
 import pathlib
 import re
+import subprocess
+import sys
 import tomllib
 
 import cells
 import fidelity
+import host
 import probes
 import pytest
 import silicon
@@ -185,3 +190,38 @@ def test_hardware_names_probes_machines_and_measurements_that_exist():
     assert set(document["published"]) == {one["of"] for one in figures}
     assert set(document["reasons"]) == {one["why"] for one in document["figure"] if "why" in one}
     assert any(one.get("demo") for one in figures)
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "No such file"), ("# Other\n", "the page does not begin with its title")])
+def test_a_page_without_its_section_is_refused_before_any_run(build, tmp_path, text, said):
+    page = tmp_path / "new.md"
+    if text:
+        page.write_text(text)
+    words = [sys.executable, "-B", ROOT / "tools/fidelity", "--build", build, "--records-only", "--output", page]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert str(page) in done.stderr
+    assert said in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == (["new.md"] if text else [])
+
+
+class Kept:
+    """In place of finished runs."""
+
+    cleared = False
+
+    def clear(self):
+        self.cleared = True
+
+
+def test_finished_runs_are_kept_until_the_page_is_written(tmp_path):
+    loader = importlib.machinery.SourceFileLoader("tool_fidelity", str(ROOT / "tools/fidelity"))
+    tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("tool_fidelity", loader))
+    loader.exec_module(tool)
+    kept = Kept()
+    with pytest.raises(host.Failed):
+        tool.write(tmp_path / "missing/page.md", "text", [kept])
+    assert not kept.cleared
+    tool.write(tmp_path / "page.md", "text", [kept])
+    assert kept.cleared
+    assert (tmp_path / "page.md").read_text() == "text"

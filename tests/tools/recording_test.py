@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of virtual machines: the same jobs as on a real CPU, the values of a variation, and nothing that tells them."""
 
+import subprocess
+import sys
 import tomllib
 
+import host
 import pytest
 import recording
 import silicon
@@ -63,3 +66,65 @@ def test_facts_of_a_virtual_machine_tell_no_drawn_value(target):
     assert facts["virtual_machine"] == MACHINE
     assert facts["cpus"] == len(facts["topology_by_cpuid"]) == 2
     assert [cache["size"] for cache in facts["caches_by_cpuid"]] == ["48K", "32K", "2048K", "53760K"]
+
+
+SAMPLE = silicon.Sample({"a": [1.0]}, 1.5, 0.0, 0.0)
+
+
+@pytest.fixture
+def tree(monkeypatch):
+    """Sets the commit that Progress sees."""
+    def at(commit):
+        monkeypatch.setattr(host, "commit", lambda: commit)
+
+    at("abc, with changes")
+    return at
+
+
+def test_runs_are_kept_as_long_as_nothing_that_makes_them_changes(tmp_path, tree):
+    file, folder, job = tmp_path / "elision", tmp_path / "runs", JOBS["clock"]
+    file.write_text("one model")
+    recording.Progress(folder, [file]).store(job, 0, SAMPLE)
+    assert recording.Progress(folder, [file]).load(job, 0) == SAMPLE
+    file.write_text("two model")
+    assert recording.Progress(folder, [file]).load(job, 0) is None
+    recording.Progress(folder, [file]).store(job, 0, SAMPLE)
+    tree("def, with changes")
+    assert recording.Progress(folder, [file]).load(job, 0) is None
+
+
+def test_runs_of_which_it_is_not_known_what_made_them_are_not_taken(tmp_path, tree):
+    progress = recording.Progress(tmp_path / "runs", [])
+    progress.store(JOBS["clock"], 0, SAMPLE)
+    (tmp_path / "runs/key").unlink()
+    assert recording.Progress(tmp_path / "runs", []).load(JOBS["clock"], 0) is None
+
+
+def test_what_makes_a_run_is_the_virtual_machine_the_library_the_programs_and_what_is_read(tmp_path):
+    files = recording.files_of(tmp_path, None, tmp_path / "m.toml")
+    for name in ("bin/elision", "lib/libelision.so", "workloads/probes/clock", "workloads/packets", "m.toml"):
+        assert tmp_path / name in files
+
+
+def test_contents_differ_by_each_file(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a")
+    two.write_text("b")
+    assert len({recording.contents_of(files) for files in ([one], [two], [one, two], [two, one], [one, tmp_path / "none"], [])}) == 6
+
+
+def test_a_machine_is_a_file_if_its_name_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert recording.file_of(MACHINE) is None
+    assert recording.file_of(f"{MACHINE},numa.hop_ns=1/2") is None
+    assert recording.from_anywhere(MACHINE) == MACHINE
+    assert recording.from_anywhere("./m.toml,clock.core_mhz=3000") == f"{tmp_path}/m.toml,clock.core_mhz=3000"
+
+
+def test_a_machine_file_is_found_from_another_folder(build, tmp_path):
+    (tmp_path / "m.toml").write_text((ROOT / f"machines/{MACHINE}.toml").read_text())
+    words = [sys.executable, "-B", ROOT / "tools/silicon", "--build", build, "--machine", "./m.toml", "--quick", "--rounds", "1",
+             "--output", "record.toml", "instructions"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert tomllib.loads((tmp_path / "record.toml").read_text())["host"]["virtual_machine"] == "m"
