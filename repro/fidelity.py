@@ -9,8 +9,8 @@ A figure is what figures_of() makes of a [[figure]] of hardware.toml. A sample i
 import dataclasses
 import statistics
 
+import pages
 import probes
-
 # The targets. A latency (or the cost of an instruction, or a size) may be off by so much of the real figure; a rate (a
 # throughput, commits, aborts) must lie inside the measured range, or within so much of it, or within so many points.
 LATENCY_SHARE = 0.15
@@ -145,13 +145,8 @@ def outcome_of(figure, samples, megahertz, seeds, variations, quick=False):
     return outcome(figure, {run: samples[run] for run in runs}, megahertz[figure["machine"]])
 
 
-def number_text(value):
-    """Three digits, but whole numbers whole: 0.125, 12.3, 252."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
 def range_text(low, high):
-    low, high = number_text(low), number_text(high)
+    low, high = pages.number_text(low), pages.number_text(high)
     return low if low == high else f"{low} to {high}"
 
 
@@ -165,7 +160,7 @@ COLUMNS = ("probe", "virtual machine", "ours", "over all runs", "real", "verdict
 
 def row(one):
     unit = UNITS[one.figure["unit"]]
-    return (what(one.figure), one.figure["machine"], number_text(one.median) + unit, range_text(one.low, one.high),
+    return (what(one.figure), one.figure["machine"], pages.number_text(one.median) + unit, range_text(one.low, one.high),
             range_text(one.figure["low"], one.figure["high"]) + unit, one.verdict)
 
 
@@ -180,10 +175,6 @@ def summary(outcomes):
     judged = [one for one in outcomes if one.verdict != SHOWN]
     met = sum(one.verdict == MEETS for one in judged)
     return f"{met} of {len(judged)} figures meet their target."
-
-
-def cell(text):
-    return text.replace("|", "\\|")
 
 
 PREAMBLE = """\
@@ -206,8 +197,7 @@ def page(outcomes, taken, fitted, seeds, variations):
     counted = f"{variations}" if variations else "no"
     lines = PREAMBLE.format(seeds=seeds, variations=counted, latency=100 * LATENCY_SHARE, rate=100 * RATE_SHARE,
                             points=RATE_POINTS).splitlines()
-    lines += ["", summary(outcomes), "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(map(cell, row(one))) + " |" for one in outcomes]
+    lines += ["", summary(outcomes), "", *pages.table(COLUMNS, map(row, outcomes))]
     lines += ["", "## Why a figure misses", ""]
     missing = [one for one in outcomes if one.verdict == MISSES]
     lines += reasons(missing) or ["None does."]

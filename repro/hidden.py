@@ -7,6 +7,7 @@ import dataclasses
 import random
 
 import describe
+import pages
 import records
 import silicon
 
@@ -93,10 +94,6 @@ def restored(values):
                    "cells": {tuple(key): Cell(**cell) for *key, cell in values["cells"]}})
 
 
-def number_text(value):
-    return value if isinstance(value, str) else f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
 def explanation(cell, what):
     if cell.again is not None and not cell_met(what, cell.hidden, cell.again):
         return "chance: the hidden machine itself differs as much with other seeds"
@@ -129,10 +126,6 @@ def summary(parts):
     return lines
 
 
-def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
-
-
 def fields_of(parts):
     """(those that figures of a part at least determine, the others)."""
     determined = set().union(*(part.determined for part in parts))
@@ -163,14 +156,14 @@ def cell_rows(parts):
         before = sum(cell_met(key[2], cell.hidden, cell.started) for cell in having)
         worst = max(having, key=lambda cell: abs(cell.recovered - cell.hidden))
         rows.append([*key, f"{met} of {len(having)}", f"{before} of {len(having)}",
-                     f"{number_text(worst.hidden)} → {number_text(worst.recovered)}"])
+                     f"{pages.number_text(worst.hidden)} → {pages.number_text(worst.recovered)}"])
     return rows
 
 
 def page(parts):
     lines = PREAMBLE.format(parts=len(parts), all=PARTS, machine=MACHINE).splitlines() + ["", *summary(parts), "", "## Values", "",
              "Hidden → recovered; in bold what misses; - where no figure of the part responds.", ""]
-    lines += table(["value", *(f"part {index + 1}" for index in range(len(parts))), "met"], value_rows(parts))
+    lines += pages.table(["value", *(f"part {index + 1}" for index in range(len(parts))), "met"], value_rows(parts))
     lines += ["", "Not looked for:", ""]
     lines += [f"- `{field}`: {describe.UNDETERMINED.get(field, 'its figure does not respond')}" for field in fields_of(parts)[1]]
     lines += ["", "Few events stand behind `transactions.spurious_aborts_per_million`: a run of a million transactions has a handful of such aborts, and the "
@@ -179,7 +172,7 @@ def page(parts):
         lines += ["", "## Workloads", "",
                   f"Each {SECONDS} s of virtual time, medians of {len(HIDDEN_SEEDS)} seeds. A rate may also be {100 * CELL_POINTS:.0f} points off. *Best guesses*: the machine that the "
                   "description starts from, in place of the described one. The worst cell is the farthest from the hidden machine, hidden → recovered.", ""]
-        lines += table(["job", "design", "figure", "met", "best guesses", "worst"], cell_rows(parts))
+        lines += pages.table(["job", "design", "figure", "met", "best guesses", "worst"], cell_rows(parts))
         lines += ["", "## Cells that miss", ""]
         lines += missing_cells(parts) or ["None does."]
     return "\n".join(lines) + "\n"
@@ -191,5 +184,5 @@ def missing_cells(parts):
         for key, cell in part.cells.items():
             if not cell_met(key[2], cell.hidden, cell.recovered):
                 about.setdefault(explanation(cell, key[2]), []).append(
-                    f"part {index + 1}, {' '.join(key)}: {number_text(cell.hidden)} → {number_text(cell.recovered)}")
+                    f"part {index + 1}, {' '.join(key)}: {pages.number_text(cell.hidden)} → {pages.number_text(cell.recovered)}")
     return [f"- **{why[0].upper()}{why[1:]}.** {'; '.join(cells)}." for why, cells in about.items()]

@@ -8,12 +8,11 @@ import itertools
 import re
 import statistics
 
+import pages
 import silicon
+from fidelity import LATENCY_SHARE, MEETS, MISSES, RATE_POINTS, RATE_SHARE
 
-LATENCY_SHARE, RATE_SHARE, RATE_POINTS = 0.15, 0.25, 2.0  # as in fidelity.py
 TIMED_PART = 50  # a workload that runs for a time runs for this part of it on the virtual machine: a throughput is a rate
-
-MEETS, MISSES = "meets", "misses"
 
 # What a figure is, by the first pattern that its "job: name" matches. A figure of none, or of None, is not compared: counts of events and
 # rounds, what belongs to a single tenth of a run, lines that were flushed, which the virtual machine does not model, the clocks, which a
@@ -204,10 +203,6 @@ def order_of(record, samples):
     return same, apart, differ
 
 
-def number_text(value):
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def ratio_text(virtual, real):
     return f"{virtual / real:.2f}" if real else "-"
 
@@ -247,20 +242,16 @@ def summary(rows, cells, order):
     return lines
 
 
-def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
-
-
 def probe_rows(rows):
-    return [[f"{row.job}: {row.name}", number_text(row.median), f"{number_text(row.low)} to {number_text(row.high)}",
-             number_text(row.virtual), ratio_text(row.virtual, row.median), "fitted" if row.fitted and row.verdict == MEETS else row.verdict]
+    return [[f"{row.job}: {row.name}", pages.number_text(row.median), f"{pages.number_text(row.low)} to {pages.number_text(row.high)}",
+             pages.number_text(row.virtual), ratio_text(row.virtual, row.median), "fitted" if row.fitted and row.verdict == MEETS else row.verdict]
             for row in rows]
 
 
 def cell_text(cell):
     if cell is None:
         return ""
-    text = f"{number_text(cell.real[1])} / {'-' if cell.virtual is None else number_text(cell.virtual)}"
+    text = f"{pages.number_text(cell.real[1])} / {'-' if cell.virtual is None else pages.number_text(cell.virtual)}"
     return text if cell.met else f"**{text}**"
 
 
@@ -273,10 +264,10 @@ def cell_rows(cells):
 def section(name, machine, rows, cells, order, reasons):
     """One record. `reasons`: lines on what misses."""
     lines = [f"### {name} on {machine}", "", *summary(rows, cells, order), ""]
-    lines += table(("figure", "record", "quartiles", "virtual", "ratio", "verdict"), probe_rows(rows))
+    lines += pages.table(("figure", "record", "quartiles", "virtual", "ratio", "verdict"), probe_rows(rows))
     if cells:
         lines += ["", "Workloads under designs, record / virtual; in bold what misses:", ""]
-        lines += table(("job", "design", RATIO, *RATES), cell_rows(cells))
+        lines += pages.table(("job", "design", RATIO, *RATES), cell_rows(cells))
     if order[2]:
         shown = "; ".join(f"{job}: {faster} before {slower}" for job, faster, slower in order[2][:12])
         lines += ["", f"In another order than on the real CPU, where the first of each pair is faster ({len(order[2])}"

@@ -13,6 +13,7 @@ import tomllib
 import cells
 import fidelity
 import host
+import pages
 import probes
 import pytest
 import silicon
@@ -124,6 +125,10 @@ def test_the_page_has_the_row_and_counts():
     assert "Because." not in text
 
 
+def test_a_line_between_cells_is_not_one_within_a_cell():
+    assert pages.table(["a", "b"], [["x|y", "1"]]) == ["| a | b |", "|---|---|", r"| x\|y | 1 |"]
+
+
 def test_a_miss_brings_its_reason_once():
     missing = [outcome(figure(low=1, high=2, what=what)) for what in ("one", "two")]
     text = fidelity.page(missing, [], [], 3, 2)
@@ -141,7 +146,7 @@ def test_parameters_are_listed_with_what_they_rest_on():
 
 
 def test_numbers_have_three_digits():
-    assert [fidelity.number_text(value) for value in (0.1234, 12.34, 252.4, 4)] == ["0.123", "12.3", "252", "4"]
+    assert [pages.number_text(value) for value in (0.1234, 12.34, 252.4, 4, 999.7)] == ["0.123", "12.3", "252", "4", "1000"]
     assert fidelity.range_text(4, 4.001) == "4"
 
 
