@@ -24,7 +24,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual real-programs clean
+.PHONY: build install deb demo demo-full demo-barrier claims fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual real-programs clean
 
 # Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -65,6 +65,13 @@ demo-full:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --full
+
+# The paper's claims on ArrayBench in two forms, on 32 variations of the machine; writes docs/measured/claims.md. An hour on two CPUs.
+claims:
+	@tools/install-packages "make claims" $(BUILD_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@tools/demo --build $(BUILD) --claims-only --variations 32 --output docs/measured/claims.md
 
 # The paper's claim on barriers, on small matrices; half a minute.
 demo-barrier:
