@@ -2,6 +2,7 @@
 """Claims judged on made-up measurements: each part of each claim can make it fail."""
 
 import dataclasses
+import re
 import tomllib
 
 import arraybench
@@ -180,6 +181,15 @@ def test_clear_correlations_only():
     weak = [3, 1, 0, 4, 2, 9, 5, 8, 6, 7]
     assert 0.5 < sensitivity.rank_correlation(range(10), weak) < 0.9
     assert sensitivity.sensitivities([{"v.0": v} | {f"v.{i}": 0 for i in range(1, 30)} for v in range(10)], weak) == []
+
+
+@pytest.mark.parametrize(("constant", "ours"), [
+    ("kSmallestCorrelation", sensitivity.SMALLEST_CORRELATION), ("kChance", sensitivity.CHANCE),
+    ("kFewestOutcomes", sensitivity.FEWEST_OUTCOMES), ("kMostNamed", sensitivity.MOST_NAMED)])
+def test_the_rule_is_that_of_compare(constant, ours):
+    source = (ROOT / "src/cli/judge/sensitivity.cc").read_text()
+    [number] = re.findall(rf"^constexpr \S+ {constant} = ([0-9.]+);", source, re.M)
+    assert float(number) == ours
 
 
 def test_words_rank_behind_the_best_guess():
