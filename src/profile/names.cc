@@ -18,9 +18,11 @@ constexpr std::uint64_t kFarthestUnsized = 4096;  // reach of a symbol without a
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// The symbol's name without its version, demangled.
+/// The symbol's name without its version, demangled. Other names than those of C++ could be read as types: a
+/// variable `m` would be an unsigned long.
 std::string readable(const std::string& symbol) {
   const std::string name = symbol.substr(0, symbol.find('@'));
+  if (!name.starts_with("_Z")) return name;
   int status = 0;
   char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
   std::string result = status == 0 ? text : name;

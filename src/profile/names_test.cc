@@ -10,6 +10,12 @@
 
 #include "profile/inlined_frames.h"
 
+// Read as a mangled type, "m" is unsigned long.
+extern "C" {
+extern int m;
+int m = 1;
+}
+
 namespace elision::profile {
 namespace {
 
@@ -72,6 +78,10 @@ TEST_F(NamesTest, InlinedFunctionThatUsesALockIsNamed) {
   EXPECT_EQ(place.file, "names_test.cc");
   EXPECT_EQ(place.line, static_cast<unsigned>(line));
   EXPECT_NE(place.name.find("Account::pay"), std::string::npos) << place.name;
+}
+
+TEST_F(NamesTest, NameThatCouldBeAMangledTypeStays) {
+  EXPECT_EQ(names_.data(reinterpret_cast<std::uint64_t>(&m)).name, "m");
 }
 
 TEST_F(NamesTest, AddressThatIsNoCodeHasNoPlace) {
