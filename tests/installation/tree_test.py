@@ -72,10 +72,11 @@ def test_program_without_its_library_says_which_file_is_missing(build, folder):
 @pytest.mark.parametrize("name", ["with space", "with:colon"])
 def test_folder_that_ld_preload_cannot_name_is_one_line(build, folder, name):
     tree = installed(build, folder.resolve(), name)
-    ending = tree.elision("run", "--lock", "tatas", "--", tree.program)
-    assert (ending.status, ending.stdout, ending.stderr) == (2, "", f"elision run: LD_PRELOAD cannot name '{tree.library}': "
-                                                             "install Elision in a folder without spaces and colons\n")
-    assert tree.elision("vm", "--lock", "tatas", "--", tree.program).stdout == "400\n"
+    for verb, *options in (["run", "--lock", "tatas"], ["vm", "--lock", "tatas"], ["compare", "--machine", "xeon-e5-2697v4"]):
+        ending = tree.elision(verb, *options, "--", tree.program)
+        assert (ending.status, ending.stdout, ending.stderr) == (2, "", f"elision {verb}: LD_PRELOAD cannot name '{tree.library}': "
+                                                                 "install Elision in a folder without spaces and colons\n")
+    assert tree.elision("vm", "--", tree.program).stdout == "400\n"
 
 
 def test_nothing_but_elision_is_installed(build, folder):

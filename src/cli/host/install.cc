@@ -19,7 +19,12 @@ std::string preload_library() {
   const std::filesystem::path prefix = std::filesystem::path(own_binary()).parent_path().parent_path();
   const std::filesystem::path installed = prefix / "lib" / "elision" / "libelision.so";
   for (const std::filesystem::path& library : {installed, prefix / "lib" / "libelision.so"}) {
-    if (std::filesystem::exists(library)) return library.string();
+    if (!std::filesystem::exists(library)) continue;
+    // Both characters separate the libraries in LD_PRELOAD (ld.so(8)).
+    if (library.string().find_first_of(" :") != std::string::npos)
+      throw UsageError(fmt::format(
+          "LD_PRELOAD cannot name '{}': install Elision in a folder without spaces and colons", library.string()));
+    return library.string();
   }
   throw UsageError(
       fmt::format("the lock library is missing: {} (install Elision again, or build it with 'make build')",
@@ -27,13 +32,7 @@ std::string preload_library() {
 }
 
 void preload_into(const std::string& file, std::vector<std::string>& environment) {
-  const std::string library = preload_library();
-  // Both characters separate the libraries in LD_PRELOAD (ld.so(8)).
-  if (library.find_first_of(" :") != std::string::npos) {
-    throw UsageError(fmt::format(
-        "LD_PRELOAD cannot name '{}': install Elision in a folder without spaces and colons", library));
-  }
-  prepend_preload(environment, library);
+  prepend_preload(environment, preload_library());
   if (const std::string sanitizer = address_sanitizer_of(file); !sanitizer.empty())
     prepend_preload(environment, sanitizer);
 }

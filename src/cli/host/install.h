@@ -10,12 +10,12 @@ namespace elision::cli {
 /// The running binary.
 std::string own_binary();
 
-/// libelision.so, in an installation as in a build. Throws UsageError with the path if it is missing.
+/// libelision.so, in an installation as in a build. Throws UsageError with the path if it is missing, or if
+/// LD_PRELOAD cannot name it.
 std::string preload_library();
 
 /// Makes `environment` preload the library into `file`, in front of other preloaded libraries, but after the
-/// program's AddressSanitizer, which insists on being first. Throws UsageError as preload_library(), and if
-/// LD_PRELOAD cannot name the library.
+/// program's AddressSanitizer, which insists on being first. Throws UsageError as preload_library().
 void preload_into(const std::string& file, std::vector<std::string>& environment);
 
 }  // namespace elision::cli
