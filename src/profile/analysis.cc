@@ -176,6 +176,19 @@ struct Reasons {
 
 unsigned other_threads(const ElidedRun& run) { return std::max(run.profile.most_threads, 1U) - 1; }
 
+double other_aborts_of(const Lock& lock) {
+  return telling_aborts_of(lock) - aborts_by(lock, "capacity") - aborts_by(lock, "conflict");
+}
+
+/// The part of the aborts for other reasons that no section causes: interrupts, which a long transaction
+/// meets, one that waits for data too.
+double interrupted_share(const Profile& run) {
+  const double other = std::accumulate(run.locks.begin(), run.locks.end(), 0.0, [](double sum, const Lock& lock) {
+    return sum + other_aborts_of(lock);
+  });
+  return std::min(1.0, share(run.interrupted, other));
+}
+
 Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
   Reasons reasons;
   const double conflicts = aborts_by(elided, "conflict");
@@ -184,7 +197,7 @@ Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
   // Aborts of speculations while waiting are among them, but not among the attempts.
   reasons.aborted = std::min(reasons.telling, reasons.met_free - elided.commits);
   reasons.capacity = aborts_by(elided, "capacity");
-  reasons.other = reasons.telling - reasons.capacity - conflicts;
+  reasons.other = other_aborts_of(elided) * (1 - interrupted_share(run.profile));
   reasons.on_data = run.profile.exact ? elided.conflicts_seen : conflicts;
   // A thread that takes the lock ends at most one attempt of each other thread.
   const bool may_end_most = elided.fallbacks * other_threads(run) >= kMainCauseShare * conflicts;

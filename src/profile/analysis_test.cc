@@ -193,6 +193,14 @@ TEST(Diagnose, FewConflictsAreNoReason) {
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing");
 }
 
+TEST(Diagnose, InterruptsAreNoSystemCalls) {
+  Profile run = elided("other", 60);
+  run.interrupted = 30;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "system-calls");
+  run.interrupted = 58;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");
+}
+
 TEST(Diagnose, AttemptsThatNeverMeetAFreeLockTellThatItIsTaken) {
   Profile run = elided("lock-busy", 100);
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");

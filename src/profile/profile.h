@@ -77,6 +77,7 @@ struct Profile {
   double parallel_ns = 0;          // of it: with two or more threads
   std::uint32_t most_threads = 0;  // alive at a time
   std::uint32_t cpus = 0;          // that the program could use
+  double interrupted = 0;          // of all transactions: aborted by interrupts. Only if exact
   StateTimes times{};              // in the parallel part, sum over threads
   std::vector<Lock> locks{};       // most waiting first
 

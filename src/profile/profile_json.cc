@@ -47,6 +47,7 @@ void visit_profile(Visitor visit, T& profile) {
   visit("parallel_ns", profile.parallel_ns);
   visit("most_threads", profile.most_threads);
   visit("cpus", profile.cpus);
+  visit("interrupted", profile.interrupted);
 }
 
 auto writer(ordered_json& out) {

@@ -155,7 +155,11 @@ nlohmann::ordered_json Engine::lock_times() {
     account_->end(thread->account, thread->cpu != nullptr ? thread->cpu->clock().value : now, parked);
   }
   const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
-  nlohmann::ordered_json out = profile::profile_json(account_->profile(now, ns_per_cycle, cpu_count()));
+  profile::Profile profile = account_->profile(now, ns_per_cycle, cpu_count());
+  for (const Cpu* cpu : context_.cpus)
+    profile.interrupted += static_cast<double>(
+        context_.model->counts(cpu->id).aborts[static_cast<unsigned>(machine::HardwareAbort::kInterrupt)]);
+  nlohmann::ordered_json out = profile::profile_json(profile);
   out["process"] = kernel_->process_id();
   out["memory_map"] = kernel_->memory_map();
   return out;
