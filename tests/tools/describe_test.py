@@ -255,7 +255,6 @@ def test_committed_records_and_machines_lack_nothing():
         describe.check_like(tomllib.loads(path.read_text()))
 
 
-# Their sources still name the value before them.
 @pytest.mark.parametrize("machine", sorted((ROOT / "machines").glob("*.toml")), ids=lambda path: path.stem)
 def test_a_source_can_be_taken_over_into_another_file(machine):
     """A described machine has the sources of the one that it starts from, but other values around them."""
