@@ -54,14 +54,14 @@ deb:
 # judged by runs on several variations of the machine; with demo-full everything does.
 demo:
 	@tools/install-packages "make demo" $(BUILD_PACKAGES)
-	@echo "make demo: builds (2 minutes on two CPUs), then runs the main benchmark (5 to 9 minutes)"
+	@echo "make demo: builds (4 to 8 minutes on two CPUs), then runs the main benchmark (5 to 9 minutes)"
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD)
 
 demo-full:
 	@tools/install-packages "make demo-full" $(BUILD_PACKAGES)
-	@echo "make demo-full: builds (2 minutes on two CPUs), then says how long the runs will take."
+	@echo "make demo-full: builds (4 to 8 minutes on two CPUs), then says how long the runs will take."
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD) --full
@@ -107,7 +107,7 @@ hidden-parts:
 # All tests; with transactions in hardware, the native ones once more without. The last lines are ctest's summary.
 test:
 	@programs=$$(tests/corpus/packages quick) && tools/install-packages "make test" $(BUILD_PACKAGES) $(TEST_PACKAGES) $$programs
-	@echo "make test: builds (9 minutes on two CPUs), then runs all tests (10 minutes)"
+	@echo "make test: builds (10 to 20 minutes on two CPUs), then runs all tests (10 to 15 minutes)"
 	@$(MAKE) --no-print-directory compile
 	@tools/run-tests $(BUILD)
 
