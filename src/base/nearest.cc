@@ -29,4 +29,11 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   return best == candidates.end() ? std::string() : *best;
 }
 
+std::string near_name(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::size_t most_edits = std::max<std::size_t>(2, name.size() / 3);
+  std::string nearest = nearest_name(name, candidates);
+  const std::size_t edits = edit_distance(name, nearest);
+  return edits <= most_edits && edits < name.size() ? nearest : std::string();
+}
+
 }  // namespace elision

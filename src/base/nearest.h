@@ -17,4 +17,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// no candidates.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
+/// The same if `name` may be a typing error for it, by two edits or, if that is more, a third of its letters,
+/// and not by all of them. Else empty.
+std::string near_name(std::string_view name, const std::vector<std::string>& candidates);
+
 }  // namespace elision

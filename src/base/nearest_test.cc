@@ -20,5 +20,15 @@ TEST(NearestName, PrefersTheSmallestDistanceAndThenTheFirst) {
   EXPECT_EQ(nearest_name("x", {}), "");
 }
 
+TEST(NearName, IsEmptyWithMoreEditsThanATypingErrorHas) {
+  EXPECT_EQ(near_name("tatsa", {"tatas", "ticket"}), "tatas");
+  EXPECT_EQ(near_name("nope", {"none", "core-i7-4770"}), "none");
+  EXPECT_EQ(near_name("nope", {"xeon", "core-i7-4770"}), "");
+  EXPECT_EQ(near_name("xeon-gold-5520", {"xeon-gold-5520plus"}), "xeon-gold-5520plus");
+  EXPECT_EQ(near_name("xeon-gold-552", {"xeon-gold-5520plus"}), "");
+  EXPECT_EQ(near_name("x", {"l1"}), "");
+  EXPECT_EQ(near_name("x", {}), "");
+}
+
 }  // namespace
 }  // namespace elision

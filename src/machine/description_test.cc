@@ -96,7 +96,7 @@ TEST(MachineFile, ErrorsNameFileFieldAndNearestName) {
   EXPECT_EQ(error_of(changed("inclusive = true", "inclusive = 1")),
             "test.toml: l3.inclusive: must be true or false, is an integer");
   EXPECT_EQ(error_of(changed("\"l1\"", "\"l1d\"")),
-            "test.toml: transactions.aborted_lines: unknown value \"l1d\"; the nearest is \"l1\"");
+            "test.toml: transactions.aborted_lines: unknown value \"l1d\"; the nearest is l1");
   EXPECT_EQ(error_of(changed("low = 14.7", "lwo = 14.7")),
             "test.toml: l3.latency_ns: lwo: unknown key; the nearest is low");
   EXPECT_EQ(error_of(changed("low = 14.7", "low = 24.301")),
@@ -158,7 +158,7 @@ TEST(MachineFile, SyntaxErrorsNameTheLine) {
 TEST(MachineFile, ErrorsAreAlwaysOneLine) {
   EXPECT_EQ(error_of("\"na\\nme\" = 1\n"), "test.toml: na\\nme: unknown field; the nearest is name");
   EXPECT_EQ(error_of(changed("\"l1\"", "\"l\\n1\"")),
-            "test.toml: transactions.aborted_lines: unknown value \"l\\n1\"; the nearest is \"l1\"");
+            "test.toml: transactions.aborted_lines: unknown value \"l\\n1\"; the nearest is l1");
   EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.\nways=1").error(),
             "l3.\\nways: unknown field of a machine; the nearest is l3.ways");
 }
@@ -182,13 +182,28 @@ TEST(MachineFile, TextWithControlCharactersIsRejected) {
 TEST(LoadMachine, UnknownNamesAndFilesAreNamed) {
   EXPECT_EQ(
       load_machine("xeon-e5-2697").error(),
-      "unknown machine \"xeon-e5-2697\"; the nearest is \"xeon-e5-2697v4\" (a file needs a slash or .toml in "
+      "unknown machine \"xeon-e5-2697\"; the nearest is xeon-e5-2697v4 (a file needs a slash or .toml in "
       "its name)");
   EXPECT_EQ(load_machine("./nowhere.toml").error(),
             "cannot read machine file \"./nowhere.toml\": No such file or directory");
   EXPECT_EQ(load_machine("/").error(), "cannot read machine file \"/\": Is a directory");
   EXPECT_EQ(load_machine("/dev/zero").error(),
             "cannot read machine file \"/dev/zero\": it is not a regular file");
+}
+
+TEST(LoadMachine, NamesWithoutANearOneGetNoSuggestion) {
+  EXPECT_EQ(
+      load_machine("pentium").error(),
+      "unknown machine \"pentium\"; 'elision machines' lists them (a file needs a slash or .toml in its "
+      "name)");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,foo.bar=3").error(), "foo.bar: unknown field of a machine");
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,transactions.aborted_lines=memory").error(),
+            "transactions.aborted_lines: unknown value \"memory\"; known are l1, l2, lost");
+  EXPECT_EQ(error_of(changed("slices = 18", "pieces_of_cache = 18")),
+            "test.toml: l3.pieces_of_cache: unknown field");
+  EXPECT_EQ(error_of(changed("low = 14.7", "minimum = 14.7")),
+            "test.toml: l3.latency_ns: minimum: unknown key; known are best, value, low, high, alternatives, "
+            "source");
 }
 
 TEST(LoadMachine, ChangesSingleFields) {

@@ -53,6 +53,20 @@ Error refusal(std::string_view message) { return Error{printable(message)}; }
 
 std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
+/// "; the nearest is NAME", or `otherwise` if no name of `valid` is near `name`.
+std::string nearest_to(std::string_view name, const std::vector<std::string>& valid,
+                       std::string_view otherwise = "") {
+  const std::string near = near_name(name, valid);
+  return near.empty() ? std::string(otherwise) : "; the nearest is " + near;
+}
+
+/// The same for words of which there are few: if none is near, all of them.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& valid) {
+  std::string known = "; known are";
+  for (const std::string& each : valid) known += (&each == valid.data() ? " " : ", ") + each;
+  return nearest_to(word, valid, known);
+}
+
 /// The shortest text that reads as `number`, without an exponent.
 std::string plain_text(double number) {
   char text[400];
@@ -92,8 +106,7 @@ std::optional<std::string> store(Description& description, const Field& field, s
     const auto& choice = std::get<ChoiceField>(field.kind);
     const auto found = std::find(choice.words.begin(), choice.words.end(), text);
     if (found == choice.words.end()) {
-      return "unknown value " + quoted(text) + "; the nearest is " +
-             quoted(nearest_name(text, {choice.words.begin(), choice.words.end()}));
+      return "unknown value " + quoted(text) + nearest_word(text, {choice.words.begin(), choice.words.end()});
     }
     choice.member(description) = static_cast<std::uint8_t>(found - choice.words.begin());
   }
@@ -178,7 +191,7 @@ class Reader {
     for (const std::string& field : field_names()) {
       if (const auto dot = field.find('.'); dot != field.npos) valid.push_back(field.substr(0, dot));
     }
-    return name + ": unknown field; the nearest is " + nearest_name(name, valid);
+    return name + ": unknown field" + nearest_to(name, valid);
   }
 
   Problem read_field(const toml::table& root, const Field& field) {
@@ -209,8 +222,7 @@ class Reader {
     static const std::vector<std::string> kKeys = {"best", "value", "low", "high", "alternatives", "source"};
     for (const auto& [key, node] : table) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) == kKeys.end()) {
-        return std::string(key.str()) + ": unknown key; the nearest is " +
-               nearest_name(std::string(key.str()), kKeys);
+        return std::string(key.str()) + ": unknown key" + nearest_word(key.str(), kKeys);
       }
     }
     const toml::node* best = table.get("best");
@@ -289,8 +301,8 @@ Result<Machine> load_unchanged(std::string_view name_or_path) {
       if (machine.name == name_or_path)
         return parse_machine(machine.text, "machine " + std::string(machine.name));
     }
-    return refusal("unknown machine " + quoted(name_or_path) + "; the nearest is " +
-                   quoted(nearest_name(name_or_path, built_in_machines())) +
+    return refusal("unknown machine " + quoted(name_or_path) +
+                   nearest_to(name_or_path, built_in_machines(), "; 'elision machines' lists them") +
                    " (a file needs a slash or .toml in its name)");
   }
   const Result<std::string> text = read_whole_file(std::string(name_or_path), kMostFileBytes);
@@ -308,10 +320,7 @@ Result<Machine> parse_machine(std::string_view text, std::string_view origin) {
 Result<Machine> with_values(Machine machine, std::span<const FieldValue> values, std::string_view source) {
   for (const auto& [name, value] : values) {
     const Field* field = find_field(name);
-    if (!field) {
-      return refusal(name + ": unknown field of a machine; the nearest is " +
-                     nearest_name(name, field_names()));
-    }
+    if (!field) return refusal(name + ": unknown field of a machine" + nearest_to(name, field_names()));
     if (auto problem = store(machine.description, *field, value)) return refusal(name + ": " + *problem);
     for (ValueRecord& record : machine.values) {
       if (record.field == name) record = {name, value, {}, std::string(source)};

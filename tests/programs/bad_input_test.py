@@ -63,6 +63,7 @@ def cases(*rows):
     (["doctor", "--jso"], "--jso", "--json"),
     (["doctor", "true"], "'true'"),
     (["machines", "core-i7-5960"], "core-i7-5960", "core-i7-5960x"),
+    (["machines", "nope"], "nope", "'elision machines'"),
     (["compare", "--machine", "nativ", "--", "true"], "nativ"),
     (["vm", "--lock", "tatass", "--", "true"], "'tatass'", "'tatas'"),
     (["run", "--lock", "htm-0", "--", "true"], "'htm-0'", "'htm-1"),

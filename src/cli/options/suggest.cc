@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "base/nearest.h"
 
 namespace elision::cli {
 
 UsageError unknown_name(std::string_view kind, std::string_view given,
                         const std::vector<std::string>& valid) {
-  const std::string nearest = nearest_name(given, valid);
-  const bool near = edit_distance(given, nearest) <= std::max<std::size_t>(2, given.size() / 2);
-  return UsageError(near ? fmt::format("unknown {} '{}'; the nearest is '{}'", kind, given, nearest)
-                         : fmt::format("unknown {} '{}'; known are {}", kind, given, fmt::join(valid, ", ")));
+  const std::string near = near_name(given, valid);
+  return UsageError(near.empty()
+                        ? fmt::format("unknown {} '{}'; known are {}", kind, given, fmt::join(valid, ", "))
+                        : fmt::format("unknown {} '{}'; the nearest is '{}'", kind, given, near));
 }
 
 }  // namespace elision::cli
