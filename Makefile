@@ -24,9 +24,9 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants soak bench bench-activity bench-locks bench-locks-virtual real-programs clean
+.PHONY: build install deb demo demo-full demo-barrier claims fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-locks bench-locks-virtual real-programs clean help
 
-# Leaves build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
+# Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
 	@tools/install-packages "make build" $(BUILD_PACKAGES)
 	@$(MAKE) --no-print-directory compile
@@ -36,7 +36,7 @@ compile:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS)
 
-# Below PREFIX, as other tools do; packagers add DESTDIR. Builds no tests and installs no workloads.
+# Installs below PREFIX, as other tools do; packagers add DESTDIR. Builds no tests and installs no workloads.
 install:
 	@tools/install-packages "make install" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null
@@ -59,6 +59,7 @@ demo:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/demo --build $(BUILD)
 
+# `make demo` with every cell on several variations of the machine; it says first how long that takes.
 demo-full:
 	@tools/install-packages "make demo-full" $(BUILD_PACKAGES)
 	@echo "make demo-full: builds (4 to 8 minutes on two CPUs), then says how long the runs will take."
@@ -139,9 +140,10 @@ test-glibcs:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision_preload
 	@python3 -B tests/glibcs/glibcs.py $(BUILD) pthread tatas ticket htm-10 hle-scm tatas-pri-aahtm pthread-aahtm
 
+RELEASES := bookworm trixie
+
 # The packages of each Debian release that README.md names: built in a bare root from what is committed, then installed, used and removed
 # in another one. Needs root and the network. RELEASES=bookworm takes one release.
-RELEASES := bookworm trixie
 test-install:
 	@tools/install-packages "make test-install" mmdebstrap
 	@for release in $(RELEASES); do tools/test-packages $$release || exit 1; done
@@ -208,5 +210,12 @@ real-programs:
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload
 	@tools/real-programs --build $(BUILD)
 
+# Deletes what `make build` has built.
 clean:
 	rm -rf $(BUILD)
+
+# What each target does: the first part of the comment above it.
+help:
+	@awk '/^# / { text = text substr($$0, 3) " "; next } \
+	  /^[a-z-]+:/ && text { sub(/[.;:] .*/, "", text); sub(/:.*/, ""); printf "%-20s  %s\n", $$0, text } \
+	  { text = "" }' $(firstword $(MAKEFILE_LIST))

@@ -144,11 +144,18 @@ def test_machine_without_apt_is_told_what_is_needed(machine):
 
 def targets():
     names = (ROOT / "Makefile").read_text().split(".PHONY:")[1].splitlines()[0].split()
-    return [name for name in names if name != "clean"]
+    return [name for name in names if name not in ("clean", "help")]
 
 
 def test_targets_are_found():
     assert len(targets()) > 10
+
+
+def test_help_has_a_line_for_each_target():
+    lines = printed(["make", "-C", ROOT, "--no-print-directory", "help"], base={"PATH": os.environ["PATH"]}).splitlines()
+    told = dict(line.split(maxsplit=1) for line in lines)
+    assert sorted(told) == sorted([*targets(), "clean", "help"])
+    assert told["clean"] == "Deletes what `make build` has built"
 
 
 @pytest.mark.parametrize("target", targets())
