@@ -228,6 +228,11 @@ def test_design_that_hangs_is_given_up(place, bench):
     assert "did not end within 5 s" in ending.stdout
 
 
+def test_short_limit_is_shown_as_given(place):
+    ending = place.run("compare", "--machine", "native", "--locks", "tatas", "--timeout", "0.001", "--", "sleep", "1000")
+    assert "did not end within 0.001 s" in ending.stdout
+
+
 def test_interrupt_prints_what_is_done(place, bench):
     with place.started("compare", *XEON, "--runs", "1000", "--locks", "tatas", "--", *bench) as command:
         command.stderr.readline()  # the estimate: the first run is done

@@ -360,6 +360,7 @@ Sample run_child(const ChildRequest& request, const StopFlag& stop) {
   Sample sample;
   const int status = report.status;
   sample.seconds = sample.host_seconds = report.seconds;
+  sample.most_seconds = request.timeout_seconds;
   sample.outcome = !ended ? Outcome::kTimedOut : WIFSIGNALED(status) ? Outcome::kKilled : Outcome::kEnded;
   sample.status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   sample.cpu_seconds = seconds_of(report.usage.ru_utime) + seconds_of(report.usage.ru_stime);

@@ -104,6 +104,7 @@ struct Sample {
   double seconds = 0;       // virtual or wall, as the plan says
   double cpu_seconds = 0;   // virtual or real
   double host_seconds = 0;  // real time of the run, for the estimate
+  double most_seconds = 0;  // real time that the run was allowed
   LockCounts locks;
   std::optional<profile::Profile> profile;  // if the cell explains
   std::string output;                       // standard output

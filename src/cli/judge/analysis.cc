@@ -48,6 +48,10 @@ std::string last_words(const Sample& sample) {
   return words.empty() ? words : fmt::format(" ({})", words);
 }
 
+std::string limit_text(double seconds) {
+  return seconds < 100 ? fmt::format("{:.3g}", seconds) : fmt::format("{:.0f}", seconds);
+}
+
 /// Makes rows of the samples with one number of threads.
 class BlockAnalysis {
  public:
@@ -107,8 +111,7 @@ class BlockAnalysis {
     const Sample& sample = result.sample;
     const bool is_reference = row.design == kReference;
     if (sample.outcome == Outcome::kTimedOut) {
-      fail(row, RowState::kTimedOut,
-           fmt::format("did not end within {:.{}f} s", sample.host_seconds, sample.host_seconds < 1 ? 2 : 0));
+      fail(row, RowState::kTimedOut, fmt::format("did not end within {} s", limit_text(sample.most_seconds)));
     } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
                sample.status != expected_status(result.cell).value_or(sample.status)) {
       fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));

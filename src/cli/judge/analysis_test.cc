@@ -271,7 +271,7 @@ TEST_F(Comparison, KilledOrHangingDesignCannotWin) {
   killed.outcome = Outcome::kKilled;
   killed.status = SIGSEGV;
   hanging.outcome = Outcome::kTimedOut;
-  hanging.host_seconds = 60;
+  hanging.most_seconds = 60;
   add_times("pthread", {1.0, 1.0, 1.0});
   add("tatas", {killed});
   add("ticket", {hanging});
@@ -280,6 +280,20 @@ TEST_F(Comparison, KilledOrHangingDesignCannotWin) {
   EXPECT_EQ(result.rows[2].state, RowState::kTimedOut);
   EXPECT_EQ(result.rows[2].remark, "did not end within 60 s");
   EXPECT_FALSE(result.rows[1].best || result.rows[2].best);
+}
+
+TEST_F(Comparison, TimeLimitIsShownAsGiven) {
+  Sample hanging = timed(0.1);
+  hanging.outcome = Outcome::kTimedOut;
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {hanging});
+  const auto remark = [this](double seconds) {
+    results_.back().sample.most_seconds = seconds;
+    return block().rows[1].remark;
+  };
+  EXPECT_EQ(remark(0.001), "did not end within 0.001 s");
+  EXPECT_EQ(remark(2.5), "did not end within 2.5 s");
+  EXPECT_EQ(remark(1234.56), "did not end within 1235 s");
 }
 
 TEST_F(Comparison, DesignWithOtherOutputCannotWin) {
