@@ -65,13 +65,23 @@ TEST_F(Comparison, RoundWithoutAPairDoesNotCount) {
   EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
 }
 
-TEST_F(Comparison, WinnersThatTheRunsDoNotTellApartAreNamedTogether) {
+TEST_F(Comparison, WinnersWithOverlappingIntervalsAreNamedTogether) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("htm-1", {0.50, 0.52, 0.48});
   add_times("htm-10", {0.53, 0.51, 0.49});
   EXPECT_EQ(sentence(),
-            "Use htm-1 or htm-10, which these runs do not tell apart: 2.00 times as fast as pthread "
+            "Use htm-1 or htm-10, not shown to be more than 10 % apart: 2.00 times as fast as pthread "
             "[1.81 - 2.21].");
+}
+
+TEST_F(Comparison, WinnersMayDifferForSureByAnUnknownAmount) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("htm-10", {0.370, 0.371, 0.369});
+  add_times("htm-1", {0.40, 0.42, 0.44});
+  EXPECT_GT(block().rows[1].interval->low, block().rows[2].interval->high);
+  EXPECT_EQ(sentence(),
+            "Use htm-10 or htm-1, not shown to be more than 10 % apart: 2.70 times as fast as pthread "
+            "[2.68 - 2.72].");
 }
 
 TEST_F(Comparison, WinnersAreNamedTogetherIfTheirDifferenceIsSmall) {

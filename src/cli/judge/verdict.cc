@@ -159,7 +159,7 @@ Verdict use(const Plan& plan, const Rows& winners) {
   }
   std::string relation;
   if (leads.contains(Standing::kOpen)) {
-    relation = ", which these runs do not tell apart";
+    relation = fmt::format(", not shown to be more than {} apart", smallest_percentage(plan));
   } else if (!leads.empty()) {
     relation = fmt::format(", {} {} apart", leads.contains(Standing::kNear) ? "about" : "less than",
                            smallest_percentage(plan));
