@@ -367,8 +367,7 @@ int compare_verb(const Words& line) {
   for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
     tell("compare", note);
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
-  if (const std::string why = why_no_lock_is_replaced(request.plan.launch.program.file, place); !why.empty())
-    request.plan.why_no_locks = why;
+  request.plan.why_no_locks = why_no_lock_was_taken(request.plan.launch.program.file, place);
   return compare_and_report(request);
 }
 

@@ -106,7 +106,7 @@ def test_program_without_locks_with_several_numbers_of_threads(place):
 def test_number_of_threads_without_locks_is_skipped_alone(place, bench):
     script = "test $0 = 1 || " + " ".join(bench)
     ending = place.run("compare", *XEON, "--locks", "tatas", "--runs", "1", "--no-why", "--threads", "1,2", "--", "bash", "-c", script, "{threads}")
-    assert "With 1 thread, bash took no lock that Elision can replace, so" in ending.stdout
+    assert "With 1 thread, bash took no lock that Elision can replace in this run, so" in ending.stdout
     assert "2 threads, 1 run a design" in ending.stdout
     assert "  tatas " in ending.stdout
 
@@ -190,6 +190,17 @@ def test_programs_that_may_lock_are_not_told_so(place, bench, verb):
 def test_comparison_of_a_program_without_locks_says_so(place):
     ending = place.run("compare", *XEON, "--ignore-failure", "--", place.elision.test_program("crashing_static"), "nothing")
     assert "crashing_static took no lock that Elision can replace (it is linked statically), so" in ending.stdout
+
+
+def test_comparison_of_a_program_that_may_lock_speaks_of_this_run(place):
+    ending = place.run("compare", *XEON, "--", "bash", "-c", "true")
+    assert ending.stdout.startswith("bash took no lock that Elision can replace in this run, so ")
+
+
+def test_locks_of_the_library_for_programs_are_told_apart(place):
+    program = [place.elision.workload("apicost"), "nothing"]
+    ending = place.run("compare", *XEON, "--ignore-failure", "--", *program)
+    assert "apicost took no lock that Elision can replace (it locks through libelision-api, whose locks are not replaced), so" in ending.stdout
 
 
 def test_vary_says_once_that_a_program_takes_no_locks(place):

@@ -55,8 +55,8 @@ struct Plan {
   bool lower_is_better = false;  // of the metric; of time it always is
   bool compare_output = true;
   bool ignore_failure = false;  // an exit code other than 0 under kReference is the program's normal end
-  // The explanation for a program without replaceable locks.
-  std::string why_no_locks = "it is linked statically, or does not lock through pthread mutexes";
+  // Why no lock of the program can be replaced. Empty: some can, or it is not known.
+  std::string why_no_locks;
   std::map<std::string, std::string> not_run;  // design -> why it is left out
   std::string command = "elision";             // as the user calls it, for commands to repeat
   std::vector<std::string> options;            // of this comparison, as the user wrote them

@@ -28,6 +28,7 @@ namespace elision::cli {
 namespace {
 
 constexpr const char* kLinkedStatically = "it is linked statically";
+constexpr const char* kLocksOfApi = "it locks through libelision-api, whose locks are not replaced";
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -175,6 +176,17 @@ bool may_lock(const std::string& file, const Names& functions) {
   return may || !read;
 }
 
+// Whether `file` calls libelision-api. One that is linked with its archive does not show it.
+bool calls_api(const std::string& file) {
+  const ElfFile object(file);
+  bool calls = false;
+  if (object.is_elf()) {
+    object.for_each_symbol(
+        [&calls](std::string_view name, bool defined) { calls |= !defined && name.starts_with("elision_"); });
+  }
+  return calls;
+}
+
 }  // namespace
 
 std::string why_no_lock_is_replaced(const std::string& named, Place place) {
@@ -194,13 +206,19 @@ std::string why_no_lock_is_replaced(const std::string& named, Place place) {
   const Names functions = replaced_functions();
   const bool some = std::any_of(objects.begin(), objects.end(),
                                 [&](const std::string& object) { return may_lock(object, functions); });
-  return some ? "" : "it does not lock through pthread mutexes";
+  if (some) return {};
+  return calls_api(file) ? kLocksOfApi : "it does not lock through pthread mutexes";
+}
+
+std::string why_no_lock_was_taken(const std::string& named, Place place) {
+  const std::string why = why_no_lock_is_replaced(named, place);
+  return why.empty() && calls_api(without_scripts(named)) ? kLocksOfApi : why;
 }
 
 std::string no_lock_sentence(std::string_view program, std::string_view verb, std::string_view why) {
   return fmt::format(
       "{} {} no lock that Elision can replace{}, so the design of the lock makes no difference to it{}",
-      program, verb, why.empty() ? "" : fmt::format(" ({})", why),
+      program, verb, why.empty() ? " in this run" : fmt::format(" ({})", why),
       why == kLinkedStatically ? "; link it dynamically" : "");
 }
 

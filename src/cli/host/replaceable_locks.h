@@ -14,8 +14,11 @@ enum class Place { kNative, kVirtual };
 /// Empty: some can, or it is not known, since the program may load libraries or start programs.
 std::string why_no_lock_is_replaced(const std::string& file, Place place);
 
+/// The same of a program that took no lock in a run, where another reason is likely enough to be named.
+std::string why_no_lock_was_taken(const std::string& file, Place place);
+
 /// "PROGRAM VERB no lock that Elision can replace (WHY), so the design of the lock makes no difference to
-/// it". `why` empty: no reason is known.
+/// it". `why` empty: no reason is known, and the sentence is about one run.
 std::string no_lock_sentence(std::string_view program, std::string_view verb, std::string_view why);
 
 }  // namespace elision::cli

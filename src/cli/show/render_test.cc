@@ -34,8 +34,8 @@ TEST_F(Comparison, NoLockSeenMeansNoTable) {
   add("tatas", {});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kNoLocks);
   const std::string expected =
-      "prog took no lock that Elision can replace (it is linked statically, or does not lock through pthread "
-      "mutexes), so the design of the lock makes no difference to it.\n";
+      "prog took no lock that Elision can replace in this run, so the design of the lock makes no difference "
+      "to it.\n";
   EXPECT_EQ(render(plan_, {block()}), expected);
 }
 
