@@ -129,10 +129,25 @@ bool takes_threads(const std::vector<std::string>& words) {
   return experiment::with_threads(words, 1) != words;
 }
 
+// The first word in braces that may be a typing error for {threads}; empty: none.
+std::string misspelt_threads(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const std::size_t open = word.find('{'), close = word.find('}', open);
+    if (close == std::string::npos) continue;
+    const std::string name = word.substr(open, close - open + 1);
+    if (edit_distance(name, "{threads}") <= 2) return name;
+  }
+  return {};
+}
+
 void choose_threads(CompareRequest& request, const std::vector<std::string>& words, unsigned cpus) {
   experiment::Plan& plan = request.plan;
   if (!takes_threads(words)) {
-    if (!request.threads.empty()) throw UsageError("--threads without {threads} in the program's arguments");
+    if (!request.threads.empty()) {
+      const std::string misspelt = misspelt_threads(words);
+      throw UsageError(fmt::format("--threads without {{threads}} in the program's arguments{}",
+                                   misspelt.empty() ? "" : fmt::format(", which have '{}'", misspelt)));
+    }
     plan.thread_counts = {std::nullopt};
   } else {
     plan.thread_counts =
@@ -140,17 +155,12 @@ void choose_threads(CompareRequest& request, const std::vector<std::string>& wor
   }
 }
 
-// The program gets such a word as it is.
+// A program may have such a word of its own, so without --threads it gets it.
 void note_misspelt_threads(const std::vector<std::string>& words) {
   if (takes_threads(words)) return;
-  for (const std::string& word : words) {
-    const std::size_t open = word.find('{'), close = word.find('}', open);
-    if (close == std::string::npos) continue;
-    const std::string name = word.substr(open, close - open + 1);
-    if (edit_distance(name, "{threads}") <= 2)
-      tell("compare",
-           fmt::format("'{}' is passed on as it is; write {{threads}} for the number of threads", name));
-  }
+  if (const std::string name = misspelt_threads(words); !name.empty())
+    tell("compare",
+         fmt::format("'{}' is passed on as it is; write {{threads}} for the number of threads", name));
 }
 
 // A virtual machine's runs differ less than a real CPU's and take longer.

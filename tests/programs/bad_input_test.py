@@ -115,6 +115,7 @@ def test_options_without_effect(refuse, words, named):
     (["compare", "--timeout", "soon", "--", "true"], "--timeout"),
     (["compare", "--threads", "1,,2", "--", "echo", "{threads}"], "--threads"),
     (["compare", "--threads", "2", "--", "echo"], "{threads}"),
+    (["compare", "--threads", "2", "--", "echo", "-n{thread}"], "{threads}", "'{thread}'"),
     (["run", "--lock", "tatas", "--tries", "1.5", "--", "true"], "--tries"))
 def test_values_that_are_no_numbers(refuse, words, named):
     refuse(words, *named)
