@@ -80,6 +80,7 @@ def test_page_has_the_report_and_what_repeats_it(place, bench):
     assert machine["clock.frequency_mhz"]["value"] == "2300"
     assert all(value["source"] for field, value in machine.items() if field != "name")
     again = shlex.split(report["runs"][-1]["command"])
+    assert again[0] == called_as
     assert again[again.index("--seed") + 1] == "8"
     assert place.run(*again[1:]).status == 0
 

@@ -173,7 +173,7 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
 }
 
 std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
-  std::vector<std::string> words = {"elision", plan.model ? "vm" : "run"};
+  std::vector<std::string> words = {plan.command, plan.model ? "vm" : "run"};
   const auto add = [&words](const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
   };
