@@ -80,6 +80,18 @@ TEST(WhyText, LocksNamedByOneCallHaveTheirAddresses) {
   EXPECT_EQ(locks_table(block).rows[1].cells[0], "table_lock at 0x2080");
 }
 
+TEST(WhyText, LocksThatNobodyWaitedForAreLeftOut) {
+  Block block;
+  block.rows = {explained("pthread")};
+  std::vector<LockReport>& locks = block.rows[0].why->locks;
+  locks.push_back(locks[0]);
+  locks[1].wait_seconds = 0;
+  EXPECT_EQ(locks_table(block).rows.size(), 1u);
+  locks[0].wait_seconds = 0;
+  EXPECT_EQ(locks_table(block).rows.size(), 0u);
+  EXPECT_EQ(why_text(block, {}).find("lock with most waiting"), std::string::npos);
+}
+
 TEST(WhyText, EveryLineFits) {
   Block block;
   block.rows = {explained("pthread")};

@@ -210,6 +210,7 @@ Table locks_table(const Block& block) {
     if (row->why->locks.empty()) continue;
     for (std::size_t i = 0; i < std::min(row->why->locks.size(), kMostLocks); ++i) {
       const LockReport& lock = row->why->locks[i];
+      if (lock.wait_seconds == 0) break;
       const std::string source = in_source(lock.place);
       table.rows.push_back(
           {{name_among(row->why->locks, lock),

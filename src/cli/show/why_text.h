@@ -15,7 +15,8 @@ namespace elision::cli::experiment {
 /// Empty if nothing is known.
 std::string why_text(const Block& block, const Appearance& appearance);
 
-/// The three locks with most waiting under the first design whose locks are known; no rows if there are none.
+/// The three locks with most waiting under the first design whose locks are known; no rows if none was waited
+/// for.
 Table locks_table(const Block& block);
 
 /// The sentences, and commands unbroken, to be copied. Empty if there are none.
