@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/judge/interval.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/random/mersenne_twister.hpp>
@@ -98,6 +100,11 @@ std::optional<Interval> interval_of(const std::vector<double>& ratios) {
   const Deviations ends =
       count < kFewestForBootstrap ? by_student(count - 2 * cut) : by_bootstrap(logarithms, cut, mean);
   return Interval{std::exp(mean), std::exp(mean - ends.high * error), std::exp(mean - ends.low * error)};
+}
+
+std::string ratio_text(double ratio) {
+  const int leading_digit = ratio > 0 ? static_cast<int>(std::floor(std::log10(ratio))) : 0;
+  return fmt::format("{:.{}f}", ratio, std::max(2, 1 - leading_digit));
 }
 
 }  // namespace elision::cli::experiment

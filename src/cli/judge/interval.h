@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace elision::cli::experiment {
@@ -32,6 +33,9 @@ struct Interval {
 
   friend bool operator==(const Interval&, const Interval&) = default;
 };
+
+/// Two decimals; more below 0.1, so that it has two digits that say something: "1.50", "0.034".
+std::string ratio_text(double ratio);
 
 /// The interval of the average of `ratios`, all of them above zero. Nothing for fewer than two.
 std::optional<Interval> interval_of(const std::vector<double>& ratios);

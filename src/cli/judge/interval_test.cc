@@ -137,5 +137,14 @@ TEST_P(Coverage, IsNearTheConfidence) {
 
 INSTANTIATE_TEST_SUITE_P(Rounds, Coverage, ::testing::Values(3, 4, 5, 6, 7, 8, 10, 12));
 
+TEST(RatioText, HasTwoDigitsThatSaySomething) {
+  EXPECT_EQ(ratio_text(12.345), "12.35");
+  EXPECT_EQ(ratio_text(1), "1.00");
+  EXPECT_EQ(ratio_text(0.1), "0.10");
+  EXPECT_EQ(ratio_text(0.034), "0.034");
+  EXPECT_EQ(ratio_text(0.00123), "0.0012");
+  EXPECT_EQ(ratio_text(0), "0.00");
+}
+
 }  // namespace
 }  // namespace elision::cli::experiment

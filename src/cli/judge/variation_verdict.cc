@@ -50,8 +50,8 @@ const Row* best_of(const std::vector<Row>& rows, const std::vector<const Row*>& 
 
 // "in 64 of 64, by 1.90x to 2.90x" or "only in 41 of 64, at 0.90x to 1.20x".
 std::string score(const Contest& c) {
-  return fmt::format("{}in {} of {}, {} {:.2f}x to {:.2f}x", c.settled() ? "" : "only ", c.wins, c.variations,
-                     c.settled() ? "by" : "at", c.ratio.low, c.ratio.high);
+  return fmt::format("{}in {} of {}, {} {}x to {}x", c.settled() ? "" : "only ", c.wins, c.variations,
+                     c.settled() ? "by" : "at", ratio_text(c.ratio.low), ratio_text(c.ratio.high));
 }
 
 // ", which turns on transactions.aborted_lines", if the values are clear.
@@ -79,11 +79,10 @@ Verdict no_gain(const Plan& plan, const Contest& c) {
 }
 
 Verdict only_variation(const Row& best) {
-  return {
-      VerdictKind::kOneRun,
-      fmt::format("Perhaps {}: {:.2f} times {} in the only variation; --vary 8 would show how sure that is.",
-                  best.design, best.speedup, kReference),
-      best.design};
+  return {VerdictKind::kOneRun,
+          fmt::format("Perhaps {}: {} times {} in the only variation; --vary 8 would show how sure that is.",
+                      best.design, ratio_text(best.speedup), kReference),
+          best.design};
 }
 
 Verdict keep(const Plan& plan, const Row& reference, const Row& next) {

@@ -49,13 +49,14 @@ std::string format_value(const Plan& plan, const Range& value) {
 }
 
 std::string format_ratio(const Range& ratio) {
-  return fmt::format("{:.2f}x [{:.2f} - {:.2f}]", ratio.median, ratio.low, ratio.high);
+  return fmt::format("{}x [{} - {}]", ratio_text(ratio.median), ratio_text(ratio.low),
+                     ratio_text(ratio.high));
 }
 
 // The reference design has no interval to itself.
 std::string format_interval(const Row& row) {
   if (!row.interval || row.design == kReference) return kNoValue;
-  return fmt::format("[{:.2f} - {:.2f}]", row.interval->low, row.interval->high);
+  return fmt::format("[{} - {}]", ratio_text(row.interval->low), ratio_text(row.interval->high));
 }
 
 std::vector<std::string> cells(const Plan& plan, const Row& row) {
@@ -65,7 +66,7 @@ std::vector<std::string> cells(const Plan& plan, const Row& row) {
     line.push_back(row.speedup > 0 ? format_ratio(row.ratio) : kNoValue);
     line.push_back(fmt::format("{}/{}", row.leads, plan.variations.size()));
   } else {
-    line.push_back(row.speedup > 0 ? fmt::format("{:.2f}x", row.speedup) : kNoValue);
+    line.push_back(row.speedup > 0 ? ratio_text(row.speedup) + "x" : kNoValue);
     line.push_back(format_interval(row));
   }
   line.insert(line.end(),

@@ -67,7 +67,7 @@ Table scaling_table(const Scaling& scaling, bool blocks) {
     row.cells.push_back(curve.design);
     for (const unsigned threads : scaling.threads) {
       const ScalingPoint* point = point_at(curve, threads);
-      row.cells.push_back(point == nullptr ? kNoValue : fmt::format("{:.2f}", point->relative));
+      row.cells.push_back(point == nullptr ? kNoValue : ratio_text(point->relative));
     }
     row.cells.push_back(curve.stops_at ? fmt::format("{}", *curve.stops_at) : kNoValue);
     row.cells.push_back(chart(scaling, curve, most, blocks));
