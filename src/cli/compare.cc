@@ -163,14 +163,14 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
          fmt::format("'{}' is passed on as it is; write {{threads}} for the number of threads", name));
 }
 
-// A virtual machine's runs differ less than a real CPU's and take longer.
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
   plan.runs = request.runs;
   if (request.variations != 0) plan.runs = request.variations;
   if (plan.runs != 0) return;
-  plan.runs = plan.model ? 3 : 5;
-  plan.most_runs = plan.model ? 12 : 30;
+  const experiment::Rounds rounds = plan.default_rounds();
+  plan.runs = rounds.first;
+  plan.most_runs = rounds.most;
 }
 
 // Every design gets the same variations, so that all are compared on the same machines.

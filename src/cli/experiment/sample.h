@@ -19,6 +19,15 @@ namespace elision::cli::experiment {
 inline constexpr const char* kReference = "pthread";  // the design that others are compared with
 inline constexpr unsigned kMostRuns = 1000;           // of each design
 
+/// Numbers of rounds: at first, and at most while designs are undecided.
+struct Rounds {
+  unsigned first = 0;
+  unsigned most = 0;
+};
+
+/// Without a number from the user. A virtual machine's runs differ less than a real CPU's and take longer.
+inline constexpr Rounds kVirtualRounds{3, 12}, kNativeRounds{5, 30};
+
 /// One run of the program.
 struct Cell {
   std::optional<unsigned> threads;  // the value of {threads}; nothing if the program's words lack it
@@ -73,6 +82,7 @@ struct Plan {
   const std::string& program() const { return launch.program.words.front(); }
   bool uses_metric() const { return !metric.empty(); }
   bool varies() const { return !variations.empty(); }
+  const Rounds& default_rounds() const { return model ? kVirtualRounds : kNativeRounds; }
 };
 
 enum class Outcome {

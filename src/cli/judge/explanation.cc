@@ -9,6 +9,7 @@
 #include "cli/experiment/explain.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
+#include "cli/judge/verdict.h"
 #include "cli/options/designs.h"
 #include "cli/options/lock_options.h"
 #include "profile/analysis.h"
@@ -153,20 +154,33 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
   return quoted_for_shell(words);
 }
 
+bool needs_transactions(const std::string& design) { return elides(design) || speculates(design); }
+
+NextStep run_with(const Plan& plan, const Block& block, const std::string& design) {
+  const char* sentence = plan.model ? "Unless your machine is like this one, compare with --machine native "
+                                      "first. Then run it with {}:"
+                                    : "Run it with {}:";
+  return {fmt::format(fmt::runtime(sentence), design), run_command(plan, design, block)};
+}
+
 NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string& design = block.verdict.design;
-  const std::string command = run_command(plan, design, block);
-  const bool needs_transactions = elides(design) || speculates(design);
-  if (plan.model && (!needs_transactions || cpu.has_transactions))
-    return {
-        fmt::format("Unless your machine is like this one, compare with --machine native first. Then run it "
-                    "with {}:",
-                    design),
-        command};
-  if (!needs_transactions || cpu.has_transactions) return {fmt::format("Run it with {}:", design), command};
+  if (!needs_transactions(design) || cpu.has_transactions) return run_with(plan, block, design);
   return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
                       cpu.why_none, design),
-          command};
+          run_command(plan, design, block)};
+}
+
+/// For a CPU without transactions: the best design without them that clearly gains, if there is one.
+std::optional<NextStep> run_here_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
+  const std::string& design = block.verdict.design;
+  if (cpu.has_transactions || !needs_transactions(design)) return std::nullopt;
+  const Row* const best = fastest(
+      block, [&](const Row& row) { return !needs_transactions(row.design) && clearly_gains(plan, row); });
+  if (best == nullptr) return std::nullopt;
+  NextStep step = run_with(plan, block, best->design);
+  step.sentence = fmt::format("Here, {}: {}. {}", best->design, gain(plan, *best), step.sentence);
+  return step;
 }
 
 // Longer runs are looked at less often.
@@ -182,10 +196,11 @@ std::string longer(const TooFewSamples& few) {
   return fmt::format("Let the program work {} times as long, so that this comparison can say why.", times);
 }
 
-/// The words of this comparison with `runs` runs of each design.
+/// The words of this comparison with `runs` runs of each design. 0: with as many as are needed.
 std::string compare_command(const Plan& plan, unsigned runs) {
   constexpr std::string_view kRuns = "--runs";
-  std::vector<std::string> words = {plan.command, "compare", std::string(kRuns), std::to_string(runs)};
+  std::vector<std::string> words = {plan.command, "compare"};
+  if (runs != 0) words.insert(words.end(), {std::string(kRuns), std::to_string(runs)});
   for (std::size_t i = 0; i < plan.options.size(); ++i) {
     if (plan.options[i] == kRuns) {
       ++i;
@@ -200,10 +215,18 @@ std::string compare_command(const Plan& plan, unsigned runs) {
 
 NextStep more_runs(const Plan& plan) {
   const unsigned runs = std::max(plan.runs, plan.most_runs);
+  const bool below_default = runs < plan.default_rounds().first;
   if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
   return {fmt::format("Compare again with more runs{}:",
                       plan.model ? "" : ", while the computer does nothing else"),
-          compare_command(plan, std::min(2 * runs, kMostRuns))};
+          compare_command(plan, below_default ? 0 : std::min(2 * runs, kMostRuns))};
+}
+
+// Several locks may have one cause, and a cause may have no remedy.
+void add_once(const std::string& change, std::vector<NextStep>& steps) {
+  const bool known =
+      std::any_of(steps.begin(), steps.end(), [&](const NextStep& step) { return step.sentence == change; });
+  if (!change.empty() && !known) steps.push_back({change, ""});
 }
 
 }  // namespace
@@ -272,10 +295,12 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
     return {{"Look for the time elsewhere: the program's locks are not what it waits for.", ""}};
   std::vector<NextStep> steps;
   if (block->diagnosis) {
-    for (const profile::Finding& finding : block->diagnosis->findings)
-      if (!finding.change.empty()) steps.push_back({finding.change, ""});
+    for (const profile::Finding& finding : block->diagnosis->findings) add_once(finding.change, steps);
   }
-  if (names_design) steps.push_back(run_step(plan, *block, cpu));
+  if (names_design) {
+    steps.push_back(run_step(plan, *block, cpu));
+    if (const auto here = run_here_step(plan, *block, cpu)) steps.push_back(*here);
+  }
   if (block->too_few_samples) steps.push_back({longer(*block->too_few_samples), ""});
   if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back(more_runs(plan));
   if (block->verdict.kind == VerdictKind::kNoOther)

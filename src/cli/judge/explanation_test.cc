@@ -122,6 +122,62 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
       "on. There:");
 }
 
+class WithoutTransactionsHere : public Comparison {
+ protected:
+  std::vector<NextStep> steps() {
+    return next_steps(plan_, {block()}, {false, "This CPU has no transactions"});
+  }
+};
+
+TEST_F(WithoutTransactionsHere, ClearGainOfAnotherDesignIsNamed) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("htm-10", {0.5, 0.5, 0.5});
+  add_times("tatas", {0.95, 0.95, 0.95});
+  EXPECT_EQ(steps().size(), 1u) << "tatas gains too little";
+  add_times("ticket", {0.8, 0.8, 0.8});
+  ASSERT_EQ(steps().size(), 2u);
+  EXPECT_EQ(steps()[0].command, "elision run --lock htm-10 -- prog");
+  EXPECT_EQ(
+      steps()[1].sentence,
+      "Here, ticket: 1.25 times as fast as pthread [1.25 - 1.25]. Unless your machine is like this one, "
+      "compare with --machine native first. Then run it with ticket:");
+  EXPECT_EQ(steps()[1].command, "elision run --lock ticket -- prog");
+}
+
+TEST_F(WithoutTransactionsHere, WinnerThatNeedsNoneIsNamedOnce) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("ticket", {0.5, 0.5, 0.5});
+  ASSERT_EQ(steps().size(), 1u);
+  EXPECT_EQ(steps()[0].command, "elision run --lock ticket -- prog");
+}
+
+TEST_F(Varied, DesignForThisCpuGainsInEveryVariation) {
+  vary("a.b", {0, 1});
+  add("pthread", {1, 1});
+  add("htm-10", {0.5, 0.5});
+  add("ticket", {0.7, 1.1});
+  const ThisCpu cpu{false, "This CPU has no transactions"};
+  EXPECT_EQ(next_steps(plan_, {block()}, cpu).size(), 1u);
+  result("ticket", 1).sample.seconds = 0.9;
+  ASSERT_EQ(next_steps(plan_, {block()}, cpu).size(), 2u);
+  EXPECT_EQ(next_steps(plan_, {block()}, cpu)[1].command, "elision run --lock ticket -- prog");
+}
+
+TEST_F(Explained, LocksWithOneCauseHaveOneStep) {
+  profile::Profile elided = contended();
+  profile::Lock& lock = elided.locks.front();
+  lock.attempts = 10;
+  lock.aborts = {{"capacity", 9}};
+  std::vector<Block> blocks = explained(elided);
+  ASSERT_EQ(blocks.front().diagnosis->findings.size(), 1u);
+  const std::size_t steps = next_steps(plan_, blocks, {true, ""}).size();
+  profile::Finding other = blocks.front().diagnosis->findings.front();
+  ASSERT_NE(other.change, "");
+  other.lock = "other_lock";
+  blocks.front().diagnosis->findings.push_back(other);
+  EXPECT_EQ(next_steps(plan_, blocks, {true, ""}).size(), steps);
+}
+
 TEST_F(Explained, TooShortARunSaysHowLongItMustBe) {
   std::vector<Block> blocks = {block()};
   Result plain{{std::nullopt, "pthread", 0}, timed(1)};
@@ -203,6 +259,18 @@ TEST_F(NextSteps, OpenComparisonsWantMoreRuns) {
   plan_.model = false;
   EXPECT_EQ(steps(),
             std::vector<std::string>{"Compare again with more runs, while the computer does nothing else:"});
+}
+
+TEST_F(NextSteps, FewerRunsThanTheDefaultLeadToIt) {
+  add_times("pthread", {1.0, 1.0});
+  add_times("ticket", {0.9, 0.5});
+  plan_.model = false;
+  plan_.runs = 2;
+  plan_.options = {"--runs", "2"};
+  const auto command = [this] { return next_steps(plan_, {block()}, {true, ""}).at(0).command; };
+  EXPECT_EQ(command(), "elision compare -- prog");
+  plan_.runs = 5;
+  EXPECT_EQ(command(), "elision compare --runs 10 -- prog");
 }
 
 TEST_F(NextSteps, WithoutAResultThereIsNone) {

@@ -38,18 +38,6 @@ std::string names(const Rows& rows) {
 // If less of a metric is better, people know its value and not the inverse.
 bool shows_inverse(const Plan& plan) { return plan.uses_metric() && plan.lower_is_better; }
 
-// "1.42 times as fast as pthread [1.38 - 1.47]".
-std::string gain(const Plan& plan, const Row& row) {
-  const auto value = [&](double speedup) { return shows_inverse(plan) ? 1 / speedup : speedup; };
-  std::string text = fmt::format("{:.2f} times {} {}", value(row.speedup),
-                                 plan.uses_metric() ? "the result of" : "as fast as", kReference);
-  if (row.interval) {
-    const double end = value(row.interval->low), other_end = value(row.interval->high);
-    text += fmt::format(" [{:.2f} - {:.2f}]", std::min(end, other_end), std::max(end, other_end));
-  }
-  return shows_inverse(plan) ? text + " (less is better)" : text;
-}
-
 std::string smallest_percentage(const Plan& plan) {
   return fmt::format("{:.0f} %", 100 * (smallest_gain(plan) - 1));
 }
@@ -195,6 +183,23 @@ bool names_other_design(const Block& block) {
 bool any_lock_seen(const Block& block) {
   return std::any_of(block.rows.begin(), block.rows.end(),
                      [](const Row& row) { return row.locks.locks_seen; });
+}
+
+std::string gain(const Plan& plan, const Row& row) {
+  const auto value = [&](double speedup) { return shows_inverse(plan) ? 1 / speedup : speedup; };
+  std::string text = fmt::format("{} times {} {}", ratio_text(value(row.speedup)),
+                                 plan.uses_metric() ? "the result of" : "as fast as", kReference);
+  if (row.interval) {
+    const double end = value(row.interval->low), other_end = value(row.interval->high);
+    text +=
+        fmt::format(" [{} - {}]", ratio_text(std::min(end, other_end)), ratio_text(std::max(end, other_end)));
+  }
+  return shows_inverse(plan) ? text + " (less is better)" : text;
+}
+
+bool clearly_gains(const Plan& plan, const Row& row) {
+  if (!plan.varies()) return standing(plan, row.interval) == Standing::kAbove;
+  return row.runs > 1 && row.ratio.low > 1 && row.speedup > smallest_gain(plan);
 }
 
 Verdict judge(const Plan& plan, const Block& block, bool ever_locks) {

@@ -15,6 +15,13 @@ Verdict judge(const Plan& plan, const Block& block, bool ever_locks);
 
 bool any_lock_seen(const Block& block);
 
+/// "1.42 times as fast as pthread [1.38 - 1.47]".
+std::string gain(const Plan& plan, const Row& row);
+
+/// Whether the runs show that this good row's design gains more than the smallest gain; with variations of
+/// the machine: in the median, and something in each of them.
+bool clearly_gains(const Plan& plan, const Row& row);
+
 /// The designs that more rounds would help to judge, the reference design among them; empty if all is
 /// settled. Without a clear winner these are the designs whose interval contains the smallest gain, and with
 /// one those of which the runs do not show whether it is better by as much. Not for variations of the
