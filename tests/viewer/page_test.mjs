@@ -209,6 +209,28 @@ test("the charts show the report's numbers", async () => {
   await page.close();
 });
 
+test("numbers of runs and of locks are whole, and small speedups have digits", async () => {
+  const report = reports.explained([8]);
+  const [, second, third] = report.blocks[0].rows;
+  Object.assign(second, {
+    runs: 12,
+    speedup: 0.0034,
+    interval: { low: 0.0031, high: 0.0037, confidence: 0.95 },
+  });
+  delete third.why.lock_count;
+  const { page } = await open(fileOf(report));
+  assert.match(await page.locator(".summary").textContent(), / 3 to 12 runs a design/);
+  const locks = await page.locator("#locks summary").allTextContents();
+  assert.match(locks[0], /^pthread 4 of 257 locks, /);
+  assert.match(locks[2], /^ticket 4 locks, /);
+  const results = await page.locator("#results").textContent();
+  assert.ok(results.includes("0.0034×"));
+  assert.ok(results.includes("[0.0031 – 0.0037]"));
+  await page.goto(fileOf(reports.plain()));
+  assert.match(await page.locator(".summary").textContent(), / 3 runs a design/);
+  await page.close();
+});
+
 test("the number of threads is chosen by keyboard, and sections follow", async () => {
   const { page } = await open(fileOf(reports.explained([1, 4, 8])));
   const shown = () => page.locator("#results .panel:not(.other) h3").allTextContents();

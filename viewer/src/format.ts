@@ -32,8 +32,14 @@ export function count(value: number): string {
   return threeDigits(value);
 }
 
+/** Two decimals; more below 0.1, so that it has two digits that say something. */
+function ratioDigits(value: number): string {
+  const leadingDigit = value > 0 ? Math.floor(Math.log10(value)) : 0;
+  return value.toFixed(Math.max(2, 1 - leadingDigit));
+}
+
 export function ratio(value: number): string {
-  return `${value.toFixed(2)}×`;
+  return `${ratioDigits(value)}×`;
 }
 
 /** An axis needs no zeros after the point: "5M", "1.5 ms". */
@@ -75,5 +81,5 @@ export function resultName(report: Report): string {
 export function interval({ design, interval: found }: Row): string {
   return found === undefined || design === "pthread"
     ? ""
-    : `[${found.low.toFixed(2)} – ${found.high.toFixed(2)}]`;
+    : `[${ratioDigits(found.low)} – ${ratioDigits(found.high)}]`;
 }

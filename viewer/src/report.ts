@@ -47,6 +47,7 @@ export interface Why {
   samples?: number;
   parallel_share: number;
   time: Record<string, number>;
+  lock_count?: number; // with those that the list leaves out
   locks: Lock[];
 }
 

@@ -103,6 +103,7 @@ Why why_of(const Profile& profile) {
   why.parallel_share = profile.wall_ns > 0 ? std::min(1.0, profile.parallel_ns / profile.wall_ns) : 0;
   const double all = profile.thread_ns();
   for (std::size_t i = 0; all > 0 && i < profile::kStates; ++i) why.time[i] = profile.times[i] / all;
+  why.lock_count = profile.locks.size();
   for (const profile::Lock& lock : profile.locks) {
     if (why.locks.size() == kMostLocks) break;
     why.locks.push_back(lock_report(lock, profile.acquisitions_estimated));

@@ -81,6 +81,7 @@ TEST_F(Explained, TenLocksAreReported) {
   profile::Profile elided = contended();
   elided.locks.resize(20, elided.locks.front());
   EXPECT_EQ(explained(elided).front().rows[1].why->locks.size(), 10u);
+  EXPECT_EQ(explained(elided).front().rows[1].why->lock_count, 20u);
 }
 
 TEST_F(Explained, WinnerIsTheLastStepWithItsCommand) {

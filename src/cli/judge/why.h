@@ -64,6 +64,7 @@ struct Why {
   std::optional<std::uint64_t> samples;  // nothing: exact
   double parallel_share = 0;             // of the run's time: two or more threads were alive
   TimeShares time{};
+  std::size_t lock_count = 0;     // with those that the list leaves out
   std::vector<LockReport> locks;  // the one with most waiting first, at most ten
 };
 

@@ -24,6 +24,7 @@ inline Why distinct_why() {
   lock.aborts = {{"conflict", 7}};
   lock.conflicts = {{0x1040, "hits", 6, 6, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
   why.locks = {lock};
+  why.lock_count = 257;
   return why;
 }
 

@@ -63,6 +63,7 @@ json why_json(const Why& why) {
   json result = {{"basis", why.samples ? "sampled" : "exact"},
                  {"parallel_share", why.parallel_share},
                  {"time", time_json(why.time)},
+                 {"lock_count", why.lock_count},
                  {"locks", json::array()}};
   if (why.samples) result["samples"] = *why.samples;
   for (const LockReport& lock : why.locks) result["locks"].push_back(lock_json(lock));

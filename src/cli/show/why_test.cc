@@ -19,6 +19,7 @@ constexpr const char* kDistinctJson = R"({
   "basis": "exact", "parallel_share": 0.875,
   "time": {"outside": 0.25, "section": 0.125, "attempt": 0.0625, "aborted": 0.03125, "fallback": 0.015625,
            "waiting": 0.375, "overhead": 0.0625, "speculating": 0.046875, "blocked": 0.03125},
+  "lock_count": 257,
   "locks": [{
     "name": "table_lock", "kind": "symbol", "file": "table.c", "line": 12, "acquisitions": 1000.0,
     "acquisitions_estimated": false, "contended_share": 0.5,

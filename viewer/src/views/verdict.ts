@@ -14,8 +14,11 @@ function tone(kind: string): "use" | "perhaps" | "keep" | "nothing" {
 
 function runsOf(report: Report): string {
   if (report.variations) return ` · ${format.plural(report.variations.length, "variation")} of the machine`;
-  const most = Math.max(0, ...report.blocks.flatMap(({ rows }) => rows.map(({ runs }) => runs ?? 0)));
-  return most === 0 ? "" : ` · ${format.plural(most, "run")} a design`;
+  const counts = report.blocks.flatMap(({ rows }) => rows.flatMap(({ runs }) => runs ?? []));
+  if (counts.length === 0) return "";
+  const least = Math.min(...counts);
+  const most = Math.max(...counts);
+  return ` · ${least === most ? "" : `${least} to `}${format.plural(most, "run")} a design`;
 }
 
 export function heading(report: Report): HTMLElement {

@@ -185,12 +185,17 @@ function locksOf(block: Block, { design, why }: Explained): Node[] {
   ];
 }
 
+/** "3 locks", or "10 of 257 locks" if only those with most waiting are listed. */
+function lockCount({ locks: listed, lock_count: all = listed.length }: Why): string {
+  return `${all > listed.length ? `${listed.length} of ` : ""}${format.plural(all, "lock")}`;
+}
+
 export function locks(block: Block): Node[] {
   return byDesign(
     block,
     ({ why }) => why.locks.length > 0,
     ({ why }) =>
-      ` ${format.plural(why.locks.length, "lock")}, ${format.seconds(why.locks.reduce((sum, lock) => sum + lock.wait_seconds.total, 0))} of waiting`,
+      ` ${lockCount(why)}, ${format.seconds(why.locks.reduce((sum, lock) => sum + lock.wait_seconds.total, 0))} of waiting`,
     (row) => locksOf(block, row),
   );
 }
