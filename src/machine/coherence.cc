@@ -126,8 +126,8 @@ std::uint64_t Coherence::begin_of_journey(const Request& request, const Cpu& cpu
 /// comes much later is another one.
 Journey::At Coherence::whereabouts(const Request& request, const Cpu& cpu) const {
   const std::uint64_t now = request.now.value, due = cpu.journey.due;
-  const bool on_its_way = cpu.journey.line == request.line && now >= due &&
-                          now <= due + description.coherence.request_cycles;
+  const bool on_its_way =
+      cpu.journey.line == request.line && now >= due && now <= due + description.coherence.request_cycles;
   return on_its_way ? cpu.journey.at : Journey::At::kNowhere;
 }
 

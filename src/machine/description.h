@@ -18,8 +18,8 @@ namespace elision::machine {
 
 inline constexpr unsigned kMaxCpus = 128;
 
-/// Where lines that an aborted transaction wrote remain, owned and with the contents from before it. Lines that
-/// it only read stay in L1.
+/// Where lines that an aborted transaction wrote remain, owned and with the contents from before it. Lines
+/// that it only read stay in L1.
 enum class AbortedLines : std::uint8_t {
   kInL1,
   kInL2,
@@ -111,8 +111,8 @@ struct Description {
     std::uint32_t dirty_transfer_cycles = 0;  // load of a line that another core has modified
     std::uint32_t clean_transfer_cycles = 0;  // load of a line that another core has exclusive, unmodified
     std::uint32_t upgrade_cycles = 0;         // store to a line that other cores share
-    std::uint32_t request_cycles = 0;         // from a core's request until it arrives at the core that has the line
-    std::uint32_t hot_window_cycles = 0;      // how long a line that moved between CPUs is hot
+    std::uint32_t request_cycles = 0;  // from a core's request until it arrives at the core that has the line
+    std::uint32_t hot_window_cycles = 0;  // how long a line that moved between CPUs is hot
   } coherence;
 
   struct {
@@ -140,9 +140,9 @@ struct Description {
 
   struct {
     std::uint32_t begin_cycles = 0;
-    std::uint32_t commit_cycles = 0;           // of an empty transaction
-    std::uint32_t commit_line_cycles = 0;      // more for each line that it has written
-    std::uint32_t abort_cycles = 0;            // from its cause in the core to the first instruction after it
+    std::uint32_t commit_cycles = 0;       // of an empty transaction
+    std::uint32_t commit_line_cycles = 0;  // more for each line that it has written
+    std::uint32_t abort_cycles = 0;        // from its cause in the core to the first instruction after it
     std::uint32_t nesting_limit = 0;
     std::uint32_t spurious_aborts_per_million = 0;
     /// Log2 of the bits of the read filter (read_filter.h). 0: no filter, so no false conflicts.

@@ -26,7 +26,8 @@ class Transactions : public CoreCaches {
     return cpu.transaction.active && description.conflict_detection &&
            (!cpu.transaction.always_abort || description.always_abort.detects_read_conflicts);
   }
-  /// True if the access conflicts with a transaction on another core. `entry`: its directory entry, or kNoSlot.
+  /// True if the access conflicts with a transaction on another core. `entry`: its directory entry, or
+  /// kNoSlot.
   bool conflicts_with_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry);
   /// Aborts every other transaction that this access conflicts with: the requester wins.
   void resolve_conflicts(const Request& request, std::uint32_t entry);

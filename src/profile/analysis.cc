@@ -183,9 +183,9 @@ double other_aborts_of(const Lock& lock) {
 /// The part of the aborts for other reasons that no section causes: interrupts, which a long transaction
 /// meets, one that waits for data too.
 double interrupted_share(const Profile& run) {
-  const double other = std::accumulate(run.locks.begin(), run.locks.end(), 0.0, [](double sum, const Lock& lock) {
-    return sum + other_aborts_of(lock);
-  });
+  const double other =
+      std::accumulate(run.locks.begin(), run.locks.end(), 0.0,
+                      [](double sum, const Lock& lock) { return sum + other_aborts_of(lock); });
   return std::min(1.0, share(run.interrupted, other));
 }
 
@@ -264,8 +264,7 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
   const bool conflicts = reasons.on_data >= kFewestAborts;
   if (conflicts && !run.profile.exact) return of_unknown_conflicts(name, reasons.by_taking > 0);
   const bool often = reasons.on_data >= kRareAbortShare * reasons.met_free;
-  if (conflicts && (often || reasons.on_data >= reasons.by_taking))
-    return of_conflicts(name, elided);
+  if (conflicts && (often || reasons.on_data >= reasons.by_taking)) return of_conflicts(name, elided);
   return {
       Cause::kLockTaken, name,
       fmt::format("Attempts to elide {} end because other threads take it, not by what its sections access.",

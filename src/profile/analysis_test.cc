@@ -205,7 +205,8 @@ TEST(Diagnose, AttemptsThatNeverMeetAFreeLockTellThatItIsTaken) {
   Profile run = elided("lock-busy", 100);
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");
   run.exact = false;
-  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken") << "and no sample shows a conflict";
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken")
+      << "and no sample shows a conflict";
 }
 
 /// Fallbacks of sections that cannot commit end attempts of other threads on the lock word.

@@ -22,8 +22,9 @@ std::string preload_library() {
     if (!std::filesystem::exists(library)) continue;
     // Both characters separate the libraries in LD_PRELOAD (ld.so(8)).
     if (library.string().find_first_of(" :") != std::string::npos)
-      throw UsageError(fmt::format(
-          "LD_PRELOAD cannot name '{}': install Elision in a folder without spaces and colons", library.string()));
+      throw UsageError(
+          fmt::format("LD_PRELOAD cannot name '{}': install Elision in a folder without spaces and colons",
+                      library.string()));
     return library.string();
   }
   throw UsageError(
