@@ -62,7 +62,8 @@ bool Transactions::aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction 
   return limit == level || (limit == ReadEviction::kL1 && level == ReadEviction::kL3);
 }
 
-bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) {
+bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& cpu,
+                                             std::uint32_t entry) const {
   const auto elsewhere = [&](unsigned other) { return other != kNoCpu && cpus[other].core != cpu.core; };
   const bool load = request.kind == AccessKind::kLoad;
   if (const ReadWriteSets* sets = entry != kNoSlot ? directory.read_write_sets(entry) : nullptr) {

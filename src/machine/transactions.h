@@ -28,7 +28,7 @@ class Transactions : public CoreCaches {
   }
   /// True if the access conflicts with a transaction on another core. `entry`: its directory entry, or
   /// kNoSlot.
-  bool conflicts_with_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry);
+  bool conflicts_with_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const;
   /// Aborts every other transaction that this access conflicts with: the requester wins.
   void resolve_conflicts(const Request& request, std::uint32_t entry);
   /// Aborts every other transaction whose read filter may have the line that is to be written.

@@ -451,110 +451,6 @@ TEST_F(TransactionTest, EachWrittenLineLengthensTheCommit) {
   EXPECT_EQ(commit(0, 4200), 4225u) << "the count begins anew";
 }
 
-TEST_F(TransactionTest, RequestReachesAnotherCoreLater) {
-  description_ = exact_description(2, 2);
-  description_.coherence.request_cycles = 60;
-  TestMachine& m = machine();
-  begin(0, 1000);
-  m.load(0, 1, 1100);
-  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
-  EXPECT_TRUE(running(0)) << "the request is on its way";
-  EXPECT_EQ(m.once(1, 1, kStore, 2060).verdict, Verdict::kDone);
-  begin(0, 10'000);
-  m.load(0, 2, 11'000);
-  m.store(2, 2, 12'000);  // the sibling's
-  begin(0, 20'000);
-  m.load(0, 3, 21'000);
-  m.model().end_conflicting(LineAddr(3), LineAddr(3), true, Cycles(22'000));
-  ASSERT_EQ(m.aborts().size(), 3u);
-  EXPECT_EQ(m.aborts()[0].now, 2060u);
-  EXPECT_EQ(m.aborts()[1].now, 12'000u);
-  EXPECT_EQ(m.aborts()[2].now, 22'000u);
-  for (const AbortRecord& abort : m.aborts()) EXPECT_EQ(abort.resume, abort.now + 150);
-}
-
-TEST_F(TransactionTest, TransactionThatEndsBeforeTheRequestArrivesCommits) {
-  description_.coherence.request_cycles = 60;
-  TestMachine& m = machine();
-  begin(0, 1000);
-  m.load(0, 1, 1100);
-  EXPECT_EQ(m.once(1, 1, kAtomic, 2000).verdict, Verdict::kWait);
-  commit(0, 2020);
-  const Reply reply = m.once(1, 1, kAtomic, 2060);
-  EXPECT_EQ(reply.verdict, Verdict::kDone);
-  EXPECT_EQ(reply.clock.value, 2000u + 90 - 4) << "its way is a part of the transfer";
-  EXPECT_TRUE(m.aborts().empty());
-}
-
-TEST_F(TransactionTest, RequestThatComesLateBeginsItsWayAnew) {
-  description_.coherence.request_cycles = 60;
-  TestMachine& m = machine();
-  begin(0, 1000);
-  m.load(0, 1, 1100);
-  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
-  EXPECT_EQ(m.once(1, 1, kStore, 2121).clock.value, 2181u);
-  EXPECT_EQ(m.once(1, 1, kStore, 2181).verdict, Verdict::kDone);
-}
-
-TEST_F(TransactionTest, RequestWaitsAtTheCoreForACommit) {
-  description_.coherence.request_cycles = 60;
-  TestMachine& m = machine();
-  begin(0, 1000);
-  m.store(0, 1, 1100);
-  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
-  ASSERT_EQ(m.model().commit_time(CpuId(0), Cycles(2050)).value, 2075u);
-  EXPECT_EQ(m.once(1, 1, kStore, 2060).clock.value, 2076u);
-  m.model().finish_commit(CpuId(0));
-  begin(0, 2075);
-  m.store(0, 1, 2075);
-  EXPECT_EQ(m.once(1, 1, kStore, 2076).verdict, Verdict::kDone) << "it is there already";
-  EXPECT_FALSE(running(0));
-}
-
-TEST_F(TransactionTest, RequestThatWaitsForALineIsHalfWayThere) {
-  description_.coherence.request_cycles = 60;
-  TestMachine& m = machine();
-  begin(0, 1000);
-  const std::uint64_t there = m.once(0, 1, kLoad, 1000).data_ready.value;
-  EXPECT_EQ(m.once(1, 1, kStore, 1010).clock.value, there) << "the line is in flight";
-  EXPECT_EQ(m.once(1, 1, kStore, there).clock.value, there + 30);
-  EXPECT_EQ(m.once(1, 1, kStore, there + 30).verdict, Verdict::kDone);
-  EXPECT_FALSE(running(0));
-}
-
-TEST_F(TransactionTest, ContendedLineStaysUntilTheRequestArrives) {
-  description_.coherence.request_cycles = 60;
-  TestMachine& m = machine();
-  m.atomic(0, 1, 1000);
-  EXPECT_EQ(m.once(1, 1, kAtomic, 3000).verdict, Verdict::kDone) << "not contended yet";
-  EXPECT_EQ(m.once(0, 1, kAtomic, 4000).verdict, Verdict::kDone);
-  EXPECT_EQ(m.once(1, 1, kAtomic, 5000).clock.value, 5060u);
-  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 20'000)) << "CPU 0 has it still";
-  m.rest(1);
-  EXPECT_EQ(m.once(1, 1, kStore, 6000).clock.value, 6060u) << "and so it is for a store";
-}
-
-TEST_F(TransactionTest, IndependentRequestsTravelTogether) {
-  description_.coherence.request_cycles = 60;
-  for (const bool dependent : {false, true}) {
-    TestMachine m(description_);
-    m.model().begin(CpuId(0), Cycles(1000), false);
-    for (std::uint64_t line = 1; line <= 3; ++line) m.load(0, line, 1000);
-    m.model().begin(CpuId(2), Cycles(2000), false);
-    m.load(2, 2, 2000);
-    m.rest(1);
-    EXPECT_EQ(m.once(1, 1, kStore, 5000).clock.value, 5060u);
-    EXPECT_EQ(m.once(1, 1, kStore, 5060).verdict, Verdict::kDone);
-    const Reply next = m.once(1, 2, kStore, 5062, dependent ? 5050 : 0);
-    if (dependent) {
-      EXPECT_EQ(next.clock.value, 5122u);
-    } else {
-      EXPECT_EQ(next.verdict, Verdict::kDone) << "it left two cycles after the first one";
-    }
-    EXPECT_EQ(m.model().in_transaction(CpuId(2)), dependent);
-  }
-}
-
 TEST_F(TransactionTest, AbortedStoresDoNotDelayDrain) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
@@ -673,6 +569,111 @@ TEST_F(TransactionTest, AlwaysAbortCanOutliveL3Evictions) {
     for (std::uint64_t line = 0; line < 15'000; ++line) m.load(1 + line % 3, 100 + line, 2000 + 1000 * line);
     EXPECT_EQ(m.model().in_transaction(CpuId(0)), level == ReadEviction::kNever);
     m.expect_sound();
+  }
+}
+
+// --- requests on their way to another core ---
+
+class TravelTest : public TransactionTest {
+ protected:
+  TravelTest() { description_.coherence.request_cycles = 60; }
+
+  /// CPU 0 is in a transaction that has loaded line 1.
+  TestMachine& with_reader() {
+    begin(0, 1000);
+    machine().load(0, 1, 1100);
+    return machine();
+  }
+};
+
+TEST_F(TravelTest, RequestReachesAnotherCoreLater) {
+  description_.topology = {1, 2, 2};
+  TestMachine& m = with_reader();
+  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
+  EXPECT_TRUE(running(0)) << "the request is on its way";
+  EXPECT_EQ(m.once(1, 1, kStore, 2060).verdict, Verdict::kDone);
+  begin(0, 10'000);
+  m.load(0, 2, 11'000);
+  m.store(2, 2, 12'000);  // the sibling's
+  begin(0, 20'000);
+  m.load(0, 3, 21'000);
+  m.model().end_conflicting(LineAddr(3), LineAddr(3), true, Cycles(22'000));
+  ASSERT_EQ(m.aborts().size(), 3u);
+  EXPECT_EQ(m.aborts()[0].now, 2060u);
+  EXPECT_EQ(m.aborts()[1].now, 12'000u);
+  EXPECT_EQ(m.aborts()[2].now, 22'000u);
+  for (const AbortRecord& abort : m.aborts()) EXPECT_EQ(abort.resume, abort.now + 150);
+}
+
+TEST_F(TravelTest, TransactionThatEndsBeforeTheRequestArrivesCommits) {
+  TestMachine& m = with_reader();
+  EXPECT_EQ(m.once(1, 1, kAtomic, 2000).verdict, Verdict::kWait);
+  commit(0, 2020);
+  const Reply reply = m.once(1, 1, kAtomic, 2060);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
+  EXPECT_EQ(reply.clock.value, 2000u + 90 - 4) << "its way is a part of the transfer";
+  EXPECT_TRUE(m.aborts().empty());
+}
+
+TEST_F(TravelTest, RequestThatComesLateBeginsItsWayAnew) {
+  TestMachine& m = with_reader();
+  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
+  EXPECT_EQ(m.once(1, 1, kStore, 2121).clock.value, 2181u);
+  EXPECT_EQ(m.once(1, 1, kStore, 2181).verdict, Verdict::kDone);
+}
+
+TEST_F(TravelTest, RequestWaitsAtTheCoreForACommit) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.store(0, 1, 1100);
+  EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
+  ASSERT_EQ(m.model().commit_time(CpuId(0), Cycles(2050)).value, 2075u);
+  EXPECT_EQ(m.once(1, 1, kStore, 2060).clock.value, 2076u);
+  m.model().finish_commit(CpuId(0));
+  begin(0, 2075);
+  m.store(0, 1, 2075);
+  EXPECT_EQ(m.once(1, 1, kStore, 2076).verdict, Verdict::kDone) << "it is there already";
+  EXPECT_FALSE(running(0));
+}
+
+TEST_F(TravelTest, RequestThatWaitsForALineIsHalfWayThere) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  const std::uint64_t there = m.once(0, 1, kLoad, 1000).data_ready.value;
+  EXPECT_EQ(m.once(1, 1, kStore, 1010).clock.value, there) << "the line is in flight";
+  EXPECT_EQ(m.once(1, 1, kStore, there).clock.value, there + 30);
+  EXPECT_EQ(m.once(1, 1, kStore, there + 30).verdict, Verdict::kDone);
+  EXPECT_FALSE(running(0));
+}
+
+TEST_F(TravelTest, ContendedLineStaysUntilTheRequestArrives) {
+  TestMachine& m = machine();
+  m.atomic(0, 1, 1000);
+  EXPECT_EQ(m.once(1, 1, kAtomic, 3000).verdict, Verdict::kDone) << "not contended yet";
+  EXPECT_EQ(m.once(0, 1, kAtomic, 4000).verdict, Verdict::kDone);
+  EXPECT_EQ(m.once(1, 1, kAtomic, 5000).clock.value, 5060u);
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 20'000)) << "CPU 0 has it still";
+  m.rest(1);
+  EXPECT_EQ(m.once(1, 1, kStore, 6000).clock.value, 6060u) << "and so it is for a store";
+}
+
+TEST_F(TravelTest, IndependentRequestsTravelTogether) {
+  for (const bool dependent : {false, true}) {
+    TestMachine m(description_);
+    m.model().begin(CpuId(0), Cycles(1000), false);
+    for (std::uint64_t line = 1; line <= 3; ++line) m.load(0, line, 1000);
+    m.model().begin(CpuId(2), Cycles(2000), false);
+    m.load(2, 2, 2000);
+    m.rest(1);
+    EXPECT_EQ(m.once(1, 1, kStore, 5000).clock.value, 5060u);
+    EXPECT_EQ(m.once(1, 1, kStore, 5060).verdict, Verdict::kDone);
+    const Reply next = m.once(1, 2, kStore, 5062, dependent ? 5050 : 0);
+    if (dependent) {
+      EXPECT_EQ(next.clock.value, 5122u);
+    } else {
+      EXPECT_EQ(next.verdict, Verdict::kDone) << "it left two cycles after the first one";
+    }
+    EXPECT_EQ(m.model().in_transaction(CpuId(2)), dependent);
   }
 }
 
