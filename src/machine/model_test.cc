@@ -238,6 +238,17 @@ TEST_F(ModelTest, WaitingCpusGetTheLineInTheOrderInWhichTheyAsked) {
   EXPECT_EQ(served, (std::vector<unsigned>{3, 1, 2}));
 }
 
+TEST_F(ModelTest, WaitThatGrowsCountsTheWaitingCpusAnew) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  EXPECT_EQ(m.once(1, 1, kStore, 1010).clock.value, 1200u);
+  EXPECT_EQ(m.once(2, 1, kStore, 1011).clock.value, 1201u);
+  m.store(0, 2, 1100);  // from memory: the next one drains behind it
+  m.store(0, 1, 1150);
+  EXPECT_EQ(m.once(1, 1, kStore, 1200).clock.value, 1300u) << "the first again";
+  EXPECT_EQ(m.once(2, 1, kStore, 1201).clock.value, 1301u);
+}
+
 TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
