@@ -184,7 +184,8 @@ std::string number_text(const NumberField& field, std::int64_t value) {
 
 void convert_uncore(Description& d) {
   const auto cycles = [&d](std::uint32_t picoseconds) {
-    return static_cast<std::uint32_t>((std::uint64_t{picoseconds} * d.core_mhz + 500'000) / 1'000'000);
+    const std::uint64_t nearest = (std::uint64_t{picoseconds} * d.core_mhz + 500'000) / 1'000'000;
+    return static_cast<std::uint32_t>(picoseconds != 0 ? std::max<std::uint64_t>(1, nearest) : 0);
   };
   d.l3.latency_cycles = cycles(d.uncore.l3_latency_ps);
   d.memory_latency_cycles = cycles(d.uncore.memory_latency_ps);

@@ -142,6 +142,12 @@ TEST(MachineFile, TimesOutsideTheCoreAreConvertedAtTheCoreClock) {
   EXPECT_EQ(load_machine("xeon-e5-2697v4,l3.latency_ns=4").error(), "l3.latency_ns: below that of l2");
 }
 
+TEST(MachineFile, TimeAboveZeroTakesACycleAtLeast) {
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,coherence.upgrade_ns=0.001")->description.coherence.upgrade_cycles,
+            1u);
+  EXPECT_EQ(load_machine("xeon-e5-2697v4,coherence.request_ns=0")->description.coherence.request_cycles, 0u);
+}
+
 TEST(MachineFile, ValueWithoutSourceIsRejected) {
   EXPECT_EQ(error_of(changed(", source = \"70 ns", ", sorce = \"70 ns")),
             "test.toml: memory.latency_ns: sorce: unknown key; the nearest is source");
