@@ -63,7 +63,7 @@ def test_defect_is_named_and_goes_away(diagnose, kind, machine, threads, code, s
 def test_counter_behind_a_small_lock_is_no_part_of_the_lock(diagnose):
     diagnosis, _ = diagnose("beside-lock", BROADWELL, 8, 1)
     found = {finding["code"]: finding["sentence"] for finding in diagnosis["findings"]}
-    assert "counted+0x4: a look at the lock, in its cache line, against " in found["true-sharing"], diagnosis
+    assert "counted+0x4: a look at the lock beside it against " in found["true-sharing"], diagnosis
 
 
 @pytest.mark.parametrize("first_seed", [1, 7])

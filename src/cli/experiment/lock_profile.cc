@@ -143,7 +143,7 @@ void name_places(Profile& profile, const std::string& memory_map) {
     skip_wrappers(lock);
     for (profile::Conflict& conflict : lock.conflicts) {
       conflict.data = names.place_in_file(conflict.data.address);
-      conflict.victim = conflict.at_lock ? profile::Place{0, "a look at the lock, in its cache line,"}
+      conflict.victim = conflict.at_lock ? profile::Place{0, "a look at the lock beside it"}
                                          : code_in_conflict(names, conflict.victim.address);
       conflict.other = code_in_conflict(names, conflict.other.address);
     }
