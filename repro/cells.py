@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -82,7 +83,7 @@ def run_all(run_one, cells, results, progress, at_once=None):
 
 def announce(seconds):
     print(f"This will take about {seconds:.0f} s." if seconds < 120 else f"This will take about {seconds / 60:.0f} minutes.",
-          flush=True)
+          file=sys.stderr, flush=True)
 
 
 def sample_of(cells):
