@@ -151,7 +151,7 @@ TEST(MachineFile, TimeAboveZeroTakesACycleAtLeast) {
 TEST(MachineFile, ValueWithoutSourceIsRejected) {
   EXPECT_EQ(error_of(changed(", source = \"70 ns", ", sorce = \"70 ns")),
             "test.toml: memory.latency_ns: sorce: unknown key; the nearest is source");
-  EXPECT_EQ(error_of(changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "")),
+  EXPECT_EQ(error_of(changed("source = \"InstLatx64 406F1_BroadwellE_CPUID4; signature 406F1\"", "")),
             "test.toml: cpuid.family: no source, neither here nor for its table");
 }
 
@@ -238,7 +238,7 @@ TEST(RenderMachine, ShowsValueIntervalAndSource) {
 
 TEST(RenderMachine, ShowsOneLinePerValue) {
   const Result<Machine> machine = parse_machine(
-      changed("source = \"I 406F1_BroadwellE_CPUID4; signature 406F1\"", "source = \"a\\nb\""), "x");
+      changed("source = \"InstLatx64 406F1_BroadwellE_CPUID4; signature 406F1\"", "source = \"a\\nb\""), "x");
   ASSERT_TRUE(machine) << machine.error();
   EXPECT_NE(render_machine(*machine).find("a\\nb\n"), std::string::npos);
 }
