@@ -73,6 +73,8 @@ std::string list_as(OutputFormat format) {
   return table_text(table_of_machines(), appearance_of(STDOUT_FILENO));
 }
 
+constexpr std::string_view kUnchecked = "†";  // before a source
+
 struct MachinesRequest {
   std::string name;
   std::uint32_t variation = 0;
@@ -108,7 +110,10 @@ int machines_verb(const Words& words) {
   } else {
     const machine::Variation shown =
         variation_or_throw(load_machine_or_throw(request.name), request.variation);
-    print(machine::render_machine(shown.machine));
+    const std::string values = machine::render_machine(shown.machine);
+    print(values);
+    if (values.find(kUnchecked) != std::string::npos)
+      print(fmt::format("\n{}: quoted from memory, not looked up\n", kUnchecked));
   }
   return 0;
 }
