@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/experiment/remaining_time.h"
 
+#include <algorithm>
+
 namespace elision::cli::experiment {
 
 void RemainingTime::Mean::add(double more) {
@@ -18,16 +20,19 @@ void RemainingTime::end(const Cell& cell, double seconds) {
   --group.left;
   group.mean.add(seconds);
   with_threads_[cell.threads].add(seconds);
-  all_.add(seconds);
 }
 
 double RemainingTime::expected_seconds(const Key& key) const {
   if (const auto found = groups_.find(key); found != groups_.end()) {
     if (const auto mean = found->second.mean.value()) return *mean;
   }
-  if (const auto found = with_threads_.find(key.first); found != with_threads_.end())
-    return *found->second.value();
-  return all_.value().value_or(0);
+  if (with_threads_.empty()) return 0;
+  // The next smaller number of threads that has run, or the smallest of all.
+  auto nearest = with_threads_.upper_bound(key.first);
+  if (nearest != with_threads_.begin()) --nearest;
+  const double more_threads =
+      key.first && nearest->first ? static_cast<double>(*key.first) / *nearest->first : 1;
+  return *nearest->second.value() * std::max(more_threads, 1.0);
 }
 
 double RemainingTime::seconds_left() const {

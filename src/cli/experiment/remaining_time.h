@@ -24,7 +24,8 @@ class RemainingTime {
   void leave_out(const Cell& cell) { --group(cell).left; }
 
   /// One run of `cell`: the mean of the ended runs of its design with its number of threads; without any, of
-  /// all designs with this number; else of all. 0 if none has ended.
+  /// all designs with this number; else of all designs with the next smaller number, as many times longer as
+  /// there are more threads, since each may bring work of its own. 0 if no run has ended.
   double expected_seconds(const Cell& cell) const { return expected_seconds(key_of(cell)); }
 
   /// Of the runs to do, one after the other.
@@ -50,7 +51,6 @@ class RemainingTime {
 
   std::map<Key, Group> groups_;
   std::map<Threads, Mean> with_threads_;
-  Mean all_;
 };
 
 }  // namespace elision::cli::experiment

@@ -15,12 +15,12 @@ TEST(RemainingTime, WithoutAnyRunNothingIsKnown) {
   EXPECT_EQ(remaining.seconds_left(), 0);
 }
 
-TEST(RemainingTime, GoesByTheDesignThenByTheThreadsThenByAllRuns) {
+TEST(RemainingTime, GoesByTheDesignThenByTheThreadsThenByFewerThreads) {
   RemainingTime remaining;
   for (const Cell& cell : {kFew, kFew, kMany, kOther}) remaining.add(cell);
   remaining.end(kFew, 2);
-  EXPECT_DOUBLE_EQ(remaining.expected_seconds(kOther), 2) << "all runs";
-  EXPECT_DOUBLE_EQ(remaining.seconds_left(), 6);
+  EXPECT_DOUBLE_EQ(remaining.expected_seconds(kOther), 16) << "each thread brings work of its own";
+  EXPECT_DOUBLE_EQ(remaining.seconds_left(), 2 + 16 + 16);
   remaining.end(kMany, 10);
   EXPECT_DOUBLE_EQ(remaining.expected_seconds(kOther), 10) << "the runs with as many threads";
   EXPECT_DOUBLE_EQ(remaining.seconds_left(), 2 + 10);
@@ -28,6 +28,14 @@ TEST(RemainingTime, GoesByTheDesignThenByTheThreadsThenByAllRuns) {
   EXPECT_DOUBLE_EQ(remaining.expected_seconds(kOther), 30) << "the runs of the design";
   EXPECT_DOUBLE_EQ(remaining.expected_seconds(kMany), 10);
   EXPECT_DOUBLE_EQ(remaining.seconds_left(), 2);
+}
+
+TEST(RemainingTime, FewerThreadsThanRanTakeAsLongAsTheFewestThatRan) {
+  RemainingTime remaining;
+  for (const Cell& cell : {kFew, kMany, Cell{16, "pthread"}}) remaining.add(cell);
+  remaining.end(kMany, 10);
+  EXPECT_DOUBLE_EQ(remaining.expected_seconds(kFew), 10);
+  EXPECT_DOUBLE_EQ(remaining.expected_seconds(Cell{16, "pthread"}), 20);
 }
 
 TEST(RemainingTime, RunsLeftOutTakeNoTime) {
