@@ -28,6 +28,7 @@ struct ScalingCurve {
 struct Scaling {
   std::vector<unsigned> threads;  // ascending; at least two
   std::vector<ScalingCurve> curves;
+  bool more_threads_gain = false;  // some design with more threads, over the reference with the fewest
 };
 
 /// More threads count as a gain if the throughput is larger by this factor on average and the interval of the

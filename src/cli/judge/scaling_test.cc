@@ -63,6 +63,15 @@ TEST_F(ScalingTest, StopsWhereNoLargerCountGains) {
   EXPECT_EQ(stop(), 4u);
 }
 
+TEST_F(ScalingTest, MoreThreadsGainUnderAnyDesign) {
+  add("pthread", {4, 5, 3.9});
+  EXPECT_FALSE(scaling()->more_threads_gain);
+  add("tatas", {2, 5, 6});
+  EXPECT_FALSE(scaling()->more_threads_gain) << "faster, but with as many threads";
+  add("htm-10", {5, 3, 9});
+  EXPECT_TRUE(scaling()->more_threads_gain);
+}
+
 TEST_F(ScalingTest, DipDoesNotEndTheCurve) {
   add("pthread", {4, 5, 2, 1});
   EXPECT_EQ(stop(), std::nullopt);

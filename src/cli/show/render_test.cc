@@ -126,9 +126,19 @@ TEST_F(SeveralThreadCounts, ScalingStandsBelowTheBlocks) {
       << render_markdown(plan_, blocks_);
 }
 
+TEST_F(SeveralThreadCounts, SentenceFollowsTheTableIfMoreThreadsDoNotGain) {
+  const std::string remark =
+      "No design with more threads is shown to be faster than pthread with 1 thread.\n";
+  EXPECT_EQ(render(plan_, blocks_).find(remark), std::string::npos);
+  EXPECT_EQ(render_markdown(plan_, blocks_).find("No design with more threads"), std::string::npos);
+  for (Row& row : blocks_[1].rows) row.value = {1, 1, 1};
+  EXPECT_NE(render(plan_, blocks_).find("#\n" + remark), std::string::npos) << render(plan_, blocks_);
+  EXPECT_NE(render_markdown(plan_, blocks_).find("\n\nNo design with more threads"), std::string::npos);
+}
+
 TEST_F(SeveralThreadCounts, ScalingIsInJsonAndCsv) {
   EXPECT_EQ(report_json(plan_, {}, blocks_)["scaling"], nlohmann::json::parse(R"({
-    "throughput": "1/seconds", "threads": [1, 2], "designs": [
+    "throughput": "1/seconds", "threads": [1, 2], "more_threads_gain": true, "designs": [
       {"design": "pthread", "stops_at": 1, "points": [
         {"threads": 1, "relative": 1.0, "throughput": {"median": 1.0, "low": 1.0, "high": 1.0}},
         {"threads": 2, "relative": 0.5, "throughput": {"median": 0.5, "low": 0.5, "high": 0.5}}]},

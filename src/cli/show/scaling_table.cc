@@ -56,6 +56,12 @@ std::string scaling_heading(const Plan& plan, const Scaling& scaling) {
                      plan.uses_metric() ? "" : ", if the work is the same with all numbers of threads");
 }
 
+std::string scaling_remark(const Scaling& scaling) {
+  if (scaling.more_threads_gain) return {};
+  return fmt::format("No design with more threads is shown to be faster than {} with {}.", kReference,
+                     words_of(scaling.threads.front()));
+}
+
 Table scaling_table(const Scaling& scaling, bool blocks) {
   Table table{{{"threads", true}}, {}};
   for (const unsigned threads : scaling.threads) table.columns.push_back({fmt::format("{}", threads)});
@@ -89,7 +95,10 @@ json scaling_json(const Plan& plan, const Scaling& scaling) {
                       {"stops_at", curve.stops_at ? json(*curve.stops_at) : json(nullptr)},
                       {"points", points}});
   }
-  return {{"throughput", throughput_name(plan)}, {"threads", scaling.threads}, {"designs", curves}};
+  return {{"throughput", throughput_name(plan)},
+          {"threads", scaling.threads},
+          {"more_threads_gain", scaling.more_threads_gain},
+          {"designs", curves}};
 }
 
 }  // namespace elision::cli::experiment

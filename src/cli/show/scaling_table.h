@@ -13,6 +13,9 @@ namespace elision::cli::experiment {
 /// What the numbers of the table are relative to, as a heading.
 std::string scaling_heading(const Plan& plan, const Scaling& scaling);
 
+/// A sentence for a program that more threads do not make faster under any design; else empty.
+std::string scaling_remark(const Scaling& scaling);
+
 /// A row for each design: throughput by number of threads, where it stops, and a chart of a character for
 /// each number of threads. All charts have the same scale. `blocks`: Unicode's block elements may be used.
 Table scaling_table(const Scaling& scaling, bool blocks);
