@@ -133,6 +133,7 @@ def rows():
     kernel = ("500", "50")
     add("instructions.syscall_cycles", "kernel_costs", "call_ticks", "an empty system call", kernel)
     add("system.context_switch_cycles", "kernel_costs", "switch_ticks", "two threads of one CPU that yield", kernel)
+    add("system.page_fault_cycles", "kernel_costs", "fault_ticks", "the first store to a page", kernel, least=1)
     add("system.futex_wake_cycles", "kernel_costs", "wake_ticks", "from the waker's call to the woken thread", kernel, most=100_000_000)
     add("system.timer_interrupt_cycles", "kernel_costs", "interruption_ticks", "gaps in a thread that reads the clock", kernel)
     add("system.timer_hz", "kernel_costs", "interruptions_a_second", "how often such gaps come", kernel, least=1, most=100_000)

@@ -117,7 +117,15 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   const bool in_l1 = found.l1_slot != kNoSlot;
   if (in_l1 && (core.l1.state(found.l1_slot).flags & needed)) return hit_l1(request, cpu, found.l1_slot);
 
-  if (!in_l1) request.address_ready = std::max(request.address_ready, translate(request, cpu));
+  if (!in_l1) {
+    if (faults(request)) [[unlikely]] {
+      if (cpu.transaction.active) return aborted_by(request, cpu, HardwareAbort::kFault);
+      const std::uint64_t until = fault_in(request, cpu);
+      if (until >= request.first_until.value) return wait_until(until);
+      request.now = Cycles(until);
+    }
+    request.address_ready = std::max(request.address_ready, translate(request, cpu));
+  }
   if (request.kind == AccessKind::kLoad) {
     // The core stalls until a fill buffer is free. (A load whose address is not known yet takes one later.)
     for (;;) {
@@ -160,6 +168,26 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   return free;
 }
 
+[[gnu::always_inline]] inline bool Access::faults(const Request& request) const {
+  return untouched_pages.contains(request.line);
+}
+
+/// The operating system gives the page memory. The end of the fault, after which the access begins anew: it
+/// is taken when all earlier loads and the address are there. A huge page is cleared at the full rate of the
+/// memory, which is the least that it takes.
+std::uint64_t Access::fault_in(const Request& request, Cpu& cpu) {
+  const bool huge = huge_pages.contains(request.line);
+  untouched_pages.touch(request.line, huge);
+  ++cpu.counts.page_faults;
+  const std::uint64_t taken =
+      std::max({request.now.value, request.address_ready.value, cpu.load_misses.all_ready(0)});
+  const std::uint64_t cleared =
+      huge ? std::uint64_t{description.memory_line_time} << (Tlb::kHugeShift - Link::kFractionBits) : 0;
+  const std::uint64_t end = taken + description.system.page_fault_cycles + cleared;
+  cpu.load_misses.idle(end - request.now.value);
+  return end;
+}
+
 /// When the address of an access that misses L1 is translated; 0 if that takes no time. A translation delays
 /// the access like an address that is not known yet, so that other work goes on meanwhile.
 [[gnu::always_inline]] inline Cycles Access::translate(const Request& request, Cpu& cpu) {
@@ -192,7 +220,7 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
   const WayState old = core.l2.state(l2_slot);
   core.l2.mark_used(l2_slot);
   const std::uint32_t slot = make_room_in_l1(request, cpu);
-  if (slot == kNoSlot) return aborted_for_room(request, cpu);
+  if (slot == kNoSlot) return aborted_by(request, cpu, HardwareAbort::kCapacity);
   ++cpu.counts.l1_misses;
   const std::uint64_t arrival = arrival_of_miss(request, cpu, 0, description.l2.latency_cycles);
   // "Dirty" moves up with the line, so that a write-back on eviction does not lose it.

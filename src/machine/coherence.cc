@@ -288,6 +288,18 @@ std::uint32_t Coherence::allocate_entry(const Request& request, Cpu& cpu) {
   return entry;
 }
 
+void Coherence::set_untouched(GuestAddr begin, GuestAddr end, bool untouched) {
+  constexpr std::uint64_t kLines = UntouchedPages::kPageBytes / kLineBytes;
+  untouched_pages.set(begin, end, untouched, [this](std::uint64_t page) {
+    for (std::uint64_t i = 0; i < kLines; ++i) take_from_cores(LineAddr(page * kLines + i));
+  });
+}
+
+void Coherence::take_from_cores(LineAddr line) {
+  const std::uint32_t entry = directory.find(line);
+  if (entry != kNoSlot && !directory.read_write_sets(entry)) replace_entry(line, entry);
+}
+
 [[gnu::always_inline]] inline std::uint64_t Coherence::fetch_cycles(const Cpu& cpu, LineAddr line,
                                                                     std::uint32_t entry, bool in_l3) {
   const std::uint64_t near = in_l3 ? description.l3.latency_cycles : description.memory_latency_cycles;

@@ -23,6 +23,7 @@ class Coherence : public Transactions {
 
   /// As Model has it; 0 if the line is not busy.
   std::uint64_t busy_until(const Request& request);
+  void set_untouched(GuestAddr begin, GuestAddr end, bool untouched);
 
  protected:
   /// True if the line is in flight to another CPU; `until` then says when to ask again, first come, first
@@ -44,6 +45,8 @@ class Coherence : public Transactions {
   /// An entry for a line that is not in L3. kNoSlot if that would evict a line that the requester's own
   /// transaction needs.
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);
+  /// No core has the line any more. L3 does, if it had: the operating system has cleared the new page.
+  void take_from_cores(LineAddr line);
   /// Gives `entry`, whose old line no transaction needs, to `line`.
   std::uint32_t replace_entry(LineAddr line, std::uint32_t entry);
   /// The latency of a line from L3 or memory, if no other core has to supply it.

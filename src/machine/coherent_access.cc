@@ -28,7 +28,7 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   place.in_l3 = place.entry != kNoSlot;
   if (place.in_l3 && must_wait(request, cpu, place.entry, earliest)) return wait_until(earliest, true);
   if (const std::uint64_t there = travel(request, cpu, place.entry)) return wait_until(there);
-  if (!make_room(request, cpu, place)) return aborted_for_room(request, cpu);
+  if (!make_room(request, cpu, place)) return aborted_by(request, cpu, HardwareAbort::kCapacity);
   put_into_room(request, cpu, place);
 
   const std::uint64_t nearest = place.in_l1 ? description.l1d.latency_cycles

@@ -134,6 +134,7 @@ struct Description {
     std::uint32_t context_switch_cycles = 0;
     std::uint32_t futex_wake_cycles = 0;  // from the waker's call to the woken thread's first instruction
     std::uint32_t timer_interrupt_cycles = 0;
+    std::uint32_t page_fault_cycles = 0;  // of memory that nobody has touched, until the access begins anew
     std::uint32_t timer_hz = 0;
     std::uint32_t time_slice_us = 0;
   } system;

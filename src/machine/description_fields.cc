@@ -122,6 +122,7 @@ const Field kFields[] = {
     ELISION_CYCLES("system.context_switch_cycles", system.context_switch_cycles),
     ELISION_CYCLES("system.futex_wake_cycles", system.futex_wake_cycles),
     ELISION_CYCLES("system.timer_interrupt_cycles", system.timer_interrupt_cycles),
+    ELISION_NUMBER("system.page_fault_cycles", system.page_fault_cycles, 0, 1'000'000),
     ELISION_NUMBER("system.timer_hz", system.timer_hz, 1, 100'000),
     ELISION_NUMBER("system.time_slice_us", system.time_slice_us, 1, 10'000'000),
     ELISION_CYCLES("transactions.begin_cycles", transactions.begin_cycles),

@@ -46,7 +46,7 @@ Reply InstructionFetch::fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t no
     if (directory.entry(entry).in_sets) resolve_conflicts(request, entry);
   } else {
     entry = allocate_entry(request, cpu);
-    if (entry == kNoSlot) return aborted_for_room(request, cpu);
+    if (entry == kNoSlot) return aborted_by(request, cpu, HardwareAbort::kCapacity);
     ++cpu.counts.l3_misses;
   }
   ++cpu.counts.l2_misses;

@@ -87,6 +87,10 @@ void Model::set_huge_pages(GuestAddr begin, GuestAddr end, bool huge) {
   impl_->set_huge_pages(begin, end, huge);
 }
 
+void Model::set_untouched(GuestAddr begin, GuestAddr end, bool untouched) {
+  impl_->set_untouched(begin, end, untouched);
+}
+
 const CpuCounts& Model::counts(CpuId cpu) const { return impl_->cpus[cpu.value].counts; }
 
 const char* Model::check_invariants() const { return broken_invariant(*impl_); }

@@ -121,7 +121,7 @@ struct CpuCounts {
   std::uint64_t always_abort_begins;
   std::uint64_t false_conflicts;  // of the aborts by conflict: false positives of the read filter
   std::uint64_t l1i_misses, fetch_stall_cycles;
-  std::uint64_t tlb_misses, page_walks, prefetches;
+  std::uint64_t tlb_misses, page_walks, page_faults, prefetches;
   std::uint64_t store_buffer_stall_cycles, reorder_buffer_stall_cycles;
 };
 
@@ -178,6 +178,11 @@ class Model {
 
   /// From now on the whole pages of 2 MB in [begin, end) are huge; or, if `huge` is false, no page there is.
   void set_huge_pages(GuestAddr begin, GuestAddr end, bool huge);
+
+  /// From now on nobody has touched the pages of 4 KB in [begin, end), or somebody has touched them all. The
+  /// first access to an untouched page takes a page fault; in a transaction it aborts, and the page stays
+  /// untouched. No transaction may have lines of the pages in its sets.
+  void set_untouched(GuestAddr begin, GuestAddr end, bool untouched);
 
   const CpuCounts& counts(CpuId cpu) const;
   /// The invariant that does not hold, in words, or null. For tests.

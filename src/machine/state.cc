@@ -13,7 +13,7 @@ std::size_t State::bytes(const Description& d, unsigned cpu_count) {
   const std::size_t per_cpu = sizeof(Cpu) + ReadFilter::bytes(d.transactions.read_filter_log2) +
                               Directory::lines(d) * sizeof(std::uint32_t) + kLineBytes;
   return per_core * d.topology.total_cores() + per_cpu * cpu_count + Directory::bytes(d) + Numa::bytes(d) +
-         65536;
+         UntouchedPages::bytes() + 65536;
 }
 
 State::State(const Description& d, unsigned cpus_in_use, std::uint64_t seed, Filter* const* filters,
@@ -28,6 +28,7 @@ State::State(const Description& d, unsigned cpus_in_use, std::uint64_t seed, Fil
   cores = arena.take<Core>(core_count);
   directory.place(arena, d);
   numa.place(arena, d);
+  untouched_pages.place(arena);
   for (Link& link : l3_link) link.configure(d.l3_line_time);
   for (Link& link : memory_link) link.configure(d.memory_line_time);
   for (unsigned i = 0; i < core_count; ++i) {

@@ -21,6 +21,7 @@
 #include "machine/read_filter.h"
 #include "machine/store_buffer.h"
 #include "machine/tlb.h"
+#include "machine/untouched_pages.h"
 
 namespace elision::machine {
 
@@ -118,6 +119,7 @@ struct State {
   Link memory_link[Numa::kMostSockets];  // what they get from memory
 
   HugePages huge_pages;
+  UntouchedPages untouched_pages;
   CpuMask read_filters_in_use;
   unsigned active_transactions = 0;
 

@@ -71,11 +71,11 @@ void Transactions::abort_own(Cpu& cpu, HardwareAbort cause) {
   ++cpu.counts.aborts[static_cast<unsigned>(cause)];
 }
 
-Reply Transactions::aborted_for_room(const Request& request, Cpu& cpu) {
-  abort_own(cpu, HardwareAbort::kCapacity);
+Reply Transactions::aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause) {
+  abort_own(cpu, cause);
   const Cycles clock = request.now + abort_cost();
   return {.verdict = Reply::Verdict::kAborted,
-          .cause = HardwareAbort::kCapacity,
+          .cause = cause,
           .first_write_in_transaction = false,
           .clock = clock,
           .data_ready = clock,

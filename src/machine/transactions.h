@@ -45,7 +45,7 @@ class Transactions : public CoreCaches {
   /// the requester's own transaction needs it.
   bool end_transactions_of_evicted(const Request& request, Cpu& cpu, std::uint32_t entry);
   /// The reply to an access that found no room: it aborts the requester's own transaction.
-  Reply aborted_for_room(const Request& request, Cpu& cpu);
+  Reply aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause);
 
  private:
   void hold_written_lines(Cpu& cpu, std::uint64_t until);

@@ -51,7 +51,26 @@ const char* nothing_remains() {
   return nullptr;
 }
 
+std::uint32_t status_of_store(unsigned char* where) {
+  return transaction([where] { asm volatile("movb $1, (%0)" : : "r"(where) : "memory"); }, kRounds).raw;
+}
+
+/// The fault is suppressed, so that the operating system gives the page no memory, and the transaction aborts
+/// however often it is tried.
+const char* first_touch_aborts() {
+  unsigned char* const untouched = page(PROT_READ | PROT_WRITE);
+  const std::uint32_t before = status_of_store(untouched);
+  if (before != 0) return seen("first touch: status %#x", before);
+  *static_cast<volatile unsigned char*>(untouched) = 1;
+  const std::uint32_t after = status_of_store(untouched);
+  if (after != Status::kStarted) return seen("second touch: status %#x", after);
+  madvise(untouched, 4096, MADV_DONTNEED);
+  const std::uint32_t again = status_of_store(untouched);
+  return again == 0 ? nullptr : seen("after MADV_DONTNEED: status %#x", again);
+}
+
 const Case kCases[] = {
+    {"#PF, first touch of memory", "17.3.9.2", Where::kEverywhere, first_touch_aborts},
     {"#PF, read of nothing", "17.3.9.2", Where::kEverywhere,
      FAULT(SIGSEGV, 0, page(PROT_NONE), "mov (%%rdi), %%rax")},
     {"#PF, write to what may only be read", "17.3.9.2", Where::kEverywhere,

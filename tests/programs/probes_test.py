@@ -169,6 +169,7 @@ KNOWN_ANSWERS = [
     ("transaction_parts 5000", "commit_ticks", "transactions.commit_cycles", 3),
     ("transaction_parts 5000", "abort_ticks", "transactions.abort_cycles", 0),
     ("kernel_costs 500 50", "call_ticks", "instructions.syscall_cycles", 0),
+    ("kernel_costs 500 50", "fault_ticks", "system.page_fault_cycles", 0),
     ("kernel_costs 500 50", "switch_ticks", "system.context_switch_cycles", 0),
     ("kernel_costs 500 50", "wake_ticks", "system.futex_wake_cycles", 0),
     ("kernel_costs 500 50", "interruption_ticks", "system.timer_interrupt_cycles", 0),

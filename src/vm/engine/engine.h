@@ -65,6 +65,9 @@ class Engine final : public EngineServices {
   void call_at(Nanoseconds at, std::function<void()> what) override { timers_.add(at, std::move(what)); }
   void end_all_transactions() override { transactions_.end_all(); }
   void forget_code(std::uint64_t begin, std::uint64_t end) override { code_.forget(begin, end); }
+  void set_untouched(std::uint64_t begin, std::uint64_t end, bool untouched) override {
+    context_.model->set_untouched(GuestAddr(begin), GuestAddr(end), untouched);
+  }
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
     context_.model->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
   }

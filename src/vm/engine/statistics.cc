@@ -55,6 +55,7 @@ ordered_json counts_of(const machine::CpuCounts& c) {
             {"fetch_stall_cycles", c.fetch_stall_cycles},
             {"tlb_misses", c.tlb_misses},
             {"page_walks", c.page_walks},
+            {"page_faults", c.page_faults},
             {"prefetches", c.prefetches},
             {"store_buffer_stall_cycles", c.store_buffer_stall_cycles},
             {"reorder_buffer_stall_cycles", c.reorder_buffer_stall_cycles}}}};

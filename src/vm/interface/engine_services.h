@@ -77,6 +77,8 @@ class EngineServices {
   virtual void forget_code(std::uint64_t begin, std::uint64_t end) = 0;
   /// The guest has asked for 2 MB pages in [begin, end), or no longer has them.
   virtual void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) = 0;
+  /// Nobody has touched the pages in [begin, end) yet, or somebody has touched them all.
+  virtual void set_untouched(std::uint64_t begin, std::uint64_t end, bool untouched) = 0;
   /// Other processes may see [begin, end), or no longer. Transactions that touch such memory abort.
   virtual void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) = 0;
   /// The kernel or the host may read or write guest memory: ends the transactions that conflict, of any CPU

@@ -41,6 +41,9 @@ class FakeEngine final : public EngineServices {
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
     huge_pages.push_back({begin, end, huge});
   }
+  void set_untouched(std::uint64_t begin, std::uint64_t end, bool untouched) override {
+    untouched_pages.push_back({begin, end, untouched});
+  }
   void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override {
     shared_memory.push_back({begin, end, shared});
   }
@@ -85,6 +88,12 @@ class FakeEngine final : public EngineServices {
     bool huge;
   };
   std::vector<HugePages> huge_pages;
+  struct UntouchedPages {
+    std::uint64_t begin, end;
+    bool untouched;
+    bool operator==(const UntouchedPages&) const = default;
+  };
+  std::vector<UntouchedPages> untouched_pages;
   struct Shared {
     std::uint64_t begin, end;
     bool shared;

@@ -110,6 +110,11 @@ std::uint64_t choose_low(const RegionMap& regions, std::uint64_t begin, std::uin
   return regions.find_free(kCodeCacheEnd, kEnd32Bit, size, alignment);
 }
 
+bool populates(int advice) {
+  constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // MADV_POPULATE_READ and _WRITE since Linux 5.14
+  return advice == kPopulateRead || advice == kPopulateWrite;
+}
+
 bool is_error(long result) { return result < 0 && result >= -4095; }
 
 }  // namespace
@@ -133,6 +138,14 @@ void AddressSpace::record(std::uint64_t begin, std::uint64_t end, const RegionPr
     services_.forget_code(begin, end);  // the translator may remember that nothing was there
   update_shared(begin, end);
   new_view(properties);
+}
+
+/// Whether the first access to each page of a new mapping is to fault. Pages of files do not: Linux maps 16
+/// of them at a time, and most are there when a program needs them.
+void AddressSpace::note_first_touch(std::uint64_t begin, std::uint64_t end, int flags) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 30;  // the shadow memory of a sanitizer is larger
+  const bool on_demand = (flags & MAP_ANONYMOUS) != 0 && (flags & (MAP_POPULATE | MAP_LOCKED)) == 0;
+  services_.set_untouched(begin, end, on_demand && end - begin <= kMostBytes);
 }
 
 void AddressSpace::forget(std::uint64_t begin, std::uint64_t end) {
@@ -172,7 +185,10 @@ long AddressSpace::map_anywhere(std::uint64_t size, int protection, int flags, i
     const std::uint64_t address = place + room_below;
     const long result =
         host_map(address, size, protection, (flags & ~kPlacement) | MAP_FIXED_NOREPLACE, descriptor, offset);
-    if (result == static_cast<long>(address)) record(address, address + size, properties);
+    if (result == static_cast<long>(address)) {
+      record(address, address + size, properties);
+      note_first_touch(address, address + size, flags);
+    }
     if (result != -EEXIST) return result;
     // The engine has something mapped there. Note one page of it as taken and search on.
     regions_.add(address, address + kPageBytes, {false, false, RegionUse::kForeign});
@@ -206,7 +222,9 @@ long AddressSpace::map_fixed(std::uint64_t address, std::uint64_t size, int prot
     forget_code(address, end);
   }
   const long result = host_map(address, size, protection, flags, descriptor, offset);
-  if (!is_error(result)) record(address, end, properties);
+  if (is_error(result)) return result;
+  record(address, end, properties);
+  note_first_touch(address, end, flags);
   return result;
 }
 
@@ -315,7 +333,10 @@ long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uin
   } else if (regions_.is_free(old_end, address + new_size) &&
              !touches_code_cache(old_end, address + new_size)) {
     const long grown = host_call(SYS_mremap, address, old_size, new_size, 0);
-    if (!is_error(grown)) record(address, address + new_size, properties);
+    if (!is_error(grown)) {
+      record(address, address + new_size, properties);
+      services_.set_untouched(old_end, address + new_size, true);
+    }
     if (grown != -ENOMEM) return grown;
   }
   if ((flags & MREMAP_FIXED) == 0) {
@@ -333,6 +354,9 @@ long AddressSpace::remap(std::uint64_t address, std::uint64_t old_size, std::uin
   }
   if (old_size != 0 && (flags & MREMAP_DONTUNMAP) == 0) forget(address, old_end);
   record(new_address, new_address + new_size, properties);
+  // Which of the pages that move were touched is not kept: all count as touched.
+  services_.set_untouched(new_address, new_address + std::min(old_size, new_size), false);
+  if (new_size > old_size) services_.set_untouched(new_address + old_size, new_address + new_size, true);
   return result;
 }
 
@@ -345,6 +369,8 @@ long AddressSpace::advise(std::uint64_t address, std::uint64_t size, int advice)
   const long result = host_call(SYS_madvise, address, size, advice);
   if (result == 0 && (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE))
     services_.set_huge_pages(address, address + page_up(size), advice == MADV_HUGEPAGE);
+  if (result == 0 && (advice == MADV_DONTNEED || populates(advice)))
+    services_.set_untouched(address, address + page_up(size), advice == MADV_DONTNEED);
   return result;
 }
 

@@ -61,6 +61,7 @@ class AddressSpace {
                     RegionProperties properties, std::uint64_t alignment);
   bool claim_gaps(std::uint64_t begin, std::uint64_t end);
   void record(std::uint64_t begin, std::uint64_t end, const RegionProperties& properties);
+  void note_first_touch(std::uint64_t begin, std::uint64_t end, int flags);
   void forget(std::uint64_t begin, std::uint64_t end);
   void update_shared(std::uint64_t begin, std::uint64_t end);
   void forget_code(std::uint64_t begin, std::uint64_t end);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -38,6 +39,44 @@ TEST_F(AddressSpaceTest, LayoutComesFromTheSeedAlone) {
   memory.unmap(first, 5000);
   EXPECT_EQ(static_cast<std::uint64_t>(other.map(0, 5000, kReadWrite, kAnonymous, -1, 0)), first);
   other.unmap(first, 5000);
+}
+
+TEST_F(AddressSpaceTest, NewMemoryIsUntouchedUnlessItIsPopulated) {
+  using Pages = FakeEngine::UntouchedPages;
+  std::uint64_t at = map(0, 5000);
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{at, at + 2 * kPageBytes, true}));
+  memory.advise(at, kPageBytes, MADV_WILLNEED);
+  memory.advise(at, kPageBytes, 23);  // MADV_POPULATE_WRITE; older hosts have none
+  if (engine.untouched_pages.size() > 1) {
+    EXPECT_EQ(engine.untouched_pages.back(), (Pages{at, at + kPageBytes, false}));
+  }
+  memory.advise(at, kPageBytes + 1, MADV_DONTNEED);
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{at, at + 2 * kPageBytes, true}));
+  at = map(0, kPageBytes, MAP_POPULATE);
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{at, at + kPageBytes, false}));
+  map(at, kPageBytes, MAP_FIXED);
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{at, at + kPageBytes, true}));
+  const int file = memfd_create("x", 0);
+  ASSERT_EQ(ftruncate(file, kPageBytes), 0);
+  memory.map(at, kPageBytes, kReadWrite, MAP_PRIVATE | MAP_FIXED, file, 0);
+  close(file);
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{at, at + kPageBytes, false}));
+  at = map(0, std::uint64_t{65} << 30, MAP_NORESERVE);
+  EXPECT_FALSE(engine.untouched_pages.back().untouched);
+}
+
+TEST_F(AddressSpaceTest, MemoryThatMremapAddsIsUntouched) {
+  using Pages = FakeEngine::UntouchedPages;
+  const std::uint64_t at = map(0, 2 * kPageBytes);
+  memory.unmap(at + kPageBytes, kPageBytes);
+  ASSERT_EQ(memory.remap(at, kPageBytes, 2 * kPageBytes, 0, 0), static_cast<long>(at));
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{at + kPageBytes, at + 2 * kPageBytes, true}));
+  map(at + 2 * kPageBytes, kPageBytes);
+  const auto moved =
+      static_cast<std::uint64_t>(memory.remap(at, 2 * kPageBytes, 3 * kPageBytes, MREMAP_MAYMOVE, 0));
+  ASSERT_NE(moved, at);
+  EXPECT_EQ(engine.untouched_pages.rbegin()[1], (Pages{moved, moved + 2 * kPageBytes, false}));
+  EXPECT_EQ(engine.untouched_pages.back(), (Pages{moved + 2 * kPageBytes, moved + 3 * kPageBytes, true}));
 }
 
 TEST_F(AddressSpaceTest, LargeMappingsLieHigh) {
