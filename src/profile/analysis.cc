@@ -22,8 +22,47 @@ std::string text_of(const Place& place) {
 
 /// The name of a lock without a symbol. Empty: nothing is known about the call site.
 std::string taken_at(const Place& site) {
-  if (!site.file.empty()) return fmt::format("the lock taken at {}:{}", site.file, site.line);
-  return site.name.empty() ? "" : fmt::format("the lock taken in {}", site.name);
+  if (!site.file.empty()) return fmt::format("taken at {}:{}", site.file, site.line);
+  return site.name.empty() ? "" : fmt::format("taken in {}", site.name);
+}
+
+/// The same for a lock in all runs.
+std::string key_of(const Lock& lock) {
+  return lock.place.name.empty() ? taken_at(lock.site) : lock.place.name;
+}
+
+void add_to(Lock& sum, const Lock& lock) {
+  sum.objects += lock.objects;
+  sum.longest_wait_ns = std::max(sum.longest_wait_ns, lock.longest_wait_ns);
+  for (const auto number :
+       {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns, &Lock::aborted_ns,
+        &Lock::attempts, &Lock::commits, &Lock::fallbacks, &Lock::system_calls, &Lock::conflicts_seen,
+        &Lock::conflicts_apart, &Lock::conflicts_apart_at_lock})
+    sum.*number += lock.*number;
+  for (const auto& [cause, count] : lock.aborts) sum.aborts[cause] += count;
+  sum.other_sites.insert(sum.other_sites.end(), lock.other_sites.begin(), lock.other_sites.end());
+  sum.conflicts.insert(sum.conflicts.end(), lock.conflicts.begin(), lock.conflicts.end());
+}
+
+/// A program may have a lock for each of its objects: locks without a name that are taken at one place count
+/// as one.
+Profile by_place(Profile profile) {
+  std::vector<Lock> locks = std::move(profile.locks);
+  profile.locks.clear();
+  std::map<std::string, std::size_t> at;
+  for (Lock& lock : locks) {
+    const std::string key = lock.place.name.empty() ? key_of(lock) : "";
+    const auto known = key.empty() ? at.end() : at.find(key);
+    if (known != at.end()) {
+      add_to(profile.locks[known->second], lock);
+      continue;
+    }
+    if (!key.empty()) at[key] = profile.locks.size();
+    profile.locks.push_back(std::move(lock));
+  }
+  std::stable_sort(profile.locks.begin(), profile.locks.end(),
+                   [](const Lock& a, const Lock& b) { return a.waits_ns > b.waits_ns; });
+  return profile;
 }
 
 double aborts_of(const Lock& lock) {
@@ -50,17 +89,17 @@ const Lock* first_lock(const Profile& profile, IsSame is_same) {
 /// site that names a lock may be another one. On a real CPU addresses differ, and the site may be one of the
 /// others.
 const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
-  const std::string name = name_of(lock);
+  const std::string key = key_of(lock);
   const Lock* found =
-      by_address
+      by_address && lock.objects == 1
           ? first_lock(profile, [&](const Lock& other) { return other.place.address == lock.place.address; })
           : nullptr;
-  if (found == nullptr)
-    found = first_lock(profile, [&](const Lock& other) { return name_of(other) == name; });
+  if (found == nullptr && !key.empty())
+    found = first_lock(profile, [&](const Lock& other) { return key_of(other) == key; });
   if (found != nullptr || !lock.place.name.empty()) return found;
   return first_lock(profile, [&](const Lock& other) {
     return std::any_of(other.other_sites.begin(), other.other_sites.end(),
-                       [&](const Place& site) { return taken_at(site) == name; });
+                       [&](const Place& site) { return taken_at(site) == key; });
   });
 }
 
@@ -296,11 +335,13 @@ std::string who_waits(const Profile& plain) {
   const Lock& first = plain.locks.front();
   return plain.locks.size() == 1
              ? fmt::format("all of it for {}", name_of(first))
-             : fmt::format("{} of it for {}, one of {} locks", percent(share(first.waits_ns, waits)),
-                           name_of(first), plain.locks.size());
+             : fmt::format("{} of it for {}, {} of {} locks", percent(share(first.waits_ns, waits)),
+                           name_of(first), first.objects == 1 ? "one" : "which are some", objects);
 }
 
 }  // namespace
+  const auto objects = std::accumulate(plain.locks.begin(), plain.locks.end(), std::size_t{0},
+                                       [](std::size_t sum, const Lock& lock) { return sum + lock.objects; });
 
 std::string percent(double share, const char* less_than, const char* more_than) {
   if (share > 0 && share < 0.01) return fmt::format("{}1 %", less_than);
@@ -340,7 +381,8 @@ const char* code_of(Cause cause) {
 
 std::string name_of(const Lock& lock) {
   if (!lock.place.name.empty()) return lock.place.name;
-  if (const std::string taken = taken_at(lock.site); !taken.empty()) return taken;
+  if (const std::string taken = taken_at(lock.site); !taken.empty())
+    return lock.objects == 1 ? "the lock " + taken : fmt::format("the {} locks {}", lock.objects, taken);
   return fmt::format("the lock at {:#x}", lock.place.address);
 }
 
@@ -359,7 +401,9 @@ double wait_share(const Profile& profile) {
   return share(waits, working_ns(profile));
 }
 
-Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
+namespace {
+
+Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
   Diagnosis diagnosis;
   diagnosis.wait_share = wait_share(plain);
   const double of_all = diagnosis.wait_share * share(working_ns(plain), plain.thread_ns());
@@ -410,3 +454,12 @@ Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
 }
 
 }  // namespace elision::profile
+}  // namespace
+
+Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
+  if (elided == nullptr) return diagnose_merged(by_place(plain), nullptr);
+  const Profile profile = by_place(elided->profile);
+  const ElidedRun run{profile, elided->design, elided->tries, elided->speedup, elided->highest_speedup};
+  return diagnose_merged(by_place(plain), &run);
+}
+

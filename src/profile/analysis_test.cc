@@ -201,6 +201,33 @@ TEST(Diagnose, InterruptsAreNoSystemCalls) {
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");
 }
 
+TEST(Diagnose, LocksWithoutNameTakenAtOnePlaceCountAsOne) {
+  const auto objects = [](Profile profile, double waits_ns) {
+    Lock object = profile.locks.front();
+    object.place = {0x1000, "", "", 0};
+    object.site = {0x400, "transfer", "accounts.c", 10};
+    object.waits_ns = waits_ns;
+    object.attempts = 12;
+    object.commits = object.acquisitions = 10;
+    object.aborts = {{"conflict", 2}};
+    object.conflicts_seen = 2;
+    for (int i = 0; i < 50; ++i) {
+      object.place.address += 64;
+      profile.locks.push_back(object);
+    }
+    return profile;
+  };
+  const Profile plain = objects(waiting_for(1000), 30), run = objects(elided("conflict", 0), 0);
+  const Diagnosis diagnosis = diagnose_elided(plain, run);
+  EXPECT_NE(diagnosis.sentence.find(
+                "60 % of it for the 50 locks taken at accounts.c:10, which are some of 52 locks"),
+            std::string::npos)
+      << diagnosis.sentence;
+  ASSERT_EQ(diagnosis.findings.size(), 2u);
+  EXPECT_EQ(diagnosis.findings[0].lock, "the 50 locks taken at accounts.c:10");
+  EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
+}
+
 TEST(Diagnose, AttemptsThatNeverMeetAFreeLockTellThatItIsTaken) {
   Profile run = elided("lock-busy", 100);
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");

@@ -51,6 +51,7 @@ struct Conflict {
 
 /// One lock at all its call sites.
 struct Lock {
+  std::size_t objects = 1;  // more: as many locks without a name of their own, taken at one place
   Place place{};
   Place site{};                  // the call site with most time; once named, the first outside of wrappers
   std::vector<Place> callers{};  // calls that led there, innermost first; empty: not known
