@@ -208,7 +208,7 @@ struct Reasons {
   double met_free = 0;  // attempts that met a free lock
   double telling = 0;   // aborts of all transactions, except for a held lock
   double aborted = 0;   // of met_free
-  double capacity = 0, other = 0;
+  double capacity = 0, faults = 0, other = 0;
   double on_data = 0;    // conflicts on what sections access; from samples: all that may be
   double by_taking = 0;  // conflicts with threads that take the lock; from samples: all that may be
 };
@@ -219,13 +219,12 @@ double other_aborts_of(const Lock& lock) {
   return telling_aborts_of(lock) - aborts_by(lock, "capacity") - aborts_by(lock, "conflict");
 }
 
-/// The part of the aborts for other reasons that no section causes: interrupts, which a long transaction
-/// meets, one that waits for data too.
-double interrupted_share(const Profile& run) {
+/// The part that `aborts` are of the aborts for other reasons.
+double share_of_other(const Profile& run, double aborts) {
   const double other =
       std::accumulate(run.locks.begin(), run.locks.end(), 0.0,
                       [](double sum, const Lock& lock) { return sum + other_aborts_of(lock); });
-  return std::min(1.0, share(run.interrupted, other));
+  return std::min(1.0, share(aborts, other));
 }
 
 Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
@@ -236,7 +235,11 @@ Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
   // Aborts of speculations while waiting are among them, but not among the attempts.
   reasons.aborted = std::min(reasons.telling, reasons.met_free - elided.commits);
   reasons.capacity = aborts_by(elided, "capacity");
-  reasons.other = other_aborts_of(elided) * (1 - interrupted_share(run.profile));
+  const double other = other_aborts_of(elided);
+  reasons.faults = other * share_of_other(run.profile, run.profile.faulted);
+  // No section causes interrupts. A long transaction meets them, one that waits for data too.
+  const double interrupts = other * share_of_other(run.profile, run.profile.interrupted);
+  reasons.other = std::max(other - reasons.faults - interrupts, 0.0);
   reasons.on_data = run.profile.exact ? elided.conflicts_seen : conflicts;
   // A thread that takes the lock ends at most one attempt of each other thread.
   const bool may_end_most = elided.fallbacks * other_threads(run) >= kMainCauseShare * conflicts;
@@ -250,7 +253,7 @@ Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
 
 /// Whether most attempts end because sections cannot commit, or because threads therefore take the lock.
 bool cannot_commit(const Reasons& reasons, const Lock& elided, const ElidedRun& run) {
-  const double count = std::max(reasons.capacity, reasons.other);
+  const double count = std::max({reasons.capacity, reasons.other, reasons.faults});
   if (count < kFewestAborts) return false;
   if (run.profile.exact)
     return count >= reasons.on_data && count * other_threads(run) >= kMainCauseShare * reasons.by_taking;
@@ -275,16 +278,21 @@ Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const
 
 /// Aborts that are fewer than those for conflicts may lead to these.
 Finding of_sections_that_cannot_commit(const std::string& name, const Reasons& reasons) {
-  const bool too_long = reasons.capacity >= reasons.other;
-  const double count = too_long ? reasons.capacity : reasons.other;
+  const double count = std::max({reasons.capacity, reasons.other, reasons.faults});
   const char* const more =
       reasons.by_taking > count ? ", and each thread that then takes the lock ends attempts of others" : "";
-  if (too_long)
+  if (count == reasons.capacity)
     return {
         Cause::kTooLong, name,
         fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity{}.",
                     name, percent(share(count, reasons.telling)), more),
         "Split the sections, or the lock, so that each touches fewer cache lines."};
+  if (count == reasons.faults)
+    return {
+        Cause::kFirstTouch, name,
+        fmt::format("Sections under {} touch memory for the first time: {} of the aborts are page faults{}.",
+                    name, percent(share(count, reasons.telling)), more),
+        "Touch new memory before the sections, or use memory again that was freed."};
   return {Cause::kSystemCalls, name,
           fmt::format(
               "Sections under {} make system calls or use instructions that no transaction may: {} of the "
@@ -332,6 +340,8 @@ Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided)
 std::string who_waits(const Profile& plain) {
   const double waits = std::accumulate(plain.locks.begin(), plain.locks.end(), 0.0,
                                        [](double sum, const Lock& lock) { return sum + lock.waits_ns; });
+  const auto objects = std::accumulate(plain.locks.begin(), plain.locks.end(), std::size_t{0},
+                                       [](std::size_t sum, const Lock& lock) { return sum + lock.objects; });
   const Lock& first = plain.locks.front();
   return plain.locks.size() == 1
              ? fmt::format("all of it for {}", name_of(first))
@@ -340,8 +350,6 @@ std::string who_waits(const Profile& plain) {
 }
 
 }  // namespace
-  const auto objects = std::accumulate(plain.locks.begin(), plain.locks.end(), std::size_t{0},
-                                       [](std::size_t sum, const Lock& lock) { return sum + lock.objects; });
 
 std::string percent(double share, const char* less_than, const char* more_than) {
   if (share > 0 && share < 0.01) return fmt::format("{}1 %", less_than);
@@ -361,6 +369,8 @@ const char* code_of(Cause cause) {
       return "too-long";
     case Cause::kSystemCalls:
       return "system-calls";
+    case Cause::kFirstTouch:
+      return "first-touch";
     case Cause::kOversubscribed:
       return "oversubscribed";
     case Cause::kMostlySerial:
@@ -453,7 +463,6 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
   return diagnosis;
 }
 
-}  // namespace elision::profile
 }  // namespace
 
 Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
@@ -463,3 +472,4 @@ Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
   return diagnose_merged(by_place(plain), &run);
 }
 
+}  // namespace elision::profile

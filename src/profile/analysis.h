@@ -49,6 +49,7 @@ enum class Cause {
   kShortSections,   // transactions commit, but sections are too short for them to pay
   kTooLong,         // sections touch more than a transaction can hold
   kSystemCalls,     // sections make system calls, or execute what no transaction may
+  kFirstTouch,      // sections touch memory for the first time
   kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
   kMostlySerial,    // most of the run has one thread
   kMostlyBlocked,   // threads wait for conditions, barriers and the kernel

@@ -228,6 +228,19 @@ TEST(Diagnose, LocksWithoutNameTakenAtOnePlaceCountAsOne) {
   EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
 }
 
+TEST(Diagnose, PageFaultsAreNoSystemCalls) {
+  Profile run = elided("other", 60);
+  run.faulted = 40;
+  const Diagnosis diagnosis = diagnose_elided(waiting_for(2000), run);
+  EXPECT_EQ(first_code(diagnosis), "first-touch");
+  EXPECT_EQ(first_sentence(diagnosis),
+            "Sections under hot touch memory for the first time: 67 % of the aborts are page faults.");
+  run.faulted = 20;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "system-calls");
+  run.faulted = 2, run.interrupted = 57;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");
+}
+
 TEST(Diagnose, AttemptsThatNeverMeetAFreeLockTellThatItIsTaken) {
   Profile run = elided("lock-busy", 100);
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");

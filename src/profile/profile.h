@@ -79,6 +79,7 @@ struct Profile {
   std::uint32_t most_threads = 0;  // alive at a time
   std::uint32_t cpus = 0;          // that the program could use
   double interrupted = 0;          // of all transactions: aborted by interrupts. Only if exact
+  double faulted = 0;              // the same of faults, first touches of memory nearly all
   StateTimes times{};              // in the parallel part, sum over threads
   std::vector<Lock> locks{};       // most waiting first
 

@@ -48,6 +48,7 @@ void visit_profile(Visitor visit, T& profile) {
   visit("most_threads", profile.most_threads);
   visit("cpus", profile.cpus);
   visit("interrupted", profile.interrupted);
+  visit("faulted", profile.faulted);
 }
 
 auto writer(ordered_json& out) {

@@ -4,6 +4,7 @@
 // each thread: a real CPU needs more than the default to be looked at often enough.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -48,6 +49,8 @@ Table table;
 Line long_data[kMostThreads][kLongLines];
 pthread_mutex_t slot_locks[kSlots];
 volatile std::uint64_t logged, looked_up, states;
+constexpr std::size_t kPageBytes = 4096;
+volatile char* new_pages;
 unsigned queued, wanted;
 int sink;
 std::string kind;
@@ -122,6 +125,14 @@ void one_counter(unsigned thread) {
   const Section section(hot_lock);
   counter = counter + 1;
   work(kInside);
+}
+
+/// Each section writes to a page of its own that nobody has touched; without: that main() has touched.
+void first_touch(unsigned thread) {
+  static thread_local unsigned done = 0;
+  const Section section(hot_lock);
+  new_pages[(std::size_t{thread} * sections + done++) * kPageBytes] = 1;
+  work(20);
 }
 
 void counter_beside_lock() {
@@ -217,6 +228,7 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "beside-lock") return counter_beside_lock();
   if (kind == "owner-beside-lock") return one_thread_counts_beside_lock(thread);
   if (kind == "wrapped") return wrapped(thread);
+  if (kind == "first-touch") return first_touch(thread);
   if (kind == "counted-lookup") return counted_lookup(thread);
   if (kind == "false-sharing") return one_line(thread);
   if (kind == "too-long") return long_section(thread);
@@ -235,6 +247,11 @@ unsigned units_outside() {
   if (kind == "lock-per-object") return 8000;
   if (kind == "too-long") return without ? 2000 : 100;
   return without && kind != "hot-lock" && kind != "oversubscribed" ? 4000 : 40;
+}
+
+/// The first touch of memory aborts a transaction, and is no part of what a program is about.
+void touch(void* memory, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += kPageBytes) static_cast<volatile char*>(memory)[at] = 0;
 }
 
 void* run(void* argument) {
@@ -267,6 +284,17 @@ int main(int argc, char** argv) {
   sink = open("/dev/null", O_WRONLY);
   pthread_spin_init(&counted.lock, PTHREAD_PROCESS_PRIVATE);
   for (pthread_mutex_t& lock : slot_locks) pthread_mutex_init(&lock, nullptr);
+  touch(slots, sizeof slots);
+  touch(own, sizeof own);
+  touch(long_data, threads * sizeof long_data[0]);
+  if (kind == "first-touch") {
+    const std::size_t bytes = std::size_t{threads} * sections * kPageBytes;
+    void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return 2;
+    madvise(pages, bytes, MADV_NOHUGEPAGE);
+    new_pages = static_cast<char*>(pages);
+    if (without) touch(pages, bytes);
+  }
   std::vector<pthread_t> running(threads);
   for (unsigned i = 0; i < threads; ++i)
     pthread_create(&running[i], nullptr, run, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i)));

@@ -13,6 +13,7 @@ SHARING = "Move shared writes out of the sections"
 PADDING = "a cache line each"
 SPLITTING = "Split the sections"
 MOVING = "Move input, output"
+TOUCHING = "Touch new memory before the sections"
 FEWER = "no more threads than CPUs"
 RUNNING = "elision run --lock htm-10 -- "
 
@@ -24,6 +25,7 @@ DEFECTS = [
     ("false-sharing", BROADWELL, 8, "false-sharing", PADDING, 8),
     ("too-long", BROADWELL, 8, "too-long", SPLITTING, 8),
     ("system-call", BROADWELL, 8, "system-calls", MOVING, 8),
+    ("first-touch", BROADWELL, 8, "first-touch", TOUCHING, 8),
     ("reader-mostly", BROADWELL, 8, "rare-conflicts", RUNNING, 8),
     ("oversubscribed", DESKTOP, 16, "oversubscribed", FEWER, 4),
 ]

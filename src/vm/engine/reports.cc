@@ -156,9 +156,13 @@ nlohmann::ordered_json Engine::lock_times() {
   }
   const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
   profile::Profile profile = account_->profile(now, ns_per_cycle, cpu_count());
-  for (const Cpu* cpu : context_.cpus)
-    profile.interrupted += static_cast<double>(
-        context_.model->counts(cpu->id).aborts[static_cast<unsigned>(machine::HardwareAbort::kInterrupt)]);
+  for (const Cpu* cpu : context_.cpus) {
+    const auto aborts = [&](machine::HardwareAbort cause) {
+      return static_cast<double>(context_.model->counts(cpu->id).aborts[static_cast<unsigned>(cause)]);
+    };
+    profile.interrupted += aborts(machine::HardwareAbort::kInterrupt);
+    profile.faulted += aborts(machine::HardwareAbort::kFault);
+  }
   nlohmann::ordered_json out = profile::profile_json(profile);
   out["process"] = kernel_->process_id();
   out["memory_map"] = kernel_->memory_map();
