@@ -202,6 +202,11 @@ bool clearly_gains(const Plan& plan, const Row& row) {
   return row.runs > 1 && row.ratio.low > 1 && row.speedup > smallest_gain(plan);
 }
 
+bool clearly_loses(const Plan& plan, const Row& row) {
+  if (!plan.varies()) return row.interval && row.interval->high * smallest_gain(plan) < 1;
+  return row.runs > 1 && row.ratio.high < 1 && row.speedup * smallest_gain(plan) < 1;
+}
+
 Verdict judge(const Plan& plan, const Block& block, bool ever_locks) {
   const std::vector<Row>& rows = block.rows;
   const Row& reference = rows.front();

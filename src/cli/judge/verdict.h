@@ -21,6 +21,8 @@ std::string gain(const Plan& plan, const Row& row);
 /// Whether the runs show that this good row's design gains more than the smallest gain; with variations of
 /// the machine: in the median, and something in each of them.
 bool clearly_gains(const Plan& plan, const Row& row);
+/// The same of a loss.
+bool clearly_loses(const Plan& plan, const Row& row);
 
 /// The designs that more rounds would help to judge, the reference design among them; empty if all is
 /// settled. Without a clear winner these are the designs whose interval contains the smallest gain, and with

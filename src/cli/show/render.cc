@@ -9,6 +9,7 @@
 #include "cli/experiment/execute.h"
 #include "cli/host/text_layout.h"
 #include "cli/judge/scaling.h"
+#include "cli/judge/verdict.h"
 #include "cli/show/comparison_table.h"
 #include "cli/show/scaling_table.h"
 #include "cli/show/why_text.h"
@@ -22,12 +23,13 @@ bool means_something(const Block& block) {
                      [](const Row& row) { return row.state != RowState::kNotRun; });
 }
 
-// If locks do not matter, a ranking of the designs would be one of noise. A design that failed is shown, and
-// so is one that the verdict names.
-bool shows_ranking(const Block& block) {
+// If locks do not matter, a ranking of the designs would be one of noise. It is shown if the verdict names a
+// design, or if one has failed or is clearly slower.
+bool shows_ranking(const Plan& plan, const Block& block) {
   if (!block.diagnosis || block.diagnosis->locks_matter) return true;
-  return names_other_design(block) || std::any_of(block.rows.begin(), block.rows.end(), [](const Row& row) {
-           return row.state != RowState::kGood && row.state != RowState::kNotRun;
+  return names_other_design(block) || std::any_of(block.rows.begin(), block.rows.end(), [&](const Row& row) {
+           if (row.state == RowState::kNotRun) return false;
+           return row.state != RowState::kGood || clearly_loses(plan, row);
          });
 }
 
@@ -73,7 +75,7 @@ std::string render(const Plan& plan, const std::vector<Block>& blocks, const App
     if (!text.empty()) text += "\n";
     const bool shown = means_something(block);
     if (shown) text += sentence(heading(plan, block));
-    if (shown && shows_ranking(block)) text += table_text(comparison_table(plan, block), appearance);
+    if (shown && shows_ranking(plan, block)) text += table_text(comparison_table(plan, block), appearance);
     text += sentence(block.verdict.sentence);
     text += why_text(block, appearance);
   }
@@ -93,7 +95,7 @@ std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks,
     if (!text.empty()) text += "\n";
     const bool shown = means_something(block);
     if (shown) text += fmt::format("### {}\n", markdown_escaped(heading(plan, block)));
-    if (shown && shows_ranking(block)) text += "\n" + table_markdown(comparison_table(plan, block));
+    if (shown && shows_ranking(plan, block)) text += "\n" + table_markdown(comparison_table(plan, block));
     text += (shown ? "\n" : "") + markdown_escaped(block.verdict.sentence) + "\n";
     text += why_markdown(block);
   }
