@@ -180,7 +180,8 @@ std::optional<NextStep> run_here_step(const Plan& plan, const Block& block, cons
       block, [&](const Row& row) { return !needs_transactions(row.design) && clearly_gains(plan, row); });
   if (best == nullptr) return std::nullopt;
   NextStep step = run_with(plan, block, best->design);
-  step.sentence = fmt::format("Here, {}: {}. {}", best->design, gain(plan, *best), step.sentence);
+  step.sentence =
+      fmt::format("Without transactions, {} is best: {}. {}", best->design, gain(plan, *best), step.sentence);
   return step;
 }
 
@@ -307,6 +308,11 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   if (block->verdict.kind == VerdictKind::kNoOther)
     steps.push_back(
         {"Compare other designs (--locks): those of this comparison have no result, and their rows say why.",
+         ""});
+  if (steps.empty() && block->diagnosis && block->diagnosis->locks_matter)
+    steps.push_back(
+        {"Take work out of the sections, or split the lock: no design of this comparison removes the "
+         "waiting.",
          ""});
   if (steps.empty()) steps.push_back({"Change nothing: the program's own locks do as well as any.", ""});
   return steps;

@@ -138,10 +138,10 @@ TEST_F(WithoutTransactionsHere, ClearGainOfAnotherDesignIsNamed) {
   add_times("ticket", {0.8, 0.8, 0.8});
   ASSERT_EQ(steps().size(), 2u);
   EXPECT_EQ(steps()[0].command, "elision run --lock htm-10 -- prog");
-  EXPECT_EQ(
-      steps()[1].sentence,
-      "Here, ticket: 1.25 times as fast as pthread [1.25 - 1.25]. Unless your machine is like this one, "
-      "compare with --machine native first. Then run it with ticket:");
+  EXPECT_EQ(steps()[1].sentence,
+            "Without transactions, ticket is best: 1.25 times as fast as pthread [1.25 - 1.25]. Unless your "
+            "machine is like this one, "
+            "compare with --machine native first. Then run it with ticket:");
   EXPECT_EQ(steps()[1].command, "elision run --lock ticket -- prog");
 }
 
