@@ -19,7 +19,7 @@ constexpr double kShownInMinutesFrom = 120;
 void Progress::estimate(const Outlook& outlook, unsigned workers) {
   clear();
   tell(verb_, fmt::format("{}, {} at a time, {}", format_runs(outlook), workers,
-                          format_estimate(outlook.seconds_left.value_or(0))));
+                          format_estimate(outlook.seconds_left.value_or(0), true)));
 }
 
 void Progress::progress(const Outlook& outlook) {
@@ -34,10 +34,11 @@ void Progress::clear() {
   drawn_ = false;
 }
 
-std::string format_estimate(double seconds) {
-  if (seconds < 1) return "less than a second";
-  if (seconds < kShownInMinutesFrom) return fmt::format("about {:.0f} s", std::ceil(seconds));
-  return fmt::format("about {:.0f} min", std::ceil(seconds / 60));
+std::string format_estimate(double seconds, bool at_least) {
+  const char* const how = at_least ? "more than" : "about";
+  if (seconds < 1) return at_least ? "a second or more" : "less than a second";
+  if (seconds < kShownInMinutesFrom) return fmt::format("{} {:.0f} s", how, std::ceil(seconds));
+  return fmt::format("{} {:.0f} min", how, std::ceil(seconds / 60));
 }
 
 std::string format_runs(const Outlook& outlook) {
@@ -50,7 +51,8 @@ std::string format_bar(const Outlook& outlook, std::size_t width) {
       outlook.runs == 0 ? kBarCharacters : kBarCharacters * outlook.done / outlook.runs;
   std::string text = fmt::format("[{:#<{}}{:.<{}}] {} of {}", "", filled, "", kBarCharacters - filled,
                                  outlook.done, format_runs(outlook));
-  if (outlook.seconds_left) text += fmt::format(", {} left", format_estimate(*outlook.seconds_left));
+  if (outlook.seconds_left)
+    text += fmt::format(", {} left", format_estimate(*outlook.seconds_left, outlook.may_grow));
   if (!outlook.running.empty()) text += ", " + outlook.running;
   return text.substr(0, width);
 }

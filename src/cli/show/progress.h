@@ -25,7 +25,7 @@ class Progress final : public Observer {
 };
 
 /// "about 40 s", "about 3 min": what is left, no more exact than it is known.
-std::string format_estimate(double seconds);
+std::string format_estimate(double seconds, bool at_least = false);
 
 /// "21 runs", or "at least 21 runs" while more of them may be added.
 std::string format_runs(const Outlook& outlook);

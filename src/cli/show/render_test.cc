@@ -277,7 +277,7 @@ TEST(Progress, EstimateHasALineOfItsOwn) {
     progress.estimate({1, 2, false, 3, "pthread"}, 1);
   }
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("0 of 2 runs, pthread\r\x1b[Kelision compare: 2 runs, 1 at a time, about 3 s\n"),
+  EXPECT_NE(text.find("0 of 2 runs, pthread\r\x1b[Kelision compare: 2 runs, 1 at a time, more than 3 s\n"),
             std::string::npos)
       << text;
 }
@@ -293,6 +293,8 @@ TEST(Progress, BarAndEstimate) {
             "[..............................] 0 of 1 run, pthread");
   EXPECT_EQ(format_estimate(0.2), "less than a second");
   EXPECT_EQ(format_estimate(125), "about 3 min");
+  EXPECT_EQ(format_estimate(0.2, true), "a second or more");
+  EXPECT_EQ(format_estimate(6.5, true), "more than 7 s");
 }
 
 }  // namespace
