@@ -103,7 +103,8 @@ std::optional<Interval> interval_of(const std::vector<double>& ratios) {
 }
 
 std::string ratio_text(double ratio) {
-  const int leading_digit = ratio > 0 ? static_cast<int>(std::floor(std::log10(ratio))) : 0;
+  constexpr double kRoundsUp = 1.005;  // 0.0996 has the digits of 0.10
+  const int leading_digit = ratio > 0 ? static_cast<int>(std::floor(std::log10(ratio * kRoundsUp))) : 0;
   return fmt::format("{:.{}f}", ratio, std::max(2, 1 - leading_digit));
 }
 

@@ -141,6 +141,8 @@ TEST(RatioText, HasTwoDigitsThatSaySomething) {
   EXPECT_EQ(ratio_text(12.345), "12.35");
   EXPECT_EQ(ratio_text(1), "1.00");
   EXPECT_EQ(ratio_text(0.1), "0.10");
+  EXPECT_EQ(ratio_text(0.0996), "0.10");
+  EXPECT_EQ(ratio_text(0.0994), "0.099");
   EXPECT_EQ(ratio_text(0.034), "0.034");
   EXPECT_EQ(ratio_text(0.00123), "0.0012");
   EXPECT_EQ(ratio_text(0), "0.00");
