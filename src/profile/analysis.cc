@@ -311,7 +311,10 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
   const bool conflicts = reasons.on_data >= kFewestAborts;
   if (conflicts && !run.profile.exact) return of_unknown_conflicts(name, reasons.by_taking > 0);
   const bool often = reasons.on_data >= kRareAbortShare * reasons.met_free;
-  if (conflicts && (often || reasons.on_data >= reasons.by_taking)) return of_conflicts(name, elided);
+  // To take a lock and to release it ends at most two attempts of each other thread.
+  const bool more_than_taking = reasons.by_taking > 2 * elided.fallbacks * other_threads(run);
+  if (conflicts && (often || reasons.on_data >= reasons.by_taking || more_than_taking))
+    return of_conflicts(name, elided);
   return {
       Cause::kLockTaken, name,
       fmt::format("Attempts to elide {} end because other threads take it, not by what its sections access.",

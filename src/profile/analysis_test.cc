@@ -173,6 +173,7 @@ TEST(Diagnose, ConflictsOnTheLockWordMeanThatTheLockIsTakenHoweverLongTheRun) {
     Profile tried = elided("conflict", 60);
     Lock& hot = tried.locks.front();
     hot.attempts *= length, hot.commits *= length, hot.aborts["conflict"] *= length;
+    hot.fallbacks = 10 * length;
     hot.conflicts_seen = 9 * length;
     EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "lock-taken") << length;
     hot.conflicts_seen = 10 * length;
@@ -199,6 +200,16 @@ TEST(Diagnose, InterruptsAreNoSystemCalls) {
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "system-calls");
   run.interrupted = 58;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");
+}
+
+TEST(Diagnose, FewFallbacksDoNotExplainManyConflicts) {
+  Profile run = elided("conflict", 40);
+  Lock& hot = run.locks.front();
+  hot.conflicts_seen = 9;
+  hot.fallbacks = 4;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken") << "31 of up to 32";
+  hot.fallbacks = 3;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "true-sharing");
 }
 
 TEST(Diagnose, LocksWithoutNameTakenAtOnePlaceCountAsOne) {
