@@ -278,27 +278,28 @@ Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const
 
 /// Aborts that are fewer than those for conflicts may lead to these.
 Finding of_sections_that_cannot_commit(const std::string& name, const Reasons& reasons) {
-  const double count = std::max({reasons.capacity, reasons.other, reasons.faults});
-  const char* const more =
-      reasons.by_taking > count ? ", and each thread that then takes the lock ends attempts of others" : "";
-  if (count == reasons.capacity)
-    return {
-        Cause::kTooLong, name,
-        fmt::format("Sections under {} are too long for a transaction: {} of the aborts are for capacity{}.",
-                    name, percent(share(count, reasons.telling)), more),
-        "Split the sections, or the lock, so that each touches fewer cache lines."};
-  if (count == reasons.faults)
-    return {
-        Cause::kFirstTouch, name,
-        fmt::format("Sections under {} touch memory for the first time: {} of the aborts are page faults{}.",
-                    name, percent(share(count, reasons.telling)), more),
-        "Touch new memory before the sections, or use memory again that was freed."};
-  return {Cause::kSystemCalls, name,
-          fmt::format(
-              "Sections under {} make system calls or use instructions that no transaction may: {} of the "
-              "aborts{}.",
-              name, percent(share(count, reasons.telling)), more),
-          "Move input, output, and allocation of large blocks out of the sections."};
+  struct Kind {
+    double count;
+    Cause cause;
+    const char *what, *kind_of_abort, *change;
+  };
+  const Kind kinds[] = {
+      {reasons.capacity, Cause::kTooLong, "are too long for a transaction", " are for capacity",
+       "Split the sections, or the lock, so that each touches fewer cache lines."},
+      {reasons.faults, Cause::kFirstTouch, "touch memory for the first time", " are page faults",
+       "Touch new memory before the sections, or use memory again that was freed."},
+      {reasons.other, Cause::kSystemCalls, "make system calls or use instructions that no transaction may",
+       "", "Move input, output, and allocation of large blocks out of the sections."},
+  };
+  const Kind& most = *std::max_element(std::begin(kinds), std::end(kinds),
+                                       [](const Kind& a, const Kind& b) { return a.count < b.count; });
+  return {most.cause, name,
+          fmt::format("Sections under {} {}: {} of the aborts{}{}.", name, most.what,
+                      percent(share(most.count, reasons.telling)), most.kind_of_abort,
+                      reasons.by_taking > most.count
+                          ? ", and each thread that then takes the lock ends attempts of others"
+                          : ""),
+          most.change};
 }
 
 /// What ends the attempts to elide `lock`; `elided`: the lock under such a design.
