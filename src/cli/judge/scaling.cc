@@ -83,7 +83,10 @@ std::optional<Scaling> scaling_of(const Plan& plan, const std::vector<Block>& bl
     ScalingCurve curve = curve_of(plan, sorted, design, throughput_of(plan, unit->value).median);
     if (!curve.points.empty()) scaling.curves.push_back(std::move(curve));
   }
-  const ScalingPoint& fewest = scaling.curves.front().points.front();
+  const ScalingPoint fewest =
+      std::find_if(scaling.curves.begin(), scaling.curves.end(), [](const ScalingCurve& curve) {
+        return curve.design == kReference;
+      })->points.front();
   for (const ScalingCurve& curve : scaling.curves) {
     for (const ScalingPoint& point : curve.points)
       scaling.more_threads_gain |= point.threads > fewest.threads && gains(fewest, point);
