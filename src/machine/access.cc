@@ -118,7 +118,7 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   if (in_l1 && (core.l1.state(found.l1_slot).flags & needed)) return hit_l1(request, cpu, found.l1_slot);
 
   if (!in_l1) {
-    if (faults(request)) [[unlikely]] {
+    if (untouched_pages.contains(request.line)) [[unlikely]] {
       if (cpu.transaction.active) return aborted_by(request, cpu, HardwareAbort::kFault);
       const std::uint64_t until = fault_in(request, cpu);
       if (until >= request.first_until.value) return wait_until(until);
@@ -166,10 +166,6 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   cpu.counts.store_buffer_stall_cycles += free - now;
   cpu.load_misses.idle(free - now);
   return free;
-}
-
-[[gnu::always_inline]] inline bool Access::faults(const Request& request) const {
-  return untouched_pages.contains(request.line);
 }
 
 /// The operating system gives the page memory. The end of the fault, after which the access begins anew: it

@@ -26,7 +26,6 @@ class Access : public InstructionFetch {
   bool stays_in_core(const Request& request, const Cpu& cpu, Lookup& found) const;
   Reply perform(Request request, Cpu& cpu, Lookup found);
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
-  bool faults(const Request& request) const;
   std::uint64_t fault_in(const Request& request, Cpu& cpu);
   Cycles translate(const Request& request, Cpu& cpu);
   Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
