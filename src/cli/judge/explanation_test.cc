@@ -232,6 +232,16 @@ TEST_F(NextSteps, WithoutAGainNothingChanges) {
   EXPECT_EQ(steps(), std::vector<std::string>{"Change nothing: the program's own locks do as well as any."});
 }
 
+TEST_F(NextSteps, ProgramThatWaitsForItsLocksHasSomethingToChange) {
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("ticket", {1.0, 1.0, 1.0});
+  Block waiting = block();
+  waiting.diagnosis = profile::Diagnosis{true, 0.7, "Threads wait for locks.", {}};
+  const std::vector<NextStep> found = next_steps(plan_, {waiting}, {true, ""});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found.front().sentence.starts_with("Take work out of the sections, or split the lock"));
+}
+
 TEST_F(NextSteps, DesignsWithoutAResultDoNotSpeakForTheProgramsOwnLocks) {
   Sample hanging = timed(1.0);
   hanging.outcome = Outcome::kTimedOut;

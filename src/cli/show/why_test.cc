@@ -173,6 +173,17 @@ TEST_F(Comparison, FailedAndNamedDesignsAreShownWhereLocksDoNotMatter) {
   EXPECT_NE(render(plan_, {named}).find("exit code 3"), std::string::npos);
 }
 
+TEST_F(Comparison, DesignThatClearlyLosesIsShownWhereLocksDoNotMatter) {
+  add_times("pthread", {1, 1, 1});
+  add_times("ticket", {14, 14, 14});
+  Block shown = block();
+  shown.diagnosis = profile::Diagnosis{false, 0.01, "Threads wait 1 % of their time for locks.", {}};
+  EXPECT_NE(render(plan_, {shown}).find("  ticket"), std::string::npos);
+  EXPECT_NE(render_markdown(plan_, {shown}).find("| ticket"), std::string::npos);
+  shown.rows[1].interval = Interval{0.5, 0.07, 0.95};
+  EXPECT_EQ(render(plan_, {shown}).find("  ticket"), std::string::npos) << "it may be as good";
+}
+
 TEST_F(Comparison, MarkdownHasTheTimeAsATable) {
   add_times("pthread", {1, 1, 1});
   Block shown = block();
