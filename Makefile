@@ -98,7 +98,7 @@ silicon:
 	@tools/silicon --build $(BUILD) $(if $(QUICK),--quick)
 
 # Virtual machines with drawn values, described from their records as if they were real parts, and how near the description comes; writes
-# docs/measured/hidden-parts.md. Twenty minutes on two CPUs. QUICK=1 takes one part and three values.
+# docs/measured/hidden-parts.md. Twenty minutes on two CPUs. QUICK=1 takes one part and four values.
 hidden-parts:
 	@tools/install-packages "make hidden-parts" $(BUILD_PACKAGES)
 	@cmake --preset release -S . >/dev/null

@@ -16,8 +16,9 @@ PARTS = 8
 DRAW_SEED = 2026  # of the numbers of the variations
 ROUNDS = 2
 MOST_PARTS = 9999  # variations to draw from
-QUICK_PARAMETERS = ("instructions.pause_cycles", "core.branch_misprediction_cycles", "coherence.clean_transfer_ns")
+QUICK_PARAMETERS = ("clock.core_mhz", "instructions.pause_cycles", "core.branch_misprediction_cycles", "coherence.clean_transfer_ns")
 VALUE_SHARE = 0.15
+CLOCK_JOB = "clock"  # without it describe.facts_of() has no frequency, and no clock of a core
 CELL_SHARE, CELL_POINTS = 0.25, 0.02  # of a ratio of throughputs or a rate; a rate may also be that much off
 
 DESIGNS = ("pthread", "tatas", "htm-10", "ticket-aahtm")
@@ -31,8 +32,9 @@ def variations(parts=PARTS):
 
 
 def probes_of(parameters=None):
-    """The jobs of a record that determine the parameters, with a tenth of their work. Rare aborts need all of it."""
-    wanted = {}
+    """The jobs of a record that determine the parameters, with a tenth of their work, and the clock, in whose cycles most of them count.
+    Rare aborts need all of their work."""
+    wanted = {"clock.core_mhz": CLOCK_JOB}
     for row in describe.rows():
         if parameters is None or row.parameter in parameters:
             wanted.setdefault(row.parameter, row.figure.job)

@@ -196,6 +196,12 @@ def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, wor
         assert values[figure][0] == pytest.approx(expected(said, figure, field), rel=0.05, abs=ticks or None), field
 
 
+@pytest.mark.parametrize("megahertz", [2200, 3300])
+def test_the_clock_of_a_core_is_found(values_of, megahertz):
+    values = values_of("clock", "20000", machine=f"xeon-gold-5520plus,clock.core_mhz={megahertz}")
+    assert values["cycles_per_tick"][0] == pytest.approx(megahertz / 2200, rel=0.02)
+
+
 def test_page_walks_without_huge_pages_have_no_figure(elision):
     without = "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execv(sys.argv[1], sys.argv[1:])"  # PR_SET_THP_DISABLE
     ending = run([sys.executable, "-c", without, elision.workload("probes") / "page_walks", "5000"])
