@@ -170,7 +170,9 @@ std::optional<std::int64_t> parse_number(const NumberField& field, std::string_v
   digits.append(decimals).append(field.decimals - decimals.size(), '0');
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  if (end != digits.data() + digits.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return digits.front() == '-' ? INT64_MIN : INT64_MAX;
+  if (error != std::errc()) return std::nullopt;
   return value;
 }
 

@@ -44,8 +44,8 @@ struct Field {
 /// Every field, in the order in which a machine is printed.
 std::span<const Field> description_fields();
 
-/// Parses `text` as a value of `field`, in the member's unit. Nothing: it is no number, has too many
-/// decimals, or is far out of range; `least` and `most` are the caller's to check.
+/// Parses `text` as a value of `field`, in the member's unit; the nearest 64-bit number if it is far out of
+/// range. Nothing: it is no number or has too many decimals. `least` and `most` are the caller's to check.
 std::optional<std::int64_t> parse_number(const NumberField& field, std::string_view text);
 /// The text of a value that is given in the member's unit, without trailing zeros.
 std::string number_text(const NumberField& field, std::int64_t value);

@@ -130,6 +130,12 @@ TEST(MachineFile, NanosecondsHaveUpToThreeDecimals) {
             "l3.slices: must be an integer, is \"18.0\"");
 }
 
+TEST(MachineFile, NumberThatNoIntegerHoldsIsOutOfBounds) {
+  for (const char* bad : {"99999999999999999999", "-99999999999999999999"})
+    EXPECT_EQ(load_machine(std::string("xeon-e5-2697v4,l3.slices=") + bad).error(),
+              std::string("l3.slices: must lie between 1 and 128, is ") + bad);
+}
+
 TEST(MachineFile, TimesOutsideTheCoreAreConvertedAtTheCoreClock) {
   const auto cycles = [](const std::string& clock) {
     const Description d = load_machine("xeon-e5-2697v4,clock.core_mhz=" + clock)->description;
