@@ -113,6 +113,7 @@ def rows():
     add("tlb.shared_latency_cycles", "page_walks", "second_level_ticks", "loads over pages that only the second level holds",
         ("50000",), most=1000)
     add("tlb.walk_cycles", "page_walks", "walk_ticks", "loads over pages that no level holds", ("50000",), most=10_000)
+    add("prefetch.stream_lines", "streams", "lines_ahead", "how many lines ahead of loads in order a load is fast", ("2",), most=31)
     add("transactions.begin_cycles", "transaction_parts", "begin_ticks", "the clock before and behind XBEGIN", ("10000",))
     add("transactions.commit_cycles", "empty_transaction", "commit_cycles", "XBEGIN and XEND, of which begin is known", ("10000",),
         beside="transaction_parts")
@@ -168,7 +169,7 @@ UNDETERMINED = {
     "l3.gigabytes_per_second": _ALL_CORES,
     "memory.gigabytes_per_second": _ALL_CORES,
     **{f"tlb.{level}_{what}": _SIZES for level in ("data", "huge", "code", "shared") for what in ("entries", "ways")},
-    **{f"prefetch.{name}": "no probe looks for prefetches" for name in ("next_line", "stride", "adjacent_line")},
+    **{f"prefetch.{name}": "no probe looks for these prefetches" for name in ("next_line", "stride", "adjacent_line")},
     "numa.hop_ns": "needs two sockets",
     "coherence.hot_window_cycles": _RULE,
     "system.time_slice_us": "seen only in whole periods of the timer",

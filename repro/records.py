@@ -21,7 +21,7 @@ QUANTILES, FIRST = (1,), (0,)
 KINDS = (
     (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|flushed|_missing_|missing$)", None, ()),
     (r"early_loads: |clock: |lock_costs: ", None, ()),
-    (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: ", "latency", FIRST),
+    (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),
     (r"kernel_costs: ", "latency", FIRST),
     (r"false_conflicts: ", "percent", FIRST),

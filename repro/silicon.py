@@ -73,6 +73,7 @@ def plan(quick):
         probe("clock", 1000000 // part, two_cores=False),
         probe("branches", 2000000 // part, two_cores=False),
         probe("page_walks", 200000 // part, two_cores=False),
+        probe("streams", 20 // part, two_cores=False),
         probe("transaction_parts", 20000 // part, two_cores=False),
         probe("shared_lines", 5000 // part),
         probe("false_conflicts", 2000 // part),

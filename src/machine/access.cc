@@ -82,7 +82,8 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
   const bool load = request.kind == AccessKind::kLoad;
   if (!(state.flags & cpu.mine(load ? kReadable : kWritable)) || request.now.value < state.hot_until)
     return false;
-  return !load || !prefetches_leave_core(request, cpu);
+  const bool prefetches = load || !in_l1;
+  return !prefetches || !prefetches_leave_core(request, cpu);
 }
 
 /// Puts the line, in L1 slot `slot`, into the CPU's filter. The CPU has the permission, and inside a
@@ -223,7 +224,7 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
   const std::uint64_t ready = std::max<std::uint64_t>(old.arrival, arrival);
   core.l1.put(slot, request.line, old.moved(ready, old.flags & (kPermissions | kDirty)));
   const Reply reply = complete(request, cpu, slot, kNoSlot, ready);
-  if (request.kind == AccessKind::kLoad) prefetch_after(request, cpu, false);
+  prefetch_after(request, cpu, false);
   return reply;
 }
 

@@ -50,7 +50,7 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   grant(cpu, place, transfer, arrival, hot_until);
   if (!instant) note_flight(cpu, place.entry, transfer, load && place.in_l3, request.now.value, arrival);
   const Reply reply = complete(request, cpu, place.l1_slot, place.entry, arrival);
-  if (load && !place.in_l1) prefetch_after(request, cpu, !place.in_core);
+  if (!place.in_l1) prefetch_after(request, cpu, !place.in_core);
   return reply;
 }
 

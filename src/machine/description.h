@@ -83,9 +83,10 @@ struct Description {
 
   /// The prefetchers that the machine has.
   struct {
-    bool next_line = false;      // into L1: the line after a miss, if L1 has the line before it
-    bool stride = false;         // into L1: by the address of the load instruction
-    bool adjacent_line = false;  // into L2: the other line of an aligned pair
+    bool next_line = false;          // into L1: the line after a miss, if L1 has the line before it
+    bool stride = false;             // into L1: by the address of the load instruction
+    bool adjacent_line = false;      // into L2: the other line of an aligned pair
+    std::uint32_t stream_lines = 0;  // into L2: so many lines ahead of accesses in one direction; 0: none
     bool snoops = false;  // prefetches take lines from other cores and abort transactions that wrote them
   } prefetch;
 

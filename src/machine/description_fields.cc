@@ -101,6 +101,7 @@ const Field kFields[] = {
     ELISION_FLAG("prefetch.next_line", prefetch.next_line),
     ELISION_FLAG("prefetch.stride", prefetch.stride),
     ELISION_FLAG("prefetch.adjacent_line", prefetch.adjacent_line),
+    ELISION_NUMBER("prefetch.stream_lines", prefetch.stream_lines, 0, 63),
     ELISION_FLAG("prefetch.snoops", prefetch.snoops),
     ELISION_NANOSECONDS("memory.latency_ns", uncore.memory_latency_ps, 1, kMostPicoseconds),
     ELISION_NUMBER("memory.gigabytes_per_second", uncore.memory_gigabytes_per_second, 1, 100'000),

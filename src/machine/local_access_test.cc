@@ -181,6 +181,35 @@ TEST_F(LocalAccessTest, StoreToPrefetchedLinePrefetchesNothing) {
   EXPECT_TRUE(stays_in_core(0, 702, kStore, 5000));
 }
 
+TEST_F(LocalAccessTest, AccessWithStreamFromOutsideCoreNeedsOrder) {
+  description_.prefetch.stream_lines = 20;
+  for (const std::uint64_t line : {712, 715, 716}) leave_in_l2(line);
+  machine().load(0, 710, 10'000);
+  machine().load(0, 711, 11'000);
+  for (const AccessKind kind : {kLoad, kStore})
+    EXPECT_FALSE(stays_in_core(0, 712, kind, 12'000)) << "713 and 714 are nowhere near";
+  machine().load(0, 712, 13'000);  // prefetches them
+  EXPECT_TRUE(stays_in_core(0, 713, kStore, 20'000)) << "715 and 716 are in L2";
+}
+
+TEST_F(LocalAccessTest, StreamWithOneLineFromOutsideCoreNeedsOrder) {
+  description_.prefetch.stream_lines = 20;
+  leave_in_l2(713);
+  machine().load(0, 710, 10'000);
+  machine().load(0, 711, 11'000);
+  EXPECT_FALSE(stays_in_core(0, 712, kLoad, 12'000)) << "714 is nowhere near";
+}
+
+TEST_F(LocalAccessTest, PrefetchWithFewSetsNeedsOrder) {
+  description_.prefetch.next_line = true;
+  description_.l1d.size_kb /= 2;  // 32 sets
+  for (const std::uint64_t line : {700, 701, 702}) machine().load(0, line, 10 * line);
+  leave_in_l2(703);
+  leave_in_l2(702);
+  machine().load(0, 701, 15'000);
+  EXPECT_FALSE(stays_in_core(0, 702, kLoad, 20'000)) << "the lines of a page may evict each other";
+}
+
 TEST_F(LocalAccessTest, LoadWithStridePrefetchFromL2StaysInCore) {
   description_.prefetch.stride = true;
   for (const std::uint64_t line : {808, 804}) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetching: which lines a load suggests, and how they are fetched.
+// Prefetching: which lines an access suggests, and how they are fetched. The prefetchers of L1 see loads
+// alone, those of L2 stores too.
 //
 // A prefetch is a hint. It is dropped if the line is in flight, if no fill buffer is free (into L1 only), or
 // if it would evict a line that a transaction needs. It joins no read set and does not cross a page.
-// Otherwise it is a read like others: if the machine's prefetches snoop, it takes a modified line from
-// another core, which aborts a transaction that has written the line.
+// Otherwise it is a read like others, also in a stream of stores: if the machine's prefetches snoop, it takes
+// a modified line from another core, which aborts a transaction that has written the line.
 #include "machine/prefetching.h"
 
 #include <algorithm>
@@ -26,30 +27,46 @@ void for_each_suggested(const Description& machine, const Core& core, LineAddr l
   if (stride != 0) suggest(line.value + static_cast<std::uint64_t>(stride));
 }
 
+template <class Visit>
+void for_each_line(const Streamer::Lines& lines, Visit visit) {
+  for (int i = 0; i < lines.count; ++i)
+    visit(LineAddr(lines.first + static_cast<std::uint64_t>(std::int64_t{lines.step} * i)));
+}
+
 }  // namespace
 
 /// While the line's page is being translated, prefetches wait for that.
 void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2) {
   const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
   const std::uint64_t start = page == cpu.walked_page ? std::max(now, cpu.walk_ready) : now;
-  const bool strides = description.prefetch.stride && request.instruction != 0;
-  const std::int64_t stride = strides ? cpu.strides.observe(request.instruction, request.line) : 0;
-  for_each_suggested(description, *cpu.core, request.line, stride,
-                     [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, true); });
+  if (request.kind == AccessKind::kLoad) {
+    const bool strides = description.prefetch.stride && request.instruction != 0;
+    const std::int64_t stride = strides ? cpu.strides.observe(request.instruction, request.line) : 0;
+    for_each_suggested(description, *cpu.core, request.line, stride,
+                       [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, true); });
+  }
   if (description.prefetch.adjacent_line && missed_l2)
     prefetch(cpu, LineAddr(request.line.value ^ 1), now, start, false);
+  if (description.prefetch.stream_lines != 0)
+    for_each_line(cpu.core->streamer.observe(request.line, description.prefetch.stream_lines),
+                  [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, false); });
 }
 
 bool Prefetching::prefetches_leave_core(const Request& request, const Cpu& cpu) const {
   const Core& core = *cpu.core;
+  bool leaves = false;
+  // Where each line of a page has sets of its own, none of these lines can evict another one. Else nothing is
+  // promised.
+  const bool is_small = std::min(description.l1d.sets(), description.l2.sets()) < 1U << Tlb::kPageShift;
+  const auto look_for = [&](LineAddr wanted) {
+    leaves |= is_small || (core.l1.find(wanted) == kNoSlot && core.l2.find(wanted) == kNoSlot);
+  };
+  if (description.prefetch.stream_lines != 0)
+    for_each_line(core.streamer.expect(request.line, description.prefetch.stream_lines), look_for);
+  if (request.kind != AccessKind::kLoad) return leaves;
   const bool strides = description.prefetch.stride && request.instruction != 0;
   const std::int64_t stride = strides ? cpu.strides.expect(request.instruction, request.line) : 0;
-  bool leaves = false;
-  for_each_suggested(description, core, request.line, stride, [&](LineAddr wanted) {
-    // The requested line may evict this one from its set.
-    const bool same_set = core.l1.set_of(wanted) == core.l1.set_of(request.line);
-    leaves |= same_set || (core.l1.find(wanted) == kNoSlot && core.l2.find(wanted) == kNoSlot);
-  });
+  for_each_suggested(description, core, request.line, stride, look_for);
   return leaves;
 }
 

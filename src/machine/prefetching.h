@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetching: which lines a load suggests, and how they are fetched.
+// Prefetching: which lines an access suggests, and how they are fetched.
 #pragma once
 
 #include "machine/coherence.h"
@@ -11,9 +11,10 @@ class Prefetching : public Coherence {
   using Coherence::Coherence;
 
  protected:
-  /// For a load that hits L1 or L2: whether prefetch_after() would fetch a line that is in neither.
+  /// For an access that hits L2, or a load that hits L1: whether prefetch_after() would fetch a line that is
+  /// in neither.
   bool prefetches_leave_core(const Request& request, const Cpu& cpu) const;
-  /// After a load of `request.line` that missed L1, or was the first use of a prefetched line.
+  /// After an access to `request.line` that missed L1, or a load that was the first use of a prefetched line.
   void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
   /// Prefetches `line`: the request is made at `now`, and the fetch starts at `start`.
   void prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1);

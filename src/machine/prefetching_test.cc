@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetching: which other lines a load brings, when they arrive, and what a prefetch never does.
+// Prefetching: which other lines an access brings, when they arrive, and what a prefetch never does.
 #include "machine/prefetcher.h"
+#include "machine/streamer.h"
 #include "machine/test_machine.h"
 
 namespace elision::machine::testing {
@@ -33,6 +34,63 @@ TEST(StridePrefetcher, KeepsInstructionsApart) {
   }
   EXPECT_EQ(strides.observe(0x400, LineAddr(102)), 1);
   EXPECT_EQ(strides.observe(0x404, LineAddr(896)), -2);
+}
+
+/// The lines that the streamer asks for, 20 ahead at most.
+std::vector<std::uint64_t> lines_for(Streamer& streamer, std::uint64_t line) {
+  const Streamer::Lines expected = streamer.expect(LineAddr(line), 20);
+  const Streamer::Lines lines = streamer.observe(LineAddr(line), 20);
+  EXPECT_EQ(expected.first, lines.first);
+  EXPECT_EQ(expected.count, lines.count);
+  EXPECT_EQ(expected.step, lines.step);
+  std::vector<std::uint64_t> found;
+  for (int i = 0; i < lines.count; ++i)
+    found.push_back(lines.first + static_cast<std::uint64_t>(std::int64_t{lines.step} * i));
+  return found;
+}
+using Lines = std::vector<std::uint64_t>;
+
+TEST(Streamer, RunsAheadOfTwoStepsInOneDirection) {
+  Streamer streamer{};
+  EXPECT_EQ(lines_for(streamer, 640), Lines{});
+  EXPECT_EQ(lines_for(streamer, 641), Lines{});
+  EXPECT_EQ(lines_for(streamer, 642), (Lines{643, 644}));
+  EXPECT_EQ(lines_for(streamer, 643), (Lines{645, 646}));
+  EXPECT_EQ(lines_for(streamer, 643), Lines{}) << "the same line again";
+  EXPECT_EQ(lines_for(streamer, 650), (Lines{651, 652})) << "it skips what was passed";
+}
+
+TEST(Streamer, GoesBackwardsToo) {
+  Streamer streamer{};
+  for (std::uint64_t line : {700, 698}) EXPECT_EQ(lines_for(streamer, line), Lines{});
+  EXPECT_EQ(lines_for(streamer, 695), (Lines{694, 693}));
+  EXPECT_EQ(lines_for(streamer, 696), Lines{}) << "turned";
+  EXPECT_EQ(lines_for(streamer, 697), (Lines{698, 699}));
+}
+
+TEST(Streamer, StopsAtThePageAndAtTheDistance) {
+  Streamer streamer{};
+  for (std::uint64_t line : {697, 698}) lines_for(streamer, line);
+  EXPECT_EQ(lines_for(streamer, 701), (Lines{702, 703}));
+  EXPECT_EQ(lines_for(streamer, 702), Lines{});
+  for (std::uint64_t line : {642, 641}) lines_for(streamer, line);
+  EXPECT_EQ(lines_for(streamer, 640), Lines{});
+  for (std::uint64_t line : {1280, 1281}) streamer.observe(LineAddr(line), 3);
+  EXPECT_EQ(streamer.observe(LineAddr(1282), 3).count, 2);
+  EXPECT_EQ(streamer.observe(LineAddr(1283), 3).count, 2);
+  EXPECT_EQ(streamer.observe(LineAddr(1284), 3).count, 1);
+}
+
+TEST(Streamer, KeepsPagesApartAndForgetsTheOldOne) {
+  Streamer streamer{};
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(lines_for(streamer, 640 + i), Lines{});
+    EXPECT_EQ(lines_for(streamer, 760 - i), Lines{});
+  }
+  EXPECT_EQ(lines_for(streamer, 642), (Lines{643, 644}));
+  EXPECT_EQ(lines_for(streamer, 758), (Lines{757, 756}));
+  lines_for(streamer, 640 + 32 * 64);
+  EXPECT_EQ(lines_for(streamer, 643), Lines{}) << "another page had its place";
 }
 
 class PrefetchTest : public ::testing::Test {
@@ -100,12 +158,59 @@ TEST_F(PrefetchTest, MissInL2PrefetchesPairLine) {
   EXPECT_EQ(m.counts(0).prefetches, 1u) << "a hit in L2 suggests nothing";
 }
 
-TEST_F(PrefetchTest, StoreTrainsNoPrefetcher) {
-  description_.prefetch = {true, true, true};
+TEST_F(PrefetchTest, StoreTrainsNoPrefetcherOfL1) {
+  description_.prefetch = {true, true};
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 4; ++i) m.store(0, 130 + i, 1000 * (i + 1));
+  EXPECT_EQ(m.counts(0).prefetches, 0u);
+}
+
+TEST_F(PrefetchTest, StoreThatMissesL2PrefetchesPairLine) {
+  description_.prefetch.adjacent_line = true;
   TestMachine& m = machine();
   m.store(0, 130, 1000);
+  EXPECT_EQ(m.counts(0).prefetches, 1u);
+  EXPECT_EQ(m.load(0, 131, 2000).data_ready.value, 2012u);
+}
+
+TEST_F(PrefetchTest, StreamOfLoadsAndStoresIsPrefetchedIntoL2) {
+  description_.prefetch.stream_lines = 20;
+  TestMachine& m = machine();
+  m.load(0, 130, 1000);
   m.store(0, 131, 2000);
   EXPECT_EQ(m.counts(0).prefetches, 0u);
+  m.load(0, 132, 3000);
+  EXPECT_EQ(m.counts(0).prefetches, 2u);
+  EXPECT_EQ(m.load(0, 133, 4000).data_ready.value, 4012u);
+  EXPECT_EQ(m.counts(0).prefetches, 4u) << "a hit in L2 goes on";
+  m.store(0, 134, 5000);
+  EXPECT_EQ(m.counts(0).prefetches, 6u) << "a store, too";
+  m.load(0, 134, 6000);
+  EXPECT_EQ(m.counts(0).prefetches, 6u) << "a hit in L1 does not";
+}
+
+TEST_F(PrefetchTest, AtomicsAreAStreamToo) {
+  description_.prefetch.stream_lines = 20;
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 3; ++i) m.access(0, 130 + i, AccessKind::kAtomic, 1000 * (i + 1));
+  EXPECT_EQ(m.counts(0).prefetches, 2u);
+}
+
+TEST_F(PrefetchTest, FirstLoadOfAPrefetchedLineGoesOnWithTheStream) {
+  description_.prefetch = {.next_line = true, .stream_lines = 20};
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 3; ++i) m.load(0, 130 + i, 1000 * (i + 1));
+  const std::uint64_t before = m.counts(0).prefetches;
+  EXPECT_EQ(m.load(0, 133, 8000).data_ready.value, 8000u) << "L1 has it";
+  EXPECT_EQ(m.counts(0).prefetches, before + 3) << "the next line, and two of the stream";
+}
+
+TEST_F(PrefetchTest, StreamTakesNoFillBuffer) {
+  description_.prefetch.stream_lines = 20;
+  description_.core.fill_buffers = 1;
+  TestMachine& m = machine();
+  for (std::uint64_t i = 0; i < 3; ++i) m.load(0, 130 + i, 1000 * (i + 1));
+  EXPECT_EQ(m.counts(0).prefetches, 2u);
 }
 
 TEST_F(PrefetchTest, WithoutSnoopsNothingIsTakenFromAnotherCore) {
@@ -126,7 +231,7 @@ TEST_F(PrefetchTest, WithSnoopsItIsAReadLikeOthers) {
   m.store(1, 130, 1000);
   m.load(0, 131, 20'000);
   EXPECT_EQ(m.counts(0).prefetches, 1u);
-  EXPECT_EQ(m.counts(0).cache_to_cache, 1u);
+  EXPECT_EQ(m.counts(0).cache_to_cache, 2u) << "the store had brought 131, too";
   EXPECT_FALSE(m.local_hit(1, 130, kStore, 30'000)) << "CPU 1 shares it now, and it is hot";
   EXPECT_EQ(m.load(0, 130, 30'000).data_ready.value, 30'012u);
 }
@@ -147,7 +252,7 @@ TEST_F(PrefetchTest, SnoopingPrefetchEndsWritersButNotReaders) {
 }
 
 TEST_F(PrefetchTest, PrefetchEvictsNoTransactionalLine) {
-  description_.prefetch = {true, true, true, true};
+  description_.prefetch = {true, true, true, 20, true};
   TestMachine& m = machine();
   m.load(0, 131, 1000);
   m.model().begin(CpuId(0), Cycles(2000), false);

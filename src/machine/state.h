@@ -20,6 +20,7 @@
 #include "machine/prefetcher.h"
 #include "machine/read_filter.h"
 #include "machine/store_buffer.h"
+#include "machine/streamer.h"
 #include "machine/tlb.h"
 #include "machine/untouched_pages.h"
 
@@ -60,6 +61,7 @@ struct Core {
   Tlb tlb;
   Cpu* threads[kMaxThreadsPerCore];  // the hardware threads in use
   unsigned thread_count;
+  Streamer streamer;
 
   template <class Action>
   [[gnu::always_inline]] void for_each_thread(Action action) {

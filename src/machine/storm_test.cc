@@ -42,7 +42,7 @@ Step draw(Random& random) {
 /// Small caches, so that everything is evicted often.
 Description storm_description(unsigned cores, unsigned threads_per_core) {
   Description d = exact_description(cores, threads_per_core);
-  d.prefetch = {true, true, true, true};
+  d.prefetch = {true, true, true, 20, true};
   d.transactions.read_filter_log2 = 9;
   d.tlb.data_entries = 16;
   d.tlb.data_ways = 4;

@@ -165,6 +165,7 @@ KNOWN_ANSWERS = [
     ("branches 100000", "misprediction_ticks", "core.branch_misprediction_cycles", 0),
     ("page_walks 50000", "second_level_ticks", "tlb.shared_latency_cycles", 0),
     ("page_walks 50000", "walk_ticks", "tlb.walk_cycles", 0),
+    ("streams 2", "lines_ahead", "prefetch.stream_lines", 0),
     ("transaction_parts 5000", "begin_ticks", "transactions.begin_cycles", 0),
     ("transaction_parts 5000", "commit_ticks", "transactions.commit_cycles", 3),
     ("transaction_parts 5000", "abort_ticks", "transactions.abort_cycles", 0),
@@ -187,7 +188,7 @@ def expected(said, figure, field):
     return value * ticks / float(said["clock.core_mhz"]) if field.endswith("_cycles") else value
 
 
-@pytest.mark.parametrize("machine", [MACHINE, "xeon-gold-5520plus", "core-i7-4770,clock.core_mhz=3900,coherence.upgrade_ns=88,tlb.walk_cycles=90"])
+@pytest.mark.parametrize("machine", [MACHINE, "xeon-gold-5520plus", "core-i7-4770,clock.core_mhz=3900,coherence.upgrade_ns=88,tlb.walk_cycles=90,prefetch.stream_lines=9"])
 @pytest.mark.parametrize("words", sorted({row[0] for row in KNOWN_ANSWERS}))
 def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, words):
     said = recording.machine_values(build, machine)
@@ -200,6 +201,10 @@ def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, wor
 def test_the_clock_of_a_core_is_found(values_of, megahertz):
     values = values_of("clock", "20000", machine=f"xeon-gold-5520plus,clock.core_mhz={megahertz}")
     assert values["cycles_per_tick"][0] == pytest.approx(megahertz / 2200, rel=0.02)
+
+
+def test_without_a_streamer_the_next_line_is_prefetched(values_of):
+    assert values_of("streams", "2", machine="xeon-gold-5520plus,prefetch.stream_lines=0")["lines_ahead"][0] == 1
 
 
 def test_page_walks_without_huge_pages_have_no_figure(elision):
