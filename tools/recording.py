@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import tempfile
 
@@ -83,14 +82,8 @@ def from_anywhere(machine):
 
 def machine_values(build, machine, variation=0):
     """{field: value} of a machine, as text, after the draw of a variation."""
-    words = [build / "bin/elision", "machines", "--variation", variation, machine]
-    values = {}
-    for line in host.run(words).stdout.splitlines():
-        # Name, value and source stand in columns two spaces apart; an uncertain value has its interval behind it.
-        found = re.match(r"(\S+) +(.*?)(?: \([^()]*\))*(?:  +.*)?$", line)
-        if found:
-            values[found.group(1)] = found.group(2)
-    return values
+    words = [build / "bin/elision", "machines", "--format", "json", "--variation", variation, machine]
+    return {value["field"]: value["value"] for value in json.loads(host.run(words).stdout)["values"]}
 
 
 def with_values(machine, values):

@@ -7,6 +7,7 @@
 #include "cli/host/native_htm.h"
 #include "cli/host/shell_words.h"
 #include "cli/options/machine_choice.h"
+#include "cli/show/machine_values.h"
 
 namespace elision::cli {
 namespace {
@@ -22,15 +23,6 @@ std::vector<ValueRecord> native_values() {
           {"kernel.release", doctor::read_kernel("/").release, {}, "uname"}};
 }
 
-nlohmann::json values_json(const std::vector<ValueRecord>& values) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const ValueRecord& value : values) {
-    list.push_back(
-        {{"field", value.field}, {"value", value.best}, {"others", value.others}, {"source", value.source}});
-  }
-  return list;
-}
-
 }  // namespace
 
 nlohmann::json origin_json(const experiment::Plan& plan, const Words& words) {
@@ -38,7 +30,8 @@ nlohmann::json origin_json(const experiment::Plan& plan, const Words& words) {
   command.insert(command.end(), words.begin(), words.end());
   return {{"elision", ELISION_VERSION},
           {"command", quoted_for_shell(command)},
-          {"machine", values_json(plan.model ? load_machine_or_throw(plan.where).values : native_values())}};
+          {"machine",
+           machine_values_json(plan.model ? load_machine_or_throw(plan.where).values : native_values())}};
 }
 
 }  // namespace elision::cli

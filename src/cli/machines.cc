@@ -2,13 +2,17 @@
 // `elision machines [MACHINE|FILE]`: lists the built-in descriptions, or shows every value of one or of its
 // variation, with sources.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "cli/host/console.h"
 #include "cli/host/json_text.h"
 #include "cli/options/arguments.h"
 #include "cli/options/machine_choice.h"
 #include "cli/options/output_format.h"
+#include "cli/show/machine_values.h"
 #include "cli/show/table.h"
 #include "cli/verbs.h"
 #include "machine/description_toml.h"
@@ -73,6 +77,17 @@ std::string list_as(OutputFormat format) {
   return table_text(table_of_machines(), appearance_of(STDOUT_FILENO));
 }
 
+experiment::Table table_of_values(const machine::Machine& machine) {
+  experiment::Table table{{{"field", true}, {"value", true}, {"others", true}, {"source", true}}, {}};
+  for (const machine::ValueRecord& record : machine.values) {
+    table.rows.push_back(
+        {{record.field, record.best, fmt::format("{}", fmt::join(record.others, ", ")), record.source},
+         "",
+         Tone::kPlain});
+  }
+  return table;
+}
+
 constexpr std::string_view kUnchecked = "†";  // before a source
 
 struct MachinesRequest {
@@ -80,6 +95,30 @@ struct MachinesRequest {
   std::uint32_t variation = 0;
   OutputFormat format = OutputFormat::kTable;
 };
+
+std::string explained_mark(const machine::Machine& machine) {
+  const bool is_used = std::any_of(
+      machine.values.begin(), machine.values.end(),
+      [](const machine::ValueRecord& value) { return value.source.find(kUnchecked) != std::string::npos; });
+  return is_used ? fmt::format("\n{}: quoted from memory, not looked up\n", kUnchecked) : "";
+}
+
+std::string values_as(const MachinesRequest& request, const machine::Machine& machine) {
+  switch (request.format) {
+    case OutputFormat::kJson:
+      return json_text({{"version", 1},
+                        {"machine", request.name},
+                        {"variation", request.variation},
+                        {"values", machine_values_json(machine.values)}});
+    case OutputFormat::kCsv:
+      return table_csv(table_of_values(machine));
+    case OutputFormat::kMarkdown:
+      return table_markdown(table_of_values(machine)) + explained_mark(machine);
+    case OutputFormat::kTable:
+      break;
+  }
+  return machine::render_machine(machine) + explained_mark(machine);
+}
 
 std::unique_ptr<CLI::App> machines_options(MachinesRequest& request) {
   auto app =
@@ -90,7 +129,7 @@ std::unique_ptr<CLI::App> machines_options(MachinesRequest& request) {
   add_number(*app, "--variation", request.variation, 0, machine::kVariations - 1,
              "as this draw of the uncertain values has it (default: 0)")
       ->needs(machine);
-  add_format(*app, request.format)->excludes(machine);
+  add_format(*app, request.format);
   return app;
 }
 
@@ -110,10 +149,7 @@ int machines_verb(const Words& words) {
   } else {
     const machine::Variation shown =
         variation_or_throw(load_machine_or_throw(request.name), request.variation);
-    const std::string values = machine::render_machine(shown.machine);
-    print(values);
-    if (values.find(kUnchecked) != std::string::npos)
-      print(fmt::format("\n{}: quoted from memory, not looked up\n", kUnchecked));
+    print(values_as(request, shown.machine));
   }
   return 0;
 }

@@ -142,7 +142,6 @@ def test_empty_values(refuse, verb, option):
     (["vm", "--metric", "([0-9]+)", "--", "true"], "--metric", "--vary"),
     (["compare", "--runs", "2", "--runs", "3", "--", "true"], "--runs", "more than once"),
     (["compare", "--machine", "native,core.issue_width=2", "--", "true"], "native,core.issue_width=2"),
-    (["machines", "--format", "csv", "core-i7-4770"], "--format"),
     (["doctor", "--json", "--format", "csv"], "--json", "--format"),
     (["machines", "--variation", "1"], "--variation"))
 def test_options_that_exclude_each_other(refuse, words, named):

@@ -64,6 +64,26 @@ def test_csv_has_a_row_for_each_design_and_thread_count(place, bench):
         assert row["best"] == str(same["best"]).lower()
 
 
+@pytest.mark.parametrize("format", ["json", "csv", "markdown"])
+def test_values_of_a_machine(place, format):
+    text = place.run("machines", "--format", format, "--variation", "3", "xeon-gold-5520plus").stdout
+    if format == "json":
+        rows = [(value["field"], value["value"], ", ".join(value["others"]), value["source"]) for value in json.loads(text)["values"]]
+    elif format == "csv":
+        rows = [tuple(row.values()) for row in rows_of(text)]
+    else:
+        rows = [tuple(row) for row in markdown_tables(text)[0][0][1:]]
+    assert ("topology.cores", "28") in [row[:2] for row in rows]
+    [drawn] = [row for row in rows if row[0] == "instructions.pause_cycles"]
+    [uncertain] = [row for row in table_rows(place, "xeon-gold-5520plus") if row[0] == "instructions.pause_cycles"]
+    assert drawn[1] != uncertain[1] and "variation 3" in drawn[3]
+
+
+def table_rows(place, machine):
+    lines = place.run("machines", machine).stdout.splitlines()
+    return [line.split() for line in lines if line]
+
+
 def test_json_on_standard_output(place, bench):
     report, other = (json.loads(place.run(*WORDS, *option, "--", *bench, "2").stdout) for option in (["--format", "json"], ["--json", "-"]))
     assert report["blocks"] == other["blocks"]
