@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <filesystem>
 
 #include "base/nearest.h"
 #include "base/usable_cpus.h"
@@ -231,6 +233,15 @@ void check_distinct(const char* option, const std::string& file, const char* oth
 }
 
 // Before anything is run.
+// A file named *.png would hold something else.
+void check_is_for_svg(const std::string& file) {
+  for (const std::string_view other : {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp"}) {
+    const std::string ending = std::filesystem::path(file).extension().string();
+    if (ending.size() == other.size() + 1 && strcasecmp(ending.c_str() + 1, other.data()) == 0)
+      throw UsageError(fmt::format("--plot draws SVG and no {}: '{}'", other, file));
+  }
+}
+
 void check_files(const CompareRequest& request) {
   if (!request.json_file.empty()) require_writable(request.json_file);
   if (!request.html_file.empty()) require_regular(request.html_file);
@@ -238,7 +249,9 @@ void check_files(const CompareRequest& request) {
   check_distinct("--json", request.json_file, "--html", request.html_file);
   check_distinct("--json", request.json_file, "--plot", request.plot_file);
   check_distinct("--html", request.html_file, "--plot", request.plot_file);
-  if (!request.plot_file.empty()) require_gnuplot();
+  if (request.plot_file.empty()) return;
+  check_is_for_svg(request.plot_file);
+  require_gnuplot();
 }
 
 // Without a result there is no picture, and an old one must not be taken for it.

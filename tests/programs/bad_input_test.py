@@ -72,6 +72,7 @@ def cases(*rows):
     (["run", "--lock", "tatas", "--speculation", "runon", "--", "true"], "'runon'", "'run-on'"),
     (["run", "--lock", "tatas", "--busy", "insid", "--", "true"], "'insid'", "'inside'"),
     (["compare", "--format", "xml", "--", "true"], "format 'xml'"),
+    (["compare", "--plot", "picture.png", "--", "true"], "SVG", "'picture.png'"),
     (["compare", "--format", "jsn", "--", "true"], "'jsn'", "'json'"))
 def test_names_that_do_not_exist(refuse, words, named):
     refuse(words, *named)
