@@ -30,8 +30,34 @@ std::string readable(const std::string& symbol) {
   return result;
 }
 
-/// A function's name for a sentence: without namespaces that have no name, and without long template
-/// arguments.
+/// "a::f()" of "int a::f<int>(long) const" with its template arguments cut already: neither what it returns
+/// nor what it takes. Variables stay as they are.
+std::string without_signature(std::string name) {
+  name = name.substr(0, name.find(" [clone "));
+  const std::size_t close = name.rfind(')');
+  if (close == std::string::npos || name.find_first_not_of(" const&", close + 1) != std::string::npos)
+    return name;
+  std::size_t open = close;
+  for (int depth = 0;; --open) {
+    if (name[open] == ')') ++depth;
+    if (name[open] == '(' && --depth == 0) break;
+    if (open == 0) return name;
+  }
+  if (open == 0) return name;
+  name = name.substr(0, open) + "()";
+  if (name.find("operator") != std::string::npos) return name;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < open; ++at) {
+    if (name[at] == '<' || name[at] == '(' || name[at] == '{') ++depth;
+    if (name[at] == '>' || name[at] == ')' || name[at] == '}') --depth;
+    if (name[at] == ' ' && depth == 0) begin = at + 1;
+  }
+  return name.substr(begin);
+}
+
+/// A function's name for a sentence: without namespaces that have no name, long template arguments, and
+/// signature.
 std::string shortened(const std::string& name) {
   constexpr std::size_t kLongArguments = 24;
   std::string result;
@@ -51,11 +77,7 @@ std::string shortened(const std::string& name) {
   }
   const std::string nameless = "(anonymous namespace)::";
   for (std::size_t at; (at = result.find(nameless)) != std::string::npos;) result.erase(at, nameless.size());
-  // The types of the arguments say little: f(...)
-  constexpr std::size_t kLongName = 60;
-  const std::size_t open = result.rfind('(');
-  if (result.size() > kLongName && open != std::string::npos && open > 0)
-    result = result.substr(0, open) + "(...)";
+  result = without_signature(result);
   return result;
 }
 
@@ -177,6 +199,10 @@ std::string Names::in_file(std::uint64_t address, std::uint64_t behind) const {
   return fmt::format("{}+{:#x}", file, address + behind - bias);
 }
 
+Place Names::code(std::uint64_t address) const { return code_before(address, 0); }
+
+Place Names::lock_call(std::uint64_t address) const { return code_before(address - 1, 1); }
+
 /// The code at `address`, for the place `behind` bytes behind it.
 Place Names::code_before(std::uint64_t address, std::uint64_t behind) const {
   Place place;
@@ -185,16 +211,9 @@ Place Names::code_before(std::uint64_t address, std::uint64_t behind) const {
   place.name = shortened(symbol(address, offset));
   source(address, place.file, place.line);
   if (place.name.empty()) place.name = in_file(address, behind);
-  return place;
-}
-
-Place Names::code(std::uint64_t address) const { return code_before(address, 0); }
-
-Place Names::lock_call(std::uint64_t address) const {
-  Place place = code_before(address - 1, 1);
-  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address - 1) : nullptr;
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
   const std::vector<InlinedFrame> frames =
-      module != nullptr ? inlined_frames(module, address - 1) : std::vector<InlinedFrame>{};
+      module != nullptr ? inlined_frames(module, address) : std::vector<InlinedFrame>{};
   if (frames.empty()) return place;
   const std::size_t user = frame_of_user(frames);
   const InlinedFrame& frame = frames[user];

@@ -53,10 +53,11 @@ class Names {
   /// addr2line takes it. Empty: `address` lies in no program or library.
   std::string in_file(std::uint64_t address, std::uint64_t behind = 0) const;
 
-  /// Code: the function's name or else in_file(), and its source line.
+  /// The instruction at `address`: the function's name or else in_file(), and its source line. If the
+  /// compiler merged functions, those of the first that is neither in a system's header nor a lock wrapper
+  /// (frame_of_user).
   Place code(std::uint64_t address) const;
-  /// The call of a lock function that returns to `address`: as code(), but of the function that uses the lock
-  /// if the compiler merged wrappers into it (frame_of_user).
+  /// The call of a lock function that returns to `address`, as code().
   Place lock_call(std::uint64_t address) const;
   /// Data: "name" or "name+0x8" of a variable; empty for heap and stack.
   Place data(std::uint64_t address) const;

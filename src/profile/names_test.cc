@@ -25,6 +25,20 @@ namespace {
   return site;
 }
 
+struct Shape {
+  template <class Type>
+  [[gnu::noinline]] const void* area(Type width, int) const {
+    const void* const site = width > 0 ? take() : nullptr;
+    asm volatile("");  // else the call would be a jump
+    return site;
+  }
+  [[gnu::noinline]] const void* operator()(long) const {
+    const void* const site = take();
+    asm volatile("");
+    return site;
+  }
+};
+
 struct Recorded {
   const void* site = nullptr;
   [[gnu::always_inline]] void lock() { site = take(); }
@@ -78,6 +92,21 @@ TEST_F(NamesTest, InlinedFunctionThatUsesALockIsNamed) {
   EXPECT_EQ(place.file, "names_test.cc");
   EXPECT_EQ(place.line, static_cast<unsigned>(line));
   EXPECT_NE(place.name.find("Account::pay"), std::string::npos) << place.name;
+}
+
+TEST_F(NamesTest, CodeMergedFromAHeaderIsNamedByItsUser) {
+  Recorded mutex;
+  const int line = transfer(mutex);
+  const Place place = names_.code(reinterpret_cast<std::uint64_t>(mutex.site) - 1);
+  EXPECT_EQ(place.file, "names_test.cc");
+  EXPECT_EQ(place.line, static_cast<unsigned>(line));
+  EXPECT_EQ(place.name, "elision::profile::transfer()");
+}
+
+TEST_F(NamesTest, FunctionIsNamedWithoutItsSignature) {
+  const Shape shape;
+  EXPECT_EQ(lock_call(shape.area(3L, 4)).name, "elision::profile::Shape::area<long>()");
+  EXPECT_EQ(lock_call(shape(5)).name, "elision::profile::Shape::operator()()");
 }
 
 TEST_F(NamesTest, NameThatCouldBeAMangledTypeStays) {
