@@ -31,6 +31,19 @@ std::string key_of(const Lock& lock) {
   return lock.place.name.empty() ? taken_at(lock.site) : lock.place.name;
 }
 
+/// "accounts" of "accounts+0x6c0": the variable that the lock is a part of. Empty: it is no part of one.
+std::string variable_around(const Lock& lock) {
+  const std::size_t offset = lock.place.name.find("+0x");
+  return offset == std::string::npos ? "" : lock.place.name.substr(0, offset);
+}
+
+/// The same for locks that count as one; empty: this one counts by itself.
+std::string group_of(const Lock& lock) {
+  if (lock.place.name.empty()) return key_of(lock);
+  const std::string variable = variable_around(lock), taken = taken_at(lock.site);
+  return variable.empty() || taken.empty() ? "" : variable + ", " + taken;
+}
+
 void add_to(Lock& sum, const Lock& lock) {
   sum.objects += lock.objects;
   sum.longest_wait_ns = std::max(sum.longest_wait_ns, lock.longest_wait_ns);
@@ -45,13 +58,13 @@ void add_to(Lock& sum, const Lock& lock) {
 }
 
 /// A program may have a lock for each of its objects: locks without a name that are taken at one place count
-/// as one.
+/// as one, and so do those within one variable.
 Profile by_place(Profile profile) {
   std::vector<Lock> locks = std::move(profile.locks);
   profile.locks.clear();
   std::map<std::string, std::size_t> at;
   for (Lock& lock : locks) {
-    const std::string key = lock.place.name.empty() ? key_of(lock) : "";
+    const std::string key = group_of(lock);
     const auto known = key.empty() ? at.end() : at.find(key);
     if (known != at.end()) {
       add_to(profile.locks[known->second], lock);
@@ -94,6 +107,8 @@ const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
       by_address && lock.objects == 1
           ? first_lock(profile, [&](const Lock& other) { return other.place.address == lock.place.address; })
           : nullptr;
+  if (found == nullptr && lock.objects > 1 && !lock.place.name.empty())
+    found = first_lock(profile, [&](const Lock& other) { return group_of(other) == group_of(lock); });
   if (found == nullptr && !key.empty())
     found = first_lock(profile, [&](const Lock& other) { return key_of(other) == key; });
   if (found != nullptr || !lock.place.name.empty()) return found;
@@ -394,7 +409,9 @@ const char* code_of(Cause cause) {
 }
 
 std::string name_of(const Lock& lock) {
-  if (!lock.place.name.empty()) return lock.place.name;
+  if (!lock.place.name.empty())
+    return lock.objects == 1 ? lock.place.name
+                             : fmt::format("the {} locks in {}", lock.objects, variable_around(lock));
   if (const std::string taken = taken_at(lock.site); !taken.empty())
     return lock.objects == 1 ? "the lock " + taken : fmt::format("the {} locks {}", lock.objects, taken);
   return fmt::format("the lock at {:#x}", lock.place.address);

@@ -212,6 +212,30 @@ TEST(Diagnose, FewFallbacksDoNotExplainManyConflicts) {
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "true-sharing");
 }
 
+TEST(Diagnose, LocksWithinOneVariableTakenAtOnePlaceCountAsOne) {
+  const auto array = [](Profile profile, double waits_ns) {
+    Lock element = profile.locks.front();
+    element.site = {0x400, "transfer", "accounts.c", 10};
+    element.waits_ns = waits_ns;
+    element.attempts = 12;
+    element.commits = element.acquisitions = 10;
+    element.aborts = {{"conflict", 2}};
+    element.conflicts_seen = 2;
+    for (int i = 1; i <= 50; ++i) {
+      element.place = {0x1000 + 48ULL * static_cast<unsigned>(i), "accounts+0x" + std::to_string(i), "", 0};
+      profile.locks.push_back(element);
+    }
+    element.place.name = "accounts+0x900";
+    element.site.line = 20;
+    profile.locks.push_back(element);
+    return profile;
+  };
+  const Diagnosis diagnosis = diagnose_elided(array(waiting_for(1000), 30), array(elided("conflict", 0), 0));
+  ASSERT_EQ(diagnosis.findings.size(), 2u);
+  EXPECT_EQ(diagnosis.findings[0].lock, "the 50 locks in accounts");
+  EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
+}
+
 TEST(Diagnose, LocksWithoutNameTakenAtOnePlaceCountAsOne) {
   const auto objects = [](Profile profile, double waits_ns) {
     Lock object = profile.locks.front();
