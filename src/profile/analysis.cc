@@ -466,8 +466,8 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
   diagnosis.sentence =
       fmt::format("Threads wait for locks in {} of the time in which they are not asleep, {}.",
                   percent(diagnosis.wait_share), who_waits(plain));
-  const double busy = plain.most_threads * share(working_ns(plain), plain.thread_ns());
-  if (plain.cpus != 0 && busy > plain.cpus + 1)
+  const double busy = share(working_ns(plain), plain.parallel_ns);
+  if (plain.cpus != 0 && busy >= plain.cpus + kFewestMoreThreads)
     diagnosis.findings.push_back(
         {Cause::kOversubscribed, "",
          fmt::format(

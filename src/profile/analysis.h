@@ -38,6 +38,8 @@ inline constexpr double kClearlySlower = 0.97;
 inline constexpr double kRareAbortShare = 0.10;
 /// A part of the run this short, as a share of it, does not tell about the whole.
 inline constexpr double kShortParallelShare = 0.20;
+/// So many busy threads more than CPUs, on average, are too many.
+inline constexpr double kFewestMoreThreads = 0.5;
 /// Threads mostly wait for each other, and not for locks, from this share of their time on.
 inline constexpr double kBlockedShare = 0.50;
 

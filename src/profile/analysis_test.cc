@@ -415,12 +415,15 @@ TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
   serial.wall_ns = 10000;
   EXPECT_EQ(first_code(diagnose(serial, nullptr)), "mostly-serial");
   Profile crowded = waiting_for(2000);
-  crowded.most_threads = 10;
+  crowded.cpus = 3;
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
-  crowded.most_threads = 9;  // with the thread that waits for the others
+  EXPECT_NE(diagnose(crowded, nullptr).findings[0].sentence.find("4 busy threads share 3 CPUs"), std::string::npos);
+  crowded.cpus = 4;
+  crowded.most_threads = 9;  // most of them shortly
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "held-long");
-  crowded.most_threads = 14;
-  time_in(crowded.times, State::kBlocked) = crowded.thread_ns();  // half of them sleep
+  crowded.cpus = 3;
+  time_in(crowded.times, State::kOutside) -= 1000;
+  time_in(crowded.times, State::kBlocked) += 1000;  // a thread that waits for the others
   EXPECT_NE(diagnose(crowded, nullptr).findings.back().cause, Cause::kOversubscribed);
 }
 
