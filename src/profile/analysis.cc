@@ -10,8 +10,8 @@ namespace elision::profile {
 namespace {
 
 constexpr const char* kMoveWrites =
-    "Move shared writes out of the sections: keep a counter per thread, or update an atomic after the "
-    "section.";
+    "Move shared writes out of the sections: keep a counter per thread, update an atomic after the section, "
+    "or split a container that all threads change.";
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -132,7 +132,7 @@ template <class Weight>
 std::string most_at(const Lock& lock, Weight weight) {
   const Conflict* const most = heaviest(lock, weight);
   if (most == nullptr) return "";
-  return fmt::format(", most at {}: {} against {}", text_of(most->data), text_of(most->victim),
+  return fmt::format(", most often at {}: {} against {}", text_of(most->data), text_of(most->victim),
                      text_of(most->other));
 }
 
@@ -181,12 +181,14 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
     return {Cause::kFalseSharing, name,
             fmt::format("Sections under {} use different data in one cache line{}.", name,
                         most_at(lock, [](const Conflict& conflict) { return conflict.apart; })),
-            "Give the data that different threads write a cache line each (alignas(64))."};
+            "Give the data that different threads write a cache line each (alignas(64)). If a library lays "
+            "them out, use one object per thread or another library."};
   }
   const auto weight = [](const Conflict& conflict) { return conflict.count - conflict.apart; };
-  Finding finding = {Cause::kTrueSharing, name,
-                     fmt::format("Sections under {} write the same data{}.", name, most_at(lock, weight)),
-                     kMoveWrites};
+  Finding finding = {
+      Cause::kTrueSharing, name,
+      fmt::format("Sections under {} conflict on the same data{}.", name, most_at(lock, weight)),
+      kMoveWrites};
   const Conflict* const most = heaviest(lock, weight);
   if (most == nullptr || !most->at_lock) return finding;
   finding.sentence +=

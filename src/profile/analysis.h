@@ -45,7 +45,7 @@ inline constexpr double kBlockedShare = 0.50;
 
 enum class Cause {
   kRareConflicts,   // sections rarely conflict: elision removes the waiting
-  kTrueSharing,     // sections write the same data
+  kTrueSharing,     // sections use the same data, and write them
   kFalseSharing,    // sections write different data in one cache line
   kDataAtLock,      // sections write data in the cache line of their lock
   kShortSections,   // transactions commit, but sections are too short for them to pay

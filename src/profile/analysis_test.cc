@@ -125,7 +125,7 @@ TEST(Diagnose, TellsOfConflictsWithBothSides) {
   tried.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put", "map.c", 9}, 40, 0}};
   const Diagnosis diagnosis = diagnose_elided(plain, tried);
   EXPECT_EQ(diagnosis.findings.front().sentence,
-            "Sections under hot write the same data, most at count: get (map.c:7) against put (map.c:9).");
+            "Sections under hot conflict on the same data, most often at count: get (map.c:7) against put (map.c:9).");
   EXPECT_FALSE(diagnosis.findings.front().change.empty());
 }
 
@@ -162,7 +162,7 @@ TEST(Diagnose, DataThatAllSectionsWriteAreSharedAlsoBesideTheLock) {
   EXPECT_EQ(first_code(diagnosis), "true-sharing");
   EXPECT_EQ(
       diagnosis.findings.front().sentence,
-      "Sections under hot write the same data, most at size: a transaction against put (map.c:9). These "
+      "Sections under hot conflict on the same data, most often at size: a transaction against put (map.c:9). These "
       "data share the lock's cache line. A write to them ends every transaction under the lock.");
   EXPECT_TRUE(
       diagnosis.findings.front().change.ends_with("Move what remains out of the cache line of the lock."));
@@ -385,12 +385,12 @@ TEST(Diagnose, FalseSharingIsPlacedWhereMostOfItIs) {
   hot.conflicts_seen = 120, hot.conflicts_apart = 71;
   Diagnosis diagnosis = diagnose_elided(waiting_for(2000), profile);
   ASSERT_EQ(first_code(diagnosis), "false-sharing");
-  EXPECT_NE(diagnosis.findings[0].sentence.find("most at slots: here against there"), std::string::npos)
+  EXPECT_NE(diagnosis.findings[0].sentence.find("most often at slots: here against there"), std::string::npos)
       << diagnosis.findings[0].sentence;
   hot.conflicts = {conflict_on("counter", 50, 0)};  // the others are rarer
   diagnosis = diagnose_elided(waiting_for(2000), profile);
   ASSERT_EQ(first_code(diagnosis), "false-sharing");
-  EXPECT_EQ(diagnosis.findings[0].sentence.find("most at"), std::string::npos);
+  EXPECT_EQ(diagnosis.findings[0].sentence.find("most often at"), std::string::npos);
 }
 
 TEST(Diagnose, AbortsOfSpeculationsSayNothingAboutAttempts) {

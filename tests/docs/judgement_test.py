@@ -97,7 +97,7 @@ def test_quick_takes_two_variations():
 
 PLACES = """\
   - 0x1061c098 under Worker<...>::section(): erase(...) (table.h:649) and Table::insert(...) (table.h:2000), 5814 times
-- Sections under the lock taken at one.cc:178 write the same data, most at 0x1061c098: erase(...) (table.h:649) against insert(...) (table.h:2000).
+- Sections under the lock taken at one.cc:178 conflict on the same data, most often at 0x1061c098: erase(...) (table.h:649) against insert(...) (table.h:2000).
 """
 
 
@@ -105,5 +105,5 @@ def test_the_places_of_a_conflict_may_be_others():
     shown = page("elision compare", PLACES)
     assert judged(shown, printed=PLACES.replace("erase(...) (table.h:649)", "look_up(...) (table.h:7)")) is None
     assert "the page shows" in judged(shown, printed=PLACES.replace("Worker<...>", "Reader"))
-    assert "the page shows" in judged(shown, printed=PLACES.replace("write the same data", "share a line"))
+    assert "the page shows" in judged(shown, printed=PLACES.replace("conflict on the same data", "share a line"))
     assert "the page shows" in judged(shown, printed=PLACES.replace(" and Table::insert(...) (table.h:2000)", ""))

@@ -53,7 +53,8 @@ TEST(WhyText, BarsLocksConflictsAndFindings) {
   block.diagnosis = distinct_diagnosis();
   EXPECT_EQ(why_text(block, terminal(80)),
             "Threads wait 38 % of their time for locks.\n"
-            "Time of the threads (exact); two or more were alive in 88 % of the run:\n"
+            "Time of the threads in one more run (exact); two or more were alive in 88 % of\n"
+            "it:\n"
             "  pthread  .............=======+++xxfwwwwwwwwwwwwwwwwwwwwsssooobb  38 % waiting\n"
             "  tatas    ...........................wwwwwwwwwwwwwwwwwwwwwwwwwww  50 % waiting\n"
             "  . outside  = holding the lock  + in transactions that committed\n"

@@ -118,8 +118,8 @@ std::string bars(const Rows& rows, const Appearance& appearance) {
 
 std::string basis(const Row& row) {
   const std::string samples = row.why->samples ? fmt::format("from {} samples", *row.why->samples) : "exact";
-  return fmt::format("Time of the threads ({}); two or more were alive in {:.0f} % of the run:", samples,
-                     100 * row.why->parallel_share);
+  return fmt::format("Time of the threads in one more run ({}); two or more were alive in {:.0f} % of it:",
+                     samples, 100 * row.why->parallel_share);
 }
 
 std::string in_source(const SourcePlace& place) {
