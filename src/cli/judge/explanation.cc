@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cli/experiment/execute.h"
 #include "cli/experiment/explain.h"
@@ -79,6 +80,10 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
   LockReport report;
   const bool has_site = lock.place.name.empty() && lock.site.address != 0;
   report.place = source_place(has_site ? lock.site : lock.place);
+  if (!has_site) {  // where it is taken
+    report.place.file = lock.site.file;
+    report.place.line = lock.site.line;
+  }
   report.address = lock.place.address;
   report.naming = !lock.place.name.empty() ? LockNaming::kSymbol
                   : has_site               ? LockNaming::kCalledFrom
@@ -118,6 +123,29 @@ const Profile* profile_of(const std::vector<Result>& results, const Block& block
     if (result.cell.threads == block.threads && result.cell.design == design && has_profile(result))
       return &*result.sample.profile;
   return nullptr;
+}
+
+/// A lock without a name of its own is called by its call site with most time, which may differ from run to run.
+/// On a virtual machine it has one address in all runs, mostly, and gets one name: that of the run under the
+/// reference with the most threads. Results without such a run stay as they are.
+std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
+  std::vector<const Result*> references;
+  for (const Result& result : results)
+    if (result.cell.design == kReference && has_profile(result) && result.sample.profile->exact)
+      references.push_back(&result);
+  std::stable_sort(references.begin(), references.end(), [](const Result* a, const Result* b) {
+    return a->cell.threads.value_or(0) > b->cell.threads.value_or(0);
+  });
+  std::map<std::uint64_t, profile::Place> sites;
+  for (const Result* result : references)
+    for (const profile::Lock& lock : result->sample.profile->locks)
+      if (lock.place.name.empty() && lock.site.address != 0) sites.emplace(lock.place.address, lock.site);
+  for (Result& result : results) {
+    if (!has_profile(result) || !result.sample.profile->exact) continue;
+    for (profile::Lock& lock : result.sample.profile->locks)
+      if (const auto site = sites.find(lock.place.address); site != sites.end()) lock.site = site->second;
+  }
+  return results;
 }
 
 /// A run of an eliding design in this block.
@@ -255,7 +283,8 @@ std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& b
   return cells;
 }
 
-void explain(std::vector<Block>& blocks, const std::vector<Result>& results) {
+void explain(std::vector<Block>& blocks, const std::vector<Result>& explaining) {
+  const std::vector<Result> results = with_one_name_for_each_lock(explaining);
   for (Block& block : blocks) {
     for (Row& row : block.rows) {
       const Profile* const profile = profile_of(results, block, row.design);

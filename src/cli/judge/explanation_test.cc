@@ -77,6 +77,36 @@ TEST_F(Explained, ConflictsAtDifferentAddressesWithoutNameStayApart) {
             2u);
 }
 
+TEST_F(Explained, LockHasOneNameInAllRuns) {
+  const auto taken_in = [](const char* function, std::uint32_t line) {
+    profile::Profile profile = contended();
+    profile.locks.front().place.name.clear();
+    profile.locks.front().site = place(0x400 + line, function, "lru.cc", line);
+    return profile;
+  };
+  const auto line_under_htm = [&](bool exact) {
+    Result plain{{std::nullopt, "pthread", 0}, timed(1)}, elided{{std::nullopt, "htm-10", 0}, timed(1)};
+    plain.sample.profile = taken_in("get", 16);
+    elided.sample.profile = taken_in("put", 25);
+    plain.sample.profile->exact = elided.sample.profile->exact = exact;
+    plain.sample.profile->samples = elided.sample.profile->samples = 1000;
+    std::vector<Block> blocks = {block()};
+    experiment::explain(blocks, {plain, elided});
+    return blocks.front().rows[1].why->locks.front().place.line;
+  };
+  EXPECT_EQ(line_under_htm(true), 16u);
+  EXPECT_EQ(line_under_htm(false), 25u) << "on a real CPU, addresses differ from run to run";
+}
+
+TEST_F(Explained, LockWithANameShowsWhereItIsTaken) {
+  profile::Profile elided = contended();
+  elided.locks.front().site = place(0x400, "push", "queue.cc", 15);
+  const LockReport lock = explained(elided).front().rows[1].why->locks.front();
+  EXPECT_EQ(lock.place.name, "queue_lock");
+  EXPECT_EQ(lock.place.file, "queue.cc");
+  EXPECT_EQ(lock.place.line, 15u);
+}
+
 TEST_F(Explained, TenLocksAreReported) {
   profile::Profile elided = contended();
   elided.locks.resize(20, elided.locks.front());
