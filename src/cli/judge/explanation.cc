@@ -185,18 +185,39 @@ std::string run_command(const Plan& plan, const std::string& design, const Block
 
 bool needs_transactions(const std::string& design) { return elides(design) || speculates(design); }
 
+bool sections_conflict(const Block& block) {
+  using profile::Cause;
+  if (!block.diagnosis) return false;
+  const auto& findings = block.diagnosis->findings;
+  return std::any_of(findings.begin(), findings.end(), [](const profile::Finding& finding) {
+    return finding.cause == Cause::kTrueSharing || finding.cause == Cause::kFalseSharing ||
+           finding.cause == Cause::kDataAtLock;
+  });
+}
+
+constexpr const char* kLeastExact = "sections conflict, and there the virtual machine is least exact";
+
 NextStep run_with(const Plan& plan, const Block& block, const std::string& design) {
-  const char* sentence = plan.model ? "Unless your machine is like this one, compare with --machine native "
-                                      "first. Then run it with {}:"
-                                    : "Run it with {}:";
-  return {fmt::format(fmt::runtime(sentence), design), run_command(plan, design, block)};
+  std::string sentence = fmt::format("Run it with {}:", design);
+  if (plan.model && sections_conflict(block)) {
+    sentence = fmt::format("Compare with --machine native first, since {}. Then run it with {}:", kLeastExact,
+                           design);
+  } else if (plan.model) {
+    sentence = fmt::format(
+        "Unless your machine is like this one, compare with --machine native first. Then run it with {}:",
+        design);
+  }
+  return {sentence, run_command(plan, design, block)};
 }
 
 NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string& design = block.verdict.design;
   if (!needs_transactions(design) || cpu.has_transactions) return run_with(plan, block, design);
-  return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on. There:",
-                      cpu.why_none, design),
+  const std::string first = plan.model && sections_conflict(block)
+                                ? fmt::format("; compare there first, since {}", kLeastExact)
+                                : "";
+  return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on{}. The command:",
+                      cpu.why_none, design, first),
           run_command(plan, design, block)};
 }
 

@@ -150,7 +150,30 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
   EXPECT_EQ(
       steps.back().sentence,
       "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon from Ice Lake "
-      "on. There:");
+      "on. The command:");
+}
+
+TEST_F(Explained, WhereSectionsConflictTheStepSaysThatTheModelIsLeastExact) {
+  std::vector<Block> blocks = explained(contended());
+  const auto step = [&](profile::Cause cause, bool has_transactions) {
+    blocks.front().diagnosis->findings = {{cause, "m", "Why.", ""}};
+    return next_steps(plan_, blocks, {has_transactions, "This CPU has no transactions"}).back().sentence;
+  };
+  using profile::Cause;
+  for (const Cause cause : {Cause::kTrueSharing, Cause::kFalseSharing, Cause::kDataAtLock}) {
+    EXPECT_EQ(
+        step(cause, true),
+        "Compare with --machine native first, since sections conflict, and there the virtual machine is "
+        "least exact. Then run it with htm-10:");
+    EXPECT_EQ(
+        step(cause, false),
+        "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon from Ice Lake "
+        "on; compare there first, since sections conflict, and there the virtual machine is least exact. "
+        "The command:");
+  }
+  EXPECT_EQ(step(Cause::kTooLong, true).find("least exact"), std::string::npos);
+  plan_.model = false;
+  EXPECT_EQ(step(Cause::kTrueSharing, true), "Run it with htm-10:");
 }
 
 class WithoutTransactionsHere : public Comparison {
