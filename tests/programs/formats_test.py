@@ -116,4 +116,4 @@ def test_names_cannot_break_a_format(place, nasty):
                'test "$ELISION_LOCK" != tatas || { printf \'a"b,c|<\\377\\n\' >&2; exit 3; }; "$0" "$@"', *nasty]
     reference, tatas = rows_of(place.run(*failing).stdout)
     assert (reference["state"], tatas["state"]) == ("good", "failed")
-    assert tatas["remark"] == 'ended with exit code 3 (a"b,c|<\ufffd)'
+    assert tatas["remark"] == 'ended with exit code 3: a"b,c|<\ufffd'

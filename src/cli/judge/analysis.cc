@@ -37,6 +37,7 @@ std::string last_words(const Sample& sample) {
   std::istringstream lines(sample.error_output);
   for (std::string line; std::getline(lines, line);) {
     while (!line.empty() && line.back() == '\r') line.pop_back();
+    line.erase(0, line.find_first_not_of(" \t"));
     if (line.starts_with(prefix)) {
       if (report.empty()) report = line.substr(prefix.size());
     } else if (!line.empty()) {
@@ -45,7 +46,7 @@ std::string last_words(const Sample& sample) {
   }
   if (sample.deadlocked) return "";
   const std::string& words = own.empty() ? report : own;
-  return words.empty() ? words : fmt::format(" ({})", words);
+  return words;
 }
 
 std::string limit_text(double seconds) {
@@ -114,7 +115,9 @@ class BlockAnalysis {
       fail(row, RowState::kTimedOut, fmt::format("did not end within {} s", limit_text(sample.most_seconds)));
     } else if (!sample.ended() || (is_reference && !plan_.accepts(sample)) ||
                sample.status != expected_status(result.cell).value_or(sample.status)) {
-      fail(row, RowState::kFailed, describe_end(sample) + last_words(sample));
+      const std::string words = last_words(sample);
+      fail(row, RowState::kFailed, describe_end(sample) + (words.empty() ? "" : ": " + words));
+      row.end = describe_end(sample);
       row.has_exit_code = sample.ended();
     } else if (!value_of(sample)) {
       fail(row, RowState::kNoMetric, "printed nothing that the metric matches");

@@ -30,6 +30,7 @@ struct Row {
   std::string design;
   RowState state = RowState::kNotRun;
   std::string remark;          // why there is no result; empty if kGood
+  std::string end;             // kFailed: how the run ended, which `remark` says with the program's words
   bool has_exit_code = false;  // kFailed: a run ended with a wrong exit code
   unsigned runs = 0;           // with a result
   Range value;                 // seconds, or the metric

@@ -212,7 +212,7 @@ TEST_F(Comparison, FailedDesignCannotWin) {
   const Block result = block();
   EXPECT_EQ(result.verdict.kind, VerdictKind::kNoOther);
   EXPECT_EQ(result.rows[1].state, RowState::kFailed);
-  EXPECT_EQ(result.rows[1].remark, "ended with exit code 3 (assertion failed)");
+  EXPECT_EQ(result.rows[1].remark, "ended with exit code 3: assertion failed");
   EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
 }
 
@@ -229,8 +229,8 @@ TEST_F(Comparison, CrashIsNamedByProgramOrReport) {
   add("ticket", {spoke, spoke, spoke});
   const Block result = block();
   EXPECT_EQ(result.rows[1].remark,
-            "was killed by Segmentation fault (SIGSEGV (address not mapped) at 0x10 in prog)");
-  EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault (out of luck)");
+            "was killed by Segmentation fault: SIGSEGV (address not mapped) at 0x10 in prog");
+  EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault: out of luck");
 }
 
 TEST_F(Comparison, ProgramFailingUnderReferenceIsNotCompared) {
@@ -240,10 +240,9 @@ TEST_F(Comparison, ProgramFailingUnderReferenceIsNotCompared) {
   add("pthread", {timed(1.0), timed(1.0), failed});
   add_times("tatas", {0.5, 0.5, 0.5});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kNoReference);
-  EXPECT_EQ(
-      sentence(),
-      "Nothing to compare: under pthread, prog ended with exit code 1 (no such table); --ignore-failure "
-      "compares programs that end so.");
+  EXPECT_EQ(sentence(),
+            "Nothing to compare: under pthread, prog ended with exit code 1; --ignore-failure "
+            "compares programs that end so.");
   EXPECT_FALSE(block().rows[0].best || block().rows[1].best);
 }
 

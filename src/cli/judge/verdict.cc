@@ -52,9 +52,11 @@ Verdict no_reference(const Plan& plan, const Row& reference) {
     return {
         VerdictKind::kNoReference, fmt::format("Nothing to compare: no run under {} ended.", kReference), {}};
   }
-  const bool ends_by_itself = reference.state == RowState::kFailed && reference.has_exit_code;
+  const bool failed = reference.state == RowState::kFailed;
+  const bool ends_by_itself = failed && reference.has_exit_code;
   return {VerdictKind::kNoReference,
-          fmt::format("Nothing to compare: under {}, {} {}{}.", kReference, plan.program(), reference.remark,
+          fmt::format("Nothing to compare: under {}, {} {}{}.", kReference, plan.program(),
+                      failed ? reference.end : reference.remark,
                       ends_by_itself ? "; --ignore-failure compares programs that end so" : ""),
           {}};
 }
