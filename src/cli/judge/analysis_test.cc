@@ -117,7 +117,7 @@ TEST_F(Comparison, SmallestGainIsAnother) {
   add_times("ticket", {0.995, 0.990, 0.985});
   EXPECT_EQ(
       sentence(),
-      "Stay with pthread: no design is much more than 3 % faster (at best 1.03 times as fast as pthread "
+      "Stay with pthread: no design is clearly more than 3 % faster (at best 1.03 times as fast as pthread "
       "[1.02 - 1.04]).");
 }
 

@@ -113,7 +113,7 @@ std::optional<Interval> interval_between(const Row& better, const Row& other) {
 
 // `best`: the design that comes nearest to a gain.
 Verdict no_gain(const Plan& plan, const Row& best) {
-  const char* much = standing(plan, best.interval) == Standing::kNear ? "much " : "";
+  const char* much = standing(plan, best.interval) == Standing::kNear ? "clearly " : "";
   return {VerdictKind::kNoGain,
           fmt::format("Stay with {}: no design is {}{} (at best {}).", kReference, much, a_gain(plan),
                       gain(plan, best)),
@@ -121,6 +121,12 @@ Verdict no_gain(const Plan& plan, const Row& best) {
 }
 
 Verdict unsettled(const Plan& plan, const Row& best) {
+  if (best.interval && best.interval->low > smallest_gain(plan))
+    return {VerdictKind::kUnsettled,
+            fmt::format("Stay with {}: the runs differ too much to name a design (at best {}); more of them "
+                        "(--runs) may show one.",
+                        kReference, gain(plan, best)),
+            kReference};
   return {
       VerdictKind::kUnsettled,
       fmt::format("Stay with {}: these runs do not show whether a design is {} (at best {}); more of them "
