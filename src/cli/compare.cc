@@ -19,6 +19,7 @@
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/console.h"
+#include "cli/host/cpu_use.h"
 #include "cli/host/environment.h"
 #include "cli/host/gnuplot.h"
 #include "cli/host/install.h"
@@ -232,7 +233,6 @@ void check_distinct(const char* option, const std::string& file, const char* oth
     throw UsageError(fmt::format("{} and {} name the same file, '{}'", option, other, file));
 }
 
-// Before anything is run.
 // A file named *.png would hold something else.
 void check_is_for_svg(const std::string& file) {
   for (const std::string_view other : {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp"}) {
@@ -242,6 +242,7 @@ void check_is_for_svg(const std::string& file) {
   }
 }
 
+// Before anything is run.
 void check_files(const CompareRequest& request) {
   if (!request.json_file.empty()) require_writable(request.json_file);
   if (!request.html_file.empty()) require_regular(request.html_file);
@@ -331,11 +332,21 @@ std::vector<std::string> explain_blocks(const CompareRequest& request, experimen
   return unexplained(results);
 }
 
+/// For native runs.
+void note_load(const OtherWork& others) {
+  if (!others.disturbs()) return;
+  tell("compare",
+       fmt::format("other work took {:.0f} % of the CPU time meanwhile; the program's threads may not always "
+                   "have run at the same time, and locks may seem to matter less",
+                   100 * others.share));
+}
+
 int compare_and_report(const CompareRequest& request) {
   const experiment::Plan& plan = request.plan;
   const experiment::StopFlag stop;
   experiment::stop_on_signals(stop);
   const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
+  const OtherPrograms others;
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
   const auto undecided = [&plan](const auto& results, std::optional<unsigned> threads) {
     return experiment::undecided(plan, block_of(plan, results, threads).rows);
@@ -350,7 +361,9 @@ int compare_and_report(const CompareRequest& request) {
     steps = next_steps(plan, blocks, {native_htm_is_live(), why_no_transactions()});
   }
   progress.clear();
+  const OtherWork work = others.until_now();
   for (const std::string& note : notes) tell("compare", note);
+  if (!plan.model) note_load(work);  // virtual time does not depend on the load
   publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
