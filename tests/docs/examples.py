@@ -26,7 +26,7 @@ PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 # Which of several pairs of places conflicts most, when they are close: the addresses of a guest's stack decide, and they depend on paths.
 PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(, # times$|\.$)")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
-ADVICE = re.compile(r"^# (?:(?:Run|Unless your machine is like this one, .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* There:)$")
+ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* The command:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--format |\[--variation I\]")
 
 
