@@ -48,3 +48,14 @@ def test_each_variation_has_them(elision):
     assert ending.status == 0
     for variation in json.loads(text)["variations"]:
         assert variation["processes"][0]["lock_times"]["process"] == 4242424
+
+
+@pytest.mark.parametrize("kind", ["hot-lock", "reader-mostly"])
+def test_to_note_what_threads_do_changes_little(elision, kind):
+    """For the profile of compare, the library notes it under glibc's locks, too."""
+    def virtual_ns(noted):
+        ending, text = elision.vm_with_statistics([elision.test_program("diagnoses"), kind, 8], ["--machine", "xeon-e5-2697v4", "--lock", "pthread"],
+                                                  environment={"ELISION_ACTIVITY": noted})
+        assert ending.status == 0
+        return json.loads(text)["processes"][0]["virtual_ns"]
+    assert virtual_ns("1") == pytest.approx(virtual_ns("0"), rel=0.15)
