@@ -37,6 +37,11 @@ def test_other_words(old, new):
     assert "the page shows" in judged(page("elision compare", TABLE), printed=TABLE.replace(old, new))
 
 
+def test_a_share_may_be_below_one_percent():
+    shown = page("elision compare", "  lock     100     3 %  here\n")
+    assert judged(shown, printed="  lock     100    <1 %  here\n") is None
+
+
 ADVICE = "  2. Run it with htm-10:\n     elision run --lock htm-10 -- bank\n"
 
 
