@@ -125,7 +125,8 @@ TEST(Diagnose, TellsOfConflictsWithBothSides) {
   tried.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put", "map.c", 9}, 40, 0}};
   const Diagnosis diagnosis = diagnose_elided(plain, tried);
   EXPECT_EQ(diagnosis.findings.front().sentence,
-            "Sections under hot conflict on the same data, most often at count: get (map.c:7) against put (map.c:9).");
+            "Sections under hot conflict on the same data, most often at count: get (map.c:7) against put "
+            "(map.c:9).");
   EXPECT_FALSE(diagnosis.findings.front().change.empty());
 }
 
@@ -160,10 +161,10 @@ TEST(Diagnose, DataThatAllSectionsWriteAreSharedAlsoBesideTheLock) {
   hot.conflicts_seen = 40;
   const Diagnosis diagnosis = diagnose_elided(waiting_for(2000), tried);
   EXPECT_EQ(first_code(diagnosis), "true-sharing");
-  EXPECT_EQ(
-      diagnosis.findings.front().sentence,
-      "Sections under hot conflict on the same data, most often at size: a transaction against put (map.c:9). These "
-      "data share the lock's cache line. A write to them ends every transaction under the lock.");
+  EXPECT_EQ(diagnosis.findings.front().sentence,
+            "Sections under hot conflict on the same data, most often at size: a transaction against put "
+            "(map.c:9). These "
+            "data share the lock's cache line. A write to them ends every transaction under the lock.");
   EXPECT_TRUE(
       diagnosis.findings.front().change.ends_with("Move what remains out of the cache line of the lock."));
 }
@@ -417,7 +418,8 @@ TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
   Profile crowded = waiting_for(2000);
   crowded.cpus = 3;
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
-  EXPECT_NE(diagnose(crowded, nullptr).findings[0].sentence.find("4 busy threads share 3 CPUs"), std::string::npos);
+  EXPECT_NE(diagnose(crowded, nullptr).findings[0].sentence.find("4 busy threads share 3 CPUs"),
+            std::string::npos);
   crowded.cpus = 4;
   crowded.most_threads = 9;  // most of them shortly
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "held-long");

@@ -145,8 +145,9 @@ struct GlibcSpeculating : How {
     return result;
   }
 
-  /// A reader that does not speculate. To look at the lock before glibc does would fetch its line twice, which
-  /// makes readers half as fast. So a wait is not told from the rest of `take`, and all of it is noted as one.
+  /// A reader that does not speculate. To look at the lock before glibc does would fetch its line twice,
+  /// which makes readers half as fast. So a wait is not told from the rest of `take`, and all of it is noted
+  /// as one.
   template <class Take>
   static int enter_as_reader(pthread_rwlock_t* raw, const void* site, Take take) {
     const CallerAt caller(raw, site);

@@ -125,9 +125,9 @@ const Profile* profile_of(const std::vector<Result>& results, const Block& block
   return nullptr;
 }
 
-/// A lock without a name of its own is called by its call site with most time, which may differ from run to run.
-/// On a virtual machine it has one address in all runs, mostly, and gets one name: that of the run under the
-/// reference with the most threads. Results without such a run stay as they are.
+/// A lock without a name of its own is called by its call site with most time, which may differ from run to
+/// run. On a virtual machine it has one address in all runs, mostly, and gets one name: that of the run under
+/// the reference with the most threads. Results without such a run stay as they are.
 std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
   std::vector<const Result*> references;
   for (const Result& result : results)
