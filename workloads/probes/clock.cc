@@ -20,8 +20,7 @@ double ticks_a_microsecond() {
   return static_cast<double>(spent) / microseconds.count();
 }
 
-constexpr std::uint64_t kAtOnce =
-    500;  // as in the assembler text: many, so that the loop itself costs nothing
+constexpr std::uint64_t kAtOnce = 500;  // additions in a loop, so many that the loop itself costs nothing
 
 }  // namespace
 
@@ -33,9 +32,12 @@ int main(int argc, char** argv) {
   std::uint64_t value = 1;
   for (int stretch = 0; stretch < 10; ++stretch) {
     const std::uint64_t before = probe::ticks();
-    // The loop is written in assembler, so that one register has the chain in all of it.
+    // In assembler, since a compiler may copy the register between rounds.
     std::uint64_t left = rounds;
-    asm volatile("0:\n.rept 500\naddq %0, %0\n.endr\ndecq %1\njnz 0b" : "+r"(value), "+r"(left) : : "cc");
+    asm volatile("1:\n.rept %c2\naddq %0, %0\n.endr\ndecq %1\njnz 1b"
+                 : "+r"(value), "+r"(left)
+                 : "i"(kAtOnce)
+                 : "cc");
     least = std::min(least, probe::ticks() - before);
   }
   std::printf("cycles_per_tick: %.4f\n", static_cast<double>(kAtOnce * rounds) / static_cast<double>(least));

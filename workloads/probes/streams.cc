@@ -2,10 +2,10 @@
 // How many lines ahead of loads in one direction a prefetcher fetches, up to 31: streams [ROUNDS]. Machine
 // files have it as prefetch.stream_lines.
 //
-// In a page whose lines no core has, lines are loaded in order, one at a time. Then one line farther on is
-// loaded and timed. It was fetched ahead if that takes less than half of what a line takes that was not. Each
-// page serves one distance, so that no timed load moves the stream. The next line and the other line of a
-// pair count, whoever fetches them.
+// The probe loads half a page in order, one line at a time, and no core has any of these lines. Then it times
+// a load some lines farther on. The line was fetched ahead if the load takes less than half the time of a
+// load that misses. Each page is used for one timed load, which therefore cannot change the stream for the
+// next. The result does not tell which prefetcher fetched a line.
 #include <sys/mman.h>
 
 #include <vector>
@@ -15,20 +15,20 @@
 namespace {
 
 constexpr std::size_t kPage = 4096, kLines = kPage / probe::kLineBytes;
-// A stream gains a line on its loads with each of them.
+// Each load puts the stream one line farther ahead, so it takes as many loads as lines that are to be seen.
 constexpr std::size_t kLoads = kLines / 2, kFarthest = kLines - kLoads - 1;
 constexpr std::uint64_t kMostRounds = 500;
 constexpr std::size_t kPages = 2 * kMostRounds * (kFarthest + 1);
 constexpr std::uint64_t kPauseTicks = 2000;  // longer than a load from memory
 
-/// Pages of fresh memory, each once. What the kernel wrote to the first half has left the cores' caches
-/// since.
+/// Fresh pages, each handed out once. At most half of them are: the kernel cleared the other half later,
+/// which pushed the first half out of the cores' caches.
 class Pages {
  public:
   Pages() : memory_(probe::fresh_memory(kPages * kPage, MADV_NOHUGEPAGE)) {
     for (std::size_t page = 0; page < kPages; ++page) probe::store(memory_ + page * kPage, 1);
   }
-  /// The next page, of which the translation is known.
+  /// The next page, with its translation in the TLB.
   const unsigned char* next() {
     const unsigned char* const page = memory_ + kPage * used_++;
     probe::load(page);
