@@ -57,7 +57,7 @@ bool Prefetching::prefetches_leave_core(const Request& request, const Cpu& cpu) 
   bool leaves = false;
   // Where each line of a page has sets of its own, none of these lines can evict another one. Else nothing is
   // promised.
-  const bool is_small = std::min(description.l1d.sets(), description.l2.sets()) < 1U << Tlb::kPageShift;
+  const bool is_small = std::min(core.l1.sets(), core.l2.sets()) < 1U << Tlb::kPageShift;
   const auto look_for = [&](LineAddr wanted) {
     leaves |= is_small || (core.l1.find(wanted) == kNoSlot && core.l2.find(wanted) == kNoSlot);
   };
