@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of CPUs that the calling thread may use; std::thread::hardware_concurrency() counts all.
+// The CPUs that the calling thread may use; std::thread::hardware_concurrency() counts all.
 #pragma once
 
 #include <sys/syscall.h>
@@ -9,14 +9,26 @@
 
 namespace elision {
 
+class UsableCpus {
+ public:
+  UsableCpus() { (void)syscall(SYS_sched_getaffinity, 0, sizeof set_, set_); }
+  bool contains(unsigned cpu) const { return cpu < kMost && (set_[cpu / 64] >> cpu % 64 & 1) != 0; }
+  unsigned count() const {
+    unsigned cpus = 0;
+    for (std::uint64_t bits : set_) {
+      for (; bits != 0; bits &= bits - 1) ++cpus;
+    }
+    return cpus;
+  }
+
+ private:
+  static constexpr unsigned kMost = 8192;  // a kernel with more refuses, and the set is empty
+  std::uint64_t set_[kMost / 64] = {};
+};
+
 /// At least 1, even if the kernel does not say.
 inline unsigned usable_cpus() {
-  std::uint64_t set[128] = {};  // 8,192 CPUs; a kernel with more refuses
-  const long bytes = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
-  unsigned cpus = 0;
-  for (long i = 0; i * 8 < bytes; ++i) {
-    for (; set[i] != 0; set[i] &= set[i] - 1) ++cpus;
-  }
+  const unsigned cpus = UsableCpus().count();
   return cpus == 0 ? 1 : cpus;
 }
 

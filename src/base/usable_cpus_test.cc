@@ -16,6 +16,9 @@ TEST(UsableCpus, AreThoseInThreadAffinity) {
   CPU_SET(sched_getcpu(), &one);
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
   EXPECT_EQ(usable_cpus(), 1u);
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    EXPECT_EQ(UsableCpus().contains(cpu), CPU_ISSET(cpu, &one) != 0) << cpu;
+  EXPECT_FALSE(UsableCpus().contains(1u << 20));
   EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/host/cpu_use.h"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <sstream>
 
+#include "base/usable_cpus.h"
 #include "base/whole_file.h"
+#include "cli/host/parse.h"
 
 namespace elision::cli {
 namespace {
@@ -31,10 +32,15 @@ double own_seconds() {
 
 std::optional<CpuTime> usable_cpu_time() {
   const auto text = read_whole_file("/proc/stat", kMostStatBytes);
-  cpu_set_t usable;
-  if (!text || sched_getaffinity(0, sizeof usable, &usable) != 0) return std::nullopt;
+  if (!text) return std::nullopt;
+  const UsableCpus usable;
   return cpu_time(*text, static_cast<double>(sysconf(_SC_CLK_TCK)),
-                  [&](unsigned cpu) { return cpu < CPU_SETSIZE && CPU_ISSET(cpu, &usable); });
+                  [&](unsigned cpu) { return usable.contains(cpu); });
+}
+
+/// The number of "cpu17". Nothing: another name, or that of all CPUs.
+std::optional<unsigned> number_of_cpu(const std::string& name) {
+  return name.starts_with("cpu") ? number_of<unsigned>(std::string_view(name).substr(3)) : std::nullopt;
 }
 
 }  // namespace
@@ -47,12 +53,10 @@ std::optional<CpuTime> cpu_time(const std::string& stat, double ticks,
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string name;
-    unsigned cpu = 0;
     double user = 0, nice = 0, system = 0, idle = 0, wait = 0, interrupt = 0, soft_interrupt = 0, stolen = 0;
-    if (!(words >> name) || !name.starts_with("cpu") || !(std::istringstream(name.substr(3)) >> cpu) ||
-        !is_counted(cpu))
-      continue;
-    if (!(words >> user >> nice >> system >> idle >> wait >> interrupt >> soft_interrupt >> stolen)) continue;
+    words >> name >> user >> nice >> system >> idle >> wait >> interrupt >> soft_interrupt >> stolen;
+    const std::optional<unsigned> cpu = number_of_cpu(name);
+    if (!words || !cpu || !is_counted(*cpu)) continue;
     const double busy = user + nice + system + interrupt + soft_interrupt + stolen;
     sum.busy += busy / ticks;
     sum.all += (busy + idle + wait) / ticks;
