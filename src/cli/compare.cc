@@ -235,11 +235,10 @@ void check_distinct(const char* option, const std::string& file, const char* oth
 
 // A file named *.png would hold something else.
 void check_is_for_svg(const std::string& file) {
-  for (const std::string_view other : {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp"}) {
-    const std::string ending = std::filesystem::path(file).extension().string();
-    if (ending.size() == other.size() + 1 && strcasecmp(ending.c_str() + 1, other.data()) == 0)
-      throw UsageError(fmt::format("--plot draws SVG and no {}: '{}'", other, file));
-  }
+  const std::string ending = std::filesystem::path(file).extension().string();
+  for (const char* other : {".png", ".pdf", ".jpg", ".jpeg", ".gif", ".eps", ".ps", ".webp"})
+    if (strcasecmp(ending.c_str(), other) == 0)
+      throw UsageError(fmt::format("--plot draws SVG and no {}: '{}'", other + 1, file));
 }
 
 // Before anything is run.
@@ -361,9 +360,8 @@ int compare_and_report(const CompareRequest& request) {
     steps = next_steps(plan, blocks, {native_htm_is_live(), why_no_transactions()});
   }
   progress.clear();
-  const OtherWork work = others.until_now();
   for (const std::string& note : notes) tell("compare", note);
-  if (!plan.model) note_load(work);  // virtual time does not depend on the load
+  if (!plan.model) note_load(others.until_now());  // virtual time does not depend on the load
   publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
