@@ -30,30 +30,25 @@ std::string readable(const std::string& symbol) {
   return result;
 }
 
-/// "a::f()" of "int a::f<int>(long) const" with its template arguments cut already: neither what it returns
-/// nor what it takes. Variables stay as they are.
+/// "a::f<int>()" of "int a::f<int>(long) const". Names of variables stay as they are.
 std::string without_signature(std::string name) {
   name = name.substr(0, name.find(" [clone "));
-  const std::size_t close = name.rfind(')');
-  if (close == std::string::npos || name.find_first_not_of(" const&", close + 1) != std::string::npos)
-    return name;
-  std::size_t open = close;
-  for (int depth = 0;; --open) {
-    if (name[open] == ')') ++depth;
-    if (name[open] == '(' && --depth == 0) break;
-    if (open == 0) return name;
-  }
-  if (open == 0) return name;
-  name = name.substr(0, open) + "()";
-  if (name.find("operator") != std::string::npos) return name;
+  if (name.ends_with(" const")) name.resize(name.size() - std::string_view(" const").size());
+  if (!name.ends_with(')')) return name;
+  // From the end: first the list of parameters, then the blank that ends the type of the result.
+  const bool is_operator = name.find("operator") != std::string::npos;  // which may be named by a bracket
+  std::size_t open = std::string::npos, begin = 0;
   int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at < open; ++at) {
-    if (name[at] == '<' || name[at] == '(' || name[at] == '{') ++depth;
-    if (name[at] == '>' || name[at] == ')' || name[at] == '}') --depth;
-    if (name[at] == ' ' && depth == 0) begin = at + 1;
+  for (std::size_t at = name.size(); at-- > 0 && begin == 0;) {
+    if (name[at] == ')' || name[at] == '>' || name[at] == '}') ++depth;
+    if (name[at] == '(' || name[at] == '<' || name[at] == '{') --depth;
+    if (depth != 0) continue;
+    if (open == std::string::npos) open = at;
+    if (is_operator) break;
+    if (name[at] == ' ') begin = at + 1;
   }
-  return name.substr(begin);
+  if (open == std::string::npos || open == 0) return name;
+  return name.substr(begin, open - begin) + "()";
 }
 
 /// A function's name for a sentence: without namespaces that have no name, long template arguments, and
@@ -77,8 +72,7 @@ std::string shortened(const std::string& name) {
   }
   const std::string nameless = "(anonymous namespace)::";
   for (std::size_t at; (at = result.find(nameless)) != std::string::npos;) result.erase(at, nameless.size());
-  result = without_signature(result);
-  return result;
+  return without_signature(result);
 }
 
 /// "lock_writer" of "kc::RWLock::lock_writer(int)".
