@@ -213,23 +213,31 @@ TEST(Diagnose, FewFallbacksDoNotExplainManyConflicts) {
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "true-sharing");
 }
 
+/// Adds `count` locks of objects to a run. Each waits for `waits_ns` and loses two of its 12 attempts to
+/// conflicts. `name_of`: of the i-th one, if it has a name.
+template <class NameOf>
+Profile with_objects(Profile profile, int count, double waits_ns, std::uint32_t line, NameOf name_of) {
+  Lock object = profile.locks.front();
+  object.site = {0x400, "transfer", "accounts.c", line};
+  object.waits_ns = waits_ns;
+  object.attempts = 12;
+  object.commits = object.acquisitions = 10;
+  object.aborts = {{"conflict", 2}};
+  object.conflicts_seen = 2;
+  object.place = {0x1000, "", "", 0};
+  for (int i = 1; i <= count; ++i) {
+    object.place.address += 64;
+    object.place.name = name_of(i);
+    profile.locks.push_back(object);
+  }
+  return profile;
+}
+
 TEST(Diagnose, LocksWithinOneVariableTakenAtOnePlaceCountAsOne) {
   const auto array = [](Profile profile, double waits_ns) {
-    Lock element = profile.locks.front();
-    element.site = {0x400, "transfer", "accounts.c", 10};
-    element.waits_ns = waits_ns;
-    element.attempts = 12;
-    element.commits = element.acquisitions = 10;
-    element.aborts = {{"conflict", 2}};
-    element.conflicts_seen = 2;
-    for (int i = 1; i <= 50; ++i) {
-      element.place = {0x1000 + 48ULL * static_cast<unsigned>(i), "accounts+0x" + std::to_string(i), "", 0};
-      profile.locks.push_back(element);
-    }
-    element.place.name = "accounts+0x900";
-    element.site.line = 20;
-    profile.locks.push_back(element);
-    return profile;
+    const auto element = [](int i) { return "accounts+0x" + std::to_string(i); };
+    profile = with_objects(std::move(profile), 50, waits_ns, 10, element);
+    return with_objects(std::move(profile), 1, waits_ns, 20, [](int) { return "accounts+0x900"; });
   };
   const Diagnosis diagnosis = diagnose_elided(array(waiting_for(1000), 30), array(elided("conflict", 0), 0));
   ASSERT_EQ(diagnosis.findings.size(), 2u);
@@ -239,19 +247,7 @@ TEST(Diagnose, LocksWithinOneVariableTakenAtOnePlaceCountAsOne) {
 
 TEST(Diagnose, LocksWithoutNameTakenAtOnePlaceCountAsOne) {
   const auto objects = [](Profile profile, double waits_ns) {
-    Lock object = profile.locks.front();
-    object.place = {0x1000, "", "", 0};
-    object.site = {0x400, "transfer", "accounts.c", 10};
-    object.waits_ns = waits_ns;
-    object.attempts = 12;
-    object.commits = object.acquisitions = 10;
-    object.aborts = {{"conflict", 2}};
-    object.conflicts_seen = 2;
-    for (int i = 0; i < 50; ++i) {
-      object.place.address += 64;
-      profile.locks.push_back(object);
-    }
-    return profile;
+    return with_objects(std::move(profile), 50, waits_ns, 10, [](int) { return ""; });
   };
   const Profile plain = objects(waiting_for(1000), 30), run = objects(elided("conflict", 0), 0);
   const Diagnosis diagnosis = diagnose_elided(plain, run);
