@@ -19,7 +19,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 MARK = re.compile(r"<!-- example: (.*) -->")
-NUMBER = re.compile(r"(?<![\w.-])[<>-]?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]\d+)?)(?:[kMGx]\b)?(?: (?:ns|us|ms|s|%|KB|MB)(?!\w))?")
+NUMBER = re.compile(r"(?<![\w.-])(?:[<>](?=\d+ %)|-)?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]\d+)?)(?:[kMGx]\b)?(?: (?:ns|us|ms|s|%|KB|MB)(?!\w))?")
 CAUSE = r"(?:lock-busy|explicit|conflict|capacity|nested|debug|other)"
 CAUSES = re.compile(rf"\b{CAUSE} #(?:, {CAUSE} #)*$")
 PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
