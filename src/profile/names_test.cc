@@ -32,6 +32,11 @@ struct Shape {
     asm volatile("");  // else the call would be a jump
     return site;
   }
+  [[gnu::noinline]] operator const void*() const {
+    const void* const site = take();
+    asm volatile("");
+    return site;
+  }
   [[gnu::noinline]] const void* operator()(long) const {
     const void* const site = take();
     asm volatile("");
@@ -107,6 +112,8 @@ TEST_F(NamesTest, FunctionIsNamedWithoutItsSignature) {
   const Shape shape;
   EXPECT_EQ(lock_call(shape.area(3L, 4)).name, "elision::profile::Shape::area<long>()");
   EXPECT_EQ(lock_call(shape(5)).name, "elision::profile::Shape::operator()()");
+  EXPECT_EQ(lock_call(static_cast<const void*>(shape)).name,
+            "elision::profile::Shape::operator void const*()");
 }
 
 TEST_F(NamesTest, NameThatCouldBeAMangledTypeStays) {

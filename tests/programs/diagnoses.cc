@@ -117,6 +117,15 @@ void mostly_reads(Random& random) {
   work(20);
 }
 
+/// Readers that only share the lock.
+void read_alone(Random& random) {
+  static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+  pthread_rwlock_rdlock(&lock);
+  (void)*static_cast<volatile std::uint64_t*>(&slots[random.below(kSlots)].value);
+  work(20);
+  pthread_rwlock_unlock(&lock);
+}
+
 void one_counter(unsigned thread) {
   if (without) {
     own[thread].value = own[thread].value + 1;
@@ -234,6 +243,7 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "too-long") return long_section(thread);
   if (kind == "system-call") return call_inside(thread);
   if (kind == "reader-mostly") return mostly_reads(random);
+  if (kind == "readers") return read_alone(random);
   if (kind == "queue") return queue(thread);
   if (kind == "lock-per-object") return own_object(random);
   std::fprintf(stderr, "unknown kind %s\n", kind.c_str());

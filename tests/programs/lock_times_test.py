@@ -50,7 +50,7 @@ def test_each_variation_has_them(elision):
         assert variation["processes"][0]["lock_times"]["process"] == 4242424
 
 
-@pytest.mark.parametrize("kind", ["hot-lock", "reader-mostly"])
+@pytest.mark.parametrize("kind", ["hot-lock", "readers"])
 def test_to_note_what_threads_do_changes_little(elision, kind):
     """For the profile of compare, the library notes it under glibc's locks, too."""
     def virtual_ns(noted):
