@@ -14,7 +14,7 @@ SILICON_PACKAGES := python3-tomli-w
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
 # The shells and readers of manual pages are those for which texts are written.
-TEST_PACKAGES := $(PROGRAM_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
+TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
   bash-completion zsh fish man-db groff-base mandoc abigail-tools
 # pip in a virtual environment, and the tree's list of files.
 LINT_PACKAGES := python3-venv git
