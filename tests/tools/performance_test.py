@@ -6,7 +6,7 @@ import pytest
 from performance import NoDifference, OrderCost, Origin, Row, Sample, Scaling
 
 ORIGIN = Origin("abc of 2020-01-01", "A CPU", 2, "Linux 6", "g++ 1, Release", 0.25, 1.0)
-ROWS = [Row("fast", 2.0, 8.0, 50.0, 12.4), Row("slow", 0.5, 8.0, 50.0, -1.0)]
+ROWS = [Row("fast", 2.0, 8.0, 3.0, 50.0, 12.4), Row("slow", 0.5, 8.0, 1.0, 50.0, -1.0)]
 
 
 def test_start_up_cancels_out():
@@ -59,10 +59,10 @@ def test_cmake_cache():
 
 def test_programs():
     assert performance.plain(performance.program_cells(ROWS)) == [
-        "program         native  elision vm  cachegrind  vm memory",
-        "fast            2.00 s        4.0x       25.0x     +12 MB",
-        "slow            0.50 s       16.0x      100.0x      -1 MB",
-        "geometric mean                8.0x       50.0x"]
+        "program         native  elision vm  vm --fast  cachegrind  vm memory",
+        "fast            2.00 s        4.0x       1.5x       25.0x     +12 MB",
+        "slow            0.50 s       16.0x       2.0x      100.0x      -1 MB",
+        "geometric mean                8.0x       1.7x       50.0x"]
 
 
 def test_markdown_has_a_cell_for_each_column():
