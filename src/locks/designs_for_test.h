@@ -82,8 +82,9 @@ struct Words {
   inline static constexpr WordOffsets offsets(bool writers_first);
   LockWords lock_words();
   bool all_free() const {
+    constexpr std::uint32_t kWarmThreads = 0xffff;  // above them is the fork generation (priority_wait.h)
     return word == 0 && gate == 0 && ticket.next == static_cast<std::uint32_t>(ticket.grant) &&
-           ticket.grant >> 32 == 0 && warm == 0;
+           ticket.grant >> 32 == 0 && (warm & kWarmThreads) == 0;
   }
 };
 constexpr WordOffsets Words::offsets(bool writers_first) {

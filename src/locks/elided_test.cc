@@ -314,37 +314,58 @@ TEST_F(ElidedScripted, TryLockElidesOrTakesOrSaysBusy) {
   EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
 }
 
-/// One thread takes the lock for real, the other elides it. The holder's window between load and store is
-/// long, so that whole transactions of the other fit into it. It yields there, in case that both have one
-/// CPU.
+/// One thread takes the lock for real, the other elides it until the first is done. The holder's window between
+/// load and store is long, so that whole transactions of the other fit into it. The holder yields in its window
+/// and the other between its sections, so that both meet on one CPU, too.
+/// @param rounds the sections of the holder.
+/// @return the updates that are missing in the end.
 template <class Design>
 std::uint64_t lost_updates(std::uint64_t rounds, Busy busy) {
   struct alignas(128) Shared {
     Locked<Design> lock;
     alignas(128) volatile std::uint64_t counter = 0;
     alignas(128) std::atomic<int> arrived{0};
+    std::atomic<bool> holder_done{false};
   };
+  constexpr std::uint64_t kSectionsBetweenYields = 64;
   Shared shared;
-  const auto work = [&](std::uint32_t tries, int window, bool yields) {
-    Thread me;
-    me.tuning.elision_tries = tries;
-    me.tuning.busy = busy;
+  const auto meet = [&] {
     ++shared.arrived;
     while (shared.arrived != 2) std::this_thread::yield();
+  };
+  const auto hold = [&] {
+    Thread me;
+    me.tuning.elision_tries = 0;
+    me.tuning.busy = busy;
+    meet();
     for (std::uint64_t i = 0; i < rounds; ++i) {
       shared.lock.lock_until(me, nullptr);
       const std::uint64_t value = shared.counter;
-      for (int spin = 0; spin < window; ++spin) asm volatile("" : : : "memory");
-      if (yields) std::this_thread::yield();
+      for (int spin = 0; spin < 2000; ++spin) asm volatile("" : : : "memory");
+      std::this_thread::yield();
       shared.counter = value + 1;
       shared.lock.unlock(me);
     }
+    shared.holder_done = true;
   };
-  std::thread holder(work, 0u, 2000, true);
-  std::thread elider(work, 1000u, 10, false);
+  std::uint64_t elided = 0;
+  const auto elide = [&] {
+    Thread me;
+    me.tuning.elision_tries = 1000;
+    me.tuning.busy = busy;
+    meet();
+    while (!shared.holder_done) {
+      shared.lock.lock_until(me, nullptr);
+      shared.counter = shared.counter + 1;
+      shared.lock.unlock(me);
+      if (++elided % kSectionsBetweenYields == 0) std::this_thread::yield();
+    }
+  };
+  std::thread holder(hold);
+  std::thread elider(elide);
   holder.join();
   elider.join();
-  return 2 * rounds - shared.counter;
+  return rounds + elided - shared.counter;
 }
 
 class SubscriptionOnTheCpu : public ::testing::Test {
