@@ -196,6 +196,23 @@ inline SeenActivity seen_activity(const ThreadActivity& thread) {
           held.site};
 }
 
+/// The locks that the thread holds for real, outermost first. Of more than these, the innermost.
+struct HeldLocks {
+  std::uint64_t lock[ThreadActivity::kEntries - 1] = {};  // an operation in progress takes one entry
+  unsigned count = 0;
+
+  const std::uint64_t* begin() const { return lock; }
+  const std::uint64_t* end() const { return lock + count; }
+};
+inline HeldLocks held_locks(const ThreadActivity& thread) {
+  constexpr int kMost = ThreadActivity::kEntries - 1;
+  HeldLocks held;
+  const int depth = ThreadActivity::depth(thread.position);
+  for (int at = depth > kMost ? depth - kMost : 0; at < depth; ++at)
+    held.lock[held.count++] = thread.entries[static_cast<unsigned>(at) % ThreadActivity::kEntries].lock();
+  return held;
+}
+
 }  // namespace elision::abi
 
 /// Exported by the preload library, for libelision-api: the calling thread's activity. Null if `version`

@@ -12,9 +12,10 @@ using abi::Activity;
 using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 5;
-constexpr unsigned kMostLooks = 16;           // at the callers of one call site
-constexpr std::uint64_t kWordBytes = 4;       // each lock begins with a word
-constexpr std::uint64_t kMostLockBytes = 56;  // pthread_rwlock_t, the largest
+constexpr unsigned kMostLooks = 16;              // at the callers of one call site
+constexpr unsigned kMostLooksWithoutWait = 500;  // of all sites: programs may have a lock for each object
+constexpr std::uint64_t kWordBytes = 4;          // each lock begins with a word
+constexpr std::uint64_t kMostLockBytes = 56;     // pthread_rwlock_t, the largest
 
 /// Whether the thread does something at a lock that it does not hold yet.
 bool is_entering(const SeenActivity& seen) {
@@ -87,9 +88,10 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
   if (thread.seen.lock != 0 && state != State::kBlocked) {
     LockSums& sums = locks_[thread.seen.lock];
     sums.sites[thread.seen.site].time += time;
-    if (state == State::kSection || state == State::kFallback || state == State::kAttempt) sums.held += time;
+    if (state == State::kAttempt) sums.held += time;
     if (state == State::kAborted) sums.aborted += time;
   }
+  for (const std::uint64_t lock : thread.held) locks_[lock].held += time;
   thread.since = at;
   thread.parked = parked;
 }
@@ -141,6 +143,8 @@ void Account::change(Thread& thread, const abi::ThreadActivity& activity, Time n
   }
   if (!is_entering(seen)) thread.waits = false;
   thread.seen = seen;
+  thread.held = abi::held_locks(activity);
+  thread.in_lock_call = took_lock || is_entering(seen);
   thread.taken = taken;
   thread.known = true;
 }
@@ -148,19 +152,22 @@ void Account::change(Thread& thread, const abi::ThreadActivity& activity, Time n
 void Account::end(Thread& thread, Time now, Time parked) {
   spend(thread, state_of(thread.seen), now, parked);
   thread.seen = {};
+  thread.held = {};
 }
 
 void Account::system_call(const Thread& thread) {
-  const State state = state_of(thread.seen);
-  if (state == State::kSection || state == State::kFallback) ++locks_[thread.seen.lock].system_calls;
+  for (const std::uint64_t lock : thread.held) ++locks_[lock].system_calls;
 }
 
 bool Account::claim_callers_look(const Thread& thread) {
-  const Activity activity = thread.seen.activity;
-  if (activity != Activity::kWaiting && activity != Activity::kOverhead) return false;
+  if (!thread.in_lock_call) return false;
+  const bool waits =
+      thread.seen.activity == Activity::kWaiting || thread.seen.activity == Activity::kOverhead;
   SiteSums& site = locks_[thread.seen.lock].sites[thread.seen.site];
-  if (site.looks == kMostLooks) return false;
+  if (waits ? site.looks == kMostLooks : site.looks != 0 || looks_without_wait_ == kMostLooksWithoutWait)
+    return false;
   ++site.looks;
+  if (!waits) ++looks_without_wait_;
   return true;
 }
 
@@ -195,7 +202,8 @@ void Account::conflict(const Collision& collision) {
   if (lock_of_other != 0 && lock_of_other == lock_of_victim) return;
   const bool at_lock = lock_of_victim == collision.lock;
   LockSums& sums = locks_[collision.lock];
-  const std::uint64_t data = at_lock ? other.address : victim.size != 0 ? victim.address : collision.line;
+  const Access& known = at_lock ? other : victim;
+  const std::uint64_t data = known.size != 0 ? known.address : collision.line;
   ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
   ++count.count;
   count.at_lock |= at_lock && lock_of_other == 0;

@@ -29,13 +29,15 @@ class Account {
   /// The state of one thread between two changes.
   struct Thread {
     abi::SeenActivity seen{};
+    abi::HeldLocks held{};
     std::uint64_t taken = 0;      // abi::ThreadActivity::taken
     Time since = 0;               // parallel time of the last change
     Time parked = 0;              // total time parked until then
     Time wait_began = 0;          // parallel time; valid if waits
     std::uint64_t waits_for = 0;  // the lock; valid if waits
     bool waits = false;
-    bool known = false;  // it has used a lock
+    bool known = false;         // it has used a lock
+    bool in_lock_call = false;  // for the lock in `seen`
   };
 
   /// An access of another thread that ended an attempt.
@@ -63,8 +65,8 @@ class Account {
   /// An attempt ended by a conflict.
   void conflict(const Collision& collision);
 
-  /// Claims a look at the callers of the function that takes the lock for which `thread` waits now. Each call
-  /// that returns true uses up one of the few looks of the call site. To be called once a change.
+  /// Claims a look at the callers of the function that takes the lock where `thread` is now. Each call that
+  /// returns true uses up one of the few looks of the call site. To be called once a change.
   bool claim_callers_look(const Thread& thread);
   /// Return addresses, innermost first, without the call site itself.
   void callers(std::uint64_t lock, std::uint64_t site, const std::vector<std::uint64_t>& chain);
@@ -117,6 +119,7 @@ class Account {
   unsigned most_threads_ = 0;
   std::array<Time, kStates> times_{};
   std::uint64_t uses_ = 0;  // acquisitions of any lock
+  unsigned looks_without_wait_ = 0;
   std::unordered_map<std::uint64_t, LockSums> locks_;
 };
 

@@ -120,7 +120,7 @@ TEST_F(Threads, InnerLockDoesNotEndTheOuterSection) {
   const Profile profile = finished(100);
   EXPECT_EQ(time(profile, State::kSection), 60);
   for (const Lock& lock : profile.locks) {
-    EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? 10 + 30 : 20);
+    EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? 60 : 20);
   }
 }
 
@@ -175,6 +175,31 @@ TEST(Account, OnlyThePartWithManyThreadsCounts) {
   EXPECT_EQ(profile.parallel_ns, 40);
   EXPECT_EQ(profile.thread_ns(), 80);
   EXPECT_EQ(profile.most_threads, 2u);
+}
+
+TEST_F(Threads, ALockIsHeldWhileItsHolderWaitsForAnother) {
+  take(a_, kLock, 10);
+  a_.activity.begin(Activity::kWaiting, lock_at(kOther), lock_at(1));
+  seen(a_, 20);
+  take(a_, kOther, 50);
+  account_.system_call(a_.thread);
+  release(a_, 60);
+  release(a_, 70);
+  const Profile profile = finished(100);
+  EXPECT_EQ(time(profile, State::kWaiting), 30);
+  for (const Lock& lock : profile.locks) {
+    EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? 60 : 10);
+    EXPECT_EQ(lock.system_calls, 1) << "a section ends where its lock is released";
+  }
+}
+
+TEST_F(Threads, OneLookAtCallersOfALockThatNobodyWaitsFor) {
+  take(a_, kLock, 10);
+  EXPECT_TRUE(account_.claim_callers_look(a_.thread));
+  EXPECT_FALSE(account_.claim_callers_look(a_.thread));
+  take(a_, kOther, 20);
+  release(a_, 30);
+  EXPECT_FALSE(account_.claim_callers_look(a_.thread)) << "it is in no lock call";
 }
 
 TEST_F(Threads, CallersOfTheCallSiteWithMostTimeAreTheMostFrequentOnes) {

@@ -12,7 +12,7 @@ import shutil
 import pytest
 from support import run
 
-PAIRS = 1000
+PAIRS = 5000
 MOST_STORES, MOST_INSTRUCTIONS = 2, 30
 SLACK = 0.05  # of a pair, for how the second thread starts
 EVENTS = {"Ir": "instructions", "Dw": "stores", "Bc": "branches", "Bi": "branches"}

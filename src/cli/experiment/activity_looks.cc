@@ -54,6 +54,13 @@ State state_of(const abi::SeenActivity& seen, bool sleeps) {
   return sleeps && state == State::kOutside ? State::kBlocked : state;
 }
 
+/// The outermost lock that the thread holds or, if it holds none, the one where it is or was last.
+std::uint64_t outermost(const abi::ThreadActivity& activity, const abi::SeenActivity& seen,
+                        const abi::HeldLocks& held) {
+  if (held.count != 0) return held.lock[0];
+  return seen.lock != 0 ? seen.lock : activity.entries[0].lock();
+}
+
 }  // namespace
 
 /// One process, or what it was before it executed another program.
@@ -140,12 +147,13 @@ void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
   const char letter = state_letter(id, thread);
   if (letter == 0) return;
   const abi::SeenActivity seen = abi::seen_activity(activity);
-  samples.add(state_of(seen, letter != 'R'), seen);
+  const abi::HeldLocks held = abi::held_locks(activity);
+  samples.add(state_of(seen, letter != 'R'), seen, held);
   const std::uint64_t taken = abi::ThreadActivity::taken(activity.position);
   const auto [known, is_new] = taken_before.emplace(slot, taken);
   const bool at_lock = seen.activity != abi::Activity::kBlocked;  // not at a condition or barrier
   if (!is_new && taken > known->second && at_lock)
-    samples.add_taken(seen.lock != 0 ? seen.lock : activity.entries[0].lock(), taken - known->second);
+    samples.add_taken(outermost(activity, seen, held), taken - known->second);
   known->second = taken;
 }
 

@@ -62,9 +62,18 @@ void skip_wrappers(Lock& lock) {
 
 }  // namespace
 
-void LockSamples::add(State state, const abi::SeenActivity& seen) {
+void LockSamples::add(State state, const abi::SeenActivity& seen, const abi::HeldLocks& held) {
   ++count_;
   ++states_[static_cast<std::size_t>(state)];
+  for (const std::uint64_t lock : held) ++locks_[lock].held;
+  if (held.count != 0) {
+    OfLock& outermost = locks_[held.lock[0]];
+    ++outermost.held_outermost;
+    std::set<std::uint64_t> inside(held.begin() + 1, held.end());
+    if (seen.lock != 0 && state != State::kBlocked) inside.insert(seen.lock);
+    inside.erase(held.lock[0]);
+    for (const std::uint64_t lock : inside) ++outermost.inside[lock];
+  }
   if (seen.lock == 0 || state == State::kBlocked) return;
   OfLock& lock = locks_[seen.lock];
   ++lock.states[state];
@@ -74,8 +83,28 @@ void LockSamples::add(State state, const abi::SeenActivity& seen) {
   }
 }
 
-void LockSamples::add_taken(std::uint64_t lock, std::uint64_t count) {
-  if (lock != 0) locks_[lock].taken += static_cast<double>(count);
+void LockSamples::add_taken(std::uint64_t outermost, std::uint64_t count) {
+  if (outermost != 0) locks_[outermost].taken += static_cast<double>(count);
+}
+
+/// Divides what was taken within each outermost lock, itself included. A lock inside counts as often as the
+/// outermost one, or less if it was seen in less than a twentieth of the samples: samples do not tell a
+/// section that is short from one that is rare.
+std::map<std::uint64_t, double> LockSamples::acquisitions() const {
+  constexpr double kCountsFully = 0.05;
+  std::map<std::uint64_t, double> result;
+  for (const auto& [address, outermost] : locks_) {
+    const auto weight_of = [&](std::uint64_t seen) {
+      return std::min(
+          1.0, static_cast<double>(seen) / (kCountsFully * static_cast<double>(outermost.held_outermost)));
+    };
+    double weights = 1;
+    for (const auto& [lock, seen] : outermost.inside) weights += weight_of(seen);
+    result[address] += outermost.taken / weights;
+    for (const auto& [lock, seen] : outermost.inside)
+      result[lock] += weight_of(seen) * outermost.taken / weights;
+  }
+  return result;
 }
 
 Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts) const {
@@ -85,6 +114,7 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
   // Each sample stands for the same time of one thread.
   const double ns = count_ != 0 ? thread_ns / static_cast<double>(count_) : 0;
   for (std::size_t i = 0; i < profile::kStates; ++i) profile.times[i] = ns * static_cast<double>(states_[i]);
+  std::map<std::uint64_t, double> taken = acquisitions();
   for (const auto& [address, samples] : locks_) {
     Lock lock;
     lock.place.address = address;
@@ -93,14 +123,12 @@ Profile LockSamples::profile(double thread_ns, const LockCountsByAddress& counts
     if (most != samples.sites.end()) lock.site.address = most->first;
     for (const auto& [site, time] : samples.sites)
       if (site != lock.site.address) lock.other_sites.push_back({site});
-    lock.acquisitions = samples.taken;
+    lock.acquisitions = taken[address];
     lock.waits_ns =
         ns * (in_state(samples.states, State::kWaiting) + in_state(samples.states, State::kSpeculating));
     lock.aborted_ns = ns * in_state(samples.states, State::kAttempt) * aborted_share(counts, address);
-    lock.holds_ns =
-        ns * (in_state(samples.states, State::kSection) + in_state(samples.states, State::kFallback) +
-              in_state(samples.states, State::kAttempt)) -
-        lock.aborted_ns;
+    lock.holds_ns = ns * (static_cast<double>(samples.held) + in_state(samples.states, State::kAttempt)) -
+                    lock.aborted_ns;
     profile::time_in(profile.times, State::kAttempt) -= lock.aborted_ns;
     profile::time_in(profile.times, State::kAborted) += lock.aborted_ns;
     profile.locks.push_back(lock);

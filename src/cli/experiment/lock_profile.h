@@ -17,9 +17,9 @@ namespace elision::cli::experiment {
 /// Samples of what threads did, one a look and thread. Pure.
 class LockSamples {
  public:
-  void add(profile::State state, const abi::SeenActivity& seen);
-  /// `count` acquisitions since the look before, the last of `lock`.
-  void add_taken(std::uint64_t lock, std::uint64_t count);
+  void add(profile::State state, const abi::SeenActivity& seen, const abi::HeldLocks& held = {});
+  /// `count` acquisitions since the look before, of `outermost` and the locks that are taken within it.
+  void add_taken(std::uint64_t outermost, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
   std::size_t sites() const { return sites_.size(); }
@@ -29,10 +29,16 @@ class LockSamples {
 
  private:
   struct OfLock {
-    std::map<profile::State, std::uint64_t> states;
+    std::map<profile::State, std::uint64_t> states;  // as the lock at which the thread is
     std::map<std::uint64_t, std::uint64_t> sites;
+    std::uint64_t held = 0;  // for real, other locks inside included
+    // As the outermost lock of a thread:
     double taken = 0;
+    std::uint64_t held_outermost = 0;
+    std::map<std::uint64_t, std::uint64_t> inside;  // by lock that was seen within it
   };
+
+  std::map<std::uint64_t, double> acquisitions() const;
 
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, profile::kStates> states_{};

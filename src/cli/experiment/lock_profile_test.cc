@@ -82,11 +82,35 @@ TEST(LockProfile, FallbacksAreNotContended) {
 TEST(LockProfile, CallSiteWithMostSamplesIsFirstAndOthersAreKept) {
   LockSamples samples;
   for (const std::uint64_t site : {1, 2, 2})
-    samples.add(State::kSection, {abi::Activity::kIdle, kLock, site});
+    samples.add(State::kSection, {abi::Activity::kIdle, kLock, site}, {{kLock}, 1});
   const profile::Lock lock = samples.profile(300, {}).locks.at(0);
   EXPECT_EQ(lock.site.address, 2u);
   ASSERT_EQ(lock.other_sites.size(), 1u);
   EXPECT_EQ(lock.other_sites[0].address, 1u);
+}
+
+TEST(LockProfile, ALockInsideAnotherSharesItsTimeAndCount) {
+  LockSamples samples;
+  for (int i = 0; i < 2; ++i)
+    samples.add(State::kSection, {abi::Activity::kIdle, kOther, 1}, {{kLock, kOther}, 2});
+  samples.add(State::kSection, {abi::Activity::kIdle, kLock, 1}, {{kLock}, 1});
+  samples.add(State::kWaiting, {abi::Activity::kWaiting, kLock, 1});
+  samples.add_taken(kLock, 80);
+  const profile::Profile profile = samples.profile(400, {});
+  ASSERT_EQ(profile.locks.size(), 2u);
+  for (const profile::Lock& lock : profile.locks) {
+    EXPECT_DOUBLE_EQ(lock.acquisitions, 40);
+    EXPECT_DOUBLE_EQ(lock.holds_ns, lock.place.address == kLock ? 300 : 200);
+  }
+}
+
+TEST(LockProfile, ALockThatIsRarelySeenInsideCountsLess) {
+  LockSamples samples;
+  samples.add(State::kSection, {abi::Activity::kIdle, kOther, 1}, {{kLock, kOther}, 2});
+  for (int i = 0; i < 79; ++i) samples.add(State::kSection, {abi::Activity::kIdle, kLock, 1}, {{kLock}, 1});
+  samples.add_taken(kLock, 1000);
+  for (const profile::Lock& lock : samples.profile(80, {}).locks)
+    EXPECT_DOUBLE_EQ(lock.acquisitions, lock.place.address == kLock ? 800 : 200) << "a quarter of the weight";
 }
 
 /// A counter file of process `id`, begun at `start_ns`, with `commits` at kLock.
