@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace elision::profile {
 namespace {
@@ -31,17 +32,22 @@ std::string key_of(const Lock& lock) {
   return lock.place.name.empty() ? taken_at(lock.site) : lock.place.name;
 }
 
-/// "accounts" of "accounts+0x6c0": the variable that the lock is a part of. Empty: it is no part of one.
-std::string variable_around(const Lock& lock) {
-  const std::size_t offset = lock.place.name.find("+0x");
-  return offset == std::string::npos ? "" : lock.place.name.substr(0, offset);
-}
+/// "accounts" of "accounts+0x6c0": the variable that the lock is, or is a part of. Empty: it is in none.
+std::string variable_of(const Lock& lock) { return lock.place.name.substr(0, lock.place.name.find("+0x")); }
 
-/// The same for locks that count as one; empty: this one counts by itself.
-std::string group_of(const Lock& lock) {
-  if (lock.place.name.empty()) return key_of(lock);
-  const std::string variable = variable_around(lock), taken = taken_at(lock.site);
-  return variable.empty() || taken.empty() ? "" : variable + ", " + taken;
+/// The variables with more locks than places where these are taken: arrays of objects that have a lock each.
+/// The locks of a structure have a purpose each, and places of their own.
+std::set<std::string> arrays_among(const std::vector<Lock>& locks) {
+  std::map<std::string, std::size_t> count;
+  std::map<std::string, std::set<std::string>> places;
+  for (const Lock& lock : locks) {
+    ++count[variable_of(lock)];
+    places[variable_of(lock)].insert(taken_at(lock.site));
+  }
+  std::set<std::string> arrays;
+  for (const auto& [variable, locks_in_it] : count)
+    if (!variable.empty() && locks_in_it > places[variable].size()) arrays.insert(variable);
+  return arrays;
 }
 
 void add_to(Lock& sum, const Lock& lock) {
@@ -58,13 +64,16 @@ void add_to(Lock& sum, const Lock& lock) {
 }
 
 /// A program may have a lock for each of its objects: locks without a name that are taken at one place count
-/// as one, and so do those within one variable.
+/// as one, and so do those in one array.
 Profile by_place(Profile profile) {
   std::vector<Lock> locks = std::move(profile.locks);
   profile.locks.clear();
+  const std::set<std::string> arrays = arrays_among(locks);
   std::map<std::string, std::size_t> at;
   for (Lock& lock : locks) {
-    const std::string key = group_of(lock);
+    const bool is_element = arrays.contains(variable_of(lock));
+    if (is_element) lock.place.name = variable_of(lock);
+    const std::string key = is_element || lock.place.name.empty() ? key_of(lock) : "";
     const auto known = key.empty() ? at.end() : at.find(key);
     if (known != at.end()) {
       add_to(profile.locks[known->second], lock);
@@ -107,8 +116,6 @@ const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
       by_address && lock.objects == 1
           ? first_lock(profile, [&](const Lock& other) { return other.place.address == lock.place.address; })
           : nullptr;
-  if (found == nullptr && lock.objects > 1 && !lock.place.name.empty())
-    found = first_lock(profile, [&](const Lock& other) { return group_of(other) == group_of(lock); });
   if (found == nullptr && !key.empty())
     found = first_lock(profile, [&](const Lock& other) { return key_of(other) == key; });
   if (found != nullptr || !lock.place.name.empty()) return found;
@@ -190,9 +197,16 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
       fmt::format("Sections under {} conflict on the same data{}.", name, most_at(lock, weight)),
       kMoveWrites};
   const Conflict* const most = heaviest(lock, weight);
-  if (most == nullptr || !most->at_lock) return finding;
-  finding.sentence +=
-      " These data share the lock's cache line. A write to them ends every transaction under the lock.";
+  const double beside = share(lock.conflicts_apart_at_lock, lock.conflicts_seen);
+  if (most != nullptr && most->at_lock) {
+    finding.sentence +=
+        " These data share the lock's cache line. A write to them ends every transaction under the lock.";
+  } else if (beside >= kManyBesideLock) {
+    finding.sentence += fmt::format(
+        " A further {} of the conflicts are with other data in the lock's cache line.", percent(beside));
+  } else {
+    return finding;
+  }
   finding.change += " Move what remains out of the cache line of the lock.";
   return finding;
 }
@@ -357,6 +371,19 @@ Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided)
           ""};
 }
 
+/// Adds the locks for which threads hardly wait without elision, but at which much time is lost with it.
+void add_losing_locks(const Profile& plain, const ElidedRun& elided, std::vector<Finding>& findings) {
+  for (const Lock& lock : plain.locks) {
+    const Lock* const attempted = find(elided.profile, lock, plain.exact && elided.profile.exact);
+    const bool is_known =
+        std::any_of(findings.begin(), findings.end(),
+                    [name = name_of(lock)](const Finding& finding) { return finding.lock == name; });
+    if (attempted == nullptr || is_known) continue;
+    if (share(attempted->aborted_ns, working_ns(elided.profile)) < kSmallestLostShare) continue;
+    findings.push_back(of_lock(lock, plain, &elided));
+  }
+}
+
 /// "93 % of it for queue_lock, one of 5 locks".
 std::string who_waits(const Profile& plain) {
   const double waits = std::accumulate(plain.locks.begin(), plain.locks.end(), 0.0,
@@ -396,6 +423,8 @@ const char* code_of(Cause cause) {
       return "oversubscribed";
     case Cause::kMostlySerial:
       return "mostly-serial";
+    case Cause::kOtherWork:
+      return "other-work";
     case Cause::kMostlyBlocked:
       return "mostly-blocked";
     case Cause::kDataAtLock:
@@ -413,7 +442,7 @@ const char* code_of(Cause cause) {
 std::string name_of(const Lock& lock) {
   if (!lock.place.name.empty())
     return lock.objects == 1 ? lock.place.name
-                             : fmt::format("the {} locks in {}", lock.objects, variable_around(lock));
+                             : fmt::format("the {} locks in {}", lock.objects, lock.place.name);
   if (const std::string taken = taken_at(lock.site); !taken.empty())
     return lock.objects == 1 ? "the lock " + taken : fmt::format("the {} locks {}", lock.objects, taken);
   return fmt::format("the lock at {:#x}", lock.place.address);
@@ -448,7 +477,8 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
                                   fmt::format("Only {} of the run has two or more threads; the times are of "
                                               "that part.",
                                               percent(parallel)),
-                                  ""});
+                                  fmt::format("Speed up the part with one thread first: it is {} of the run.",
+                                              percent(1 - parallel))});
   const double blocked = share(time_in(plain.times, State::kBlocked), plain.thread_ns());
   if (blocked >= kBlockedShare)
     diagnosis.findings.push_back(
@@ -483,6 +513,7 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
     if (lock.waits_ns < kSmallestLockShare * waits || lock.waits_ns == 0) break;
     diagnosis.findings.push_back(of_lock(lock, plain, elided));
   }
+  if (elided != nullptr) add_losing_locks(plain, *elided, diagnosis.findings);
   return diagnosis;
 }
 

@@ -22,6 +22,11 @@ inline constexpr double kSmallestWaitShareOfAll = 0.01;
 inline constexpr std::uint64_t kFewestSamples = 200;
 /// A lock is named with a finding from this share of all waiting on.
 inline constexpr double kSmallestLockShare = 0.10;
+/// So is a lock without waiting, if its attempts under an eliding design lose this share of the threads'
+/// time.
+inline constexpr double kSmallestLostShare = 0.10;
+/// Conflicts with data beside the lock get a word from this share of a lock's conflicts on.
+inline constexpr double kManyBesideLock = 0.25;
 /// One cause explains the aborts of a lock from this share of them on.
 inline constexpr double kMainCauseShare = 0.50;
 inline bool is_false_sharing(double conflicts_apart, double conflicts) {
@@ -54,6 +59,7 @@ enum class Cause {
   kFirstTouch,      // sections touch memory for the first time
   kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
   kMostlySerial,    // most of the run has one thread
+  kOtherWork,       // other programs took CPU time of the run
   kMostlyBlocked,   // threads wait for conditions, barriers and the kernel
   kLockTaken,       // attempts end because other threads take the lock, not by what sections access
   kHeldLong,        // the lock is held most of the time, and no attempt tells why

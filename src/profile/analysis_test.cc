@@ -169,6 +169,25 @@ TEST(Diagnose, DataThatAllSectionsWriteAreSharedAlsoBesideTheLock) {
       diagnosis.findings.front().change.ends_with("Move what remains out of the cache line of the lock."));
 }
 
+TEST(Diagnose, OtherDataBesideTheLockGetAWord) {
+  Profile tried = elided("conflict", 60);
+  Lock& hot = tried.locks.front();
+  hot.conflicts = {{{512, "size"}, {0, "a look"}, {2, "put", "map.c", 9}, 15, 15, true},
+                   conflict_on("slots", 45, 0)};
+  hot.conflicts_seen = 60, hot.conflicts_apart = hot.conflicts_apart_at_lock = 15;
+  const auto ends_with_it = [&] {
+    const Finding finding = diagnose_elided(waiting_for(2000), tried).findings.front();
+    EXPECT_EQ(finding.cause, Cause::kTrueSharing);
+    const bool is_told = finding.sentence.ends_with(
+        "A further 25 % of the conflicts are with other data in the lock's cache line.");
+    EXPECT_EQ(is_told, finding.change.ends_with("Move what remains out of the cache line of the lock."));
+    return is_told;
+  };
+  EXPECT_TRUE(ends_with_it());
+  hot.conflicts_apart = hot.conflicts_apart_at_lock = 14;
+  EXPECT_FALSE(ends_with_it());
+}
+
 TEST(Diagnose, ConflictsOnTheLockWordMeanThatTheLockIsTakenHoweverLongTheRun) {
   for (const double length : {1.0, 100.0}) {
     Profile tried = elided("conflict", 60);
@@ -233,16 +252,41 @@ Profile with_objects(Profile profile, int count, double waits_ns, std::uint32_t 
   return profile;
 }
 
-TEST(Diagnose, LocksWithinOneVariableTakenAtOnePlaceCountAsOne) {
+TEST(Diagnose, ALockThatLosesAttemptsIsNamedThoughNobodyWaitsForIt) {
+  const auto jobs = [](int) { return "jobs"; };
+  const Profile plain = with_objects(waiting_for(2000), 1, 0, 10, jobs);
+  Profile tried = with_objects(elided("conflict", 0), 1, 0, 10, jobs);
+  time_in(tried.times, State::kAborted) = 400;
+  time_in(tried.times, State::kOutside) -= 400;
+  tried.locks.back().aborted_ns = 400;
+  const Diagnosis diagnosis = diagnose_elided(plain, tried);
+  ASSERT_EQ(diagnosis.findings.size(), 2u);
+  EXPECT_EQ(diagnosis.findings[0].lock, "hot");
+  EXPECT_EQ(diagnosis.findings[1].lock, "jobs");
+  EXPECT_EQ(diagnosis.findings[1].cause, Cause::kLockTaken) << "two conflicts are too few to tell more";
+  tried.locks.back().aborted_ns = 399;
+  EXPECT_EQ(diagnose_elided(plain, tried).findings.size(), 1u);
+}
+
+TEST(Diagnose, LocksInOneArrayCountAsOneWhereverTheyAreTaken) {
   const auto array = [](Profile profile, double waits_ns) {
     const auto element = [](int i) { return "accounts+0x" + std::to_string(i); };
     profile = with_objects(std::move(profile), 50, waits_ns, 10, element);
-    return with_objects(std::move(profile), 1, waits_ns, 20, [](int) { return "accounts+0x900"; });
+    return with_objects(std::move(profile), 1, waits_ns, 20, [](int) { return "accounts"; });
   };
   const Diagnosis diagnosis = diagnose_elided(array(waiting_for(1000), 30), array(elided("conflict", 0), 0));
   ASSERT_EQ(diagnosis.findings.size(), 2u);
-  EXPECT_EQ(diagnosis.findings[0].lock, "the 50 locks in accounts");
+  EXPECT_EQ(diagnosis.findings[0].lock, "the 51 locks in accounts");
   EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
+}
+
+TEST(Diagnose, LocksOfAStructureAreTwo) {
+  Profile plain = with_objects(waiting_for(2000), 1, 2000, 10, [](int) { return "server"; });
+  plain = with_objects(std::move(plain), 1, 2000, 20, [](int) { return "server+0x28"; });
+  const Diagnosis diagnosis = diagnose(plain, nullptr);
+  ASSERT_EQ(diagnosis.findings.size(), 3u);
+  EXPECT_EQ(diagnosis.findings[1].lock, "server");
+  EXPECT_EQ(diagnosis.findings[2].lock, "server+0x28");
 }
 
 TEST(Diagnose, LocksWithoutNameTakenAtOnePlaceCountAsOne) {
@@ -411,6 +455,8 @@ TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
   Profile serial = waiting_for(2000);
   serial.wall_ns = 10000;
   EXPECT_EQ(first_code(diagnose(serial, nullptr)), "mostly-serial");
+  EXPECT_EQ(diagnose(serial, nullptr).findings[0].change,
+            "Speed up the part with one thread first: it is 90 % of the run.");
   Profile crowded = waiting_for(2000);
   crowded.cpus = 3;
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
