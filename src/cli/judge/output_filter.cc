@@ -69,8 +69,18 @@ std::string masked(std::string_view line, bool all_numbers) {
   return result;
 }
 
-std::string shown(const std::string& line) {
-  return line.size() <= kShownCharacters ? line : line.substr(0, kShownCharacters) + "...";
+/// The part of `line` from `begin` on that has room in a message.
+std::string shown(const std::string& line, std::size_t begin) {
+  const std::string part = line.substr(std::min(begin, line.size()), kShownCharacters);
+  return (begin > 0 ? "..." : "") + part + (begin + part.size() < line.size() ? "..." : "");
+}
+
+/// Where two lines begin to be shown, so that their first difference has room.
+std::size_t shown_from(const std::string& a, const std::string& b) {
+  constexpr std::size_t kBefore = 10;
+  const auto differs =
+      static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  return differs < kShownCharacters - kBefore ? 0 : differs - kBefore;
 }
 
 }  // namespace
@@ -104,7 +114,9 @@ std::optional<std::string> OutputFilter::difference(const std::string& output) c
     if (lines_[i].rule == Rule::kAnything) continue;
     const bool all_numbers = lines_[i].rule == Rule::kNumbersMayDiffer;
     if (masked(lines[i], all_numbers) != masked(lines_[i].text, all_numbers)) {
-      return fmt::format("line {} is '{}' instead of '{}'", i + 1, shown(lines[i]), shown(lines_[i].text));
+      const std::size_t from = shown_from(lines[i], lines_[i].text);
+      return fmt::format("line {} is '{}' instead of '{}'", i + 1, shown(lines[i], from),
+                         shown(lines_[i].text, from));
     }
   }
   return std::nullopt;

@@ -48,6 +48,14 @@ TEST(OutputFilter, SaysWhichLineDiffers) {
   EXPECT_EQ(filter.difference("ok\ntotal 399\n"), "line 2 is 'total 399' instead of 'total 400'");
 }
 
+TEST(OutputFilter, ShowsWhereLongLinesDiffer) {
+  const std::string same(60, 'a');
+  const OutputFilter filter({same + "b" + same + "\n", same + "b" + same + "\n"}, false);
+  const std::string before = "'..." + std::string(10, 'a'), behind = std::string(29, 'a') + "...'";
+  EXPECT_EQ(filter.difference(same + "c" + same + "\n"),
+            "line 1 is " + before + "c" + behind + " instead of " + before + "b" + behind);
+}
+
 TEST(OutputFilter, ProgramThatMeasuresItselfMayCountOtherNumbers) {
   const OutputFilter filter({"sections 400\n", "sections 400\n"}, true);
   EXPECT_EQ(filter.difference("sections 700\n"), std::nullopt);
