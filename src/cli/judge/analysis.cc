@@ -29,24 +29,46 @@ Results results_of(const std::vector<Result>& results, const std::optional<unsig
   return found;
 }
 
-// The program's last line on standard error, usually the reason. Without one, the first line of the virtual
-// machine's crash report.
+// A crash report of the virtual machine (vm/report/crash_report.h) in a few words: "SIGSEGV (address not
+// mapped) at 0x10 in prog, update at prog.c:12". The place is the innermost one in the program itself.
+std::string summary(const std::vector<std::string>& report) {
+  if (report.empty()) return "";
+  std::string_view first = report.front();
+  first = first.substr(0, first.find(", thread "));
+  const std::size_t in = first.rfind(" in ");
+  if (in == std::string_view::npos) return report.front();
+  const std::string_view path = first.substr(in + 4);
+  const std::string file = fmt::format("({}", path.substr(path.rfind('/') + 1));
+  for (const std::string& line : report) {
+    const std::size_t address = line.find("0x"), begin = line.find(' ', address), end = line.find(file);
+    if (!line.starts_with("  #") || begin == std::string::npos || end == std::string::npos) continue;
+    const std::size_t behind = end + file.size();
+    if (line[behind] == ')' && begin + 1 < end)
+      return fmt::format("{}, {}", first, line.substr(begin + 1, end - begin - 2));
+    if (line[behind] == '+')
+      return fmt::format("{}, {}", first, line.substr(end + 1, line.find(')') - end - 1));
+  }
+  return std::string(first);
+}
+
+// The program's last line on standard error, usually the reason. Without one, the virtual machine's crash
+// report.
 std::string last_words(const Sample& sample) {
   const std::string prefix = "elision vm: ";
-  std::string own, report;
+  std::string own;
+  std::vector<std::string> report;
   std::istringstream lines(sample.error_output);
   for (std::string line; std::getline(lines, line);) {
     while (!line.empty() && line.back() == '\r') line.pop_back();
     line.erase(0, line.find_first_not_of(" \t"));
     if (line.starts_with(prefix)) {
-      if (report.empty()) report = line.substr(prefix.size());
+      report.push_back(line.substr(prefix.size()));
     } else if (!line.empty()) {
       own = line;
     }
   }
   if (sample.deadlocked) return "";
-  const std::string& words = own.empty() ? report : own;
-  return words;
+  return own.empty() ? summary(report) : own;
 }
 
 std::string limit_text(double seconds) {

@@ -68,10 +68,11 @@ struct Verdict {
   std::string design;  // that the sentence names; empty: none
 };
 
-/// A run too short to be explained.
-struct TooFewSamples {
-  std::uint64_t count = 0;
+/// A run that is not explained: it was too short, or never had two threads.
+struct Unexplained {
+  std::uint64_t samples = 0;
   double seconds = 0;  // of the run
+  bool one_thread = false;
 };
 
 /// The results for one number of threads.
@@ -80,8 +81,8 @@ struct Block {
   unsigned cold_rounds = 0;  // the first rounds, left out as warm-up
   std::vector<Row> rows;
   Verdict verdict;
-  std::optional<profile::Diagnosis> diagnosis;  // nothing: not measured, or in too short a run
-  std::optional<TooFewSamples> too_few_samples;
+  std::optional<profile::Diagnosis> diagnosis;  // nothing: not measured, or `unexplained`
+  std::optional<Unexplained> unexplained;
 };
 
 /// Whether the verdict names a design in place of the program's own locks.

@@ -233,6 +233,28 @@ TEST_F(Comparison, CrashIsNamedByProgramOrReport) {
   EXPECT_EQ(result.rows[2].remark, "was killed by Segmentation fault: out of luck");
 }
 
+TEST_F(Comparison, CrashIsPlacedInTheProgram) {
+  const auto remark = [this](const std::string& frames) {
+    Sample crashed = timed(0.1);
+    crashed.outcome = Outcome::kKilled;
+    crashed.status = 11;
+    crashed.error_output =
+        "elision vm: SIGSEGV (address not mapped) at 0x10 in ./bin/prog, thread 7 \"prog\", CPU 1\n" + frames;
+    results_.clear();
+    add_times("pthread", {1.0});
+    add("tatas", {crashed});
+    return block().rows[1].remark;
+  };
+  const std::string start =
+      "was killed by Segmentation fault: SIGSEGV (address not mapped) at 0x10 in ./bin/prog";
+  const std::string library = "elision vm:   #0 0x2000 memcpy+0x5 at memcpy.S:44 (libc.so.6)  rep movsb\n";
+  EXPECT_EQ(remark(library + "elision vm:   #1 0x1000 update+0x21 at prog.c:12 (prog)\n"),
+            start + ", update+0x21 at prog.c:12");
+  EXPECT_EQ(remark(library + "elision vm:   #1 0x1000 (prog+0x1136)\n"), start + ", prog+0x1136");
+  EXPECT_EQ(remark(library), start);
+  EXPECT_EQ(remark("elision vm:   #0 0x1000 f (program)\nelision vm:   rax 00\n"), start);
+}
+
 TEST_F(Comparison, ProgramFailingUnderReferenceIsNotCompared) {
   Sample failed = timed(1.0);
   failed.status = 1;

@@ -20,6 +20,7 @@ namespace {
 
 using profile::Profile;
 
+constexpr const char* kRuns = "--runs";
 constexpr std::size_t kMostLocks = 10;
 constexpr double kSecondsPerNs = 1e-9;
 
@@ -148,6 +149,14 @@ std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
   return results;
 }
 
+Unexplained unexplained(const Profile& profile) {
+  Unexplained run{profile.samples, kSecondsPerNs * profile.wall_ns};
+  const double looks = 1000 * run.seconds / look_distance_ms(run.seconds);
+  const bool sees_threads = profile.exact || looks >= static_cast<double>(profile::kFewestSamples);
+  run.one_thread = profile.parallel_ns == 0 && sees_threads;
+  return run;
+}
+
 /// A run of an eliding design in this block.
 std::optional<profile::ElidedRun> elided_run(const std::vector<Result>& results, const Block& block) {
   for (const Row& row : block.rows) {
@@ -235,11 +244,11 @@ std::optional<NextStep> run_here_step(const Plan& plan, const Block& block, cons
 }
 
 // Longer runs are looked at less often.
-std::string longer(const TooFewSamples& few) {
+std::string longer(const Unexplained& run) {
   constexpr unsigned kMostTimes = 10000;
   const auto samples = [&](unsigned times) {
-    const double looks = times * look_distance_ms(few.seconds) / look_distance_ms(times * few.seconds);
-    return looks * static_cast<double>(few.count);
+    const double looks = times * look_distance_ms(run.seconds) / look_distance_ms(times * run.seconds);
+    return looks * static_cast<double>(run.samples);
   };
   unsigned times = 2;
   while (times < kMostTimes && samples(times) < static_cast<double>(profile::kFewestSamples)) ++times;
@@ -247,16 +256,24 @@ std::string longer(const TooFewSamples& few) {
   return fmt::format("Let the program work {} times as long, so that this comparison can say why.", times);
 }
 
-/// The words of this comparison with `runs` runs of each design. 0: with as many as are needed.
-std::string compare_command(const Plan& plan, unsigned runs) {
-  constexpr std::string_view kRuns = "--runs";
+NextStep step_to_explain(const Unexplained& run) {
+  if (!run.one_thread) return {longer(run), ""};
+  return {
+      "Compare it with as many threads as in production: one thread shows what a lock costs, not how long "
+      "others wait for it.",
+      ""};
+}
+
+/// The words of this comparison with `more` in front. `own_runs`: with its own --runs, if it has any.
+std::string compare_command(const Plan& plan, const std::vector<std::string>& more, bool own_runs) {
   std::vector<std::string> words = {plan.command, "compare"};
-  if (runs != 0) words.insert(words.end(), {std::string(kRuns), std::to_string(runs)});
+  words.insert(words.end(), more.begin(), more.end());
   for (std::size_t i = 0; i < plan.options.size(); ++i) {
-    if (plan.options[i] == kRuns) {
-      ++i;
-    } else if (!plan.options[i].starts_with(std::string(kRuns) + "=")) {
+    const bool is_runs = plan.options[i] == kRuns;
+    if (own_runs || !(is_runs || plan.options[i].starts_with(fmt::format("{}=", kRuns)))) {
       words.push_back(plan.options[i]);
+    } else if (is_runs) {
+      ++i;
     }
   }
   words.emplace_back("--");
@@ -270,7 +287,11 @@ NextStep more_runs(const Plan& plan) {
   if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
   return {fmt::format("Compare again with more runs{}:",
                       plan.model ? "" : ", while the computer does nothing else"),
-          compare_command(plan, below_default ? 0 : std::min(2 * runs, kMostRuns))};
+          compare_command(
+              plan,
+              below_default ? std::vector<std::string>()
+                            : std::vector<std::string>{kRuns, std::to_string(std::min(2 * runs, kMostRuns))},
+              false)};
 }
 
 // Several locks may have one cause, and a cause may have no remedy.
@@ -318,12 +339,12 @@ void explain(std::vector<Block>& blocks, const std::vector<Result>& explaining) 
       const std::optional<profile::ElidedRun> elided = elided_run(results, block);
       block.diagnosis = profile::diagnose(*plain, elided ? &*elided : nullptr);
     } else {
-      block.too_few_samples = TooFewSamples{plain->samples, 1e-9 * plain->wall_ns};
+      block.unexplained = unexplained(*plain);
     }
   }
 }
 
-std::vector<std::string> unexplained(const std::vector<Result>& results) {
+std::vector<std::string> failed_runs(const std::vector<Result>& results) {
   std::vector<std::string> lines;
   for (const Result& result : results) {
     if (has_profile(result)) continue;
@@ -333,8 +354,9 @@ std::vector<std::string> unexplained(const std::vector<Result>& results) {
   return lines;
 }
 
-std::string too_short(std::uint64_t samples) {
-  return fmt::format("The run was too short to say why: {} of the {} samples that it takes.", samples,
+std::string why_none(const Unexplained& run) {
+  if (run.one_thread) return "No two threads of the program were alive at once, so none waited for another.";
+  return fmt::format("The run was too short to say why: {} of the {} samples that it takes.", run.samples,
                      profile::kFewestSamples);
 }
 
@@ -343,26 +365,36 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   if (block == nullptr) block = largest(blocks, has_verdict);
   if (block == nullptr) return {};
   const bool names_design = names_other_design(*block);
-  if (block->diagnosis && !block->diagnosis->locks_matter && !names_design)
-    return {{"Look for the time elsewhere: the program's locks are not what it waits for.", ""}};
   std::vector<NextStep> steps;
   if (block->diagnosis) {
     for (const profile::Finding& finding : block->diagnosis->findings) add_once(finding.change, steps);
+    if (!block->diagnosis->locks_matter && !names_design) {
+      steps.push_back({"Look for the time elsewhere: the program's locks are not what it waits for.", ""});
+      return steps;
+    }
   }
   if (names_design) {
     steps.push_back(run_step(plan, *block, cpu));
     if (const auto here = run_here_step(plan, *block, cpu)) steps.push_back(*here);
   }
-  if (block->too_few_samples) steps.push_back({longer(*block->too_few_samples), ""});
+  if (block->unexplained) steps.push_back(step_to_explain(*block->unexplained));
   if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back(more_runs(plan));
-  if (block->verdict.kind == VerdictKind::kNoOther)
+  const bool other_output = std::any_of(block->rows.begin(), block->rows.end(), [](const Row& row) {
+    return row.state == RowState::kDifferentOutput;
+  });
+  if (other_output) {
+    steps.push_back(
+        {"If what the program prints may depend on the order of its threads, compare again with "
+         "--ignore-output:",
+         compare_command(plan, {"--ignore-output"}, true)});
+  } else if (block->verdict.kind == VerdictKind::kNoOther) {
     steps.push_back(
         {"Compare other designs (--locks): those of this comparison have no result, and their rows say why.",
          ""});
+  }
   if (steps.empty() && block->diagnosis && block->diagnosis->locks_matter)
     steps.push_back(
-        {"Take work out of the sections, or split the lock: no design of this comparison removes the "
-         "waiting.",
+        {"Take work out of the sections, or split the lock: no design of this comparison is clearly better.",
          ""});
   if (steps.empty()) steps.push_back({"Change nothing: the program's own locks do as well as any.", ""});
   return steps;

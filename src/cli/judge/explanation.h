@@ -16,14 +16,14 @@ namespace elision::cli::experiment {
 /// one that elides locks. None for a block whose reference has no result or takes no locks.
 std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& blocks);
 
-/// Fills in Row::why, Block::diagnosis and Block::too_few_samples from the results of those cells.
+/// Fills in Row::why, Block::diagnosis and Block::unexplained from the results of those cells.
 void explain(std::vector<Block>& blocks, const std::vector<Result>& results);
 
 /// A line for each of these results that explains nothing, since its run failed.
-std::vector<std::string> unexplained(const std::vector<Result>& results);
+std::vector<std::string> failed_runs(const std::vector<Result>& results);
 
-/// Why there is no diagnosis, from a run with so few samples.
-std::string too_short(std::uint64_t samples);
+/// Why there is no diagnosis.
+std::string why_none(const Unexplained& run);
 
 /// This computer, as far as it decides what to do next.
 struct ThisCpu {

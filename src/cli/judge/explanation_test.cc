@@ -240,9 +240,9 @@ TEST_F(Explained, TooShortARunSaysHowLongItMustBe) {
   plain.sample.profile->samples = 90;
   experiment::explain(blocks, {plain});
   EXPECT_FALSE(blocks[0].diagnosis);
-  ASSERT_TRUE(blocks[0].too_few_samples);
-  EXPECT_EQ(blocks[0].too_few_samples->count, 90u);
-  EXPECT_EQ(too_short(90), "The run was too short to say why: 90 of the 200 samples that it takes.");
+  ASSERT_TRUE(blocks[0].unexplained);
+  EXPECT_EQ(why_none(*blocks[0].unexplained),
+            "The run was too short to say why: 90 of the 200 samples that it takes.");
   const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].command, "elision run --lock htm-10 -- prog");
@@ -258,7 +258,7 @@ TEST_F(Explained, FailedRunIsToldAndExplainsNothing) {
   plain.sample.status = SIGSEGV;
   experiment::explain(blocks, {plain});
   EXPECT_FALSE(blocks[0].diagnosis);
-  EXPECT_EQ(unexplained({plain}),
+  EXPECT_EQ(failed_runs({plain}),
             std::vector<std::string>{"no reasons for pthread with 8 threads: the run for them was killed by "
                                      "Segmentation fault"});
 }
@@ -352,13 +352,43 @@ TEST_F(Explained, TheReferenceAndTheBestDesignsRunOnceMore) {
   EXPECT_EQ(designs, (std::vector<std::string>{"pthread", "htm-10"}));
 }
 
+TEST_F(Explained, OtherOutputMayBeThatOfOtherThreadOrder) {
+  plan_.options = {"--runs", "3"};
+  std::vector<Block> blocks = {block()};
+  EXPECT_EQ(next_steps(plan_, blocks, {true, ""}).size(), 1u);
+  blocks[0].rows.back().state = RowState::kDifferentOutput;
+  const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].command, "elision compare --ignore-output --runs 3 -- prog");
+}
+
+TEST_F(Explained, ARunWithOneThreadIsNotTooShort) {
+  const auto reason = [this](bool exact, double seconds, double parallel_ns) {
+    std::vector<Block> blocks = {block()};
+    Result plain{{std::nullopt, "pthread", 0}, timed(1)};
+    plain.sample.profile = profile::Profile{};
+    plain.sample.profile->exact = exact;
+    plain.sample.profile->wall_ns = 1e9 * seconds;
+    plain.sample.profile->parallel_ns = parallel_ns;
+    experiment::explain(blocks, {plain});
+    return why_none(*blocks[0].unexplained) + " " + next_steps(plan_, blocks, {true, ""}).back().sentence;
+  };
+  const std::string one_thread =
+      "No two threads of the program were alive at once, so none waited for another. Compare it with as many "
+      "threads as in production: one thread shows what a lock costs, not how long others wait for it.";
+  EXPECT_EQ(reason(true, 0.001, 0), one_thread);
+  EXPECT_EQ(reason(false, 1, 0), one_thread);
+  EXPECT_NE(reason(false, 0.01, 0), one_thread) << "20 looks may have missed the threads";
+  EXPECT_NE(reason(false, 1, 1e6), one_thread);
+}
+
 TEST_F(Explained, LongerRunsAreLookedAtLessOften) {
   std::vector<Block> blocks = {block()};
-  blocks[0].too_few_samples = TooFewSamples{100, 1};
+  blocks[0].unexplained = Unexplained{100, 1};
   const auto advice = [&] { return next_steps(plan_, blocks, {true, ""}).back().sentence; };
   EXPECT_EQ(advice(), "Let the program work 4 times as long, so that this comparison can say why.")
       << "2 s have as many looks as 1 s";
-  blocks[0].too_few_samples = TooFewSamples{0, 1};
+  blocks[0].unexplained = Unexplained{0, 1};
   EXPECT_EQ(advice(), "Let the program work longer, so that this comparison can say why.");
 }
 

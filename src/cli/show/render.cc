@@ -38,17 +38,17 @@ std::string warm_up(const Block& block) {
   return block.cold_rounds == 1 ? " after a cold one" : fmt::format(" after {} cold ones", block.cold_rounds);
 }
 
-// "3 runs a design", or "3 to 10 runs a design" if some designs were run more often.
-std::string runs(const Plan& plan, const Block& block) {
-  unsigned least = plan.runs, most = 0;
-  for (const Row& row : block.rows) {
-    if (row.state != RowState::kGood) continue;
-    least = std::min(least, row.runs);
-    most = std::max(most, row.runs);
-  }
-  most = std::max(least, most);
+// ", 3 runs a design", or ", 3 to 10 runs a design" if some designs were run more often. Empty: none has a
+// result.
+std::string runs(const Block& block) {
+  std::vector<unsigned> counts;
+  for (const Row& row : block.rows)
+    if (row.state == RowState::kGood) counts.push_back(row.runs);
+  if (counts.empty()) return "";
+  const auto [least_at, most_at] = std::minmax_element(counts.begin(), counts.end());
+  const unsigned least = *least_at, most = *most_at;
   const std::string number = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
-  return fmt::format("{} {} a design{}", number, most == 1 ? "run" : "runs", warm_up(block));
+  return fmt::format(", {} {} a design{}", number, most == 1 ? "run" : "runs", warm_up(block));
 }
 
 std::string heading(const Plan& plan, const Block& block) {
@@ -60,7 +60,7 @@ std::string heading(const Plan& plan, const Block& block) {
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,
                               count == 1 ? "variation" : "variations");
   }
-  return text + ", " + runs(plan, block);
+  return text + runs(block);
 }
 
 }  // namespace

@@ -157,6 +157,17 @@ TEST_F(Comparison, HeadingSaysHowOftenDesignsRan) {
   add_times("pthread", {1.0, 1.0, 1.0, 1.0, 1.0});
   add_times("ticket", {2.0, 2.0, 2.0});
   EXPECT_NE(render(plan_, {block()}).find("prog on virtual m, 3 to 5 runs a design\n"), std::string::npos);
+  add_times("ticket", {2.0, 2.0});
+  EXPECT_NE(render(plan_, {block()}).find("prog on virtual m, 5 runs a design\n"), std::string::npos)
+      << "more than were asked for";
+}
+
+TEST_F(Comparison, HeadingOfAFailureCountsNoRuns) {
+  Sample failed = timed(1.0);
+  failed.status = 1;
+  add("pthread", {failed});
+  const std::string text = render(plan_, {block()});
+  EXPECT_TRUE(text.starts_with("prog on virtual m\n")) << text;
 }
 
 TEST(Render, NumbersKeepThreeDigits) {

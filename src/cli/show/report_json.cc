@@ -4,6 +4,7 @@
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
+#include "cli/judge/explanation.h"
 #include "cli/judge/scaling.h"
 #include "cli/show/scaling_table.h"
 #include "cli/show/statistics_json.h"
@@ -99,7 +100,10 @@ json block_json(const Plan& plan, const Block& block) {
                  {"cold_rounds", block.cold_rounds},
                  {"rows", rows},
                  {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
-  if (block.too_few_samples) result["too_few_samples"] = block.too_few_samples->count;
+  if (block.unexplained)
+    result["unexplained"] = {{"samples", block.unexplained->samples},
+                             {"one_thread", block.unexplained->one_thread},
+                             {"sentence", why_none(*block.unexplained)}};
   if (block.diagnosis) result["diagnosis"] = diagnosis_json(*block.diagnosis);
   return result;
 }

@@ -230,7 +230,7 @@ std::string why_text(const Block& block, const Appearance& appearance) {
   const Rows rows = explained_rows(block);
   std::string text;
   if (block.diagnosis) text += paragraph("", printable(block.diagnosis->sentence), appearance.width);
-  if (block.too_few_samples) text += paragraph("", too_short(block.too_few_samples->count), appearance.width);
+  if (block.unexplained) text += paragraph("", why_none(*block.unexplained), appearance.width);
   if (!rows.empty()) {
     text += paragraph("", basis(*rows.front()), appearance.width) + bars(rows, appearance) +
             legend(rows, appearance);
@@ -259,7 +259,7 @@ std::string why_markdown(const Block& block) {
   const Rows rows = explained_rows(block);
   std::string text;
   if (block.diagnosis) text += "\n" + markdown_escaped(block.diagnosis->sentence) + "\n";
-  if (block.too_few_samples) text += "\n" + markdown_escaped(too_short(block.too_few_samples->count)) + "\n";
+  if (block.unexplained) text += "\n" + markdown_escaped(why_none(*block.unexplained)) + "\n";
   if (!rows.empty()) {
     text +=
         fmt::format("\n{}\n\n{}", markdown_escaped(basis(*rows.front())), table_markdown(time_table(rows)));
