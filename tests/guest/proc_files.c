@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static long slurp(const char* path, char* to, long room) {
@@ -30,6 +31,18 @@ int main(int argc, char** argv) {
   snprintf(path, sizeof path, "/proc/%d/exe", getpid());
   printf("by number: %d\n",
          readlink(path, real, sizeof real) == size && memcmp(real, link, (size_t)size) == 0);
+  snprintf(text, sizeof text, "%d", getpid());
+  const ssize_t digits = readlink("/proc/self", path, sizeof path);
+  printf("self: %d\n", digits == (ssize_t)strlen(text) && memcmp(path, text, (size_t)digits) == 0);
+  struct stat status;
+  snprintf(path, sizeof path, "/proc/%d", getpid());
+  printf("folder: %d\n", lstat(path, &status) == 0 && S_ISDIR(status.st_mode));
+  printf("entered: %d\n", chdir(path) == 0 && access("status", R_OK) == 0 && chdir("/") == 0);
+  printf("link: %d\n", lstat("/proc/self/exe", &status) == 0 && S_ISLNK(status.st_mode));
+  printf("behind it: %d\n", stat("/proc/self/exe", &status) == 0 && S_ISREG(status.st_mode));
+  printf("canonical: %d\n", realpath("/proc/self/exe", real) != NULL && strcmp(real, link) == 0);
+  printf("of the thread: %d\n",
+         realpath("/proc/thread-self/exe", real) != NULL && strcmp(real, link) == 0);
   slurp("/proc/self/cmdline", text, sizeof text);
   printf("cmdline: %d\n", strcmp(text, argv[0]) == 0);
   const long all = slurp("/proc/self/environ", text, sizeof text);

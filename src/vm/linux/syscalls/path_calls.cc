@@ -133,17 +133,46 @@ SyscallOutcome open_path(Call& call, unsigned argument, int flags) {
   return open_or_wait(call, argument, flags);
 }
 
+/// What the link at this path holds for the guest, if the host's link holds something else.
+std::optional<std::string> guest_link(const Call& call, const std::string& path) {
+  const std::string pid = std::to_string(call.process.ids.pid());
+  if (path == "/proc/self") return pid;
+  if (path == "/proc/thread-self") return pid + "/task/" + std::to_string(call.self.thread.tid);
+  if (translate_path(call.process, path) == call.process.executable) return call.process.executable;
+  return std::nullopt;
+}
+
 /// The buffer and its size are the two arguments behind the path.
 SyscallOutcome read_link(Call& call, unsigned argument) {
   const auto path = special_path(call[argument]);
-  if (!path) return pass_through(call);
-  const std::string translated = translate_path(call.process, *path);
-  if (translated != call.process.executable) return with_translated_path(call, argument);
+  const auto link = path ? guest_link(call, *path) : std::nullopt;
+  if (!link) return with_translated_path(call, argument);
   const auto room = static_cast<std::int64_t>(call[argument + 2]);
   if (room <= 0) return call.finish(-EINVAL);
-  const std::size_t size = std::min<std::size_t>(translated.size(), static_cast<std::size_t>(room));
-  const bool stored = copy_to_guest(call[argument + 1], translated.data(), size);
+  const std::size_t size = std::min<std::size_t>(link->size(), static_cast<std::size_t>(room));
+  const bool stored = copy_to_guest(call[argument + 1], link->data(), size);
   return call.finish(stored ? static_cast<long>(size) : -EFAULT);
+}
+
+/// Whether the call looks at a link at the end of its path instead of what it leads to.
+Links links_of(const Call& call) {
+  const auto stay = [&](bool stays) { return stays ? Links::kStay : Links::kFollow; };
+  switch (call.number) {
+    case SYS_lstat:
+    case SYS_lgetxattr:
+    case SYS_llistxattr:
+    case SYS_lsetxattr:
+    case SYS_lremovexattr:
+      return Links::kStay;
+    case SYS_newfstatat:
+      return stay((call.integer(3) & AT_SYMLINK_NOFOLLOW) != 0);
+    case SYS_statx:
+      return stay((call.integer(2) & AT_SYMLINK_NOFOLLOW) != 0);
+    case SYS_name_to_handle_at:
+      return stay((call.integer(4) & AT_SYMLINK_FOLLOW) == 0);
+    default:
+      return Links::kFollow;
+  }
 }
 
 }  // namespace
@@ -164,7 +193,7 @@ SyscallOutcome sys_with_paths(Call& call) {
     if (memory.kind != Memory::Kind::kText) continue;
     const auto path = special_path(call[memory.argument]);
     if (!path) continue;
-    translated[memory.argument] = translate_path(call.process, *path);
+    translated[memory.argument] = translate_path(call.process, *path, links_of(call));
     call.arguments[memory.argument] = reinterpret_cast<std::uint64_t>(translated[memory.argument].c_str());
   }
   return pass_through(call);

@@ -315,22 +315,24 @@ bool may_need_translation(const std::string& path) {
          path.starts_with("/sys/devices/system/cpu/") || path.starts_with("/sys/devices/system/node/");
 }
 
-std::string translate_path(const Process& process, const std::string& path) {
+std::string translate_path(const Process& process, const std::string& path, Links links) {
   if (path.starts_with(kSharedMemory)) return shared_memory_name(process, path);
   if (!path.starts_with("/proc/")) return path;
   std::string result = path;
   const std::string own = "/proc/" + std::to_string(process.ids.pid());
+  if (path == own) return "/proc/self/.";  // a folder; /proc/self is a link
   const std::string thread_self = "/proc/thread-self";
   for (const std::string& prefix : {own, thread_self})
     if (result.starts_with(prefix) && (result.size() == prefix.size() || result[prefix.size()] == '/'))
       result = "/proc/self" + result.substr(prefix.size());
   // The host has one thread. Its files stand for those of each guest thread.
   for (const auto& thread : process.threads) {
-    const std::string task = "/proc/self/task/" + std::to_string(thread->thread.tid) + "/";
-    if (result.starts_with(task) && !result.ends_with("/comm"))
-      result = "/proc/self/" + result.substr(task.size());
+    const std::string task = "/proc/self/task/" + std::to_string(thread->thread.tid);
+    if (result == task) result = "/proc/self/.";
+    if (result.starts_with(task + "/") && !result.ends_with("/comm"))
+      result = "/proc/self" + result.substr(task.size());
   }
-  return result == "/proc/self/exe" ? process.executable : result;
+  return result == "/proc/self/exe" && links == Links::kFollow ? process.executable : result;
 }
 
 std::optional<std::string> synthetic_file(const Process& process, const std::string& path) {
