@@ -5,7 +5,7 @@
  * aborts. docs/guide/api.md explains all of it with examples.
  *
  * C11, and C++17; elision.hpp is for C++20. GCC and Clang, x86-64 Linux. Link libelision-api. Only
- * elision_speculating() needs nothing to be linked.
+ * elision_speculating() and the markers of a part of a run need nothing to be linked.
  *
  * Every lock here promises the same: sections exclude each other as under an ordinary lock, and later
  * sections see their effects, whether they run as transactions or take the lock. An object of zeros is
@@ -302,6 +302,20 @@ static inline int elision_speculating(void) {
           "{movq elision_speculating@GOTPCREL(%%rip), %0|mov %0, elision_speculating@GOTPCREL[rip]}"
           : "=r"(library));
   return library != 0 && library();
+}
+
+/*
+ * Markers of the part of a run that `elision vm` and `elision compare` simulate with --start marker and --stop
+ * marker. Elsewhere they change nothing: each is the magic instruction of the simulator Sniper (sim_api.h) with
+ * a number in RAX. Inside a transaction they do not count.
+ */
+static inline void elision_simulation_start(void) {
+  unsigned long command = 1;
+  __asm__ volatile("xchg{w %%bx, %%bx| bx, bx}" : "+a"(command) : : "memory");
+}
+static inline void elision_simulation_stop(void) {
+  unsigned long command = 2;
+  __asm__ volatile("xchg{w %%bx, %%bx| bx, bx}" : "+a"(command) : : "memory");
 }
 
 #pragma GCC visibility pop

@@ -290,6 +290,10 @@ class coarsener : detail::pinned {
   elision_coarsener coarsener_;
 };
 
+/// Markers of the part of a run that the virtual machine simulates with --start marker and --stop marker.
+inline void simulation_start() noexcept { elision_simulation_start(); }
+inline void simulation_stop() noexcept { elision_simulation_stop(); }
+
 [[nodiscard]] inline bool in_transaction() noexcept { return elision_in_transaction() != 0; }
 [[nodiscard]] inline bool speculating() noexcept { return elision_speculating() != 0; }
 inline void abort_if(bool condition) noexcept { elision_abort_if(condition); }

@@ -36,6 +36,7 @@
 #include "cli/options/designs.h"
 #include "cli/options/machine_choice.h"
 #include "cli/options/output_format.h"
+#include "cli/options/region_options.h"
 #include "cli/show/comparison_table.h"
 #include "cli/show/html.h"
 #include "cli/show/plot.h"
@@ -61,6 +62,7 @@ struct CompareRequest {
   nlohmann::json origin;  // what the reports say about repeating the comparison
   OutputFormat format = OutputFormat::kTable;
   double timeout_seconds = 0;
+  vm::RunRegion region;
   std::uint32_t variations = 0;  // 0: the machine as it is
   bool explains = true;
   unsigned runs = 0;  // 0: as many as are needed
@@ -112,6 +114,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_flag_callback(
       "--no-why", [&request] { request.explains = false; },
       "do not run the reference and the best designs once more to say where their time goes");
+  add_region_options(*app, request.region);
   add_lock_options(*app, request.plan.launch.lock);
   return app;
 }
@@ -182,6 +185,18 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
   request.plan.variations = drawn_values(machine, request.variations);
 }
 
+// Without a metric, designs are compared by the time for the same work.
+void check_region_to_compare(const CompareRequest& request) {
+  using Kind = vm::Trigger::Kind;
+  const Kind stop = request.region.stop.kind;
+  const bool cuts_by_time = request.region.length != 0 || stop == Kind::kTime || stop == Kind::kInstructions;
+  if (cuts_by_time && !request.plan.uses_metric())
+    throw UsageError(
+        "--length, --stop time: and --stop instructions: stop designs after different amounts of work: use "
+        "--stop "
+        "thread:, --stop marker or --metric");
+}
+
 // Returns the number of CPUs of the place chosen.
 unsigned choose_place(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
@@ -192,6 +207,11 @@ unsigned choose_place(CompareRequest& request) {
   plan.model = plan.where != kNative;
   if (!plan.model && request.variations != 0)
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
+  plan.launch.vm_words = as_words(request.region);
+  check_region_to_compare(request);
+  if (!plan.model && request.region.is_set())
+    throw UsageError(fmt::format("{} is for virtual machines; this CPU runs the whole program",
+                                 plan.launch.vm_words.front()));
   if (!plan.model) return usable_cpus();
   const machine::Machine machine = load_machine_or_throw(plan.where);
   choose_variations(request, machine);
@@ -328,16 +348,24 @@ std::vector<std::string> explain_blocks(const CompareRequest& request, experimen
   const auto results =
       run_to_explain(cells_to_explain(request.plan, blocks), runner, observer, execution.timing, limit);
   explain(blocks, results);
-  return unexplained(results);
+  return failed_runs(results);
 }
 
-/// For native runs.
-void note_load(const OtherWork& others) {
+/// For native runs. A diagnosis says it in every report; without one, standard error has to do.
+void note_load(const OtherWork& others, std::vector<experiment::Block>& blocks) {
   if (!others.disturbs()) return;
-  tell("compare",
-       fmt::format("other work took {:.0f} % of the CPU time meanwhile; the program's threads may not always "
-                   "have run at the same time, and locks may seem to matter less",
-                   100 * others.share));
+  std::string note = fmt::format(
+      "Other work took {:.0f} % of the CPU time meanwhile; the program's threads may not always have run at "
+      "the same time, and locks may seem to matter less",
+      100 * others.share);
+  bool is_noted = false;
+  for (experiment::Block& block : blocks) {
+    if (!block.diagnosis) continue;
+    block.diagnosis->findings.push_back({profile::Cause::kOtherWork, "", note + ".", ""});
+    is_noted = true;
+  }
+  note.front() = 'o';
+  if (!is_noted) tell("compare", note);
 }
 
 int compare_and_report(const CompareRequest& request) {
@@ -361,7 +389,7 @@ int compare_and_report(const CompareRequest& request) {
   }
   progress.clear();
   for (const std::string& note : notes) tell("compare", note);
-  if (!plan.model) note_load(others.until_now());  // virtual time does not depend on the load
+  if (!plan.model) note_load(others.until_now(), blocks);  // virtual time does not depend on the load
   publish(request, execution.results, blocks, steps);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
@@ -384,6 +412,7 @@ int compare_verb(const Words& line) {
   const auto app = compare_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
   check_lock_options(request.plan.launch.lock);
+  check_region(request.region);
   const unsigned cpus = choose_place(request);
   choose_runs(request);
   choose_designs(request);
@@ -400,6 +429,9 @@ int compare_verb(const Words& line) {
   note_misspelt_threads(words);
   for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
     tell("compare", note);
+  if (request.region.is_set())
+    tell("compare",
+         "times are of the simulated part; commits, aborts, fallbacks and waits are of the whole run");
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
   request.plan.why_no_locks = why_no_lock_was_taken(request.plan.launch.program.file, place);
   return compare_and_report(request);

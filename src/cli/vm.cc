@@ -31,6 +31,7 @@
 #include "cli/options/designs.h"
 #include "cli/options/lock_options.h"
 #include "cli/options/machine_choice.h"
+#include "cli/options/region_options.h"
 #include "cli/show/statistics_json.h"
 #include "cli/verbs.h"
 #include "cli/vm_vary.h"
@@ -58,6 +59,7 @@ std::string complain_about_date(const std::string& text) {
 constexpr const char* kStatisticsDirectory = "--stats-directory";
 constexpr const char* kLockTimes = "--lock-times";
 constexpr const char* kInstructionForms = "--instruction-forms";
+constexpr const char* kFast = "--fast";
 constexpr const char* kDate = "--date";
 
 struct VmRequest {
@@ -120,6 +122,9 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
       ->type_name("stderr|none|FILE");
   add_number(*app, "--run-ahead", request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
              "how far private work may run ahead (cycles)");
+  app->add_flag(kFast, request.options.fast,
+                "no caches and no conflicts: virtual time is a number of instructions");
+  add_region_options(*app, request.options.region);
   app->add_flag_callback(
       "--no-fast-path", [&request] { request.options.fast_path = false; },
       "every access takes the slow path; changes no result");
@@ -139,6 +144,9 @@ bool has_statistics(const VmRequest& request) {
 
 void check(const VmRequest& request) {
   check_lock_options(request.lock);
+  check_region(request.options.region);
+  if (const auto words = as_words(request.options.region); request.options.fast && !words.empty())
+    throw UsageError(fmt::format("{} has no effect with {}", words.front(), kFast));
   if (!request.design.empty()) {
     require_design(request.design);
   } else if (const auto words = as_words(request.lock); !words.empty()) {
@@ -250,6 +258,8 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
   words.insert(words.end(), {"--crash-reports", request.options.crash_reports});
   if (request.options.lock_times) words.emplace_back(kLockTimes);
   if (request.options.record_forms) words.emplace_back(kInstructionForms);
+  if (request.options.fast) words.emplace_back(kFast);
+  for (const std::string& word : as_words(request.options.region)) words.push_back(word);
   if (!request.options.fast_path) words.emplace_back("--no-fast-path");
   if (!request.options.conflict_detection) words.emplace_back("--no-conflict-detection");
   return words;

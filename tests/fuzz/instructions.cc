@@ -60,7 +60,7 @@ void decode_all(const std::uint8_t* data, std::size_t size) {
   }
 }
 
-void translate_all(const std::uint8_t* data, std::size_t size, bool writable) {
+void translate_all(const std::uint8_t* data, std::size_t size, bool writable, Detail detail) {
   static CodeCache cache;
   static const machine::Description machine{};
   const auto begin = reinterpret_cast<std::uint64_t>(data);
@@ -69,7 +69,7 @@ void translate_all(const std::uint8_t* data, std::size_t size, bool writable) {
   for (std::uint64_t pc = begin; pc < begin + size;) {
     if (cache.nearly_full()) cache.flush();
     const auto* const before = cache.cursor();
-    const Block* const block = translate_block(cache, code, machine, false, pc);
+    const Block* const block = translate_block(cache, code, machine, {detail}, pc);
     if (block == nullptr) {
       if (!code.missing_byte(pc)) fuzz::fail("a whole instruction is not translated");
       ++pc;
@@ -79,7 +79,7 @@ void translate_all(const std::uint8_t* data, std::size_t size, bool writable) {
     if (cache.cursor() - before > 64 * 1024) fuzz::fail("a block is larger than the cache reserves");
     pc = block->end_pc;
   }
-  if (cache.find(begin) != nullptr) cache.invalidate(begin & ~(kPage - 1));
+  if (cache.find(begin, detail) != nullptr) cache.invalidate(begin & ~(kPage - 1));
 }
 
 }  // namespace
@@ -90,6 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::uint8_t* const code = elision::vm::at_page_end(data, size);
   elision::vm::decode_all(code, size);
-  elision::vm::translate_all(code, size, data[0] % 2 == 0);
+  using elision::vm::Detail;
+  for (const Detail detail : {Detail::kTimed, Detail::kCounted, Detail::kLogged})
+    elision::vm::translate_all(code, size, data[0] % 2 == 0, detail);
   return 0;
 }

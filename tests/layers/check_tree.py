@@ -52,7 +52,7 @@ LAYERS["vm/report"] |= {"profile"}
 BELOW_CLI = {
     "host": {"base", "htm"},
     "doctor": {"base", "abi", "htm"},
-    "options": {"base", "abi", "machine"},
+    "options": {"base", "abi", "machine", "vm/interface"},
     "experiment": {"base", "abi", "machine", "profile", "vm/engine"},
     "judge": {"base", "machine", "profile"},
     "show": {"base", "machine", "profile"},

@@ -78,6 +78,15 @@ def test_ledger(elision, threads, lock, seed):
     expect_exact(elision, ledger(elision, threads, seed), threads, lock, seed)
 
 
+@each_lock
+def test_fast_mode(elision, lock, seed):
+    """The ledger without the timing model: transactions are undone and committed all the same."""
+    ending, totals = elision.totals(ledger(elision, 8, seed), options_of(seed, lock, "--fast"))
+    assert ending.status == 0
+    assert lock not in ELIDED or totals["commits"] > 1000
+    assert lock not in SPECULATING or totals["aborts"]["interrupt"] >= totals["always_abort_begins"] > 0
+
+
 MOST_SEEDS = 12  # until one loses updates: with some, no transaction happens to meet a fallback
 
 

@@ -20,6 +20,9 @@ def runs():
     yield pytest.param(bench, ["--lock", "ticket-aahtm", "--wait", "spin"], id="spinning")
     yield pytest.param(["python3", "-c", "import random, time; print(random.random(), id([]), time.time())"], [], id="python3")
     yield pytest.param(["sort", "--parallel=4", "-R", "/etc/passwd"], [], id="sort")
+    for design in ("ticket", "htm-10"):
+        yield pytest.param(bench, ["--lock", design, "--fast"], id=f"{design}-fast")
+        yield pytest.param(bench, ["--lock", design, "--start", "thread:3", "--stop", "thread:7"], id=f"{design}-region")
 
 
 def transactional_runs():

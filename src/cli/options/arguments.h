@@ -22,9 +22,9 @@ struct Arguments {
 Arguments split_arguments(const std::vector<std::string>& arguments);
 
 // The name of an option's value (type_name() of CLI11) says what it may be: words in small letters stand for
-// themselves, DESIGN, MACHINE, FILE and FOLDER for what they say, and NUMBER, SECONDS and REGEX for what
-// nobody can list. `|` separates alternatives, and ",..." ends the name of a list. Help and manual pages show
-// the name, and completions offer what it stands for.
+// themselves, DESIGN, MACHINE, FILE and FOLDER for what they say, and NUMBER, SECONDS, TIME, EVENT and REGEX
+// for what nobody can list. `|` separates alternatives, and ",..." ends the name of a list. Help and manual
+// pages show the name, and completions offer what it stands for.
 
 /// An empty set of options whose help begins with `usage` and `description`.
 std::unique_ptr<CLI::App> make_app(const std::string& usage, const std::string& description);

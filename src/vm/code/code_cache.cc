@@ -32,8 +32,8 @@ void map_region(std::uint64_t address, std::uint64_t size, int protection) {
   throw std::runtime_error(line);
 }
 
-BranchEntry* branch_slot(std::uint64_t pc) {
-  std::uint64_t hash = 0;
+BranchEntry* branch_slot(std::uint64_t pc, Detail detail) {
+  std::uint64_t hash = branch_hash_start(detail);
   __asm__("crc32q %1, %0" : "+r"(hash) : "r"(pc));  // the hash that translated code computes
   return reinterpret_cast<BranchEntry*>(kBranchTable) + (hash & (kBranchEntries - 1));
 }
@@ -52,10 +52,15 @@ CodeCache::CodeCache()
 /// Empty entries hold address 0, so a look-up of address 0 would hit its own entry. That entry gets an
 /// address that hashes elsewhere.
 void CodeCache::clear_branches() {
-  constexpr std::uint64_t kElsewhere = 1;
+  constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
+  constexpr Detail kAll[] = {Detail::kTimed, Detail::kCounted, Detail::kLogged};
   std::memset(reinterpret_cast<void*>(kBranchTable), 0, kBranchEntries * sizeof(BranchEntry));
-  check(branch_slot(kElsewhere) != branch_slot(0), "the branch table has no empty entry");
-  branch_slot(0)->pc = kElsewhere;
+  for (const Detail one : kAll) branch_slot(0, one)->pc = kElsewhere;
+  for (const Detail one : kAll)
+    for (const Detail other : kAll) {
+      check(one == other || branch_slot(0, one) != branch_slot(0, other), "details share branch entries");
+      check(branch_slot(kElsewhere, one) != branch_slot(0, other), "the branch table has no empty entry");
+    }
 }
 
 bool CodeCache::nearly_full() const {
@@ -68,14 +73,15 @@ Block& CodeCache::add(Block block, std::uint8_t* end) {
   cursor_ = reinterpret_cast<std::uint8_t*>((block.host_end + 15) & ~std::uint64_t{15});
   note_pages(block);
   const std::uint64_t pc = block.pc;
-  Block& stored = blocks_.insert_or_assign(pc, std::move(block)).first->second;
+  Block& stored = blocks(block.detail).insert_or_assign(pc, std::move(block)).first->second;
   by_host_.push_back(&stored);
   return stored;
 }
 
-const Block* CodeCache::find(std::uint64_t pc) const {
-  const auto found = blocks_.find(pc);
-  return found == blocks_.end() ? nullptr : &found->second;
+const Block* CodeCache::find(std::uint64_t pc, Detail detail) const {
+  const Blocks& blocks = blocks_[static_cast<std::size_t>(detail)];
+  const auto found = blocks.find(pc);
+  return found == blocks.end() ? nullptr : &found->second;
 }
 
 const Block* CodeCache::find_host(std::uint64_t host) const {
@@ -86,7 +92,9 @@ const Block* CodeCache::find_host(std::uint64_t host) const {
   return host < candidate->host_end ? candidate : nullptr;
 }
 
-void CodeCache::remember_branch(std::uint64_t pc, std::uint64_t host) { *branch_slot(pc) = {pc, host}; }
+void CodeCache::remember_branch(std::uint64_t pc, Detail detail, std::uint64_t host) {
+  *branch_slot(pc, detail) = {pc, host};
+}
 
 std::vector<std::uint64_t> CodeCache::pages(std::uint64_t begin, std::uint64_t end) const {
   const std::uint64_t first = begin >> kPageShift;
@@ -105,18 +113,18 @@ std::vector<std::uint64_t> CodeCache::pages(std::uint64_t begin, std::uint64_t e
 
 void CodeCache::note_pages(const Block& block) {
   for (std::uint64_t page = block.pc >> kPageShift; page <= (block.end_pc - 1) >> kPageShift; ++page)
-    pages_[page].push_back(block.pc);
+    pages_[page].push_back({block.pc, block.detail});
   for (const std::uint64_t page : block.pages_read)
     if (page < block.pc >> kPageShift || page > (block.end_pc - 1) >> kPageShift)
-      pages_[page].push_back(block.pc);
+      pages_[page].push_back({block.pc, block.detail});
 }
 
 void CodeCache::invalidate(std::uint64_t page) {
   const auto found = pages_.extract(page >> kPageShift);
   if (found.empty()) return;
-  for (const std::uint64_t pc : found.mapped()) {
-    const auto entry = blocks_.find(pc);
-    if (entry == blocks_.end()) continue;  // invalidated with another of its pages
+  for (const auto& [pc, detail] : found.mapped()) {
+    const auto entry = blocks(detail).find(pc);
+    if (entry == blocks(detail).end()) continue;  // invalidated with another of its pages
     // A block is entered only at its first instruction, whose code is at least as long as this jump.
     Emitter entrance(reinterpret_cast<std::uint8_t*>(entry->second.host));
     std::uint8_t* const patch = entrance.jump();
@@ -128,7 +136,7 @@ void CodeCache::invalidate(std::uint64_t page) {
     Emitter out(cursor_);
     emit_exit(out, allocate_meta(exit));
     cursor_ = reinterpret_cast<std::uint8_t*>((out.address() + 15) & ~std::uint64_t{15});
-    invalid_.push_back(blocks_.extract(entry));
+    invalid_.push_back(blocks(detail).extract(entry));
   }
 }
 
@@ -142,7 +150,7 @@ void CodeCache::flush() {
   invalid_.clear();
   cursor_ = reinterpret_cast<std::uint8_t*>(kCodeRegion + kPermanentBytes);
   meta_ = kMetaRegion;
-  blocks_.clear();
+  for (Blocks& blocks : blocks_) blocks.clear();
   by_host_.clear();
   pages_.clear();
   clear_branches();

@@ -7,10 +7,12 @@
 // to its guest address.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
+#include "vm/cpu/detail.h"
 #include "vm/cpu/exit.h"
 #include "vm/cpu/stubs.h"
 
@@ -34,6 +36,7 @@ struct HostRange {
 };
 
 struct Block {
+  Detail detail = Detail::kTimed;
   std::uint64_t pc = 0;
   std::uint64_t end_pc = 0;
   std::uint64_t host = 0;  // entry
@@ -55,6 +58,10 @@ struct BranchEntry {
   std::uint64_t host;
 };
 inline constexpr std::size_t kBranchEntries = 65536;
+/// The hash of a target begins with this. CRC-32C is linear: hashes of one target that begin with different
+/// values differ by a constant, so an entry is found only by code of the same detail.
+constexpr std::uint32_t branch_hash_start(Detail detail) { return static_cast<std::uint32_t>(detail); }
+static_assert(branch_hash_start(Detail::kTimed) == 0);
 
 class Emitter;
 
@@ -79,11 +86,11 @@ class CodeCache {
 
   /// Adds a finished block, whose code was written at cursor() and ends at `end`.
   Block& add(Block block, std::uint8_t* end);
-  const Block* find(std::uint64_t pc) const;
+  const Block* find(std::uint64_t pc, Detail detail) const;
   /// The block whose code contains `host`, or null.
   const Block* find_host(std::uint64_t host) const;
   /// Maps `pc` to `host` in the indirect-branch table.
-  static void remember_branch(std::uint64_t pc, std::uint64_t host);
+  static void remember_branch(std::uint64_t pc, Detail detail, std::uint64_t host);
   /// Addresses of the pages in [begin, end) from which blocks were translated.
   std::vector<std::uint64_t> pages(std::uint64_t begin, std::uint64_t end) const;
   /// Invalidates all blocks translated from the page at `page`. A jump to such a block leaves to the engine.
@@ -93,16 +100,23 @@ class CodeCache {
   std::uint64_t flushes() const { return flushes_; }
 
  private:
+  using Blocks = std::unordered_map<std::uint64_t, Block>;
+  struct BlockKey {
+    std::uint64_t pc;
+    Detail detail;
+  };
+
   void note_pages(const Block& block);
+  Blocks& blocks(Detail detail) { return blocks_[static_cast<std::size_t>(detail)]; }
   static void clear_branches();
 
   std::uint8_t* cursor_;
   std::uint64_t meta_;
-  std::unordered_map<std::uint64_t, Block> blocks_;
-  std::vector<std::unordered_map<std::uint64_t, Block>::node_type> invalid_;  // by_host_ points to them
+  std::array<Blocks, kDetails> blocks_;
+  std::vector<Blocks::node_type> invalid_;  // by_host_ points to them
   std::vector<const Block*> by_host_;
-  /// Maps a page number to the addresses of the blocks translated from that page.
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> pages_;
+  /// Maps a page number to the blocks translated from that page.
+  std::unordered_map<std::uint64_t, std::vector<BlockKey>> pages_;
   std::uint64_t flushes_ = 0;
 };
 

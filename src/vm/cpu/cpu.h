@@ -17,6 +17,7 @@
 #include "machine/filter.h"
 #include "machine/model.h"
 #include "vm/cpu/conflicts.h"
+#include "vm/cpu/detail.h"
 #include "vm/cpu/exit.h"
 #include "vm/cpu/undo_log.h"
 #include "vm/interface/guest_state.h"
@@ -80,10 +81,11 @@ struct alignas(64) Cpu {
   // --- used only by C++ ---
   Cycles next_interrupt{0};
   Cycles slice_end{0};
-  Thread* thread = nullptr;       // null: idle
-  bool access_made = false;       // the engine has made the accesses of the next instruction
-  bool in_heap = false;           // in the heap of Ordering
-  bool waits_for_line = false;    // in the heap, and `awaited` is busy
+  Thread* thread = nullptr;        // null: idle
+  bool access_made = false;        // the engine has made the accesses of the next instruction
+  Detail detail = Detail::kTimed;  // of the code that it runs
+  bool in_heap = false;            // in the heap of Ordering
+  bool waits_for_line = false;     // in the heap, and `awaited` is busy
   std::uint64_t asked_ticks = 0;  // when the waiting access first requested its busy line; 0: no access waits
   machine::AccessKind awaited_kind{};
   LineAddr awaited;
@@ -115,6 +117,8 @@ struct alignas(64) Cpu {
   ConflictEvidence* evidence = nullptr;  // null: not wanted
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
+  std::uint64_t logged_until = 0;  // instructions() at which a logged transaction is aborted
+  machine::CpuCounts logged{};     // transactions in fast mode; the model counts the others
   bool always_abort() const { return (in_transaction & 2) != 0; }
   Checkpoint checkpoint;
   UndoLog undo;

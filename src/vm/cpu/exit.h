@@ -38,6 +38,7 @@ enum class ExitReason : std::uint8_t {
   kRandom,
   kComplexAccess,  // gather, masked move, bit string: addresses come from registers
   kMark,           // the activity of the thread at its locks may have changed; RAX points to it
+  kPartMarker,     // begins or ends a part of the run (interface/run_region.h)
   kUndefined,      // raises SIGILL
   kGeneralProtection,
   kUnsupported,

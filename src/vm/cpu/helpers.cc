@@ -153,6 +153,8 @@ Cpu* after(Cpu* cpu, AccessStep step) {
 /// Makes an access if it is a local hit in L1. Returns true if it did.
 bool hit_l1(Cpu& cpu, std::uint64_t address, machine::AccessKind kind) {
   const LineAddr line = line_of(GuestAddr(address));
+  if (cpu.detail == Detail::kLogged)
+    return kind == machine::AccessKind::kLoad || cpu.undo.touches(address, address + 1);
   if (hits_filter(cpu, line, kind)) return true;
   machine::Request request = request_of(cpu, line, kind);
   request.most = machine::Reach::kL1;
@@ -173,6 +175,10 @@ void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycle
   cpu.resume = cpu.checkpoint.resume;
   cpu.in_transaction = 0;
   cpu.nesting = 0;
+  if (cpu.detail == Detail::kLogged) {
+    cpu.detail = Detail::kCounted;
+    ++cpu.logged.aborts[static_cast<unsigned>(cause)];
+  }
   cpu.commit_step = CommitStep::kNone;
   cpu.waits_for_line = false;
   cpu.asked_ticks = 0;
@@ -210,6 +216,20 @@ machine::Reply wait_in_turn(Cpu& cpu, machine::Request& request, machine::Reply 
   return reply;
 }
 
+AccessStep abort_logged(Cpu& cpu, machine::HardwareAbort cause) {
+  roll_back(cpu, cause, 0, cpu.clock());
+  return AccessStep::kRolledBack;
+}
+
+/// An access in a logged transaction. L1 bounds what it may write, as with the timing model.
+AccessStep log_access(Cpu& cpu, LineAddr line, machine::AccessKind kind) {
+  const std::uint64_t at = start_of(line).value;
+  if (helper_context.shared_memory->contains(at)) return abort_logged(cpu, machine::HardwareAbort::kFault);
+  if (kind == machine::AccessKind::kLoad || cpu.undo.touches(at, at + kLineBytes)) return AccessStep::kDone;
+  if (cpu.undo.size() < helper_context.most_logged_lines && cpu.undo.save(line)) return AccessStep::kDone;
+  return abort_logged(cpu, machine::HardwareAbort::kCapacity);
+}
+
 /// Updates `cpu` after an access that was made or that aborted its transaction.
 AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
   if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
@@ -228,6 +248,7 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
 
 AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
                        std::uint64_t instruction) {
+  if (cpu.detail == Detail::kLogged) return log_access(cpu, line, kind);
   if (hits_filter(cpu, line, kind)) {
     cpu.asked_ticks = 0;
     return AccessStep::kDone;
@@ -313,6 +334,14 @@ namespace {
 Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
   Ordering& ordering = *helper_context.ordering;
   cpu->resume = resume;
+  if (cpu->detail == Detail::kLogged) {
+    if (cpu->instructions() >= cpu->logged_until) {
+      abort_logged(*cpu, elision::machine::HardwareAbort::kInterrupt);
+      return reloading(cpu);
+    }
+    cpu->set_deadline(cpu->clock_ticks() + kMaxBudgetTicks / 8);
+    return cpu;
+  }
   cpu->state.rip = cpu->access_check->pc;
   cpu->account_for_sibling();
   const std::uint64_t now = cpu->clock_ticks();

@@ -24,8 +24,9 @@ struct HelperContext {
   Cpu* const* cpus = nullptr;
   std::size_t cpu_count = 0;
   bool fast_path = true;
-  std::uint64_t yields = 0;  // times that a CPU let others run first
-  std::uint64_t waits = 0;   // times that a line was busy
+  std::size_t most_logged_lines = 0;  // that a transaction may write in fast mode
+  std::uint64_t yields = 0;           // times that a CPU let others run first
+  std::uint64_t waits = 0;            // times that a line was busy
 };
 extern HelperContext helper_context;
 

@@ -50,10 +50,14 @@ void Ordering::start(Cpu& cpu) {
   cpu.in_heap = false;
   cpu.waits_for_line = false;
   std::uint64_t deadline = cpu.next_interrupt.value << kTickShift;
-  if (timer_ticks_ < deadline) deadline = timer_ticks_;
+  if (timer_ticks() < deadline) deadline = timer_ticks();
   if (size_ > 0 && heap_[0]->clock_ticks() + run_ahead_ticks_ < deadline)
     deadline = heap_[0]->clock_ticks() + run_ahead_ticks_;
   cpu.set_deadline(deadline);
+}
+
+void Ordering::rebuild() {
+  for (unsigned at = size_ / 2; at-- > 0;) sift_down(at);
 }
 
 void Ordering::moved(Cpu& cpu) {

@@ -23,7 +23,9 @@ namespace elision::vm {
 
 class Ordering {
  public:
-  explicit Ordering(Cycles run_ahead) : run_ahead_ticks_(run_ahead.value << kTickShift) {}
+  explicit Ordering(Cycles run_ahead) { set_run_ahead(run_ahead); }
+  /// How far a CPU may run ahead of the earliest one.
+  void set_run_ahead(Cycles run_ahead) { run_ahead_ticks_ = run_ahead.value << kTickShift; }
 
   /// True if no CPU in the heap is behind `cpu`.
   bool is_first(const Cpu& cpu) const { return is_first(cpu, cpu.clock_ticks()); }
@@ -41,7 +43,9 @@ class Ordering {
   Cpu* start_first();
   /// Makes `cpu`, which is not in the heap, the running one and sets its budget.
   void start(Cpu& cpu);
-  /// Restores the heap after the clock of `cpu`, which is in it, has changed.
+  /// Restores the heap after clocks of CPUs in it have changed.
+  void rebuild();
+  /// The same after the clock of `cpu` alone.
   void moved(Cpu& cpu);
   void remove(Cpu& cpu);
   /// Forgets all CPUs. Does not change their in_heap.
@@ -51,7 +55,9 @@ class Ordering {
 
   /// No CPU runs past this time without an exit to the run loop.
   void set_timer(Cycles when) { timer_ticks_ = when == kNever ? kNever.value : when.value << kTickShift; }
-  std::uint64_t timer_ticks() const { return timer_ticks_; }
+  /// The same for a look at the CPUs, which no idle time is spent for.
+  void set_look(Cycles when) { look_ticks_ = when == kNever ? kNever.value : when.value << kTickShift; }
+  std::uint64_t timer_ticks() const { return timer_ticks_ < look_ticks_ ? timer_ticks_ : look_ticks_; }
 
   /// Records an ordered event at the later of `cpu`'s clock and `performed`. Counts events out of order.
   void note_event(const Cpu& cpu, Cycles performed = Cycles(0)) {
@@ -85,8 +91,9 @@ class Ordering {
   unsigned position_[machine::kMaxCpus] = {};
   unsigned size_ = 0;
   Cpu* running_ = nullptr;
-  std::uint64_t run_ahead_ticks_;
+  std::uint64_t run_ahead_ticks_ = 0;
   std::uint64_t timer_ticks_ = ~std::uint64_t{0};
+  std::uint64_t look_ticks_ = ~std::uint64_t{0};
   std::uint64_t latest_event_ticks_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t out_of_order_ = 0;

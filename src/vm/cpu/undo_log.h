@@ -55,6 +55,7 @@ class UndoLog {
   }
 
   void clear() { size_ = 0; }
+  std::size_t size() const { return size_; }
 
  private:
   struct Entry {

@@ -317,7 +317,13 @@ void note_flags(Instruction& out, const ZydisDecodedInstruction& d, const ZydisD
   if (d.mnemonic == ZYDIS_MNEMONIC_SYSCALL) out.flags_kill = out.flags_read = 0;
 }
 
-/// The two instructions of the virtual CPU alone (abi/virtual_cpu.h), unknown to Zydis.
+/// m5_work_begin and m5_work_end of gem5.
+bool is_gem5_marker(std::span<const std::uint8_t> bytes) {
+  return bytes.size() >= 4 && bytes[0] == 0x0f && bytes[1] == 0x04 &&
+         (bytes[2] == 0x5a || bytes[2] == 0x5b) && bytes[3] == 0;
+}
+
+/// Instructions unknown to Zydis: the two of the virtual CPU alone (abi/virtual_cpu.h), and gem5's.
 bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
   static constexpr std::uint8_t kTest[] = {0xf3, 0x0f, 0x01, 0xd6};
   static constexpr std::uint8_t kBegin[] = {0xf3, 0xc7, 0xf8};
@@ -325,6 +331,11 @@ bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
     out.kind = Kind::kAlwaysAbortTest;
     out.length = out.looked_at = 4;
     out.flags_kill = kArithmeticFlags;
+    return true;
+  }
+  if (is_gem5_marker(bytes)) {
+    out.kind = Kind::kPartMarker;
+    out.length = out.looked_at = 4;
     return true;
   }
   if (bytes.size() >= 7 && std::memcmp(bytes.data(), kBegin, 3) == 0) {
@@ -343,6 +354,12 @@ bool decode_virtual(Instruction& out, std::span<const std::uint8_t> bytes) {
 bool is_mark(const Instruction& i) {
   return i.length == sizeof abi::kMarkInstruction &&
          std::memcmp(i.bytes, abi::kMarkInstruction, sizeof abi::kMarkInstruction) == 0;
+}
+
+/// XCHG BX, BX of Sniper.
+bool is_sniper_marker(const Instruction& i) {
+  constexpr std::uint8_t kExchange[] = {0x66, 0x87, 0xdb};
+  return i.length == sizeof kExchange && std::memcmp(i.bytes, kExchange, sizeof kExchange) == 0;
 }
 
 void note_operands(Instruction& out, const ZydisDecodedInstruction& d, const ZydisDecodedOperand* operands) {
@@ -427,6 +444,10 @@ Instruction decode(std::uint64_t pc, std::span<const std::uint8_t> bytes) {
       needs_avx512(d, operands) || touches_segments(d, operands) ? Kind::kUnsupported : classify(d, operands);
   if (is_mark(out)) out.kind = Kind::kMark;
   note_operands(out, d, operands);
+  if (is_sniper_marker(out)) {
+    out.kind = Kind::kPartMarker;
+    out.gpr_read |= 1u << kRax;
+  }
   note_flags(out, d, operands);
   note_target(out, d, operands);
   if (out.kind == Kind::kConditionalJump) out.condition = d.opcode & 15;

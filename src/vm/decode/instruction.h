@@ -35,8 +35,9 @@ enum class InstructionClass : std::uint8_t {
   kTransactionTest,
   kAlwaysAbortTest,
   kPause,
-  kMark,       // a NOP by which the lock libraries name a thread's activity (abi/thread_activity.h)
-  kDirection,  // CLD, STD
+  kMark,        // a NOP by which the lock libraries name a thread's activity (abi/thread_activity.h)
+  kPartMarker,  // begins or ends a part of the run (interface/run_region.h)
+  kDirection,   // CLD, STD
   kWriteFsBase,
   kRandom,       // RDRAND, RDSEED
   kSerializing,  // LFENCE, MFENCE

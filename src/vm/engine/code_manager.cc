@@ -44,17 +44,21 @@ void CodeManager::install_stubs(bool timed) {
   fetch_fault_stub_ = emit_permanent_exit(out, exits[3], ExitReason::kFetchFault);
 }
 
-std::uint64_t CodeManager::host_address(std::uint64_t pc) {
-  if (const Block* known = cache_.find(pc)) return known->host;
+const Block* CodeManager::translate(std::uint64_t pc, Detail detail, std::size_t most) {
+  const Translation how{detail, context_.account != nullptr, context_.watches_part_markers};
+  return translate_block(cache_, guest_code_, context_.machine, how, pc, most);
+}
+
+std::uint64_t CodeManager::host_address(std::uint64_t pc, Detail detail) {
+  if (const Block* known = cache_.find(pc, detail)) return known->host;
   make_room();
   const ProfileScope scope(Work::kTranslation);
   end_writers(pc);
   const bool conservative = guest_code_.flags_live_everywhere();
-  const Block* block =
-      translate_block(cache_, guest_code_, context_.machine, context_.account != nullptr, pc);
+  const Block* block = translate(pc, detail);
   if (guest_code_.flags_live_everywhere() != conservative) {
     flush();  // earlier translations assumed that flags are dead
-    block = translate_block(cache_, guest_code_, context_.machine, context_.account != nullptr, pc);
+    block = translate(pc, detail);
   }
   if (block == nullptr) return fetch_fault_stub_;
   last_translated_ = pc;
@@ -65,7 +69,7 @@ std::uint64_t CodeManager::host_address(std::uint64_t pc) {
 bool CodeManager::continue_at(Cpu& cpu, std::uint64_t pc) {
   cpu.state.rip = pc;
   const bool inside = cpu.in_transaction != 0;
-  const std::uint64_t host = host_address(pc);
+  const std::uint64_t host = host_address(pc, cpu.detail);
   if (inside && cpu.in_transaction == 0) return false;  // rolled back: `resume` is the fallback address
   cpu.resume = host;
   return host != fetch_fault_stub_;
@@ -101,7 +105,7 @@ void CodeManager::indirect(Cpu& cpu, Exit& exit) {
     guest_code_.assume_flags_live();
     flush();
   }
-  if (continue_at(cpu, target)) CodeCache::remember_branch(target, cpu.resume);
+  if (continue_at(cpu, target)) CodeCache::remember_branch(target, cpu.detail, cpu.resume);
 }
 
 void CodeManager::resume_from_thread(Cpu& cpu) {
@@ -116,9 +120,9 @@ void CodeManager::repeat_in_order(Cpu& cpu, const Exit& exit) {
 }
 
 void CodeManager::repeat_without_guard(Cpu& cpu, std::uint64_t pc) {
-  if (cache_.find(pc) == nullptr) {
+  if (cache_.find(pc, cpu.detail) == nullptr) {
     make_room();
-    translate_block(cache_, guest_code_, context_.machine, context_.account != nullptr, pc, 1);
+    translate(pc, cpu.detail, 1);
   }
   continue_at(cpu, pc);
 }
@@ -142,6 +146,10 @@ void CodeManager::make_room() {
 void CodeManager::flush() {
   cache_.flush();
   guest_code_.forget();
+  restart_cpus();
+}
+
+void CodeManager::restart_cpus() {
   for (Cpu* cpu : context_.cpus) {
     if (cpu->resume != pending_stub_ && cpu->resume != attach_stub_) cpu->resume = resolve_stub_;
     cpu->checkpoint.resume = resolve_stub_;

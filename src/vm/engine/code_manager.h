@@ -45,9 +45,9 @@ class CodeManager {
   /// guard again.
   void repeat_without_guard(Cpu& cpu, std::uint64_t pc);
 
-  /// The host address of the translation of `pc`. If its first instruction cannot be fetched, the address of
-  /// an exit with kFetchFault.
-  std::uint64_t host_address(std::uint64_t pc);
+  /// The host address of the translation of `pc` in this detail. If its first instruction cannot be fetched,
+  /// the address of an exit with kFetchFault.
+  std::uint64_t host_address(std::uint64_t pc, Detail detail);
   /// The block whose code contains the host address, or null.
   const Block* find_host(std::uint64_t host) const { return cache_.find_host(host); }
   /// As GuestCode::missing_byte().
@@ -59,11 +59,14 @@ class CodeManager {
   bool code_changes(std::uint64_t begin, std::uint64_t end);
   /// Invalidates translations of code in [begin, end).
   void forget(std::uint64_t begin, std::uint64_t end) { invalidate(cache_.pages(begin, end)); }
+  /// Lets every CPU continue at its guest address, by a translation in its present detail.
+  void restart_cpus();
   std::uint64_t flushes() const { return cache_.flushes(); }
   /// The guest address of the last translation.
   std::uint64_t last_translated() const { return last_translated_; }
 
  private:
+  const Block* translate(std::uint64_t pc, Detail detail, std::size_t most = GuestCode::kMaxInstructions);
   void end_writers(std::uint64_t pc);
   void flush();
   void make_room();

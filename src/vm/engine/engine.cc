@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
+#include "profile/names.h"
 #include "vm/cpu/helpers.h"
 #include "vm/cpu/stubs.h"
 #include "vm/engine/host_faults.h"
@@ -21,9 +23,20 @@ Engine* the_engine = nullptr;
 
 namespace {
 
+/// In fast mode no access tells other CPUs what this one does: only how long a CPU runs before another one
+/// does. Spinning threads spend this time in vain.
+constexpr std::uint64_t kFastRunAheadCycles = 2000;
+
 machine::Description effective(const Options& options, machine::Description machine) {
   machine.conflict_detection = options.conflict_detection;
   return machine;
+}
+
+/// Whether `options` let a process begin in fast mode.
+bool begins_fast(const Options& options) { return options.fast || options.region.start.is_set(); }
+
+Cycles run_ahead_of(const Options& options, bool fast) {
+  return Cycles(fast ? kFastRunAheadCycles : options.run_ahead_cycles);
 }
 
 std::vector<machine::Filter*> filters_of(const std::vector<Cpu*>& cpus) {
@@ -36,10 +49,11 @@ std::vector<machine::Filter*> filters_of(const std::vector<Cpu*>& cpus) {
 
 Engine::Engine(const Options& options, const machine::Description& machine, std::string machine_name)
     : options_(options),
-      context_{effective(options, machine), Ordering(Cycles(options.run_ahead_cycles))},
+      context_{effective(options, machine), Ordering(run_ahead_of(options, begins_fast(options)))},
       transactions_(context_),
       code_(context_, transactions_),
       timers_(context_),
+      region_(options_.region, context_, timers_),
       scheduler_(context_, timers_, code_),
       statistics_(options_, std::move(machine_name), context_, scheduler_, code_),
       random_(options.seed) {
@@ -48,6 +62,8 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
     account_ = std::make_unique<profile::Account>();
     context_.account = account_.get();
   }
+  context_.fast = begins_fast(options_);
+  context_.watches_part_markers = options_.region.uses_markers();
   the_engine = this;
   const unsigned cpus = options.cpus == 0 ? context_.machine.topology.cpus() : options.cpus;
   make_cpus(context_, cpus);
@@ -66,10 +82,12 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   helper_context.cpus = context_.cpus.data();
   helper_context.cpu_count = context_.cpus.size();
   helper_context.fast_path = options.fast_path;
-  if (options.profile) {
+  helper_context.most_logged_lines = context_.machine.l1d.size_kb * 1024 / kLineBytes;
+  for (Cpu* cpu : context_.cpus) cpu->detail = context_.fast ? Detail::kCounted : Detail::kTimed;
+  if (options.profile)
     profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cpus.front(), profile_start(0));
-    profile_descriptor_ = reserve_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
-  }
+  if (options.profile || options.region.is_set())
+    last_words_ = reserve_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   enter_ = profile_ != nullptr ? elision_profiled_enter : elision_enter;
   code_.install_stubs(profile_ != nullptr);
   install_fault_handlers();
@@ -87,8 +105,9 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   if (!loaded) return loaded.failure().message;
   EngineThread& main = scheduler_.add(loaded.value());
   kernel_->adopt_main(main.thread);
-  if (account_ != nullptr) begin_account(main);
+  if (account_ != nullptr && region_.phase() == RegionControl::Phase::kCounted) begin_account();
   statistics_.claim();
+  region_.begin(origin.start_time);
   scheduler_.make_runnable(main, Cycles(0));
   run();
 }
@@ -97,6 +116,8 @@ void Engine::run() noexcept {
   Ordering& ordering = context_.ordering;
   for (;;) {
     timers_.fire();
+    region_.look();
+    while (region_.change_is_due()) change_phase();
     Cpu* cpu = ordering.start_first();
     if (cpu == nullptr) {
       idle();
@@ -112,7 +133,9 @@ void Engine::run() noexcept {
         ordering.start(*cpu);
         continue;
       }
-      if (!ordering.is_first(*cpu) || cpu->clock_ticks() >= ordering.timer_ticks()) {
+      if (cpu->detail == Detail::kLogged) continue;  // no other CPU runs before it ends
+      if (!ordering.is_first(*cpu) || cpu->clock_ticks() >= ordering.timer_ticks() ||
+          region_.change_is_due()) {
         ordering.add(*cpu);
         break;
       }
@@ -143,6 +166,7 @@ void Engine::idle() {
 /// An ordered exit is handled only when its CPU is the earliest. If it is not, the CPU waits in the heap,
 /// leaves again through the pending stub, and this returns true.
 bool Engine::must_wait(Cpu& cpu, Exit& exit) {
+  if (cpu.detail == Detail::kLogged) return false;
   cpu.account_for_sibling();
   if (context_.ordering.is_first(cpu)) {
     context_.ordering.note_event(cpu);
@@ -195,6 +219,9 @@ void Engine::handle_exit(Cpu& cpu) {
     case ExitReason::kMark:
       mark(cpu, *exit);
       return;
+    case ExitReason::kPartMarker:
+      part_marker(cpu, *exit);
+      return;
     case ExitReason::kReadXcr:
       read_xcr(cpu, *exit);
       return;
@@ -239,19 +266,77 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
   }
 }
 
-/// From now on the account has `first` and no other thread.
-void Engine::begin_account(EngineThread& first) {
+/// The account begins anew with the threads alive.
+void Engine::begin_account() {
   *account_ = {};
+  account_is_open_ = true;
   waits_begun_.clear();
   for (const auto& evidence : conflict_evidence_) evidence->note.is_new = false;
   const std::uint64_t now = context_.kernel_time().value;
-  account_->threads_change(1, now);
-  account_->begin(first.account, now, first.parked.value);
+  account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now);
+  for (const auto& thread : scheduler_.live()) account_->begin(thread->account, now, thread->parked.value);
+}
+
+/// Nothing that happens later is in it.
+void Engine::close_account() {
+  const Cycles now = context_.kernel_time();
+  for (Cpu* cpu : context_.cpus) settle_conflict(*cpu);
+  for (const auto& thread : scheduler_.live()) {
+    std::uint64_t parked = thread->parked.value;
+    if (thread->state == EngineThread::State::kParked && now > thread->parked_since)
+      parked += now.value - thread->parked_since.value;
+    account_->end(thread->account, thread->cpu != nullptr ? thread->cpu->clock().value : now.value, parked);
+  }
+  account_is_open_ = false;
+  closed_at_ = now;
+}
+
+/// The run enters its next phase (region_control.h).
+void Engine::change_phase() {
+  switch (region_.advance()) {
+    case RegionControl::Phase::kBefore:
+      fail_check("a run never returns to its first phase", 0);
+    case RegionControl::Phase::kWarmUp:
+      if (context_.fast) set_fast(false);
+      return;
+    case RegionControl::Phase::kCounted:
+      if (context_.fast) set_fast(false);
+      scheduler_.restart_counts();
+      statistics_.begin_region(region_.now());
+      if (account_ != nullptr) begin_account();
+      return;
+    case RegionControl::Phase::kAfter:
+      transactions_.end_all();
+      statistics_.end_region();
+      if (account_ != nullptr) close_account();
+      set_fast(true);
+      return;
+  }
+}
+
+/// Switches between the timing model and fast mode. No CPU is running, and none is in a transaction. In fast
+/// mode the model sees no access: its caches are then as they were before, and every page counts as touched.
+void Engine::set_fast(bool fast) {
+  context_.fast = fast;
+  if (!fast) {
+    for (const profile::Mapping& mapping : profile::mappings_of(kernel_->memory_map()))
+      context_.model->set_untouched(GuestAddr(mapping.begin), GuestAddr(mapping.end), false);
+  }
+  for (Cpu* cpu : context_.cpus) {
+    cpu->detail = fast ? Detail::kCounted : Detail::kTimed;
+    cpu->waits_for_line = false;
+    cpu->asked_ticks = 0;
+  }
+  code_.restart_cpus();
+  scheduler_.share_cores();
+  context_.ordering.set_run_ahead(run_ahead_of(options_, fast));
+  context_.ordering.rebuild();
 }
 
 Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
   Thread& thread = scheduler_.create(state, creator);
-  if (account_ != nullptr) {
+  region_.thread_started();
+  if (accounts()) {
     EngineThread& created = Scheduler::of(thread);
     account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), context_.kernel_time().value);
     account_->begin(created.account, created.started.value, 0);
@@ -261,11 +346,9 @@ Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
 
 void Engine::end_thread(Thread& thread) {
   const Cycles now = context_.kernel_time();
-  if (account_ != nullptr)
-    account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
+  if (accounts()) account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
   scheduler_.end(thread);
-  if (account_ != nullptr)
-    account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now.value);
+  if (accounts()) account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now.value);
 }
 
 std::vector<Thread*> Engine::threads() {
@@ -278,6 +361,7 @@ void Engine::end_conflicting(std::uint64_t address, std::uint64_t size, bool wri
   if (size == 0) return;
   const std::uint64_t last = address + size - 1;
   if (write) code_.code_changes(address, last + 1);
+  if (context_.fast) return;  // no other CPU is in a transaction
   context_.model->end_conflicting(LineAddr(address >> kLineShift), LineAddr(last >> kLineShift), write,
                                   context_.kernel_time());
 }
@@ -291,7 +375,7 @@ void Engine::prepare_filling(std::uint64_t address, std::uint64_t size) {
 void Engine::host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) {
   end_conflicting(address, size, write);
   Cpu* cpu = thread != nullptr ? Scheduler::of(*thread).cpu : nullptr;
-  if (size == 0 || cpu == nullptr || scheduler_.live().size() < 2) return;
+  if (size == 0 || cpu == nullptr || context_.fast || scheduler_.live().size() < 2) return;
   constexpr std::uint64_t kMostTimed = 1u << 20;
   const auto kind = write ? machine::AccessKind::kStore : machine::AccessKind::kLoad;
   const std::uint64_t last = (address + std::min(size, kMostTimed) - 1) >> kLineShift;
@@ -337,13 +421,20 @@ void Engine::run_vfork_child() {
 
 void Engine::keep_only(Thread& survivor) {
   for (Cpu* cpu : context_.cpus) {
-    if (cpu->thread == &survivor || !cpu->in_transaction) continue;
+    if (cpu->thread == &survivor || cpu->detail != Detail::kTimed || !cpu->in_transaction) continue;
     context_.model->abort(cpu->id, cpu->clock(), machine::HardwareAbort::kInterrupt);
     roll_back(*cpu, machine::HardwareAbort::kInterrupt, 0,
               cpu->clock());  // the fork copied the transaction's stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
-  if (account_ != nullptr) begin_account(Scheduler::of(survivor));
+  region_.forked();
+  if (account_ != nullptr) begin_account();
+  if (region_.phase() == RegionControl::Phase::kAfter) {  // the part was the parent's
+    statistics_.count_nothing();
+    if (account_ != nullptr) close_account();
+  }
+  if (profile_ == nullptr)
+    close_reserved_descriptor(std::exchange(last_words_, -1));  // programs may wait until it is closed
   statistics_.claim();
   if (profile_ != nullptr) profile_->restart(profile_start(context_.instructions()));
 }

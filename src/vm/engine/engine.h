@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The virtual machine of one process: the run loop, and the handling of exits from translated code. Its
-// parts: Scheduler (threads on CPUs), Timers, CodeManager (translations), Transactions, Statistics.
+// parts: Scheduler (threads on CPUs), Timers, RegionControl (which part is simulated), CodeManager
+// (translations), Transactions, Statistics.
 //
 // All CPUs run on one host thread. run() always resumes the CPU that is earliest in virtual time. Ordered
 // exits (system calls, transaction begins and ends, clock reads) wait until their CPU is the earliest.
@@ -19,6 +20,7 @@
 #include "vm/cpu/shared_memory.h"
 #include "vm/engine/code_manager.h"
 #include "vm/engine/engine_context.h"
+#include "vm/engine/region_control.h"
 #include "vm/engine/scheduler.h"
 #include "vm/engine/statistics.h"
 #include "vm/engine/timers.h"
@@ -83,6 +85,8 @@ class Engine final : public EngineServices {
   [[noreturn]] void run_vfork_child() override;
   void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) override;
   void write_statistics(int exit_status) override { write_statistics(exit_status, false); }
+  int final_exit_code(int exit_code) override;
+  bool region_is_complete() const override { return region_.why_incomplete().empty(); }
 
   /// Where the guest is, for the report of an engine failure. Async-signal-safe.
   void locate(GuestPlace& place) const;
@@ -95,7 +99,11 @@ class Engine final : public EngineServices {
   void handle_ordered_exit(Cpu& cpu, Exit& exit);
   bool must_wait(Cpu& cpu, Exit& exit);
 
-  void begin_account(EngineThread& first);
+  void begin_account();
+  bool accounts() const { return account_is_open_; }
+  void close_account();
+  void change_phase();
+  void set_fast(bool fast);
 
   // reports.cc
   void prepare_for_failure();
@@ -107,6 +115,8 @@ class Engine final : public EngineServices {
   void tell_unsupported(std::uint64_t pc);
   /// Prints to standard error, unless the guest has replaced it by another file.
   static void tell(const std::string& line);
+  /// Prints to the standard error of the start: many programs close theirs before they end.
+  void say_at_the_end(const std::string& text) const;
 
   // exits.cc
   void system_call(Cpu& cpu, Exit& exit);
@@ -117,10 +127,13 @@ class Engine final : public EngineServices {
   void random_number(Cpu& cpu, Exit& exit);
   void transaction_begin(Cpu& cpu, Exit& exit, bool always_abort);
   void transaction_end(Cpu& cpu, Exit& exit);
+  void begin_logged(Cpu& cpu, const Exit& begin);
+  void end_logged(Cpu& cpu, const Exit& end);
   void complex_access(Cpu& cpu, Exit& exit);
   void interrupt(Cpu& cpu);
   void deliver_signals(Cpu& cpu);
   void mark(Cpu& cpu, Exit& exit);
+  void part_marker(Cpu& cpu, Exit& exit);
   void begin_evidence(Cpu& cpu);
   void settle_conflict(Cpu& cpu);
   bool is_lock_library(std::uint64_t pc);
@@ -139,6 +152,7 @@ class Engine final : public EngineServices {
   RemoteAborts remote_aborts_;
   CodeManager code_;
   Timers timers_;
+  RegionControl region_;
   Scheduler scheduler_;
   Statistics statistics_;
   SharedMemory shared_memory_;
@@ -152,8 +166,10 @@ class Engine final : public EngineServices {
   std::unordered_map<std::uint64_t, bool>
       library_pages_;                       // with it, of code in conflicts: see is_lock_library()
   std::unique_ptr<EngineProfile> profile_;  // with Options::profile
-  int profile_descriptor_ = -1;  // a copy of stderr, because many programs close theirs before they end
-  void (*enter_)(Cpu* cpu);      // elision_enter, or its timed form
+  bool account_is_open_ = false;            // with it, while the run is counted
+  Cycles closed_at_{0};
+  int last_words_ = -1;      // the descriptor of say_at_the_end()
+  void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;
   Random random_;
 };

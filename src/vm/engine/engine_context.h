@@ -21,6 +21,8 @@ struct EngineContext {
   Ordering ordering;
   std::vector<Cpu*> cpus{};
   std::unique_ptr<machine::Model> model{};
+  bool fast = false;                    // no CPU runs timed code
+  bool watches_part_markers = false;    // translated code leaves at markers (run_region.h)
   Kernel* kernel = nullptr;             // set before the first thread exists
   Cycles idle_time{0};                  // virtual time while no CPU runs
   profile::Account* account = nullptr;  // with Options::lock_times

@@ -44,8 +44,7 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
   charge(cpu, context_.machine.instructions.syscall_cycles);
   Thread& thread = *cpu.thread;
   // The wake-ups of locks come before the mark that says that the lock is released.
-  if (account_ != nullptr && cpu.state.gpr[kRax] != SYS_futex)
-    account_->system_call(Scheduler::of(thread).account);
+  if (accounts() && cpu.state.gpr[kRax] != SYS_futex) account_->system_call(Scheduler::of(thread).account);
   constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
   const std::uint64_t number = cpu.state.gpr[kRax];
   const std::uint64_t pc = exit.pc;
@@ -76,7 +75,8 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
 }
 
 void Engine::read_clock(Cpu& cpu, Exit& exit) {
-  cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));  // else a later RDTSC could read less
+  if (!context_.fast)
+    cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));  // else a later RDTSC could read less
   charge(cpu, context_.machine.instructions.rdtsc_cycles);
   const std::uint64_t now = context_.ticks_of(cpu.clock());
   cpu.state.gpr[kRax] = now & 0xffffffffu;
@@ -103,8 +103,8 @@ void Engine::cpuid(Cpu& cpu, Exit& exit) {
 /// LFENCE waits for earlier loads, MFENCE also for earlier stores (SDM volume 2). The block's cost includes
 /// their execution time.
 void Engine::fence(Cpu& cpu, Exit& exit) {
-  cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));
-  if (exit.detail != 0) cpu.advance_to(context_.model->drain_time(cpu.id, cpu.clock()));
+  if (!context_.fast) cpu.advance_to(context_.model->settle(cpu.id, cpu.clock()));
+  if (!context_.fast && exit.detail != 0) cpu.advance_to(context_.model->drain_time(cpu.id, cpu.clock()));
   code_.next_instruction(cpu, exit);
 }
 
@@ -130,7 +130,7 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   Exit copy = exit;  // a flush frees the original
   copy.next_host = 0;
   const std::uint64_t flushes = code_.flushes();
-  const std::uint64_t fallback_host = code_.host_address(copy.target);
+  const std::uint64_t fallback_host = code_.host_address(copy.target, cpu.detail);
   Checkpoint& saved = cpu.checkpoint;
   std::memcpy(saved.state.gpr, cpu.state.gpr, sizeof saved.state.gpr);
   std::memcpy(saved.state.ymm, cpu.state.ymm, sizeof saved.state.ymm);
@@ -143,8 +143,31 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   cpu.nesting = 1;
   cpu.in_transaction = always_abort ? 3 : 1;
   cpu.undo.clear();
+  if (context_.fast) return begin_logged(cpu, copy);
   cpu.advance_to(context_.model->begin(cpu.id, cpu.clock(), always_abort));
   code_.next_instruction(cpu, code_.flushes() == flushes ? exit : copy);
+}
+
+/// A transaction in fast mode. No other CPU runs before it ends, so there are no conflicts. It must not wait
+/// for another CPU: after many instructions it is aborted. What a speculation warms is not modelled here, so
+/// it ends at once.
+void Engine::begin_logged(Cpu& cpu, const Exit& begin) {
+  constexpr std::uint64_t kMostInstructions = 100000;
+  cpu.detail = Detail::kLogged;
+  ++cpu.logged.begins;
+  if (cpu.always_abort()) ++cpu.logged.always_abort_begins;
+  cpu.logged_until = cpu.instructions() + kMostInstructions;
+  if (cpu.always_abort()) return transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
+  code_.continue_at(cpu, begin.pc + begin.length);
+}
+
+void Engine::end_logged(Cpu& cpu, const Exit& end) {
+  ++cpu.logged.commits;
+  cpu.detail = Detail::kCounted;
+  cpu.in_transaction = 0;
+  cpu.nesting = 0;
+  cpu.undo.clear();
+  code_.continue_at(cpu, end.pc + end.length);
 }
 
 void Engine::transaction_end(Cpu& cpu, Exit& exit) {
@@ -154,6 +177,7 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
     return code_.next_instruction(cpu, exit);
   }
   if (cpu.always_abort()) return transactions_.abort(cpu, machine::HardwareAbort::kCommitInAlwaysAbort);
+  if (cpu.detail == Detail::kLogged) return end_logged(cpu, exit);
   if (cpu.commit_step == CommitStep::kNone) {
     if (context_.model->spurious_abort_due(cpu.id, cpu.clock()))
       return transactions_.abort(cpu, machine::HardwareAbort::kSpurious);
@@ -198,7 +222,7 @@ void Engine::deliver_signals(Cpu& cpu) {
 /// Tells the account how the CPU's last transaction ended, if an access of another CPU ended it.
 void Engine::settle_conflict(Cpu& cpu) {
   ConflictNote& note = cpu.evidence->note;
-  if (!std::exchange(note.is_new, false) || cpu.evidence->lock == 0) return;
+  if (!std::exchange(note.is_new, false) || cpu.evidence->lock == 0 || !accounts()) return;
   account_->conflict({.lock = cpu.evidence->lock,
                       .line = start_of(note.line).value,
                       .victim = note.victim,
@@ -248,13 +272,26 @@ void Engine::copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivit
 
 /// Inside a transaction nothing has changed for others yet: the mark behind its commit or abort tells.
 void Engine::mark(Cpu& cpu, Exit& exit) {
-  if (!cpu.in_transaction) {
+  if (accounts() && !cpu.in_transaction) {
     if (const auto activity = load_guest<abi::ThreadActivity>(cpu.state.gpr[kRax])) {
       EngineThread& thread = Scheduler::of(*cpu.thread);
       account_->change(thread.account, *activity, cpu.clock().value, thread.parked.value);
       if (account_->claim_callers_look(thread.account)) copy_stack(cpu, exit, thread.account.seen);
     }
   }
+  code_.next_instruction(cpu, exit);
+}
+
+/// Inside a transaction it does not count: the attempt may abort and run again.
+void Engine::part_marker(Cpu& cpu, Exit& exit) {
+  constexpr std::uint8_t kWorkEnd = 0x5b;
+  constexpr std::uint32_t kPartBegins = 1, kPartEnds = 2;
+  constexpr unsigned kGem5Length = 4;
+  const auto command = static_cast<std::uint32_t>(cpu.state.gpr[kRax]);
+  const bool is_gem5 = exit.length == kGem5Length;
+  const bool begins = is_gem5 ? exit.bytes[2] != kWorkEnd : command == kPartBegins;
+  const bool ends = is_gem5 ? exit.bytes[2] == kWorkEnd : command == kPartEnds;
+  if (!cpu.in_transaction && !scheduler_.in_vfork() && (begins || ends)) region_.marker(ends);
   code_.next_instruction(cpu, exit);
 }
 

@@ -116,12 +116,24 @@ void Engine::end_by_deadlock() {
 
 void Engine::tell(const std::string& line) { write_report("stderr", line + "\n"); }
 
+void Engine::say_at_the_end(const std::string& text) const {
+  (void)!write(last_words_ >= 0 ? last_words_ : STDERR_FILENO, text.data(), text.size());
+}
+
+/// Without its region a run has not measured what it was asked for.
+int Engine::final_exit_code(int exit_code) {
+  constexpr int kNotMeasured = 2;
+  const std::string why = region_.why_incomplete();
+  if (why.empty()) return exit_code;
+  say_at_the_end("elision vm: " + why + "\n");
+  return exit_code != 0 ? exit_code : kNotMeasured;
+}
+
 /// Prints the process's profile with one write(), so that lines of several processes do not mix.
 nlohmann::ordered_json Engine::report_profile() {
   profile_->close();
   const ProfileReport report = profile_report(*profile_, program_, profile_start(context_.instructions()));
-  const std::string text = profile_table(report);
-  (void)!write(profile_descriptor_ >= 0 ? profile_descriptor_ : STDERR_FILENO, text.data(), text.size());
+  say_at_the_end(profile_table(report));
   return profile_json(report);
 }
 
@@ -145,24 +157,16 @@ void Engine::settle_callers() {
 
 /// The account of this process until now, with the memory map that names its addresses.
 nlohmann::ordered_json Engine::lock_times() {
-  const std::uint64_t now = context_.kernel_time().value;
-  for (Cpu* cpu : context_.cpus) settle_conflict(*cpu);
+  if (account_is_open_) close_account();
   settle_callers();
-  for (const auto& thread : scheduler_.live()) {
-    std::uint64_t parked = thread->parked.value;
-    if (thread->state == EngineThread::State::kParked && now > thread->parked_since.value)
-      parked += now - thread->parked_since.value;
-    account_->end(thread->account, thread->cpu != nullptr ? thread->cpu->clock().value : now, parked);
-  }
   const double ns_per_cycle = static_cast<double>(context_.nanoseconds_of(Cycles(1'000'000))) / 1e6;
-  profile::Profile profile = account_->profile(now, ns_per_cycle, cpu_count());
-  for (const Cpu* cpu : context_.cpus) {
-    const auto aborts = [&](machine::HardwareAbort cause) {
-      return static_cast<double>(context_.model->counts(cpu->id).aborts[static_cast<unsigned>(cause)]);
-    };
-    profile.interrupted += aborts(machine::HardwareAbort::kInterrupt);
-    profile.faulted += aborts(machine::HardwareAbort::kFault);
-  }
+  profile::Profile profile = account_->profile(closed_at_.value, ns_per_cycle, cpu_count());
+  const machine::CpuCounts counts = statistics_.modelled();
+  const auto aborts = [&counts](machine::HardwareAbort cause) {
+    return static_cast<double>(counts.aborts[static_cast<unsigned>(cause)]);
+  };
+  profile.interrupted = aborts(machine::HardwareAbort::kInterrupt);
+  profile.faulted = aborts(machine::HardwareAbort::kFault);
   nlohmann::ordered_json out = profile::profile_json(profile);
   out["process"] = kernel_->process_id();
   out["memory_map"] = kernel_->memory_map();

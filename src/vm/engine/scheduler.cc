@@ -90,10 +90,27 @@ void Scheduler::share_cpu(Cpu& cpu, bool runs) {
     cpu.account_for_sibling();
     sibling->account_for_sibling();
   }
-  cpu.sharing.active = sibling->sharing.active = runs && sibling->thread != nullptr;
+  cpu.sharing.active = sibling->sharing.active = runs && sibling->thread != nullptr && !context_.fast;
   cpu.restart_account();
   sibling->restart_account();
   if (sibling->in_heap) context_.ordering.moved(*sibling);
+}
+
+void Scheduler::share_cores() {
+  for (Cpu* cpu : context_.cpus) cpu->account_for_sibling();
+  for (Cpu* cpu : context_.cpus) share_cpu(*cpu, cpu->thread != nullptr);
+}
+
+void Scheduler::restart_counts() {
+  ended_threads_.clear();
+  for (const auto& thread : threads_) {
+    thread->busy_cycles = thread->instructions = 0;
+    if (thread->state == EngineThread::State::kParked)
+      thread->parked_since = std::max(thread->parked_since, context_.kernel_time());
+    if (thread->cpu == nullptr) continue;
+    thread->on_cpu_since = thread->cpu->clock();
+    thread->instructions_at_start = thread->cpu->instructions();
+  }
 }
 
 /// Takes the thread off its CPU and adds up its time and instructions there.

@@ -85,6 +85,10 @@ class Scheduler {
   /// Called between two instructions. The thread leaves the CPU if its affinity excludes the CPU, if the
   /// thread is held, or if its slice is over and a queued thread may run there.
   void preempt(Cpu& cpu);
+  /// Whether the timing model runs has changed: updates the sharing of cores.
+  void share_cores();
+  /// Threads' busy cycles and instructions count from now on, without threads that have ended.
+  void restart_counts();
   /// Sets the time of the CPU's next timer interrupt.
   void first_interrupt_after(Cpu& cpu) const;
 

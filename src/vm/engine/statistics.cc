@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -61,11 +62,18 @@ ordered_json counts_of(const machine::CpuCounts& c) {
             {"reorder_buffer_stall_cycles", c.reorder_buffer_stall_cycles}}}};
 }
 
-void add(machine::CpuCounts& sum, const machine::CpuCounts& c) {
+/// Changes each count of `sum` by that of `c`.
+template <class Change>
+void change_each(machine::CpuCounts& sum, const machine::CpuCounts& c, Change change) {
   static_assert(sizeof(machine::CpuCounts) % sizeof(std::uint64_t) == 0);
   auto* to = reinterpret_cast<std::uint64_t*>(&sum);
   const auto* from = reinterpret_cast<const std::uint64_t*>(&c);
-  for (unsigned i = 0; i < sizeof sum / sizeof *to; ++i) to[i] += from[i];
+  for (unsigned i = 0; i < sizeof sum / sizeof *to; ++i) to[i] = change(to[i], from[i]);
+}
+void add(machine::CpuCounts& sum, const machine::CpuCounts& c) { change_each(sum, c, std::plus<>()); }
+machine::CpuCounts operator-(machine::CpuCounts from, const machine::CpuCounts& c) {
+  change_each(from, c, std::minus<>());
+  return from;
 }
 
 /// Each instruction form with the bytes of an example.
@@ -115,37 +123,6 @@ ordered_json thread_statistics(const EngineThread& thread) {
           {"last_cpu", thread.last_cpu}};
 }
 
-/// Sums over all CPUs.
-struct Totals {
-  machine::CpuCounts counts{};
-  std::uint64_t instructions = 0, mispredictions = 0;
-  Cycles last{0};
-};
-
-Totals totals_of(const EngineContext& context) {
-  Totals totals;
-  totals.last = context.idle_time;
-  for (const Cpu* cpu : context.cpus) {
-    add(totals.counts, context.model->counts(cpu->id));
-    totals.instructions += cpu->instructions();
-    totals.mispredictions += cpu->branches.mispredictions;
-    totals.last = std::max(totals.last, cpu->clock());
-  }
-  return totals;
-}
-
-ordered_json cpu_statistics(const EngineContext& context) {
-  ordered_json cpus = ordered_json::array();
-  for (const Cpu* cpu : context.cpus) {
-    if (cpu->instructions() == 0) continue;
-    ordered_json row = counts_of(context.model->counts(cpu->id));
-    row["cpu"] = cpu->id.value;
-    row["instructions"] = cpu->instructions();
-    cpus.push_back(row);
-  }
-  return cpus;
-}
-
 }  // namespace
 
 void Statistics::announce_to_failure(bool own) const {
@@ -170,17 +147,76 @@ void Statistics::claim() {
   }
 }
 
+Statistics::Counted Statistics::counted() const {
+  Counted now;
+  Totals& totals = now.totals;
+  totals.last = context_.idle_time;
+  for (const Cpu* cpu : context_.cpus) {
+    CpuTotals& own = now.cpus.emplace_back();
+    own.counts = context_.model->counts(cpu->id);
+    add(totals.modelled, own.counts);
+    add(own.counts, cpu->logged);
+    own.instructions = cpu->instructions();
+    add(totals.counts, own.counts);
+    totals.instructions += own.instructions;
+    totals.mispredictions += cpu->branches.mispredictions;
+    totals.last = std::max(totals.last, cpu->clock());
+  }
+  totals.ordered_events = context_.ordering.events();
+  totals.out_of_order = context_.ordering.out_of_order();
+  totals.waits_for_order = helper_context.yields;
+  totals.waits_for_lines = helper_context.waits;
+  totals.flushes = code_.flushes();
+  now.threads = ordered_json::array();
+  for (const Scheduler::Threads* group : {&scheduler_.ended(), &scheduler_.live()})
+    for (const auto& thread : *group) now.threads.push_back(thread_statistics(*thread));
+  return now;
+}
+
+void Statistics::begin_region(Nanoseconds now) {
+  region_.reached = true;
+  region_.begin = now;
+  region_.before = counted();
+}
+
+void Statistics::end_region() { region_.until = counted(); }
+
+void Statistics::count_nothing() {
+  region_.before = counted();
+  region_.before.threads = ordered_json::array();
+  region_.until = region_.before;
+}
+
+machine::CpuCounts Statistics::modelled() const {
+  const Counted until = region_.until ? *region_.until : counted();
+  return until.totals.modelled - region_.before.totals.modelled;
+}
+
+ordered_json Statistics::cpu_rows(const Counted& until) const {
+  ordered_json rows = ordered_json::array();
+  for (std::size_t cpu = 0; cpu < until.cpus.size(); ++cpu) {
+    const CpuTotals before = cpu < region_.before.cpus.size() ? region_.before.cpus[cpu] : CpuTotals();
+    const CpuTotals& own = until.cpus[cpu];
+    if (own.instructions == before.instructions) continue;
+    ordered_json row = counts_of(own.counts - before.counts);
+    row["cpu"] = cpu;
+    row["instructions"] = own.instructions - before.instructions;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
 int Statistics::write(const std::string& program, int exit_status, bool deadlocked,
                       const ordered_json& profile, const ordered_json& lock_times) {
-  const Totals totals = totals_of(context_);
-  ordered_json threads = ordered_json::array();
+  const bool ended = region_.until.has_value();
+  const Counted until = ended ? *region_.until : counted();
+  if (!region_.reached) region_.before = until;  // it has counted nothing
+  const Totals& to = until.totals;
+  const Totals& from = region_.before.totals;
   std::uint64_t busy = 0;
-  for (const Scheduler::Threads* group : {&scheduler_.ended(), &scheduler_.live()}) {
-    for (const auto& thread : *group) {
-      threads.push_back(thread_statistics(*thread));
-      busy += threads.back()["busy_cycles"].get<std::uint64_t>();
-    }
-  }
+  const ordered_json threads = region_.reached ? until.threads : ordered_json::array();
+  for (const ordered_json& thread : threads) busy += thread["busy_cycles"].get<std::uint64_t>();
+  const Cycles time = to.last - from.last;
   ordered_json out{{"version", 1},
                    {"program", program},
                    {"exit", exit_status},
@@ -189,22 +225,27 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
                    {"cpus", context_.cpus.size()},
                    {"seed", options_.seed},
                    {"variation", options_.variation},
-                   {"virtual_cycles", totals.last.value},
-                   {"virtual_ns", context_.nanoseconds_of(totals.last)},
+                   {"virtual_cycles", time.value},
+                   {"virtual_ns", context_.nanoseconds_of(time)},
                    {"cpu_cycles", busy},
                    {"cpu_ns", context_.nanoseconds_of(Cycles(busy))},
-                   {"instructions", totals.instructions},
-                   {"branch_mispredictions", totals.mispredictions}};
-  out.update(counts_of(totals.counts));
-  out["ordered_events"] = context_.ordering.events();
-  out["out_of_order"] = context_.ordering.out_of_order();
-  out["waits_for_order"] = helper_context.yields;
-  out["waits_for_busy_lines"] = helper_context.waits;
-  out["code_cache_flushes"] = code_.flushes();
+                   {"instructions", to.instructions - from.instructions},
+                   {"branch_mispredictions", to.mispredictions - from.mispredictions}};
+  if (options_.fast) out["fast"] = true;
+  if (options_.region.is_set()) {
+    out["region"] = {{"reached", region_.reached}, {"begin_ns", nullptr}, {"ended", ended}};
+    if (region_.reached) out["region"]["begin_ns"] = region_.begin;
+  }
+  out.update(counts_of(to.counts - from.counts));
+  out["ordered_events"] = to.ordered_events - from.ordered_events;
+  out["out_of_order"] = to.out_of_order - from.out_of_order;
+  out["waits_for_order"] = to.waits_for_order - from.waits_for_order;
+  out["waits_for_busy_lines"] = to.waits_for_lines - from.waits_for_lines;
+  out["code_cache_flushes"] = to.flushes - from.flushes;
   out["unsupported"] = {{"instructions", unsupported_instructions_},
                         {"system_calls", context_.kernel->refused_calls()}};
   out["threads"] = threads;
-  out["per_cpu"] = cpu_statistics(context_);
+  out["per_cpu"] = cpu_rows(until);
   if (!profile.is_null()) out["profile"] = profile;
   if (!lock_times.is_null()) out["lock_times"] = lock_times;
   if (code_.forms() != nullptr) out["instruction_forms"] = forms_json(*code_.forms());

@@ -5,7 +5,8 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "vm/engine/code_manager.h"
@@ -24,12 +25,22 @@ class Statistics {
         machine_name_(std::move(machine_name)),
         context_(context),
         scheduler_(scheduler),
-        code_(code) {}
+        code_(code) {
+    region_.reached = !options.region.is_set();
+  }
 
   /// Claims a file if statistics are requested. A forked child claims another one and drops the counts.
   void claim();
   /// Counts an unsupported instruction. Returns true if it is the first of its kind.
   bool count_unsupported(const std::string& kind) { return ++unsupported_instructions_[kind] == 1; }
+  /// Counts from now on, and no longer: the region of the run (run_region.h). `now`: in nanoseconds, for the
+  /// reader.
+  void begin_region(Nanoseconds now);
+  void end_region();
+  /// A process whose region is over without it.
+  void count_nothing();
+  /// What the timing model has counted of the region, on all CPUs.
+  machine::CpuCounts modelled() const;
   /// Tells the failure handler the name of this file, or, in a vfork child (`own` false), none.
   void announce_to_failure(bool own) const;
   /// Writes the claimed file, once. `profile` and `lock_times` may be null. Returns 0 or an errno value.
@@ -39,6 +50,34 @@ class Statistics {
   const std::string& file() const { return file_; }
 
  private:
+  /// What the machine has counted until some moment.
+  struct Totals {
+    machine::CpuCounts counts{};
+    machine::CpuCounts modelled{};  // without those of fast mode
+    std::uint64_t instructions = 0, mispredictions = 0;
+    std::uint64_t ordered_events = 0, out_of_order = 0, waits_for_order = 0, waits_for_lines = 0;
+    std::uint64_t flushes = 0;
+    Cycles last{0};  // the latest clock
+  };
+  struct CpuTotals {
+    machine::CpuCounts counts{};
+    std::uint64_t instructions = 0;
+  };
+  struct Counted {
+    Totals totals;
+    std::vector<CpuTotals> cpus;
+    nlohmann::ordered_json threads;
+  };
+  struct Region {
+    bool reached = false;
+    Nanoseconds begin = 0;
+    Counted before;                // without threads
+    std::optional<Counted> until;  // set at its end
+  };
+
+  Counted counted() const;
+  nlohmann::ordered_json cpu_rows(const Counted& until) const;
+
   const Options& options_;
   std::string machine_name_;
   const EngineContext& context_;
@@ -46,6 +85,7 @@ class Statistics {
   const CodeManager& code_;
   std::string file_;                                               // claimed, and not written yet
   std::map<std::string, std::uint64_t> unsupported_instructions_;  // by kind
+  Region region_;
 };
 
 }  // namespace elision::vm

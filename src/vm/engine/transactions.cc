@@ -16,7 +16,8 @@ bool has_written(const Cpu& cpu, std::uint64_t begin, std::uint64_t end) {
 
 void Transactions::abort(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate) {
   cpu.account_for_sibling();
-  const Cycles clock = context_.model->abort(cpu.id, cpu.clock(), cause);
+  const bool timed = cpu.detail == Detail::kTimed;
+  const Cycles clock = timed ? context_.model->abort(cpu.id, cpu.clock(), cause) : cpu.clock();
   roll_back(cpu, cause, immediate, clock);
   cpu.state.x87_used = cpu.x87_used;
 }

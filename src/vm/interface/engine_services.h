@@ -103,6 +103,11 @@ class EngineServices {
   virtual void report_crash(Thread& thread, const siginfo_t& info, const std::string& note) = 0;
   /// Writes this process's statistics. execve and exit call it once.
   virtual void write_statistics(int exit_status) = 0;
+  /// The exit code with which the process ends, after its statistics: `exit_code`, the guest's own, or
+  /// another one if the run did not do what it was asked for. Says so then.
+  virtual int final_exit_code(int exit_code) = 0;
+  /// Whether the run has done all that it was asked for.
+  virtual bool region_is_complete() const = 0;
 };
 
 /// How a system call ended.

@@ -62,6 +62,8 @@ class FakeEngine final : public EngineServices {
   void run_vfork_child() override { std::abort(); }
   void report_crash(Thread&, const siginfo_t&, const std::string&) override {}
   void write_statistics(int) override {}
+  int final_exit_code(int exit_code) override { return exit_code; }
+  bool region_is_complete() const override { return true; }
 
   /// Moves time to `to` and makes the calls that are due, in order.
   void advance(Nanoseconds to) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "vm/interface/run_region.h"
+
 namespace elision::vm {
 
 struct Options {
@@ -18,6 +20,8 @@ struct Options {
   std::string stats_directory;  // each process writes NNNN.json here; empty: no statistics
   std::uint64_t date_seconds = 1'767'225'600;  // the wall clock at the start, since 1970; this is 2026-01-01
   std::uint64_t run_ahead_cycles = 1000;
+  bool fast = false;                     // no timing model: time is a number of instructions
+  RunRegion region;                      // what is simulated in full; not with `fast`
   bool fast_path = true;                 // false: every access takes the slow path (for tests)
   bool conflict_detection = true;        // false: transactions never conflict (for tests that must fail)
   bool profile = false;                  // report at the end where host time went (profile.h)

@@ -54,6 +54,7 @@ constexpr Kind kKinds[] = {
     {"exit: random number"},
     {"exit: complex access"},
     {"exit: mark of a thread's activity"},
+    {"exit: marker of a part of the run"},
     {"exit: undefined instruction"},
     {"exit: general protection"},
     {"exit: unsupported instruction"},

@@ -120,12 +120,14 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
 
 void BlockBuilder::access_checks(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
-  if (i.accesses == 0 || checked_) return;
+  const auto is_checked = [&](unsigned k) { return is_timed() || (!is_counted() && i.access[k].write); };
+  if (checked_ || !((i.accesses > 0 && is_checked(0)) || (i.accesses > 1 && is_checked(1)))) return;
   const bool live = flags_live(n);
   const std::uint64_t retry = out_.address();
   if (live) save_flags();
   for (unsigned k = 0; k < i.accesses; ++k) {
-    if (i.locked || i.access[k].size > kLineBytes) {  // atomics are always ordered events
+    if (!is_checked(k)) continue;
+    if (!is_timed() || i.locked || i.access[k].size > kLineBytes) {  // atomics are always ordered events
       always_slow_check(n, k, retry);
     } else {
       access_check(n, k, retry);

@@ -11,13 +11,14 @@
 #include "vm/cpu/stubs.h"
 #include "vm/decode/guest_code.h"
 #include "vm/translate/block_cost.h"
+#include "vm/translate/translator.h"
 
 namespace elision::vm {
 
 class BlockBuilder {
  public:
   /// As translate_block().
-  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, bool watches_marks,
+  BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine, const Translation& how,
                std::uint64_t pc, std::size_t most);
 
   /// Emits the block and adds it to the cache. Returns null if its first instruction cannot be fetched.
@@ -97,6 +98,9 @@ class BlockBuilder {
     const Exit* exit;
   };
 
+  bool is_timed() const { return how_.detail == Detail::kTimed; }
+  bool is_counted() const { return how_.detail == Detail::kCounted; }
+
   // translator.cc
   void prologue();
   void charge(std::uint32_t ticks, std::size_t instructions);
@@ -109,6 +113,7 @@ class BlockBuilder {
   void unsure_branch(const UnsureBranch& unsure);
   void predict_target(const Instruction& i);
   void check_fetched();
+  void fetch();
   void misprediction();
   void loop(const Instruction& i);
   void call(const Instruction& i);
@@ -158,6 +163,7 @@ class BlockBuilder {
   void add_system_flags();
   bool aborts_transaction(const Instruction& i) const;
   void transaction_test(unsigned bit);
+  void part_marker(const Instruction& i);
   void start_x87(std::size_t n);
   void start_x87_if_chosen(std::size_t n);
   void start_x87_unless_used();
@@ -170,7 +176,7 @@ class BlockBuilder {
   CodeCache& cache_;
   GuestCode& code_;
   const machine::Description& machine_;
-  const bool watches_marks_;
+  const Translation how_;
   DecodedBlock code_block_;
   std::vector<DataFlow> flow_;
   std::vector<AccessCheck*> checks_;  // two for each instruction

@@ -187,6 +187,13 @@ std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine
   return std::max({1u, width_ticks, chain_ticks}) + serial_cycles * kTicksPerCycle;
 }
 
+std::uint32_t counted_ticks(std::span<const Instruction> block, const machine::Description& machine) {
+  const auto pauses = static_cast<std::uint32_t>(std::count_if(
+      block.begin(), block.end(), [](const Instruction& i) { return i.kind == InstructionClass::kPause; }));
+  return kCountedTicks * static_cast<std::uint32_t>(block.size()) +
+         pauses * machine.instructions.pause_cycles * static_cast<std::uint32_t>(kTicksPerCycle);
+}
+
 void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow) {
   struct Source {
     std::uint16_t registers;  // at entry

@@ -17,6 +17,12 @@ namespace elision::vm {
 /// The ticks (cpu.h) that one execution of `block` takes.
 std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine::Description& machine);
 
+/// The same in fast mode: kCountedTicks for each instruction, and the time of PAUSE, in which another CPU is
+/// to do what this one waits for.
+std::uint32_t counted_ticks(std::span<const Instruction> block, const machine::Description& machine);
+/// Two instructions a cycle.
+inline constexpr std::uint32_t kCountedTicks = 8;
+
 /// The data flow of one access: what its address depends on, and where its loaded value goes.
 struct DataFlow {
   std::uint16_t address_registers = 0;  // registers whose values at block entry the address depends on

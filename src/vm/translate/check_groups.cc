@@ -9,7 +9,8 @@
 // without access checks. If one misses, a slow copy of the group runs instead. It follows the block, and in
 // it each instruction has its own access checks. So the order of events is the same with and without groups.
 //
-// The entries' used bits are set after all look-ups have hit: a group that fails changes nothing.
+// Only timed code has groups. The entries' used bits are set after all look-ups have hit: a group that fails
+// changes nothing.
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
@@ -117,7 +118,7 @@ bool BlockBuilder::CheckGroup::Window::is_short() const {
 BlockBuilder::CheckGroup BlockBuilder::group_at(std::size_t n) const {
   const auto& code = code_block_.instructions;
   CheckGroup group;
-  if (code[n].accesses == 0) return group;
+  if (!is_timed() || code[n].accesses == 0) return group;
   std::uint16_t changed = 0;
   std::int64_t rsp = 0;
   for (std::size_t at = n; at < code.size() && can_be_grouped(code[at]); ++at) {

@@ -53,8 +53,9 @@ void BlockBuilder::full_exit(const Instruction& i, ExitReason reason, std::uint1
   exit->next_host = i.ends_block() ? 0 : out_.address();
 }
 
-/// Leaves to the engine if the CPU is inside a transaction.
+/// Leaves to the engine if the CPU is inside a transaction. Counted code never is.
 void BlockBuilder::exit_if_in_transaction(std::size_t n) {
+  if (is_counted()) return;
   const bool live = flags_live(n);
   if (live) save_flags();
   out_.cmp8_imm(cpu_field(kOffsetInTransaction), 0);
@@ -65,6 +66,7 @@ void BlockBuilder::exit_if_in_transaction(std::size_t n) {
 
 /// CLD and STD end a transaction if they change DF (SDM volume 1, 17.3.9.1).
 void BlockBuilder::exit_if_direction_changes(std::size_t n) {
+  if (is_counted()) return;
   const Instruction& i = code_block_.instructions[n];
   const bool live = flags_live(n);
   if (live) save_flags();
@@ -122,6 +124,18 @@ void BlockBuilder::add_system_flags() {
 bool BlockBuilder::aborts_transaction(const Instruction& i) const {
   return i.aborts_transaction ||
          (i.mnemonic == ZYDIS_MNEMONIC_VZEROUPPER && machine_.transactions.vzeroupper_aborts);
+}
+
+/// Where nobody watches them, markers do what they do on a CPU.
+void BlockBuilder::part_marker(const Instruction& i) {
+  constexpr std::size_t kExchangeLength = 3;
+  if (how_.watches_part_markers) {
+    full_exit(i, ExitReason::kPartMarker);
+  } else if (i.length == kExchangeLength) {
+    copy(i);
+  } else {
+    full_exit(i, ExitReason::kUnsupported);
+  }
 }
 
 /// XTEST and AAHTM_TEST: clears ZF if `bit` of Cpu::in_transaction is set, else sets it. Clears the other
@@ -256,7 +270,10 @@ void BlockBuilder::special(std::size_t n) {
       exit_if_in_transaction(n);
       return;
     case InstructionClass::kMark:
-      watches_marks_ ? full_exit(i, ExitReason::kMark) : copy(i);
+      how_.watches_marks ? full_exit(i, ExitReason::kMark) : copy(i);
+      return;
+    case InstructionClass::kPartMarker:
+      part_marker(i);
       return;
     case InstructionClass::kRandom:
       full_exit(i, ExitReason::kRandom);
@@ -266,7 +283,8 @@ void BlockBuilder::special(std::size_t n) {
     case InstructionClass::kBitString:
       if (i.aborts_transaction) exit_if_in_transaction(n);
       if (i.x87) start_x87(n);
-      full_exit(i, ExitReason::kComplexAccess), copy(i);
+      if (!is_counted()) full_exit(i, ExitReason::kComplexAccess);
+      copy(i);
       return;
     case InstructionClass::kUnsupported:
       full_exit(i, ExitReason::kUnsupported);
@@ -284,7 +302,7 @@ void BlockBuilder::special(std::size_t n) {
       exit_if_in_transaction(n), state_save(n);
       return;
     case InstructionClass::kString:
-      if (i.rep || i.repne) return string(n);
+      if ((i.rep || i.repne) && !is_counted()) return string(n);
       break;
     default:
       break;

@@ -15,20 +15,22 @@ MemoryOperand absolute(std::uint64_t address) {
 }  // namespace
 
 const Block* translate_block(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                             bool watches_marks, std::uint64_t pc, std::size_t most) {
-  return BlockBuilder(cache, code, machine, watches_marks, pc, most).build();
+                             const Translation& how, std::uint64_t pc, std::size_t most) {
+  return BlockBuilder(cache, code, machine, how, pc, most).build();
 }
 
 BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                           bool watches_marks, std::uint64_t pc, std::size_t most)
+                           const Translation& how, std::uint64_t pc, std::size_t most)
     : cache_(cache),
       code_(code),
       machine_(machine),
-      watches_marks_(watches_marks),
+      how_(how),
       code_block_(code.block(pc, most)),
       out_(cache.cursor()) {
+  block_.detail = how.detail;
   block_.pc = pc;
   block_.host = out_.address();
+  if (is_counted()) return;
   flow_.resize(code_block_.instructions.size() * 2);
   checks_.resize(code_block_.instructions.size() * 2);
   for (std::size_t n = 0; n < code_block_.instructions.size(); ++n)
@@ -64,8 +66,10 @@ const Block* BlockBuilder::build() {
 void BlockBuilder::prologue() {
   const bool live = flags_live(0);
   if (live) save_flags();
-  check_fetched();
-  charge(block_cost_ticks(code_block_.instructions, machine_), code_block_.instructions.size());
+  if (is_timed()) check_fetched();
+  charge(is_timed() ? block_cost_ticks(code_block_.instructions, machine_)
+                    : counted_ticks(code_block_.instructions, machine_),
+         code_block_.instructions.size());
   leave_if_out_of_budget(block_.pc);
   if (live) restore_flags();
 }
@@ -148,7 +152,7 @@ void BlockBuilder::instruction(std::size_t n) {
 }
 
 void BlockBuilder::link(std::uint8_t* patch, std::uint64_t target) {
-  if (const Block* known = cache_.find(target)) {
+  if (const Block* known = cache_.find(target, how_.detail)) {
     Emitter::patch(patch, known->host);
   } else {
     links_.push_back({patch, target});
@@ -159,10 +163,7 @@ void BlockBuilder::out_of_line() {
   for (const SlowCopy& slow : slow_copies_) slow_copy(slow);
   for (const SlowPath& slow : slow_paths_) slow_path(slow);
   for (const UnsureBranch& unsure : unsure_branches_) unsure_branch(unsure);
-  for (std::uint8_t* patch : fetch_patches_) out_.land(patch);
-  out_.store_imm64(cpu_field(kOffsetAccessCheck),
-                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_check_)));
-  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kFetch))));
+  if (is_timed()) fetch();
   for (const BudgetExit& budget : budget_exits_) {
     out_.land(budget.patch);
     out_.store_imm64(cpu_field(kOffsetAccessCheck),
@@ -183,9 +184,22 @@ void BlockBuilder::out_of_line() {
   }
 }
 
+/// The slow path of check_fetched().
+void BlockBuilder::fetch() {
+  for (std::uint8_t* patch : fetch_patches_) out_.land(patch);
+  out_.store_imm64(cpu_field(kOffsetAccessCheck),
+                   static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(fetch_check_)));
+  out_.jump_through(absolute(stub_slot(static_cast<unsigned>(Stub::kFetch))));
+}
+
 /// Emits the likelier edge first, as compilers lay out code: a backward branch taken, a forward branch not
 /// taken.
 void BlockBuilder::conditional_jump(const Instruction& i) {
+  if (!is_timed()) {
+    link(out_.jump_if(i.condition), i.target);
+    link(out_.jump(), i.next());
+    return;
+  }
   const bool backward = i.target <= i.pc;
   std::uint8_t* other = out_.jump_if(backward ? i.condition ^ 1u : i.condition);
   edge(i, backward);
@@ -327,10 +341,10 @@ void BlockBuilder::misprediction() {
 
 /// Looks RCX up in the indirect-branch table. The guest's RCX and RDX are spilled.
 void BlockBuilder::jump_to_rcx(const Instruction& i) {
-  if (i.kind != InstructionClass::kReturn) predict_target(i);
+  if (is_timed() && i.kind != InstructionClass::kReturn) predict_target(i);
   constexpr unsigned kEntryShift = 4;
   static_assert(sizeof(BranchEntry) == 1u << kEntryShift && kBranchEntries == 1u << 16);
-  out_.xor32_self(kRdx);
+  is_timed() ? out_.xor32_self(kRdx) : out_.move_imm(kRdx, branch_hash_start(how_.detail));
   out_.crc32(kRdx, kRcx);
   out_.zero_extend16(kRdx, kRdx);
   out_.shift_left32(kRdx, kEntryShift);

@@ -10,6 +10,9 @@
 // - Where the engine may take over (an access check's retry and done addresses, a full exit), all guest
 //   registers and flags are exact, except those that liveness analysis proved dead.
 // - Translated code writes to the guest's stack only what the guest's instruction writes.
+//
+// Fast mode (Detail) leaves out access checks, fetch checks and branch prediction. A transaction in it logs
+// what it stores, by access checks that always take the slow path; no other CPU runs meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +23,17 @@
 
 namespace elision::vm {
 
+struct Translation {
+  Detail detail = Detail::kTimed;
+  bool watches_marks = false;         // marks (InstructionClass::kMark) leave to the engine
+  bool watches_part_markers = false;  // so do markers (InstructionClass::kPartMarker)
+};
+
 /// Translates the block at `pc`, of at most `most` instructions, and adds it to `cache`, which must have room
 /// (CodeCache::nearly_full). Returns null, and leaves `cache` unchanged, if the first instruction cannot be
-/// fetched. `watches_marks`: marks (InstructionClass::kMark) leave to the engine.
+/// fetched.
 const Block* translate_block(CodeCache& cache, GuestCode& code, const machine::Description& machine,
-                             bool watches_marks, std::uint64_t pc,
+                             const Translation& how, std::uint64_t pc,
                              std::size_t most = GuestCode::kMaxInstructions);
 
 }  // namespace elision::vm

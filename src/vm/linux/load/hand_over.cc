@@ -26,6 +26,13 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.stats_directory);
   visit(h.options.date_seconds);
   visit(h.options.run_ahead_cycles);
+  visit(h.options.fast);
+  for (auto* trigger : {&h.options.region.start, &h.options.region.stop}) {
+    visit(trigger->kind);
+    visit(trigger->value);
+  }
+  visit(h.options.region.warm_up);
+  visit(h.options.region.length);
   visit(h.options.fast_path);
   visit(h.options.conflict_detection);
   visit(h.options.profile);
@@ -48,6 +55,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.origin.scheduling.policy);
   visit(h.origin.scheduling.resets_policy);
   visit(h.origin.scheduling.nice);
+  visit(h.origin.answers_for_region);
   for (auto& limit : h.origin.limits) visit(limit.rlim_cur), visit(limit.rlim_max);
 }
 
@@ -55,7 +63,7 @@ struct Writer {
   std::string bytes;
 
   template <class T>
-  requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   void operator()(const T& value) {
     const auto word = static_cast<std::uint64_t>(value);
     bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
@@ -83,7 +91,7 @@ struct Reader {
     return value;
   }
   template <class T>
-  requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
   void operator()(T& value) { value = static_cast<T>(word()); }
   void operator()(std::string& text) {
     const std::uint64_t size = word();

@@ -33,9 +33,12 @@ Field field(const char* name, const T& value) {
 // member needs a line here and a value in sample().
 
 std::vector<Field> fields_of(const Options& options) {
-  const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast_path,
-               conflict_detection, profile, lock_times, record_forms, crash_reports, command, preload] =
-      options;
+  const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast, region,
+               fast_path, conflict_detection, profile, lock_times, record_forms, crash_reports, command,
+               preload] = options;
+  const auto& [start, stop, warm_up, length] = region;
+  const auto& [start_kind, start_value] = start;
+  const auto& [stop_kind, stop_value] = stop;
   return {field("machine", machine),
           field("cpus", cpus),
           field("seed", seed),
@@ -43,6 +46,13 @@ std::vector<Field> fields_of(const Options& options) {
           field("stats_directory", stats_directory),
           field("date_seconds", date_seconds),
           field("run_ahead_cycles", run_ahead_cycles),
+          field("fast", fast),
+          field("start kind", static_cast<int>(start_kind)),
+          field("start value", start_value),
+          field("stop kind", static_cast<int>(stop_kind)),
+          field("stop value", stop_value),
+          field("warm-up", warm_up),
+          field("length", length),
           field("fast_path", fast_path),
           field("conflict_detection", conflict_detection),
           field("profile", profile),
@@ -61,7 +71,7 @@ std::vector<Field> fields_of(const ProgramRequest& program) {
 
 std::vector<Field> fields_of(const ProcessOrigin& origin) {
   const auto& [root_host_pid, start_time, blocked_signals, cpu_time, children_cpu_time, cpu_time_board,
-               affinity, limits, scheduling] = origin;
+               affinity, limits, scheduling, answers_for_region] = origin;
   const auto& [policy, resets_policy, nice] = scheduling;
   return {field("root_host_pid", root_host_pid),
           field("start_time", start_time),
@@ -73,7 +83,8 @@ std::vector<Field> fields_of(const ProcessOrigin& origin) {
           field("limits", pairs_of(limits)),
           field("policy", policy),
           field("resets_policy", resets_policy),
-          field("nice", nice)};
+          field("nice", nice),
+          field("answers_for_region", answers_for_region)};
 }
 
 std::vector<Field> fields_of(const HandOver& hand_over) {
@@ -94,6 +105,8 @@ HandOver sample() {
                .stats_directory = "/s",
                .date_seconds = 5,
                .run_ahead_cycles = 123,
+               .fast = true,
+               .region = {{Trigger::Kind::kThread, 8}, {Trigger::Kind::kTime, 7000}, 11, 12},
                .fast_path = false,
                .conflict_detection = false,
                .profile = true,
@@ -111,7 +124,8 @@ HandOver sample() {
               .cpu_time_board = 1001,
               .affinity = {3, 4},
               .limits = {},
-              .scheduling = {3, true, -7}};
+              .scheduling = {3, true, -7},
+              .answers_for_region = false};
   for (std::size_t i = 0; i < h.origin.limits.size(); ++i) h.origin.limits[i] = {100 + i, 200 + i};
   return h;
 }

@@ -71,7 +71,8 @@ struct Process {
         limits(process_origin.limits),
         memory(engine),
         ended_threads_cpu_time(process_origin.cpu_time),
-        children_cpu_time(process_origin.children_cpu_time) {}
+        children_cpu_time(process_origin.children_cpu_time),
+        earlier_images_answer(process_origin.answers_for_region) {}
 
   EngineServices& services;
   const Options options;
@@ -109,11 +110,15 @@ struct Process {
   int membarrier_commands = 0;           // registered for, as MEMBARRIER_CMD_ bits
   bool child_event = false;              // a child changed state since waits were last tried
   bool has_had_children = false;         // other processes exist: their time is the host's
+  bool earlier_images_answer;            // answers_for_region() as it was before the last execve
   KernelThread* inside_vfork = nullptr;  // set in a vfork child, in its parent's memory: its thread
   std::map<std::string, std::uint64_t> refused_calls;  // ENOSYS, by name
   std::set<std::uint64_t> named_calls;                 // unknown ones, already reported
   std::uint64_t wakeups = 0;                           // waits that ended by an event or a signal
 
+  /// Whether a region that was not reached is this process's fault: the first one, if neither a child nor an
+  /// earlier image may have had it.
+  bool answers_for_region() const { return ids.is_root() && !has_had_children && earlier_images_answer; }
   /// True if the host may block: no other thread could run, no timer would be late.
   bool alone() const {
     return inside_vfork != nullptr || (threads.size() == 1 && companions.empty() && !timers.any_armed() &&

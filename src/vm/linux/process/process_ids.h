@@ -27,6 +27,7 @@ struct ProcessOrigin {
   std::uint64_t affinity[2] = {~0ull, ~0ull};       // as Thread::affinity
   LimitTable limits = kNoLimits;
   Scheduling scheduling;
+  bool answers_for_region = true;  // Process::answers_for_region()
 };
 
 class ProcessIds {

@@ -379,6 +379,7 @@ SyscallOutcome exec_program(Call& call, ProgramRequest request) {
   origin.cpu_time_board = process.cpu_time_board.descriptor_over_exec();
   origin.limits = process.limits;
   origin.scheduling = call.self.scheduling;
+  origin.answers_for_region = process.answers_for_region() && !process.services.region_is_complete();
   const int descriptor = write_hand_over({process.options, std::move(request), origin});
   if (descriptor < 0) return call.finish(descriptor);
   release_shared_futexes(process);

@@ -84,7 +84,7 @@ void end_process(Process& process, int exit_code) {
   release_shared_futexes(process);
   publish_cpu_time(process);
   if (process.inside_vfork == nullptr) process.services.write_statistics(exit_code);
-  _exit(exit_code);
+  _exit(process.answers_for_region() ? process.services.final_exit_code(exit_code) : exit_code);
 }
 
 SyscallOutcome sys_exit(Call& call) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// --start, --warmup, --stop and --length, shared by `vm` and `compare`: the part of a run that the virtual
+// machine simulates in full.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vm/interface/run_region.h"
+
+namespace CLI {
+class App;
+}
+
+namespace elision::cli {
+
+inline constexpr const char* kStart = "--start";
+inline constexpr const char* kStop = "--stop";
+
+/// Adds the options to a verb. Parsing throws UsageError for an event that does not exist.
+void add_region_options(CLI::App& app, vm::RunRegion& region);
+
+/// Throws UsageError if the region ends before it begins.
+void check_region(const vm::RunRegion& region);
+
+/// The same options as words for another `elision` process.
+std::vector<std::string> as_words(const vm::RunRegion& region);
+
+}  // namespace elision::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vm/engine/region_control.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace elision::vm {
+namespace {
+
+/// As on the command line.
+std::string time_text(std::uint64_t nanoseconds) {
+  constexpr std::pair<std::uint64_t, const char*> kUnits[] = {
+      {1'000'000'000, "s"}, {1'000'000, "ms"}, {1000, "us"}};
+  for (const auto& [size, name] : kUnits)
+    if (nanoseconds % size == 0) return std::to_string(nanoseconds / size) + name;
+  return std::to_string(nanoseconds) + "ns";
+}
+
+}  // namespace
+
+std::uint64_t RegionControl::now() const {
+  const Cpu* first = context_.ordering.first();
+  return earlier_ + context_.nanoseconds_of(first != nullptr ? first->clock() : context_.idle_time);
+}
+
+void RegionControl::is_met() {
+  awaited_ = {};
+  due_ = true;
+}
+
+void RegionControl::begin(std::uint64_t earlier) {
+  earlier_ = earlier;
+  if (phase_ == Phase::kCounted) return;
+  if (region_.start.is_set()) return await(region_.start);
+  due_ = true;
+}
+
+/// If the event is past, the change is due at once.
+void RegionControl::await(const Trigger& trigger) {
+  awaited_ = trigger;
+  switch (trigger.kind) {
+    case Trigger::Kind::kNone:
+      return;
+    case Trigger::Kind::kThread:
+      if (threads_ >= trigger.value) is_met();
+      return;
+    case Trigger::Kind::kTime:
+      if (now() >= trigger.value) return is_met();
+      return await_time(trigger.value - earlier_);
+    case Trigger::Kind::kInstructions:
+      return look_at_instructions();
+    case Trigger::Kind::kMarker:
+      if (phase_ == Phase::kCounted && stops_ >= trigger.value) is_met();
+      return;
+  }
+}
+
+void RegionControl::await_time(std::uint64_t at) {
+  due_at_ = at;
+  timer_ = timers_.add(at, [this] {
+    timer_ = {};
+    due_at_ = 0;
+    is_met();
+  });
+}
+
+RegionControl::Phase RegionControl::advance() {
+  due_ = false;
+  awaited_ = {};
+  context_.ordering.set_look(kNever);
+  timers_.cancel(std::exchange(timer_, {}));
+  due_at_ = 0;
+  const bool warms_up = phase_ == Phase::kBefore && region_.warm_up != 0;
+  if (warms_up) {
+    phase_ = Phase::kWarmUp;
+    await_time(now() - earlier_ + region_.warm_up);
+  } else if (phase_ < Phase::kCounted) {
+    phase_ = Phase::kCounted;
+    if (region_.length != 0) {
+      await_time(now() - earlier_ + region_.length);
+    } else {
+      await(region_.stop);
+    }
+    is_empty_ = due_;
+  } else {
+    phase_ = Phase::kAfter;
+  }
+  return phase_;
+}
+
+void RegionControl::thread_started() {
+  ++threads_;
+  if (awaited_.kind == Trigger::Kind::kThread && threads_ >= awaited_.value) is_met();
+}
+
+void RegionControl::marker(bool ends) {
+  if (phase_ != Phase::kBefore && ends) ++stops_;
+  if (phase_ == Phase::kBefore && !ends) ++starts_;
+  if (awaited_.kind != Trigger::Kind::kMarker) return;
+  if ((phase_ == Phase::kBefore ? starts_ : stops_) >= awaited_.value) is_met();
+}
+
+void RegionControl::forked() {
+  threads_ = 1;
+  timer_ = {};
+  if (due_at_ != 0) await_time(due_at_);
+}
+
+/// Looks again when as many instructions as are missing can have been executed at the earliest.
+void RegionControl::look_at_instructions() {
+  constexpr std::uint64_t kMostInCycle = 8, kLeastCycles = 40;
+  const std::uint64_t done = context_.instructions();
+  if (done >= awaited_.value) return is_met();
+  const Cpu* const first = context_.ordering.first();
+  if (first == nullptr) return;
+  const std::uint64_t earliest = (awaited_.value - done) / (kMostInCycle * context_.cpus.size());
+  context_.ordering.set_look(first->clock() + Cycles(std::max(earliest, kLeastCycles)));
+}
+
+std::string RegionControl::why_incomplete() const {
+  const auto never = [this](const char* option, const Trigger& trigger) {
+    const std::string value = std::to_string(trigger.value);
+    const std::string begin = std::string(option) + " was never reached: the program ";
+    switch (trigger.kind) {
+      case Trigger::Kind::kThread:
+        return begin + "started " + std::to_string(threads_) + " of " + value + " threads";
+      case Trigger::Kind::kInstructions:
+        return begin + "executed " + std::to_string(context_.instructions()) + " of " + value +
+               " instructions";
+      case Trigger::Kind::kMarker:
+        return begin + "met " + std::to_string(phase_ == Phase::kBefore ? starts_ : stops_) + " of " + value +
+               " such markers";
+      default:
+        return begin + "ended before " + time_text(trigger.value);
+    }
+  };
+  switch (phase_) {
+    case Phase::kBefore:
+      return never("--start", region_.start);
+    case Phase::kWarmUp:
+      return "the program ended within --warmup " + time_text(region_.warm_up);
+    case Phase::kCounted:
+      if (region_.length != 0) return "the program ended within --length " + time_text(region_.length);
+      return region_.stop.is_set() ? never("--stop", region_.stop) : "";
+    case Phase::kAfter:
+      break;
+  }
+  return is_empty_ ? "--stop was reached before counting began: nothing was counted" : "";
+}
+
+}  // namespace elision::vm

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a process changes between fast mode, the timing model and counting (interface/run_region.h).
+//
+// The phases follow each other; each is ended by one event. An event only makes a change due. The run loop
+// makes it while no CPU runs, so that it happens between two instructions of every CPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "vm/engine/engine_context.h"
+#include "vm/engine/timers.h"
+#include "vm/interface/run_region.h"
+
+namespace elision::vm {
+
+class RegionControl {
+ public:
+  enum class Phase {
+    kBefore,   // awaits the start, in fast mode
+    kWarmUp,   // simulated, not counted
+    kCounted,  // without a region the whole run
+    kAfter,    // in fast mode
+  };
+
+  /// The references must outlive this object.
+  RegionControl(const RunRegion& region, EngineContext& context, Timers& timers)
+      : region_(region),
+        context_(context),
+        timers_(timers),
+        phase_(region.is_set() ? Phase::kBefore : Phase::kCounted) {}
+
+  /// The process begins. `earlier` nanoseconds of it have passed before its last execve.
+  void begin(std::uint64_t earlier);
+
+  Phase phase() const { return phase_; }
+  bool change_is_due() const { return due_; }
+  /// Enters the next phase, and awaits its end.
+  Phase advance();
+
+  // Events.
+  void thread_started();
+  /// `ends`: the marker ends a part.
+  void marker(bool ends);
+  /// In the child of a fork, which has one thread and no timers.
+  void forked();
+  /// To be called by the run loop before CPUs run. Instructions are counted here: a timer would count as an
+  /// event that sleeping threads await.
+  void look() {
+    if (awaited_.kind == Trigger::Kind::kInstructions) look_at_instructions();
+  }
+
+  /// Virtual time at which the process would be if all CPUs were as far as the earliest, since its first
+  /// image.
+  std::uint64_t now() const;
+  /// Why the process has not run through its region until now, in one line; empty: it has.
+  std::string why_incomplete() const;
+
+ private:
+  void await(const Trigger& trigger);
+  void await_time(std::uint64_t at);
+  void look_at_instructions();
+  void is_met();
+
+  const RunRegion& region_;
+  EngineContext& context_;
+  Timers& timers_;
+  Phase phase_;
+  bool due_ = false;
+  bool is_empty_ = false;      // it ended before it began
+  Trigger awaited_{};          // ends the phase; cleared when met
+  std::uint64_t due_at_ = 0;   // of a time that is awaited: this image's
+  TimerKey timer_{};           // for it
+  std::uint64_t earlier_ = 0;  // nanoseconds before this image
+  std::uint64_t threads_ = 1;  // started so far
+  std::uint64_t starts_ = 0;   // markers met so far
+  std::uint64_t stops_ = 0;    // since the simulation began
+};
+
+}  // namespace elision::vm

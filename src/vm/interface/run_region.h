@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a run that is simulated in full. In front of it and behind it the machine runs in fast mode: no
+// caches, no conflicts, and virtual time is a number of instructions.
+#pragma once
+
+#include <cstdint>
+
+namespace elision::vm {
+
+/// An event in the life of a process.
+///
+/// Markers are instructions by which a program says that a part of its run begins or ends:
+/// - Sniper's XCHG BX, BX with 1 (begins) or 2 (ends) in RAX (sim_api.h: SIM_CMD_ROI_START, SIM_CMD_ROI_END),
+///   which a CPU executes without effect. elision_simulation_start() and elision_simulation_stop() execute
+///   it.
+/// - gem5's m5_work_begin() and m5_work_end() (m5ops.h), which are undefined instructions on a CPU.
+struct Trigger {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kThread,        // as its thread number `value` starts; the first one is main's
+    kTime,          // `value` nanoseconds after the start of the machine
+    kInstructions,  // as the process has executed so many, to within a few hundred for each CPU
+    kMarker,        // at marker number `value` of its kind
+  };
+
+  Kind kind = Kind::kNone;
+  std::uint64_t value = 0;
+
+  bool is_set() const { return kind != Kind::kNone; }
+};
+
+/// Without a start, the region begins with the process; without a stop or a length, it ends with it. Times
+/// are in nanoseconds.
+struct RunRegion {
+  Trigger start, stop;
+  std::uint64_t warm_up = 0;  // simulated after the start, and not counted
+  std::uint64_t length = 0;   // instead of a stop; 0: none
+
+  bool is_set() const { return start.is_set() || stop.is_set() || warm_up != 0 || length != 0; }
+  bool uses_markers() const {
+    return start.kind == Trigger::Kind::kMarker || stop.kind == Trigger::Kind::kMarker;
+  }
+};
+
+}  // namespace elision::vm

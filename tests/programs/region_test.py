@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--start, --warmup, --stop and --length: the region is simulated and counted, the rest of the run is neither, and all of it is right."""
+
+import json
+
+import pytest
+
+PAIRS = 3000
+THREADS = 8
+LOCKS = ("pthread", "ticket", "htm-10", "tatas-aahtm")
+REGIONS = {
+    "start": ["--start", "thread:4"],
+    "stop": ["--stop", "thread:4"],
+    "both": ["--start", "thread:3", "--stop", "thread:7"],
+    "times": ["--start", "time:200us", "--stop", "time:400us"],
+    "time and thread": ["--start", "time:100us", "--stop", f"thread:{THREADS}"],
+}
+
+
+@pytest.fixture
+def process_of(elision):
+    """(the ending, the statistics of the first process)"""
+    def run(words, options, status=0):
+        ending, text = elision.vm_with_statistics(words, options)
+        assert ending.status == status
+        return ending, json.loads(text)["processes"][0]
+    return run
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("region", list(REGIONS))
+def test_nothing_is_lost_where_modes_change(elision, process_of, lock, region, seed):
+    """The ledger checks its totals. Threads are in sections and transactions as the mode changes."""
+    options = ["--seed", seed, "--lock", lock, *REGIONS[region]]
+    _, process = process_of([elision.test_program("ledger"), THREADS, 20, seed], options)
+    assert process["region"]["reached"]
+    assert process["cache"]["l1_misses"] > 0, "the region has the timing model"
+    if region != "stop":
+        assert process["region"]["begin_ns"] > 0
+
+
+@pytest.mark.parametrize("lock", ["htm-10", "tatas-aahtm"])
+def test_no_transaction_outlasts_the_region(process_of, elision, lock, seeds):
+    """One counter: at every moment several threads are in a transaction with it. Each run's region ends at another time."""
+    for microseconds in range(300, 300 + 50 * max(len(seeds), 12), 50):
+        words = [elision.test_program("contention"), "lock", 8, 300]
+        process = process_of(words, ["--lock", lock, "--stop", f"time:{microseconds}us"])[1]
+        assert process["begins"] == process["commits"] + sum(process["aborts"].values())
+
+
+def test_all_code_changes_its_mode(elision, process_of):
+    """A thread in the middle of a loop: from then on each of its atomic instructions meets the model."""
+    words = [elision.test_program("lock_pairs"), 10 * PAIRS]
+    process = process_of(words, ["--lock", "tatas", "--lock-times", "--start", "time:400us"])[1]
+    pairs = sum(lock["acquisitions"] for lock in process["lock_times"]["locks"])
+    assert PAIRS < pairs < 9 * PAIRS
+    assert process["cache"]["atomics"] == pytest.approx(2 * pairs, rel=0.01)
+
+
+@pytest.mark.parametrize("lock", ["pthread", "htm-10"])
+def test_parts_make_up_the_whole(elision, process_of, lock):
+    """Each part counts its own instructions, and the program always makes as many."""
+    words = [elision.test_program("lock_pairs"), PAIRS]
+
+    def count(*options):
+        process = process_of(words, ["--lock", lock, *options])[1]
+        assert sum(cpu["instructions"] for cpu in process["per_cpu"]) == process["instructions"]
+        assert sum(thread["instructions"] for thread in process["threads"]) == process["instructions"]
+        return process["instructions"]
+
+    before, behind, whole = count("--stop", "thread:2"), count("--start", "thread:2"), count()
+    assert before > 1000 and behind > 1000
+    assert before + behind == pytest.approx(whole, rel=1e-3)
+
+
+def test_lock_times_are_those_of_the_region(elision, process_of):
+    """The first thread takes locks when the second one exists, and not before."""
+    def acquisitions(*region):
+        process = process_of([elision.test_program("lock_pairs"), PAIRS], ["--lock", "tatas", "--lock-times", *region])[1]
+        return sum(lock["acquisitions"] for lock in process["lock_times"]["locks"]), process["lock_times"]["parallel_ns"]
+
+    assert acquisitions("--start", "thread:2") == (pytest.approx(PAIRS, abs=2), pytest.approx(acquisitions()[1], rel=0.2))
+    assert acquisitions("--stop", "thread:2") == (0, 0)
+
+
+def test_thread_that_slept_before_the_region_works_in_it(elision, process_of):
+    """Its sleep in front of the start is no part of the region's time."""
+    words = [elision.test_program("markers"), "parked", PAIRS]
+    process = process_of(words, ["--lock", "tatas", "--lock-times", "--start", "marker", "--stop", "marker"])[1]
+    times = process["lock_times"]["times_ns"]
+    assert times["outside"] == pytest.approx(process["cpu_ns"], rel=0.2)
+
+
+def test_time_of_the_region(elision, process_of):
+    words = [elision.test_program("ledger"), THREADS, 20, 1]
+    region = process_of(words, ["--start", "time:300us", "--stop", "time:0.4ms"])[1]
+    assert region["region"]["begin_ns"] == pytest.approx(300_000, rel=0.02)
+    assert region["region"]["ended"]
+    assert region["virtual_ns"] == pytest.approx(100_000, rel=0.05)
+
+
+def test_region_of_the_whole_process(elision, process_of):
+    """Counts are those of a run without a region: only its first touches of pages are not simulated."""
+    words = [elision.test_program("ledger"), THREADS, 20, 1]
+    whole, region = process_of(words, [])[1], process_of(words, ["--start", "thread:1"])[1]
+    assert region["region"] == {"reached": True, "begin_ns": 0, "ended": False}
+    assert region["virtual_ns"] == pytest.approx(whole["virtual_ns"], rel=0.1)
+
+
+def atomics(process):
+    return process["cache"]["atomics"]
+
+
+@pytest.mark.parametrize("kind", ["elision", "sniper", "gem5", "transaction"])
+def test_markers(elision, process_of, kind):
+    """The part between them is one loop of atomic increments. A marker in a transaction does not count."""
+    words = [elision.test_program("markers"), kind, PAIRS]
+    ending, process = process_of(words, ["--start", "marker", "--stop", "marker"])
+    assert atomics(process) == pytest.approx(PAIRS, abs=20)
+    assert process["region"]["ended"]
+    assert int(ending.stdout) == (5 if kind == "elision" else 3) * PAIRS
+
+
+@pytest.mark.parametrize("region, loops", [(["--start", "marker:2"], 2), (["--start", "marker", "--stop", "marker:2"], 3),
+                                           (["--stop", "marker"], 2), (["--start", "marker:2", "--stop", "marker:1"], 1)])
+def test_markers_are_counted(elision, process_of, region, loops):
+    """Of starts all count, of stops those behind the start."""
+    process = process_of([elision.test_program("markers"), "elision", PAIRS], region)[1]
+    assert atomics(process) == pytest.approx(loops * PAIRS, rel=0.02, abs=200)
+
+
+def test_markers_that_nobody_asked_for(elision):
+    """Sniper's does nothing, as on a CPU, and gem5's is no instruction of a CPU."""
+    assert elision.vm([elision.test_program("markers"), "sniper", 10]).status == 0
+    ending = elision.vm([elision.test_program("markers"), "gem5", 10])
+    assert ending.status == -4 and "0f 04 5a" in ending.stderr
+
+
+@pytest.mark.parametrize("count", [5_000, 300_000, 2_000_000])
+def test_instructions(elision, process_of, count):
+    """The program ends in a loop on one CPU: the others execute none."""
+    words = [elision.test_program("markers"), "sniper", 300_000]
+    whole = process_of(words, ["--start", "thread:1"])[1]["instructions"]
+    behind = process_of(words, ["--start", f"instructions:{count}"])[1]["instructions"]
+    assert whole - behind == pytest.approx(count, abs=500)
+    before = process_of(words, ["--stop", f"instructions:{count}"])[1]["instructions"]
+    assert before == pytest.approx(count, abs=500)
+
+
+def test_instructions_of_all_threads(process_of, elision):
+    words = [elision.test_program("contention"), "lock", THREADS, 100]
+    process = process_of(words, ["--lock", "ticket", "--stop", "instructions:400000"])[1]
+    assert process["instructions"] == pytest.approx(400_000, abs=100 * (THREADS + 1))
+
+
+def test_deadlock_while_instructions_are_awaited(elision):
+    """Nothing wakes the thread any more: the look at instructions is no event."""
+    ending = elision.vm([elision.test_program("markers"), "sleep", 10], ["--stop", "instructions:9000000000"])
+    assert ending.status == 124 and "deadlock" in ending.stderr
+
+
+def test_warm_up_and_length(elision, process_of):
+    words = [elision.test_program("ledger"), THREADS, 20, 1]
+    process = process_of(words, ["--start", "time:200us", "--warmup", "50us", "--length", "0.1ms"])[1]
+    assert process["region"]["begin_ns"] == pytest.approx(250_000, rel=0.02)
+    assert process["virtual_ns"] == pytest.approx(100_000, rel=0.05)
+    cold = process_of(words, ["--start", "time:250us", "--length", "0.1ms"])[1]
+    assert process["cache"]["l2_misses"] < cold["cache"]["l2_misses"]
+
+
+def test_warm_up_without_start(elision, process_of):
+    process = process_of([elision.test_program("lock_pairs"), PAIRS], ["--warmup", "100us"])[1]
+    assert process["region"]["begin_ns"] == pytest.approx(100_000, rel=0.02)
+
+
+@pytest.mark.parametrize("region, begin_ns", [(["--start", "time:3ms"], 3_000_000), (["--warmup", "3ms"], 3_000_000),
+                                              (["--start", "instructions:12000000"], 1_000_000)])
+def test_what_a_fork_awaits_its_child_awaits_too(elision, region, begin_ns):
+    """The child works until the event and past it."""
+    words = ["bash", "-c", "(for ((i = 0; i < 20000; ++i)); do :; done; echo done); for ((i = 0; i < 20000; ++i)); do :; done"]
+    ending, text = elision.vm_with_statistics(words, region)
+    assert (ending.status, ending.stdout) == (0, "done\n")
+    processes = json.loads(text)["processes"]
+    assert len(processes) == 2
+    for process in processes:
+        assert process["region"]["reached"]
+        assert process["region"]["begin_ns"] >= begin_ns
+
+
+THREAD_THEN = "import os, threading; t = threading.Thread(target=print); t.start(); t.join(); "
+
+
+def test_child_after_the_region_counts_nothing(elision, process_of):
+    """It starts a thread, too, which must not end the region again."""
+    then = "os.fork() or (threading.Thread(target=print).start(), os._exit(0)); os.wait()"
+    ending, text = elision.vm_with_statistics(["python3", "-c", THREAD_THEN + then], ["--stop", "thread:2"])
+    assert ending.status == 0
+    parent, child = json.loads(text)["processes"]
+    assert parent["instructions"] > 0 and parent["region"]["ended"]
+    assert child["instructions"] == child["virtual_ns"] == child["cpu_ns"] == 0 and child["threads"] == []
+
+
+def test_child_in_the_warm_up_begins_the_region_once(elision):
+    """Its first thread is no start: that was met before the fork."""
+    then = "os.fork() or (threading.Thread(target=print).start(), [i for i in range(30000)], os._exit(0)); os.wait()"
+    ending, text = elision.vm_with_statistics(["python3", "-c", THREAD_THEN + then],
+                                              ["--start", "thread:2", "--warmup", "300us", "--length", "200us"])
+    assert ending.status == 0
+    child = json.loads(text)["processes"][1]
+    assert child["region"]["ended"]
+    assert child["virtual_ns"] == pytest.approx(200_000, rel=0.05)
+
+
+@pytest.mark.parametrize("words", [["python3", "-c", THREAD_THEN + "os.execv('/bin/true', ['true'])"],
+                                   ["bash", "-c", "python3 -c '" + THREAD_THEN + "'; exec /bin/true"]])
+def test_program_after_the_region(elision, words):
+    """It begins anew, but the run has had its region."""
+    ending = elision.vm(words, ["--start", "thread:2"])
+    assert (ending.status, ending.stderr) == (0, "")
+
+
+def expect_nothing_counted(process_of, words, region):
+    ending, process = process_of(words, region, status=2)
+    assert ending.stderr == "elision vm: --stop was reached before counting began: nothing was counted\n"
+    assert process["instructions"] == 0
+
+
+@pytest.mark.parametrize("stop", ["time:10us", "instructions:5"])
+def test_region_that_ends_before_it_begins(elision, process_of, stop):
+    expect_nothing_counted(process_of, [elision.test_program("markers"), "elision", PAIRS], ["--start", "marker", "--stop", stop])
+
+
+def test_part_that_ends_in_the_warm_up(elision, process_of):
+    words = [elision.test_program("markers"), "elision", PAIRS]
+    part_ns = process_of(words, ["--start", "marker", "--stop", "marker"])[1]["virtual_ns"]
+    expect_nothing_counted(process_of, words, ["--start", "marker", "--warmup", f"{3 * part_ns // 2}ns", "--stop", "marker"])
+
+
+def test_program_that_fails_keeps_its_exit_code(process_of):
+    ending, process = process_of(["bash", "-c", "exit 3"], ["--start", "thread:9"], status=3)
+    assert "--start was never reached" in ending.stderr
+    assert process["exit"] == 3
+
+
+def test_closed_standard_error_is_closed_in_children(elision):
+    """The shell reads until the last process has closed the pipe; the child closes it and lives on until a thread wakes it."""
+    script = "import os, time\nif os.fork() == 0:\n os.close(1), os.close(2)\n os.read(int(os.environ['WAIT']), 1)\n"
+    outer = f"import os, subprocess, sys\nr, w = os.pipe()\nos.set_inheritable(r, True)\nenv = dict(os.environ, WAIT=str(r))\n" \
+            f"p = subprocess.run([sys.executable, '-c', {script!r}], env=env, close_fds=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)\n" \
+            f"os.write(w, b'x')\nprint('ended')"
+    ending = elision.vm(["python3", "-c", outer], ["--stop", "thread:9"])
+    assert ending.stdout == "ended\n"
+
+
+def test_forks_in_the_region(elision):
+    words = ["bash", "-c", "for i in 1 2 3; do (echo $i); done; exec /bin/echo end"]
+    ending, text = elision.vm_with_statistics(words, ["--start", "thread:1"])
+    assert (ending.status, ending.stdout) == (0, "1\n2\n3\nend\n")
+    assert all(process["region"]["reached"] for process in json.loads(text)["processes"])
+
+
+@pytest.mark.parametrize("words", [["/bin/true"], ["/bin/echo"], ["sh", "-c", "exec 2>&-; exit 0"]])
+def test_start_that_is_never_reached(elision, process_of, words):
+    """Programs may have closed standard error when they end."""
+    ending, process = process_of(words, ["--start", "thread:2"], status=2)
+    assert ending.stderr == "elision vm: --start was never reached: the program started 1 of 2 threads\n"
+    assert process["region"] == {"reached": False, "begin_ns": None, "ended": False}
+    assert process["instructions"] == process["virtual_ns"] == process["cpu_ns"] == 0
+
+
+def test_time_that_is_never_reached(process_of):
+    ending, _ = process_of(["/bin/true"], ["--start", "time:5s"], status=2)
+    assert ending.stderr == "elision vm: --start was never reached: the program ended before 5s\n"
+
+
+@pytest.mark.parametrize("region, why", [
+    (["--stop", "thread:9"], "--stop was never reached: the program started 1 of 9 threads"),
+    (["--start", "marker:3"], "--start was never reached: the program met 2 of 3 such markers"),
+    (["--start", "marker", "--stop", "marker:3"], "--stop was never reached: the program met 2 of 3 such markers"),
+    (["--length", "5s"], "the program ended within --length 5s"),
+    (["--warmup", "5s"], "the program ended within --warmup 5s")])
+def test_region_that_is_longer_than_the_program(elision, process_of, region, why):
+    ending, _ = process_of([elision.test_program("markers"), "elision", 10], region, status=2)
+    assert ending.stderr == f"elision vm: {why}\n"
+
+
+def test_instructions_that_are_never_reached(process_of):
+    ending, _ = process_of(["/bin/true"], ["--start", "instructions:9000000000"], status=2)
+    assert ending.stderr.startswith("elision vm: --start was never reached: the program executed ")
+    assert ending.stderr.endswith(" of 9000000000 instructions\n")
+
+
+def test_start_in_a_child(elision):
+    """The shell has one thread, and the program that it starts has more."""
+    words = ["sh", "-c", f"{elision.test_program('ledger')} {THREADS} 20 1; exit 0"]
+    ending, text = elision.vm_with_statistics(words, ["--start", "thread:3"])
+    assert (ending.status, ending.stderr) == (0, "")
+    assert sorted(process["region"]["reached"] for process in json.loads(text)["processes"]) == [False, True]
+
+
+def test_variations_get_it(elision):
+    ending, text = elision.vm_with_statistics([elision.test_program("lock_pairs"), 100], ["--start", "thread:2", "--vary", 2])
+    assert ending.status == 0
+    assert all(variation["processes"][0]["region"]["reached"] for variation in json.loads(text)["variations"])
+
+
+def test_compare_gets_it(place, elision):
+    words = ["--machine", "xeon-e5-2697v4", "--locks", "ticket", "--runs", 1]
+    ending = place.run("compare", *words, "--start", "thread:3", "--", elision.test_program("ledger"), THREADS, 20, 1)
+    assert ending.status == 0
+    ending = place.run("compare", *words, "--start", "thread:99", "--", elision.test_program("ledger"), THREADS, 20, 1)
+    assert ending.status == 1
+    assert f"the program started {THREADS + 1} of 99 threads" in ending.stdout + ending.stderr
+
+
+REFUSED = {
+    "--start": "--start: 1 required EVENT missing",
+    "--start thread": "--start 'thread' is no event: use thread:NUMBER, time:TIME, instructions:NUMBER, marker or marker:NUMBER",
+    "--stop thread:0": "--stop 'thread:0': thread: takes a number, 1 or more",
+    "--start thread:x": "--start 'thread:x': thread: takes a number",
+    "--start thread:-1": "--start 'thread:-1': thread: takes a number",
+    "--start marker:": "--start 'marker:': marker: takes a number",
+    "--start markers": "--start 'markers' is no event",
+    "--start instructions:1e6": "--start 'instructions:1e6': instructions: takes a number",
+    "--start time:5": "--start 'time:5': a time looks like time:5ms",
+    "--start time:ms": "--start 'time:ms': a time looks like",
+    "--start time:-1s": "--start 'time:-1s': a time looks like",
+    "--start time:nans": "--start 'time:nans': a time looks like",
+    "--start time:1e30s": "--start 'time:1e30s': a time looks like",
+    "--warmup 5": "--warmup '5': a time looks like 5ms",
+    "--length 0s": "--length '0s': the time must not be 0",
+    "--length 5ms --stop thread:2": "--stop excludes --length",
+    "--stop thread:1": "--stop comes before counting begins: nothing would be counted",
+    "--stop time:0ns": "--stop comes before counting begins: nothing would be counted",
+    "--start time:100us --warmup 200us --stop time:200us": "--stop is not after --start and --warmup",
+    "--start thread:4 --stop thread:4": "--stop is not after --start",
+    "--start time:1ms --stop time:1us": "--stop is not after --start",
+    "--fast --start thread:2": "--start has no effect with --fast",
+    "--fast --length 5ms": "--length has no effect with --fast",
+}
+
+
+@pytest.mark.parametrize("words", list(REFUSED))
+def test_bad_input(place, words):
+    ending = place.run("vm", *words.split(), "--", "/bin/true")
+    assert ending.status == 2
+    assert REFUSED[words] in ending.stderr and ending.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [["--length", "5ms"], ["--stop", "time:5ms"], ["--stop", "instructions:5"]])
+def test_runs_that_end_after_other_work_are_not_compared(place, option):
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", *option, "--", "/bin/true")
+    assert ending.status == 2
+    assert ending.stderr.count("\n") == 1 and "stop designs after different amounts of work" in ending.stderr
+
+
+def test_native_runs_have_none(place):
+    ending = place.run("compare", "--machine", "native", "--stop", "thread:2", "--", "/bin/true")
+    assert ending.status == 2
+    assert ending.stderr.count("\n") == 1 and "--stop is for virtual machines" in ending.stderr
