@@ -22,21 +22,30 @@ STEPS_MEGAHERTZ = 100  # in which the clock of a core changes
 @dataclasses.dataclass(frozen=True)
 class Figure:
     """A number of a job: that of a name, at a position, or the distance of the outer two of three quantiles in percent of the
-    middle one."""
+    middle one. `less`: the name of a number to subtract, which leaves out what both contain."""
 
     job: str
     name: str
     position: int = 0
     spread: bool = False
+    less: str = ""
 
     def __str__(self):
-        return f"{self.job}: {self.name}" + (f" [{self.position}]" if self.position else "") + (", spread" if self.spread else "")
+        return (f"{self.job}: {self.name}" + (f" less {self.less}" if self.less else "")
+                + (f" [{self.position}]" if self.position else "") + (", spread" if self.spread else ""))
+
+    @property
+    def base(self):
+        return Figure(self.job, self.less, self.position)
 
     def of_sample(self, values):
         """From what a run printed; None if it lacks the figure."""
         found = values.get(self.name)
         if not found or len(found) <= self.position:
             return None
+        if self.less:
+            base = self.base.of_sample(values)
+            return None if base is None else found[self.position] - base
         return spread_of(found) if self.spread else found[self.position]
 
     def of_record(self, record):
@@ -48,7 +57,13 @@ class Figure:
         if self.spread:
             spreads = tuple(spread_of([row[quantile] for row in rows]) for quantile in (1, 2, 3)) if len(rows) == 3 else (None,)
             return None if None in spreads else spreads
-        return tuple(rows[self.position][1:4]) if self.position < len(rows) else None
+        if self.position >= len(rows):
+            return None
+        quartiles = tuple(rows[self.position][1:4])
+        if self.less:
+            base = self.base.of_record(record)
+            return None if base is None else tuple(quantile - base[1] for quantile in quartiles)
+        return quartiles
 
 
 def spread_of(quantiles):
@@ -86,7 +101,7 @@ def rows():
     found = []
 
     def add(parameter, job, name, why, arguments=None, **how):
-        figure = Figure(job, name, how.pop("position", 0), how.pop("spread", False))
+        figure = Figure(job, name, how.pop("position", 0), how.pop("spread", False), how.pop("less", ""))
         found.append(Row(parameter, figure, why, arguments, **how))
 
     for parameter, name in (("rdtsc", "rdtsc"), ("lfence", "lfence"), ("mfence", "mfence"), ("pause", "pause"), ("locked", "lock_add"),
@@ -96,9 +111,11 @@ def rows():
     add("l2.latency_cycles", "loads", "l2_cycles", "dependent loads within 128 KB", CACHES_ONLY, least=1, most=1000)
     add("l3.latency_ns", "loads", "l3_cycles", "dependent loads within 4 MB", CACHES_ONLY, least=1, most=100_000)
     add("memory.latency_ns", "loads", "dram_cycles", "dependent loads within 256 MB", (), least=1, most=100_000)
+    shared = ("1000",)
+    add("coherence.dirty_transfer_ns", "shared_lines", "dirty_load_ticks", "a load of a line that the other core has written", shared,
+        least=1, most=100_000)
     add("coherence.dirty_transfer_ns", "cache_to_cache", "dirty_line_ticks", "a load of a line that the other core has written",
         ("1000",), least=1, most=100_000)
-    shared = ("1000",)
     add("coherence.clean_transfer_ns", "shared_lines", "clean_load_ticks", "a load of a line that the other core has loaded alone",
         shared, least=1, most=100_000)
     add("coherence.upgrade_ns", "shared_lines", "upgrade_ticks", "a store to a line that both cores have loaded", shared,
@@ -130,7 +147,7 @@ def rows():
     add("jitter.transaction_percent", "commit_cost", "transaction_in_l1_0", "single empty transactions differ by it", ("500",),
         spread=True, most=50)
     add("transactions.aborted_lines", "aborted_lines", "load_written", "a load of a line that an aborted transaction wrote", ("60",),
-        position=1, words=("l1", "l2", "lost"))
+        position=1, less="load_l1", words=("l1", "l2", "lost"))
     kernel = ("500", "50")
     add("instructions.syscall_cycles", "kernel_costs", "call_ticks", "an empty system call", kernel)
     add("system.context_switch_cycles", "kernel_costs", "switch_ticks", "two threads of one CPU that yield", kernel)
@@ -509,7 +526,7 @@ def facts_of(record, like):
     cores = len({(cpu["package"], cpu["core"]) for cpu in topology})
     caches = {(cache["level"], cache["type"]): cache for cache in machine["caches_by_cpuid"]}
     cpu = machine["cpu"]
-    facts = {"name": (f"{cpu['brand']}, as recorded", "CPUID"), "cpuid.brand": (cpu["brand"], "CPUID"),
+    facts = {"name": (cpu["brand"], "CPUID"), "cpuid.brand": (cpu["brand"], "CPUID"),
              "topology.sockets": (len({one["package"] for one in topology}), "CPUID"), "topology.cores": (cores, "CPUID"),
              "topology.threads_per_core": (len(topology) // cores, "CPUID")}
     for key in ("family", "model", "stepping"):
@@ -558,8 +575,8 @@ def check_like(machine):
 
 
 def with_facts(like, facts, record_name):
-    return {**like, **{field: {"value": value, "source": f"{where}, record {record_name}"} if field != "name" else {"value": value}
-                       for field, (value, where) in facts.items()}}
+    with_source = {field: {"value": value, "source": f"{where}, record {record_name}"} for field, (value, where) in facts.items()}
+    return {**like, **with_source, "name": {"value": f"{facts['name'][0]}, record {record_name}"}}
 
 
 def with_found(entries, chosen, found, record, record_name):
