@@ -137,6 +137,8 @@ def rows():
     add("transactions.commit_cycles", "vulnerable_window", "read_0_window_percent_length",
         "how long a transaction of one load can lose its line: until the commit is done", ("20000",),
         noisy=True)
+    add("transactions.commit_hold_cycles", "vulnerable_window", "write_0_window_percent_length",
+        "how long a transaction of one store can lose its line: until the commit holds it", ("20000",), noisy=True)
     add("transactions.begin_cycles", "empty_transaction", "commit_cycles", "XBEGIN and XEND, of which commit is known", ("10000",))
     add("transactions.abort_cycles", "empty_transaction", "abort_cycles", "XBEGIN and XABORT, of which begin is known", ("10000",))
     add("transactions.commit_line_cycles", "commit_cost", "transaction_in_l1_32", "each of 32 written lines adds it", ("500",), position=1,

@@ -144,6 +144,7 @@ struct Description {
     std::uint32_t begin_cycles = 0;
     std::uint32_t commit_cycles = 0;       // of an empty transaction
     std::uint32_t commit_line_cycles = 0;  // more for each line that it has written
+    std::uint32_t commit_hold_cycles = 0;  // before the end of a commit, in which it holds its written lines
     std::uint32_t abort_cycles = 0;        // from its cause in the core to the first instruction after it
     std::uint32_t nesting_limit = 0;
     std::uint32_t spurious_aborts_per_million = 0;

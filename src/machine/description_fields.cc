@@ -129,6 +129,7 @@ const Field kFields[] = {
     ELISION_CYCLES("transactions.begin_cycles", transactions.begin_cycles),
     ELISION_CYCLES("transactions.commit_cycles", transactions.commit_cycles),
     ELISION_NUMBER("transactions.commit_line_cycles", transactions.commit_line_cycles, 0, 1000),
+    ELISION_NUMBER("transactions.commit_hold_cycles", transactions.commit_hold_cycles, 0, 100000),
     ELISION_CYCLES("transactions.abort_cycles", transactions.abort_cycles),
     ELISION_NUMBER("transactions.nesting_limit", transactions.nesting_limit, 1, 255),
     ELISION_NUMBER("transactions.spurious_aborts_per_million", transactions.spurious_aborts_per_million, 0,

@@ -55,7 +55,8 @@ Cycles Model::begin(CpuId cpu, Cycles now, bool always_abort) {
   return impl_->begin(impl_->cpus[cpu.value], now, always_abort);
 }
 
-Cycles Model::commit_time(CpuId cpu, Cycles now) { return impl_->commit_time(impl_->cpus[cpu.value], now); }
+Cycles Model::begin_commit(CpuId cpu, Cycles now) { return impl_->begin_commit(impl_->cpus[cpu.value], now); }
+Cycles Model::hold_written_lines(CpuId cpu) { return impl_->hold_written_lines(impl_->cpus[cpu.value]); }
 void Model::finish_commit(CpuId cpu) { impl_->finish_commit(impl_->cpus[cpu.value]); }
 
 Cycles Model::abort(CpuId cpu, Cycles now, HardwareAbort cause) {

@@ -4,8 +4,8 @@
 // caller (src/vm) decides in which order CPUs call.
 //
 // Contract with the caller:
-//  1. Before begin(), commit_time() or abort() at time `now`, and before an access() that may reach the
-//     machine (Reach), every other CPU whose clock is behind `now` has run up to it.
+//  1. Before begin(), begin_commit(), hold_written_lines() or abort() at time `now`, and before an access()
+//     that may reach the machine (Reach), every other CPU whose clock is behind `now` has run up to it.
 //  2. kNeedsOrder: other CPUs can notice the access, and the request did not allow that. Nothing has
 //     happened. Call again when no CPU is behind.
 //     kWait: nothing has happened. Call again, in order, at reply.clock. Either the line is on its way to
@@ -154,11 +154,14 @@ class Model {
 
   /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
-  /// Starts a commit at `now`, after settle(). It takes place at the returned time: after its cost, and not
-  /// before the stores are drained. Until then other CPUs can abort the transaction by writing a line of its
-  /// read set, and they wait for lines of its write set. The caller lets the others run up to that time, and
-  /// then calls finish_commit() if the transaction still runs.
-  Cycles commit_time(CpuId cpu, Cycles now);
+  /// Starts a commit at `now`, after settle(). It takes place after its cost, and not before the stores are
+  /// drained. Returns the time from which it holds the written lines. The caller lets the others run up to
+  /// that time, and then calls hold_written_lines() if the transaction still runs.
+  Cycles begin_commit(CpuId cpu, Cycles now);
+  /// From now on until the commit, other CPUs wait for lines of the write set; they can still abort the
+  /// transaction by writing a line of its read set. Returns the time of the commit. The caller lets the
+  /// others run up to it, and then calls finish_commit() if the transaction still runs.
+  Cycles hold_written_lines(CpuId cpu);
   /// Commits. Never fails, because a conflict aborts at once.
   void finish_commit(CpuId cpu);
   /// Aborts `cpu`'s transaction. Returns the clock afterwards, abort cost included. The caller restores

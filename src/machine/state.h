@@ -35,6 +35,7 @@ struct Transaction {
   bool spurious = false;    // is to abort spuriously; drawn at begin, reported once
   std::uint64_t begun = 0;  // transactions so far, for the filter's epoch
   StoreBuffer::Mark stores{};
+  std::uint64_t commit_end = 0;    // when it commits, once XEND has begun
   std::uint32_t* lines = nullptr;  // indices of its ReadWriteSets, each once
   std::uint32_t line_count = 0;
   std::uint32_t written_lines = 0;  // of them

@@ -13,7 +13,8 @@ namespace {
 
 /// Starts a commit and finishes it, with no access in between.
 Cycles commit(Model& model, CpuId cpu, Cycles now) {
-  const Cycles when = model.commit_time(cpu, now);
+  model.begin_commit(cpu, now);
+  const Cycles when = model.hold_written_lines(cpu);
   model.finish_commit(cpu);
   return when;
 }

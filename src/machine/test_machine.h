@@ -49,6 +49,7 @@ inline Description exact_description(unsigned cores = 4, unsigned threads_per_co
                  .hot_window_cycles = 10'000};
   d.transactions.begin_cycles = 20;
   d.transactions.commit_cycles = 25;
+  d.transactions.commit_hold_cycles = 25;
   d.transactions.abort_cycles = 150;
   d.transactions.nesting_limit = 7;
   return d;

@@ -33,7 +33,7 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
 }
 
 /// A commit is ordered like a locked instruction (SDM Vol. 1, 17.3.6): it also waits for outstanding loads.
-Cycles Transactions::commit_time(Cpu& cpu, Cycles now) {
+Cycles Transactions::begin_commit(Cpu& cpu, Cycles now) {
   const auto& costs = description.transactions;
   const std::uint64_t cost =
       vary(costs.commit_cycles + std::uint64_t{costs.commit_line_cycles} * cpu.transaction.written_lines,
@@ -43,14 +43,16 @@ Cycles Transactions::commit_time(Cpu& cpu, Cycles now) {
   const std::uint64_t ready = cpu.load_misses.all_ready(worked);
   cpu.load_misses.clear();
   const std::uint64_t when = std::max({now.value + cost, ready + cost, cpu.stores.drained()});
-  hold_written_lines(cpu, when);
-  return Cycles(when);
+  cpu.transaction.commit_end = when;
+  const std::uint64_t held = std::min<std::uint64_t>(when, costs.commit_hold_cycles);
+  return Cycles(std::max(now.value, when - held));
 }
 
-/// The transaction's stores become visible at the end of the commit, all at once. From XEND until then, other
+/// The transaction's stores become visible at the end of the commit, all at once. In its last cycles other
 /// CPUs wait for the written lines. They can still take a line that was only read, which aborts the
 /// transaction.
-void Transactions::hold_written_lines(Cpu& cpu, std::uint64_t until) {
+Cycles Transactions::hold_written_lines(Cpu& cpu) {
+  const std::uint64_t until = cpu.transaction.commit_end;
   for (std::uint32_t i = 0; i < cpu.transaction.line_count; ++i) {
     const ReadWriteSets& sets = directory.read_write_sets_by_index(cpu.transaction.lines[i]);
     if (sets.writer != cpu.id) continue;
@@ -59,6 +61,7 @@ void Transactions::hold_written_lines(Cpu& cpu, std::uint64_t until) {
     line.shared_flight = 0;
     line.flight = cpu.id;
   }
+  return Cycles(until);
 }
 
 void Transactions::finish_commit(Cpu& cpu) {

@@ -12,7 +12,8 @@ class Transactions : public CoreCaches {
 
   // As Model has them.
   Cycles begin(Cpu& cpu, Cycles now, bool always_abort);
-  Cycles commit_time(Cpu& cpu, Cycles now);
+  Cycles begin_commit(Cpu& cpu, Cycles now);
+  Cycles hold_written_lines(Cpu& cpu);
   void finish_commit(Cpu& cpu);
   void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
 
@@ -48,7 +49,6 @@ class Transactions : public CoreCaches {
   Reply aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause);
 
  private:
-  void hold_written_lines(Cpu& cpu, std::uint64_t until);
   void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now);
   LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
   void end_transaction(Cpu& cpu, bool aborted);

@@ -24,9 +24,14 @@ class TransactionTest : public ::testing::Test {
   }
   bool running(unsigned cpu) { return machine().model().in_transaction(CpuId(cpu)); }
   std::uint64_t commit(unsigned cpu, std::uint64_t now) {
-    const std::uint64_t when = machine().model().commit_time(CpuId(cpu), Cycles(now)).value;
+    const std::uint64_t when = start_commit(cpu, now);
     machine().model().finish_commit(CpuId(cpu));
     return when;
+  }
+  /// Lets the commit hold its lines at once. Returns when it takes place.
+  std::uint64_t start_commit(unsigned cpu, std::uint64_t now) {
+    machine().model().begin_commit(CpuId(cpu), Cycles(now));
+    return machine().model().hold_written_lines(CpuId(cpu)).value;
   }
 
  private:
@@ -141,18 +146,43 @@ TEST_F(TransactionTest, ReadLineConflictsUntilCommit) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.load(0, 1, 1000);
-  const std::uint64_t when = m.model().commit_time(CpuId(0), Cycles(2000)).value;
+  const std::uint64_t when = start_commit(0, 2000);
   EXPECT_GE(when, 2025u);
   m.store(1, 1, when - 1);
   EXPECT_FALSE(running(0));
   EXPECT_EQ(m.aborts().size(), 1u);
 }
 
-TEST_F(TransactionTest, WrittenLineIsHeldFromXendToCommit) {
+// Before that, XEND is like the instructions before it.
+TEST_F(TransactionTest, WrittenLineConflictsUntilTheCommitHoldsIt) {
+  description_.transactions.commit_hold_cycles = 10;
+  for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
+    TestMachine m(description_);
+    m.model().begin(CpuId(0), Cycles(1000), false);
+    m.access(0, 1, kStore, 1100);
+    EXPECT_EQ(m.model().begin_commit(CpuId(0), Cycles(1500)).value, 1515u);
+    EXPECT_EQ(m.once(1, 1, kind, 1514).verdict, Verdict::kDone);
+    EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
+    EXPECT_EQ(m.aborts().size(), 1u);
+  }
+}
+
+TEST_F(TransactionTest, HoldIsNoLongerThanTheCommit) {
+  for (const auto& [hold, held_from] : {std::pair{0u, 2025u}, {24u, 2001u}, {25u, 2000u}, {26u, 2000u}}) {
+    description_.transactions.commit_hold_cycles = hold;
+    TestMachine held(description_);
+    held.model().begin(CpuId(0), Cycles(1000), false);
+    EXPECT_EQ(held.model().begin_commit(CpuId(0), Cycles(2000)).value, held_from);
+    EXPECT_EQ(held.model().hold_written_lines(CpuId(0)).value, 2025u);
+    held.model().finish_commit(CpuId(0));
+  }
+}
+
+TEST_F(TransactionTest, WrittenLineIsHeldFromThenToCommit) {
   TestMachine& m = machine();
   begin(0, 1000);
   m.store(0, 1, 1000);
-  const std::uint64_t when = m.model().commit_time(CpuId(0), Cycles(2000)).value;
+  const std::uint64_t when = start_commit(0, 2000);
   std::uint64_t turn = when;
   for (const AccessKind kind : {kLoad, kStore, kAtomic}) {
     const Reply reply = m.once(1, 1, kind, 2001);
@@ -627,7 +657,7 @@ TEST_F(TravelTest, RequestWaitsAtTheCoreForACommit) {
   begin(0, 1000);
   m.store(0, 1, 1100);
   EXPECT_EQ(m.once(1, 1, kStore, 2000).clock.value, 2060u);
-  ASSERT_EQ(m.model().commit_time(CpuId(0), Cycles(2050)).value, 2075u);
+  ASSERT_EQ(start_commit(0, 2050), 2075u);
   EXPECT_EQ(m.once(1, 1, kStore, 2060).clock.value, 2076u);
   m.model().finish_commit(CpuId(0));
   begin(0, 2075);

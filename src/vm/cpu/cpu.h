@@ -39,7 +39,7 @@ inline constexpr unsigned kBudgetShift = 24;
 inline constexpr std::uint32_t kSystemFlags = 0x244000;
 
 /// Progress of an XEND.
-enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kWaitsForStores };
+enum class CommitStep : std::uint8_t { kNone, kWaitsForLoads, kOpen, kHolds };
 
 /// The registers that an abort restores.
 struct Checkpoint {

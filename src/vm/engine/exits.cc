@@ -187,8 +187,13 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
     if (must_wait(cpu, exit)) return;
   }
   if (cpu.commit_step == CommitStep::kWaitsForLoads) {
-    cpu.commit_step = CommitStep::kWaitsForStores;
-    cpu.advance_to(context_.model->commit_time(cpu.id, cpu.clock()));
+    cpu.commit_step = CommitStep::kOpen;
+    cpu.advance_to(context_.model->begin_commit(cpu.id, cpu.clock()));
+    if (must_wait(cpu, exit)) return;
+  }
+  if (cpu.commit_step == CommitStep::kOpen) {
+    cpu.commit_step = CommitStep::kHolds;
+    cpu.advance_to(context_.model->hold_written_lines(cpu.id));
     if (must_wait(cpu, exit)) return;
   }
   context_.model->finish_commit(cpu.id);
