@@ -131,6 +131,7 @@ class Cell:
 
 
 RATIO = "throughput to pthread's"
+COSTS, OTHER_RATES, ORDER = "costs and latencies", "rates", "pairs in the same order"
 COMMITS, SPECULATIONS, FALL_BACKS = RATES = ("commits per begin", "speculations per section", "fall-backs per section")
 
 
@@ -223,23 +224,50 @@ machine was searched on this figure, so that a match only shows that the search 
 """
 
 
-def summary(rows, cells, order):
+def counts(rows, cells, order):
+    """{what: (how many meet, how many there are)}, without what was searched on."""
     free = [row for row in rows if not row.fitted]
-    probes = [row for row in free if row.kind == "latency"]
-    rates = [row for row in free if row.kind != "latency"]
-    lines = [f"{share_text(sum(row.verdict == MEETS for row in probes), len(probes))} costs and latencies that nothing was searched on meet, "
-             f"{share_text(sum(row.verdict == MEETS for row in rates), len(rates))} rates, and of the fitted ones "
+    found = {COSTS: [row.verdict == MEETS for row in free if row.kind == "latency"],
+             OTHER_RATES: [row.verdict == MEETS for row in free if row.kind != "latency"],
+             **{what: [cell.met for cell in cells if cell.what == what] for what in (RATIO, *RATES)}}
+    return {**{what: (sum(met), len(met)) for what, met in found.items()}, ORDER: order[:2]}
+
+
+def summary(rows, cells, order):
+    found = counts(rows, cells, order)
+    lines = [f"{share_text(*found[COSTS])} costs and latencies that nothing was searched on meet, "
+             f"{share_text(*found[OTHER_RATES])} rates, and of the fitted ones "
              f"{share_text(sum(row.verdict == MEETS for row in rows if row.fitted), sum(row.fitted for row in rows))}."]
-    for what in (RATIO, *RATES):
-        mine = [cell for cell in cells if cell.what == what]
-        if mine:
-            lines.append(f"{what[0].upper()}{what[1:]}: {share_text(sum(cell.met for cell in mine), len(mine))} cells of workloads meet.")
+    lines += [f"{what[0].upper()}{what[1:]}: {share_text(*found[what])} cells of workloads meet." for what in (RATIO, *RATES) if found[what][1]]
     stopped = [cell for cell in cells if cell.what == RATIO and cell.virtual is None]
     if stopped:
         lines.append(f"{len(stopped)} designs of jobs did not run to their end on the virtual machine, and count as misses.")
-    lines.append(f"Of pairs of designs whose real throughputs are apart by more than their quartiles, {share_text(order[0], order[1])} "
+    lines.append(f"Of pairs of designs whose real throughputs are apart by more than their quartiles, {share_text(*found[ORDER])} "
                  "are in the same order.")
     return lines
+
+
+def is_same_part(one, other):
+    """Whether two records are of CPUs with the same signature."""
+    return all(one["host"]["cpu"][key] == other["host"]["cpu"][key] for key in ("family", "model", "stepping"))
+
+
+def printed(record):
+    """{job: {figure: [numbers by position]}} with the medians of a record, as if a machine had printed them."""
+    return {job: {name: [row[2] for row in (rows if isinstance(rows[0], list) else [rows])] for name, rows in entry["figures"].items()}
+            for job, entry in record["jobs"].items()}
+
+
+def other_days(record, virtual, others, fitted):
+    """Lines of a table: how near the virtual machine is, and how near other records of the same part are by the same rules. `virtual`: what
+    counts() has of the virtual machine; `others`: {name: record}; `fitted`: as for rows_of()."""
+    found = {"the virtual machine": virtual}
+    for name, other in others.items():
+        samples = printed(other)
+        found[name] = counts(rows_of(record, samples, fitted), compared_cells(record, samples), order_of(record, samples))
+    what = [column for column in virtual if virtual[column][1]]
+    return pages.table(("in place of the record", *what),
+                       [[name, *(share_text(*one[column]) for column in what)] for name, one in found.items()])
 
 
 def probe_rows(rows):
@@ -261,9 +289,11 @@ def cell_rows(cells):
     return [[job, design, *(cell_text(by_place.get((job, design, what))) for what in (RATIO, *RATES))] for job, design in places]
 
 
-def section(name, machine, rows, cells, order, reasons):
-    """One record. `reasons`: lines on what misses."""
+def section(name, machine, rows, cells, order, days, reasons):
+    """One record. `days`: other_days(), or nothing; `reasons`: lines on what misses."""
     lines = [f"### {name} on {machine}", "", *summary(rows, cells, order), ""]
+    if days:
+        lines += ["Other records of the same part, by the same rules: what another host or another day changes, no model can know.", "", *days, ""]
     lines += pages.table(("figure", "record", "quartiles", "virtual", "ratio", "verdict"), probe_rows(rows))
     if cells:
         lines += ["", "Workloads under designs, record / virtual; in bold what misses:", ""]

@@ -135,8 +135,20 @@ def test_a_section_is_put_before_the_published_figures_and_replaced():
 def test_the_section_counts_what_was_not_fitted_apart():
     record = {"jobs": {"instructions": {"figures": {"pause": quantiles(10), "rdtsc": quantiles(10)}}}}
     rows = records.rows_of(record, {"instructions": {"pause": [10.0], "rdtsc": [20.0]}}, {("instructions", "pause", 0)})
-    lines = records.section("r", "m", rows, [], (0, 0, []), ["because"])
+    lines = records.section("r", "m", rows, [], (0, 0, []), [], ["because"])
     assert lines[2].startswith("0 of 1 costs and latencies that nothing was searched on meet")
     assert "1 of 1" in lines[2]
     assert any(line.endswith("| fitted |") for line in lines)
     assert lines[-1] == "- because"
+
+
+def test_other_records_of_the_part_stand_beside_the_virtual_machine():
+    other = tomllib.loads((ROOT / "repro/silicon/intel-6-167-1-2026-11-26.toml").read_text())
+    assert records.is_same_part(RECORD, other)
+    assert not records.is_same_part(RECORD, {"host": {"cpu": {**other["host"]["cpu"], "stepping": 2}}})
+    virtual = {what: (1, 2) for what in (records.COSTS, records.OTHER_RATES, records.RATIO, *records.RATES, records.ORDER)}
+    lines = records.other_days(RECORD, virtual, {"itself": RECORD, "later": other}, set())
+    cells = [[cell.strip() for cell in line.split("|")[2:-1]] for line in lines if not line.startswith("|--")]
+    assert cells[1] == ["1 of 2"] * 7
+    assert all(met == of for met, of in (cell.split(" of ") for cell in cells[2]))
+    assert all(int(met) < int(of) for met, of in (cell.split(" of ") for cell in cells[3]))
