@@ -197,6 +197,11 @@ def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, wor
         assert values[figure][0] == pytest.approx(expected(said, figure, field), rel=0.05, abs=ticks or None), field
 
 
+def test_an_increment_brings_a_modified_line_twice(values_of):
+    values = {name: row[0] for name, row in values_of("shared_lines", "1000").items()}
+    assert values["increment_ticks"] == pytest.approx(values["dirty_load_ticks"] + values["upgrade_ticks"], rel=0.1)
+
+
 @pytest.mark.parametrize("megahertz", [2200, 3300])
 def test_the_clock_of_a_core_is_found(values_of, megahertz):
     values = values_of("clock", "20000", machine=f"xeon-gold-5520plus,clock.core_mhz={megahertz}")

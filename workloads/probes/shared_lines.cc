@@ -3,8 +3,10 @@
 //
 // In each round the other CPU brings a fresh line into its cache. Then this CPU loads it: from a cache that
 // has it modified ("dirty"), or exclusive and unmodified ("clean"). Or both CPUs load the line, and this one
-// stores to it and waits by MFENCE until it has taken the line from the other one ("upgrade"); the cost of
-// the same on a line that this CPU owns is subtracted. Each line has a page of its own, whose translation
+// stores to it and waits by MFENCE until it has taken the line from the other one ("upgrade"). Or it
+// increments a line that the other one has modified, and waits so ("increment"): where the load brings the
+// line to read it only, that takes about a dirty load and an upgrade. From both of these the cost of a store
+// and MFENCE on a line that this CPU owns is subtracted. Each line has a page of its own, whose translation
 // this CPU knows before it is timed. Lines are flushed before they are used, so that no cache has them from
 // earlier; where CLFLUSH does nothing, they are lines that nobody has accessed, for up to 8192 rounds.
 //
@@ -37,7 +39,7 @@ void await(std::uint64_t value) {
   while (turn.value.load(std::memory_order_acquire) != value) asm volatile("pause");
 }
 
-enum class Case { kDirty, kClean, kUpgrade, kOwned };
+enum class Case { kDirty, kClean, kUpgrade, kIncrement, kOwned };
 
 /// The other CPU's part: flushes the line, then loads or stores to it.
 void prepare_each_round(Case which, std::uint64_t rounds) {
@@ -47,7 +49,7 @@ void prepare_each_round(Case which, std::uint64_t rounds) {
     unsigned char* const place = line(i);
     probe::evict(place);
     probe::fence();
-    if (which == Case::kDirty) probe::store(place, i);
+    if (which == Case::kDirty || which == Case::kIncrement) probe::store(place, i);
     if (which == Case::kClean || which == Case::kUpgrade) (void)probe::load(place);
     probe::fence();
     turn.value.store(2 * i + 1, std::memory_order_release);
@@ -61,6 +63,9 @@ std::uint64_t time_one(Case which, unsigned char* place) {
   const std::uint64_t before = probe::ticks();
   if (which == Case::kUpgrade || which == Case::kOwned) {
     probe::store(place, 2);
+    probe::fence();
+  } else if (which == Case::kIncrement) {
+    probe::store(place, probe::load(place) + 1);
     probe::fence();
   } else {
     (void)probe::load(place);
@@ -93,10 +98,12 @@ int main(int argc, char** argv) {
   probe::pin_to(0);
   const double clock = probe::clock_mean();
   std::vector<std::uint64_t> dirty = run(Case::kDirty, rounds), clean = run(Case::kClean, rounds),
-                             upgrade = run(Case::kUpgrade, rounds), owned = run(Case::kOwned, rounds);
+                             upgrade = run(Case::kUpgrade, rounds), increment = run(Case::kIncrement, rounds),
+                             owned = run(Case::kOwned, rounds);
   probe::print("dirty_load_ticks", probe::trimmed_mean(dirty) - clock);
   probe::print("clean_load_ticks", probe::trimmed_mean(clean) - clock);
   probe::print("upgrade_ticks", probe::trimmed_mean(upgrade) - probe::trimmed_mean(owned));
+  probe::print("increment_ticks", probe::trimmed_mean(increment) - probe::trimmed_mean(owned));
   probe::print("dirty_load_spread_percent", probe::spread_percent(dirty, clock));
   return 0;
 }
