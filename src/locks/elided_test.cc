@@ -314,9 +314,9 @@ TEST_F(ElidedScripted, TryLockElidesOrTakesOrSaysBusy) {
   EXPECT_TRUE(Lock::leave({.word = &word_}, me_.context));
 }
 
-/// One thread takes the lock for real, the other elides it until the first is done. The holder's window between
-/// load and store is long, so that whole transactions of the other fit into it. The holder yields in its window
-/// and the other between its sections, so that both meet on one CPU, too.
+/// One thread takes the lock for real, the other elides it until the first is done. The holder's window
+/// between load and store is long, so that whole transactions of the other fit into it. The holder yields in
+/// its window and the other between its sections, so that both meet on one CPU, too.
 /// @param rounds the sections of the holder.
 /// @return the updates that are missing in the end.
 template <class Design>
