@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What /proc says about the process itself.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -41,6 +42,8 @@ int main(int argc, char** argv) {
   printf("link: %d\n", lstat("/proc/self/exe", &status) == 0 && S_ISLNK(status.st_mode));
   printf("behind it: %d\n", stat("/proc/self/exe", &status) == 0 && S_ISREG(status.st_mode));
   printf("canonical: %d\n", realpath("/proc/self/exe", real) != NULL && strcmp(real, link) == 0);
+  printf("not deleted: %d", unlink("/proc/self/exe"));
+  printf(" %d\n", errno);
   printf("of the thread: %d\n",
          realpath("/proc/thread-self/exe", real) != NULL && strcmp(real, link) == 0);
   slurp("/proc/self/cmdline", text, sizeof text);

@@ -163,7 +163,21 @@ Links links_of(const Call& call) {
     case SYS_llistxattr:
     case SYS_lsetxattr:
     case SYS_lremovexattr:
+    case SYS_lchown:
+    case SYS_unlink:
+    case SYS_unlinkat:
+    case SYS_rename:
+    case SYS_renameat:
+    case SYS_renameat2:
+    case SYS_link:
       return Links::kStay;
+    case SYS_linkat:
+      return stay((call.integer(4) & AT_SYMLINK_FOLLOW) == 0);
+    case SYS_fchownat:
+      return stay((call.integer(4) & AT_SYMLINK_NOFOLLOW) != 0);
+    case SYS_utimensat:
+    case SYS_faccessat2:
+      return stay((call.integer(3) & AT_SYMLINK_NOFOLLOW) != 0);
     case SYS_newfstatat:
       return stay((call.integer(3) & AT_SYMLINK_NOFOLLOW) != 0);
     case SYS_statx:
