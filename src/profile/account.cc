@@ -296,7 +296,7 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
 Profile Account::profile(Time now, double ns_per_unit, unsigned cpus) const {
   Profile profile;
   profile.exact = true;
-  profile.wall_ns = static_cast<double>(now) * ns_per_unit;
+  profile.wall_ns = static_cast<double>(now - begin_) * ns_per_unit;
   profile.parallel_ns = static_cast<double>(parallel_time(now)) * ns_per_unit;
   profile.most_threads = most_threads_;
   profile.cpus = cpus;

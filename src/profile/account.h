@@ -52,6 +52,8 @@ class Account {
     std::uint64_t other_thread = 0;                            // any number that no other thread has
   };
 
+  explicit Account(Time begin = 0) : begin_(begin) {}
+
   /// The number of threads alive changes at `now`.
   void threads_change(unsigned alive, Time now);
   /// A thread begins.
@@ -114,6 +116,7 @@ class Account {
   Lock lock_of(std::uint64_t address, const LockSums& sums, double ns_per_unit) const;
 
   bool parallel_ = false;
+  Time begin_;
   Time parallel_since_ = 0;
   Time parallel_before_ = 0;
   unsigned most_threads_ = 0;

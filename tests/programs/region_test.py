@@ -77,7 +77,9 @@ def test_lock_times_are_those_of_the_region(elision, process_of):
     """The first thread takes locks when the second one exists, and not before."""
     def acquisitions(*region):
         process = process_of([elision.test_program("lock_pairs"), PAIRS], ["--lock", "tatas", "--lock-times", *region])[1]
-        return sum(lock["acquisitions"] for lock in process["lock_times"]["locks"]), process["lock_times"]["parallel_ns"]
+        times = process["lock_times"]
+        assert times["wall_ns"] == pytest.approx(process["virtual_ns"], rel=0.1)
+        return sum(lock["acquisitions"] for lock in times["locks"]), times["parallel_ns"]
 
     assert acquisitions("--start", "thread:2") == (pytest.approx(PAIRS, abs=2), pytest.approx(acquisitions()[1], rel=0.2))
     assert acquisitions("--stop", "thread:2") == (0, 0)
@@ -198,6 +200,16 @@ def test_child_after_the_region_counts_nothing(elision, process_of):
     parent, child = json.loads(text)["processes"]
     assert parent["instructions"] > 0 and parent["region"]["ended"]
     assert child["instructions"] == child["virtual_ns"] == child["cpu_ns"] == 0 and child["threads"] == []
+
+
+def test_child_before_the_region_has_no_lock_times(elision):
+    works = "import os, threading; child = os.fork(); thread = threading.Thread(target=sum, args=[range(1000)]); thread.start(); thread.join(); " \
+            "child and os.waitpid(child, 0)"
+    _, text = elision.vm_with_statistics(["python3", "-c", works], ["--lock", "tatas", "--lock-times", "--start", "thread:9"])
+    for process in json.loads(text)["processes"]:
+        times = process["lock_times"]
+        assert not process["region"]["reached"]
+        assert (times["wall_ns"], times["parallel_ns"], set(times["times_ns"].values())) == (0, 0, {0})
 
 
 def test_child_in_the_warm_up_begins_the_region_once(elision):

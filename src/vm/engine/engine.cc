@@ -268,11 +268,11 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
 
 /// The account begins anew with the threads alive.
 void Engine::begin_account() {
-  *account_ = {};
+  const std::uint64_t now = context_.kernel_time().value;
+  *account_ = profile::Account(now);
   account_is_open_ = true;
   waits_begun_.clear();
   for (const auto& evidence : conflict_evidence_) evidence->note.is_new = false;
-  const std::uint64_t now = context_.kernel_time().value;
   account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now);
   for (const auto& thread : scheduler_.live()) account_->begin(thread->account, now, thread->parked.value);
 }
@@ -428,11 +428,10 @@ void Engine::keep_only(Thread& survivor) {
   }
   scheduler_.keep_only(Scheduler::of(survivor));
   region_.forked();
-  if (account_ != nullptr) begin_account();
-  if (region_.phase() == RegionControl::Phase::kAfter) {  // the part was the parent's
-    statistics_.count_nothing();
-    if (account_ != nullptr) close_account();
-  }
+  if (account_ != nullptr) begin_account();  // without what the parent did
+  if (region_.phase() == RegionControl::Phase::kAfter)
+    statistics_.count_nothing();  // the part was the parent's
+  if (account_ != nullptr && region_.phase() != RegionControl::Phase::kCounted) close_account();
   if (profile_ == nullptr)
     close_reserved_descriptor(std::exchange(last_words_, -1));  // programs may wait until it is closed
   statistics_.claim();

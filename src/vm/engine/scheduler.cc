@@ -338,6 +338,7 @@ void Scheduler::begin_vfork(Thread& thread) {
   vforks_.back().queue.swap(queue_);
   timers_.exchange(vforks_.back().timers);
   context_.ordering.clear();
+  context_.ordering.set_look(kNever);  // the child does not look at the region
 }
 
 void Scheduler::end_vfork() {
