@@ -185,16 +185,15 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
   request.plan.variations = drawn_values(machine, request.variations);
 }
 
-// Without a metric, designs are compared by the time for the same work.
-void check_region_to_compare(const CompareRequest& request) {
-  using Kind = vm::Trigger::Kind;
-  const Kind stop = request.region.stop.kind;
-  const bool cuts_by_time = request.region.length != 0 || stop == Kind::kTime || stop == Kind::kInstructions;
-  if (cuts_by_time && !request.plan.uses_metric())
+// Designs are compared by the time for the same work. A metric is of the whole run, so it is no way out.
+void check_region_to_compare(const vm::RunRegion& region) {
+  const auto is_cut = [](const vm::Trigger& trigger) {
+    return trigger.kind == vm::Trigger::Kind::kTime || trigger.kind == vm::Trigger::Kind::kInstructions;
+  };
+  if (region.warm_up != 0 || region.length != 0 || is_cut(region.start) || is_cut(region.stop))
     throw UsageError(
-        "--length, --stop time: and --stop instructions: stop designs after different amounts of work: use "
-        "--stop "
-        "thread:, --stop marker or --metric");
+        "--warmup, --length, time: and instructions: leave designs different amounts of work: use thread: or "
+        "marker");
 }
 
 // Returns the number of CPUs of the place chosen.
@@ -208,7 +207,7 @@ unsigned choose_place(CompareRequest& request) {
   if (!plan.model && request.variations != 0)
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
   plan.launch.vm_words = as_words(request.region);
-  check_region_to_compare(request);
+  check_region_to_compare(request.region);
   if (!plan.model && request.region.is_set())
     throw UsageError(fmt::format("{} is for virtual machines; this CPU runs the whole program",
                                  plan.launch.vm_words.front()));

@@ -359,11 +359,12 @@ def test_bad_input(place, words):
     assert REFUSED[words] in ending.stderr and ending.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", [["--length", "5ms"], ["--stop", "time:5ms"], ["--stop", "instructions:5"]])
-def test_runs_that_end_after_other_work_are_not_compared(place, option):
-    ending = place.run("compare", "--machine", "xeon-e5-2697v4", *option, "--", "/bin/true")
+@pytest.mark.parametrize("option", ["--length 5ms", "--warmup 5ms", "--stop time:5ms", "--start time:5ms", "--stop instructions:5",
+                                    "--start instructions:5", "--length 5ms --metric (.)"])
+def test_parts_with_different_work_are_not_compared(place, option):
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", *option.split(), "--", "/bin/true")
     assert ending.status == 2
-    assert ending.stderr.count("\n") == 1 and "stop designs after different amounts of work" in ending.stderr
+    assert ending.stderr.count("\n") == 1 and "leave designs different amounts of work" in ending.stderr
 
 
 def test_native_runs_have_none(place):
