@@ -68,6 +68,9 @@ std::string last_words(const Sample& sample) {
     }
   }
   if (sample.deadlocked) return "";
+  const bool part_is_missing =
+      !report.empty() && report.back().starts_with("--");  // "--start was never reached"
+  if (part_is_missing) return report.back();
   return own.empty() ? summary(report) : own;
 }
 

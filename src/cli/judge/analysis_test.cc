@@ -216,6 +216,16 @@ TEST_F(Comparison, FailedDesignCannotWin) {
   EXPECT_EQ(result.verdict.sentence, "Stay with pthread: no other design ran to the same end.");
 }
 
+TEST_F(Comparison, PartThatWasNotReachedIsNamedWhateverTheProgramSays) {
+  const std::string missing = "--start was never reached: the program started 9 of 99 threads";
+  Sample failed = timed(0.1);
+  failed.status = 2;
+  failed.error_output = "done\nelision vm: " + missing + "\n";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {failed});
+  EXPECT_EQ(block().rows[1].remark, "ended with exit code 2: " + missing);
+}
+
 TEST_F(Comparison, CrashIsNamedByProgramOrReport) {
   const std::string report =
       "elision vm: SIGSEGV (address not mapped) at 0x10 in prog\nelision vm:   #0 0x401136\n";
