@@ -325,6 +325,13 @@ def test_compare_gets_it(place, elision):
     assert f"the program started {THREADS + 1} of 99 threads" in ending.stdout + ending.stderr
 
 
+def test_compare_without_a_process_that_reaches_the_part(place):
+    words = ["--machine", "xeon-e5-2697v4", "--locks", "ticket", "--runs", 1, "--metric", "(.)", "--start", "thread:99"]
+    ending = place.run("compare", *words, "--", "sh", "-c", "/bin/true; echo 7")
+    assert ending.status == 2
+    assert ending.stderr.endswith("elision compare: no process of 'sh' reached the part to simulate (--start thread:99)\n")
+
+
 REFUSED = {
     "--start": "--start: 1 required EVENT missing",
     "--start thread": "--start 'thread' is no event: use thread:NUMBER, time:TIME, instructions:NUMBER, marker or marker:NUMBER",

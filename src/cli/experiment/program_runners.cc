@@ -2,6 +2,7 @@
 #include "cli/experiment/program_runners.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,12 @@ profile::Profile virtual_profile(const nlohmann::json& times, const std::filesys
   add_counts(profile, counts_of_process(directory, times.at("process").get<std::uint32_t>()), 0);
   name_places(profile, times.at("memory_map").get<std::string>());
   return profile;
+}
+
+/// True without a part, too. A process that has had children says nothing if it does not reach it.
+bool reached_its_part(const nlohmann::json& process) {
+  const auto region = process.find("region");
+  return region == process.end() || region->at("reached").get<bool>();
 }
 
 /// The common part of the two runners: directories, counters, stopping.
@@ -150,6 +157,10 @@ class VirtualRunner final : public ProgramRunner {
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
     sample.start_error = why_not_started(directory);
+    if (sample.outcome == Outcome::kEnded && sample.status == 0 && !processes.empty() &&
+        std::none_of(processes.begin(), processes.end(), reached_its_part))
+      sample.start_error = fmt::format("no process of '{}' reached the part to simulate ({})",
+                                       plan_.program(), fmt::join(launch_.vm_words, " "));
     const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
     if (lost)
       throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
