@@ -52,6 +52,12 @@ class Threads : public ::testing::Test {
     return account_.profile(now, 1.0, 4);
   }
   static double time(const Profile& profile, State state) { return time_in(profile.times, state); }
+  /// kLock was held for `outer` and kOther for `inner`.
+  static void expect_holds(const Profile& profile, double outer, double inner) {
+    ASSERT_EQ(profile.locks.size(), 2u);
+    for (const Lock& lock : profile.locks)
+      EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? outer : inner);
+  }
 
   Account account_;
   One threads_[2];
@@ -119,9 +125,7 @@ TEST_F(Threads, InnerLockDoesNotEndTheOuterSection) {
   release(a_, 70);
   const Profile profile = finished(100);
   EXPECT_EQ(time(profile, State::kSection), 60);
-  for (const Lock& lock : profile.locks) {
-    EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? 60 : 20);
-  }
+  expect_holds(profile, 60, 20);
 }
 
 TEST_F(Threads, AttemptUnderAHeldLockReturnsToIt) {
@@ -160,6 +164,14 @@ TEST_F(Threads, SleepOutsideOfLocksIsBlocked) {
   EXPECT_EQ(time(profile, State::kBlocked), 15);
 }
 
+TEST(Account, LastsFromItsBegin) {
+  Account account(70);
+  account.threads_change(2, 70);
+  const Profile profile = account.profile(100, 2.0, 4);
+  EXPECT_EQ(profile.wall_ns, 60);
+  EXPECT_EQ(profile.parallel_ns, 60);
+}
+
 TEST(Account, OnlyThePartWithManyThreadsCounts) {
   Account account;
   Account::Thread first, second;
@@ -187,10 +199,9 @@ TEST_F(Threads, ALockIsHeldWhileItsHolderWaitsForAnother) {
   release(a_, 70);
   const Profile profile = finished(100);
   EXPECT_EQ(time(profile, State::kWaiting), 30);
-  for (const Lock& lock : profile.locks) {
-    EXPECT_EQ(lock.holds_ns, lock.place.address == kLock ? 60 : 10);
+  expect_holds(profile, 60, 10);
+  for (const Lock& lock : profile.locks)
     EXPECT_EQ(lock.system_calls, 1) << "a section ends where its lock is released";
-  }
 }
 
 TEST_F(Threads, OneLookAtCallersOfALockThatNobodyWaitsFor) {
