@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks parts of its run for the virtual machine, between loops of PAIRS atomic increments each.
 //
-//   markers elision|sniper|gem5|transaction|sleep|parked PAIRS
+//   markers elision|sniper|gem5|transaction|sleep|parked|vfork PAIRS
 //
 // elision: by the functions of elision.h, twice. sniper, gem5: once, by the instructions of those simulators'
 // headers, with a marker of another kind in front. transaction: the first start lies in a transaction that
 // commits. sleep: sleeps after the first loop, and nothing wakes it. parked:
-// the start wakes a thread, which does one more loop.
+// the start wakes a thread, which does one more loop. vfork: no marker; a child by vfork fills a page PAIRS
+// times.
 #include <elision/elision.h>
 #include <immintrin.h>
 #include <linux/futex.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile long counter;
@@ -61,6 +63,21 @@ static void wake_at_start(long pairs) {
   elision_simulation_stop();
 }
 
+static void fill_in_vfork(long times) {
+  static char page[4096];
+  const pid_t child = vfork();
+  if (child != 0) {
+    waitpid(child, NULL, 0);
+    return;
+  }
+  for (long i = 0; i < times; ++i) {
+    void* to = page;
+    long count = sizeof page;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(0) : "memory");
+  }
+  _exit(0);
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const char* const kind = argv[1];
@@ -84,6 +101,8 @@ int main(int argc, char** argv) {
     loop(pairs);
   } else if (strcmp(kind, "parked") == 0) {
     wake_at_start(pairs);
+  } else if (strcmp(kind, "vfork") == 0) {
+    fill_in_vfork(pairs);
   } else {
     start_in_transaction();
     loop(pairs);

@@ -155,6 +155,13 @@ def test_instructions_of_all_threads(process_of, elision):
     assert process["instructions"] == pytest.approx(400_000, abs=100 * (THREADS + 1))
 
 
+@pytest.mark.parametrize("count", range(30_000, 300_000, 15_000))
+def test_instructions_are_not_awaited_in_a_vfork_child(elision, count):
+    """The child executes most of the run, and its parent's part does not end in it."""
+    ending = elision.vm([elision.test_program("markers"), "vfork", 1000], ["--stop", f"instructions:{count}"])
+    assert ending.stdout == "1000\n"
+
+
 def test_deadlock_while_instructions_are_awaited(elision):
     """Nothing wakes the thread any more: the look at instructions is no event."""
     ending = elision.vm([elision.test_program("markers"), "sleep", 10], ["--stop", "instructions:9000000000"])
