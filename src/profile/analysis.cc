@@ -36,17 +36,19 @@ std::string key_of(const Lock& lock) {
 std::string variable_of(const Lock& lock) { return lock.place.name.substr(0, lock.place.name.find("+0x")); }
 
 /// The variables with more locks than places where these are taken: arrays of objects that have a lock each.
-/// The locks of a structure have a purpose each, and places of their own.
-std::set<std::string> arrays_among(const std::vector<Lock>& locks) {
-  std::map<std::string, std::size_t> count;
-  std::map<std::string, std::set<std::string>> places;
-  for (const Lock& lock : locks) {
-    ++count[variable_of(lock)];
-    places[variable_of(lock)].insert(taken_at(lock.site));
+/// The locks of a structure have a purpose each, and places of their own. A lock has one name in all runs, so
+/// all of them decide together: one run may have seen few of the locks.
+std::set<std::string> arrays_among(std::initializer_list<const std::vector<Lock>*> runs) {
+  std::map<std::string, std::set<std::string>> names, places;
+  for (const std::vector<Lock>* locks : runs) {
+    for (const Lock& lock : *locks) {
+      names[variable_of(lock)].insert(lock.place.name);
+      places[variable_of(lock)].insert(taken_at(lock.site));
+    }
   }
   std::set<std::string> arrays;
-  for (const auto& [variable, locks_in_it] : count)
-    if (!variable.empty() && locks_in_it > places[variable].size()) arrays.insert(variable);
+  for (const auto& [variable, locks_in_it] : names)
+    if (!variable.empty() && locks_in_it.size() > places[variable].size()) arrays.insert(variable);
   return arrays;
 }
 
@@ -64,11 +66,10 @@ void add_to(Lock& sum, const Lock& lock) {
 }
 
 /// A program may have a lock for each of its objects: locks without a name that are taken at one place count
-/// as one, and so do those in one array.
-Profile by_place(Profile profile) {
+/// as one, and so do those in one of the `arrays`.
+Profile by_place(Profile profile, const std::set<std::string>& arrays) {
   std::vector<Lock> locks = std::move(profile.locks);
   profile.locks.clear();
-  const std::set<std::string> arrays = arrays_among(locks);
   std::map<std::string, std::size_t> at;
   for (Lock& lock : locks) {
     const bool is_element = arrays.contains(variable_of(lock));
@@ -520,10 +521,11 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
 }  // namespace
 
 Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
-  if (elided == nullptr) return diagnose_merged(by_place(plain), nullptr);
-  const Profile profile = by_place(elided->profile);
+  if (elided == nullptr) return diagnose_merged(by_place(plain, arrays_among({&plain.locks})), nullptr);
+  const std::set<std::string> arrays = arrays_among({&plain.locks, &elided->profile.locks});
+  const Profile profile = by_place(elided->profile, arrays);
   const ElidedRun run{profile, elided->design, elided->tries, elided->speedup, elided->highest_speedup};
-  return diagnose_merged(by_place(plain), &run);
+  return diagnose_merged(by_place(plain, arrays), &run);
 }
 
 }  // namespace elision::profile

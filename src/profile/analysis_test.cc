@@ -280,6 +280,16 @@ TEST(Diagnose, LocksInOneArrayCountAsOneWhereverTheyAreTaken) {
   EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
 }
 
+TEST(Diagnose, AnArrayOfWhichOneRunSawOneLock) {
+  const auto element = [](int i) { return "accounts+0x" + std::to_string(i); };
+  const Profile plain = with_objects(waiting_for(1000), 1, 500, 10, element);
+  const Profile tried = with_objects(elided("conflict", 0), 50, 0, 10, element);
+  const Diagnosis diagnosis = diagnose_elided(plain, tried);
+  ASSERT_EQ(diagnosis.findings.size(), 2u);
+  EXPECT_EQ(diagnosis.findings[1].lock, "accounts");
+  EXPECT_EQ(std::string(code_of(diagnosis.findings[1].cause)), "true-sharing") << "2 of 12 attempts of each";
+}
+
 TEST(Diagnose, LocksOfAStructureAreTwo) {
   Profile plain = with_objects(waiting_for(2000), 1, 2000, 10, [](int) { return "server"; });
   plain = with_objects(std::move(plain), 1, 2000, 20, [](int) { return "server+0x28"; });
