@@ -231,6 +231,27 @@ test("numbers of runs and of locks are whole, and small speedups have digits", a
   await page.close();
 });
 
+test("a block without a diagnosis says why it has none", async () => {
+  const report = reports.explained([8]);
+  delete report.blocks[0].diagnosis;
+  report.blocks[0].unexplained = { samples: 12, one_thread: false, sentence: "Only 12 samples: too few." };
+  const { page } = await open(fileOf(report));
+  assert.equal(await page.locator("#diagnosis .panel").textContent(), "Only 12 samples: too few.");
+  await page.close();
+});
+
+test("one conflict is not plural", async () => {
+  const report = reports.explained([8]);
+  const row = report.blocks[0].rows.find(({ why }) => why.locks.some(({ conflicts }) => conflicts.length > 0));
+  row.why.locks = row.why.locks.slice(0, 1);
+  const [conflict] = report.blocks[0].rows.flatMap(({ why }) => why.locks.flatMap(({ conflicts }) => conflicts));
+  row.why.locks[0].conflicts = [{ ...conflict, count: 1 }];
+  const { page } = await open(fileOf(report));
+  const summaries = await page.locator("#conflicts summary").allTextContents();
+  assert.ok(summaries.some((text) => text.endsWith(" 1 conflict on 1 place")), summaries.join("\n"));
+  await page.close();
+});
+
 test("the number of threads is chosen by keyboard, and sections follow", async () => {
   const { page } = await open(fileOf(reports.explained([1, 4, 8])));
   const shown = () => page.locator("#results .panel:not(.other) h3").allTextContents();

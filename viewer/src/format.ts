@@ -62,7 +62,7 @@ export function threads(number: number | null): string {
 }
 
 export function plural(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** How this report's results are shown. */

@@ -83,6 +83,7 @@ export interface Block {
     sentence: string;
     findings: { code: string; lock: string; sentence: string }[];
   };
+  unexplained?: { sentence: string }; // why there is no diagnosis
 }
 
 /** Throughput of a design over the number of threads. */

@@ -61,9 +61,9 @@ export function verdict(report: Report): HTMLElement {
   );
 }
 
-/** What is in the way, with one number of threads. */
-export function diagnosis({ diagnosis: found }: Block): Node[] {
-  if (found === undefined) return [];
+/** What is in the way, with one number of threads, or why that is not known. */
+export function diagnosis({ diagnosis: found, unexplained }: Block): Node[] {
+  if (found === undefined) return unexplained === undefined ? [] : [element("p", {}, unexplained.sentence)];
   const findings = found.findings.map(({ sentence }) => element("li", {}, sentence));
   return [
     element("p", {}, found.sentence),
