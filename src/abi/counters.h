@@ -7,6 +7,9 @@
 // `slot_count` slots of kCounterSlotBytes. The file is sparse: unclaimed slots take no disk space. Read it
 // with read(2), because on a full tmpfs a load from a mapped hole raises SIGBUS.
 //
+// A virtual machine that counts a part of a run leaves copies of a file as it was when the part began and
+// ended, named NNNN.counters.begin and NNNN.counters.end.
+//
 // A process that cannot create its file, because of missing room or a limit, leaves the empty file
 // DIR/no-counters-ERRNO if it can. Processes with the same error share it.
 //
@@ -29,6 +32,9 @@ namespace elision::abi {
 
 inline constexpr std::uint64_t kCountersMagic = 0x31544e434e4f4c45ULL;  // "ELONCNT1"
 inline constexpr std::uint32_t kCountersVersion = 4;
+inline constexpr const char* kCountersExtension = ".counters";
+inline constexpr const char* kCountersAtBegin = ".begin";  // behind the file's name
+inline constexpr const char* kCountersAtEnd = ".end";
 inline constexpr const char* kNoCountersMark = "no-counters-";  // before the errno
 inline constexpr std::size_t kCountersHeaderBytes = 4096;
 inline constexpr std::size_t kCounterSlotBytes = 16 * 1024;

@@ -16,6 +16,12 @@
 
 namespace elision::abi {
 
+/// The longest wait of a part of a run, by the longest ones until its end and its beginning; 0: not known,
+/// since an earlier one was as long.
+inline std::uint64_t longest_since(std::uint64_t now, std::uint64_t before) { return now > before ? now : 0; }
+/// A lock that is being taken may be counted in part.
+inline std::uint64_t since(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
+
 /// The sums over all threads of a process.
 struct CounterTotals {
   std::string asked_design;
@@ -70,6 +76,16 @@ struct CounterTotals {
     wait_ticks += other.wait_ticks;
     longest_wait_ticks = std::max(longest_wait_ticks, other.longest_wait_ticks);
     threads += other.threads;
+  }
+
+  /// Removes what the same process had counted `before`. Threads are those of the whole run.
+  void subtract(const CounterTotals& before) {
+    for (const auto count : {&CounterTotals::acquisitions, &CounterTotals::uncontended, &CounterTotals::commits,
+                             &CounterTotals::fallbacks, &CounterTotals::speculations, &CounterTotals::busy,
+                             &CounterTotals::bad_unlocks, &CounterTotals::bad_destroys, &CounterTotals::wait_ticks})
+      this->*count = since(this->*count, before.*count);
+    for (std::size_t i = 0; i < kAbortCauses; ++i) aborts[i] = since(aborts[i], before.aborts[i]);
+    longest_wait_ticks = longest_since(longest_wait_ticks, before.longest_wait_ticks);
   }
 };
 
@@ -147,6 +163,15 @@ inline std::optional<CounterTotals> sum_counters(const void* data, std::size_t s
   for (std::uint32_t i = 0; i < used; ++i) detail::add_slot(totals, slots[i]);
   totals.interposed_locks_seen = header.locks_seen != 0 || totals.sections() != 0;
   return totals;
+}
+
+/// Removes from the sums of a lock what it had counted `before`.
+inline void subtract(CounterEntry& sum, const CounterEntry& before) {
+  for (const auto count : {&CounterEntry::acquisitions, &CounterEntry::commits, &CounterEntry::fallbacks,
+                           &CounterEntry::speculations, &CounterEntry::busy, &CounterEntry::wait_ticks})
+    sum.*count = since(sum.*count, before.*count);
+  for (std::size_t i = 0; i < kAbortCauses; ++i) sum.aborts[i] = since(sum.aborts[i], before.aborts[i]);
+  sum.longest_wait_ticks = longest_since(sum.longest_wait_ticks, before.longest_wait_ticks);
 }
 
 /// The sums over threads and call sites for each lock, by its address; 0 stands for all locks that found no

@@ -428,9 +428,6 @@ int compare_verb(const Words& line) {
   note_misspelt_threads(words);
   for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
     tell("compare", note);
-  if (request.region.is_set())
-    tell("compare",
-         "times are of the simulated part; commits, aborts, fallbacks and waits are of the whole run");
   const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
   request.plan.why_no_locks = why_no_lock_was_taken(request.plan.launch.program.file, place);
   return compare_and_report(request);

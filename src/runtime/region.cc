@@ -52,7 +52,7 @@ Line path_of_file(const char* directory, long number) {
   Line path;
   path.text(directory).text("/");
   for (long padding = 1000; padding > 1 && number < padding; padding /= 10) path.text("0");
-  path.decimal(static_cast<std::uint64_t>(number)).text(".counters");
+  path.decimal(static_cast<std::uint64_t>(number)).text(abi::kCountersExtension);
   return path;
 }
 

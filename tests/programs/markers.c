@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks parts of its run for the virtual machine, between loops of PAIRS atomic increments each.
 //
-//   markers elision|sniper|gem5|transaction|sleep|parked|vfork PAIRS
+//   markers elision|sniper|gem5|transaction|sleep|parked|vfork|locks PAIRS
 //
 // elision: by the functions of elision.h, twice. sniper, gem5: once, by the instructions of those simulators'
 // headers, with a marker of another kind in front. transaction: the first start lies in a transaction that
 // commits. sleep: sleeps after the first loop, and nothing wakes it. parked:
 // the start wakes a thread, which does one more loop. vfork: no marker; a child by vfork fills a page PAIRS
-// times.
+// times. locks: takes a lock PAIRS times in the part and in a child that is forked in it; more often before it,
+// behind it, and in a child that is forked there.
 #include <elision/elision.h>
 #include <immintrin.h>
 #include <linux/futex.h>
@@ -78,6 +79,34 @@ static void fill_in_vfork(long times) {
   _exit(0);
 }
 
+static void take_locks(long times) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  for (long i = 0; i < times; ++i) {
+    pthread_mutex_lock(&mutex);
+    ++counter;
+    pthread_mutex_unlock(&mutex);
+  }
+}
+
+static void take_locks_in_child(long times) {
+  const pid_t child = fork();
+  if (child == 0) {
+    take_locks(times);
+    exit(0);
+  }
+  waitpid(child, NULL, 0);
+}
+
+static void take_locks_everywhere(long pairs) {
+  take_locks(7 * pairs);
+  elision_simulation_start();
+  take_locks(pairs);
+  take_locks_in_child(pairs);
+  elision_simulation_stop();
+  take_locks(3 * pairs);
+  take_locks_in_child(5 * pairs);
+}
+
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const char* const kind = argv[1];
@@ -101,6 +130,8 @@ int main(int argc, char** argv) {
     loop(pairs);
   } else if (strcmp(kind, "parked") == 0) {
     wake_at_start(pairs);
+  } else if (strcmp(kind, "locks") == 0) {
+    take_locks_everywhere(pairs);
   } else if (strcmp(kind, "vfork") == 0) {
     fill_in_vfork(pairs);
   } else {

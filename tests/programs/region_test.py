@@ -339,6 +339,16 @@ def test_compare_without_a_process_that_reaches_the_part(place):
     assert ending.stderr.endswith("elision compare: no process of 'sh' reached the part to simulate (--start thread:99)\n")
 
 
+def test_compare_counts_locks_in_the_part(place, elision):
+    """Also those of a process that was forked in it, and none of one that was forked behind it."""
+    words = ["--machine", "xeon-e5-2697v4", "--locks", "tatas,htm-10", "--runs", 1, "--no-why", "--format", "json"]
+    ending = place.run("compare", *words, "--start", "marker", "--stop", "marker", "--", elision.test_program("markers"), "locks", 1000)
+    assert ending.status == 0
+    _, plain, elided = json.loads(ending.stdout)["blocks"][0]["rows"]
+    assert plain["locks"]["acquisitions"] == 2000
+    assert elided["locks"]["acquisitions"] + elided["locks"]["commits"] == 2000
+
+
 REFUSED = {
     "--start": "--start: 1 required EVENT missing",
     "--start thread": "--start 'thread' is no event: use thread:NUMBER, time:TIME, instructions:NUMBER, marker or marker:NUMBER",

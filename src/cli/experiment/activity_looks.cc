@@ -164,7 +164,7 @@ void ActivityLooks::find_files() {
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory_, error), end; !error && at != end;
        at.increment(error))
-    if (at->path().extension() == ".counters" && !processes_.contains(at->path()))
+    if (at->path().extension() == abi::kCountersExtension && !processes_.contains(at->path()))
       processes_.emplace(at->path(), std::make_unique<Process>(at->path()));
 }
 

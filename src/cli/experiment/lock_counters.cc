@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <optional>
 
 namespace elision::cli::experiment {
 namespace {
@@ -45,6 +46,33 @@ std::vector<char> read_used_part(const std::filesystem::path& file) {
   return data;
 }
 
+// A counter file as it is, or as it was at the bounds of the part that a virtual machine counts.
+struct Counted {
+  std::vector<char> until;
+  std::vector<char> before;  // empty: nothing
+
+  std::optional<abi::CounterTotals> totals() const {
+    auto sums = abi::sum_counters(until.data(), until.size());
+    const auto earlier = abi::sum_counters(before.data(), before.size());
+    if (sums && earlier) sums->subtract(*earlier);
+    return sums;
+  }
+
+  LockCountsByAddress by_lock() const {
+    LockCountsByAddress sums = abi::sums_by_lock(until.data(), until.size());
+    for (const auto& [lock, earlier] : abi::sums_by_lock(before.data(), before.size()))
+      abi::subtract(sums[lock], earlier);
+    return sums;
+  }
+};
+
+Counted read_counted(const std::filesystem::path& file) {
+  Counted counted{read_used_part(file.string() + abi::kCountersAtEnd),
+                  read_used_part(file.string() + abi::kCountersAtBegin)};
+  if (counted.until.empty()) counted.until = read_used_part(file);
+  return counted;
+}
+
 // The error when creating a file in `directory`; 0: none.
 int error_of_new_file(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "probe";
@@ -59,33 +87,29 @@ int error_of_new_file(const std::filesystem::path& directory) {
 
 std::vector<std::filesystem::path> counter_files(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files = files_in(directory);
-  std::erase_if(files, [](const std::filesystem::path& file) { return file.extension() != ".counters"; });
+  std::erase_if(files, [](const std::filesystem::path& file) { return file.extension() != abi::kCountersExtension; });
   return files;
 }
 
 std::vector<abi::CounterTotals> read_counters(const std::filesystem::path& directory) {
   std::vector<abi::CounterTotals> processes;
   for (const std::filesystem::path& file : counter_files(directory)) {
-    const std::vector<char> data = read_used_part(file);
-    if (auto totals = abi::sum_counters(data.data(), data.size())) processes.push_back(std::move(*totals));
+    if (auto totals = read_counted(file).totals()) processes.push_back(std::move(*totals));
   }
   return processes;
 }
 
-LockCountsByAddress counts_by_lock(const std::filesystem::path& file) {
-  const std::vector<char> data = read_used_part(file);
-  return abi::sums_by_lock(data.data(), data.size());
-}
+LockCountsByAddress counts_by_lock(const std::filesystem::path& file) { return read_counted(file).by_lock(); }
 
 LockCountsByAddress counts_of_process(const std::filesystem::path& directory, std::uint32_t id) {
   LockCountsByAddress counts;
   std::uint64_t started = 0;
   for (const std::filesystem::path& file : counter_files(directory)) {
-    const std::vector<char> data = read_used_part(file);
-    const auto totals = abi::sum_counters(data.data(), data.size());
+    const Counted counted = read_counted(file);
+    const auto totals = counted.totals();
     if (!totals || totals->process_id != id || totals->start_monotonic_ns < started) continue;
     started = totals->start_monotonic_ns;
-    counts = abi::sums_by_lock(data.data(), data.size());
+    counts = counted.by_lock();
   }
   return counts;
 }
@@ -96,7 +120,7 @@ std::string why_not_counted(const std::filesystem::path& directory) {
   for (const std::filesystem::path& file : files_in(directory)) {
     const std::string name = file.filename().string();
     if (name.starts_with(kMark)) return std::strerror(std::atoi(name.c_str() + kMark.size()));
-    any_counters |= file.extension() == ".counters";
+    any_counters |= file.extension() == abi::kCountersExtension;
   }
   const int error = any_counters ? 0 : error_of_new_file(directory);
   return error == 0 ? "" : std::strerror(error);

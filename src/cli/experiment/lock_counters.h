@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the counter files of the lock library (abi/counters.h), one per process.
+// Reads the counter files of the lock library (abi/counters.h), one per process. If a virtual machine counted
+// a part of the run, the numbers are those of the part.
 #pragma once
 
 #include <filesystem>

@@ -12,7 +12,10 @@
 #include <string>
 #include <utility>
 
+#include "abi/counters.h"
 #include "vm/cpu/helpers.h"
+#include "vm/engine/counter_copies.h"
+#include "vm/engine/whole_file_writer.h"
 #include "vm/host/failure.h"
 #include "vm/host/host_limits.h"
 #include "vm/linux/kernel.h"
@@ -88,27 +91,6 @@ ordered_json forms_json(const FormsMet& forms) {
   return out;
 }
 
-bool write_all(int fd, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = write(fd, text.data() + done, text.size() - done);
-    if (written < 0) return false;
-    done += static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
-/// Replaces the file. Returns 0 or an errno value.
-int write_whole(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".part";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool whole = fd >= 0 && write_all(fd, text) && rename(temporary.c_str(), path.c_str()) == 0;
-  const int error = errno;
-  if (fd >= 0) close(fd);
-  if (whole) return 0;
-  if (fd >= 0) unlink(temporary.c_str());
-  return error;
-}
-
 ordered_json thread_statistics(const EngineThread& thread) {
   std::uint64_t busy = thread.busy_cycles;
   std::uint64_t instructions = thread.instructions;
@@ -167,24 +149,39 @@ Statistics::Counted Statistics::counted() const {
   totals.waits_for_order = helper_context.yields;
   totals.waits_for_lines = helper_context.waits;
   totals.flushes = code_.flushes();
-  now.threads = ordered_json::array();
-  for (const Scheduler::Threads* group : {&scheduler_.ended(), &scheduler_.live()})
-    for (const auto& thread : *group) now.threads.push_back(thread_statistics(*thread));
   return now;
+}
+
+ordered_json Statistics::threads() const {
+  ordered_json rows = ordered_json::array();
+  for (const Scheduler::Threads* group : {&scheduler_.ended(), &scheduler_.live()})
+    for (const auto& thread : *group) rows.push_back(thread_statistics(*thread));
+  return rows;
 }
 
 void Statistics::begin_region(Nanoseconds now) {
   region_.reached = true;
   region_.begin = now;
   region_.before = counted();
+  copy_lock_counters(abi::kCountersAtBegin);
 }
 
-void Statistics::end_region() { region_.until = counted(); }
+void Statistics::end_region() {
+  region_.until = counted();
+  region_.threads = threads();
+  copy_lock_counters(abi::kCountersAtEnd);
+}
+
+/// A run without a part needs no copies.
+void Statistics::copy_lock_counters(const char* suffix) const {
+  if (file_.empty() || !options_.region.is_set()) return;
+  copy_counters(options_.stats_directory, static_cast<std::uint32_t>(context_.kernel->process_id()), suffix);
+}
 
 void Statistics::count_nothing() {
-  region_.before = counted();
-  region_.before.threads = ordered_json::array();
-  region_.until = region_.before;
+  region_.counts_nothing = true;
+  region_.until = region_.before = counted();
+  region_.threads = ordered_json::array();
 }
 
 machine::CpuCounts Statistics::modelled() const {
@@ -210,12 +207,16 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
                       const ordered_json& profile, const ordered_json& lock_times) {
   const bool ended = region_.until.has_value();
   const Counted until = ended ? *region_.until : counted();
-  if (!region_.reached) region_.before = until;  // it has counted nothing
+  if (!region_.reached) {
+    region_.before = until;  // it has counted nothing
+  } else if (!ended) {
+    region_.threads = threads();
+  }
+  if (!region_.reached || region_.counts_nothing) copy_lock_counters(abi::kCountersAtBegin);
   const Totals& to = until.totals;
   const Totals& from = region_.before.totals;
   std::uint64_t busy = 0;
-  const ordered_json threads = region_.reached ? until.threads : ordered_json::array();
-  for (const ordered_json& thread : threads) busy += thread["busy_cycles"].get<std::uint64_t>();
+  for (const ordered_json& thread : region_.threads) busy += thread["busy_cycles"].get<std::uint64_t>();
   const Cycles time = to.last - from.last;
   ordered_json out{{"version", 1},
                    {"program", program},
@@ -244,7 +245,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   out["code_cache_flushes"] = to.flushes - from.flushes;
   out["unsupported"] = {{"instructions", unsupported_instructions_},
                         {"system_calls", context_.kernel->refused_calls()}};
-  out["threads"] = threads;
+  out["threads"] = region_.threads;
   out["per_cpu"] = cpu_rows(until);
   if (!profile.is_null()) out["profile"] = profile;
   if (!lock_times.is_null()) out["lock_times"] = lock_times;

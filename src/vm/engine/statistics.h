@@ -66,16 +66,19 @@ class Statistics {
   struct Counted {
     Totals totals;
     std::vector<CpuTotals> cpus;
-    nlohmann::ordered_json threads;
   };
   struct Region {
     bool reached = false;
+    bool counts_nothing = false;
     Nanoseconds begin = 0;
-    Counted before;                // without threads
-    std::optional<Counted> until;  // set at its end
+    Counted before;
+    std::optional<Counted> until;                                      // set at its end
+    nlohmann::ordered_json threads = nlohmann::ordered_json::array();  // until then
   };
 
   Counted counted() const;
+  nlohmann::ordered_json threads() const;
+  void copy_lock_counters(const char* suffix) const;
   nlohmann::ordered_json cpu_rows(const Counted& until) const;
 
   const Options& options_;
