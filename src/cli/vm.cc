@@ -60,6 +60,7 @@ constexpr const char* kStatisticsDirectory = "--stats-directory";
 constexpr const char* kLockTimes = "--lock-times";
 constexpr const char* kInstructionForms = "--instruction-forms";
 constexpr const char* kFast = "--fast";
+constexpr const char* kRunAhead = "--run-ahead";
 constexpr const char* kDate = "--date";
 
 struct VmRequest {
@@ -120,17 +121,21 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--crash-reports", request.options.crash_reports,
                   "where to say how the program crashed: stderr (default), none, or a file to append to")
       ->type_name("stderr|none|FILE");
-  add_number(*app, "--run-ahead", request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
-             "how far private work may run ahead (cycles)");
-  app->add_flag(kFast, request.options.fast,
-                "no caches and no conflicts: virtual time is a number of instructions");
+  CLI::Option* run_ahead =
+      add_number(*app, kRunAhead, request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
+                 "how far private work may run ahead (cycles)");
+  CLI::Option* fast = app->add_flag(kFast, request.options.fast,
+                                    "no caches and no conflicts: virtual time is a number of instructions")
+                          ->excludes(run_ahead);
   add_region_options(*app, request.options.region);
   app->add_flag_callback(
-      "--no-fast-path", [&request] { request.options.fast_path = false; },
-      "every access takes the slow path; changes no result");
+         "--no-fast-path", [&request] { request.options.fast_path = false; },
+         "every access takes the slow path; changes no result")
+      ->excludes(fast);
   app->add_flag_callback(
-      "--no-conflict-detection", [&request] { request.options.conflict_detection = false; },
-      "transactions never conflict: results are then wrong, which tests rely on");
+         "--no-conflict-detection", [&request] { request.options.conflict_detection = false; },
+         "transactions never conflict: results are then wrong, which tests rely on")
+      ->excludes(fast);
   return app;
 }
 
@@ -252,7 +257,9 @@ int supervised(VmRequest request, const Program& program) {
 
 // The options that are passed on to the `elision vm` of every variation.
 std::vector<std::string> words_for_every_variation(const VmRequest& request, bool dated) {
-  std::vector<std::string> words = {"--run-ahead", std::to_string(request.options.run_ahead_cycles)};
+  std::vector<std::string> words;
+  if (!request.options.fast)
+    words.insert(words.end(), {kRunAhead, std::to_string(request.options.run_ahead_cycles)});
   if (dated) words.insert(words.end(), {kDate, std::to_string(request.options.date_seconds)});
   if (request.options.cpus != 0) words.insert(words.end(), {"--cpus", std::to_string(request.options.cpus)});
   words.insert(words.end(), {"--crash-reports", request.options.crash_reports});

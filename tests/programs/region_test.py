@@ -373,6 +373,9 @@ REFUSED = {
     "--start time:1ms --stop time:1us": "--stop is not after --start",
     "--fast --start thread:2": "--start has no effect with --fast",
     "--fast --length 5ms": "--length has no effect with --fast",
+    "--fast --run-ahead 50": "--run-ahead excludes --fast",
+    "--fast --no-fast-path": "--fast excludes --no-fast-path",
+    "--fast --no-conflict-detection": "--fast excludes --no-conflict-detection",
 }
 
 
