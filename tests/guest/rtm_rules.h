@@ -23,6 +23,7 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <span>
@@ -76,6 +77,9 @@ inline bool on_virtual_cpu() {
   return r.ebx == elision::abi::kVirtualCpuSignatureEbx && r.ecx == elision::abi::kVirtualCpuSignatureEcx &&
          r.edx == elision::abi::kVirtualCpuSignatureEdx;
 }
+
+/// Fast mode has no page faults. The environment tells.
+inline bool in_fast_mode() { return std::getenv("ELISION_FAST_MODE") != nullptr; }
 
 inline bool cpuid_has_rtm() { return cpuid(0).eax >= 7 && (cpuid(7).ebx >> 11 & 1) != 0; }
 

@@ -22,7 +22,7 @@ inline MemoryOperand cpu_field_indexed(int base, int offset) {
 }
 
 /// Condition codes of Jcc.
-enum Condition : std::uint8_t { kEqual = 4, kNotEqual = 5, kSign = 8 };
+enum Condition : std::uint8_t { kBelow = 2, kEqual = 4, kNotEqual = 5, kSign = 8 };
 
 class Emitter {
  public:
@@ -66,6 +66,7 @@ class Emitter {
 
   // arithmetic; all change the flags
   void add(int reg, const MemoryOperand& m) { rm(true, {0x03}, reg, m); }
+  void sub(int reg, const MemoryOperand& m) { rm(true, {0x2b}, reg, m); }
   void xor_(int reg, const MemoryOperand& m) { rm(true, {0x33}, reg, m); }
   void cmp(int reg, const MemoryOperand& m) { rm(true, {0x3b}, reg, m); }
   void and_imm8(int reg, int value) {

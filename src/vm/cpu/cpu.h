@@ -73,6 +73,9 @@ struct alignas(64) Cpu {
   std::uint64_t instructions_before = 0;  // instructions not counted in `progress`
   std::uint64_t branch = 0;  // branch to resolve: twice its index in the predictor, plus 1 if taken
   std::uint64_t misprediction_cost = 0;  // in the units of `progress`
+  // Every access that reaches memory shared with other processes begins in these bytes.
+  std::uint64_t shared_begin = 0;
+  std::uint64_t shared_bytes = 0;
   GuestState state;
   machine::Filter filter;
   machine::BranchPredictor branches;
@@ -117,8 +120,8 @@ struct alignas(64) Cpu {
   ConflictEvidence* evidence = nullptr;  // null: not wanted
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
-  std::uint64_t logged_until = 0;  // instructions() at which a logged transaction is aborted
-  machine::CpuCounts logged{};     // transactions in fast mode; the model counts the others
+  std::uint64_t turn_end_ticks = 0;  // the deadline to which the end of a logged transaction returns
+  machine::CpuCounts logged{};       // transactions in fast mode; the model counts the others
   bool always_abort() const { return (in_transaction & 2) != 0; }
   Checkpoint checkpoint;
   UndoLog undo;
@@ -195,6 +198,8 @@ inline constexpr int kOffsetExitValue = static_cast<int>(offsetof(Cpu, exit_valu
 inline constexpr int kOffsetChunk = static_cast<int>(offsetof(Cpu, chunk));
 inline constexpr int kOffsetGroup = static_cast<int>(offsetof(Cpu, group));
 inline constexpr int kOffsetBranch = static_cast<int>(offsetof(Cpu, branch));
+inline constexpr int kOffsetSharedBegin = static_cast<int>(offsetof(Cpu, shared_begin));
+inline constexpr int kOffsetSharedBytes = static_cast<int>(offsetof(Cpu, shared_bytes));
 inline constexpr int kOffsetFsBase = static_cast<int>(offsetof(Cpu, state.fs_base));
 inline constexpr int kOffsetEpoch = static_cast<int>(offsetof(Cpu, filter.epoch));
 inline constexpr int kOffsetFilter = static_cast<int>(offsetof(Cpu, filter.entry));

@@ -177,6 +177,7 @@ void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycle
   cpu.nesting = 0;
   if (cpu.detail == Detail::kLogged) {
     cpu.detail = Detail::kCounted;
+    cpu.set_deadline(cpu.turn_end_ticks);
     ++cpu.logged.aborts[static_cast<unsigned>(cause)];
   }
   cpu.commit_step = CommitStep::kNone;
@@ -294,6 +295,7 @@ AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, mac
 using namespace elision::vm;
 
 [[gnu::no_caller_saved_registers]] bool elision_late_load(Cpu* cpu) {
+  if (cpu->detail == Detail::kLogged) return false;
   const AccessCheck& check = *cpu->access_check;
   const elision::LineAddr line = elision::line_of(elision::GuestAddr(cpu->check_address));
   if (check.kind != static_cast<std::uint8_t>(elision::machine::AccessKind::kLoad) ||
@@ -330,17 +332,13 @@ Cpu* elision_slow_access(Cpu* cpu) {
 namespace {
 
 /// The budget is used up: returns the CPU to run next, or null if an interrupt or timer is due. `cpu` resumes
-/// at `resume`.
+/// at `resume`. A logged transaction has been given all that it may use (Engine::begin_logged).
 Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
   Ordering& ordering = *helper_context.ordering;
   cpu->resume = resume;
   if (cpu->detail == Detail::kLogged) {
-    if (cpu->instructions() >= cpu->logged_until) {
-      abort_logged(*cpu, elision::machine::HardwareAbort::kInterrupt);
-      return reloading(cpu);
-    }
-    cpu->set_deadline(cpu->clock_ticks() + kMaxBudgetTicks / 8);
-    return cpu;
+    abort_logged(*cpu, elision::machine::HardwareAbort::kInterrupt);
+    return reloading(cpu);
   }
   cpu->state.rip = cpu->access_check->pc;
   cpu->account_for_sibling();

@@ -105,6 +105,8 @@ std::uint64_t plain_address(const GuestState& s, const ZydisDecodedOperand& memo
 }  // namespace
 
 void Engine::complex_access(Cpu& cpu, Exit& exit) {
+  // Counted code has no such exit; this one was waiting for its turn when fast mode began.
+  if (cpu.detail == Detail::kCounted) return code_.next_instruction(cpu, exit);
   Operands o;
   const ZydisDecodedOperand* memory = decode_operands(exit, o) ? memory_of(o) : nullptr;
   if (memory == nullptr) return unsupported(cpu, exit);

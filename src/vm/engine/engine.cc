@@ -336,7 +336,7 @@ void Engine::set_fast(bool fast) {
 Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
   Thread& thread = scheduler_.create(state, creator);
   region_.thread_started();
-  if (accounts()) {
+  if (account_is_open_) {
     EngineThread& created = Scheduler::of(thread);
     account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), context_.kernel_time().value);
     account_->begin(created.account, created.started.value, 0);
@@ -346,15 +346,25 @@ Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
 
 void Engine::end_thread(Thread& thread) {
   const Cycles now = context_.kernel_time();
-  if (accounts()) account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
+  if (account_is_open_) account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
   scheduler_.end(thread);
-  if (accounts()) account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now.value);
+  if (account_is_open_) account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now.value);
 }
 
 std::vector<Thread*> Engine::threads() {
   std::vector<Thread*> all;
   for (const auto& thread : scheduler_.live()) all.push_back(&thread->thread);
   return all;
+}
+
+void Engine::set_shared(std::uint64_t begin, std::uint64_t end, bool shared) {
+  shared_memory_.set(begin, end, shared);
+  const SharedRanges& all = shared_memory_.ranges();
+  const std::uint64_t first = all.count == 0 ? 0 : all.ranges[0].begin - kLineBytes;
+  for (Cpu* cpu : context_.cpus) {
+    cpu->shared_begin = first;
+    cpu->shared_bytes = all.count == 0 ? 0 : all.ranges[all.count - 1].end - first;
+  }
 }
 
 void Engine::end_conflicting(std::uint64_t address, std::uint64_t size, bool write) {
@@ -421,7 +431,7 @@ void Engine::run_vfork_child() {
 
 void Engine::keep_only(Thread& survivor) {
   for (Cpu* cpu : context_.cpus) {
-    if (cpu->thread == &survivor || cpu->detail != Detail::kTimed || !cpu->in_transaction) continue;
+    if (cpu->thread == &survivor || !cpu->in_transaction) continue;
     context_.model->abort(cpu->id, cpu->clock(), machine::HardwareAbort::kInterrupt);
     roll_back(*cpu, machine::HardwareAbort::kInterrupt, 0,
               cpu->clock());  // the fork copied the transaction's stores

@@ -73,9 +73,7 @@ class Engine final : public EngineServices {
   void set_huge_pages(std::uint64_t begin, std::uint64_t end, bool huge) override {
     context_.model->set_huge_pages(GuestAddr(begin), GuestAddr(end), huge);
   }
-  void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override {
-    shared_memory_.set(begin, end, shared);
-  }
+  void set_shared(std::uint64_t begin, std::uint64_t end, bool shared) override;
   void end_conflicting(std::uint64_t address, std::uint64_t size, bool write) override;
   void prepare_filling(std::uint64_t address, std::uint64_t size) override;
   void host_access(Thread* thread, std::uint64_t address, std::uint64_t size, bool write) override;
@@ -100,7 +98,6 @@ class Engine final : public EngineServices {
   bool must_wait(Cpu& cpu, Exit& exit);
 
   void begin_account();
-  bool accounts() const { return account_is_open_; }
   void close_account();
   void change_phase();
   void set_fast(bool fast);

@@ -17,6 +17,7 @@
 #include "vm/engine/host_faults.h"
 #include "vm/host/failure.h"
 #include "vm/host/guest_memory.h"
+#include "vm/translate/block_cost.h"
 
 namespace elision::vm {
 namespace {
@@ -44,7 +45,7 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
   charge(cpu, context_.machine.instructions.syscall_cycles);
   Thread& thread = *cpu.thread;
   // The wake-ups of locks come before the mark that says that the lock is released.
-  if (accounts() && cpu.state.gpr[kRax] != SYS_futex) account_->system_call(Scheduler::of(thread).account);
+  if (account_is_open_ && cpu.state.gpr[kRax] != SYS_futex) account_->system_call(Scheduler::of(thread).account);
   constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
   const std::uint64_t number = cpu.state.gpr[kRax];
   const std::uint64_t pc = exit.pc;
@@ -149,14 +150,15 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
 }
 
 /// A transaction in fast mode. No other CPU runs before it ends, so there are no conflicts. It must not wait
-/// for another CPU: after many instructions it is aborted. What a speculation warms is not modelled here, so
-/// it ends at once.
+/// for another CPU: after the time of many instructions it is aborted. What a speculation warms is not
+/// modelled here, so it ends at once.
 void Engine::begin_logged(Cpu& cpu, const Exit& begin) {
   constexpr std::uint64_t kMostInstructions = 100000;
+  cpu.turn_end_ticks = cpu.deadline_ticks;
+  cpu.set_deadline(cpu.clock_ticks() + kMostInstructions * kCountedTicks);
   cpu.detail = Detail::kLogged;
   ++cpu.logged.begins;
   if (cpu.always_abort()) ++cpu.logged.always_abort_begins;
-  cpu.logged_until = cpu.instructions() + kMostInstructions;
   if (cpu.always_abort()) return transactions_.abort(cpu, machine::HardwareAbort::kInterrupt);
   code_.continue_at(cpu, begin.pc + begin.length);
 }
@@ -164,6 +166,7 @@ void Engine::begin_logged(Cpu& cpu, const Exit& begin) {
 void Engine::end_logged(Cpu& cpu, const Exit& end) {
   ++cpu.logged.commits;
   cpu.detail = Detail::kCounted;
+  cpu.set_deadline(cpu.turn_end_ticks);
   cpu.in_transaction = 0;
   cpu.nesting = 0;
   cpu.undo.clear();
@@ -227,7 +230,7 @@ void Engine::deliver_signals(Cpu& cpu) {
 /// Tells the account how the CPU's last transaction ended, if an access of another CPU ended it.
 void Engine::settle_conflict(Cpu& cpu) {
   ConflictNote& note = cpu.evidence->note;
-  if (!std::exchange(note.is_new, false) || cpu.evidence->lock == 0 || !accounts()) return;
+  if (!std::exchange(note.is_new, false) || cpu.evidence->lock == 0 || !account_is_open_) return;
   account_->conflict({.lock = cpu.evidence->lock,
                       .line = start_of(note.line).value,
                       .victim = note.victim,
@@ -277,7 +280,7 @@ void Engine::copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivit
 
 /// Inside a transaction nothing has changed for others yet: the mark behind its commit or abort tells.
 void Engine::mark(Cpu& cpu, Exit& exit) {
-  if (accounts() && !cpu.in_transaction) {
+  if (account_is_open_ && !cpu.in_transaction) {
     if (const auto activity = load_guest<abi::ThreadActivity>(cpu.state.gpr[kRax])) {
       EngineThread& thread = Scheduler::of(*cpu.thread);
       account_->change(thread.account, *activity, cpu.clock().value, thread.parked.value);

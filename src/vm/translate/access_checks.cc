@@ -120,14 +120,14 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
 
 void BlockBuilder::access_checks(std::size_t n) {
   const Instruction& i = code_block_.instructions[n];
-  const auto is_checked = [&](unsigned k) { return is_timed() || (!is_counted() && i.access[k].write); };
-  if (checked_ || !((i.accesses > 0 && is_checked(0)) || (i.accesses > 1 && is_checked(1)))) return;
+  if (checked_ || is_counted() || i.accesses == 0) return;
   const bool live = flags_live(n);
   const std::uint64_t retry = out_.address();
   if (live) save_flags();
   for (unsigned k = 0; k < i.accesses; ++k) {
-    if (!is_checked(k)) continue;
-    if (!is_timed() || i.locked || i.access[k].size > kLineBytes) {  // atomics are always ordered events
+    if (!is_timed() && !i.access[k].write && i.access[k].size <= kLineBytes) {
+      shared_memory_check(n, k, retry);
+    } else if (!is_timed() || i.locked || i.access[k].size > kLineBytes) {  // atomics are ordered events
       always_slow_check(n, k, retry);
     } else {
       access_check(n, k, retry);
@@ -163,6 +163,21 @@ void BlockBuilder::access_check(std::size_t n, unsigned access, std::uint64_t re
   spill(slow.scratch);
   slow.patch = look(a.operand, a.size, tolerated(n, access), slow.scratch);
   mark_used(slow.scratch.reg[0]);
+  reload(slow.scratch);
+  continue_slowly(slow, n, access, retry);
+}
+
+/// For loads of logged code: only memory that other processes share takes the slow path.
+void BlockBuilder::shared_memory_check(std::size_t n, unsigned access, std::uint64_t retry) {
+  const MemoryOperand& m = code_block_.instructions[n].access[access].operand;
+  SlowPath slow{.operand = m, .scratch = pick_scratch(n, m.registers())};
+  slow.scratch.count = 1;
+  const int offset = slow.scratch.reg[0];
+  spill(slow.scratch);
+  address_to(offset, m);
+  out_.sub(offset, cpu_field(kOffsetSharedBegin));
+  out_.cmp(offset, cpu_field(kOffsetSharedBytes));
+  slow.patch = out_.jump_if(kBelow);
   reload(slow.scratch);
   continue_slowly(slow, n, access, retry);
 }

@@ -126,6 +126,7 @@ class BlockBuilder {
   /// Emits all access checks of instruction n.
   void access_checks(std::size_t n);
   void access_check(std::size_t n, unsigned access, std::uint64_t retry);
+  void shared_memory_check(std::size_t n, unsigned access, std::uint64_t retry);
   std::uint8_t* look(const MemoryOperand& m, std::uint32_t size, std::uint64_t tolerated,
                      const Scratch& scratch);
   void mark_used(int index);
