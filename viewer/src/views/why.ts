@@ -255,7 +255,10 @@ export function conflicts(block: Block): Node[] {
     block,
     (row) => conflictsOf(row).length > 0,
     (row) =>
-      ` ${format.plural(conflictsOf(row).reduce((sum, { count }) => sum + count, 0), "conflict")} on ${format.plural(conflictsOf(row).length, "place")}`,
+      ` ${format.plural(
+        conflictsOf(row).reduce((sum, { count }) => sum + count, 0),
+        "conflict",
+      )} on ${format.plural(conflictsOf(row).length, "place")}`,
     (row) => conflictChart(block, row),
   );
 }
