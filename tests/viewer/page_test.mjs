@@ -242,13 +242,20 @@ test("a block without a diagnosis says why it has none", async () => {
 
 test("one conflict is not plural", async () => {
   const report = reports.explained([8]);
-  const row = report.blocks[0].rows.find(({ why }) => why.locks.some(({ conflicts }) => conflicts.length > 0));
+  const row = report.blocks[0].rows.find(({ why }) =>
+    why.locks.some(({ conflicts }) => conflicts.length > 0),
+  );
   row.why.locks = row.why.locks.slice(0, 1);
-  const [conflict] = report.blocks[0].rows.flatMap(({ why }) => why.locks.flatMap(({ conflicts }) => conflicts));
+  const [conflict] = report.blocks[0].rows.flatMap(({ why }) =>
+    why.locks.flatMap(({ conflicts }) => conflicts),
+  );
   row.why.locks[0].conflicts = [{ ...conflict, count: 1 }];
   const { page } = await open(fileOf(report));
   const summaries = await page.locator("#conflicts summary").allTextContents();
-  assert.ok(summaries.some((text) => text.endsWith(" 1 conflict on 1 place")), summaries.join("\n"));
+  assert.ok(
+    summaries.some((text) => text.endsWith(" 1 conflict on 1 place")),
+    summaries.join("\n"),
+  );
   await page.close();
 });
 
