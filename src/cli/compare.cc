@@ -192,8 +192,8 @@ void check_region_to_compare(const vm::RunRegion& region) {
   };
   if (region.warm_up != 0 || region.length != 0 || is_cut(region.start) || is_cut(region.stop))
     throw UsageError(
-        "--warmup, --length, time: and instructions: leave designs different amounts of work: use thread: or "
-        "marker");
+        "--warmup, --length, time: and instructions: leave designs different amounts of work: use thread:, "
+        "function:, address: or marker");
 }
 
 // Returns the number of CPUs of the place chosen.

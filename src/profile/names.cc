@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 #include "profile/inlined_frames.h"
@@ -94,6 +95,44 @@ std::vector<std::string> words_of(const std::string& name) {
   }
   std::erase(words, "");
   return words;
+}
+
+/// The symbol of the function of which a compiler has made `symbol`, a copy for some arguments.
+std::string without_clone(const std::string& symbol) {
+  for (const char* suffix : {".isra.", ".constprop."})
+    if (const std::size_t at = symbol.find(suffix); at != std::string::npos) return symbol.substr(0, at);
+  return symbol;
+}
+
+/// "a::f" of "int a::f<int>(long)".
+std::string without_template(const std::string& demangled) {
+  std::string name = without_signature(demangled);
+  if (name.ends_with("()")) name.resize(name.size() - 2);
+  if (!name.ends_with('>') || name.find("operator") != std::string::npos) return name;
+  std::size_t at = name.size();
+  for (int depth = 0; at-- > 0;) {
+    depth += name[at] == '>' ? 1 : name[at] == '<' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  return name.substr(0, at);
+}
+
+/// How close `name` is to a function's symbol, 0 the closest; nothing: it is another function's. By the
+/// symbol, the demangled name, that without parameters, and each of them of the function that was cloned.
+constexpr unsigned kCloseness = 6;
+std::optional<unsigned> closeness_of(const std::string& versioned, const std::string& name) {
+  const std::string symbol = versioned.substr(0, versioned.find('@'));
+  const std::string original = without_clone(symbol);
+  for (unsigned cloned = 0; cloned < 2; ++cloned) {
+    const std::string& own = cloned != 0 ? original : symbol;
+    if (own == name) return 3 * cloned;
+    const std::string demangled = readable(own);
+    if (demangled == name) return 3 * cloned + 1;
+    const bool is_piece = demangled.find(" [clone ") != std::string::npos;
+    if (!is_piece && (without_signature(demangled) == name + "()" || without_template(demangled) == name))
+      return 3 * cloned + 2;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -191,6 +230,33 @@ std::string Names::in_file(std::uint64_t address, std::uint64_t behind) const {
   const char* const file =
       dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   return fmt::format("{}+{:#x}", file, address + behind - bias);
+}
+
+std::optional<std::uint64_t> Names::bias(std::uint64_t address) const {
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  GElf_Addr bias = 0;
+  if (module == nullptr || dwfl_module_getelf(module, &bias) == nullptr) return std::nullopt;
+  return bias;
+}
+
+std::vector<Place> Names::functions(std::uint64_t address, const std::string& name) const {
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  const int count = module != nullptr ? dwfl_module_getsymtab(module) : 0;
+  std::map<std::uint64_t, std::string> by_closeness[kCloseness];
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr at = 0;
+    GElf_Word section = SHN_UNDEF;
+    const char* const text = dwfl_module_getsym_info(module, i, &symbol, &at, &section, nullptr, nullptr);
+    if (text == nullptr || section == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC) continue;
+    if (const auto closeness = closeness_of(text, name)) by_closeness[*closeness][at] = readable(text);
+  }
+  std::vector<Place> found;
+  for (const auto& functions : by_closeness) {
+    for (const auto& [at, demangled] : functions) found.push_back({at, demangled});
+    if (!found.empty()) break;
+  }
+  return found;
 }
 
 Place Names::code(std::uint64_t address) const { return code_before(address, 0); }

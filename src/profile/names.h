@@ -8,6 +8,7 @@
 #include <elfutils/libdwfl.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,13 @@ class Names {
   Place data(std::uint64_t address) const;
   /// data(), or in_file() for a variable without a name.
   Place place_in_file(std::uint64_t address) const;
+
+  /// The functions called `name` in the program or library at `address`: by their symbols or else by their
+  /// demangled names, else by those without parameters and template arguments; else copies that the compiler
+  /// has made of such functions. Several: `name` is ambiguous. Names of the result are demangled.
+  std::vector<Place> functions(std::uint64_t address, const std::string& name) const;
+  /// What the program or library at `address` itself calls address 0; nothing if there is none.
+  std::optional<std::uint64_t> bias(std::uint64_t address) const;
 
   /// Null if libdwfl failed.
   Dwfl* dwfl() const { return dwfl_; }

@@ -7,8 +7,8 @@
 // headers, with a marker of another kind in front. transaction: the first start lies in a transaction that
 // commits. sleep: sleeps after the first loop, and nothing wakes it. parked:
 // the start wakes a thread, which does one more loop. vfork: no marker; a child by vfork fills a page PAIRS
-// times. locks: takes a lock PAIRS times in the part and in a child that is forked in it; more often before it,
-// behind it, and in a child that is forked there.
+// times. locks: takes a lock PAIRS times in the part and in a child that is forked in it; more often before
+// it, behind it, and in a child that is forked there.
 #include <elision/elision.h>
 #include <immintrin.h>
 #include <linux/futex.h>

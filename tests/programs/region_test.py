@@ -2,8 +2,10 @@
 """--start, --warmup, --stop and --length: the region is simulated and counted, the rest of the run is neither, and all of it is right."""
 
 import json
+import re
 
 import pytest
+from support import printed
 
 PAIRS = 3000
 THREADS = 8
@@ -317,6 +319,91 @@ def test_start_in_a_child(elision):
     assert sorted(process["region"]["reached"] for process in json.loads(text)["processes"]) == [False, True]
 
 
+CALLS = 6
+
+
+def calls_of(elision, pairs=PAIRS):
+    return [elision.test_program("calls"), CALLS, pairs]
+
+
+@pytest.mark.parametrize("lock", [None, "htm-10"])
+@pytest.mark.parametrize("start, stop, expected", [
+    ("function:phase:3", "function:phase:2", 2 * PAIRS),
+    ("function:phase", "function:in_threads", CALLS * PAIRS),
+    (f"function:phase:{CALLS + 1}", "function:_ZN4work4stepEl", PAIRS),
+    ("function:work::step(long)", "function:calls!work::step(int)", PAIRS),
+    ("function:work::step(int)", "function:work::only", 2 * PAIRS),
+    ("function:work::only<long>", "function:work::only", PAIRS),
+    ("function:libc!getpgrp", "function:work::only", 0),
+    ("function:libm!cbrt", None, PAIRS),
+    ("function:work::only:2", None, PAIRS),
+])
+def test_code(elision, process_of, start, stop, expected, lock):
+    """The part between two calls. Calls in transactions do not count."""
+    words = ["--start", start] + (["--stop", stop] if stop else []) + (["--lock", lock] if lock else [])
+    ending, process = process_of(calls_of(elision), words)
+    assert atomics(process) == pytest.approx(expected, abs=100)
+    assert process["region"]["reached"] and process["region"]["ended"] == bool(stop)
+    assert ending.stdout.split() == [str((3 * CALLS + 6) * PAIRS + 1), "3"]
+
+
+def test_calls_of_all_threads_count(elision, process_of):
+    """The last of two threads' calls leaves little to them."""
+    process = process_of(calls_of(elision), ["--start", f"function:in_threads:{2 * CALLS}", "--stop", "function:work::step(long)"])[1]
+    assert 2 * PAIRS - 60 <= atomics(process) <= 3 * PAIRS + 60
+
+
+def address_of(program, symbol):
+    for line in printed(["nm", program]).splitlines():
+        if line.endswith(f" {symbol}"):
+            return "0x" + line.split()[0].lstrip("0")
+    raise KeyError(symbol)
+
+
+def test_address_in_a_file(elision, process_of):
+    """An instruction within a loop, in the middle of what would be one block."""
+    place = address_of(elision.test_program("calls"), "within_phase")
+    start, stop = f"address:calls+{place}:{PAIRS + 11}", f"address:calls+{place}:{PAIRS}"
+    assert atomics(process_of(calls_of(elision), ["--start", start, "--stop", stop])[1]) == PAIRS
+
+
+def test_address(elision, process_of):
+    """The program's place is the same in each run with one seed."""
+    own = int(address_of(elision.test_program("calls"), "phase"), 16)
+    part = process_of(calls_of(elision), ["--lock-times", "--lock", "tatas", "--start", "function:phase"])[1]
+    first = next(line for line in part["lock_times"]["memory_map"].splitlines() if line.endswith("/calls"))
+    start = f"address:{hex(int(first.split('-')[0], 16) + own)}:{CALLS}"
+    process = process_of(calls_of(elision), ["--lock", "tatas", "--start", start, "--stop", "function:in_threads"])[1]
+    assert atomics(process) == pytest.approx(PAIRS, abs=60)
+
+
+def test_code_in_a_warm_up_counts(elision, process_of):
+    """The second call comes within it."""
+    options = ["--start", "function:phase", "--stop", "function:phase:2", "--warmup", "1s"]
+    ending, _ = process_of([elision.test_program("calls"), 2, 10], options, status=2)
+    assert ending.stderr == "elision vm: the program ended within --warmup 1s\n"
+    options = ["--start", "function:phase", "--stop", "function:phase:5", "--warmup", "1us"]
+    assert atomics(process_of(calls_of(elision), options)[1]) == pytest.approx(5 * PAIRS, rel=0.05)
+
+
+@pytest.mark.parametrize("event, why", [
+    ("function:work::step", r"'work::step' is ambiguous in calls: work::step\(\w+\) at \+0x\w+, work::step\(\w+\) at \+0x\w+; use address:calls\+0x\w+"),
+    ("function:nowhere", "--start was never reached: no program or library that ran has 'nowhere'"),
+    ("function:libm!phase", "--start was never reached: no program or library that ran has 'libm!phase'"),
+    ("function:phase:99", f"--start was never reached: the program executed 'phase' {CALLS + 1} of 99 times"),
+])
+def test_code_that_is_never_reached(elision, process_of, event, why):
+    ending, _ = process_of(calls_of(elision, 10), ["--start", event], status=2)
+    assert re.search(why, ending.stderr) and ending.stderr.count("\n") == 1
+
+
+def test_code_is_watched_behind_execve(elision):
+    words = ["sh", "-c", f"exec {elision.test_program('calls')} {CALLS} {PAIRS}"]
+    ending, text = elision.vm_with_statistics(words, ["--start", "function:phase:2", "--stop", "function:phase"])
+    assert (ending.status, ending.stderr) == (0, "")
+    assert atomics(json.loads(text)["processes"][-1]) == pytest.approx(PAIRS, abs=60)
+
+
 def test_variations_get_it(elision):
     ending, text = elision.vm_with_statistics([elision.test_program("lock_pairs"), 100], ["--start", "thread:2", "--vary", 2])
     assert ending.status == 0
@@ -351,7 +438,16 @@ def test_compare_counts_locks_in_the_part(place, elision):
 
 REFUSED = {
     "--start": "--start: 1 required EVENT missing",
-    "--start thread": "--start 'thread' is no event: use thread:NUMBER, time:TIME, instructions:NUMBER, marker or marker:NUMBER",
+    "--start thread": "--start 'thread' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME or instructions:NUMBER",
+    "--start function:": "--start 'function:': a function looks like function:NAME or function:OBJECT!NAME",
+    "--start function:!f": "--start 'function:!f': a function looks like",
+    "--start function:a!0x10": "--start 'function:a!0x10': a function looks like",
+    "--start function:f:0": "--start 'function:f:0': the number behind the last colon must be 1 or more",
+    "--start address:401136": "--start 'address:401136': an address looks like address:0x401136 or address:OBJECT+0x1136",
+    "--start address:0x": "--start 'address:0x': an address looks like",
+    "--start address:prog+0xg": "--start 'address:prog+0xg': an address looks like",
+    "--start address:0x12:x": "--start 'address:0x12:x': an address looks like",
+    "--start address:+0x12": "--start 'address:+0x12': an address looks like",
     "--stop thread:0": "--stop 'thread:0': thread: takes a number, 1 or more",
     "--start thread:x": "--start 'thread:x': thread: takes a number",
     "--start thread:-1": "--start 'thread:-1': thread: takes a number",

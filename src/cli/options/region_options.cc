@@ -37,6 +37,9 @@ constexpr Counted kCounted[] = {{"thread:", Trigger::Kind::kThread},
                                 {"instructions:", Trigger::Kind::kInstructions},
                                 {"marker:", Trigger::Kind::kMarker}};
 
+constexpr std::string_view kFunction = "function:";
+constexpr std::string_view kAddress = "address:";
+
 std::optional<std::uint64_t> nanoseconds_of(std::string_view text) {
   for (const Unit& unit : kUnits) {
     if (!text.ends_with(unit.name)) continue;
@@ -57,7 +60,62 @@ std::uint64_t nanoseconds_or_throw(const char* option, std::string_view text, st
                                text, example, kMostNanoseconds / 1e9));
 }
 
+/// Cuts ":N" off the end of `text`, which may have "::" inside; 1: there is none.
+std::uint64_t cut_count(const char* option, std::string_view whole, std::string_view& text) {
+  const std::size_t colon = text.rfind(':');
+  const bool has_count = colon != std::string_view::npos && colon > 0 && text[colon - 1] != ':' &&
+                         text.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+  if (!has_count) return 1;
+  const auto count = number_of<std::uint64_t>(text.substr(colon + 1));
+  if (!count || *count == 0)
+    throw UsageError(
+        fmt::format("{} '{}': the number behind the last colon must be 1 or more", option, whole));
+  text = text.substr(0, colon);
+  return *count;
+}
+
+/// function:NAME, function:OBJECT!NAME: as vm::Trigger::place has it.
+Trigger function_of(const char* option, std::string_view text) {
+  std::string_view name = text.substr(kFunction.size());
+  Trigger trigger{Trigger::Kind::kCode, cut_count(option, text, name), std::string(name)};
+  const std::size_t mark = name.find('!');
+  const std::string_view own = mark == std::string_view::npos ? name : name.substr(mark + 1);
+  if (own.empty() || mark == 0 || own.starts_with("0x") || own.starts_with('+'))
+    throw UsageError(
+        fmt::format("{} '{}': a function looks like function:NAME or function:OBJECT!NAME", option, text));
+  return trigger;
+}
+
+/// address:0xADDRESS, address:OBJECT+0xADDRESS.
+Trigger address_of(const char* option, std::string_view text) {
+  std::string_view place = text.substr(kAddress.size());
+  Trigger trigger{Trigger::Kind::kCode, cut_count(option, text, place)};
+  const std::size_t number = place.rfind("0x");
+  const bool in_object = number != std::string_view::npos && number >= 2 && place[number - 1] == '+';
+  const std::string_view digits = number == std::string_view::npos ? "" : place.substr(number + 2);
+  const bool is_number = !digits.empty() && digits.size() <= 16 &&
+                         digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+  if (!is_number || (number != 0 && !in_object))
+    throw UsageError(fmt::format("{} '{}': an address looks like address:0x401136 or address:OBJECT+0x1136",
+                                 option, text));
+  trigger.place = in_object ? fmt::format("{}!{}", place.substr(0, number - 1), place.substr(number - 1))
+                            : std::string(place);
+  return trigger;
+}
+
+/// As on the command line.
+std::string text_of_code(const Trigger& trigger) {
+  const std::string& place = trigger.place;
+  const std::size_t in_object = place.find("!+0x");
+  const std::string count = trigger.value == 1 ? "" : fmt::format(":{}", trigger.value);
+  if (in_object != std::string::npos)
+    return fmt::format("{}{}{}{}", kAddress, place.substr(0, in_object), place.substr(in_object + 1), count);
+  return fmt::format("{}{}{}", place.starts_with("0x") ? kAddress : kFunction, place, count);
+}
+
 Trigger trigger_of(const char* option, std::string_view text) {
+  if (text.starts_with(kFunction)) return function_of(option, text);
+  if (text.starts_with(kAddress)) return address_of(option, text);
   if (text == kMarker) return {Trigger::Kind::kMarker, 1};
   if (text.starts_with(kTime))
     return {Trigger::Kind::kTime, nanoseconds_or_throw(option, text, text.substr(kTime.size()), "time:5ms")};
@@ -68,7 +126,8 @@ Trigger trigger_of(const char* option, std::string_view text) {
     throw UsageError(fmt::format("{} '{}': {} takes a number, 1 or more", option, text, counted.prefix));
   }
   throw UsageError(fmt::format(
-      "{} '{}' is no event: use thread:NUMBER, time:TIME, instructions:NUMBER, marker or marker:NUMBER",
+      "{} '{}' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME or "
+      "instructions:NUMBER",
       option, text));
 }
 
@@ -77,6 +136,7 @@ void add_time(std::vector<std::string>& words, const char* option, std::uint64_t
 }
 
 void add_trigger(std::vector<std::string>& words, const char* option, const Trigger& trigger) {
+  if (trigger.kind == Trigger::Kind::kCode) words.insert(words.end(), {option, text_of_code(trigger)});
   if (trigger.kind == Trigger::Kind::kTime)
     words.insert(words.end(), {option, fmt::format("{}{}ns", kTime, trigger.value)});
   for (const Counted& counted : kCounted)
@@ -103,7 +163,8 @@ void add_region_options(CLI::App& app, vm::RunRegion& region) {
   add_event(
       kStart, region.start,
       "simulate and count from this event on, in fast mode until then: thread:N (the program starts its "
-      "N-th thread), time:T (5ms), instructions:N or marker[:N]");
+      "N-th thread), function:NAME[:N] (its N-th call), address:0xADDRESS[:N], marker[:N], time:T (5ms) or "
+      "instructions:N");
   add_length(kWarmUp, region.warm_up, "simulate for this long before counting begins (1ms)");
   CLI::Option* stop = add_event(kStop, region.stop, "simulate and count until this event");
   add_length(kLength, region.length, "simulate and count for this long")->excludes(stop);
@@ -111,7 +172,8 @@ void add_region_options(CLI::App& app, vm::RunRegion& region) {
 
 void check_region(const vm::RunRegion& region) {
   const Trigger &start = region.start, &stop = region.stop;
-  const bool is_ordered = start.kind == stop.kind && start.kind != Trigger::Kind::kMarker;
+  const bool is_ordered =
+      start.kind == stop.kind && start.kind != Trigger::Kind::kMarker && start.kind != Trigger::Kind::kCode;
   const std::uint64_t warm_up = start.kind == Trigger::Kind::kTime ? region.warm_up : 0;
   if (start.is_set() && is_ordered && stop.value <= start.value + warm_up)
     throw UsageError(fmt::format("{} is not after {}: there is nothing between them", kStop,

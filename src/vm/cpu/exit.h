@@ -10,12 +10,13 @@ namespace elision::vm {
 
 /// Describes a memory access of translated code to the helpers.
 struct AccessCheck {
-  std::uint64_t retry;              // host address of the instruction's first access check
-  std::uint64_t done;               // host address after this access check
-  std::uint64_t pc;                 // the instruction
-  std::uint32_t size;               // bytes
-  std::uint8_t kind;                // machine::AccessKind
-  bool feeds_address;               // an address may depend on the loaded value
+  static constexpr std::uint8_t kWatchedCode = 0xff;  // a `kind`: no access, but a watched instruction
+  std::uint64_t retry;                                // host address of the instruction's first access check
+  std::uint64_t done;                                 // host address after this access check
+  std::uint64_t pc;                                   // the instruction
+  std::uint32_t size;                                 // bytes
+  std::uint8_t kind;                                  // machine::AccessKind
+  bool feeds_address;                                 // an address may depend on the loaded value
   std::uint16_t address_registers;  // registers whose values at block entry the address depends on
   std::uint16_t results;            // registers that depend on the loaded value at the end of the block
   const AccessCheck*
@@ -39,6 +40,7 @@ enum class ExitReason : std::uint8_t {
   kComplexAccess,  // gather, masked move, bit string: addresses come from registers
   kMark,           // the activity of the thread at its locks may have changed; RAX points to it
   kPartMarker,     // begins or ends a part of the run (interface/run_region.h)
+  kWatchedCode,    // so does a watched instruction
   kUndefined,      // raises SIGILL
   kGeneralProtection,
   kUnsupported,

@@ -11,6 +11,7 @@ namespace {
 
 /// The exit of a CPU whose budget is used up when an interrupt or timer is due.
 Exit interrupt_exit{.reason = ExitReason::kInterrupt};
+Exit watched_code_exit{.reason = ExitReason::kWatchedCode};
 
 constexpr std::uint64_t kReloadVectors = 1;  // tag on the returned CPU: see stubs.S
 constexpr std::uint64_t kCheckBytes = 64;    // distance between the access checks of a block
@@ -352,9 +353,28 @@ Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
   return cpu;
 }
 
+/// The CPU is about to execute the watched instruction. In a transaction that does not count, since the
+/// transaction may abort and run again.
+Cpu* at_watched_code(Cpu* cpu) {
+  cpu->resume = cpu->access_check->done;
+  if (cpu->in_transaction) return cpu;
+  if (cpu->passes_watch_at == cpu->access_check->pc) {
+    cpu->passes_watch_at = 0;
+    return cpu;
+  }
+  if (++helper_context.watched_executions != helper_context.awaited_execution) return cpu;
+  cpu->state.rip = cpu->access_check->pc;
+  cpu->account_for_sibling();
+  cpu->exit = &watched_code_exit;
+  return nullptr;
+}
+
 }  // namespace
 
-Cpu* elision_budget_exhausted(Cpu* cpu) { return out_of_budget(cpu, cpu->access_check->done); }
+Cpu* elision_budget_exhausted(Cpu* cpu) {
+  const AccessCheck& check = *cpu->access_check;
+  return check.kind == AccessCheck::kWatchedCode ? at_watched_code(cpu) : out_of_budget(cpu, check.done);
+}
 
 Cpu* elision_fetch(Cpu* cpu) {
   const AccessCheck& check = *cpu->access_check;

@@ -25,8 +25,11 @@ struct HelperContext {
   std::size_t cpu_count = 0;
   bool fast_path = true;
   std::size_t most_logged_lines = 0;  // that a transaction may write in fast mode
-  std::uint64_t yields = 0;           // times that a CPU let others run first
-  std::uint64_t waits = 0;            // times that a line was busy
+  // The watched instruction (engine/watched_code.h).
+  std::uint64_t watched_executions = 0;  // outside of transactions
+  std::uint64_t awaited_execution = 0;   // that leaves to the engine
+  std::uint64_t yields = 0;              // times that a CPU let others run first
+  std::uint64_t waits = 0;               // times that a line was busy
 };
 extern HelperContext helper_context;
 

@@ -54,6 +54,7 @@ DecodedBlock GuestCode::block(std::uint64_t pc, std::size_t most) {
     if (forms_ != nullptr && last.length > 0) note_form(*forms_, bytes.first(last.length));
     if (last.ends_block()) break;
     pc = last.next();
+    if (stops_ != nullptr && std::find(stops_->begin(), stops_->end(), pc) != stops_->end()) break;
   }
   analyse_liveness(out);
   return out;

@@ -33,6 +33,8 @@ class GuestCode {
             std::function<bool(std::uint64_t)> writable)
       : executable_end_(std::move(executable_end)), writable_(std::move(writable)) {}
 
+  /// From now on blocks end in front of these addresses, which the caller keeps and may change.
+  void stop_at(const std::vector<std::uint64_t>& addresses) { stops_ = &addresses; }
   /// From now on records the forms of the instructions that block() decodes.
   void record_forms() { forms_ = std::make_unique<FormsMet>(); }
   const FormsMet* forms() const { return forms_.get(); }
@@ -93,6 +95,7 @@ class GuestCode {
   std::unordered_map<std::uint64_t, Peek> entries_;  // of functions
   std::vector<std::uint64_t> pages_read_;
   std::unique_ptr<FormsMet> forms_;  // null: not wanted
+  const std::vector<std::uint64_t>* stops_ = nullptr;
   bool flags_live_everywhere_ = false;
   std::uint64_t mapped_begin_ = 0;  // executable and contiguous
   std::uint64_t mapped_end_ = 0;

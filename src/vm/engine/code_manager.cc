@@ -19,11 +19,20 @@ std::uint64_t emit_permanent_exit(Emitter& out, Exit& permanent, ExitReason reas
 
 }  // namespace
 
-CodeManager::CodeManager(EngineContext& context, Transactions& transactions)
+CodeManager::CodeManager(EngineContext& context, Transactions& transactions,
+                         std::function<void(const std::string&)> refuse_watch)
     : context_(context),
       transactions_(transactions),
       guest_code_([this](std::uint64_t pc) { return context_.kernel->executable_end(pc); },
-                  [this](std::uint64_t pc) { return context_.kernel->is_writable(pc); }) {}
+                  [this](std::uint64_t pc) { return context_.kernel->is_writable(pc); }),
+      watched_([this] { return context_.kernel->memory_map(); }, std::move(refuse_watch)) {
+  guest_code_.stop_at(watched_.addresses());
+}
+
+void CodeManager::watch(const std::string& place, std::uint64_t awaited) {
+  watched_.watch(place, awaited);
+  flush();
+}
 
 void CodeManager::install_stubs(bool timed) {
   auto* table = reinterpret_cast<std::uint64_t*>(kStubTable);
@@ -45,7 +54,9 @@ void CodeManager::install_stubs(bool timed) {
 }
 
 const Block* CodeManager::translate(std::uint64_t pc, Detail detail, std::size_t most) {
-  const Translation how{detail, context_.account != nullptr, context_.watches_part_markers};
+  watched_.examine(pc);
+  const Translation how{detail, context_.account != nullptr, context_.watches_part_markers,
+                        watched_.contains(pc)};
   return translate_block(cache_, guest_code_, context_.machine, how, pc, most);
 }
 

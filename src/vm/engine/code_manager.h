@@ -7,19 +7,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "vm/code/code_cache.h"
 #include "vm/decode/guest_code.h"
 #include "vm/engine/engine_context.h"
 #include "vm/engine/transactions.h"
+#include "vm/engine/watched_code.h"
 #include "vm/translate/translator.h"
 
 namespace elision::vm {
 
 class CodeManager {
  public:
-  CodeManager(EngineContext& context, Transactions& transactions);
+  /// `refuse_watch`: ends the run, since a name to be watched is ambiguous.
+  CodeManager(EngineContext& context, Transactions& transactions,
+              std::function<void(const std::string&)> refuse_watch);
 
   /// Fills the stub table, with the timed stubs for a profile.
   void install_stubs(bool timed);
@@ -58,7 +63,13 @@ class CodeManager {
   /// as a real CPU may.
   bool code_changes(std::uint64_t begin, std::uint64_t end);
   /// Invalidates translations of code in [begin, end).
-  void forget(std::uint64_t begin, std::uint64_t end) { invalidate(cache_.pages(begin, end)); }
+  void forget(std::uint64_t begin, std::uint64_t end) {
+    watched_.forget(begin, end);
+    invalidate(cache_.pages(begin, end));
+  }
+  /// From now on watches `place` (watched_code.h). No CPU is running.
+  void watch(const std::string& place, std::uint64_t awaited);
+  const WatchedCode& watched() const { return watched_; }
   /// Lets every CPU continue at its guest address, by a translation in its present detail.
   void restart_cpus();
   std::uint64_t flushes() const { return cache_.flushes(); }
@@ -76,6 +87,7 @@ class CodeManager {
   Transactions& transactions_;
   CodeCache cache_;
   GuestCode guest_code_;
+  WatchedCode watched_;
   std::uint64_t last_translated_ = 0;
   // Exits in the permanent part of the code region.
   std::uint64_t pending_stub_ = 0;

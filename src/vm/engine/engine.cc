@@ -51,9 +51,9 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
     : options_(options),
       context_{effective(options, machine), Ordering(run_ahead_of(options, begins_fast(options)))},
       transactions_(context_),
-      code_(context_, transactions_),
+      code_(context_, transactions_, [this](const std::string& why) { refuse_region(why); }),
       timers_(context_),
-      region_(options_.region, context_, timers_),
+      region_(options_.region, context_, timers_, code_),
       scheduler_(context_, timers_, code_),
       statistics_(options_, std::move(machine_name), context_, scheduler_, code_),
       random_(options.seed) {
@@ -222,6 +222,9 @@ void Engine::handle_exit(Cpu& cpu) {
     case ExitReason::kPartMarker:
       part_marker(cpu, *exit);
       return;
+    case ExitReason::kWatchedCode:
+      watched_code(cpu);
+      return;
     case ExitReason::kReadXcr:
       read_xcr(cpu, *exit);
       return;
@@ -346,7 +349,8 @@ Thread& Engine::create_thread(const GuestState& state, Thread& creator) {
 
 void Engine::end_thread(Thread& thread) {
   const Cycles now = context_.kernel_time();
-  if (account_is_open_) account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
+  if (account_is_open_)
+    account_->end(Scheduler::of(thread).account, now.value, Scheduler::of(thread).parked.value);
   scheduler_.end(thread);
   if (account_is_open_) account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now.value);
 }

@@ -108,6 +108,7 @@ class Engine final : public EngineServices {
   void write_statistics(int exit_status, bool deadlocked);
   nlohmann::ordered_json report_profile();
   [[noreturn]] void end_by_deadlock();
+  [[noreturn]] void refuse_region(const std::string& why);
   nlohmann::ordered_json lock_times();
   void tell_unsupported(std::uint64_t pc);
   /// Prints to standard error, unless the guest has replaced it by another file.
@@ -131,6 +132,7 @@ class Engine final : public EngineServices {
   void deliver_signals(Cpu& cpu);
   void mark(Cpu& cpu, Exit& exit);
   void part_marker(Cpu& cpu, Exit& exit);
+  void watched_code(Cpu& cpu);
   void begin_evidence(Cpu& cpu);
   void settle_conflict(Cpu& cpu);
   bool is_lock_library(std::uint64_t pc);

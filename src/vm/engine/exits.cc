@@ -45,7 +45,8 @@ void Engine::system_call(Cpu& cpu, Exit& exit) {
   charge(cpu, context_.machine.instructions.syscall_cycles);
   Thread& thread = *cpu.thread;
   // The wake-ups of locks come before the mark that says that the lock is released.
-  if (account_is_open_ && cpu.state.gpr[kRax] != SYS_futex) account_->system_call(Scheduler::of(thread).account);
+  if (account_is_open_ && cpu.state.gpr[kRax] != SYS_futex)
+    account_->system_call(Scheduler::of(thread).account);
   constexpr auto kBadAddress = static_cast<std::uint64_t>(-EFAULT);
   const std::uint64_t number = cpu.state.gpr[kRax];
   const std::uint64_t pc = exit.pc;
@@ -301,6 +302,13 @@ void Engine::part_marker(Cpu& cpu, Exit& exit) {
   const bool ends = is_gem5 ? exit.bytes[2] == kWorkEnd : command == kPartEnds;
   if (!cpu.in_transaction && !scheduler_.in_vfork() && (begins || ends)) region_.marker(ends);
   code_.next_instruction(cpu, exit);
+}
+
+/// The instruction follows, in the next phase too.
+void Engine::watched_code(Cpu& cpu) {
+  if (scheduler_.in_vfork()) return;
+  region_.code_reached();
+  if (region_.change_is_due()) cpu.passes_watch_at = cpu.state.rip;
 }
 
 void Engine::unsupported(Cpu& cpu, Exit& exit) {

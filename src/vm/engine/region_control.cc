@@ -31,8 +31,18 @@ void RegionControl::is_met() {
 void RegionControl::begin(std::uint64_t earlier) {
   earlier_ = earlier;
   if (phase_ == Phase::kCounted) return;
-  if (region_.start.is_set()) return await(region_.start);
-  due_ = true;
+  if (!region_.start.is_set()) {
+    due_ = true;
+    return;
+  }
+  watch(region_.start);
+  await(region_.start);
+}
+
+/// Executions of code count from now on, also of one that is awaited later.
+void RegionControl::watch(const Trigger& trigger) {
+  code_met_ = false;
+  if (trigger.kind == Trigger::Kind::kCode) code_.watch(trigger.place, trigger.value);
 }
 
 /// If the event is past, the change is due at once.
@@ -52,6 +62,9 @@ void RegionControl::await(const Trigger& trigger) {
     case Trigger::Kind::kMarker:
       if (phase_ == Phase::kCounted && stops_ >= trigger.value) is_met();
       return;
+    case Trigger::Kind::kCode:
+      if (code_met_) is_met();
+      return;
   }
 }
 
@@ -70,6 +83,10 @@ RegionControl::Phase RegionControl::advance() {
   context_.ordering.set_look(kNever);
   timers_.cancel(std::exchange(timer_, {}));
   due_at_ = 0;
+  if (phase_ == Phase::kBefore) {
+    if (region_.start.kind == Trigger::Kind::kCode) code_.watch("", 0);
+    watch(region_.stop);
+  }
   const bool warms_up = phase_ == Phase::kBefore && region_.warm_up != 0;
   if (warms_up) {
     phase_ = Phase::kWarmUp;
@@ -100,6 +117,11 @@ void RegionControl::marker(bool ends) {
   if ((phase_ == Phase::kBefore ? starts_ : stops_) >= awaited_.value) is_met();
 }
 
+void RegionControl::code_reached() {
+  code_met_ = true;
+  if (awaited_.kind == Trigger::Kind::kCode) is_met();
+}
+
 void RegionControl::forked() {
   threads_ = 1;
   timer_ = {};
@@ -117,31 +139,37 @@ void RegionControl::look_at_instructions() {
   context_.ordering.set_look(first->clock() + Cycles(std::max(earliest, kLeastCycles)));
 }
 
-std::string RegionControl::why_incomplete() const {
-  const auto never = [this](const char* option, const Trigger& trigger) {
-    const std::string value = std::to_string(trigger.value);
-    const std::string begin = std::string(option) + " was never reached: the program ";
-    switch (trigger.kind) {
-      case Trigger::Kind::kThread:
-        return begin + "started " + std::to_string(threads_) + " of " + value + " threads";
-      case Trigger::Kind::kInstructions:
-        return begin + "executed " + std::to_string(context_.instructions()) + " of " + value +
-               " instructions";
-      case Trigger::Kind::kMarker:
-        return begin + "met " + std::to_string(phase_ == Phase::kBefore ? starts_ : stops_) + " of " + value +
-               " such markers";
-      default:
-        return begin + "ended before " + time_text(trigger.value);
-    }
+std::string RegionControl::why_never(const char* option, const Trigger& trigger) const {
+  const std::string begin = std::string(option) + " was never reached: ";
+  const auto of = [&](std::uint64_t count) {
+    return std::to_string(count) + " of " + std::to_string(trigger.value);
   };
+  switch (trigger.kind) {
+    case Trigger::Kind::kThread:
+      return begin + "the program started " + of(threads_) + " threads";
+    case Trigger::Kind::kInstructions:
+      return begin + "the program executed " + of(context_.instructions()) + " instructions";
+    case Trigger::Kind::kMarker:
+      return begin + "the program met " + of(phase_ == Phase::kBefore ? starts_ : stops_) + " such markers";
+    case Trigger::Kind::kCode:
+      if (code_.watched().addresses().empty())
+        return begin + "no program or library that ran has '" + trigger.place + "'";
+      return begin + "the program executed '" + trigger.place + "' " + of(WatchedCode::executions()) +
+             " times";
+    default:
+      return begin + "the program ended before " + time_text(trigger.value);
+  }
+}
+
+std::string RegionControl::why_incomplete() const {
   switch (phase_) {
     case Phase::kBefore:
-      return never("--start", region_.start);
+      return why_never("--start", region_.start);
     case Phase::kWarmUp:
       return "the program ended within --warmup " + time_text(region_.warm_up);
     case Phase::kCounted:
       if (region_.length != 0) return "the program ended within --length " + time_text(region_.length);
-      return region_.stop.is_set() ? never("--stop", region_.stop) : "";
+      return region_.stop.is_set() ? why_never("--stop", region_.stop) : "";
     case Phase::kAfter:
       break;
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "vm/engine/code_manager.h"
 #include "vm/engine/engine_context.h"
 #include "vm/engine/timers.h"
 #include "vm/interface/run_region.h"
@@ -24,10 +25,11 @@ class RegionControl {
   };
 
   /// The references must outlive this object.
-  RegionControl(const RunRegion& region, EngineContext& context, Timers& timers)
+  RegionControl(const RunRegion& region, EngineContext& context, Timers& timers, CodeManager& code)
       : region_(region),
         context_(context),
         timers_(timers),
+        code_(code),
         phase_(region.is_set() ? Phase::kBefore : Phase::kCounted) {}
 
   /// The process begins. `earlier` nanoseconds of it have passed before its last execve.
@@ -42,6 +44,8 @@ class RegionControl {
   void thread_started();
   /// `ends`: the marker ends a part.
   void marker(bool ends);
+  /// The watched instruction has been executed as often as awaited.
+  void code_reached();
   /// In the child of a fork, which has one thread and no timers.
   void forked();
   /// To be called by the run loop before CPUs run. Instructions are counted here: a timer would count as an
@@ -58,6 +62,8 @@ class RegionControl {
 
  private:
   void await(const Trigger& trigger);
+  void watch(const Trigger& trigger);
+  std::string why_never(const char* option, const Trigger& trigger) const;
   void await_time(std::uint64_t at);
   void look_at_instructions();
   void is_met();
@@ -65,9 +71,11 @@ class RegionControl {
   const RunRegion& region_;
   EngineContext& context_;
   Timers& timers_;
+  CodeManager& code_;
   Phase phase_;
   bool due_ = false;
   bool is_empty_ = false;      // it ended before it began
+  bool code_met_ = false;      // the watched instruction has been executed as often as awaited
   Trigger awaited_{};          // ends the phase; cleared when met
   std::uint64_t due_at_ = 0;   // of a time that is awaited: this image's
   TimerKey timer_{};           // for it

@@ -58,6 +58,8 @@ void write_report(const std::string& where, const std::string& text) {
   close(file);
 }
 
+constexpr int kNotMeasured = 2;  // an exit code
+
 }  // namespace
 
 void Engine::prepare_for_failure() {
@@ -122,11 +124,19 @@ void Engine::say_at_the_end(const std::string& text) const {
 
 /// Without its region a run has not measured what it was asked for.
 int Engine::final_exit_code(int exit_code) {
-  constexpr int kNotMeasured = 2;
   const std::string why = region_.why_incomplete();
   if (why.empty()) return exit_code;
   say_at_the_end("elision vm: " + why + "\n");
   return exit_code != 0 ? exit_code : kNotMeasured;
+}
+
+/// `why`: what is wrong with the event that is awaited.
+void Engine::refuse_region(const std::string& why) {
+  const LiftedLimits lifted;
+  const char* const option = region_.phase() == RegionControl::Phase::kBefore ? "--start" : "--stop";
+  say_at_the_end("elision vm: " + std::string(option) + ": " + why + "\n");
+  write_statistics(kNotMeasured, false);
+  _exit(kNotMeasured);
 }
 
 /// Prints the process's profile with one write(), so that lines of several processes do not mix.

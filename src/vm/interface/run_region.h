@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace elision::vm {
 
@@ -21,10 +22,15 @@ struct Trigger {
     kTime,          // `value` nanoseconds after the start of the machine
     kInstructions,  // as the process has executed so many, to within a few hundred for each CPU
     kMarker,        // at marker number `value` of its kind
+    kCode,          // as the instruction at `place` is to be executed for the time number `value`
   };
 
   Kind kind = Kind::kNone;
   std::uint64_t value = 0;
+  /// A function: its symbol as the file has it, or the demangled name, with or without parameters. Or
+  /// 0xADDRESS, or +0xADDRESS as the file itself counts addresses. OBJECT! in front names the program or
+  /// library.
+  std::string place{};
 
   bool is_set() const { return kind != Kind::kNone; }
 };

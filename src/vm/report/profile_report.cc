@@ -55,6 +55,7 @@ constexpr Kind kKinds[] = {
     {"exit: complex access"},
     {"exit: mark of a thread's activity"},
     {"exit: marker of a part of the run"},
+    {"exit: watched instruction"},
     {"exit: undefined instruction"},
     {"exit: general protection"},
     {"exit: unsupported instruction"},

@@ -105,6 +105,7 @@ class BlockBuilder {
   void prologue();
   void charge(std::uint32_t ticks, std::size_t instructions);
   void leave_if_out_of_budget(std::uint64_t pc);
+  void call_watch();
   void instruction(std::size_t n);
   void out_of_line();
   void link(std::uint8_t* patch, std::uint64_t target);

@@ -71,6 +71,7 @@ void BlockBuilder::prologue() {
                     : counted_ticks(code_block_.instructions, machine_),
          code_block_.instructions.size());
   leave_if_out_of_budget(block_.pc);
+  if (how_.is_watched) call_watch();
   if (live) restore_flags();
 }
 
@@ -81,6 +82,16 @@ void BlockBuilder::leave_if_out_of_budget(std::uint64_t pc) {
   AccessCheck check{};
   check.retry = check.done = out_.address();
   check.pc = pc;
+  budget_exits_.push_back({patch, cache_.allocate_meta(check)});
+}
+
+/// Counts an execution of the block, whose first instruction is watched.
+void BlockBuilder::call_watch() {
+  std::uint8_t* const patch = out_.jump();
+  AccessCheck check{};
+  check.kind = AccessCheck::kWatchedCode;
+  check.retry = check.done = out_.address();
+  check.pc = block_.pc;
   budget_exits_.push_back({patch, cache_.allocate_meta(check)});
 }
 

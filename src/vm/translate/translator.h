@@ -27,6 +27,7 @@ struct Translation {
   Detail detail = Detail::kTimed;
   bool watches_marks = false;         // marks (InstructionClass::kMark) leave to the engine
   bool watches_part_markers = false;  // so do markers (InstructionClass::kPartMarker)
+  bool is_watched = false;            // so may the block's first instruction
 };
 
 /// Translates the block at `pc`, of at most `most` instructions, and adds it to `cache`, which must have room

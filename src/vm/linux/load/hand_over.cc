@@ -30,6 +30,7 @@ void visit_fields(Visitor& visit, T& h) {
   for (auto* trigger : {&h.options.region.start, &h.options.region.stop}) {
     visit(trigger->kind);
     visit(trigger->value);
+    visit(trigger->place);
   }
   visit(h.options.region.warm_up);
   visit(h.options.region.length);

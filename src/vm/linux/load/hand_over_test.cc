@@ -37,8 +37,8 @@ std::vector<Field> fields_of(const Options& options) {
                fast_path, conflict_detection, profile, lock_times, record_forms, crash_reports, command,
                preload] = options;
   const auto& [start, stop, warm_up, length] = region;
-  const auto& [start_kind, start_value] = start;
-  const auto& [stop_kind, stop_value] = stop;
+  const auto& [start_kind, start_value, start_place] = start;
+  const auto& [stop_kind, stop_value, stop_place] = stop;
   return {field("machine", machine),
           field("cpus", cpus),
           field("seed", seed),
@@ -49,8 +49,10 @@ std::vector<Field> fields_of(const Options& options) {
           field("fast", fast),
           field("start kind", static_cast<int>(start_kind)),
           field("start value", start_value),
+          field("start place", start_place),
           field("stop kind", static_cast<int>(stop_kind)),
           field("stop value", stop_value),
+          field("stop place", stop_place),
           field("warm-up", warm_up),
           field("length", length),
           field("fast_path", fast_path),
@@ -106,7 +108,7 @@ HandOver sample() {
                .date_seconds = 5,
                .run_ahead_cycles = 123,
                .fast = true,
-               .region = {{Trigger::Kind::kThread, 8}, {Trigger::Kind::kTime, 7000}, 11, 12},
+               .region = {{Trigger::Kind::kCode, 8, "f"}, {Trigger::Kind::kTime, 7000, "g"}, 11, 12},
                .fast_path = false,
                .conflict_detection = false,
                .profile = true,
