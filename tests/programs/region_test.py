@@ -410,6 +410,49 @@ def test_variations_get_it(elision):
     assert all(variation["processes"][0]["region"]["reached"] for variation in json.loads(text)["variations"])
 
 
+def test_warm_up_in_front_of_the_start(elision, process_of):
+    """The same part is counted, with fewer misses than in cold caches."""
+    words = calls_of(elision)
+    part = ["--start", "function:phase:4", "--stop", "function:phase"]
+    cold = process_of(words, part)[1]
+    warm = process_of(words, [*part, "--warmup", "instructions:1"])[1]
+    assert atomics(warm) == pytest.approx(atomics(cold), abs=20) and atomics(warm) >= PAIRS
+    assert warm["cache"]["l1i_misses"] + warm["cache"]["l2_misses"] < cold["cache"]["l1i_misses"] + cold["cache"]["l2_misses"]
+    by_thread = ["--start", "thread:2", "--stop", "function:work::step(long)", "--warmup", "time:1us"]
+    assert atomics(process_of(words, by_thread)[1]) == pytest.approx((2 * CALLS + 1) * PAIRS, abs=200)
+
+
+def test_warm_up_that_is_never_reached(elision, process_of):
+    ending, _ = process_of(calls_of(elision, 10), ["--start", "thread:2", "--warmup", "instructions:9000000000"], status=2)
+    assert re.match(r"elision vm: --warmup was never reached: the program executed \d+ of 9000000000 instructions\n$", ending.stderr)
+    ending, _ = process_of(calls_of(elision, 10), ["--start", "thread:3", "--warmup", "instructions:10"], status=2)
+    assert ending.stderr == "elision vm: --start was never reached: the program started 2 of 3 threads\n"
+
+
+def report_of(place, program, *options):
+    words = ["--machine", "xeon-e5-2697v4", "--locks", "tatas", "--runs", 1, "--no-why", "--format", "json", *options]
+    ending = place.run("compare", *words, "--", *program)
+    return ending, json.loads(ending.stdout)
+
+
+def test_compare_begins_with_the_second_thread(place, elision):
+    """What main does alone is no part of the times, but just before it is simulated."""
+    seconds = {}
+    for options in [(), ("--whole-run",)]:
+        ending, report = report_of(place, calls_of(elision, 20_000), *options)
+        assert ending.status == 0
+        assert report.get("part") == (None if options else ["--start", "thread:2", "--warmup", "instructions:1"])
+        seconds[options] = report["runs"][0]["seconds"]
+    assert seconds["--whole-run",] > 1.15 * seconds[()]
+    _, report = report_of(place, calls_of(elision, 1_500_000))
+    loops = CALLS * 1_500_000 * 4
+    assert loops < int(report["part"][-1].removeprefix("instructions:")) + 20_000_000 < loops + 3_000_000
+
+
+def test_compare_times_the_whole_run_of_one_thread(place, elision):
+    assert "part" not in report_of(place, [elision.test_program("markers"), "sniper", 5])[1]
+
+
 def test_compare_gets_it(place, elision):
     words = ["--machine", "xeon-e5-2697v4", "--locks", "ticket", "--runs", 1]
     ending = place.run("compare", *words, "--start", "thread:3", "--", elision.test_program("ledger"), THREADS, 20, 1)
@@ -462,6 +505,9 @@ REFUSED = {
     "--warmup 5": "--warmup '5': a time looks like 5ms",
     "--length 0s": "--length '0s': the time must not be 0",
     "--length 5ms --stop thread:2": "--stop excludes --length",
+    "--warmup instructions:5": "--warmup with an event has no effect without --start",
+    "--warmup thread:2 --start thread:3": "--warmup 'thread:2': use a time, time:TIME or instructions:NUMBER",
+    "--warmup time:5ms --start time:5ms": "--start is not after --warmup",
     "--stop thread:1": "--stop comes before counting begins: nothing would be counted",
     "--stop time:0ns": "--stop comes before counting begins: nothing would be counted",
     "--start time:100us --warmup 200us --stop time:200us": "--stop is not after --start and --warmup",

@@ -113,6 +113,12 @@ std::string text_of_code(const Trigger& trigger) {
   return fmt::format("{}{}{}", place.starts_with("0x") ? kAddress : kFunction, place, count);
 }
 
+std::uint64_t nonzero_time_or_throw(const char* option, const std::string& text) {
+  const std::uint64_t time = nanoseconds_or_throw(option, text, text, "5ms");
+  if (time == 0) throw UsageError(fmt::format("{} '{}': the time must not be 0", option, text));
+  return time;
+}
+
 Trigger trigger_of(const char* option, std::string_view text) {
   if (text.starts_with(kFunction)) return function_of(option, text);
   if (text.starts_with(kAddress)) return address_of(option, text);
@@ -144,6 +150,25 @@ void add_trigger(std::vector<std::string>& words, const char* option, const Trig
       words.insert(words.end(), {option, fmt::format("{}{}", counted.prefix, trigger.value)});
 }
 
+void add_warm_up(CLI::App& app, vm::RunRegion& region) {
+  const auto store = [&region](const std::string& text) {
+    region.warm_up = 0;
+    region.warm_from = {};
+    if (text.find(':') == std::string::npos) {
+      region.warm_up = nonzero_time_or_throw(kWarmUp, text);
+      return;
+    }
+    region.warm_from = trigger_of(kWarmUp, text);
+    if (!is_cut(region.warm_from))
+      throw UsageError(fmt::format("{} '{}': use a time, time:TIME or instructions:NUMBER", kWarmUp, text));
+  };
+  app.add_option_function<std::string>(
+         kWarmUp, store,
+         "simulate for this long before counting begins (1ms), or from this event on until --start "
+         "(instructions:N, time:T)")
+      ->type_name("TIME|EVENT");
+}
+
 }  // namespace
 
 void add_region_options(CLI::App& app, vm::RunRegion& region) {
@@ -155,23 +180,30 @@ void add_region_options(CLI::App& app, vm::RunRegion& region) {
   };
   const auto add_length = [&app](const char* option, std::uint64_t& time, const char* help) {
     const auto store = [option, &time](const std::string& text) {
-      time = nanoseconds_or_throw(option, text, text, "5ms");
-      if (time == 0) throw UsageError(fmt::format("{} '{}': the time must not be 0", option, text));
+      time = nonzero_time_or_throw(option, text);
     };
     return app.add_option_function<std::string>(option, store, help)->type_name("TIME");
   };
   add_event(
       kStart, region.start,
       "simulate and count from this event on, in fast mode until then: thread:N (the program starts its "
-      "N-th thread), function:NAME[:N] (its N-th call), address:0xADDRESS[:N], marker[:N], time:T (5ms) or "
+      "N-th thread), function:NAME[:N] (its N-th call), address:0xA[:N], marker[:N], time:T (5ms) or "
       "instructions:N");
-  add_length(kWarmUp, region.warm_up, "simulate for this long before counting begins (1ms)");
+  add_warm_up(app, region);
   CLI::Option* stop = add_event(kStop, region.stop, "simulate and count until this event");
   add_length(kLength, region.length, "simulate and count for this long")->excludes(stop);
 }
 
+bool is_cut(const Trigger& trigger) {
+  return trigger.kind == Trigger::Kind::kTime || trigger.kind == Trigger::Kind::kInstructions;
+}
+
 void check_region(const vm::RunRegion& region) {
-  const Trigger &start = region.start, &stop = region.stop;
+  const Trigger &start = region.start, &stop = region.stop, &warm = region.warm_from;
+  if (warm.is_set() && !start.is_set())
+    throw UsageError(fmt::format("{} with an event has no effect without {}", kWarmUp, kStart));
+  if (warm.kind == start.kind && warm.is_set() && start.value <= warm.value)
+    throw UsageError(fmt::format("{} is not after {}: there is nothing between them", kStart, kWarmUp));
   const bool is_ordered =
       start.kind == stop.kind && start.kind != Trigger::Kind::kMarker && start.kind != Trigger::Kind::kCode;
   const std::uint64_t warm_up = start.kind == Trigger::Kind::kTime ? region.warm_up : 0;
@@ -187,6 +219,7 @@ void check_region(const vm::RunRegion& region) {
 std::vector<std::string> as_words(const vm::RunRegion& region) {
   std::vector<std::string> words;
   add_trigger(words, kStart, region.start);
+  add_trigger(words, kWarmUp, region.warm_from);
   add_time(words, kWarmUp, region.warm_up);
   add_trigger(words, kStop, region.stop);
   add_time(words, kLength, region.length);

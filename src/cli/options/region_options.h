@@ -20,6 +20,9 @@ inline constexpr const char* kStop = "--stop";
 /// Adds the options to a verb. Parsing throws UsageError for an event that does not exist.
 void add_region_options(CLI::App& app, vm::RunRegion& region);
 
+/// Whether the event comes after some time or work, wherever the program is then.
+bool is_cut(const vm::Trigger& trigger);
+
 /// Throws UsageError if the region ends before it begins.
 void check_region(const vm::RunRegion& region);
 

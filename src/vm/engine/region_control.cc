@@ -31,12 +31,10 @@ void RegionControl::is_met() {
 void RegionControl::begin(std::uint64_t earlier) {
   earlier_ = earlier;
   if (phase_ == Phase::kCounted) return;
-  if (!region_.start.is_set()) {
-    due_ = true;
-    return;
-  }
   watch(region_.start);
-  await(region_.start);
+  if (region_.warm_from.is_set()) return await(region_.warm_from);
+  if (region_.start.is_set()) return await(region_.start);
+  due_ = true;
 }
 
 /// Executions of code count from now on, also of one that is awaited later.
@@ -60,7 +58,7 @@ void RegionControl::await(const Trigger& trigger) {
     case Trigger::Kind::kInstructions:
       return look_at_instructions();
     case Trigger::Kind::kMarker:
-      if (phase_ == Phase::kCounted && stops_ >= trigger.value) is_met();
+      if ((started_ ? stops_ : starts_) >= trigger.value) is_met();
       return;
     case Trigger::Kind::kCode:
       if (code_met_) is_met();
@@ -83,12 +81,17 @@ RegionControl::Phase RegionControl::advance() {
   context_.ordering.set_look(kNever);
   timers_.cancel(std::exchange(timer_, {}));
   due_at_ = 0;
-  if (phase_ == Phase::kBefore) {
+  const bool warms_for_start = phase_ == Phase::kBefore && region_.warm_from.is_set();
+  if (!started_ && !warms_for_start) {
+    started_ = true;
     if (region_.start.kind == Trigger::Kind::kCode) code_.watch("", 0);
     watch(region_.stop);
   }
   const bool warms_up = phase_ == Phase::kBefore && region_.warm_up != 0;
-  if (warms_up) {
+  if (warms_for_start) {
+    phase_ = Phase::kWarmUp;
+    await(region_.start);
+  } else if (warms_up) {
     phase_ = Phase::kWarmUp;
     await_time(now() - earlier_ + region_.warm_up);
   } else if (phase_ < Phase::kCounted) {
@@ -111,10 +114,10 @@ void RegionControl::thread_started() {
 }
 
 void RegionControl::marker(bool ends) {
-  if (phase_ != Phase::kBefore && ends) ++stops_;
-  if (phase_ == Phase::kBefore && !ends) ++starts_;
+  if (started_ && ends) ++stops_;
+  if (!started_ && !ends) ++starts_;
   if (awaited_.kind != Trigger::Kind::kMarker) return;
-  if ((phase_ == Phase::kBefore ? starts_ : stops_) >= awaited_.value) is_met();
+  if ((started_ ? stops_ : starts_) >= awaited_.value) is_met();
 }
 
 void RegionControl::code_reached() {
@@ -150,7 +153,7 @@ std::string RegionControl::why_never(const char* option, const Trigger& trigger)
     case Trigger::Kind::kInstructions:
       return begin + "the program executed " + of(context_.instructions()) + " instructions";
     case Trigger::Kind::kMarker:
-      return begin + "the program met " + of(phase_ == Phase::kBefore ? starts_ : stops_) + " such markers";
+      return begin + "the program met " + of(started_ ? stops_ : starts_) + " such markers";
     case Trigger::Kind::kCode:
       if (code_.watched().addresses().empty())
         return begin + "no program or library that ran has '" + trigger.place + "'";
@@ -164,8 +167,10 @@ std::string RegionControl::why_never(const char* option, const Trigger& trigger)
 std::string RegionControl::why_incomplete() const {
   switch (phase_) {
     case Phase::kBefore:
-      return why_never("--start", region_.start);
+      return region_.warm_from.is_set() ? why_never("--warmup", region_.warm_from)
+                                        : why_never("--start", region_.start);
     case Phase::kWarmUp:
+      if (!started_) return why_never("--start", region_.start);
       return "the program ended within --warmup " + time_text(region_.warm_up);
     case Phase::kCounted:
       if (region_.length != 0) return "the program ended within --length " + time_text(region_.length);

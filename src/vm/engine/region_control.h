@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a process changes between fast mode, the timing model and counting (interface/run_region.h).
 //
-// The phases follow each other; each is ended by one event. An event only makes a change due. The run loop
+// The phases follow each other; each is ended by one event. The warm-up lies in front of the start
+// (RunRegion::warm_from) or behind it (warm_up). An event only makes a change due. The run loop
 // makes it while no CPU runs, so that it happens between two instructions of every CPU.
 #pragma once
 
@@ -36,6 +37,7 @@ class RegionControl {
   void begin(std::uint64_t earlier);
 
   Phase phase() const { return phase_; }
+  bool has_started() const { return started_; }
   bool change_is_due() const { return due_; }
   /// Enters the next phase, and awaits its end.
   Phase advance();
@@ -74,6 +76,7 @@ class RegionControl {
   CodeManager& code_;
   Phase phase_;
   bool due_ = false;
+  bool started_ = false;       // the start has been met
   bool is_empty_ = false;      // it ended before it began
   bool code_met_ = false;      // the watched instruction has been executed as often as awaited
   Trigger awaited_{};          // ends the phase; cleared when met
@@ -82,7 +85,7 @@ class RegionControl {
   std::uint64_t earlier_ = 0;  // nanoseconds before this image
   std::uint64_t threads_ = 1;  // started so far
   std::uint64_t starts_ = 0;   // markers met so far
-  std::uint64_t stops_ = 0;    // since the simulation began
+  std::uint64_t stops_ = 0;    // since the start
 };
 
 }  // namespace elision::vm

@@ -133,7 +133,7 @@ int Engine::final_exit_code(int exit_code) {
 /// `why`: what is wrong with the event that is awaited.
 void Engine::refuse_region(const std::string& why) {
   const LiftedLimits lifted;
-  const char* const option = region_.phase() == RegionControl::Phase::kBefore ? "--start" : "--stop";
+  const char* const option = region_.has_started() ? "--stop" : "--start";
   say_at_the_end("elision vm: " + std::string(option) + ": " + why + "\n");
   write_statistics(kNotMeasured, false);
   _exit(kNotMeasured);

@@ -220,6 +220,7 @@ Thread& Scheduler::create(const GuestState& state, Thread& creator) {
   const Cycles at = (cpu != nullptr ? cpu->clock() : context_.idle_time) +
                     Cycles(context_.machine.system.futex_wake_cycles);
   thread.started = at;
+  thread.started_instructions = context_.instructions();
   make_runnable(thread, at);
   return thread.thread;
 }

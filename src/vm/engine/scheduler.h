@@ -36,6 +36,7 @@ struct EngineThread {
   profile::Account::Thread account;  // with Options::lock_times
   // statistics
   Cycles started{0};
+  std::uint64_t started_instructions = 0;  // that the process had executed by then
   Cycles on_cpu_since{0};
   std::uint64_t instructions_at_start = 0;
   std::uint64_t busy_cycles = 0;

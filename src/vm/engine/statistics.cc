@@ -102,6 +102,7 @@ ordered_json thread_statistics(const EngineThread& thread) {
           {"busy_cycles", busy},
           {"instructions", instructions},
           {"started_cycles", thread.started.value},
+          {"started_instructions", thread.started_instructions},
           {"last_cpu", thread.last_cpu}};
 }
 

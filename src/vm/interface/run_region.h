@@ -39,7 +39,8 @@ struct Trigger {
 /// are in nanoseconds.
 struct RunRegion {
   Trigger start, stop;
-  std::uint64_t warm_up = 0;  // simulated after the start, and not counted
+  Trigger warm_from{};        // from then until the start, simulated and not counted: kTime, kInstructions
+  std::uint64_t warm_up = 0;  // simulated after the start, and not counted; not with `warm_from`
   std::uint64_t length = 0;   // instead of a stop; 0: none
 
   bool is_set() const { return start.is_set() || stop.is_set() || warm_up != 0 || length != 0; }

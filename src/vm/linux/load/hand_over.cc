@@ -27,7 +27,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.date_seconds);
   visit(h.options.run_ahead_cycles);
   visit(h.options.fast);
-  for (auto* trigger : {&h.options.region.start, &h.options.region.stop}) {
+  for (auto* trigger : {&h.options.region.start, &h.options.region.stop, &h.options.region.warm_from}) {
     visit(trigger->kind);
     visit(trigger->value);
     visit(trigger->place);

@@ -36,9 +36,10 @@ std::vector<Field> fields_of(const Options& options) {
   const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast, region,
                fast_path, conflict_detection, profile, lock_times, record_forms, crash_reports, command,
                preload] = options;
-  const auto& [start, stop, warm_up, length] = region;
+  const auto& [start, stop, warm_from, warm_up, length] = region;
   const auto& [start_kind, start_value, start_place] = start;
   const auto& [stop_kind, stop_value, stop_place] = stop;
+  const auto& [warm_kind, warm_value, warm_place] = warm_from;
   return {field("machine", machine),
           field("cpus", cpus),
           field("seed", seed),
@@ -53,6 +54,9 @@ std::vector<Field> fields_of(const Options& options) {
           field("stop kind", static_cast<int>(stop_kind)),
           field("stop value", stop_value),
           field("stop place", stop_place),
+          field("warm from kind", static_cast<int>(warm_kind)),
+          field("warm from value", warm_value),
+          field("warm from place", warm_place),
           field("warm-up", warm_up),
           field("length", length),
           field("fast_path", fast_path),
@@ -108,7 +112,11 @@ HandOver sample() {
                .date_seconds = 5,
                .run_ahead_cycles = 123,
                .fast = true,
-               .region = {{Trigger::Kind::kCode, 8, "f"}, {Trigger::Kind::kTime, 7000, "g"}, 11, 12},
+               .region = {{Trigger::Kind::kCode, 8, "f"},
+                          {Trigger::Kind::kTime, 7000, "g"},
+                          {Trigger::Kind::kMarker, 3, "w"},
+                          11,
+                          12},
                .fast_path = false,
                .conflict_detection = false,
                .profile = true,
