@@ -55,7 +55,7 @@ class VirtualMachine:
                 *arguments]
 
     def compare_options(self, turn):
-        return ["--machine", self.machine, "--seed", self.seed + turn]
+        return ["--machine", self.machine, "--seed", self.seed + turn, "--whole-run"]
 
     def before(self):
         return None

@@ -17,6 +17,7 @@
 #include "cli/experiment/execute.h"
 #include "cli/experiment/explain.h"
 #include "cli/experiment/metric.h"
+#include "cli/experiment/preview.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/console.h"
 #include "cli/host/cpu_use.h"
@@ -65,7 +66,8 @@ struct CompareRequest {
   vm::RunRegion region;
   std::uint32_t variations = 0;  // 0: the machine as it is
   bool explains = true;
-  unsigned runs = 0;  // 0: as many as are needed
+  bool whole_run = false;  // what the program does alone, too
+  unsigned runs = 0;       // 0: as many as are needed
 };
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
@@ -115,6 +117,10 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
       "--no-why", [&request] { request.explains = false; },
       "do not run the reference and the best designs once more to say where their time goes");
   add_region_options(*app, request.region);
+  app->add_flag("--whole-run", request.whole_run,
+                "on a virtual machine, time also what the program does before it starts a second thread")
+      ->excludes(app->get_option(kStart))
+      ->excludes(app->get_option(kStop));
   add_lock_options(*app, request.plan.launch.lock);
   return app;
 }
@@ -187,12 +193,10 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
 
 // Designs are compared by the time for the same work. A metric is of the whole run, so it is no way out.
 void check_region_to_compare(const vm::RunRegion& region) {
-  const auto is_cut = [](const vm::Trigger& trigger) {
-    return trigger.kind == vm::Trigger::Kind::kTime || trigger.kind == vm::Trigger::Kind::kInstructions;
-  };
   if (region.warm_up != 0 || region.length != 0 || is_cut(region.start) || is_cut(region.stop))
     throw UsageError(
-        "--warmup, --length, time: and instructions: leave designs different amounts of work: use thread:, "
+        "--warmup TIME, --length, time: and instructions: leave designs different amounts of work: use "
+        "thread:, "
         "function:, address: or marker");
 }
 
@@ -367,13 +371,30 @@ void note_load(const OtherWork& others, std::vector<experiment::Block>& blocks) 
   if (!is_noted) tell("compare", note);
 }
 
-int compare_and_report(const CompareRequest& request) {
+/// Leaves out what the program does before it starts a second thread, if it starts one.
+void choose_part(CompareRequest& request, experiment::Runner& runner, experiment::Observer& observer) {
+  experiment::Plan& plan = request.plan;
+  if (!plan.model || request.region.is_set() || request.whole_run) return;
+  constexpr double kAnyTime = 1e9;               // as for the first run
+  constexpr std::uint64_t kWarmUp = 20'000'000;  // instructions: fill an L2 and the predictors
+  const auto alone =
+      least_alone(plan, runner, observer, request.timeout_seconds > 0 ? request.timeout_seconds : kAnyTime);
+  if (!alone) return;
+  vm::RunRegion part;
+  part.start = {vm::Trigger::Kind::kThread, 2};
+  part.warm_from = {vm::Trigger::Kind::kInstructions, *alone > kWarmUp ? *alone - kWarmUp : 1};
+  plan.launch.vm_words = as_words(part);
+  plan.launch.from_second_thread = true;
+}
+
+int compare_and_report(CompareRequest& request) {
   const experiment::Plan& plan = request.plan;
   const experiment::StopFlag stop;
   experiment::stop_on_signals(stop);
   const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
   const OtherPrograms others;
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
+  choose_part(request, *runner, progress);
   const auto undecided = [&plan](const auto& results, std::optional<unsigned> threads) {
     return experiment::undecided(plan, block_of(plan, results, threads).rows);
   };

@@ -31,7 +31,7 @@ def test_both_kinds_of_target_run_the_same_program_with_the_same_arguments(tmp_p
 def test_rounds_of_a_virtual_machine_differ_by_their_seed(tmp_path):
     target = recording.VirtualMachine(tmp_path, MACHINE, seed=5)
     assert target.words(0, "p") != target.words(1, "p")
-    assert target.compare_options(1) == ["--machine", MACHINE, "--seed", 6]
+    assert target.compare_options(1) == ["--machine", MACHINE, "--seed", 6, "--whole-run"]
 
 
 # The committed record is older than some probes and figures: those that it has must be there.

@@ -87,7 +87,8 @@ int error_of_new_file(const std::filesystem::path& directory) {
 
 std::vector<std::filesystem::path> counter_files(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files = files_in(directory);
-  std::erase_if(files, [](const std::filesystem::path& file) { return file.extension() != abi::kCountersExtension; });
+  std::erase_if(
+      files, [](const std::filesystem::path& file) { return file.extension() != abi::kCountersExtension; });
   return files;
 }
 

@@ -41,6 +41,12 @@ bool reached_its_part(const nlohmann::json& process) {
   return region == process.end() || region->at("reached").get<bool>();
 }
 
+/// In nanoseconds; what ran in fast mode counts by its instructions.
+double time_before_part(const nlohmann::json& process) {
+  const nlohmann::json& region = process.at("region");
+  return region.at("reached").get<bool>() ? region.at("begin_ns").get<double>() : 0;
+}
+
 /// The common part of the two runners: directories, counters, stopping.
 class ProgramRunner : public Runner {
  public:
@@ -62,14 +68,14 @@ class ProgramRunner : public Runner {
     Sample sample = run_child(request, stop_);
     if (sampler) sample.profile = sampler->finish();
     tell_of_left_process(sample.left_running);
-    finish(sample, directory.path());
+    finish(cell, sample, directory.path());
     if (!cell.design.empty()) require_counters(sample, directory.path());
     return sample;
   }
 
  protected:
   virtual ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const = 0;
-  virtual void finish(Sample& sample, const std::filesystem::path& directory) const = 0;
+  virtual void finish(const Cell& cell, Sample& sample, const std::filesystem::path& directory) const = 0;
 
   const Plan& plan_;
   const Launch& launch_;
@@ -114,7 +120,7 @@ class NativeRunner final : public ProgramRunner {
     return request;
   }
 
-  void finish(Sample& sample, const std::filesystem::path& directory) const override {
+  void finish(const Cell&, Sample& sample, const std::filesystem::path& directory) const override {
     const auto processes = read_counters(directory);
     sample.locks = lock_counts(processes, native_ticks_per_second(processes));
   }
@@ -139,7 +145,7 @@ class VirtualRunner final : public ProgramRunner {
 
   // A program with several processes has several clocks. Takes that of the process that worked most. The
   // others (a shell around it) mostly wait, and their waits are in host time.
-  void finish(Sample& sample, const std::filesystem::path& directory) const override {
+  void finish(const Cell& cell, Sample& sample, const std::filesystem::path& directory) const override {
     auto processes = read_process_statistics(directory);
     double ticks_per_second = 0, busiest_ns = -1;
     sample.seconds = sample.cpu_seconds = 0;
@@ -152,8 +158,10 @@ class VirtualRunner final : public ProgramRunner {
       busiest_ns = cpu_ns;
       sample.seconds = 1e-9 * virtual_ns;
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
-      if (const auto times = process.find("lock_times"); times != process.end())
+      if (const auto times = process.find("lock_times"); times != process.end()) {
         sample.profile = virtual_profile(*times, directory);
+        if (launch_.from_second_thread) sample.profile->wall_ns += time_before_part(process);
+      }
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
     sample.start_error = why_not_started(directory);
@@ -165,7 +173,7 @@ class VirtualRunner final : public ProgramRunner {
     if (lost)
       throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
                                    plan_.program(), directory.parent_path().string()));
-    if (launch_.keep_statistics) sample.processes = std::move(processes);
+    if (launch_.keep_statistics || cell.previews) sample.processes = std::move(processes);
   }
 };
 
@@ -191,7 +199,11 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
   if (plan.model) {
     add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
          std::to_string(cell.variation)});
-    add(plan.launch.vm_words);
+    if (cell.previews) {
+      add({"--fast"});
+    } else {
+      add(plan.launch.vm_words);
+    }
   }
   if (!cell.design.empty()) add({"--lock", cell.design});
   add(as_words(plan.launch.lock));

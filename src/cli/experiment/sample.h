@@ -36,6 +36,7 @@ struct Cell {
   std::uint64_t seed = 1;       // virtual machine only, as the variation is
   std::uint32_t variation = 0;  // of the machine
   bool explains = false;        // its sample has a profile of the locks; its time does not count
+  bool previews = false;        // virtual machine only: the whole run in fast mode, whose statistics are kept
   double look_ms = 4;           // if it explains, on a real CPU: the mean distance of the looks at it
 };
 
@@ -48,6 +49,7 @@ struct Launch {
   // For the virtual machine only:
   std::vector<std::string> vm_words;  // more options of `elision vm`
   bool keep_statistics = false;       // in the samples
+  bool from_second_thread = false;    // these options leave out what the program does alone
 };
 
 /// What to run and how to read results.
@@ -119,7 +121,8 @@ struct Sample {
   std::optional<profile::Profile> profile;  // if the cell explains
   std::string output;                       // standard output
   std::string error_output;                 // standard error
-  // The virtual machine's statistics, one object per process in start order, if the launch keeps them.
+  // The virtual machine's statistics, one object per process in start order, if the launch or the cell keeps
+  // them.
   std::vector<nlohmann::json> processes;
 };
 

@@ -68,9 +68,10 @@ std::string last_words(const Sample& sample) {
     }
   }
   if (sample.deadlocked) return "";
-  const bool part_is_missing =
-      !report.empty() && report.back().starts_with("--");  // "--start was never reached"
-  if (part_is_missing) return report.back();
+  // "--start was never reached". A program that failed before it has its own exit code.
+  constexpr int kNotMeasured = 2;
+  const bool part_is_missing = !report.empty() && report.back().starts_with("--");
+  if (part_is_missing && (own.empty() || sample.status == kNotMeasured)) return report.back();
   return own.empty() ? summary(report) : own;
 }
 

@@ -55,6 +55,7 @@ std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
   std::string text = fmt::format("{} on {}", plan.program(), where);
   if (block.threads) text += ", " + words_of(*block.threads);
+  if (plan.launch.from_second_thread) text += ", from the second thread on";
   if (plan.varies()) {
     const std::size_t count = plan.variations.size();
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,
