@@ -458,8 +458,11 @@ def test_compare_gets_it(place, elision):
     ending = place.run("compare", *words, "--start", "thread:3", "--", elision.test_program("ledger"), THREADS, 20, 1)
     assert ending.status == 0
     ending = place.run("compare", *words, "--start", "thread:99", "--", elision.test_program("ledger"), THREADS, 20, 1)
-    assert ending.status == 1
-    assert f"the program started {THREADS + 1} of 99 threads" in ending.stdout + ending.stderr
+    assert ending.status == 2
+    assert ending.stderr == f"elision compare: --start was never reached: the program started {THREADS + 1} of 99 threads\n"
+    ending = place.run("compare", *words, "--start", "function:work::step", "--", *calls_of(elision, 10))
+    assert ending.status == 2
+    assert ending.stderr.startswith("elision compare: --start: 'work::step' is ambiguous in calls: ") and ending.stderr.count("\n") == 1
 
 
 def test_compare_without_a_process_that_reaches_the_part(place):
