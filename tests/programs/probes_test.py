@@ -130,7 +130,7 @@ def test_a_conflict_ends_a_transaction_that_spins(values_of):
 # The virtual machine does not model CLFLUSH, so that flushed lines are where they were.
 def test_early_loads_prints_every_pair(values_of):
     values = values_of("early_loads", "200")
-    for pair in ("two_loads", "two_loads_fenced", "atomic_begin_load", "store_commit_fence_load"):
+    for pair in ("two_loads", "two_loads_fenced", "two_atomics", "atomic_begin_load", "store_commit_fence_load"):
         assert len(values[pair]) == 3, pair
         assert values[pair][0] > 0, pair
 

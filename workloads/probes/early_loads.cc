@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether loads run early across XBEGIN and XEND (the probe "early-loads"): early_loads [ROUNDS].
+// Whether loads run early across XBEGIN, XEND and atomics (the probe "early-loads"): early_loads [ROUNDS].
 //
 // Two accesses to lines that were flushed from all caches, one on each side of XBEGIN or XEND. If both misses
 // together take as long as one, the second began before the first was done. If they take as long as two, it
@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   run("two_loads_fenced", rounds, [] { return probe::load(first), lfence(), probe::load(second), true; });
   run("one_atomic", rounds, [] { return probe::locked_add(first), true; });
   run("atomic_load", rounds, [] { return probe::locked_add(first), probe::load(second), true; });
+  run("two_atomics", rounds, [] { return probe::locked_add(first), probe::locked_add(second), true; });
   run("atomic_begin_load", rounds, atomic_then_transaction<false>);
   run("atomic_fence_begin_load", rounds, atomic_then_transaction<true>);
   run("load_commit_load", rounds, transaction_then_load<false, false>);
