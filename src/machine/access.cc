@@ -83,7 +83,9 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
   if (!(state.flags & cpu.mine(load ? kReadable : kWritable)) || request.now.value < state.hot_until)
     return false;
   const bool prefetches = load || !in_l1;
-  return !prefetches || !prefetches_leave_core(request, cpu);
+  if (prefetches && prefetches_leave_core(request, cpu)) return false;
+  found.stream_is_here = prefetches && in_l1;  // a miss of L1 makes room, perhaps in L2
+  return true;
 }
 
 /// Puts the line, in L1 slot `slot`, into the CPU's filter. The CPU has the permission, and inside a
@@ -116,7 +118,8 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   Core& core = *cpu.core;
   if (found.l1_slot == Lookup::kNotLookedUp) found.l1_slot = core.l1.find(request.line);
   const bool in_l1 = found.l1_slot != kNoSlot;
-  if (in_l1 && (core.l1.state(found.l1_slot).flags & needed)) return hit_l1(request, cpu, found.l1_slot);
+  if (in_l1 && (core.l1.state(found.l1_slot).flags & needed))
+    return hit_l1(request, cpu, found.l1_slot, found.stream_is_here);
 
   if (!in_l1) {
     if (untouched_pages.contains(request.line)) [[unlikely]] {
@@ -201,14 +204,14 @@ std::uint64_t Access::fault_in(const Request& request, Cpu& cpu) {
   return Cycles(cpu.walk_ready);
 }
 
-Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot) {
+Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool stream_is_here) {
   WayState& state = cpu.core->l1.state(slot);
   cpu.core->l1.mark_used(slot);
   const std::uint64_t ready = arrival_of_hit(request, state);
   const bool prefetched = state.flags & kPrefetched;
   state.flags = static_cast<std::uint16_t>(state.flags & ~kPrefetched);
   const Reply reply = complete(request, cpu, slot, kNoSlot, ready);
-  if (prefetched && request.kind == AccessKind::kLoad) prefetch_after(request, cpu, false);
+  if (prefetched && request.kind == AccessKind::kLoad) prefetch_after(request, cpu, false, stream_is_here);
   return reply;
 }
 

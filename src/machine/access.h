@@ -18,6 +18,7 @@ class Access : public InstructionFetch {
     static constexpr std::uint32_t kNotLookedUp = ~std::uint32_t{0} - 1;
     std::uint32_t l1_slot = kNotLookedUp;
     std::uint32_t l2_slot = kNotLookedUp;
+    bool stream_is_here = false;  // L1 or L2 has what the streamer would ask for
   };
 
   // --- access.cc: accesses that the core completes by itself ---
@@ -28,7 +29,7 @@ class Access : public InstructionFetch {
   std::uint64_t stalled_until(const Request& request, Cpu& cpu);
   std::uint64_t fault_in(const Request& request, Cpu& cpu);
   Cycles translate(const Request& request, Cpu& cpu);
-  Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot);
+  Reply hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool stream_is_here);
   Reply hit_l2(const Request& request, Cpu& cpu, std::uint32_t l2_slot);
 
   // --- coherent_access.cc: the CPU lacks the line or the permission ---

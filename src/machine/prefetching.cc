@@ -36,7 +36,7 @@ void for_each_line(const Streamer::Lines& lines, Visit visit) {
 }  // namespace
 
 /// While the line's page is being translated, prefetches wait for that.
-void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2) {
+void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l2, bool stream_is_here) {
   const std::uint64_t now = request.now.value, page = request.line.value >> Tlb::kPageShift;
   const std::uint64_t start = page == cpu.walked_page ? std::max(now, cpu.walk_ready) : now;
   if (request.kind == AccessKind::kLoad) {
@@ -47,19 +47,20 @@ void Prefetching::prefetch_after(const Request& request, Cpu& cpu, bool missed_l
   }
   if (description.prefetch.adjacent_line && missed_l2)
     prefetch(cpu, LineAddr(request.line.value ^ 1), now, start, false);
-  if (description.prefetch.stream_lines != 0)
-    for_each_line(cpu.core->streamer.observe(request.line, description.prefetch.stream_lines),
-                  [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, false); });
+  if (description.prefetch.stream_lines == 0) return;
+  const Streamer::Lines stream = cpu.core->streamer.observe(request.line, description.prefetch.stream_lines);
+  if (!stream_is_here)
+    for_each_line(stream, [&](LineAddr wanted) { prefetch(cpu, wanted, now, start, false); });
 }
 
 bool Prefetching::prefetches_leave_core(const Request& request, const Cpu& cpu) const {
   const Core& core = *cpu.core;
-  bool leaves = false;
   // Where each line of a page has sets of its own, none of these lines can evict another one. Else nothing is
   // promised.
   const bool is_small = std::min(core.l1.sets(), core.l2.sets()) < 1U << Tlb::kPageShift;
+  bool leaves = false;
   const auto look_for = [&](LineAddr wanted) {
-    leaves |= is_small || (core.l1.find(wanted) == kNoSlot && core.l2.find(wanted) == kNoSlot);
+    leaves = leaves || is_small || (core.l2.find(wanted) == kNoSlot && core.l1.find(wanted) == kNoSlot);
   };
   if (description.prefetch.stream_lines != 0)
     for_each_line(core.streamer.expect(request.line, description.prefetch.stream_lines), look_for);

@@ -15,7 +15,8 @@ class Prefetching : public Coherence {
   /// in neither.
   bool prefetches_leave_core(const Request& request, const Cpu& cpu) const;
   /// After an access to `request.line` that missed L1, or a load that was the first use of a prefetched line.
-  void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2);
+  /// `stream_is_here`: L1 or L2 has the lines that the streamer asks for.
+  void prefetch_after(const Request& request, Cpu& cpu, bool missed_l2, bool stream_is_here = false);
   /// Prefetches `line`: the request is made at `now`, and the fetch starts at `start`.
   void prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint64_t start, bool into_l1);
 
