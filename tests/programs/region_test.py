@@ -441,12 +441,13 @@ def test_compare_begins_with_the_second_thread(place, elision):
     for options in [(), ("--whole-run",)]:
         ending, report = report_of(place, calls_of(elision, 20_000), *options)
         assert ending.status == 0
-        assert report.get("part") == (None if options else ["--start", "thread:2", "--warmup", "instructions:1"])
+        part = {"options": ["--start", "thread:2", "--warmup", "instructions:1"], "text": "from the second thread on"}
+        assert report.get("part") == (None if options else part)
         seconds[options] = report["runs"][0]["seconds"]
     assert seconds["--whole-run",] > 1.15 * seconds[()]
     _, report = report_of(place, calls_of(elision, 1_500_000))
     loops = CALLS * 1_500_000 * 4
-    assert loops < int(report["part"][-1].removeprefix("instructions:")) + 20_000_000 < loops + 3_000_000
+    assert loops < int(report["part"]["options"][-1].removeprefix("instructions:")) + 20_000_000 < loops + 3_000_000
 
 
 def test_compare_times_the_whole_run_of_one_thread(place, elision):
@@ -477,7 +478,9 @@ def test_compare_counts_locks_in_the_part(place, elision):
     words = ["--machine", "xeon-e5-2697v4", "--locks", "tatas,htm-10", "--runs", 1, "--no-why", "--format", "json"]
     ending = place.run("compare", *words, "--start", "marker", "--stop", "marker", "--", elision.test_program("markers"), "locks", 1000)
     assert ending.status == 0
-    _, plain, elided = json.loads(ending.stdout)["blocks"][0]["rows"]
+    report = json.loads(ending.stdout)
+    assert report["part"]["text"] == "part: --start marker:1 --stop marker:1"
+    _, plain, elided = report["blocks"][0]["rows"]
     assert plain["locks"]["acquisitions"] == 2000
     assert elided["locks"]["acquisitions"] + elided["locks"]["commits"] == 2000
 

@@ -240,6 +240,16 @@ test("a block without a diagnosis says why it has none", async () => {
   await page.close();
 });
 
+test("the part that is timed stands above the verdict", async () => {
+  const report = { ...reports.plain(), part: { options: [], text: "from the second thread on" } };
+  const { page } = await open(fileOf(report));
+  assert.match(
+    await page.locator(".summary").textContent(),
+    / · from the second thread on · 3 runs a design/,
+  );
+  await page.close();
+});
+
 test("one conflict is not plural", async () => {
   const report = reports.explained([8]);
   const row = report.blocks[0].rows.find(({ why }) =>

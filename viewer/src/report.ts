@@ -128,6 +128,7 @@ export interface Report {
   program: string;
   where: string;
   virtual: boolean;
+  part?: { text: string }; // of each run, if not the whole
   metric: string;
   lower_is_better: boolean;
   blocks: Block[];

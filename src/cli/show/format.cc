@@ -2,6 +2,7 @@
 #include "cli/show/format.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <utility>
@@ -45,6 +46,11 @@ std::string format_seconds(const Range& range) {
 std::string format_count(const Range& range) {
   return fmt::format("{} [{} - {}]", format_count(range.median), format_count(range.low),
                      format_count(range.high));
+}
+
+std::string part_text(const Launch& launch) {
+  if (launch.from_second_thread) return "from the second thread on";
+  return launch.vm_words.empty() ? "" : fmt::format("part: {}", fmt::join(launch.vm_words, " "));
 }
 
 }  // namespace elision::cli::experiment

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/experiment/range.h"
+#include "cli/experiment/sample.h"
 
 namespace elision::cli::experiment {
 
@@ -19,5 +20,8 @@ std::string format_seconds(double seconds);
 
 /// "12.3k", "4.56M"; an integer below 10,000.
 std::string format_count(double count);
+
+/// "from the second thread on", "part: --start marker:1": what is timed of each run. Empty: the whole.
+std::string part_text(const Launch& launch);
 
 }  // namespace elision::cli::experiment

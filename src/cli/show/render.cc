@@ -11,6 +11,7 @@
 #include "cli/judge/scaling.h"
 #include "cli/judge/verdict.h"
 #include "cli/show/comparison_table.h"
+#include "cli/show/format.h"
 #include "cli/show/scaling_table.h"
 #include "cli/show/why_text.h"
 
@@ -55,7 +56,7 @@ std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
   std::string text = fmt::format("{} on {}", plan.program(), where);
   if (block.threads) text += ", " + words_of(*block.threads);
-  if (plan.launch.from_second_thread) text += ", from the second thread on";
+  if (const std::string part = part_text(plan.launch); !part.empty()) text += ", " + part;
   if (plan.varies()) {
     const std::size_t count = plan.variations.size();
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,

@@ -6,6 +6,7 @@
 #include "cli/host/shell_words.h"
 #include "cli/judge/explanation.h"
 #include "cli/judge/scaling.h"
+#include "cli/show/format.h"
 #include "cli/show/scaling_table.h"
 #include "cli/show/statistics_json.h"
 #include "cli/show/why_json.h"
@@ -155,7 +156,8 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
                  {"where", plan.where},     {"virtual", plan.model},
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
                  {"blocks", json::array()}, {"runs", json::array()}};
-  if (!plan.launch.vm_words.empty()) report["part"] = plan.launch.vm_words;
+  if (!plan.launch.vm_words.empty())
+    report["part"] = {{"options", plan.launch.vm_words}, {"text", part_text(plan.launch)}};
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));

@@ -31,7 +31,7 @@ export function heading(report: Report): HTMLElement {
     element(
       "p",
       { class: "summary" },
-      `on ${where}${runsOf(report)}${report.metric === "" ? "" : " · result: "}`,
+      `on ${where}${report.part === undefined ? "" : ` · ${report.part.text}`}${runsOf(report)}${report.metric === "" ? "" : " · result: "}`,
       report.metric === "" ? null : element("code", {}, report.metric),
     ),
   );
