@@ -301,6 +301,12 @@ void add_once(const std::string& change, std::vector<NextStep>& steps) {
   if (!change.empty() && !known) steps.push_back({change, ""});
 }
 
+/// The round of the design's median, whose counts the table shows: rounds may differ in kind.
+unsigned median_round(const Row& row) {
+  const auto median = std::find(row.values.begin(), row.values.end(), row.value.median);
+  return median != row.values.end() ? static_cast<unsigned>(median - row.values.begin()) : 0;
+}
+
 }  // namespace
 
 std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& blocks) {
@@ -310,14 +316,14 @@ std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& b
     if (block.rows.empty() || !is_good(block.rows.front()) || kind == VerdictKind::kNoLocks ||
         kind == VerdictKind::kNoReference)
       continue;
-    std::vector<std::string> designs = {block.rows.front().design};
+    std::vector<const Row*> rows = {&block.rows.front()};
     const Row* const best = fastest(block, [](const Row&) { return true; });
     const Row* const eliding = fastest(block, [](const Row& row) { return elides(row.design); });
     for (const Row* row : {best, eliding})
-      if (row != nullptr && std::find(designs.begin(), designs.end(), row->design) == designs.end())
-        designs.push_back(row->design);
-    for (const std::string& design : designs) {
-      Cell cell{block.threads, design, 0, plan.first_seed};
+      if (row != nullptr && std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+    for (const Row* row : rows) {
+      const unsigned round = plan.varies() ? 0 : median_round(*row);
+      Cell cell{block.threads, row->design, round, plan.first_seed + round};
       cell.explains = true;
       cells.push_back(cell);
     }

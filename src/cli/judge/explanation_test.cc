@@ -352,6 +352,16 @@ TEST_F(Explained, TheReferenceAndTheBestDesignsRunOnceMore) {
   EXPECT_EQ(designs, (std::vector<std::string>{"pthread", "htm-10"}));
 }
 
+TEST_F(Explained, TheRunOfTheMedianIsTheOneThatRunsOnceMore) {
+  plan_.first_seed = 7;
+  Block seen = block();
+  seen.rows.front().values = {1.0, 1.5, 9.0};
+  seen.rows.front().value.median = 1.5;
+  const std::vector<Cell> cells = cells_to_explain(plan_, {seen});
+  EXPECT_EQ(cells.front().run, 1u);
+  EXPECT_EQ(cells.front().seed, 8u);
+}
+
 TEST_F(Explained, OtherOutputMayBeThatOfOtherThreadOrder) {
   plan_.options = {"--runs", "3"};
   std::vector<Block> blocks = {block()};
