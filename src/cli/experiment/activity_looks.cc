@@ -152,8 +152,8 @@ void ActivityLooks::Process::look_at_thread(std::uint32_t slot) {
   const std::uint64_t taken = abi::ThreadActivity::taken(activity.position);
   const auto [known, is_new] = taken_before.emplace(slot, taken);
   const bool at_lock = seen.activity != abi::Activity::kBlocked;  // not at a condition or barrier
-  if (!is_new && taken > known->second && at_lock)
-    samples.add_taken(outermost(activity, seen, held), taken - known->second);
+  if (!is_new && taken > known->second)
+    samples.add_taken(at_lock ? outermost(activity, seen, held) : 0, taken - known->second);
   known->second = taken;
 }
 

@@ -122,6 +122,38 @@ TEST_F(ActivityLooksTest, LocksHaveTheTimeOfAllThreads) {
   EXPECT_DOUBLE_EQ(profile.locks[0].holds_ns, kThreads * profile.parallel_ns);
 }
 
+TEST_F(ActivityLooksTest, LocksTakenBeforeASleepForAConditionCount) {
+  CounterFile file;
+  file.header.process_id = static_cast<std::uint32_t>(getpid());
+  file.header.start_monotonic_ns = 1;
+  file.slots.resize(1);
+  file.slots[0].thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  abi::ThreadActivity& activity = file.slots[0].activity;
+  const auto lock = reinterpret_cast<const void*>(64), condition = reinterpret_cast<const void*>(128);
+  const auto look_after = [&](int taken) {
+    for (int i = 0; i < taken; ++i) {
+      activity.release();
+      activity.take(lock, nullptr);
+    }
+    file.write(directory_.path() / "0000.counters");
+    look();
+  };
+  std::atomic<bool> ends{false};
+  std::thread second([&] { ends.wait(false); });
+  activity.take(lock, nullptr);
+  look_after(0);
+  look_after(10);
+  activity.begin_to_wait_without(condition, nullptr);
+  activity.position += 5;
+  look_after(0);
+  ends = true;
+  ends.notify_all();
+  second.join();
+  double taken = 0;
+  for (const profile::Lock& one : looks_.profile().locks) taken += one.acquisitions;
+  EXPECT_DOUBLE_EQ(taken, 15);
+}
+
 TEST_F(ActivityLooksTest, FileOfAProcessThatEndedIsClosed) {
   Child child("echo; read line");
   child.expect_line();

@@ -84,6 +84,7 @@ void LockSamples::add(State state, const abi::SeenActivity& seen, const abi::Hel
 }
 
 void LockSamples::add_taken(std::uint64_t outermost, std::uint64_t count) {
+  (outermost != 0 ? taken_ : taken_anywhere_) += static_cast<double>(count);
   if (outermost != 0) locks_[outermost].taken += static_cast<double>(count);
 }
 
@@ -93,6 +94,7 @@ void LockSamples::add_taken(std::uint64_t outermost, std::uint64_t count) {
 std::map<std::uint64_t, double> LockSamples::acquisitions() const {
   constexpr double kCountsFully = 0.05;
   std::map<std::uint64_t, double> result;
+  const double all = taken_ > 0 ? 1 + taken_anywhere_ / taken_ : 1;
   for (const auto& [address, outermost] : locks_) {
     const auto weight_of = [&](std::uint64_t seen) {
       return std::min(
@@ -100,9 +102,9 @@ std::map<std::uint64_t, double> LockSamples::acquisitions() const {
     };
     double weights = 1;
     for (const auto& [lock, seen] : outermost.inside) weights += weight_of(seen);
-    result[address] += outermost.taken / weights;
-    for (const auto& [lock, seen] : outermost.inside)
-      result[lock] += weight_of(seen) * outermost.taken / weights;
+    const double taken = all * outermost.taken / weights;
+    result[address] += taken;
+    for (const auto& [lock, seen] : outermost.inside) result[lock] += weight_of(seen) * taken;
   }
   return result;
 }

@@ -18,7 +18,8 @@ namespace elision::cli::experiment {
 class LockSamples {
  public:
   void add(profile::State state, const abi::SeenActivity& seen, const abi::HeldLocks& held = {});
-  /// `count` acquisitions since the look before, of `outermost` and the locks that are taken within it.
+  /// `count` acquisitions since the look before, of `outermost` and the locks that are taken within it; 0:
+  /// of any locks, so that they are divided as those of known locks are.
   void add_taken(std::uint64_t outermost, std::uint64_t count);
 
   std::uint64_t count() const { return count_; }
@@ -44,6 +45,7 @@ class LockSamples {
   std::array<std::uint64_t, profile::kStates> states_{};
   std::set<std::uint64_t> sites_;
   std::map<std::uint64_t, OfLock> locks_;
+  double taken_ = 0, taken_anywhere_ = 0;  // of known outermost locks, and of others
 };
 
 /// Adds the counts that the library keeps for each lock: waits, commits, fallbacks, aborts by cause. In a

@@ -113,6 +113,17 @@ TEST(LockProfile, ALockThatIsRarelySeenInsideCountsLess) {
     EXPECT_DOUBLE_EQ(lock.acquisitions, lock.place.address == kLock ? 800 : 200) << "a quarter of the weight";
 }
 
+TEST(LockProfile, WhatIsTakenBeforeASleepIsDividedAsTheRest) {
+  LockSamples samples;
+  for (const std::uint64_t lock : {kLock, kOther})
+    samples.add(State::kSection, {abi::Activity::kIdle, lock, 1}, {{lock}, 1});
+  samples.add_taken(kLock, 30);
+  samples.add_taken(kOther, 10);
+  samples.add_taken(0, 80);
+  for (const profile::Lock& lock : samples.profile(80, {}).locks)
+    EXPECT_DOUBLE_EQ(lock.acquisitions, lock.place.address == kLock ? 90 : 30);
+}
+
 /// A counter file of process `id`, begun at `start_ns`, with `commits` at kLock.
 void write_file(const std::filesystem::path& file, std::uint32_t id, std::uint64_t start_ns,
                 std::uint64_t commits) {
