@@ -94,6 +94,16 @@ TEST(WhyText, LocksThatNobodyWaitedForAreLeftOut) {
   EXPECT_EQ(why_text(block, {}).find("lock with most waiting"), std::string::npos);
 }
 
+TEST(WhyText, LongestWaitIsUnknownIfItIsBelowTheMean) {
+  Block block;
+  block.rows = {explained("pthread")};
+  LockReport& lock = block.rows[0].why->locks[0];
+  lock.longest_wait_seconds = lock.mean_wait_seconds;
+  EXPECT_EQ(locks_table(block).rows[0].cells[5], "40.0 us");
+  lock.longest_wait_seconds = 0;
+  EXPECT_EQ(locks_table(block).rows[0].cells[5], "-");
+}
+
 TEST(WhyText, EveryLineFits) {
   Block block;
   block.rows = {explained("pthread")};

@@ -196,6 +196,12 @@ std::string name_among(const std::vector<LockReport>& locks, const LockReport& l
   return fmt::format("{} at {:#x}", lock.place.name, lock.address);
 }
 
+/// Samples know of waits that the library had no room to count.
+std::string longest_wait(const LockReport& lock) {
+  return lock.longest_wait_seconds < lock.mean_wait_seconds ? kNoValue
+                                                            : format_seconds(lock.longest_wait_seconds);
+}
+
 Table locks_table(const Block& block) {
   Table table{{{"lock with most waiting", true},
                {"acquired"},
@@ -216,7 +222,7 @@ Table locks_table(const Block& block) {
           {{name_among(row->why->locks, lock),
             (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
             profile::percent(lock.contended_share, "<", ">"), format_seconds(lock.wait_seconds),
-            format_seconds(lock.mean_wait_seconds), format_seconds(lock.longest_wait_seconds),
+            format_seconds(lock.mean_wait_seconds), longest_wait(lock),
             format_seconds(lock.mean_hold_seconds), source.empty() ? kNoValue : source},
            "",
            Tone::kPlain});
