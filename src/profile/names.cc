@@ -200,14 +200,15 @@ void Names::report_files() {
   dwfl_report_end(dwfl_, nullptr, nullptr);
 }
 
-std::string Names::symbol(std::uint64_t address, std::uint64_t& offset) const {
+std::string Names::symbol(std::uint64_t address, std::uint64_t& offset, bool may_lack_size) const {
   Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
   if (module == nullptr) return "";
   GElf_Off from_start = 0;
   GElf_Sym symbol;
   const char* const name =
       dwfl_module_addrinfo(module, address, &from_start, &symbol, nullptr, nullptr, nullptr);
-  if (name == nullptr || (symbol.st_size == 0 && from_start > kFarthestUnsized)) return "";
+  if (name == nullptr) return "";
+  if (symbol.st_size == 0 && (!may_lack_size || from_start > kFarthestUnsized)) return "";
   offset = from_start;
   return readable(name);
 }
@@ -289,7 +290,8 @@ Place Names::data(std::uint64_t address) const {
   Place place;
   place.address = address;
   std::uint64_t offset = 0;
-  place.name = shortened(symbol(address, offset));
+  // Symbols of the linker and of start-up files (__TMC_END__) have no size.
+  place.name = shortened(symbol(address, offset, false));
   if (!place.name.empty() && offset != 0) place.name += fmt::format("+{:#x}", offset);
   return place;
 }

@@ -47,7 +47,8 @@ class Names {
   /// Null: nothing is mapped there.
   const Mapping* mapping_of(std::uint64_t address) const { return mapping_at(mappings_, address); }
   /// The symbol that covers `address`, demangled, and the distance from its start. Empty: not known.
-  std::string symbol(std::uint64_t address, std::uint64_t& offset) const;
+  /// Functions in assembly often lack a size.
+  std::string symbol(std::uint64_t address, std::uint64_t& offset, bool may_lack_size = true) const;
   /// The source line of the code at `address`. `file` is empty if it is not known.
   void source(std::uint64_t address, std::string& file, std::uint32_t& line) const;
   /// "file+0x10c0", with the address that the file itself gives the place `behind` bytes behind `address`, as
@@ -69,7 +70,8 @@ class Names {
   /// demangled names, else by those without parameters and template arguments; else copies that the compiler
   /// has made of such functions. Several: `name` is ambiguous. Names of the result are demangled.
   std::vector<Place> functions(std::uint64_t address, const std::string& name) const;
-  /// What the program or library at `address` itself calls address 0; nothing if there is none.
+  /// The load bias of the program or library at `address`: the guest's addresses less those in the file.
+  /// Nothing if no file is mapped there.
   std::optional<std::uint64_t> bias(std::uint64_t address) const;
 
   /// Null if libdwfl failed.

@@ -12,6 +12,7 @@
 
 // Read as a mangled type, "m" is unsigned long.
 extern "C" {
+[[gnu::visibility("hidden")]] extern void* __dso_handle;  // from the start-up files, without a size
 extern int m;
 int m = 1;
 }
@@ -118,6 +119,7 @@ TEST_F(NamesTest, FunctionIsNamedWithoutItsSignature) {
 
 TEST_F(NamesTest, NameThatCouldBeAMangledTypeStays) {
   EXPECT_EQ(names_.data(reinterpret_cast<std::uint64_t>(&m)).name, "m");
+  EXPECT_EQ(names_.data(reinterpret_cast<std::uint64_t>(&__dso_handle)).name, "");
 }
 
 TEST_F(NamesTest, AddressThatIsNoCodeHasNoPlace) {
