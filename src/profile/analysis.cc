@@ -240,7 +240,7 @@ struct Reasons {
   double met_free = 0;  // attempts that met a free lock
   double telling = 0;   // aborts of all transactions, except for a held lock
   double aborted = 0;   // of met_free
-  double capacity = 0, faults = 0, other = 0;
+  double capacity = 0, faults = 0, interrupts = 0, other = 0;
   double on_data = 0;    // conflicts on what sections access; from samples: all that may be
   double by_taking = 0;  // conflicts with threads that take the lock; from samples: all that may be
 };
@@ -270,8 +270,8 @@ Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
   const double other = other_aborts_of(elided);
   reasons.faults = other * share_of_other(run.profile, run.profile.faulted);
   // No section causes interrupts. A long transaction meets them, one that waits for data too.
-  const double interrupts = other * share_of_other(run.profile, run.profile.interrupted);
-  reasons.other = std::max(other - reasons.faults - interrupts, 0.0);
+  reasons.interrupts = other * share_of_other(run.profile, run.profile.interrupted);
+  reasons.other = std::max(other - reasons.faults - reasons.interrupts, 0.0);
   reasons.on_data = run.profile.exact ? elided.conflicts_seen : conflicts;
   // A thread that takes the lock ends at most one attempt of each other thread.
   const bool may_end_most = elided.fallbacks * other_threads(run) >= kMainCauseShare * conflicts;
@@ -338,7 +338,10 @@ Finding of_sections_that_cannot_commit(const std::string& name, const Reasons& r
 /// `hold_ns`: how long a section lasts without elision.
 Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun& run, double hold_ns) {
   const Reasons reasons = reasons_of(elided, run);
-  if (reasons.met_free > 0 && share(reasons.aborted, reasons.met_free) < kRareAbortShare)
+  // Interrupts that end a few attempts say nothing about the section.
+  const double by_sections = reasons.aborted - std::min(reasons.aborted, reasons.interrupts);
+  if (reasons.met_free > 0 &&
+      share(std::max(by_sections, reasons.interrupts), reasons.met_free) < kRareAbortShare)
     return of_rare_conflicts(name, reasons, elided, run, hold_ns);
   if (cannot_commit(reasons, elided, run)) return of_sections_that_cannot_commit(name, reasons);
   const bool conflicts = reasons.on_data >= kFewestAborts;
@@ -366,9 +369,10 @@ Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided)
             fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
                         lock.system_calls / lock.acquisitions),
             "Move input and output out of the sections."};
+  const double held = share(lock.holds_ns / static_cast<double>(lock.objects), plain.parallel_ns);
   return {Cause::kHeldLong, name,
-          fmt::format("Threads hold {} for {} of the time in which two or more are alive.", name,
-                      percent(std::min(1.0, share(lock.holds_ns, plain.parallel_ns)))),
+          fmt::format("Threads hold {}{} for {} of the time in which two or more are alive.",
+                      lock.objects == 1 ? "" : "each of ", name, percent(std::min(1.0, held))),
           ""};
 }
 
@@ -490,10 +494,16 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
              percent(blocked)),
          ""});
   if (!diagnosis.locks_matter) {
-    diagnosis.sentence = fmt::format(
-        "Locks do not matter here: threads wait for them in {} of their time, so shorter waits can gain "
-        "little.",
-        percent(of_all));
+    diagnosis.sentence =
+        elided != nullptr && elided->speedup >= kClearlyFaster
+            ? fmt::format(
+                  "Threads wait for locks in only {} of their time. What {} gains beyond that is the cost "
+                  "of taking free locks.",
+                  percent(of_all), elided->design)
+            : fmt::format(
+                  "Locks do not matter here: threads wait for them in {} of their time, so shorter waits "
+                  "can gain little.",
+                  percent(of_all));
     return diagnosis;
   }
   diagnosis.sentence =

@@ -39,6 +39,8 @@ inline constexpr double kFewestAborts = 3;
 inline constexpr double kShortSectionNs = 100;
 /// A program is slower by its locks from this speedup down, if the interval of the speedup lies below 1.
 inline constexpr double kClearlySlower = 0.97;
+/// Waits for locks do not explain what a design gains that is this many times as fast.
+inline constexpr double kClearlyFaster = 1.1;
 /// Attempts rarely abort below this share.
 inline constexpr double kRareAbortShare = 0.10;
 /// A part of the run this short, as a share of it, does not tell about the whole.

@@ -65,6 +65,15 @@ TEST(Diagnose, LittleWaitingMeansThatLocksDoNotMatter) {
   EXPECT_TRUE(diagnose(waiting_for(4000 * 0.031), nullptr).locks_matter);
 }
 
+TEST(Diagnose, AGainWithoutWaitingIsTheCostOfFreeLocks) {
+  const Profile plain = waiting_for(40), run = elided("conflict", 1);
+  EXPECT_EQ(diagnose_elided(plain, run, 1.4).sentence,
+            "Threads wait for locks in only 1 % of their time. What htm-10 gains beyond that is the cost of "
+            "taking free locks.");
+  EXPECT_FALSE(diagnose_elided(plain, run, 1.4).locks_matter);
+  EXPECT_TRUE(diagnose_elided(plain, run, 1.09).sentence.starts_with("Locks do not matter here"));
+}
+
 TEST(Diagnose, LittleWaitingBetweenLongSleepsDoesNotMatter) {
   Profile profile = waiting_for(39);
   time_in(profile.times, State::kOutside) = 100;
@@ -222,6 +231,20 @@ TEST(Diagnose, InterruptsAreNoSystemCalls) {
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken");
 }
 
+TEST(Diagnose, AFewInterruptsBesideAFewConflictsAreRareConflicts) {
+  const auto code = [](double conflicts, double interrupts) {
+    Profile run = elided("conflict", conflicts);
+    Lock& hot = run.locks.front();
+    hot.aborts["other"] = run.interrupted = interrupts;
+    hot.commits -= interrupts;
+    hot.conflicts_seen = conflicts;
+    return first_code(diagnose_elided(waiting_for(2000), run));
+  };
+  EXPECT_EQ(code(4, 8), "rare-conflicts");
+  EXPECT_EQ(code(11, 1), "true-sharing");
+  EXPECT_EQ(code(4, 11), "true-sharing") << "so many interrupts leave little of the sections to see";
+}
+
 TEST(Diagnose, FewFallbacksDoNotExplainManyConflicts) {
   Profile run = elided("conflict", 40);
   Lock& hot = run.locks.front();
@@ -278,6 +301,14 @@ TEST(Diagnose, LocksInOneArrayCountAsOneWhereverTheyAreTaken) {
   ASSERT_EQ(diagnosis.findings.size(), 2u);
   EXPECT_EQ(diagnosis.findings[0].lock, "the 51 locks in accounts");
   EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
+}
+
+TEST(Diagnose, LocksOfAnArrayAreHeldEach) {
+  const auto element = [](int i) { return "accounts+0x" + std::to_string(i); };
+  const Diagnosis diagnosis = diagnose(with_objects(waiting_for(1000), 4, 500, 10, element), nullptr);
+  EXPECT_EQ(
+      first_sentence(diagnosis),
+      "Threads hold each of the 4 locks in accounts for 40 % of the time in which two or more are alive.");
 }
 
 TEST(Diagnose, AnArrayOfWhichOneRunSawOneLock) {
