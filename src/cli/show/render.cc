@@ -84,7 +84,7 @@ std::string render(const Plan& plan, const std::vector<Block>& blocks, const App
   if (const auto scaling = scaling_of(plan, blocks)) {
     text += "\n" + sentence(scaling_heading(plan, *scaling)) +
             table_text(scaling_table(*scaling, appearance.blocks), appearance);
-    if (const std::string remark = scaling_remark(*scaling); !remark.empty()) text += sentence(remark);
+    if (const std::string remark = scaling_remark(plan, *scaling); !remark.empty()) text += sentence(remark);
   }
   const std::string steps = next_steps_text(next_steps, appearance);
   return steps.empty() ? text : text + "\n" + steps;
@@ -104,7 +104,7 @@ std::string render_markdown(const Plan& plan, const std::vector<Block>& blocks,
   if (const auto scaling = scaling_of(plan, blocks)) {
     text += fmt::format("\n### {}\n\n{}", markdown_escaped(scaling_heading(plan, *scaling)),
                         table_markdown(scaling_table(*scaling, true)));
-    if (const std::string remark = scaling_remark(*scaling); !remark.empty())
+    if (const std::string remark = scaling_remark(plan, *scaling); !remark.empty())
       text += "\n" + markdown_escaped(remark) + "\n";
   }
   return text + next_steps_markdown(next_steps);

@@ -127,13 +127,17 @@ TEST_F(SeveralThreadCounts, ScalingStandsBelowTheBlocks) {
 }
 
 TEST_F(SeveralThreadCounts, SentenceFollowsTheTableIfMoreThreadsDoNotGain) {
-  const std::string remark =
-      "No design with more threads is shown to be faster than pthread with 1 thread.\n";
-  EXPECT_EQ(render(plan_, blocks_).find(remark), std::string::npos);
-  EXPECT_EQ(render_markdown(plan_, blocks_).find("No design with more threads"), std::string::npos);
+  const std::string same_work = "If the work is the same with all numbers of threads, no design";
+  const std::string rest = " with more threads is shown to be faster than pthread with 1 thread.\n";
+  EXPECT_EQ(render(plan_, blocks_).find(rest), std::string::npos);
+  EXPECT_EQ(render_markdown(plan_, blocks_).find("with more threads is shown"), std::string::npos);
   for (Row& row : blocks_[1].rows) row.value = {1, 1, 1};
-  EXPECT_NE(render(plan_, blocks_).find("#\n" + remark), std::string::npos) << render(plan_, blocks_);
-  EXPECT_NE(render_markdown(plan_, blocks_).find("\n\nNo design with more threads"), std::string::npos);
+  EXPECT_NE(render(plan_, blocks_).find("#\n" + same_work + rest), std::string::npos)
+      << render(plan_, blocks_);
+  EXPECT_NE(render_markdown(plan_, blocks_).find("\n\n" + same_work), std::string::npos);
+  plan_.metric = "rate (.*)";
+  for (Row& row : blocks_[1].rows) row.value = {0.1, 0.1, 0.1};
+  EXPECT_NE(render(plan_, blocks_).find("\nNo design" + rest), std::string::npos) << "a rate knows the work";
 }
 
 TEST_F(SeveralThreadCounts, ScalingIsInJsonAndCsv) {

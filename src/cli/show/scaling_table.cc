@@ -56,10 +56,11 @@ std::string scaling_heading(const Plan& plan, const Scaling& scaling) {
                      plan.uses_metric() ? "" : ", if the work is the same with all numbers of threads");
 }
 
-std::string scaling_remark(const Scaling& scaling) {
+std::string scaling_remark(const Plan& plan, const Scaling& scaling) {
   if (scaling.more_threads_gain) return {};
-  return fmt::format("No design with more threads is shown to be faster than {} with {}.", kReference,
-                     words_of(scaling.threads.front()));
+  return fmt::format("{} design with more threads is shown to be faster than {} with {}.",
+                     plan.uses_metric() ? "No" : "If the work is the same with all numbers of threads, no",
+                     kReference, words_of(scaling.threads.front()));
 }
 
 Table scaling_table(const Scaling& scaling, bool blocks) {

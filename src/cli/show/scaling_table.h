@@ -14,7 +14,7 @@ namespace elision::cli::experiment {
 std::string scaling_heading(const Plan& plan, const Scaling& scaling);
 
 /// A sentence for a program that more threads do not make faster under any design; else empty.
-std::string scaling_remark(const Scaling& scaling);
+std::string scaling_remark(const Plan& plan, const Scaling& scaling);
 
 /// A row for each design: throughput by number of threads, where it stops, and a chart of a character for
 /// each number of threads. All charts have the same scale. `blocks`: Unicode's block elements may be used.
