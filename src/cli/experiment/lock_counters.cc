@@ -10,6 +10,8 @@
 #include <ctime>
 #include <optional>
 
+#include "abi/counters_file.h"
+
 namespace elision::cli::experiment {
 namespace {
 
@@ -23,33 +25,10 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& directo
   return files;
 }
 
-// The first bytes of a file, fewer if it is shorter.
-std::vector<char> read_start(int descriptor, std::size_t bytes) {
-  std::vector<char> data(bytes);
-  std::size_t done = 0;
-  for (ssize_t part = 1; part > 0 && done < bytes; done += static_cast<std::size_t>(part)) {
-    part = pread(descriptor, data.data() + done, bytes - done, static_cast<off_t>(done));
-    if (part < 0) part = 0;
-  }
-  data.resize(done);
-  return data;
-}
-
-// The files are sparse, 16 MB long and mostly holes. Only the part in use is read.
-std::vector<char> read_used_part(const std::filesystem::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return {};
-  std::vector<char> data = read_start(descriptor, abi::kCountersHeaderBytes);
-  if (data.size() == abi::kCountersHeaderBytes)
-    data = read_start(descriptor, abi::counter_bytes_in_use(data.data()));
-  close(descriptor);
-  return data;
-}
-
 // A counter file as it is, or as it was at the bounds of the part that a virtual machine counts.
 struct Counted {
-  std::vector<char> until;
-  std::vector<char> before;  // empty: nothing
+  std::string until;
+  std::string before;  // empty: nothing
 
   std::optional<abi::CounterTotals> totals() const {
     auto sums = abi::sum_counters(until.data(), until.size());
@@ -67,9 +46,11 @@ struct Counted {
 };
 
 Counted read_counted(const std::filesystem::path& file) {
-  Counted counted{read_used_part(file.string() + abi::kCountersAtEnd),
-                  read_used_part(file.string() + abi::kCountersAtBegin)};
-  if (counted.until.empty()) counted.until = read_used_part(file);
+  const auto read = [&](const char* suffix) {
+    return abi::read_counter_file((file.string() + suffix).c_str());
+  };
+  Counted counted{read(abi::kCountersAtEnd), read(abi::kCountersAtBegin)};
+  if (counted.until.empty()) counted.until = read("");
   return counted;
 }
 
