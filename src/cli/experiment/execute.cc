@@ -48,9 +48,10 @@ void add_rounds(const Plan& plan, std::optional<unsigned> threads, const std::ve
 // So that there are few passes, which all workers wait for: 3, 5, 7, 10, 14, 20, 28.
 unsigned rounds_after(unsigned rounds) { return (7 * rounds + 4) / 5; }
 
-// A missing loader shows only when the program is run.
-void require_start(const Sample& sample) {
+// A missing loader shows only when the program is run, and so does a part that does not exist.
+void require_start(const Plan& plan, const Sample& sample) {
   if (!sample.start_error.empty()) throw UsageError(sample.start_error);
+  if (!sample.missed_part.empty() && !plan.launch.from_second_thread) throw UsageError(sample.missed_part);
 }
 
 void require_metric(const Plan& plan, const Sample& sample) {
@@ -72,7 +73,7 @@ class Queue {
     begun(cells_.front());
     Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
     if (runner_.cancelled()) return;
-    require_start(sample);
+    require_start(plan_, sample);
     require_metric(plan_, sample);
     if (timeout_seconds_ <= 0) {
       timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);

@@ -21,6 +21,7 @@
 #include "cli/host/usage_error.h"
 #include "cli/options/lock_options.h"
 #include "profile/profile_json.h"
+#include "vm/engine/run.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -40,8 +41,6 @@ bool reached_its_part(const nlohmann::json& process) {
   const auto region = process.find("region");
   return region == process.end() || region->at("reached").get<bool>();
 }
-
-constexpr int kNotMeasured = 2;  // the virtual machine's exit code then
 
 /// In nanoseconds; what ran in fast mode counts by its instructions.
 double time_before_part(const nlohmann::json& process) {
@@ -167,10 +166,11 @@ class VirtualRunner final : public ProgramRunner {
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
     sample.start_error = why_not_started(directory);
-    const bool measured_nothing =
-        sample.outcome == Outcome::kEnded && (sample.status == 0 || sample.status == kNotMeasured) &&
-        !processes.empty() && std::none_of(processes.begin(), processes.end(), reached_its_part);
-    if (measured_nothing && !launch_.from_second_thread) sample.start_error = why_nothing_measured(sample);
+    const bool as_intended = sample.outcome == Outcome::kEnded &&
+                             (sample.status == 0 || sample.status == vm::kNotMeasuredExitCode);
+    if (as_intended && !processes.empty() &&
+        std::none_of(processes.begin(), processes.end(), reached_its_part))
+      sample.missed_part = why_part_was_missed(sample);
     const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
     if (lost)
       throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
@@ -179,11 +179,11 @@ class VirtualRunner final : public ProgramRunner {
   }
 
   /// The virtual machine's own words, if the process that started it did not reach its part.
-  std::string why_nothing_measured(const Sample& sample) const {
+  std::string why_part_was_missed(const Sample& sample) const {
     constexpr std::string_view kWords = "elision vm: --";
     const std::size_t at = sample.error_output.rfind(kWords);
     const bool begins_a_line = at != std::string::npos && (at == 0 || sample.error_output[at - 1] == '\n');
-    if (sample.status == kNotMeasured && begins_a_line) {
+    if (sample.status == vm::kNotMeasuredExitCode && begins_a_line) {
       const std::size_t begin = at + kWords.size() - 2;
       return sample.error_output.substr(begin, sample.error_output.find('\n', begin) - begin);
     }

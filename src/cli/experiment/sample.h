@@ -111,10 +111,12 @@ struct Sample {
   Outcome outcome = Outcome::kEnded;
   bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
   std::string start_error;  // why the virtual machine could not start the program; empty: it started
-  int status = 0;           // exit code or signal number
-  int left_running = 0;     // a process of the program that could not be ended; 0: none
-  double seconds = 0;       // virtual or wall, as the plan says
-  double cpu_seconds = 0;   // virtual or real
+  std::string
+      missed_part;         // why no process reached the part to simulate; empty: one did, or all is simulated
+  int status = 0;          // exit code or signal number
+  int left_running = 0;    // a process of the program that could not be ended; 0: none
+  double seconds = 0;      // virtual or wall, as the plan says
+  double cpu_seconds = 0;  // virtual or real
   double host_seconds = 0;  // real time of the run, for the estimate
   double most_seconds = 0;  // real time that the run was allowed
   LockCounts locks;

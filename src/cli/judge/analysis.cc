@@ -68,10 +68,7 @@ std::string last_words(const Sample& sample) {
     }
   }
   if (sample.deadlocked) return "";
-  // "--start was never reached". A program that failed before it has its own exit code.
-  constexpr int kNotMeasured = 2;
-  const bool part_is_missing = !report.empty() && report.back().starts_with("--");
-  if (part_is_missing && (own.empty() || sample.status == kNotMeasured)) return report.back();
+  if (!sample.missed_part.empty()) return sample.missed_part;
   return own.empty() ? summary(report) : own;
 }
 
@@ -145,6 +142,8 @@ class BlockAnalysis {
       fail(row, RowState::kFailed, describe_end(sample) + (words.empty() ? "" : ": " + words));
       row.end = describe_end(sample);
       row.has_exit_code = sample.ended();
+    } else if (!sample.missed_part.empty()) {
+      fail(row, RowState::kFailed, sample.missed_part);
     } else if (!value_of(sample)) {
       fail(row, RowState::kNoMetric, "printed nothing that the metric matches");
     } else if (filter_ && !is_reference) {

@@ -220,10 +220,20 @@ TEST_F(Comparison, PartThatWasNotReachedIsNamedWhateverTheProgramSays) {
   const std::string missing = "--start was never reached: the program started 9 of 99 threads";
   Sample failed = timed(0.1);
   failed.status = 2;
-  failed.error_output = "done\nelision vm: " + missing + "\n";
+  failed.error_output = "done\n";
+  failed.missed_part = missing;
   add_times("pthread", {1.0, 1.0, 1.0});
   add("tatas", {failed});
   EXPECT_EQ(block().rows[1].remark, "ended with exit code 2: " + missing);
+}
+
+TEST_F(Comparison, ARunWithoutThePartHasNoResultThoughItEndedWell) {
+  Sample missed = timed(0.0);
+  missed.missed_part = "no process of 'prog' reached the part to simulate";
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add("tatas", {missed});
+  EXPECT_EQ(block().rows[1].state, RowState::kFailed);
+  EXPECT_EQ(block().rows[1].remark, missed.missed_part);
 }
 
 TEST_F(Comparison, CrashIsNamedByProgramOrReport) {

@@ -58,8 +58,6 @@ void write_report(const std::string& where, const std::string& text) {
   close(file);
 }
 
-constexpr int kNotMeasured = 2;  // an exit code
-
 }  // namespace
 
 void Engine::prepare_for_failure() {
@@ -127,7 +125,7 @@ int Engine::final_exit_code(int exit_code) {
   const std::string why = region_.why_incomplete();
   if (why.empty()) return exit_code;
   say_at_the_end("elision vm: " + why + "\n");
-  return exit_code != 0 ? exit_code : kNotMeasured;
+  return exit_code != 0 ? exit_code : kNotMeasuredExitCode;
 }
 
 /// `why`: what is wrong with the event that is awaited.
@@ -135,8 +133,8 @@ void Engine::refuse_region(const std::string& why) {
   const LiftedLimits lifted;
   const char* const option = region_.has_started() ? "--stop" : "--start";
   say_at_the_end("elision vm: " + std::string(option) + ": " + why + "\n");
-  write_statistics(kNotMeasured, false);
-  _exit(kNotMeasured);
+  write_statistics(kNotMeasuredExitCode, false);
+  _exit(kNotMeasuredExitCode);
 }
 
 /// Prints the process's profile with one write(), so that lines of several processes do not mix.

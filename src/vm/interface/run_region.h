@@ -8,6 +8,9 @@
 
 namespace elision::vm {
 
+/// The exit code of a process that ended well but did not run through its region.
+inline constexpr int kNotMeasuredExitCode = 2;
+
 /// An event in the life of a process.
 ///
 /// Markers are instructions by which a program says that a part of its run begins or ends:
