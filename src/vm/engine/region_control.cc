@@ -40,7 +40,8 @@ void RegionControl::begin(std::uint64_t earlier) {
 /// Executions of code count from now on, also of one that is awaited later.
 void RegionControl::watch(const Trigger& trigger) {
   code_met_ = false;
-  if (trigger.kind == Trigger::Kind::kCode) code_.watch(trigger.place, trigger.value);
+  const bool is_code = trigger.kind == Trigger::Kind::kCode;
+  if (is_code || !code_.watched().is_idle()) code_.watch(is_code ? trigger.place : "", trigger.value);
 }
 
 /// If the event is past, the change is due at once.
@@ -84,7 +85,6 @@ RegionControl::Phase RegionControl::advance() {
   const bool warms_for_start = phase_ == Phase::kBefore && region_.warm_from.is_set();
   if (!started_ && !warms_for_start) {
     started_ = true;
-    if (region_.start.kind == Trigger::Kind::kCode) code_.watch("", 0);
     watch(region_.stop);
   }
   const bool warms_up = phase_ == Phase::kBefore && region_.warm_up != 0;

@@ -26,6 +26,7 @@ class WatchedCode {
   /// What was mapped there may be replaced.
   void forget(std::uint64_t begin, std::uint64_t end);
 
+  bool is_idle() const { return name_.empty(); }
   /// The watched instructions: one in each program or library that has the function.
   const std::vector<std::uint64_t>& addresses() const { return addresses_; }
   bool contains(std::uint64_t pc) const;
