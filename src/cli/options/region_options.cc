@@ -60,7 +60,8 @@ std::uint64_t nanoseconds_or_throw(const char* option, std::string_view text, st
                                text, example, kMostNanoseconds / 1e9));
 }
 
-/// Cuts ":N" off the end of `text`, which may have "::" inside; 1: there is none.
+/// Removes a count ":N" from the end of `text` and returns it; without one, returns 1. `text` may contain
+/// "::".
 std::uint64_t cut_count(const char* option, std::string_view whole, std::string_view& text) {
   const std::size_t colon = text.rfind(':');
   const bool has_count = colon != std::string_view::npos && colon > 0 && text[colon - 1] != ':' &&
