@@ -20,7 +20,9 @@ namespace elision::abi {
 /// since an earlier one was as long.
 inline std::uint64_t longest_since(std::uint64_t now, std::uint64_t before) { return now > before ? now : 0; }
 /// A lock that is being taken may be counted in part.
-inline std::uint64_t since(std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; }
+inline std::uint64_t since(std::uint64_t now, std::uint64_t before) {
+  return now > before ? now - before : 0;
+}
 
 /// The sums over all threads of a process.
 struct CounterTotals {
@@ -80,9 +82,10 @@ struct CounterTotals {
 
   /// Removes what the same process had counted `before`. Threads are those of the whole run.
   void subtract(const CounterTotals& before) {
-    for (const auto count : {&CounterTotals::acquisitions, &CounterTotals::uncontended, &CounterTotals::commits,
-                             &CounterTotals::fallbacks, &CounterTotals::speculations, &CounterTotals::busy,
-                             &CounterTotals::bad_unlocks, &CounterTotals::bad_destroys, &CounterTotals::wait_ticks})
+    for (const auto count :
+         {&CounterTotals::acquisitions, &CounterTotals::uncontended, &CounterTotals::commits,
+          &CounterTotals::fallbacks, &CounterTotals::speculations, &CounterTotals::busy,
+          &CounterTotals::bad_unlocks, &CounterTotals::bad_destroys, &CounterTotals::wait_ticks})
       this->*count = since(this->*count, before.*count);
     for (std::size_t i = 0; i < kAbortCauses; ++i) aborts[i] = since(aborts[i], before.aborts[i]);
     longest_wait_ticks = longest_since(longest_wait_ticks, before.longest_wait_ticks);

@@ -121,9 +121,8 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
   app->add_option("--crash-reports", request.options.crash_reports,
                   "where to say how the program crashed: stderr (default), none, or a file to append to")
       ->type_name("stderr|none|FILE");
-  CLI::Option* run_ahead =
-      add_number(*app, kRunAhead, request.options.run_ahead_cycles, 1, kMostRunAheadCycles,
-                 "how far private work may run ahead (cycles)");
+  CLI::Option* run_ahead = add_number(*app, kRunAhead, request.options.run_ahead_cycles, 1,
+                                      kMostRunAheadCycles, "how far private work may run ahead (cycles)");
   CLI::Option* fast = app->add_flag(kFast, request.options.fast,
                                     "no caches and no conflicts: virtual time is a number of instructions")
                           ->excludes(run_ahead);
