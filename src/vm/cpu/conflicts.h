@@ -16,19 +16,25 @@ namespace elision::vm {
 
 using profile::Access;
 
-/// The first access of a transaction to each line. Lines that share a place forget each other.
+/// The first access of a transaction to each line. Data structures have their lines at regular distances, so
+/// that places are chosen by a hash. Where lines need more than kWays places, the last one is forgotten.
 class TransactionAccesses {
  public:
   void clear() { ++transaction_; }
   void note(const Access& access) {
     const LineAddr line = line_of(GuestAddr(access.address));
-    First& place = places_[line.value % kPlaces];
-    if (place.transaction != transaction_ || place.line != line) place = {line, transaction_, access};
+    First* const set = places_[set_of(line)];
+    std::size_t way = 0;
+    for (; way < kWays && set[way].transaction == transaction_; ++way)
+      if (set[way].line == line) return;
+    set[way < kWays ? way : kWays - 1] = {line, transaction_, access};
   }
   /// Without size: not known.
   Access first_in(LineAddr line) const {
-    const First& place = places_[line.value % kPlaces];
-    return place.transaction == transaction_ && place.line == line ? place.access : Access{};
+    const First* const set = places_[set_of(line)];
+    for (std::size_t way = 0; way < kWays && set[way].transaction == transaction_; ++way)
+      if (set[way].line == line) return set[way].access;
+    return {};
   }
 
  private:
@@ -37,10 +43,15 @@ class TransactionAccesses {
     std::uint64_t transaction = 0;
     Access access{};
   };
+  static constexpr std::size_t kSetBits = 9, kWays = 4;
 
-  static constexpr std::size_t kPlaces = 512;
+  static std::size_t set_of(LineAddr line) {
+    constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+    return (line.value * kGoldenRatio) >> (64 - kSetBits);
+  }
+
   std::uint64_t transaction_ = 1;
-  First places_[kPlaces];
+  First places_[std::size_t{1} << kSetBits][kWays];
 };
 
 /// How an access of another CPU ended a transaction.

@@ -319,13 +319,13 @@ using namespace elision::vm;
 Cpu* elision_slow_access(Cpu* cpu) {
   const AccessCheck& check = *cpu->access_check;
   elision::Cycles ready{0};
+  if (cpu->evidence != nullptr && cpu->in_transaction)
+    cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size});
   const AccessStep step = access_range(*cpu, cpu->check_address, check.size,
                                        static_cast<elision::machine::AccessKind>(check.kind),
                                        address_ready(*cpu, check), ready, check.pc);
   if (step != AccessStep::kDone) return after(cpu, step);
   if (ready.value != 0) note_miss(*cpu, check, ready);
-  if (cpu->evidence != nullptr && cpu->in_transaction)
-    cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size});
   cpu->resume = check.done;
   return cpu;
 }

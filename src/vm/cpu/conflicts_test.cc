@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered of a transaction's accesses.
+#include "vm/cpu/conflicts.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace elision::vm {
+namespace {
+
+Access access(std::uint64_t line, std::uint64_t pc) { return {start_of(LineAddr(line)).value + 8, pc, 8}; }
+
+TEST(TransactionAccesses, KnowsTheFirstToEachLineOfThisTransaction) {
+  const auto accesses = std::make_unique<TransactionAccesses>();
+  accesses->note(access(5, 1));
+  accesses->note(access(5, 2));
+  EXPECT_EQ(accesses->first_in(LineAddr(5)).pc, 1u);
+  EXPECT_EQ(accesses->first_in(LineAddr(6)).size, 0u);
+  accesses->clear();
+  EXPECT_EQ(accesses->first_in(LineAddr(5)).size, 0u);
+  accesses->note(access(5, 3));
+  EXPECT_EQ(accesses->first_in(LineAddr(5)).pc, 3u);
+}
+
+TEST(TransactionAccesses, LinesAtRegularDistancesDoNotForgetEachOther) {
+  constexpr std::uint64_t kLines = 64, kBegin = 0x418785;
+  for (std::uint64_t distance = 1; distance <= 1 << 16; distance *= 2) {
+    const auto accesses = std::make_unique<TransactionAccesses>();
+    for (std::uint64_t i = 0; i < kLines; ++i) accesses->note(access(kBegin + i * distance, i + 1));
+    for (std::uint64_t i = 0; i < kLines; ++i)
+      EXPECT_EQ(accesses->first_in(LineAddr(kBegin + i * distance)).pc, i + 1) << distance;
+  }
+}
+
+TEST(TransactionAccesses, MostLinesOfALargeTransactionAreKnown) {
+  const auto accesses = std::make_unique<TransactionAccesses>();
+  unsigned known = 0;
+  for (std::uint64_t line = 0; line < 1024; ++line) accesses->note(access(line, line + 1));
+  for (std::uint64_t line = 0; line < 1024; ++line)
+    known += accesses->first_in(LineAddr(line)).pc == line + 1 ? 1 : 0;
+  EXPECT_GE(known, 1000u);
+}
+
+}  // namespace
+}  // namespace elision::vm
