@@ -287,11 +287,12 @@ std::vector<std::string> words_for_every_variation(const VmRequest& request, boo
 }
 
 // A caller that collects the counters, such as a comparison, sees it there.
-void tell_if_without_locks(const Program& program) {
+void tell_what_has_no_effect(const Program& program, const VmRequest& request) {
   const char* const counters = abi::row_of(abi::LockVariable::kCountersDir).name;
   if (!variable(copy_environment(environ), counters).empty()) return;
   if (const std::string why = why_no_lock_is_replaced(program.file, Place::kVirtual); !why.empty())
-    tell("vm", no_lock_sentence(program.words.front(), "takes", why));
+    return tell("vm", no_lock_sentence(program.words.front(), "takes", why));
+  for (const std::string& note : without_effect(request.lock, {request.design})) tell("vm", note);
 }
 
 // All checks before the guest starts.
@@ -303,7 +304,7 @@ Program prepare(VmRequest& request, const Arguments& arguments, const CLI::App& 
   make_absolute(request.options);
   if (!request.design.empty()) {
     request.options.preload.push_back(preload_library());
-    tell_if_without_locks(program);
+    tell_what_has_no_effect(program, request);
   }
   return program;
 }

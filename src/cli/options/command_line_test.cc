@@ -191,9 +191,9 @@ TEST(LockOptions, BusyAndWaitMayComeFromTheEnvironment) {
   const Inherited busy("ELISION_BUSY", "inside"), wait("ELISION_WAIT", "spin");
   EXPECT_EQ(error_of([&] { check_lock_options(options); }), "no error");
   options.condition = "glibc";
-  EXPECT_EQ(without_effect(options, {"tatas"}).size(), 1u);
+  EXPECT_EQ(without_effect(options, {"htm-1"}).size(), 1u);
   options.wait = "park";
-  EXPECT_EQ(without_effect(options, {"tatas"}).size(), 0u) << "the option counts";
+  EXPECT_EQ(without_effect(options, {"htm-1"}).size(), 0u) << "the option counts";
 }
 
 TEST(LockOptions, BusyCountsNeedsTheLoopInside) {
@@ -215,6 +215,27 @@ TEST(LockOptions, OnlyWhatWasAskedForIsSet) {
   const Variables expected = {
       {"ELISION_LOCK", "htm-1"}, {"ELISION_BUSY", "inside"}, {"ELISION_RTM_ALWAYS_ABORT", "1"}};
   EXPECT_EQ(lock_variables("htm-1", options), expected);
+}
+
+TEST(LockOptions, OptionsThatNoDesignReadsAreNamed) {
+  using Notes = std::vector<std::string>;
+  LockOptions options;
+  options.busy = "inside";
+  EXPECT_EQ(without_effect(options, {"pthread", "tatas", "htm-3"}), Notes{});
+  EXPECT_EQ(without_effect(options, {"hle-scm"}), Notes{});
+  EXPECT_EQ(without_effect(options, {"pthread", "ttstle"}),
+            Notes{"--busy changes nothing for pthread, ttstle: it is for htm-N, htm-N-fb-aahtm and hle-scm"});
+  options = LockOptions();
+  options.max_dist = "3", options.max_specs = "2", options.scm_tries = "1";
+  EXPECT_EQ(without_effect(options, {"ticket-aahtm", "tatas-pri-aahtm", "hle-scm"}), Notes{});
+  EXPECT_EQ(without_effect(options, {"tatas-aahtm"}),
+            (Notes{"--max-dist changes nothing for tatas-aahtm: it is for ticket-aahtm",
+                   "--max-specs changes nothing for tatas-aahtm: it is for tatas-pri-aahtm",
+                   "--scm-tries changes nothing for tatas-aahtm: it is for hle-scm"}));
+  options = LockOptions();
+  options.rtm_always_abort = true;
+  EXPECT_EQ(without_effect(options, {"htm-2-fb-aahtm"}), Notes{});
+  EXPECT_EQ(without_effect(options, {"htm-2"}).size(), 1u);
 }
 
 TEST(LockOptions, IneffectiveOptionsAreNamed) {

@@ -29,6 +29,12 @@ std::vector<std::string> all_forms() {
   return forms;
 }
 
+/// "htm-10" of "htm-N".
+std::string with_number(std::string form, const char* number) {
+  const std::size_t at = form.find('N');
+  return at == std::string::npos ? form : form.replace(at, 1, number);
+}
+
 }  // namespace
 
 const std::vector<std::string>& default_designs() {
@@ -40,6 +46,14 @@ const std::vector<std::string>& default_designs() {
 std::string design_forms() {
   const std::vector<std::string> forms = all_forms();
   return fmt::format("{} or {}", fmt::join(forms.begin(), forms.end() - 1, ", "), forms.back());
+}
+
+std::string design_forms(bool (*is_wanted)(std::string_view design)) {
+  std::vector<std::string> forms;
+  for (const std::string& form : all_forms())
+    if (is_wanted(with_number(form, "1"))) forms.push_back(form);
+  if (forms.size() < 2) return forms.empty() ? "no design" : forms.front();
+  return fmt::format("{} and {}", fmt::join(forms.begin(), forms.end() - 1, ", "), forms.back());
 }
 
 bool elides(std::string_view design) { return design_of(design).elides() && !is_elided_by_glibc(design); }
@@ -68,15 +82,26 @@ bool is_fifo(std::string_view design) { return design_of(design).base == abi::Lo
 
 bool speculates(std::string_view design) { return design_of(design).speculates(); }
 
+bool speculates_by_distance(std::string_view design) { return speculates(design) && is_fifo(design); }
+
+bool speculates_with_priority(std::string_view design) {
+  return design_of(design).wait == abi::LockWait::kSpeculatingWithPriority;
+}
+
+bool retries(std::string_view design) {
+  return design_of(design).elision == abi::LockElision::kRetries || queues_conflicts(design);
+}
+
+bool queues_conflicts(std::string_view design) {
+  return design_of(design).elision == abi::LockElision::kConflictsQueue;
+}
+
 std::vector<std::string> example_designs() {
   std::vector<std::string> examples;
   for (const std::string& form : all_forms()) {
-    const std::size_t number = form.find('N');
-    if (number == std::string::npos) {
-      examples.push_back(form);
-    } else {
-      for (const char* value : {"1", "10"}) examples.push_back(std::string(form).replace(number, 1, value));
-    }
+    examples.push_back(with_number(form, "1"));
+    if (const std::string other = with_number(form, "10"); other != examples.back())
+      examples.push_back(other);
   }
   return examples;
 }

@@ -14,6 +14,9 @@ const std::vector<std::string>& default_designs();
 /// The forms of design names, for help texts: "pthread, ..., htm-N, ... or pthread-aahtm".
 std::string design_forms();
 
+/// Those of them that `is_wanted` accepts: "htm-N and hle-scm".
+std::string design_forms(bool (*is_wanted)(std::string_view design));
+
 /// Names of designs, with 1 and 10 in place of N, for suggestions and completions.
 std::vector<std::string> example_designs();
 
@@ -40,6 +43,18 @@ bool is_fifo(std::string_view design);
 
 /// True if waiting threads speculate in always-abort transactions.
 bool speculates(std::string_view design);
+
+/// True if they do so near the head of a FIFO queue, and not elsewhere.
+bool speculates_by_distance(std::string_view design);
+
+/// True if those that have speculated come first.
+bool speculates_with_priority(std::string_view design);
+
+/// True if our library begins several transactions before a section takes the lock.
+bool retries(std::string_view design);
+
+/// True if transactions that conflict queue for an auxiliary lock.
+bool queues_conflicts(std::string_view design);
 
 /// Throws UsageError, naming the nearest design, unless `name` is a design.
 void require_design(std::string_view name);

@@ -19,42 +19,54 @@ namespace {
 
 using abi::LockVariable;
 
+using Designs = bool (*)(std::string_view design);
+
 struct TextOption {
   const char* option;
   LockVariable variable;
   std::string LockOptions::*member;
   std::vector<std::string> choices;  // empty: a number
+  Designs readers;  // the designs that the option changes; null: all, or see without_effect()
 };
 
 struct FlagOption {
   const char* option;
   LockVariable variable;
   bool LockOptions::*member;
+  Designs readers;
 };
 
 const std::vector<TextOption>& text_options() {
   static const std::vector<TextOption> kOptions = {
-      {"--wait", LockVariable::kWait, &LockOptions::wait, {"park", "spin"}},
-      {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside", "abort"}},
-      {"--retry", LockVariable::kRetry, &LockOptions::retry, {"at-once", "back-off"}},
-      {"--speculation", LockVariable::kSpeculation, &LockOptions::speculation, {"run-on", "abort-at-unlock"}},
-      {"--tries", LockVariable::kTries, &LockOptions::tries, {}},
-      {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}},
-      {"--min-dist", LockVariable::kMinDist, &LockOptions::min_dist, {}},
-      {"--max-specs", LockVariable::kMaxSpecs, &LockOptions::max_specs, {}},
-      {"--pauses", LockVariable::kPauses, &LockOptions::pauses, {}},
-      {"--scm-tries", LockVariable::kScmTries, &LockOptions::scm_tries, {}},
-      {"--rwlock", LockVariable::kRwlock, &LockOptions::rwlock, {"shared", "exclusive"}},
-      {"--condition", LockVariable::kCondition, &LockOptions::condition, {"auto", "glibc", "aware", "busy"}},
+      {"--wait", LockVariable::kWait, &LockOptions::wait, {"park", "spin"}, nullptr},
+      {"--busy", LockVariable::kBusy, &LockOptions::busy, {"inside", "outside", "abort"}, retries},
+      {"--retry", LockVariable::kRetry, &LockOptions::retry, {"at-once", "back-off"}, retries},
+      {"--speculation",
+       LockVariable::kSpeculation,
+       &LockOptions::speculation,
+       {"run-on", "abort-at-unlock"},
+       speculates},
+      {"--tries", LockVariable::kTries, &LockOptions::tries, {}, speculates},
+      {"--max-dist", LockVariable::kMaxDist, &LockOptions::max_dist, {}, speculates_by_distance},
+      {"--min-dist", LockVariable::kMinDist, &LockOptions::min_dist, {}, speculates_by_distance},
+      {"--max-specs", LockVariable::kMaxSpecs, &LockOptions::max_specs, {}, speculates_with_priority},
+      {"--pauses", LockVariable::kPauses, &LockOptions::pauses, {}, speculates_by_distance},
+      {"--scm-tries", LockVariable::kScmTries, &LockOptions::scm_tries, {}, queues_conflicts},
+      {"--rwlock", LockVariable::kRwlock, &LockOptions::rwlock, {"shared", "exclusive"}, nullptr},
+      {"--condition",
+       LockVariable::kCondition,
+       &LockOptions::condition,
+       {"auto", "glibc", "aware", "busy"},
+       nullptr},
   };
   return kOptions;
 }
 
 const std::vector<FlagOption>& flag_options() {
   static const std::vector<FlagOption> kOptions = {
-      {"--busy-counts", LockVariable::kBusyCounts, &LockOptions::busy_counts},
-      {"--subscribe", LockVariable::kSubscribe, &LockOptions::subscribe},
-      {"--rtm-always-abort", LockVariable::kRtmAlwaysAbort, &LockOptions::rtm_always_abort},
+      {"--busy-counts", LockVariable::kBusyCounts, &LockOptions::busy_counts, retries},
+      {"--subscribe", LockVariable::kSubscribe, &LockOptions::subscribe, speculates_by_distance},
+      {"--rtm-always-abort", LockVariable::kRtmAlwaysAbort, &LockOptions::rtm_always_abort, speculates},
   };
   return kOptions;
 }
@@ -139,7 +151,7 @@ void check_lock_options(const LockOptions& options) {
 std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs) {
   struct Rule {
     bool is_asked;
-    bool (*concerns)(std::string_view design);
+    Designs concerns;
     const char* option;
     const char* why;
   };
@@ -153,6 +165,15 @@ std::vector<std::string> without_effect(const LockOptions& options, const std::v
        "whose mutexes the C library's condition variables cannot take"},
   };
   std::vector<std::string> notes;
+  const auto note_unread = [&](const char* option, bool is_asked, Designs readers) {
+    if (is_asked && readers != nullptr && std::none_of(designs.begin(), designs.end(), readers))
+      notes.push_back(fmt::format("{} changes nothing for {}: it is for {}", option, fmt::join(designs, ", "),
+                                  design_forms(readers)));
+  };
+  for (const TextOption& option : text_options())
+    note_unread(option.option, !(options.*option.member).empty(), option.readers);
+  for (const FlagOption& option : flag_options())
+    note_unread(option.option, options.*option.member, option.readers);
   for (const Rule& rule : rules) {
     std::vector<std::string> concerned;
     if (rule.is_asked)

@@ -38,7 +38,7 @@ void add_lock_options(CLI::App& app, LockOptions& options);
 /// Checks the values. Throws UsageError with the nearest valid one.
 void check_lock_options(const LockOptions& options);
 
-/// Lines about options without effect on some of `designs`.
+/// Lines about options that change nothing for any of `designs`, or not for those for which one expects it.
 std::vector<std::string> without_effect(const LockOptions& options, const std::vector<std::string>& designs);
 
 /// The environment variables for `design`.
