@@ -112,7 +112,7 @@ def compared_values(document):
         values[f"{design}.result"] = [row["value"]["median"]]
         values[f"{design}.cpu_seconds"] = [row["cpu_seconds"]]
         for count in ("acquisitions", "commits", "fallbacks", "speculations"):
-            values[f"{design}.{count}"] = [locks[count]]
+            values[f"{design}.{count}"] = [locks[count] or 0]  # null: the design has none
         for cause, number in locks["aborts"].items():
             values[f"{design}.aborts.{cause}"] = [number]
     return values

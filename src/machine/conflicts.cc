@@ -28,7 +28,9 @@ void Transactions::end_conflicting(LineAddr first, LineAddr last, bool write, Cy
   for (unsigned i = 0; i < cpu_count; ++i) {
     if (!cpus[i].transaction.active) continue;
     const LineAddr line = conflicting_line(cpus[i], first, last, write);
-    if (line.value != kNoLine.value) abort_other(cpus[i], HardwareAbort::kConflict, line, CpuId(i), now);
+    const AccessKind kind = write ? AccessKind::kStore : AccessKind::kLoad;
+    if (line.value != kNoLine.value)
+      abort_other(cpus[i], HardwareAbort::kConflict, line, {CpuId(i), line, kind, now, Cycles(0)});
   }
 }
 
@@ -96,7 +98,7 @@ void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry
     const bool blind = only_read && cpus[victim].transaction.always_abort &&
                        !description.always_abort.detects_read_conflicts;
     if (description.conflict_detection && !blind) {
-      abort_other(cpus[victim], HardwareAbort::kConflict, request.line, request.cpu, request.now);
+      abort_other(cpus[victim], HardwareAbort::kConflict, request.line, request);
     } else {
       leave_sets(cpus[victim], *sets);
     }
@@ -109,7 +111,7 @@ void Transactions::resolve_false_conflicts(const Request& request) {
     others.clear(victim.id);
     if (!conflicts_end(victim) || !victim.transaction.read_filter.may_have(request.line)) continue;
     ++victim.counts.false_conflicts;
-    abort_other(victim, HardwareAbort::kConflict, request.line, request.cpu, request.now);
+    abort_other(victim, HardwareAbort::kConflict, request.line, request);
   }
 }
 
@@ -139,7 +141,7 @@ bool Transactions::end_transactions_of_victim(const Request& request, Cpu& cpu, 
   if (needs_it(cpu)) return false;
   cpu.core->for_each_thread([&](Cpu& sibling) {
     if (&sibling == &cpu || !needs_it(sibling)) return;
-    abort_other(sibling, HardwareAbort::kCapacity, old, request.cpu, request.now);
+    abort_other(sibling, HardwareAbort::kCapacity, old, request);
   });
   return true;
 }
@@ -163,7 +165,7 @@ bool Transactions::end_transactions_of_evicted(const Request& request, Cpu& cpu,
   while ((sets = directory.read_write_sets(entry))) {
     Cpu& who = cpus[sets->writer != kNoCpu ? sets->writer : sets->readers.first()];
     if (needs_it(*sets, who)) {
-      abort_other(who, HardwareAbort::kCapacity, old, request.cpu, request.now);
+      abort_other(who, HardwareAbort::kCapacity, old, request);
     } else {
       leave_sets(who, *sets);
     }

@@ -60,9 +60,10 @@ struct Request {
   CpuId cpu;
   LineAddr line;
   AccessKind kind;
-  Cycles now;            // the CPU's clock
-  Cycles address_ready;  // when the address is known; a dependent load cannot start before. 0: long ago
-  bool open = true;      // put the line into the CPU's filter, if that is allowed
+  Cycles now;                // the CPU's clock
+  Cycles address_ready;      // when the address is known; a dependent load cannot start before. 0: long ago
+  bool open = true;          // put the line into the CPU's filter, if that is allowed
+  bool is_prefetch = false;  // by the hardware: the program did not ask for the line
   std::uint64_t instruction = 0;  // address of the load instruction, for the stride prefetcher; 0: none
   /// The access may reach this far. If it would reach farther, the reply is kNeedsOrder.
   Reach most = Reach::kMachine;
@@ -100,12 +101,21 @@ struct Reply {
   Cycles performed{0};
 };
 
+/// An abort of another CPU's transaction by a request.
+struct RemoteAbort {
+  CpuId victim;
+  HardwareAbort cause;
+  LineAddr line;
+  CpuId requester;
+  bool by_prefetch;  // the requester's access was to another line
+  Cycles now;        // of the conflict, when the victim's state is restored
+  Cycles resume;     // the victim goes on
+};
+
 /// The engine's side of an abort: the model calls it when an access aborts another CPU's transaction.
 class AbortSink {
  public:
-  /// The conflict happens at `now`, when the victim's state is restored. The victim goes on at `resume`.
-  virtual void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now,
-                        Cycles resume) = 0;
+  virtual void on_abort(const RemoteAbort& abort) = 0;
 
  protected:
   ~AbortSink() = default;

@@ -93,7 +93,12 @@ void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint
   if (into_l1 && !cpu.load_misses.has_free_buffer(now)) return;
   const std::uint32_t slot = into_l1 ? room_in_l1_for_prefetch(cpu, line) : kNoSlot;
   if (into_l1 && slot == kNoSlot) return;
-  const Request request{CpuId(cpu.id), line, AccessKind::kLoad, Cycles(now), Cycles(0)};
+  const Request request{.cpu = CpuId(cpu.id),
+                        .line = line,
+                        .kind = AccessKind::kLoad,
+                        .now = Cycles(now),
+                        .address_ready = Cycles(0),
+                        .is_prefetch = true};
   if (!in_l3) {
     replace_entry(line, entry);
   } else if (directory.entry(entry).in_sets) {

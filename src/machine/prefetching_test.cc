@@ -249,6 +249,10 @@ TEST_F(PrefetchTest, SnoopingPrefetchEndsWritersButNotReaders) {
   ASSERT_EQ(m.aborts().size(), 1u);
   EXPECT_EQ(m.aborts()[0].victim, 1u);
   EXPECT_EQ(m.aborts()[0].cause, HardwareAbort::kConflict);
+  EXPECT_TRUE(m.aborts()[0].by_prefetch);
+  m.store(0, 140, 40'000);
+  ASSERT_EQ(m.aborts().size(), 2u);
+  EXPECT_FALSE(m.aborts()[1].by_prefetch);
 }
 
 TEST_F(PrefetchTest, PrefetchEvictsNoTransactionalLine) {

@@ -61,6 +61,7 @@ struct AbortRecord {
   LineAddr line;
   unsigned requester;
   std::uint64_t now, resume;
+  bool by_prefetch;
 };
 
 class TestMachine final : public AbortSink {
@@ -145,10 +146,10 @@ class TestMachine final : public AbortSink {
 
   void expect_sound() { EXPECT_STREQ(model_->check_invariants(), nullptr); }
 
-  void on_abort(CpuId victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now,
-                Cycles resume) override {
-    EXPECT_FALSE(model_->in_transaction(victim)) << "the model must have forgotten the transaction";
-    aborts_.push_back({victim.value, cause, line, requester.value, now.value, resume.value});
+  void on_abort(const RemoteAbort& abort) override {
+    EXPECT_FALSE(model_->in_transaction(abort.victim)) << "the model must have forgotten the transaction";
+    aborts_.push_back({abort.victim.value, abort.cause, abort.line, abort.requester.value, abort.now.value,
+                       abort.resume.value, abort.by_prefetch});
   }
 
  private:

@@ -85,9 +85,10 @@ Reply Transactions::aborted_by(const Request& request, Cpu& cpu, HardwareAbort c
           .performed = request.now};
 }
 
-void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now) {
+void Transactions::abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request) {
   abort_own(victim, cause);
-  sink.on_abort(CpuId(victim.id), cause, line, requester, now, now + abort_cost());
+  sink.on_abort({CpuId(victim.id), cause, line, request.cpu, request.is_prefetch, request.now,
+                 request.now + abort_cost()});
 }
 
 /// Takes the transaction out of the directory and L1. What an aborted transaction wrote is dropped. All its

@@ -49,7 +49,7 @@ class Transactions : public CoreCaches {
   Reply aborted_by(const Request& request, Cpu& cpu, HardwareAbort cause);
 
  private:
-  void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, CpuId requester, Cycles now);
+  void abort_other(Cpu& victim, HardwareAbort cause, LineAddr line, const Request& request);
   LineAddr conflicting_line(const Cpu& cpu, LineAddr first, LineAddr last, bool write) const;
   void end_transaction(Cpu& cpu, bool aborted);
   void drop_aborted_line(Cpu& cpu, std::uint32_t slot);

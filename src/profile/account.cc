@@ -11,7 +11,8 @@ namespace {
 using abi::Activity;
 using abi::SeenActivity;
 
-constexpr std::size_t kMostConflicts = 5;
+constexpr std::size_t kMostConflicts = 4096;  // of one lock, before they have names
+constexpr std::size_t kMostOtherSites = 8;
 constexpr unsigned kMostLooks = 16;              // at the callers of one call site
 constexpr unsigned kMostLooksWithoutWait = 500;  // of all sites: programs may have a lock for each object
 constexpr std::uint64_t kWordBytes = 4;          // each lock begins with a word
@@ -196,20 +197,27 @@ std::uint64_t Account::lock_at(const Access& access, bool by_library, std::uint6
 void Account::conflict(const Collision& collision) {
   const Access &victim = collision.victim, &other = collision.other, &first = collision.other_first;
   // That threads take the lock, or another one, or look at it, says nothing about the sections.
-  const std::uint64_t lock_of_other = lock_at(other, collision.other_by_library, collision.lock);
+  const std::uint64_t lock_of_other =
+      collision.other_prefetched ? 0 : lock_at(other, collision.other_by_library, collision.lock);
   if (lock_of_other == collision.lock) return;
   const std::uint64_t lock_of_victim = lock_at(victim, collision.victim_by_library, collision.lock);
   if (lock_of_other != 0 && lock_of_other == lock_of_victim) return;
   const bool at_lock = lock_of_victim == collision.lock;
   LockSums& sums = locks_[collision.lock];
   const Access& known = at_lock ? other : victim;
-  const std::uint64_t data = known.size != 0 ? known.address : collision.line;
+  const bool is_known = known.size != 0 && !(at_lock && collision.other_prefetched);
+  const std::uint64_t data = is_known ? known.address : collision.line;
   ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
-  ++count.count;
+  ++count.counts.count;
+  if (collision.other_prefetched) {
+    ++count.counts.prefetched;
+    return;
+  }
   count.at_lock |= at_lock && lock_of_other == 0;
+  if (victim.size == 0 || other.size == 0) ++count.counts.unknown;
   if (collision.other_writes) sums.written[collision.line][collision.other_thread] |= bytes_in_line(other);
   if (!are_apart(victim, other)) return;
-  ++count.apart;
+  ++count.counts.apart;
   if (lock_of_other != 0) return;  // another lock's words
   if (!at_lock && (first.size == 0 || first.address != victim.address)) return;
   ConflictsWith& with = count.on_the_way[other.address];
@@ -233,8 +241,7 @@ std::uint64_t Account::written_by_several(const BytesByThread& line) {
 Conflict Account::conflict_of(std::uint64_t data, const ConflictCount& count, const LockSums& sums) {
   Conflict conflict;
   conflict.data.address = data;
-  conflict.count = count.count;
-  conflict.apart = count.apart;
+  conflict.counts = count.counts;
   conflict.at_lock = count.at_lock;
   const auto line = sums.written.find(data - data % kLineBytes);
   if (line == sums.written.end()) return conflict;
@@ -242,7 +249,7 @@ Conflict Account::conflict_of(std::uint64_t data, const ConflictCount& count, co
   std::uint64_t most = 0;
   for (const auto& [address, with] : count.on_the_way) {
     if ((with.bytes & by_several) == 0) continue;
-    conflict.apart -= with.count;
+    conflict.counts.apart -= static_cast<double>(with.count);
     if (with.count <= most) continue;
     most = with.count;
     conflict.data.address = address;
@@ -254,13 +261,17 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   const auto ns = [&](Time time) { return static_cast<double>(time) * ns_per_unit; };
   Lock lock;
   lock.place.address = address;
-  const auto most = std::max_element(sums.sites.begin(), sums.sites.end(), [](const auto& a, const auto& b) {
-    return a.second.time < b.second.time;
-  });
-  if (most != sums.sites.end()) {
-    lock.site.address = most->first;
-    for (const std::uint64_t caller : most_frequent(most->second.callers)) lock.callers.push_back({caller});
+  std::vector<const std::pair<const std::uint64_t, SiteSums>*> sites;
+  for (const auto& site : sums.sites) sites.push_back(&site);
+  std::stable_sort(sites.begin(), sites.end(),
+                   [](const auto* a, const auto* b) { return a->second.time > b->second.time; });
+  if (!sites.empty()) {
+    lock.site.address = sites.front()->first;
+    for (const std::uint64_t caller : most_frequent(sites.front()->second.callers))
+      lock.callers.push_back({caller});
   }
+  for (std::size_t i = 1; i < sites.size() && i <= kMostOtherSites; ++i)
+    if (sites[i]->first != 0) lock.other_sites.push_back({sites[i]->first});
   lock.acquisitions = static_cast<double>(sums.acquisitions);
   lock.contended = static_cast<double>(sums.contended);
   lock.waits_ns = ns(sums.waited);
@@ -275,21 +286,13 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
     Conflict conflict = conflict_of(std::get<0>(places), count, sums);
     conflict.victim.address = std::get<1>(places);
     conflict.other.address = std::get<2>(places);
-    lock.conflicts_seen += static_cast<double>(conflict.count);
-    if (conflict.at_lock) lock.conflicts_apart_at_lock += static_cast<double>(conflict.apart);
-    lock.conflicts_apart += static_cast<double>(conflict.apart);
+    lock.conflicts_seen += conflict.counts;
+    if (conflict.at_lock) lock.conflicts_apart_at_lock += conflict.counts.apart;
     lock.conflicts.push_back(conflict);
   }
   std::stable_sort(lock.conflicts.begin(), lock.conflicts.end(),
-                   [](const Conflict& a, const Conflict& b) { return a.count > b.count; });
-  if (lock.conflicts.size() > kMostConflicts) {
-    const auto last_kept = lock.conflicts.begin() + kMostConflicts - 1;
-    const auto apart =
-        std::max_element(lock.conflicts.begin(), lock.conflicts.end(),
-                         [](const Conflict& a, const Conflict& b) { return a.apart < b.apart; });
-    if (apart > last_kept) std::iter_swap(apart, last_kept);
-    lock.conflicts.resize(kMostConflicts);
-  }
+                   [](const Conflict& a, const Conflict& b) { return a.counts.count > b.counts.count; });
+  if (lock.conflicts.size() > kMostConflicts) lock.conflicts.resize(kMostConflicts);
   return lock;
 }
 

@@ -48,6 +48,7 @@ class Account {
     Access other{};          // the access that ended it
     Access other_first{};    // the first access to the line by the other thread's attempt, if it was in one
     bool other_writes = false;
+    bool other_prefetched = false;  // `other` accesses another line, and prefetched this one
     bool victim_by_library = false, other_by_library = false;  // the lock library's code made the access
     std::uint64_t other_thread = 0;                            // any number that no other thread has
   };
@@ -84,7 +85,7 @@ class Account {
     std::uint64_t bytes = 0;  // a bit for each byte of the line that these accesses covered
   };
   struct ConflictCount {
-    std::uint64_t count = 0, apart = 0;
+    ConflictCounts counts{};
     bool at_lock = false;  // Conflict::at_lock
     // Of those apart: the other thread's section had made the victim's access, too, before the one that ended
     // the attempt. The victim might have made that one next. By the address of the access that ended it.

@@ -204,6 +204,24 @@ TEST_F(Threads, ALockIsHeldWhileItsHolderWaitsForAnother) {
     EXPECT_EQ(lock.system_calls, 1) << "a section ends where its lock is released";
 }
 
+TEST_F(Threads, CallSitesAreOrderedByTheirTime) {
+  const auto take_at = [&](int site, Account::Time begin, Account::Time end) {
+    a_.activity.take(lock_at(kLock), lock_at(site));
+    seen(a_, begin);
+    release(a_, end);
+  };
+  take_at(1, 10, 20);
+  take_at(2, 20, 50);
+  take_at(3, 50, 65);
+  const Profile profile = finished(100);
+  const Lock& lock = profile.locks.front();
+  const auto number_of = [](const Place& site) { return reinterpret_cast<const void*>(site.address); };
+  EXPECT_EQ(number_of(lock.site), lock_at(2));
+  ASSERT_EQ(lock.other_sites.size(), 2u);
+  EXPECT_EQ(number_of(lock.other_sites[0]), lock_at(3));
+  EXPECT_EQ(number_of(lock.other_sites[1]), lock_at(1));
+}
+
 TEST_F(Threads, OneLookAtCallersOfALockThatNobodyWaitsFor) {
   take(a_, kLock, 10);
   EXPECT_TRUE(account_.claim_callers_look(a_.thread));
@@ -245,10 +263,10 @@ TEST_F(Threads, ConflictsBelongToTheVictimsLock) {
   EXPECT_EQ(profile.locks.front().place.address, kLock);
   ASSERT_EQ(profile.locks.front().conflicts.size(), 1u);
   const Conflict& conflict = profile.locks.front().conflicts.front();
-  EXPECT_EQ(conflict.count, 2u);
-  EXPECT_EQ(conflict.apart, 1u);
-  EXPECT_EQ(profile.locks.front().conflicts_seen, 2);
-  EXPECT_EQ(profile.locks.front().conflicts_apart, 1);
+  EXPECT_EQ(conflict.counts.count, 2);
+  EXPECT_EQ(conflict.counts.apart, 1);
+  EXPECT_EQ(profile.locks.front().conflicts_seen.count, 2);
+  EXPECT_EQ(profile.locks.front().conflicts_seen.apart, 1);
   EXPECT_EQ(conflict.data.address, kLine);
   EXPECT_EQ(conflict.victim.address, 7u);
   EXPECT_EQ(conflict.other.address, 8u);
@@ -279,7 +297,7 @@ Account::Collision at_locks(std::uint64_t victim, std::uint64_t written) {
 
 const Lock* with_conflicts(const Profile& profile) {
   for (const Lock& lock : profile.locks)
-    if (lock.conflicts_seen != 0) return &lock;
+    if (lock.conflicts_seen.count != 0) return &lock;
   return nullptr;
 }
 
@@ -291,7 +309,7 @@ TEST_F(Threads, WordsOfTheNextLockAreApart) {
   const Lock* const lock = with_conflicts(profile);
   ASSERT_NE(lock, nullptr);
   EXPECT_EQ(lock->place.address, static_cast<std::uint64_t>(kLock));
-  EXPECT_EQ(lock->conflicts_apart, 1);
+  EXPECT_EQ(lock->conflicts_seen.apart, 1);
   EXPECT_EQ(lock->conflicts.front().data.address, static_cast<std::uint64_t>(kNext + 8));
   EXPECT_EQ(lock->conflicts_apart_at_lock, 0) << "another lock is no data of the sections";
 }
@@ -312,19 +330,33 @@ TEST_F(Threads, LockThatIsGoneHasNoWords) {
   EXPECT_EQ(with_conflicts(finished(30)), nullptr) << "of the lock that has the memory now";
 }
 
-TEST_F(Threads, ConflictsOnDifferentDataAreKeptAmongTheMostFrequentOnes) {
-  for (std::uint64_t line = 1; line <= 6; ++line)
-    for (int times = 0; times < 3; ++times)
-      account_.conflict({.lock = kLock,
-                         .line = line << 10,
-                         .victim = access(line << 10, 7),
-                         .other = access(line << 10, 8)});
-  account_.conflict({.lock = kLock, .line = kLine, .victim = access(kLine, 7), .other = access(kPointer, 8)});
+TEST_F(Threads, PrefetchOfALineIsNoAccessToIt) {
+  Account::Collision collision{.lock = kLock,
+                               .line = kLine,
+                               .victim = access(kLine, 7),
+                               .other = access(kLine + 64, 8),
+                               .other_writes = true,
+                               .other_prefetched = true};
+  account_.conflict(collision);
+  collision.other = access(kLock, 9);  // a thread takes the lock, and fetches the data behind it
+  collision.other_by_library = true;
+  account_.conflict(collision);
   const Profile profile = finished(30);
   const Lock& lock = profile.locks.front();
-  EXPECT_EQ(lock.conflicts_apart, 1);
-  ASSERT_EQ(lock.conflicts.size(), 5u);
-  EXPECT_EQ(lock.conflicts.back().apart, 1u);
+  EXPECT_EQ(lock.conflicts_seen.count, 2);
+  EXPECT_EQ(lock.conflicts_seen.prefetched, 2);
+  EXPECT_EQ(lock.conflicts_seen.apart, 0);
+  ASSERT_EQ(lock.conflicts.size(), 2u);
+  EXPECT_EQ(lock.conflicts.front().data.address, kLine);
+  EXPECT_EQ(lock.conflicts.front().other.address, 8u);
+}
+
+TEST_F(Threads, ConflictWithAnUnknownAccessIsOfNoKind) {
+  account_.conflict({.lock = kLock, .line = kLine, .victim = access(kLine, 7), .other = {}});
+  account_.conflict({.lock = kLock, .line = kLine, .victim = {}, .other = access(kLine, 8)});
+  const Profile profile = finished(30);
+  EXPECT_EQ(profile.locks.front().conflicts_seen.count, 2);
+  EXPECT_EQ(profile.locks.front().conflicts_seen.unknown, 2);
 }
 
 TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
@@ -342,8 +374,8 @@ TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
   const Conflict& conflict = profile.locks.front().conflicts.front();
   EXPECT_EQ(conflict.data.address, data);
   EXPECT_EQ(conflict.victim.address, 0u);
-  EXPECT_EQ(conflict.count, 2u);
-  EXPECT_EQ(conflict.apart, 0u) << "both threads write them";
+  EXPECT_EQ(conflict.counts.count, 2);
+  EXPECT_EQ(conflict.counts.apart, 0) << "both threads write them";
   EXPECT_TRUE(conflict.at_lock);
   EXPECT_EQ(profile.locks.front().conflicts_apart_at_lock, 0);
 }
@@ -363,8 +395,8 @@ TEST_F(Threads, WritesOfTheSameBytesOnTheWayFromTheSameLoadAreNotApart) {
   account_.conflict(beside_pointer(1, kCounter));
   account_.conflict(beside_pointer(2, kCounter));
   const Conflict conflict = finished(30).locks.front().conflicts.front();
-  EXPECT_EQ(conflict.count, 2u);
-  EXPECT_EQ(conflict.apart, 0u);
+  EXPECT_EQ(conflict.counts.count, 2);
+  EXPECT_EQ(conflict.counts.apart, 0);
   EXPECT_EQ(conflict.data.address, kCounter);
 }
 
@@ -373,7 +405,7 @@ TEST_F(Threads, WritesOfOwnBytesBesideASharedPointerAreApart) {
   account_.conflict(beside_pointer(2, kCounter + 8));
   const Profile profile = finished(30);
   const Conflict& conflict = profile.locks.front().conflicts.front();
-  EXPECT_EQ(conflict.apart, 2u);
+  EXPECT_EQ(conflict.counts.apart, 2);
   EXPECT_EQ(conflict.data.address, kPointer);
 }
 
@@ -385,8 +417,8 @@ TEST_F(Threads, WritesOfOwnBytesAreApartThoughOtherBytesOfTheLineAreShared) {
   }
   const Profile profile = finished(30);
   const Conflict& conflict = profile.locks.front().conflicts.front();
-  EXPECT_EQ(conflict.count, 6u);
-  EXPECT_EQ(conflict.apart, 4u);
+  EXPECT_EQ(conflict.counts.count, 6);
+  EXPECT_EQ(conflict.counts.apart, 4);
   EXPECT_EQ(conflict.data.address, kCounter);
 }
 
@@ -396,7 +428,7 @@ TEST_F(Threads, WritesOfTheSameBytesAfterOtherLoadsAreApart) {
     collision.other_first = access(kLine, 7);
     account_.conflict(collision);
   }
-  EXPECT_EQ(finished(30).locks.front().conflicts.front().apart, 2u);
+  EXPECT_EQ(finished(30).locks.front().conflicts.front().counts.apart, 2);
 }
 
 }  // namespace

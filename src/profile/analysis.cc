@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "profile/conflicts.h"
+
 namespace elision::profile {
 namespace {
 
@@ -55,11 +57,11 @@ std::set<std::string> arrays_among(std::initializer_list<const std::vector<Lock>
 void add_to(Lock& sum, const Lock& lock) {
   sum.objects += lock.objects;
   sum.longest_wait_ns = std::max(sum.longest_wait_ns, lock.longest_wait_ns);
-  for (const auto number :
-       {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns, &Lock::aborted_ns,
-        &Lock::attempts, &Lock::commits, &Lock::fallbacks, &Lock::system_calls, &Lock::conflicts_seen,
-        &Lock::conflicts_apart, &Lock::conflicts_apart_at_lock})
+  for (const auto number : {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns,
+                            &Lock::aborted_ns, &Lock::attempts, &Lock::commits, &Lock::fallbacks,
+                            &Lock::system_calls, &Lock::conflicts_apart_at_lock})
     sum.*number += lock.*number;
+  sum.conflicts_seen += lock.conflicts_seen;
   for (const auto& [cause, count] : lock.aborts) sum.aborts[cause] += count;
   sum.other_sites.insert(sum.other_sites.end(), lock.other_sites.begin(), lock.other_sites.end());
   sum.conflicts.insert(sum.conflicts.end(), lock.conflicts.begin(), lock.conflicts.end());
@@ -67,7 +69,7 @@ void add_to(Lock& sum, const Lock& lock) {
 
 /// A program may have a lock for each of its objects: locks without a name that are taken at one place count
 /// as one, and so do those in one of the `arrays`.
-Profile by_place(Profile profile, const std::set<std::string>& arrays) {
+Profile with_locks_by_place(Profile profile, const std::set<std::string>& arrays) {
   std::vector<Lock> locks = std::move(profile.locks);
   profile.locks.clear();
   std::map<std::string, std::size_t> at;
@@ -83,6 +85,8 @@ Profile by_place(Profile profile, const std::set<std::string>& arrays) {
     if (!key.empty()) at[key] = profile.locks.size();
     profile.locks.push_back(std::move(lock));
   }
+  for (Lock& lock : profile.locks)
+    lock.conflicts = by_place(std::move(lock.conflicts), lock.conflicts_seen.count);
   std::stable_sort(profile.locks.begin(), profile.locks.end(),
                    [](const Lock& a, const Lock& b) { return a.waits_ns > b.waits_ns; });
   return profile;
@@ -108,9 +112,13 @@ const Lock* first_lock(const Profile& profile, IsSame is_same) {
   return found != profile.locks.end() ? &*found : nullptr;
 }
 
-/// The lock of another run that is `lock`. On the virtual machine most locks keep their addresses; the call
-/// site that names a lock may be another one. On a real CPU addresses differ, and the site may be one of the
-/// others.
+bool is_among(const std::vector<Place>& sites, const std::string& key) {
+  return std::any_of(sites.begin(), sites.end(), [&](const Place& site) { return taken_at(site) == key; });
+}
+
+/// The lock of another run that is `lock`. On the virtual machine, runs with one seed have it at one address,
+/// mostly. Elsewhere it has the same name. Without a name, it is taken at the same places; that with most
+/// time may be another one.
 const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
   const std::string key = key_of(lock);
   const Lock* found =
@@ -120,9 +128,10 @@ const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
   if (found == nullptr && !key.empty())
     found = first_lock(profile, [&](const Lock& other) { return key_of(other) == key; });
   if (found != nullptr || !lock.place.name.empty()) return found;
+  found = first_lock(profile, [&](const Lock& other) { return is_among(other.other_sites, key); });
+  if (found != nullptr) return found;
   return first_lock(profile, [&](const Lock& other) {
-    return std::any_of(other.other_sites.begin(), other.other_sites.end(),
-                       [&](const Place& site) { return taken_at(site) == key; });
+    return other.place.name.empty() && is_among(lock.other_sites, key_of(other));
   });
 }
 
@@ -135,12 +144,16 @@ const Conflict* heaviest(const Lock& lock, Weight weight) {
   return most != lock.conflicts.end() && weight(*most) > 0 ? &*most : nullptr;
 }
 
-/// ", most at counter: add (a.c:3) against get (a.c:9)". Empty: no conflict has any weight.
+std::string text_of_data(const Conflict& conflict) {
+  return data_text(conflict.data.name, conflict.data.address, conflict.places);
+}
+
+/// ", most often at counter: add (a.c:3) against get (a.c:9)". Empty: no conflict has any weight.
 template <class Weight>
 std::string most_at(const Lock& lock, Weight weight) {
   const Conflict* const most = heaviest(lock, weight);
   if (most == nullptr) return "";
-  return fmt::format(", most often at {}: {} against {}", text_of(most->data), text_of(most->victim),
+  return fmt::format(", most often at {}: {} against {}", text_of_data(*most), text_of(most->victim),
                      text_of(most->other));
 }
 
@@ -148,7 +161,7 @@ std::string most_at(const Lock& lock, Weight weight) {
 /// every one does.
 Finding of_data_at_lock(const std::string& name, const Lock& lock) {
   const Conflict* const most =
-      heaviest(lock, [](const Conflict& conflict) { return conflict.at_lock ? conflict.apart : 0; });
+      heaviest(lock, [](const Conflict& conflict) { return conflict.at_lock ? conflict.counts.apart : 0; });
   if (most == nullptr)  // not among the most frequent ones
     return {
         Cause::kDataAtLock, name,
@@ -156,12 +169,12 @@ Finding of_data_at_lock(const std::string& name, const Lock& lock) {
                     "other transactions under that lock.",
                     name),
         fmt::format("Give {} a cache line without other data (alignas(64)).", name)};
-  const std::string data = most->data.name.empty() ? text_of(most->data) : most->data.name;
+  const std::string data = text_of_data(*most);
   return {
       Cause::kDataAtLock, name,
       fmt::format("Sections under {} write {}, which is in the cache line of the lock: each such write "
                   "ends all other transactions under that lock, also those that do not use {}.",
-                  name, text_of(most->data), data),
+                  name, data, data),
       fmt::format("Move {} out of the cache line of its lock (alignas(64)), and compare again: if sections "
                   "read it too, that conflict stays.",
                   data)};
@@ -182,23 +195,46 @@ Finding of_unknown_conflicts(const std::string& name, bool taken) {
           kMoveWrites};
 }
 
+/// Sections that write different data.
+Finding of_different_data(const std::string& name, const Lock& lock) {
+  const ConflictCounts& seen = lock.conflicts_seen;
+  if (lock.conflicts_apart_at_lock > kMainCauseShare * (seen.apart + seen.prefetched))
+    return of_data_at_lock(name, lock);
+  const std::string advice = " If a library lays them out, use one object per thread or another library.";
+  const std::string prefetched = fmt::format(
+      "{} of the conflicts are with prefetches: a CPU that writes a line fetches others beside it, "
+      "and takes them from transactions that have written them",
+      percent(share(seen.prefetched, seen.count)));
+  if (sharing_of(seen) == Sharing::kPrefetch)
+    return {Cause::kPrefetch, name,
+            fmt::format("Sections under {} write different cache lines. {}{}.", name, prefetched,
+                        most_at(lock, [](const Conflict& conflict) { return conflict.counts.prefetched; })),
+            "Keep the data that different threads write two cache lines apart (alignas(128))." + advice};
+  Finding finding = {
+      Cause::kFalseSharing, name,
+      fmt::format("Sections under {} use different data in one cache line{}.", name,
+                  most_at(lock, [](const Conflict& conflict) { return conflict.counts.apart; })),
+      "Give the data that different threads write a cache line each (alignas(64))." + advice};
+  if (share(seen.prefetched, seen.count) >= kManyPrefetched) finding.sentence += " " + prefetched + ".";
+  return finding;
+}
+
 Finding of_conflicts(const std::string& name, const Lock& lock) {
-  if (is_false_sharing(lock.conflicts_apart, lock.conflicts_seen)) {
-    if (lock.conflicts_apart_at_lock > kMainCauseShare * lock.conflicts_apart)
-      return of_data_at_lock(name, lock);
-    return {Cause::kFalseSharing, name,
-            fmt::format("Sections under {} use different data in one cache line{}.", name,
-                        most_at(lock, [](const Conflict& conflict) { return conflict.apart; })),
-            "Give the data that different threads write a cache line each (alignas(64)). If a library lays "
-            "them out, use one object per thread or another library."};
-  }
-  const auto weight = [](const Conflict& conflict) { return conflict.count - conflict.apart; };
+  const Sharing sharing = sharing_of(lock.conflicts_seen);
+  if (sharing == Sharing::kSameLine || sharing == Sharing::kPrefetch) return of_different_data(name, lock);
+  if (sharing == Sharing::kUnknown)
+    return {Cause::kTrueSharing, name,
+            fmt::format("Sections under {} conflict: they write the same data or data in one cache line. The "
+                        "accesses of most conflicts are not known.",
+                        name),
+            kMoveWrites};
+  const auto weight = [](const Conflict& conflict) { return conflict.counts.same(); };
   Finding finding = {
       Cause::kTrueSharing, name,
       fmt::format("Sections under {} conflict on the same data{}.", name, most_at(lock, weight)),
       kMoveWrites};
   const Conflict* const most = heaviest(lock, weight);
-  const double beside = share(lock.conflicts_apart_at_lock, lock.conflicts_seen);
+  const double beside = share(lock.conflicts_apart_at_lock, lock.conflicts_seen.count);
   if (most != nullptr && most->at_lock) {
     finding.sentence +=
         " These data share the lock's cache line. A write to them ends every transaction under the lock.";
@@ -272,7 +308,7 @@ Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
   // No section causes interrupts. A long transaction meets them, one that waits for data too.
   reasons.interrupts = other * share_of_other(run.profile, run.profile.interrupted);
   reasons.other = std::max(other - reasons.faults - reasons.interrupts, 0.0);
-  reasons.on_data = run.profile.exact ? elided.conflicts_seen : conflicts;
+  reasons.on_data = run.profile.exact ? elided.conflicts_seen.count : conflicts;
   // A thread that takes the lock ends at most one attempt of each other thread.
   const bool may_end_most = elided.fallbacks * other_threads(run) >= kMainCauseShare * conflicts;
   if (run.profile.exact) {
@@ -432,6 +468,8 @@ const char* code_of(Cause cause) {
       return "other-work";
     case Cause::kMostlyBlocked:
       return "mostly-blocked";
+    case Cause::kPrefetch:
+      return "prefetch";
     case Cause::kDataAtLock:
       return "data-at-lock";
     case Cause::kShortSections:
@@ -531,11 +569,12 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
 }  // namespace
 
 Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
-  if (elided == nullptr) return diagnose_merged(by_place(plain, arrays_among({&plain.locks})), nullptr);
+  if (elided == nullptr)
+    return diagnose_merged(with_locks_by_place(plain, arrays_among({&plain.locks})), nullptr);
   const std::set<std::string> arrays = arrays_among({&plain.locks, &elided->profile.locks});
-  const Profile profile = by_place(elided->profile, arrays);
+  const Profile profile = with_locks_by_place(elided->profile, arrays);
   const ElidedRun run{profile, elided->design, elided->tries, elided->speedup, elided->highest_speedup};
-  return diagnose_merged(by_place(plain, arrays), &run);
+  return diagnose_merged(with_locks_by_place(plain, arrays), &run);
 }
 
 }  // namespace elision::profile

@@ -27,11 +27,10 @@ inline constexpr double kSmallestLockShare = 0.10;
 inline constexpr double kSmallestLostShare = 0.10;
 /// Conflicts with data beside the lock get a word from this share of a lock's conflicts on.
 inline constexpr double kManyBesideLock = 0.25;
+/// So do conflicts with prefetches.
+inline constexpr double kManyPrefetched = 0.25;
 /// One cause explains the aborts of a lock from this share of them on.
 inline constexpr double kMainCauseShare = 0.50;
-inline bool is_false_sharing(double conflicts_apart, double conflicts) {
-  return conflicts_apart > kMainCauseShare * conflicts;
-}
 /// Fewer aborts for one reason than this do not tell what ends the attempts of a lock.
 inline constexpr double kFewestAborts = 3;
 /// Sections up to this length can cost more as transactions than with the lock: to begin and to commit takes
@@ -54,6 +53,7 @@ enum class Cause {
   kRareConflicts,   // sections rarely conflict: elision removes the waiting
   kTrueSharing,     // sections use the same data, and write them
   kFalseSharing,    // sections write different data in one cache line
+  kPrefetch,        // sections write different cache lines, which prefetches take from each other
   kDataAtLock,      // sections write data in the cache line of their lock
   kShortSections,   // transactions commit, but sections are too short for them to pay
   kTooLong,         // sections touch more than a transaction can hold

@@ -114,10 +114,10 @@ TEST(Diagnose, AbortsTellWhatIsInTheWay) {
   sampled.exact = false;
   EXPECT_EQ(code(sampled), "true-sharing");
   Profile apart = elided("conflict", 60);
-  apart.locks.front().conflicts_seen = 40;
-  apart.locks.front().conflicts_apart = 30;
+  apart.locks.front().conflicts_seen.count = 40;
+  apart.locks.front().conflicts_seen.apart = 30;
   EXPECT_EQ(code(apart), "false-sharing");
-  apart.locks.front().conflicts_apart = 19;
+  apart.locks.front().conflicts_seen.apart = 19;
   EXPECT_EQ(code(apart), "true-sharing");
 }
 
@@ -130,8 +130,8 @@ TEST(Diagnose, TellsOfConflictsWithBothSides) {
             "apart, data in one "
             "cache line.");
   tried.exact = true;
-  tried.locks.front().conflicts_seen = 40;
-  tried.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put", "map.c", 9}, 40, 0}};
+  tried.locks.front().conflicts_seen.count = 40;
+  tried.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put", "map.c", 9}, {40}}};
   const Diagnosis diagnosis = diagnose_elided(plain, tried);
   EXPECT_EQ(diagnosis.findings.front().sentence,
             "Sections under hot conflict on the same data, most often at count: get (map.c:7) against put "
@@ -140,16 +140,16 @@ TEST(Diagnose, TellsOfConflictsWithBothSides) {
 }
 
 /// A conflict on "NAME" that was met `count` times, `apart` of them on different data.
-Conflict conflict_on(const std::string& name, std::uint64_t count, std::uint64_t apart) {
-  return {{1, name}, {2, "here"}, {3, "there"}, count, apart};
+Conflict conflict_on(const std::string& name, double count, double apart) {
+  return {{1, name}, {2, "here"}, {3, "there"}, {count, apart}};
 }
 
 TEST(Diagnose, DataInTheCacheLineOfTheLockAreNamed) {
   Profile tried = elided("conflict", 60);
   Lock& hot = tried.locks.front();
-  hot.conflicts = {{{512, "size"}, {}, {2, "put", "map.c", 9}, 30, 30, true},
-                   {{768, "slots"}, {}, {}, 29, 29}};
-  hot.conflicts_seen = 60, hot.conflicts_apart = 59, hot.conflicts_apart_at_lock = 30;
+  hot.conflicts = {{{512, "size"}, {}, {2, "put", "map.c", 9}, {30, 30}, true},
+                   {{768, "slots"}, {}, {}, {29, 29}}};
+  hot.conflicts_seen.count = 60, hot.conflicts_seen.apart = 59, hot.conflicts_apart_at_lock = 30;
   const Diagnosis diagnosis = diagnose_elided(waiting_for(2000), tried);
   ASSERT_EQ(first_code(diagnosis), "data-at-lock");
   EXPECT_EQ(diagnosis.findings.front().sentence,
@@ -166,8 +166,8 @@ TEST(Diagnose, DataInTheCacheLineOfTheLockAreNamed) {
 TEST(Diagnose, DataThatAllSectionsWriteAreSharedAlsoBesideTheLock) {
   Profile tried = elided("conflict", 60);
   Lock& hot = tried.locks.front();
-  hot.conflicts = {{{512, "size"}, {0, "a transaction"}, {2, "put", "map.c", 9}, 40, 0, true}};
-  hot.conflicts_seen = 40;
+  hot.conflicts = {{{512, "size"}, {0, "a transaction"}, {2, "put", "map.c", 9}, {40}, true}};
+  hot.conflicts_seen.count = 40;
   const Diagnosis diagnosis = diagnose_elided(waiting_for(2000), tried);
   EXPECT_EQ(first_code(diagnosis), "true-sharing");
   EXPECT_EQ(diagnosis.findings.front().sentence,
@@ -181,9 +181,9 @@ TEST(Diagnose, DataThatAllSectionsWriteAreSharedAlsoBesideTheLock) {
 TEST(Diagnose, OtherDataBesideTheLockGetAWord) {
   Profile tried = elided("conflict", 60);
   Lock& hot = tried.locks.front();
-  hot.conflicts = {{{512, "size"}, {0, "a look"}, {2, "put", "map.c", 9}, 15, 15, true},
+  hot.conflicts = {{{512, "size"}, {0, "a look"}, {2, "put", "map.c", 9}, {15, 15}, true},
                    conflict_on("slots", 45, 0)};
-  hot.conflicts_seen = 60, hot.conflicts_apart = hot.conflicts_apart_at_lock = 15;
+  hot.conflicts_seen.count = 60, hot.conflicts_seen.apart = hot.conflicts_apart_at_lock = 15;
   const auto ends_with_it = [&] {
     const Finding finding = diagnose_elided(waiting_for(2000), tried).findings.front();
     EXPECT_EQ(finding.cause, Cause::kTrueSharing);
@@ -193,7 +193,7 @@ TEST(Diagnose, OtherDataBesideTheLockGetAWord) {
     return is_told;
   };
   EXPECT_TRUE(ends_with_it());
-  hot.conflicts_apart = hot.conflicts_apart_at_lock = 14;
+  hot.conflicts_seen.apart = hot.conflicts_apart_at_lock = 14;
   EXPECT_FALSE(ends_with_it());
 }
 
@@ -203,12 +203,12 @@ TEST(Diagnose, ConflictsOnTheLockWordMeanThatTheLockIsTakenHoweverLongTheRun) {
     Lock& hot = tried.locks.front();
     hot.attempts *= length, hot.commits *= length, hot.aborts["conflict"] *= length;
     hot.fallbacks = 10 * length;
-    hot.conflicts_seen = 9 * length;
+    hot.conflicts_seen.count = 9 * length;
     EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "lock-taken") << length;
-    hot.conflicts_seen = 10 * length;
+    hot.conflicts_seen.count = 10 * length;
     EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing") << length;
     hot.aborts["conflict"] = 16 * length;
-    hot.conflicts_seen = 9 * length;
+    hot.conflicts_seen.count = 9 * length;
     EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing") << "most of them";
   }
 }
@@ -217,9 +217,9 @@ TEST(Diagnose, FewConflictsAreNoReason) {
   Profile tried = elided("conflict", 3);
   Lock& hot = tried.locks.front();
   hot.attempts = 6, hot.commits = 3;
-  hot.conflicts_seen = kFewestAborts - 1;
+  hot.conflicts_seen.count = kFewestAborts - 1;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "lock-taken");
-  hot.conflicts_seen = kFewestAborts;
+  hot.conflicts_seen.count = kFewestAborts;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing");
 }
 
@@ -237,7 +237,7 @@ TEST(Diagnose, AFewInterruptsBesideAFewConflictsAreRareConflicts) {
     Lock& hot = run.locks.front();
     hot.aborts["other"] = run.interrupted = interrupts;
     hot.commits -= interrupts;
-    hot.conflicts_seen = conflicts;
+    hot.conflicts_seen.count = conflicts;
     return first_code(diagnose_elided(waiting_for(2000), run));
   };
   EXPECT_EQ(code(4, 8), "rare-conflicts");
@@ -248,7 +248,7 @@ TEST(Diagnose, AFewInterruptsBesideAFewConflictsAreRareConflicts) {
 TEST(Diagnose, FewFallbacksDoNotExplainManyConflicts) {
   Profile run = elided("conflict", 40);
   Lock& hot = run.locks.front();
-  hot.conflicts_seen = 9;
+  hot.conflicts_seen.count = 9;
   hot.fallbacks = 4;
   EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), run)), "lock-taken") << "31 of up to 32";
   hot.fallbacks = 3;
@@ -265,7 +265,7 @@ Profile with_objects(Profile profile, int count, double waits_ns, std::uint32_t 
   object.attempts = 12;
   object.commits = object.acquisitions = 10;
   object.aborts = {{"conflict", 2}};
-  object.conflicts_seen = 2;
+  object.conflicts_seen.count = 2;
   object.place = {0x1000, "", "", 0};
   for (int i = 1; i <= count; ++i) {
     object.place.address += 64;
@@ -389,7 +389,7 @@ TEST(Diagnose, FallbacksDoNotHideTheirCause) {
       << "five fallbacks end at most 20 attempts of four threads";
   EXPECT_EQ(first_code(diagnose_elided(plain, with_fallbacks("capacity", 2, 10, 2))), "lock-taken") << "few";
   Profile sharing = with_fallbacks("capacity", 5, 30, 5);
-  sharing.locks.front().conflicts_seen = 20;
+  sharing.locks.front().conflicts_seen.count = 20;
   EXPECT_EQ(first_code(diagnose_elided(plain, sharing)), "true-sharing");
 }
 
@@ -464,7 +464,7 @@ TEST(Diagnose, FalseSharingIsPlacedWhereMostOfItIs) {
   Profile profile = elided("conflict", 60);
   Lock& hot = profile.locks.front();
   hot.conflicts = {conflict_on("counter", 50, 1), conflict_on("slots", 40, 40), conflict_on("rest", 30, 30)};
-  hot.conflicts_seen = 120, hot.conflicts_apart = 71;
+  hot.conflicts_seen.count = 120, hot.conflicts_seen.apart = 71;
   Diagnosis diagnosis = diagnose_elided(waiting_for(2000), profile);
   ASSERT_EQ(first_code(diagnosis), "false-sharing");
   EXPECT_NE(diagnosis.findings[0].sentence.find("most often at slots: here against there"), std::string::npos)

@@ -39,14 +39,39 @@ struct Place {
   std::uint32_t line = 0;
 };
 
-/// Two accesses to one cache line that ended an attempt.
+/// What two accesses that ended an attempt have in common.
+enum class Sharing : std::uint8_t {
+  kUnknown,   // one of the accesses is not known
+  kSameData,  // bytes
+  kSameLine,  // the cache line, but no byte
+  kPrefetch,  // not even the line: the other access prefetched it
+};
+
+/// Conflicts, and how many of them are of each kind of sharing. The rest are on the same data.
+struct ConflictCounts {
+  double count = 0;
+  double apart = 0;       // Sharing::kSameLine
+  double prefetched = 0;  // Sharing::kPrefetch
+  double unknown = 0;     // Sharing::kUnknown
+
+  double same() const { return count - apart - prefetched - unknown; }
+  ConflictCounts& operator+=(const ConflictCounts& other) {
+    count += other.count;
+    apart += other.apart;
+    prefetched += other.prefetched;
+    unknown += other.unknown;
+    return *this;
+  }
+};
+
+/// Accesses of two threads that ended attempts.
 struct Conflict {
   Place data{};    // the address that the victim had used or would have written; the line if neither is known
   Place victim{};  // the victim's instruction; address 0: not known
-  Place other{};   // the instruction that ended the attempt
-  std::uint64_t count = 0;
-  std::uint64_t apart = 0;  // of these: the data are different
-  bool at_lock = false;     // the data are in the lock's cache line, of which the victim used the lock first
+  Place other{};   // the instruction that ended the attempt; address 0: not known
+  ConflictCounts counts{};
+  bool at_lock = false;    // the data are in the lock's cache line, of which the victim used the lock first
+  std::size_t places = 1;  // more: so many addresses in the variable that `data` names, or without a name
 };
 
 /// One lock at all its call sites.
@@ -55,7 +80,7 @@ struct Lock {
   Place place{};
   Place site{};                  // the call site with most time; once named, the first outside of wrappers
   std::vector<Place> callers{};  // calls that led there, innermost first; empty: not known
-  std::vector<Place> other_sites{};  // on a real CPU
+  std::vector<Place> other_sites{};  // call sites with less time
   double acquisitions = 0;           // for real or by a commit
   double contended = 0;              // of these: after a wait
   double waits_ns = 0, longest_wait_ns = 0;
@@ -64,9 +89,8 @@ struct Lock {
   double attempts = 0, commits = 0, fallbacks = 0;
   double system_calls = 0;                 // made inside its sections
   std::map<std::string, double> aborts{};  // of its attempts, by cause (abi/counters.h)
-  double conflicts_seen = 0;               // whose accesses are known
-  double conflicts_apart = 0;              // of them: on different data
-  double conflicts_apart_at_lock = 0;      // of these: Conflict::at_lock
+  ConflictCounts conflicts_seen{};         // on what sections access
+  double conflicts_apart_at_lock = 0;      // of those apart: Conflict::at_lock
   std::vector<Conflict> conflicts{};       // the most frequent ones, most first
 };
 

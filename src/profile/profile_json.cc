@@ -14,6 +14,12 @@ ordered_json place_json(const Place& place) {
   return out;
 }
 
+ordered_json places_json(const std::vector<Place>& places) {
+  ordered_json out = ordered_json::array();
+  for (const Place& place : places) out.push_back(place_json(place));
+  return out;
+}
+
 Place place_from(const json& in) {
   return {in.at("address").get<std::uint64_t>(), in.value("name", ""), in.value("file", ""),
           in.value("line", 0u)};
@@ -33,9 +39,15 @@ void visit_lock(Visitor visit, T& lock) {
   visit("fallbacks", lock.fallbacks);
   visit("system_calls", lock.system_calls);
   visit("aborts", lock.aborts);
-  visit("conflicts_seen", lock.conflicts_seen);
-  visit("conflicts_apart", lock.conflicts_apart);
   visit("conflicts_apart_at_lock", lock.conflicts_apart_at_lock);
+}
+
+template <class Visitor, class T>
+void visit_counts(Visitor visit, T& counts) {
+  visit("count", counts.count);
+  visit("apart", counts.apart);
+  visit("prefetched", counts.prefetched);
+  visit("unknown", counts.unknown);
 }
 
 template <class Visitor, class T>
@@ -58,18 +70,29 @@ auto reader(const json& in) {
   return [&in](const char* name, auto& value) { in.at(name).get_to(value); };
 }
 
+ordered_json counts_json(const ConflictCounts& counts) {
+  ordered_json out = ordered_json::object();
+  visit_counts(writer(out), counts);
+  return out;
+}
+ConflictCounts counts_from(const json& in) {
+  ConflictCounts counts;
+  visit_counts(reader(in), counts);
+  return counts;
+}
+
 ordered_json lock_json(const Lock& lock) {
   ordered_json out{{"place", place_json(lock.place)}, {"site", place_json(lock.site)}};
   visit_lock(writer(out), lock);
-  out["callers"] = ordered_json::array();
-  for (const Place& caller : lock.callers) out["callers"].push_back(place_json(caller));
+  out["conflicts_seen"] = counts_json(lock.conflicts_seen);
+  out["callers"] = places_json(lock.callers);
+  out["other_sites"] = places_json(lock.other_sites);
   out["conflicts"] = ordered_json::array();
   for (const Conflict& conflict : lock.conflicts)
     out["conflicts"].push_back({{"data", place_json(conflict.data)},
                                 {"victim", place_json(conflict.victim)},
                                 {"other", place_json(conflict.other)},
-                                {"count", conflict.count},
-                                {"apart", conflict.apart},
+                                {"counts", counts_json(conflict.counts)},
                                 {"at_lock", conflict.at_lock}});
   return out;
 }
@@ -79,11 +102,13 @@ Lock lock_from(const json& in) {
   lock.place = place_from(in.at("place"));
   lock.site = place_from(in.at("site"));
   visit_lock(reader(in), lock);
+  lock.conflicts_seen = counts_from(in.at("conflicts_seen"));
   for (const json& caller : in.at("callers")) lock.callers.push_back(place_from(caller));
+  for (const json& site : in.at("other_sites")) lock.other_sites.push_back(place_from(site));
   for (const json& conflict : in.at("conflicts"))
     lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
-                              place_from(conflict.at("other")), conflict.at("count").get<std::uint64_t>(),
-                              conflict.at("apart").get<std::uint64_t>(), conflict.at("at_lock").get<bool>()});
+                              place_from(conflict.at("other")), counts_from(conflict.at("counts")),
+                              conflict.at("at_lock").get<bool>()});
   return lock;
 }
 

@@ -43,6 +43,17 @@ def test_attempts_commits_and_fallbacks_are_those_that_happened(elision, profile
     assert 0 < total("fallbacks") == total("acquisitions") - total("commits")
 
 
+def test_both_accesses_of_nearly_all_conflicts_are_known(elision, profile_of):
+    """A tree on the heap: its nodes have regular distances. Some conflicts are with prefetches."""
+    words = [elision.workload("onelock"), "--structure", "map", "--threads", 8, "--sections", 400]
+    profile, _ = profile_of(words, "htm-10")
+    counts = profile["locks"][0]["conflicts_seen"]
+    assert counts["count"] > 1000
+    assert counts["unknown"] < 0.02 * counts["count"]
+    assert 0 < counts["prefetched"] < 0.5 * counts["count"]
+    assert counts["count"] == sum(place["counts"]["count"] for place in profile["locks"][0]["conflicts"])
+
+
 def test_each_variation_has_them(elision):
     ending, text = elision.vm_with_statistics([elision.test_program("lock_pairs"), 100], ["--lock", "tatas", "--lock-times", "--vary", 2])
     assert ending.status == 0

@@ -204,6 +204,7 @@ test("the charts show the report's numbers", async () => {
   assert.ok(locks.includes("table_lock, waiting: 240\u202fms"), locks.join("\n"));
   const conflicts = await page.locator("#conflicts .panel:not(.other) rect title").allTextContents();
   assert.ok(conflicts.includes("statistics, false sharing: 512"), conflicts.join("\n"));
+  assert.ok(conflicts.includes("table.size (300 places), same data: 1680"), conflicts.join("\n"));
   const lines = await page.locator("#scaling svg title").allTextContents();
   assert.equal(lines.length, 2 * report.blocks[0].rows.length);
   await page.close();
@@ -259,7 +260,7 @@ test("one conflict is not plural", async () => {
   const [conflict] = report.blocks[0].rows.flatMap(({ why }) =>
     why.locks.flatMap(({ conflicts }) => conflicts),
   );
-  row.why.locks[0].conflicts = [{ ...conflict, count: 1 }];
+  row.why.locks[0].conflicts = [{ ...conflict, count: 1, places: undefined }];
   const { page } = await open(fileOf(report));
   const summaries = await page.locator("#conflicts summary").allTextContents();
   assert.ok(

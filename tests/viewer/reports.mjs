@@ -22,12 +22,12 @@ const DESIGNS = {
 
 const NO_COUNTS = {
   locks_seen: true,
-  acquisitions: 0,
-  commits: 0,
+  acquisitions: null,
+  commits: null,
   aborts: {},
-  fallbacks: 0,
-  speculations: 0,
-  longest_wait_seconds: 0,
+  fallbacks: null,
+  speculations: null,
+  longest_wait_seconds: null,
 };
 
 function countsOf(design, threads) {
@@ -57,8 +57,8 @@ function countsOf(design, threads) {
     };
   return {
     ...NO_COUNTS,
-    acquisitions: design === "pthread" ? 0 : 6000,
-    longest_wait_seconds: design === "pthread" ? 0 : 2e-6 * threads,
+    acquisitions: design === "pthread" ? null : 6000,
+    longest_wait_seconds: design === "pthread" ? null : 2e-6 * threads,
   };
 }
 
@@ -237,7 +237,8 @@ function lockOf(place, i, design, threads) {
       address: "0x55d0c2a41080",
       name: "table.size",
       count: 210 * threads,
-      false_sharing: false,
+      sharing: "same-data",
+      places: 300,
       sites: [
         { name: "insert", file: "src/storage/hash_table.cc", line: 120 },
         { name: "insert", file: "src/storage/hash_table.cc", line: 120 },
@@ -247,7 +248,7 @@ function lockOf(place, i, design, threads) {
       address: "0x55d0c2a410c0",
       name: "statistics",
       count: 64 * threads,
-      false_sharing: true,
+      sharing: "false-sharing",
       sites: [
         { name: "count_hit", file: "src/storage/statistics.cc", line: 12 },
         { name: "count_miss", file: "src/storage/statistics.cc", line: 19 },
@@ -256,14 +257,14 @@ function lockOf(place, i, design, threads) {
     {
       address: "0x55d0c2b00000",
       count: 3,
-      false_sharing: false,
+      sharing: "unknown",
       sites: [{ name: "0x401a3c" }, { name: "erase" }],
     },
   ];
   return {
     ...place,
-    acquisitions: 48000 / (i + 1),
-    acquisitions_estimated: i > 1,
+    sections: 48000 / (i + 1),
+    sections_estimated: i > 1,
     contended_share: 0.62 / (1 + i),
     wait_seconds: { total: wait, mean: wait / 48000, longest: wait / 90 },
     hold_seconds: { total: 0.011 / (1 + i), mean: 2.3e-7 },

@@ -9,12 +9,13 @@ export interface Range {
 
 export interface LockCounts {
   locks_seen: boolean;
-  acquisitions: number;
-  commits: number;
+  // Null: not known, or the design has none.
+  acquisitions: number | null;
+  commits: number | null;
   aborts: Record<string, number>;
-  fallbacks: number;
-  speculations: number;
-  longest_wait_seconds: number;
+  fallbacks: number | null;
+  speculations: number | null;
+  longest_wait_seconds: number | null;
 }
 
 export interface Place {
@@ -27,16 +28,18 @@ export interface Conflict {
   address: string;
   name?: string;
   count: number;
-  false_sharing: boolean;
+  sharing: "same-data" | "false-sharing" | "prefetch" | "unknown";
+  places?: number; // more than one: addresses in the variable, or in memory without a name
   sites: Place[];
 }
 
 export interface Lock extends Place {
   kind: string;
-  acquisitions: number;
-  acquisitions_estimated: boolean;
-  contended_share: number;
-  wait_seconds: { total: number; mean: number; longest: number };
+  sections: number; // entered, by the lock or by a transaction
+  sections_estimated: boolean;
+  // Null: not counted.
+  contended_share: number | null;
+  wait_seconds: { total: number; mean: number | null; longest: number | null };
   hold_seconds: { total: number; mean: number };
   aborts: Record<string, number>;
   conflicts: Conflict[];

@@ -5,6 +5,7 @@
 
 #include "cli/doctor/knowledge.h"
 #include "cli/doctor/rows.h"
+#include "cli/host/json_text.h"
 
 namespace elision::cli::doctor {
 namespace {
@@ -12,11 +13,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-
-template <class T>
-json known(const std::optional<T>& value) {
-  return value ? json(*value) : json(nullptr);
-}
 
 json known_text(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
@@ -55,18 +51,18 @@ json trial_json(const TrialFacts& trial) {
 }
 
 json kernel_json(const KernelFacts& kernel) {
-  json vulnerabilities = {{"tsx_async_abort", known(kernel.taa)}};
+  json vulnerabilities = {{"tsx_async_abort", or_null(kernel.taa)}};
   for (const auto& other : kernel.others) vulnerabilities[other.name] = other.text;
   return {{"release", known_text(kernel.release)},
-          {"microcode", known(kernel.microcode)},
+          {"microcode", or_null(kernel.microcode)},
           {"command_line_known", kernel.command_line_known},
-          {"tsx", known(kernel.tsx)},
-          {"tsx_async_abort", known(kernel.tsx_async_abort)},
-          {"mitigations", known(kernel.mitigations)},
-          {"built_in_tsx", known(kernel.built_in_tsx)},
+          {"tsx", or_null(kernel.tsx)},
+          {"tsx_async_abort", or_null(kernel.tsx_async_abort)},
+          {"mitigations", or_null(kernel.mitigations)},
+          {"built_in_tsx", or_null(kernel.built_in_tsx)},
           {"vulnerabilities", vulnerabilities},
-          {"rtm_flag", known(kernel.rtm_flag)},
-          {"allow_tsx_force_abort", known(kernel.perf_may_abort_all)},
+          {"rtm_flag", or_null(kernel.rtm_flag)},
+          {"allow_tsx_force_abort", or_null(kernel.perf_may_abort_all)},
           {"system_vendor", known_text(kernel.system_vendor)}};
 }
 
@@ -74,7 +70,7 @@ json perf_json(const PerfFacts& perf) {
   json events = json::array();
   for (const PerfFacts::Event& event : perf.tsx_events)
     events.push_back({{"name", event.name}, {"error", error_json(event.error)}});
-  return {{"perf_event_paranoid", known(perf.paranoid)},
+  return {{"perf_event_paranoid", or_null(perf.paranoid)},
           {"capable", perf.capable},
           {"cycles", {{"error", error_json(perf.cycles_error)}}},
           {"tsx_events", events}};
@@ -100,7 +96,7 @@ json glibc_json(const GlibcFacts& glibc) {
           {"elision_tunables", known_text(glibc.elision_tunables)}};
 }
 
-json settings_json(const SettingsFacts& settings) { return {{"hide_rtm", known(settings.hide_rtm)}}; }
+json settings_json(const SettingsFacts& settings) { return {{"hide_rtm", or_null(settings.hide_rtm)}}; }
 
 json remarks_json(const std::vector<Remark>& remarks) {
   json list = json::array();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "abi/counters_reader.h"
+#include "profile/conflicts.h"
 #include "profile/names.h"
 
 namespace elision::cli::experiment {
@@ -45,7 +46,7 @@ void order(Profile& profile) {
 
 /// Code in a conflict. The library's own lines mean nothing to users.
 profile::Place code_in_conflict(const profile::Names& names, std::uint64_t address) {
-  if (address == 0) return {0, "a transaction"};
+  if (address == 0) return {0, "an unknown access"};
   const profile::Mapping* const mapping = names.mapping_of(address);
   if (mapping != nullptr && profile::is_lock_library(*mapping)) return {address, "a lock operation"};
   return names.code(address);
@@ -58,6 +59,21 @@ void skip_wrappers(Lock& lock) {
     return !caller.name.empty() && !profile::is_lock_wrapper(caller.name);
   });
   if (user != lock.callers.end()) lock.site = *user;
+}
+
+bool look_alike(const profile::Place& a, const profile::Place& b) {
+  return a.name == b.name && a.file == b.file && a.line == b.line;
+}
+
+/// Leaves out functions that take locks for others, whose callers are not known, and lines that are there.
+void keep_other_sites_of_users(Lock& lock) {
+  std::vector<profile::Place> sites;
+  for (const profile::Place& site : lock.other_sites) {
+    const auto is_it = [&site](const profile::Place& other) { return look_alike(site, other); };
+    if (is_it(lock.site) || std::any_of(sites.begin(), sites.end(), is_it)) continue;
+    if (!profile::is_lock_wrapper(site.name)) sites.push_back(site);
+  }
+  lock.other_sites = std::move(sites);
 }
 
 }  // namespace
@@ -165,18 +181,26 @@ void add_counts(Profile& profile, const LockCountsByAddress& counts_by_lock, dou
 
 void name_places(Profile& profile, const std::string& memory_map) {
   const profile::Names names(memory_map);
+  std::map<std::uint64_t, profile::Place> code;  // conflicts may be many, at few instructions
+  const auto in_conflict = [&](std::uint64_t address) {
+    const auto [known, is_new] = code.try_emplace(address);
+    if (is_new) known->second = code_in_conflict(names, address);
+    return known->second;
+  };
   for (Lock& lock : profile.locks) {
     lock.place = names.data(lock.place.address);
     if (lock.site.address != 0) lock.site = names.lock_call(lock.site.address);
     for (profile::Place& site : lock.other_sites) site = names.lock_call(site.address);
     for (profile::Place& caller : lock.callers) caller = names.lock_call(caller.address);
     skip_wrappers(lock);
+    keep_other_sites_of_users(lock);
     for (profile::Conflict& conflict : lock.conflicts) {
       conflict.data = names.place_in_file(conflict.data.address);
       conflict.victim = conflict.at_lock ? profile::Place{0, "a look at the lock beside it"}
-                                         : code_in_conflict(names, conflict.victim.address);
-      conflict.other = code_in_conflict(names, conflict.other.address);
+                                         : in_conflict(conflict.victim.address);
+      conflict.other = in_conflict(conflict.other.address);
     }
+    lock.conflicts = profile::by_place(std::move(lock.conflicts), lock.conflicts_seen.count);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace elision::cli {
@@ -12,6 +13,12 @@ namespace elision::cli {
 inline std::string json_text(const nlohmann::json& value) {
   constexpr int kIndent = 2;
   return value.dump(kIndent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+/// null: not known.
+template <class Value>
+nlohmann::json or_null(const std::optional<Value>& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
 }  // namespace elision::cli

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "cli/experiment/execute.h"
 #include "cli/experiment/explain.h"
@@ -46,35 +47,9 @@ LockConflict conflict_of(const profile::Conflict& conflict) {
   result.address = conflict.data.address;
   result.name = conflict.data.name;
   result.sites = {source_place(conflict.victim), source_place(conflict.other)};
-  result.count = static_cast<double>(conflict.count);
-  result.apart = static_cast<double>(conflict.apart);
+  result.places = conflict.places;
+  result.counts = conflict.counts;
   return result;
-}
-
-// Whether a reader could not tell them apart.
-bool look_alike(const LockConflict& a, const LockConflict& b) {
-  const bool same_data = a.name.empty() && b.name.empty() ? a.address == b.address : a.name == b.name;
-  const bool same_sites = a.sites == b.sites || (a.sites[0] == b.sites[1] && a.sites[1] == b.sites[0]);
-  return same_data && same_sites;
-}
-
-// Conflicts of different instructions in one line of source are one.
-std::vector<LockConflict> conflicts_of(const profile::Lock& lock) {
-  std::vector<LockConflict> merged;
-  for (const profile::Conflict& conflict : lock.conflicts) {
-    const LockConflict one = conflict_of(conflict);
-    const auto found = std::find_if(merged.begin(), merged.end(),
-                                    [&](const LockConflict& other) { return look_alike(one, other); });
-    if (found == merged.end()) {
-      merged.push_back(one);
-    } else {
-      found->count += one.count;
-      found->apart += one.apart;
-    }
-  }
-  std::stable_sort(merged.begin(), merged.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
-  return merged;
 }
 
 LockReport lock_report(const profile::Lock& lock, bool estimated) {
@@ -86,20 +61,24 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
     report.place.line = lock.site.line;
   }
   report.address = lock.place.address;
+  for (const profile::Place& site : lock.other_sites) report.other_sites.push_back(source_place(site));
   report.naming = !lock.place.name.empty() ? LockNaming::kSymbol
                   : has_site               ? LockNaming::kCalledFrom
                                            : LockNaming::kAddress;
-  report.acquisitions = lock.acquisitions;
-  report.acquisitions_estimated = estimated;
+  report.sections = lock.acquisitions;
+  report.sections_estimated = estimated;
   const double sections = std::max(lock.acquisitions, 1.0);
-  report.contended_share = std::min(1.0, lock.contended / sections);
   report.wait_seconds = kSecondsPerNs * lock.waits_ns;
-  report.mean_wait_seconds = report.wait_seconds / std::max(lock.contended, 1.0);
-  report.longest_wait_seconds = kSecondsPerNs * lock.longest_wait_ns;
+  if (lock.contended > 0 || lock.waits_ns == 0)
+    report.contended_share = std::min(1.0, lock.contended / sections);
+  if (lock.contended > 0) report.mean_wait_seconds = report.wait_seconds / lock.contended;
+  // Samples know of waits that the library had no room to count.
+  if (lock.longest_wait_ns > 0 && lock.longest_wait_ns * lock.contended >= lock.waits_ns)
+    report.longest_wait_seconds = kSecondsPerNs * lock.longest_wait_ns;
   report.hold_seconds = kSecondsPerNs * lock.holds_ns;
   report.mean_hold_seconds = report.hold_seconds / sections;
   for (const auto& [cause, count] : lock.aborts) report.aborts[cause] = static_cast<std::uint64_t>(count);
-  report.conflicts = conflicts_of(lock);
+  for (const profile::Conflict& conflict : lock.conflicts) report.conflicts.push_back(conflict_of(conflict));
   return report;
 }
 
@@ -126,9 +105,38 @@ const Profile* profile_of(const std::vector<Result>& results, const Block& block
   return nullptr;
 }
 
+using Site = std::tuple<std::string, std::string, std::uint32_t>;
+
+Site site_of(const profile::Place& place) { return {place.name, place.file, place.line}; }
+
+/// Call sites that name the locks of the reference's runs. The first name that a lock gets stays.
+class LockNames {
+ public:
+  void add(const profile::Lock& lock) {
+    by_address_.emplace(lock.place.address, lock.site);
+    by_site_.emplace(site_of(lock.site), lock.site);
+    for (const profile::Place& other : lock.other_sites) by_other_site_.emplace(site_of(other), lock.site);
+  }
+  /// Null: not known. By its address, which the virtual machine gives it in all runs with one seed, or by the
+  /// places where it is taken.
+  const profile::Place* of(const profile::Lock& lock) const {
+    if (const auto found = by_address_.find(lock.place.address); found != by_address_.end())
+      return &found->second;
+    for (const auto* sites : {&by_site_, &by_other_site_})
+      if (const auto found = sites->find(site_of(lock.site)); found != sites->end()) return &found->second;
+    for (const profile::Place& other : lock.other_sites)
+      if (const auto found = by_site_.find(site_of(other)); found != by_site_.end()) return &found->second;
+    return nullptr;
+  }
+
+ private:
+  std::map<std::uint64_t, profile::Place> by_address_;
+  std::map<Site, profile::Place> by_site_, by_other_site_;
+};
+
 /// A lock without a name of its own is called by its call site with most time, which may differ from run to
-/// run. On a virtual machine it has one address in all runs, mostly, and gets one name: that of the run under
-/// the reference with the most threads. Results without such a run stay as they are.
+/// run. On a virtual machine it gets one name in all runs: that of the run under the reference with the most
+/// threads. Results without such a run stay as they are.
 std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
   std::vector<const Result*> references;
   for (const Result& result : results)
@@ -137,14 +145,20 @@ std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
   std::stable_sort(references.begin(), references.end(), [](const Result* a, const Result* b) {
     return a->cell.threads.value_or(0) > b->cell.threads.value_or(0);
   });
-  std::map<std::uint64_t, profile::Place> sites;
+  LockNames names;
   for (const Result* result : references)
     for (const profile::Lock& lock : result->sample.profile->locks)
-      if (lock.place.name.empty() && lock.site.address != 0) sites.emplace(lock.place.address, lock.site);
+      if (lock.place.name.empty() && lock.site.address != 0) names.add(lock);
   for (Result& result : results) {
     if (!has_profile(result) || !result.sample.profile->exact) continue;
-    for (profile::Lock& lock : result.sample.profile->locks)
-      if (const auto site = sites.find(lock.place.address); site != sites.end()) lock.site = site->second;
+    for (profile::Lock& lock : result.sample.profile->locks) {
+      const profile::Place* const site = lock.place.name.empty() ? names.of(lock) : nullptr;
+      if (site == nullptr || site_of(*site) == site_of(lock.site)) continue;
+      std::erase_if(lock.other_sites,
+                    [site](const profile::Place& other) { return site_of(other) == site_of(*site); });
+      lock.other_sites.insert(lock.other_sites.begin(), lock.site);
+      lock.site = *site;
+    }
   }
   return results;
 }
@@ -200,7 +214,7 @@ bool sections_conflict(const Block& block) {
   const auto& findings = block.diagnosis->findings;
   return std::any_of(findings.begin(), findings.end(), [](const profile::Finding& finding) {
     return finding.cause == Cause::kTrueSharing || finding.cause == Cause::kFalseSharing ||
-           finding.cause == Cause::kDataAtLock;
+           finding.cause == Cause::kPrefetch || finding.cause == Cause::kDataAtLock;
   });
 }
 
@@ -225,9 +239,11 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string first = plan.model && sections_conflict(block)
                                 ? fmt::format("; compare there first, since {}", kLeastExact)
                                 : "";
-  return {fmt::format("{}, and {} needs transactions: it may help on a Xeon from Ice Lake on{}. The command:",
-                      cpu.why_none, design, first),
-          run_command(plan, design, block)};
+  const char* const simulated = plan.model ? "the machine that was simulated, or on " : "";
+  return {
+      fmt::format("{}, and {} needs transactions: it may help on {}a Xeon from Ice Lake on{}. The command:",
+                  cpu.why_none, design, simulated, first),
+      run_command(plan, design, block)};
 }
 
 /// For a CPU without transactions: the best design without them that clearly gains, if there is one.

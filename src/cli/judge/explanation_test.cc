@@ -17,7 +17,7 @@ profile::Place place(std::uint64_t address, const std::string& name, const std::
 }
 
 /// Two threads that wait for one lock half of their time.
-profile::Profile contended(std::vector<profile::Conflict> conflicts = {}) {
+profile::Profile contended() {
   profile::Profile profile;
   profile.exact = true;
   profile.wall_ns = profile.parallel_ns = 1000;
@@ -31,7 +31,6 @@ profile::Profile contended(std::vector<profile::Conflict> conflicts = {}) {
   lock.contended = 5;
   lock.waits_ns = 1000;
   lock.holds_ns = 1000;
-  lock.conflicts = std::move(conflicts);
   profile.locks = {lock};
   return profile;
 }
@@ -52,29 +51,25 @@ class Explained : public Comparison {
     experiment::explain(blocks, {plain, other});
     return blocks;
   }
-
-  std::vector<LockConflict> conflicts(std::vector<profile::Conflict> conflicts) {
-    return explained(contended(std::move(conflicts))).front().rows[1].why->locks.front().conflicts;
-  }
 };
 
-TEST_F(Explained, ConflictsThatLookAlikeAreOne) {
-  const profile::Place data = place(0x2000, "total"), here = place(1, "add", "a.c", 3);
-  const auto found = conflicts({{data, here, place(2, "sub", "a.c", 9), 4, 0},
-                                {data, here, here, 3, 3},
-                                {data, place(5, "sub", "a.c", 9), place(7, "add", "a.c", 3), 2, 1}});
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].count, 6);
-  EXPECT_EQ(found[0].apart, 1);
-  EXPECT_FALSE(found[0].is_false_sharing());
-  EXPECT_EQ(found[1].count, 3);
-  EXPECT_TRUE(found[1].is_false_sharing());
-}
-
-TEST_F(Explained, ConflictsAtDifferentAddressesWithoutNameStayApart) {
-  const profile::Place here = place(1, "add", "a.c", 3);
-  EXPECT_EQ(conflicts({{place(0x2000, ""), here, here, 4, 0}, {place(0x2040, ""), here, here, 3, 0}}).size(),
-            2u);
+TEST_F(Explained, NumbersThatWereNotCountedAreUnknown) {
+  profile::Profile elided = contended();
+  profile::Lock& lock = elided.locks.front();
+  lock.longest_wait_ns = 200;
+  const auto report = [&] { return explained(elided).front().rows[1].why->locks.front(); };
+  EXPECT_EQ(report().contended_share, 0.5);
+  EXPECT_DOUBLE_EQ(report().mean_wait_seconds.value_or(0), 200e-9);
+  EXPECT_DOUBLE_EQ(report().longest_wait_seconds.value_or(0), 200e-9);
+  lock.longest_wait_ns = 199;
+  EXPECT_EQ(report().longest_wait_seconds, std::nullopt) << "below the mean";
+  lock.longest_wait_ns = 0;
+  EXPECT_EQ(report().longest_wait_seconds, std::nullopt);
+  lock.contended = 0;
+  EXPECT_EQ(report().contended_share, std::nullopt) << "samples saw waits";
+  EXPECT_EQ(report().mean_wait_seconds, std::nullopt);
+  lock.waits_ns = 0;
+  EXPECT_EQ(report().contended_share, 0);
 }
 
 TEST_F(Explained, LockHasOneNameInAllRuns) {
@@ -96,6 +91,33 @@ TEST_F(Explained, LockHasOneNameInAllRuns) {
   };
   EXPECT_EQ(line_under_htm(true), 16u);
   EXPECT_EQ(line_under_htm(false), 25u) << "on a real CPU, addresses differ from run to run";
+}
+
+TEST_F(Explained, LockHasOneNameAlsoWhereSeedsAndSoAddressesDiffer) {
+  const profile::Place get = place(0x410, "get", "lru.cc", 16), put = place(0x419, "put", "lru.cc", 25);
+  const auto taken_in = [](const profile::Place& most, std::vector<profile::Place> others,
+                           std::uint64_t address) {
+    profile::Profile profile = contended();
+    profile.locks.front().place = place(address, "");
+    profile.locks.front().site = most;
+    profile.locks.front().other_sites = std::move(others);
+    return profile;
+  };
+  const auto under_htm = [&](const profile::Profile& reference, const profile::Profile& run) {
+    Result plain{{std::nullopt, "pthread", 0}, timed(1)}, elided{{std::nullopt, "htm-10", 0}, timed(1)};
+    plain.sample.profile = reference;
+    elided.sample.profile = run;
+    std::vector<Block> blocks = {block()};
+    experiment::explain(blocks, {plain, elided});
+    return blocks.front().rows[1].why->locks.front();
+  };
+  const LockReport both = under_htm(taken_in(get, {put}, 0x1000), taken_in(put, {get}, 0x2000));
+  EXPECT_EQ(both.place.line, 16u);
+  ASSERT_EQ(both.other_sites.size(), 1u);
+  EXPECT_EQ(both.other_sites[0].line, 25u);
+  EXPECT_EQ(under_htm(taken_in(get, {put}, 0x1000), taken_in(put, {}, 0x2000)).place.line, 16u);
+  EXPECT_EQ(under_htm(taken_in(get, {}, 0x1000), taken_in(put, {get}, 0x2000)).place.line, 16u);
+  EXPECT_EQ(under_htm(taken_in(get, {}, 0x1000), taken_in(put, {}, 0x2000)).place.line, 25u);
 }
 
 TEST_F(Explained, LockWithANameShowsWhereItIsTaken) {
@@ -149,6 +171,11 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
       next_steps(plan_, explained(contended()), {false, "This CPU has no transactions"});
   EXPECT_EQ(
       steps.back().sentence,
+      "This CPU has no transactions, and htm-10 needs transactions: it may help on the machine that was "
+      "simulated, or on a Xeon from Ice Lake on. The command:");
+  plan_.model = false;
+  EXPECT_EQ(
+      next_steps(plan_, explained(contended()), {false, "This CPU has no transactions"}).back().sentence,
       "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon from Ice Lake "
       "on. The command:");
 }
@@ -160,16 +187,18 @@ TEST_F(Explained, WhereSectionsConflictTheStepSaysThatTheModelIsLeastExact) {
     return next_steps(plan_, blocks, {has_transactions, "This CPU has no transactions"}).back().sentence;
   };
   using profile::Cause;
-  for (const Cause cause : {Cause::kTrueSharing, Cause::kFalseSharing, Cause::kDataAtLock}) {
+  for (const Cause cause :
+       {Cause::kTrueSharing, Cause::kFalseSharing, Cause::kPrefetch, Cause::kDataAtLock}) {
     EXPECT_EQ(
         step(cause, true),
         "Compare with --machine native first, since sections conflict, and there the virtual machine is "
         "least exact. Then run it with htm-10:");
     EXPECT_EQ(
         step(cause, false),
-        "This CPU has no transactions, and htm-10 needs transactions: it may help on a Xeon from Ice Lake "
-        "on; compare there first, since sections conflict, and there the virtual machine is least exact. "
-        "The command:");
+        "This CPU has no transactions, and htm-10 needs transactions: it may help on the machine that was "
+        "simulated, or on a Xeon from Ice Lake on; compare there first, since sections conflict, and there "
+        "the "
+        "virtual machine is least exact. The command:");
   }
   EXPECT_EQ(step(Cause::kTooLong, true).find("least exact"), std::string::npos);
   plan_.model = false;

@@ -32,12 +32,10 @@ struct SourcePlace {
 /// Accesses of two threads to one cache line that aborted a transaction.
 struct LockConflict {
   std::uint64_t address = 0;
-  std::string name;  // of the variable there; empty: not known
-  double count = 0;
-  double apart = 0;                  // of these: the two accesses had no byte in common
+  std::string name;        // of the variable there; empty: not known
+  std::size_t places = 1;  // more: so many addresses in the variable, or in memory without a name
+  profile::ConflictCounts counts{};
   std::array<SourcePlace, 2> sites;  // on both sides
-
-  bool is_false_sharing() const { return profile::is_false_sharing(apart, count); }
 };
 
 /// How a lock got its name.
@@ -47,16 +45,16 @@ struct LockReport {
   SourcePlace place;
   std::uint64_t address = 0;
   LockNaming naming = LockNaming::kAddress;
-  double acquisitions = 0;
-  bool acquisitions_estimated = false;  // from samples
-  double contended_share = 0;
-  double wait_seconds = 0;  // of all threads
-  double mean_wait_seconds = 0;
-  double longest_wait_seconds = 0;
+  std::vector<SourcePlace> other_sites;   // calls that take it, beside that of `place`
+  double sections = 0;                    // entered, by a lock or by a transaction
+  bool sections_estimated = false;        // from samples
+  std::optional<double> contended_share;  // of the sections: after a wait. Nothing: waits were not counted
+  double wait_seconds = 0;                // of all threads
+  std::optional<double> mean_wait_seconds, longest_wait_seconds;
   double hold_seconds = 0;
   double mean_hold_seconds = 0;
   std::map<std::string, std::uint64_t> aborts;  // by cause
-  std::vector<LockConflict> conflicts;          // the most frequent first, at most five
+  std::vector<LockConflict> conflicts;          // the most frequent first, without rare ones
 };
 
 /// Of one design, with one number of threads.

@@ -10,6 +10,7 @@
 #include "cli/judge/scaling.h"
 #include "cli/options/designs.h"
 #include "cli/show/format.h"
+#include "cli/show/known_counts.h"
 #include "cli/show/report_json.h"
 
 namespace elision::cli::experiment {
@@ -80,17 +81,9 @@ std::vector<std::string> cells(const Plan& plan, const Row& row) {
 // A number as programs read it: all its digits.
 std::string exact(double value) { return fmt::format("{}", value); }
 std::string exact(std::uint64_t value) { return fmt::format("{}", value); }
-
-// Nothing is counted under the reference design, which is glibc's lock.
-std::string counted(const Row& row, std::uint64_t value) {
-  return row.design == kReference ? "" : exact(value);
-}
-
-std::string elided(const Row& row, std::uint64_t value) { return elides(row.design) ? exact(value) : ""; }
-
-// Both elision and speculation while waiting end in aborts.
-std::string aborted(const Row& row, std::uint64_t value) {
-  return elides(row.design) || speculates(row.design) ? exact(value) : "";
+template <class Number>
+std::string exact(const std::optional<Number>& value) {
+  return value ? exact(*value) : "";
 }
 
 /// The columns of the values and how each is read off a row.
@@ -122,17 +115,17 @@ class Values {
     std::vector<std::string> line = {block.threads ? fmt::format("{}", *block.threads) : "", row.design,
                                      name_of(row.state), row.best ? "true" : "false", row.remark};
     if (row.state != RowState::kGood) return line;
-    const LockCounts& locks = row.locks;
+    const KnownCounts counts = known_counts(row.design, row.locks);
     line.insert(line.end(),
                 {exact(std::uint64_t{row.runs}), exact(row.value.median), exact(row.value.low),
                  exact(row.value.high), row.speedup > 0 ? exact(row.speedup) : "",
                  row.interval ? exact(row.interval->low) : "", row.interval ? exact(row.interval->high) : "",
-                 exact(row.cpu_seconds), counted(row, locks.acquisitions), elided(row, locks.commits),
-                 elided(row, locks.fallbacks), speculates(row.design) ? exact(locks.speculations) : "",
-                 row.design == kReference ? "" : exact(locks.longest_wait_seconds)});
+                 exact(row.cpu_seconds), exact(counts.acquisitions), exact(counts.commits),
+                 exact(counts.fallbacks), exact(counts.speculations), exact(counts.longest_wait_seconds)});
     for (const std::string& cause : causes_) {
-      const auto found = locks.aborts.find(cause);
-      line.push_back(aborted(row, found == locks.aborts.end() ? 0 : found->second));
+      const auto found = row.locks.aborts.find(cause);
+      const std::uint64_t count = found == row.locks.aborts.end() ? 0 : found->second;
+      line.push_back(counts.has_aborts ? exact(count) : "");
     }
     if (scaling_) add_scaling(block, row, line);
     if (row.why) {
@@ -159,6 +152,12 @@ class Values {
   bool timed_ = false;
 };
 
+/// Whether a design was not run because nothing could be compared with it, which the verdict says.
+bool is_without_reference(const Plan& plan, const Block& block, const Row& row) {
+  return row.state == RowState::kNotRun && block.verdict.kind == VerdictKind::kNoReference &&
+         row.design != kReference && !plan.not_run.contains(row.design);
+}
+
 }  // namespace
 
 Table comparison_table(const Plan& plan, const Block& block) {
@@ -166,7 +165,7 @@ Table comparison_table(const Plan& plan, const Block& block) {
   for (const Row& row : block.rows) {
     if (row.state == RowState::kGood) {
       table.rows.push_back({cells(plan, row), "", row.best ? Tone::kGood : Tone::kPlain});
-    } else {
+    } else if (!is_without_reference(plan, block, row)) {
       table.rows.push_back(
           {{row.design}, row.remark, row.state == RowState::kNotRun ? Tone::kPlain : Tone::kBad});
     }

@@ -3,10 +3,12 @@
 
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
+#include "cli/host/json_text.h"
 #include "cli/host/shell_words.h"
 #include "cli/judge/explanation.h"
 #include "cli/judge/scaling.h"
 #include "cli/show/format.h"
+#include "cli/show/known_counts.h"
 #include "cli/show/scaling_table.h"
 #include "cli/show/statistics_json.h"
 #include "cli/show/why_json.h"
@@ -17,8 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-
-json threads_json(const std::optional<unsigned>& threads) { return threads ? json(*threads) : json(nullptr); }
 
 const char* name_of(VerdictKind kind) {
   switch (kind) {
@@ -56,19 +56,20 @@ const char* name_of(Outcome outcome) {
   return "unknown";
 }
 
-json counts_json(const LockCounts& locks) {
+json counts_json(const std::string& design, const LockCounts& locks) {
+  const KnownCounts known = known_counts(design, locks);
   return {{"locks_seen", locks.locks_seen},
-          {"acquisitions", locks.acquisitions},
-          {"commits", locks.commits},
+          {"acquisitions", or_null(known.acquisitions)},
+          {"commits", or_null(known.commits)},
           {"aborts", locks.aborts},
-          {"fallbacks", locks.fallbacks},
-          {"speculations", locks.speculations},
-          {"longest_wait_seconds", locks.longest_wait_seconds}};
+          {"fallbacks", or_null(known.fallbacks)},
+          {"speculations", or_null(known.speculations)},
+          {"longest_wait_seconds", or_null(known.longest_wait_seconds)}};
 }
 
 json ratios_json(const std::vector<std::optional<double>>& ratios) {
   json list = json::array();
-  for (const std::optional<double>& ratio : ratios) list.push_back(ratio ? json(*ratio) : json(nullptr));
+  for (const std::optional<double>& ratio : ratios) list.push_back(or_null(ratio));
   return list;
 }
 
@@ -80,7 +81,7 @@ json row_json(const Plan& plan, const Row& row) {
   result["runs"] = row.runs;
   result["speedup"] = row.speedup;
   result["cpu_seconds"] = row.cpu_seconds;
-  result["locks"] = counts_json(row.locks);
+  result["locks"] = counts_json(row.design, row.locks);
   result["ratios"] = ratios_json(row.ratios);
   if (row.interval) {
     result["interval"] = {
@@ -97,7 +98,7 @@ json row_json(const Plan& plan, const Row& row) {
 json block_json(const Plan& plan, const Block& block) {
   json rows = json::array();
   for (const Row& row : block.rows) rows.push_back(row_json(plan, row));
-  json result = {{"threads", threads_json(block.threads)},
+  json result = {{"threads", or_null(block.threads)},
                  {"cold_rounds", block.cold_rounds},
                  {"rows", rows},
                  {"verdict", {{"kind", name_of(block.verdict.kind)}, {"sentence", block.verdict.sentence}}}};
@@ -111,7 +112,7 @@ json block_json(const Plan& plan, const Block& block) {
 
 json result_json(const Plan& plan, const Result& result) {
   const Sample& sample = result.sample;
-  json run = {{"threads", threads_json(result.cell.threads)},
+  json run = {{"threads", or_null(result.cell.threads)},
               {"design", result.cell.design},
               {"run", result.cell.run},
               {"seed", result.cell.seed},
@@ -123,7 +124,7 @@ json result_json(const Plan& plan, const Result& result) {
               {"seconds", sample.seconds},
               {"cpu_seconds", sample.cpu_seconds},
               {"host_seconds", sample.host_seconds},
-              {"locks", counts_json(sample.locks)}};
+              {"locks", counts_json(result.cell.design, sample.locks)}};
   if (plan.uses_metric()) {
     if (const auto found = Metric(plan.metric).read(sample)) run["metric"] = *found;
   }

@@ -14,7 +14,7 @@ inline Why distinct_why() {
   LockReport lock;
   lock.place = {"table_lock", "table.c", 12};
   lock.naming = LockNaming::kSymbol;
-  lock.acquisitions = 1000;
+  lock.sections = 1000;
   lock.contended_share = 0.5;
   lock.wait_seconds = 0.02;
   lock.mean_wait_seconds = 0.00004;
@@ -22,7 +22,7 @@ inline Why distinct_why() {
   lock.hold_seconds = 0.01;
   lock.mean_hold_seconds = 0.00001;
   lock.aborts = {{"conflict", 7}};
-  lock.conflicts = {{0x1040, "hits", 6, 6, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
+  lock.conflicts = {{0x1040, "hits", 1, {6, 6}, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
   why.locks = {lock};
   why.lock_count = 257;
   return why;

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/host/json_text.h"
+#include "profile/conflicts.h"
+
 namespace elision::cli::experiment {
 namespace {
 
@@ -33,23 +36,41 @@ json time_json(const TimeShares& shares) {
   return result;
 }
 
+const char* word_for(profile::Sharing sharing) {
+  switch (sharing) {
+    case profile::Sharing::kUnknown:
+      return "unknown";
+    case profile::Sharing::kSameData:
+      return "same-data";
+    case profile::Sharing::kSameLine:
+      return "false-sharing";
+    case profile::Sharing::kPrefetch:
+      return "prefetch";
+  }
+  return "unknown";
+}
+
 json conflict_json(const LockConflict& conflict) {
   json result = {{"address", fmt::format("{:#x}", conflict.address)},
-                 {"count", conflict.count},
-                 {"false_sharing", conflict.is_false_sharing()},
+                 {"count", conflict.counts.count},
+                 {"sharing", word_for(profile::sharing_of(conflict.counts))},
                  {"sites", {place_json(conflict.sites[0]), place_json(conflict.sites[1])}}};
   if (!conflict.name.empty()) result["name"] = conflict.name;
+  if (conflict.places > 1) result["places"] = conflict.places;
   return result;
 }
 
 json lock_json(const LockReport& lock) {
   json result = place_json(lock.place);
   result["kind"] = name_of(lock.naming);
-  result["acquisitions"] = lock.acquisitions;
-  result["acquisitions_estimated"] = lock.acquisitions_estimated;
-  result["contended_share"] = lock.contended_share;
-  result["wait_seconds"] = {
-      {"total", lock.wait_seconds}, {"mean", lock.mean_wait_seconds}, {"longest", lock.longest_wait_seconds}};
+  result["other_sites"] = json::array();
+  for (const SourcePlace& site : lock.other_sites) result["other_sites"].push_back(place_json(site));
+  result["sections"] = lock.sections;
+  result["sections_estimated"] = lock.sections_estimated;
+  result["contended_share"] = or_null(lock.contended_share);
+  result["wait_seconds"] = {{"total", lock.wait_seconds},
+                            {"mean", or_null(lock.mean_wait_seconds)},
+                            {"longest", or_null(lock.longest_wait_seconds)}};
   result["hold_seconds"] = {{"total", lock.hold_seconds}, {"mean", lock.mean_hold_seconds}};
   result["aborts"] = lock.aborts;
   result["conflicts"] = json::array();

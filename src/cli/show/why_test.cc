@@ -21,11 +21,11 @@ constexpr const char* kDistinctJson = R"({
            "waiting": 0.375, "overhead": 0.0625, "speculating": 0.046875, "blocked": 0.03125},
   "lock_count": 257,
   "locks": [{
-    "name": "table_lock", "kind": "symbol", "file": "table.c", "line": 12, "acquisitions": 1000.0,
-    "acquisitions_estimated": false, "contended_share": 0.5,
+    "name": "table_lock", "kind": "symbol", "file": "table.c", "line": 12, "other_sites": [], "sections": 1000.0,
+    "sections_estimated": false, "contended_share": 0.5,
     "wait_seconds": {"total": 0.02, "mean": 0.00004, "longest": 0.003},
     "hold_seconds": {"total": 0.01, "mean": 0.00001}, "aborts": {"conflict": 7},
-    "conflicts": [{"address": "0x1040", "name": "hits", "count": 6.0, "false_sharing": true,
+    "conflicts": [{"address": "0x1040", "name": "hits", "count": 6.0, "sharing": "false-sharing",
                    "sites": [{"name": "lookup", "file": "table.c", "line": 31}, {"name": "insert"}]}]
   }]
 })";
@@ -94,14 +94,21 @@ TEST(WhyText, LocksThatNobodyWaitedForAreLeftOut) {
   EXPECT_EQ(why_text(block, {}).find("lock with most waiting"), std::string::npos);
 }
 
-TEST(WhyText, LongestWaitIsUnknownIfItIsBelowTheMean) {
+TEST(WhyText, UnknownNumbersAreDashes) {
   Block block;
   block.rows = {explained("pthread")};
   LockReport& lock = block.rows[0].why->locks[0];
-  lock.longest_wait_seconds = lock.mean_wait_seconds;
-  EXPECT_EQ(locks_table(block).rows[0].cells[5], "40.0 us");
-  lock.longest_wait_seconds = 0;
-  EXPECT_EQ(locks_table(block).rows[0].cells[5], "-");
+  lock.contended_share.reset();
+  lock.mean_wait_seconds.reset();
+  lock.longest_wait_seconds.reset();
+  const std::vector<std::string> cells = locks_table(block).rows[0].cells;
+  EXPECT_EQ(cells[2], "-");
+  EXPECT_EQ(cells[4], "-");
+  EXPECT_EQ(cells[5], "-");
+  const nlohmann::json json = why_json(*block.rows[0].why)["locks"][0];
+  EXPECT_TRUE(json["contended_share"].is_null());
+  EXPECT_TRUE(json["wait_seconds"]["mean"].is_null());
+  EXPECT_TRUE(json["wait_seconds"]["longest"].is_null());
 }
 
 TEST(WhyText, EveryLineFits) {
@@ -127,11 +134,55 @@ TEST(WhyText, ColoursFillTheBars) {
       << why_text(block, appearance);
 }
 
+TEST(WhyText, LockSaysAtHowManyPlacesItIsTaken) {
+  Block block;
+  block.rows = {explained("pthread")};
+  LockReport& lock = block.rows[0].why->locks[0];
+  const auto at = [&] { return locks_table(block).rows[0].cells.back(); };
+  lock.other_sites = {{"get", "table.c", 40}};
+  EXPECT_EQ(at(), "table.c:12 and another");
+  lock.other_sites.push_back({"put", "table.c", 50});
+  EXPECT_EQ(at(), "table.c:12 and 2 others");
+  EXPECT_EQ(why_json(*block.rows[0].why)["locks"][0]["other_sites"][1]["line"], 50);
+  lock.place.file.clear();
+  EXPECT_EQ(at(), "3 places");
+}
+
+TEST(WhyText, ProgramWithoutLinesIsToldHowToGetThem) {
+  Block block;
+  block.rows = {explained("pthread"), explained("htm-10")};
+  const auto tells = [&] { return why_text(block, {}).find("compile with -g") != std::string::npos; };
+  EXPECT_FALSE(tells());
+  block.rows[0].why->locks[0].place.file.clear();
+  EXPECT_FALSE(tells()) << "one line is known";
+  block.rows[1].why->locks[0].place.file.clear();
+  EXPECT_TRUE(tells());
+  for (Row& row : block.rows) row.why->locks.clear();
+  EXPECT_FALSE(tells());
+}
+
+TEST(WhyText, ConflictsSayWhereAndOfWhatKind) {
+  Block block;
+  block.rows = {explained("htm-10")};
+  LockConflict& conflict = block.rows[0].why->locks[0].conflicts[0];
+  conflict.places = 300;
+  conflict.counts = {6, 1, 4};
+  EXPECT_NE(why_text(block, {}).find("hits (300 places) under table_lock: lookup (table.c:31) and insert, 6 "
+                                     "times, by prefetches"),
+            std::string::npos);
+  EXPECT_EQ(why_json(*block.rows[0].why)["locks"][0]["conflicts"][0]["places"], 300);
+  conflict.name.clear();
+  conflict.counts = {6, 1, 0, 5};
+  EXPECT_NE(why_text(block, {}).find("memory without a name (300 places) under table_lock: lookup "
+                                     "(table.c:31) and insert, 6 times, one side not known"),
+            std::string::npos);
+}
+
 TEST(WhyText, EstimatesAreMarked) {
   Block block;
   block.rows = {explained("pthread")};
   block.rows[0].why->samples = 432;
-  block.rows[0].why->locks[0].acquisitions_estimated = true;
+  block.rows[0].why->locks[0].sections_estimated = true;
   const std::string text = why_text(block, {});
   EXPECT_NE(text.find("(from 432 samples)"), std::string::npos) << text;
   EXPECT_NE(text.find("  ~1000  "), std::string::npos) << text;
@@ -211,11 +262,11 @@ TEST_F(Comparison, MarkdownHasTheTimeAsATable) {
 TEST(WhyJson, SamplesAreCountedAndEstimatesMarked) {
   Why why = distinct_why();
   why.samples = 432;
-  why.locks[0].acquisitions_estimated = true;
+  why.locks[0].sections_estimated = true;
   const nlohmann::json json = why_json(why);
   EXPECT_EQ(json["basis"], "sampled");
   EXPECT_EQ(json["samples"], 432);
-  EXPECT_EQ(json["locks"][0]["acquisitions_estimated"], true);
+  EXPECT_EQ(json["locks"][0]["sections_estimated"], true);
 }
 
 TEST_F(Comparison, JsonReportHasReasonsWherePresent) {

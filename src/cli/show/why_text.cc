@@ -11,6 +11,7 @@
 #include "cli/host/text_layout.h"
 #include "cli/judge/explanation.h"
 #include "cli/show/format.h"
+#include "profile/conflicts.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -131,12 +132,26 @@ std::string side(const SourcePlace& place) {
   return source.empty() ? place.name : fmt::format("{} ({})", place.name, source);
 }
 
+const char* kind_of(const LockConflict& conflict) {
+  switch (profile::sharing_of(conflict.counts)) {
+    case profile::Sharing::kUnknown:
+      return ", one side not known";
+    case profile::Sharing::kSameData:
+      return "";
+    case profile::Sharing::kSameLine:
+      return ", by false sharing";
+    case profile::Sharing::kPrefetch:
+      return ", by prefetches";
+  }
+  return "";
+}
+
 std::string conflict_line(const LockReport& lock, const LockConflict& conflict) {
-  const std::string where = conflict.name.empty() ? fmt::format("{:#x}", conflict.address) : conflict.name;
-  return fmt::format("{} under {}: {} and {}, {}{}", where, lock.place.name, side(conflict.sites[0]),
-                     side(conflict.sites[1]),
-                     conflict.count == 1 ? "once" : format_count(conflict.count) + " times",
-                     conflict.is_false_sharing() ? ", by false sharing" : "");
+  return fmt::format("{} under {}: {} and {}, {}{}",
+                     profile::data_text(conflict.name, conflict.address, conflict.places), lock.place.name,
+                     side(conflict.sites[0]), side(conflict.sites[1]),
+                     conflict.counts.count == 1 ? "once" : format_count(conflict.counts.count) + " times",
+                     kind_of(conflict));
 }
 
 /// The most frequent conflicts of the first design that has any.
@@ -176,6 +191,19 @@ std::string conflicts_markdown(const Rows& rows) {
   return text;
 }
 
+/// A sentence for programs of which no line of source is known. Empty: some is.
+std::string missing_lines(const Rows& rows) {
+  std::size_t locks = 0;
+  for (const Row* row : rows) {
+    for (const LockReport& lock : row->why->locks) {
+      if (!lock.place.file.empty()) return "";
+      ++locks;
+    }
+  }
+  return locks == 0 ? ""
+                    : "Lines of source are not known: compile with -g, and leave the program unstripped.";
+}
+
 Table time_table(const Rows& rows) {
   Table table{{{"design", true}}, {}};
   for (const PartStyle& style : kStyles) table.columns.push_back({style.words});
@@ -196,10 +224,17 @@ std::string name_among(const std::vector<LockReport>& locks, const LockReport& l
   return fmt::format("{} at {:#x}", lock.place.name, lock.address);
 }
 
-/// Samples know of waits that the library had no room to count.
-std::string longest_wait(const LockReport& lock) {
-  return lock.longest_wait_seconds < lock.mean_wait_seconds ? kNoValue
-                                                            : format_seconds(lock.longest_wait_seconds);
+std::string seconds_or_dash(const std::optional<double>& seconds) {
+  return seconds ? format_seconds(*seconds) : kNoValue;
+}
+
+/// "queue.cc:15 and 2 others", or "3 places" if their lines are not known.
+std::string taken_at(const LockReport& lock) {
+  const std::string source = in_source(lock.place);
+  const std::size_t others = lock.other_sites.size();
+  if (others == 0) return source.empty() ? kNoValue : source;
+  if (source.empty()) return fmt::format("{} places", 1 + others);
+  return others == 1 ? source + " and another" : fmt::format("{} and {} others", source, others);
 }
 
 Table locks_table(const Block& block) {
@@ -217,13 +252,13 @@ Table locks_table(const Block& block) {
     for (std::size_t i = 0; i < std::min(row->why->locks.size(), kMostLocks); ++i) {
       const LockReport& lock = row->why->locks[i];
       if (lock.wait_seconds == 0) break;
-      const std::string source = in_source(lock.place);
       table.rows.push_back(
           {{name_among(row->why->locks, lock),
-            (lock.acquisitions_estimated ? "~" : "") + format_count(lock.acquisitions),
-            profile::percent(lock.contended_share, "<", ">"), format_seconds(lock.wait_seconds),
-            format_seconds(lock.mean_wait_seconds), longest_wait(lock),
-            format_seconds(lock.mean_hold_seconds), source.empty() ? kNoValue : source},
+            (lock.sections_estimated ? "~" : "") + format_count(lock.sections),
+            lock.contended_share ? profile::percent(*lock.contended_share, "<", ">") : kNoValue,
+            format_seconds(lock.wait_seconds), seconds_or_dash(lock.mean_wait_seconds),
+            seconds_or_dash(lock.longest_wait_seconds), format_seconds(lock.mean_hold_seconds),
+            taken_at(lock)},
            "",
            Tone::kPlain});
     }
@@ -243,6 +278,8 @@ std::string why_text(const Block& block, const Appearance& appearance) {
     const Table locks = locks_table(block);
     if (!locks.rows.empty()) text += table_text(locks, appearance);
     text += conflicts(rows, appearance);
+    if (const std::string missing = missing_lines(rows); !missing.empty())
+      text += paragraph("", missing, appearance.width);
   }
   if (!block.diagnosis) return text;
   for (const profile::Finding& finding : block.diagnosis->findings)
@@ -272,6 +309,7 @@ std::string why_markdown(const Block& block) {
     const Table locks = locks_table(block);
     if (!locks.rows.empty()) text += "\n" + table_markdown(locks);
     text += conflicts_markdown(rows);
+    if (const std::string missing = missing_lines(rows); !missing.empty()) text += "\n" + missing + "\n";
   }
   if (!block.diagnosis || block.diagnosis->findings.empty()) return text;
   text += "\n";

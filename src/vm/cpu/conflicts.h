@@ -59,9 +59,10 @@ struct ConflictNote {
   bool is_new = false;  // the engine has not seen it
   LineAddr line{};
   Access victim{};       // the transaction's first access to the line
-  Access other{};        // the access that ended it
+  Access other{};        // the access that ended it, or one to another line that prefetched this one
   Access other_first{};  // the first one to the line by the other CPU's transaction, if it was in one
   bool other_writes = false;
+  bool other_prefetched = false;
   int other_thread = 0;  // its number in the guest
 };
 

@@ -1,37 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/cpu/remote_aborts.h"
 
+#include <algorithm>
+
 #include "vm/cpu/helpers.h"
 #include "vm/interface/thread.h"
 
 namespace elision::vm {
 namespace {
 
-/// Notes which accesses met in `line`. The requester is in the middle of its access.
-void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester) {
+/// The access that `cpu` is in the middle of. Without size: it makes none.
+Access access_of(const Cpu& cpu) {
+  if (cpu.access_check == nullptr) return {};
+  return {cpu.check_address, cpu.access_check->pc, cpu.access_check->size};
+}
+
+/// The part of an access that lies in `line`. Without size: none does.
+Access part_in(LineAddr line, const Access& access) {
+  const std::uint64_t begin = std::max(access.address, start_of(line).value);
+  const std::uint64_t end = std::min(access.address + access.size, start_of(line).value + kLineBytes);
+  return begin < end ? Access{begin, access.pc, static_cast<std::uint32_t>(end - begin)} : Access{};
+}
+
+/// Notes which accesses met in `line`.
+void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester, bool by_prefetch) {
   if (victim.evidence == nullptr || &victim == &requester) return;
   ConflictNote& note = victim.evidence->note;
-  note.is_new = true;
-  note.line = line;
-  note.victim = victim.evidence->accesses.first_in(line);
-  note.other = note.other_first = {};
-  note.other_writes = false;
-  note.other_thread = requester.thread != nullptr ? requester.thread->tid : 0;
-  const AccessCheck* check = requester.access_check;
-  if (check == nullptr || line_of(GuestAddr(requester.check_address)) != line) return;
-  note.other = {requester.check_address, check->pc, check->size};
-  note.other_writes = check->kind != static_cast<std::uint8_t>(machine::AccessKind::kLoad);
+  note = {.is_new = true,
+          .line = line,
+          .victim = victim.evidence->accesses.first_in(line),
+          .other = by_prefetch ? access_of(requester) : part_in(line, access_of(requester)),
+          .other_prefetched = by_prefetch,
+          .other_thread = requester.thread != nullptr ? requester.thread->tid : 0};
+  if (by_prefetch || note.other.size == 0) return;
+  note.other_writes = requester.access_check->kind != static_cast<std::uint8_t>(machine::AccessKind::kLoad);
   if (requester.in_transaction) note.other_first = requester.evidence->accesses.first_in(line);
 }
 
 }  // namespace
 
-void RemoteAborts::on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester,
-                            Cycles /*now*/, Cycles resume) {
-  Cpu& cpu = *helper_context.cpus[victim.value];
-  if (cause == machine::HardwareAbort::kConflict && requester.value < helper_context.cpu_count)
-    note_conflict(cpu, line, *helper_context.cpus[requester.value]);
-  roll_back(cpu, cause, 0, resume);
+void RemoteAborts::on_abort(const machine::RemoteAbort& abort) {
+  Cpu& cpu = *helper_context.cpus[abort.victim.value];
+  if (abort.cause == machine::HardwareAbort::kConflict && abort.requester.value < helper_context.cpu_count)
+    note_conflict(cpu, abort.line, *helper_context.cpus[abort.requester.value], abort.by_prefetch);
+  roll_back(cpu, abort.cause, 0, abort.resume);
   if (cpu.in_heap) helper_context.ordering->moved(cpu);
 }
 

@@ -10,8 +10,7 @@ namespace elision::vm {
 
 class RemoteAborts final : public machine::AbortSink {
  public:
-  void on_abort(CpuId victim, machine::HardwareAbort cause, LineAddr line, CpuId requester, Cycles now,
-                Cycles resume) override;
+  void on_abort(const machine::RemoteAbort& abort) override;
 };
 
 }  // namespace elision::vm

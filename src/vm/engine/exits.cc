@@ -238,6 +238,7 @@ void Engine::settle_conflict(Cpu& cpu) {
                       .other = note.other,
                       .other_first = note.other_first,
                       .other_writes = note.other_writes,
+                      .other_prefetched = note.other_prefetched,
                       .victim_by_library = is_lock_library(note.victim.pc),
                       .other_by_library = is_lock_library(note.other.pc),
                       .other_thread = static_cast<std::uint64_t>(note.other_thread)});

@@ -19,7 +19,7 @@ function nameOf(row: Row): Cell {
 /** A column of numbers of designs with a result. Without `zero`, a 0 is a dash: nothing of the kind happened. */
 function numbers(
   title: string,
-  of: (row: GoodRow) => number | undefined,
+  of: (row: GoodRow) => number | null | undefined,
   show: (value: number) => string,
   zero = false,
 ): Column<Row> {
@@ -27,8 +27,8 @@ function numbers(
     title,
     number: true,
     cell: (row) => {
-      const value = isGood(row) ? of(row) : undefined;
-      return value === undefined || (value === 0 && !zero) ? NOTHING : { text: show(value), key: value };
+      const value = isGood(row) ? (of(row) ?? null) : null;
+      return value === null || (value === 0 && !zero) ? NOTHING : { text: show(value), key: value };
     },
   };
 }

@@ -99,23 +99,24 @@ function nameWithSource(lock: Lock): string {
   return lock.kind === "symbol" || source === "" ? lock.name : `${lock.name} (${source})`;
 }
 
-const secondsCell = (value: number): Cell =>
-  value > 0 ? { text: format.seconds(value), key: value } : { text: "–", key: 0 };
+const secondsCell = (value: number | null): Cell =>
+  value !== null && value > 0 ? { text: format.seconds(value), key: value } : { text: "–", key: 0 };
 
 const LOCK_COLUMNS: Column<Lock>[] = [
   { title: "lock", cell: (lock) => placeCell(lock, lock.kind) },
   {
-    title: "acquisitions",
+    title: "sections",
     number: true,
     cell: (lock) => ({
-      text: `${lock.acquisitions_estimated ? "about " : ""}${format.count(lock.acquisitions)}`,
-      key: lock.acquisitions,
+      text: `${lock.sections_estimated ? "about " : ""}${format.count(lock.sections)}`,
+      key: lock.sections,
     }),
   },
   {
     title: "contended",
     number: true,
-    cell: (lock) => ({ text: format.percent(lock.contended_share), key: lock.contended_share }),
+    cell: ({ contended_share: share }) =>
+      share === null ? { text: "–", key: 0 } : { text: format.percent(share), key: share },
   },
   { title: "wait, total", number: true, cell: (lock) => secondsCell(lock.wait_seconds.total) },
   { title: "mean", number: true, cell: (lock) => secondsCell(lock.wait_seconds.mean) },
@@ -211,16 +212,47 @@ function conflictsOf({ why }: Explained): LockConflict[] {
   return all.sort((a, b) => b.count - a.count);
 }
 
-const sharing = (conflict: Conflict): string => (conflict.false_sharing ? "false sharing" : "same data");
+const SHARING: Record<Conflict["sharing"], { word: string; means: string; colour: string; ink: string }> = {
+  "same-data": {
+    word: "same data",
+    means: "both sides use the same bytes",
+    colour: "var(--red)",
+    ink: "var(--on-red)",
+  },
+  "false-sharing": {
+    word: "false sharing",
+    means: "different data in one cache line",
+    colour: "var(--orange)",
+    ink: "#10151c",
+  },
+  prefetch: {
+    word: "prefetch",
+    means: "one side fetched the cache line, and used another one",
+    colour: "var(--yellow)",
+    ink: "#10151c",
+  },
+  unknown: {
+    word: "not known",
+    means: "the access of one side is not known",
+    colour: "var(--grey)",
+    ink: "#10151c",
+  },
+};
+
+const dataOf = ({ name, address, places }: Conflict): string =>
+  places === undefined ? (name ?? address) : `${name ?? "memory without a name"} (${places} places)`;
 
 const CONFLICT_COLUMNS: Column<LockConflict>[] = [
   {
     title: "data",
-    cell: ({ address, name }) =>
-      placeCell({ name: name ?? address, ...(name === undefined ? {} : { file: address }) }),
+    cell: (conflict) =>
+      placeCell({
+        name: dataOf(conflict),
+        ...(conflict.name === undefined ? {} : { file: conflict.address }),
+      }),
   },
   { title: "conflicts", number: true, cell: ({ count }) => ({ text: format.count(count), key: count }) },
-  { title: "kind", cell: sharing },
+  { title: "kind", cell: ({ sharing }) => SHARING[sharing].word },
   { title: "lock", cell: ({ lock }) => lock },
   { title: "one side", cell: ({ sites }) => (sites[0] ? placeCell(sites[0]) : { text: "–" }) },
   { title: "other side", cell: ({ sites }) => (sites[1] ? placeCell(sites[1]) : { text: "–" }) },
@@ -228,20 +260,19 @@ const CONFLICT_COLUMNS: Column<LockConflict>[] = [
 
 function conflictChart(block: Block, row: Explained): Node[] {
   const conflicts = conflictsOf(row);
-  const names = distinct(conflicts.map(({ name, address }) => name ?? address));
+  const names = distinct(conflicts.map(dataOf));
   const parts = conflicts.map((conflict, i) => ({
     name: names[i] ?? "",
-    part: sharing(conflict),
+    part: SHARING[conflict.sharing].word,
     value: conflict.count,
-    colour: conflict.false_sharing ? "var(--orange)" : "var(--red)",
-    ink: conflict.false_sharing ? "#10151c" : "var(--on-red)",
+    colour: SHARING[conflict.sharing].colour,
+    ink: SHARING[conflict.sharing].ink,
   }));
   const label = `Bar chart of the data on which transactions conflict under ${row.design}, ${format.threads(block.threads)}; the table below has the numbers.`;
   const options = { names, axis: "conflicts", tick: format.count };
-  const entries = [
-    { title: "same data: both sides use the same bytes", colour: "var(--red)" },
-    { title: "false sharing: different data in one cache line", colour: "var(--orange)" },
-  ];
+  const entries = Object.entries(SHARING)
+    .filter(([kind]) => conflicts.some(({ sharing }) => sharing === kind))
+    .map(([, { word, means, colour }]) => ({ title: `${word}: ${means}`, colour }));
   return [
     figure(label, (width) => charts.stacks(parts, options, width), legend(entries)),
     table(CONFLICT_COLUMNS, conflicts, {
@@ -258,7 +289,10 @@ export function conflicts(block: Block): Node[] {
       ` ${format.plural(
         conflictsOf(row).reduce((sum, { count }) => sum + count, 0),
         "conflict",
-      )} on ${format.plural(conflictsOf(row).length, "place")}`,
+      )} on ${format.plural(
+        conflictsOf(row).reduce((sum, { places }) => sum + (places ?? 1), 0),
+        "place",
+      )}`,
     (row) => conflictChart(block, row),
   );
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which counts of a design are known: one that does not elide has no commits, and glibc's lock
+// counts nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/experiment/sample.h"
+#include "cli/options/designs.h"
+
+namespace elision::cli::experiment {
+
+/// Nothing: not known, or the design has none.
+struct KnownCounts {
+  std::optional<std::uint64_t> acquisitions, commits, fallbacks, speculations;
+  std::optional<double> longest_wait_seconds;
+  bool has_aborts = false;  // of attempts, or of speculations while waiting
+};
+
+inline KnownCounts known_counts(const std::string& design, const LockCounts& locks) {
+  KnownCounts known;
+  if (design != kReference) {
+    known.acquisitions = locks.acquisitions;
+    known.longest_wait_seconds = locks.longest_wait_seconds;
+  }
+  if (elides(design)) {
+    known.commits = locks.commits;
+    known.fallbacks = locks.fallbacks;
+  }
+  if (speculates(design)) known.speculations = locks.speculations;
+  known.has_aborts = elides(design) || speculates(design);
+  return known;
+}
+
+}  // namespace elision::cli::experiment
