@@ -534,7 +534,7 @@ TEST(Diagnose, VirtualLockIsFoundByItsAddressUnderAnotherCallSite) {
   EXPECT_EQ(first_code(diagnose_elided(plain, tried)), "held-long");
 }
 
-TEST(Diagnose, LockOfARealCpuIsFoundByAnotherOfItsCallSites) {
+TEST(Diagnose, LockIsFoundByAnotherOfItsCallSites) {
   Profile plain = waiting_for(2000), tried = elided("capacity", 60);
   for (Profile* profile : {&plain, &tried}) profile->exact = false, profile->samples = 1000;
   plain.locks.front().place = {64};
@@ -544,6 +544,9 @@ TEST(Diagnose, LockOfARealCpuIsFoundByAnotherOfItsCallSites) {
   EXPECT_EQ(first_code(diagnose_elided(plain, tried)), "held-long");
   tried.locks.front().other_sites = {{9, "put"}};
   EXPECT_EQ(first_code(diagnose_elided(plain, tried)), "too-long");
+  tried.locks.front().other_sites.clear();
+  plain.locks.front().other_sites = {{7, "size"}, {8, "get"}};
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried)), "too-long");
 }
 
 TEST(ProfileJson, ReadsWhatItWrites) {
@@ -551,7 +554,9 @@ TEST(ProfileJson, ReadsWhatItWrites) {
   profile.locks.front().site = {9, "push", "queue.c", 3};
   profile.locks.front().longest_wait_ns = 17;
   profile.locks.front().callers = {{11}, {12, "main"}};
-  profile.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put"}, 40, 5}};
+  profile.locks.front().other_sites = {{13, "pop"}};
+  profile.locks.front().conflicts_seen = {41, 6, 3, 2};
+  profile.locks.front().conflicts = {{{512, "count"}, {1, "get", "map.c", 7}, {2, "put"}, {40, 5, 2, 1}}};
   profile.samples = 11;
   const auto text = profile_json(profile).dump();
   EXPECT_EQ(profile_json(profile_from_json(nlohmann::json::parse(text))).dump(), text);
