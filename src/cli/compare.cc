@@ -387,6 +387,15 @@ void choose_part(CompareRequest& request, experiment::Runner& runner, experiment
   plan.launch.from_second_thread = true;
 }
 
+// A table of values has no verdicts. Where it has no results either, standard error says why.
+void tell_what_csv_lacks(const CompareRequest& request, const std::vector<experiment::Block>& blocks) {
+  if (request.format != OutputFormat::kCsv) return;
+  for (const experiment::Block& block : blocks)
+    if (block.verdict.kind == experiment::VerdictKind::kNoLocks ||
+        block.verdict.kind == experiment::VerdictKind::kNoReference)
+      tell("compare", block.verdict.sentence);
+}
+
 int compare_and_report(CompareRequest& request) {
   const experiment::Plan& plan = request.plan;
   const experiment::StopFlag stop;
@@ -411,6 +420,7 @@ int compare_and_report(CompareRequest& request) {
   for (const std::string& note : notes) tell("compare", note);
   if (!plan.model) note_load(others.until_now(), blocks);  // virtual time does not depend on the load
   publish(request, execution.results, blocks, steps);
+  tell_what_csv_lacks(request, blocks);
   if (!execution.complete) return experiment::kStoppedExitCode;
   const bool compared = std::any_of(blocks.begin(), blocks.end(), [](const experiment::Block& block) {
     return block.verdict.kind != experiment::VerdictKind::kNoReference &&

@@ -64,6 +64,15 @@ def test_csv_has_a_row_for_each_design_and_thread_count(place, bench):
         assert row["best"] == str(same["best"]).lower()
 
 
+@pytest.mark.parametrize("arguments, why", [
+    (["true"], "elision compare: true took no lock that Elision can replace"),
+    (["false"], "elision compare: Nothing to compare: under pthread, false ended with exit code 1")])
+def test_csv_without_results_has_its_reason_on_standard_error(place, arguments, why):
+    ending = place.run(*WORDS, "--format", "csv", "--", *arguments)
+    assert [row["result"] for row in rows_of(ending.stdout)][1:] == ["", ""]
+    assert ending.stderr.splitlines()[-1].startswith(why), ending.stderr
+
+
 @pytest.mark.parametrize("format", ["json", "csv", "markdown"])
 def test_values_of_a_machine(place, format):
     text = place.run("machines", "--format", format, "--variation", "3", "xeon-gold-5520plus").stdout
