@@ -97,9 +97,16 @@ std::optional<Interval> interval_of(const std::vector<double>& ratios) {
   const std::size_t cut = count < kFewestToTrim ? 0 : count / kTrimmedPart;
   const auto [mean, error] = trimmed(logarithms, cut);
   if (!(error > 0)) return Interval{std::exp(mean), std::exp(mean), std::exp(mean)};
-  const Deviations ends =
-      count < kFewestForBootstrap ? by_student(count - 2 * cut) : by_bootstrap(logarithms, cut, mean);
-  return Interval{std::exp(mean), std::exp(mean - ends.high * error), std::exp(mean - ends.low * error)};
+  if (count < kFewestForBootstrap) {
+    const Deviations ends = by_student(count - 2 * cut);
+    return Interval{std::exp(mean), std::exp(mean - ends.high * error), std::exp(mean - ends.low * error)};
+  }
+  // Of values in two groups, some resamples lie in one of them, and their errors are next to nothing. No mean
+  // lies outside of the values.
+  const Deviations ends = by_bootstrap(logarithms, cut, mean);
+  const double low = std::max(mean - ends.high * error, logarithms.front());
+  const double high = std::min(mean - ends.low * error, logarithms.back());
+  return Interval{std::exp(mean), std::exp(low), std::exp(high)};
 }
 
 std::string ratio_text(double ratio) {

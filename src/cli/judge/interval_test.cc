@@ -68,6 +68,14 @@ TEST(Interval, DisturbedRoundsHardlyMoveIt) {
   EXPECT_LT(disturbed.high - disturbed.low, 3 * (quiet.high - quiet.low));
 }
 
+TEST(Interval, OfTwoGroupsLiesBetweenThem) {
+  const auto found = interval_of({0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 2.0, 2.0, 2.0, 2.01});
+  ASSERT_TRUE(found);
+  EXPECT_GE(found->low, 0.1 * (1 - 1e-9));
+  EXPECT_LE(found->high, 2.01 * (1 + 1e-9));
+  EXPECT_GT(found->high / found->low, 5);
+}
+
 TEST(Interval, MoreRoundsMakeItNarrower) {
   const auto width = [](std::size_t count) {
     std::vector<double> ratios;
