@@ -127,6 +127,7 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
                                     "no caches and no conflicts: virtual time is a number of instructions")
                           ->excludes(run_ahead);
   add_region_options(*app, request.options.region);
+  add_part_options(*app, request.options.region);
   app->add_flag_callback(
          "--no-fast-path", [&request] { request.options.fast_path = false; },
          "every access takes the slow path; changes no result")

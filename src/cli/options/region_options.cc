@@ -2,6 +2,7 @@
 #include "cli/options/region_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -18,6 +19,8 @@ using vm::Trigger;
 
 constexpr const char* kWarmUp = "--warmup";
 constexpr const char* kLength = "--length";
+constexpr const char* kEndWithPart = "--end-with-part";
+constexpr const char* kCountCalls = "--count-calls";
 constexpr std::string_view kTime = "time:";
 constexpr std::string_view kMarker = "marker";
 constexpr double kMostNanoseconds = 1e15;  // eleven days
@@ -114,12 +117,6 @@ std::string text_of_code(const Trigger& trigger) {
   return fmt::format("{}{}{}", place.starts_with("0x") ? kAddress : kFunction, place, count);
 }
 
-std::uint64_t nonzero_time_or_throw(const char* option, const std::string& text) {
-  const std::uint64_t time = nanoseconds_or_throw(option, text, text, "5ms");
-  if (time == 0) throw UsageError(fmt::format("{} '{}': the time must not be 0", option, text));
-  return time;
-}
-
 Trigger trigger_of(const char* option, std::string_view text) {
   if (text.starts_with(kFunction)) return function_of(option, text);
   if (text.starts_with(kAddress)) return address_of(option, text);
@@ -172,6 +169,12 @@ void add_warm_up(CLI::App& app, vm::RunRegion& region) {
 
 }  // namespace
 
+std::uint64_t nonzero_time_or_throw(const char* option, const std::string& text) {
+  const std::uint64_t time = nanoseconds_or_throw(option, text, text, "5ms");
+  if (time == 0) throw UsageError(fmt::format("{} '{}': the time must not be 0", option, text));
+  return time;
+}
+
 void add_region_options(CLI::App& app, vm::RunRegion& region) {
   const auto add_event = [&app](const char* option, Trigger& trigger, const char* help) {
     return app
@@ -195,11 +198,28 @@ void add_region_options(CLI::App& app, vm::RunRegion& region) {
   add_length(kLength, region.length, "simulate and count for this long")->excludes(stop);
 }
 
+void add_part_options(CLI::App& app, vm::RunRegion& region) {
+  app.add_flag(kEndWithPart, region.ends_process,
+               "end the process there, with exit code 0, instead of running on in fast mode");
+  app.add_option(kCountCalls, region.counted,
+                 "count in this part the calls of functions outside of transactions, for the statistics: "
+                 "[OBJECT!]NAME, separated by commas")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+}
+
 bool is_cut(const Trigger& trigger) {
   return trigger.kind == Trigger::Kind::kTime || trigger.kind == Trigger::Kind::kInstructions;
 }
 
 void check_region(const vm::RunRegion& region) {
+  if (region.ends_process && !region.stop.is_set() && region.length == 0)
+    throw UsageError(fmt::format("{} has no effect without {} or {}", kEndWithPart, kStop, kLength));
+  const bool awaits_code =
+      region.start.kind == Trigger::Kind::kCode || region.stop.kind == Trigger::Kind::kCode;
+  if (!region.counted.empty() && (awaits_code || !region.is_set()))
+    throw UsageError(
+        fmt::format("{} needs a part that neither begins nor ends with function: or address:", kCountCalls));
   const Trigger &start = region.start, &stop = region.stop, &warm = region.warm_from;
   if (warm.is_set() && !start.is_set())
     throw UsageError(fmt::format("{} with an event has no effect without {}", kWarmUp, kStart));
@@ -224,6 +244,9 @@ std::vector<std::string> as_words(const vm::RunRegion& region) {
   add_time(words, kWarmUp, region.warm_up);
   add_trigger(words, kStop, region.stop);
   add_time(words, kLength, region.length);
+  if (region.ends_process) words.emplace_back(kEndWithPart);
+  if (!region.counted.empty())
+    words.insert(words.end(), {kCountCalls, fmt::format("{}", fmt::join(region.counted, ","))});
   return words;
 }
 

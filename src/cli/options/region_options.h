@@ -3,6 +3,7 @@
 // machine simulates in full.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ inline constexpr const char* kStop = "--stop";
 
 /// Adds the options to a verb. Parsing throws UsageError for an event that does not exist.
 void add_region_options(CLI::App& app, vm::RunRegion& region);
+
+/// Adds --end-with-part and --count-calls, which mean nothing to a comparison of whole parts.
+void add_part_options(CLI::App& app, vm::RunRegion& region);
+
+/// Nanoseconds in "5ms" and the like. Throws UsageError that names `option`, also for 0.
+std::uint64_t nonzero_time_or_throw(const char* option, const std::string& text);
 
 /// Whether the event comes after some time or work, wherever the program is then.
 bool is_cut(const vm::Trigger& trigger);

@@ -29,8 +29,8 @@ CodeManager::CodeManager(EngineContext& context, Transactions& transactions,
   guest_code_.stop_at(watched_.addresses());
 }
 
-void CodeManager::watch(const std::string& place, std::uint64_t awaited) {
-  watched_.watch(place, awaited);
+void CodeManager::watch(const std::vector<std::string>& places, std::uint64_t awaited) {
+  watched_.watch(places, awaited);
   flush();
 }
 

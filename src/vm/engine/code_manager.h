@@ -67,8 +67,8 @@ class CodeManager {
     watched_.forget(begin, end);
     invalidate(cache_.pages(begin, end));
   }
-  /// From now on watches `place` (watched_code.h). No CPU is running.
-  void watch(const std::string& place, std::uint64_t awaited);
+  /// From now on watches `places` (watched_code.h). No CPU is running.
+  void watch(const std::vector<std::string>& places, std::uint64_t awaited);
   const WatchedCode& watched() const { return watched_; }
   /// Lets every CPU continue at its guest address, by a translation in its present detail.
   void restart_cpus();

@@ -312,6 +312,7 @@ void Engine::change_phase() {
       transactions_.end_all();
       statistics_.end_region();
       if (account_ != nullptr) close_account();
+      if (options_.region.ends_process) end_with_region();
       set_fast(true);
       return;
   }

@@ -108,6 +108,7 @@ class Engine final : public EngineServices {
   void write_statistics(int exit_status, bool deadlocked);
   nlohmann::ordered_json report_profile();
   [[noreturn]] void end_by_deadlock();
+  [[noreturn]] void end_with_region();
   [[noreturn]] void refuse_region(const std::string& why);
   nlohmann::ordered_json lock_times();
   void tell_unsupported(std::uint64_t pc);

@@ -37,11 +37,14 @@ void RegionControl::begin(std::uint64_t earlier) {
   due_ = true;
 }
 
-/// Executions of code count from now on, also of one that is awaited later.
+/// Executions of code count from now on, also of one that is awaited later. What is counted and not awaited
+/// is watched from the beginning on, so that no code must be translated again as counting begins.
 void RegionControl::watch(const Trigger& trigger) {
   code_met_ = false;
   const bool is_code = trigger.kind == Trigger::Kind::kCode;
-  if (is_code || !code_.watched().is_idle()) code_.watch(is_code ? trigger.place : "", trigger.value);
+  if (is_code) return code_.watch({trigger.place}, trigger.value);
+  if (!region_.counted.empty() && code_.watched().is_idle()) return code_.watch(region_.counted, 0);
+  if (region_.counted.empty() && !code_.watched().is_idle()) code_.watch({}, 0);
 }
 
 /// If the event is past, the change is due at once.
@@ -96,6 +99,7 @@ RegionControl::Phase RegionControl::advance() {
     await_time(now() - earlier_ + region_.warm_up);
   } else if (phase_ < Phase::kCounted) {
     phase_ = Phase::kCounted;
+    if (!region_.counted.empty()) WatchedCode::count_anew();
     if (region_.length != 0) {
       await_time(now() - earlier_ + region_.length);
     } else {
@@ -104,6 +108,7 @@ RegionControl::Phase RegionControl::advance() {
     is_empty_ = due_;
   } else {
     phase_ = Phase::kAfter;
+    counted_ = WatchedCode::executions();
   }
   return phase_;
 }

@@ -37,6 +37,8 @@ class RegionControl {
   void begin(std::uint64_t earlier);
 
   Phase phase() const { return phase_; }
+  /// Executions of RunRegion::counted in the region until now.
+  std::uint64_t counted() const { return phase_ == Phase::kCounted ? WatchedCode::executions() : counted_; }
   bool has_started() const { return started_; }
   bool change_is_due() const { return due_; }
   /// Enters the next phase, and awaits its end.
@@ -86,6 +88,7 @@ class RegionControl {
   std::uint64_t threads_ = 1;  // started so far
   std::uint64_t starts_ = 0;   // markers met so far
   std::uint64_t stops_ = 0;    // since the start
+  std::uint64_t counted_ = 0;  // in the region, once it has ended
 };
 
 }  // namespace elision::vm

@@ -137,6 +137,13 @@ void Engine::refuse_region(const std::string& why) {
   _exit(kNotMeasuredExitCode);
 }
 
+/// The process ends as if it called _exit(0).
+void Engine::end_with_region() {
+  const LiftedLimits lifted;
+  write_statistics(0, false);
+  _exit(0);
+}
+
 /// Prints the process's profile with one write(), so that lines of several processes do not mix.
 nlohmann::ordered_json Engine::report_profile() {
   profile_->close();
@@ -190,7 +197,7 @@ void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (path.empty()) return;
   // The exit code is the guest's, so an error only gets a message.
   if (const int error = statistics_.write(program_, exit_status, deadlocked, profile,
-                                          account_ != nullptr ? lock_times() : nullptr);
+                                          account_ != nullptr ? lock_times() : nullptr, region_.counted());
       error != 0)
     tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
 }

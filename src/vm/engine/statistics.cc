@@ -205,7 +205,8 @@ ordered_json Statistics::cpu_rows(const Counted& until) const {
 }
 
 int Statistics::write(const std::string& program, int exit_status, bool deadlocked,
-                      const ordered_json& profile, const ordered_json& lock_times) {
+                      const ordered_json& profile, const ordered_json& lock_times,
+                      std::uint64_t counted_calls) {
   const bool ended = region_.until.has_value();
   const Counted until = ended ? *region_.until : counted();
   if (!region_.reached) {
@@ -237,6 +238,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   if (options_.region.is_set()) {
     out["region"] = {{"reached", region_.reached}, {"begin_ns", nullptr}, {"ended", ended}};
     if (region_.reached) out["region"]["begin_ns"] = region_.begin;
+    if (!options_.region.counted.empty()) out["region"]["calls"] = region_.reached ? counted_calls : 0;
   }
   out.update(counts_of(to.counts - from.counts));
   out["ordered_events"] = to.ordered_events - from.ordered_events;

@@ -43,9 +43,11 @@ class Statistics {
   machine::CpuCounts modelled() const;
   /// Tells the failure handler the name of this file, or, in a vfork child (`own` false), none.
   void announce_to_failure(bool own) const;
-  /// Writes the claimed file, once. `profile` and `lock_times` may be null. Returns 0 or an errno value.
+  /// Writes the claimed file, once. `profile` and `lock_times` may be null. `counted_calls`: of
+  /// RunRegion::counted. Returns 0 or an errno value.
   int write(const std::string& program, int exit_status, bool deadlocked,
-            const nlohmann::ordered_json& profile, const nlohmann::ordered_json& lock_times);
+            const nlohmann::ordered_json& profile, const nlohmann::ordered_json& lock_times,
+            std::uint64_t counted_calls);
   /// The claimed file, or an empty string.
   const std::string& file() const { return file_; }
 

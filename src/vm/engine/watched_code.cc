@@ -26,16 +26,22 @@ bool is_called(const std::string& file, const std::string& object) {
 
 }  // namespace
 
-void WatchedCode::watch(const std::string& place, std::uint64_t awaited) {
-  helper_context.watched_executions = 0;
+void WatchedCode::watch(const std::vector<std::string>& places, std::uint64_t awaited) {
+  count_anew();
   helper_context.awaited_execution = awaited;
-  const std::size_t mark = place.find('!');
-  object_ = mark == std::string::npos ? "" : place.substr(0, mark);
-  name_ = mark == std::string::npos ? place : place.substr(mark + 1);
+  wanted_.clear();
   examined_.clear();
   addresses_.clear();
-  if (name_.starts_with(kHexadecimal)) addresses_.push_back(number_of(name_));
+  for (const std::string& place : places) {
+    const std::size_t mark = place.find('!');
+    const bool names_object = mark != std::string::npos;
+    wanted_.push_back(
+        {names_object ? place.substr(0, mark) : "", names_object ? place.substr(mark + 1) : place});
+    if (place.starts_with(kHexadecimal)) addresses_.push_back(number_of(place));
+  }
 }
+
+void WatchedCode::count_anew() { helper_context.watched_executions = 0; }
 
 bool WatchedCode::contains(std::uint64_t pc) const {
   return std::find(addresses_.begin(), addresses_.end(), pc) != addresses_.end();
@@ -44,28 +50,31 @@ bool WatchedCode::contains(std::uint64_t pc) const {
 std::uint64_t WatchedCode::executions() { return helper_context.watched_executions; }
 
 void WatchedCode::examine(std::uint64_t pc) {
-  if (name_.empty() || name_.starts_with(kHexadecimal)) return;
+  if (wanted_.empty()) return;
   for (const Range& range : examined_)
     if (range.begin <= pc && pc < range.end) return;
   const std::vector<profile::Mapping> mappings = profile::mappings_of(memory_map_());
   const profile::Mapping* const mapping = profile::mapping_at(mappings, pc);
   if (mapping == nullptr) return;
   examined_.push_back({mapping->begin, mapping->end});
-  if (!mapping->is_file() || (!object_.empty() && !is_called(mapping->short_name(), object_))) return;
-  look_up(pc, mapping->short_name());
+  if (!mapping->is_file()) return;
+  const std::string file = mapping->short_name();
+  for (const Wanted& wanted : wanted_)
+    if (!wanted.name.starts_with(kHexadecimal) && (wanted.object.empty() || is_called(file, wanted.object)))
+      look_up(wanted, pc, file);
 }
 
-void WatchedCode::look_up(std::uint64_t pc, const std::string& file) {
+void WatchedCode::look_up(const Wanted& wanted, std::uint64_t pc, const std::string& file) {
   const LiftedLimits lifted;
   const profile::Names names(memory_map_());
   const auto add = [this](std::uint64_t address) {
     if (!contains(address)) addresses_.push_back(address);
   };
-  if (name_.starts_with(kInFile)) {
-    if (const auto bias = names.bias(pc)) add(*bias + number_of(name_.substr(1)));
+  if (wanted.name.starts_with(kInFile)) {
+    if (const auto bias = names.bias(pc)) add(*bias + number_of(wanted.name.substr(1)));
     return;
   }
-  const std::vector<profile::Place> functions = names.functions(pc, name_);
+  const std::vector<profile::Place> functions = names.functions(pc, wanted.name);
   if (functions.size() == 1) return add(functions.front().address);
   if (functions.empty()) return;
   const auto at = [&](const profile::Place& function) {
@@ -75,7 +84,7 @@ void WatchedCode::look_up(std::uint64_t pc, const std::string& file) {
   const std::size_t shown = std::min<std::size_t>(functions.size(), 3);
   for (std::size_t i = 1; i < shown; ++i) list += ", " + functions[i].name + " at " + at(functions[i]);
   if (shown < functions.size()) list += " and " + std::to_string(functions.size() - shown) + " more";
-  refuse_("'" + name_ + "' is ambiguous in " + file + ": " + list + "; use address:" + file +
+  refuse_("'" + wanted.name + "' is ambiguous in " + file + ": " + list + "; use address:" + file +
           at(functions[0]));
 }
 

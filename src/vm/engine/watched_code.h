@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction whose executions begin or end a part of the run (Trigger::Kind::kCode). A name is looked up
-// in each program and library as code of it is first translated, so that code loaded later is found too.
+// The instruction whose executions begin or end a part of the run (Trigger::Kind::kCode), or those whose
+// executions are counted in it (RunRegion::counted). A name is looked up in each program and library as code
+// of it is first translated, so that code loaded later is found too.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,19 @@ class WatchedCode {
   WatchedCode(std::function<std::string()> memory_map, std::function<void(const std::string&)> refuse)
       : memory_map_(std::move(memory_map)), refuse_(std::move(refuse)) {}
 
-  /// From now on watches `place` (run_region.h); empty: nothing. Counts its executions from 0, and leaves to
-  /// the engine at number `awaited`. What is translated must be translated again.
-  void watch(const std::string& place, std::uint64_t awaited);
+  /// From now on watches `places` (run_region.h). Counts their executions from 0, and leaves to the engine at
+  /// number `awaited`; 0: never. What is translated must be translated again.
+  void watch(const std::vector<std::string>& places, std::uint64_t awaited);
+  /// Counts from 0 again.
+  static void count_anew();
 
   /// To be called before code at `pc` is translated.
   void examine(std::uint64_t pc);
   /// What was mapped there may be replaced.
   void forget(std::uint64_t begin, std::uint64_t end);
 
-  bool is_idle() const { return name_.empty(); }
-  /// The watched instructions: one in each program or library that has the function.
+  bool is_idle() const { return wanted_.empty(); }
+  /// The watched instructions: one in each program or library that has a function.
   const std::vector<std::uint64_t>& addresses() const { return addresses_; }
   bool contains(std::uint64_t pc) const;
   /// Executions so far.
@@ -37,11 +40,15 @@ class WatchedCode {
   struct Range {
     std::uint64_t begin, end;
   };
-  void look_up(std::uint64_t pc, const std::string& file);
+  /// A place: a function or an address, in a program or library or, without `object`, in all.
+  struct Wanted {
+    std::string object, name;
+  };
+  void look_up(const Wanted& wanted, std::uint64_t pc, const std::string& file);
 
   std::function<std::string()> memory_map_;
   std::function<void(const std::string&)> refuse_;
-  std::string object_, name_;  // of the place
+  std::vector<Wanted> wanted_;
   std::vector<Range> examined_;
   std::vector<std::uint64_t> addresses_;
 };

@@ -34,6 +34,8 @@ void visit_fields(Visitor& visit, T& h) {
   }
   visit(h.options.region.warm_up);
   visit(h.options.region.length);
+  visit(h.options.region.ends_process);
+  visit(h.options.region.counted);
   visit(h.options.fast_path);
   visit(h.options.conflict_detection);
   visit(h.options.profile);

@@ -36,7 +36,7 @@ std::vector<Field> fields_of(const Options& options) {
   const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast, region,
                fast_path, conflict_detection, profile, lock_times, record_forms, crash_reports, command,
                preload] = options;
-  const auto& [start, stop, warm_from, warm_up, length] = region;
+  const auto& [start, stop, warm_from, warm_up, length, ends_process, counted] = region;
   const auto& [start_kind, start_value, start_place] = start;
   const auto& [stop_kind, stop_value, stop_place] = stop;
   const auto& [warm_kind, warm_value, warm_place] = warm_from;
@@ -59,6 +59,8 @@ std::vector<Field> fields_of(const Options& options) {
           field("warm from place", warm_place),
           field("warm-up", warm_up),
           field("length", length),
+          field("ends_process", ends_process),
+          field("counted", counted),
           field("fast_path", fast_path),
           field("conflict_detection", conflict_detection),
           field("profile", profile),
@@ -116,7 +118,9 @@ HandOver sample() {
                           {Trigger::Kind::kTime, 7000, "g"},
                           {Trigger::Kind::kMarker, 3, "w"},
                           11,
-                          12},
+                          12,
+                          true,
+                          {"h", "i!j"}},
                .fast_path = false,
                .conflict_detection = false,
                .profile = true,
