@@ -50,6 +50,8 @@ namespace elision::cli {
 namespace {
 
 constexpr const char* kNative = "native";
+constexpr const char* kSample = "--sample";
+constexpr const char* kSampleLength = "--sample-length";
 constexpr unsigned kMostThreads = 4096;
 constexpr double kLongestTimeoutSeconds = 1e6;
 
@@ -67,8 +69,28 @@ struct CompareRequest {
   std::uint32_t variations = 0;  // 0: the machine as it is
   bool explains = true;
   bool whole_run = false;  // what the program does alone, too
-  unsigned runs = 0;       // 0: as many as are needed
+  unsigned windows = 0;    // 0: the run is not sampled
+  std::uint64_t window_ns = 1'000'000;
+  unsigned runs = 0;  // 0: as many as are needed
 };
+
+void add_sampling(CLI::App& app, CompareRequest& request) {
+  constexpr unsigned kFewestWindows = 3;
+  CLI::Option* sample =
+      add_number(app, kSample, request.windows, kFewestWindows, experiment::kMostRuns,
+                 "on a virtual machine, simulate so many short windows of the part with several threads, and "
+                 "compare the time of a section");
+  for (const char* other : {"--metric", "--runs", "--vary", "--whole-run", kStart, kStop})
+    sample->excludes(app.get_option(other));
+  app.add_option_function<std::string>(
+         kSampleLength,
+         [&request](const std::string& text) {
+           request.window_ns = nonzero_time_or_throw(kSampleLength, text);
+         },
+         "virtual time of a window (default: 1ms)")
+      ->type_name("TIME")
+      ->needs(sample);
+}
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   auto app = make_app("elision compare [OPTION...] -- PROGRAM ARG...",
@@ -121,6 +143,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                 "on a virtual machine, time also what the program does before it starts a second thread")
       ->excludes(app->get_option(kStart))
       ->excludes(app->get_option(kStop));
+  add_sampling(*app, request);
   add_lock_options(*app, request.plan.launch.lock);
   return app;
 }
@@ -177,7 +200,7 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
-  plan.runs = request.runs;
+  plan.runs = request.windows != 0 ? request.windows : request.runs;
   if (request.variations != 0) plan.runs = request.variations;
   if (plan.runs != 0) return;
   const experiment::Rounds rounds = plan.default_rounds();
@@ -212,6 +235,9 @@ unsigned choose_place(CompareRequest& request) {
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
   plan.launch.vm_words = as_words(request.region);
   check_region_to_compare(request.region);
+  if (!plan.model && request.windows != 0)
+    throw UsageError(fmt::format("{} is for virtual machines; this CPU runs the whole program", kSample));
+  if (request.windows != 0) plan.compare_output = false;  // processes end before they print all
   if (!plan.model && request.region.is_set())
     throw UsageError(fmt::format("{} is for virtual machines; this CPU runs the whole program",
                                  plan.launch.vm_words.front()));
@@ -371,18 +397,33 @@ void note_load(const OtherWork& others, std::vector<experiment::Block>& blocks) 
   if (!is_noted) tell("compare", note);
 }
 
-/// Leaves out what the program does before it starts a second thread, if it starts one.
+/// Leaves out what the program does before it starts a second thread, if it starts one; of the rest, all but
+/// the windows to sample.
 void choose_part(CompareRequest& request, experiment::Runner& runner, experiment::Observer& observer) {
+  using experiment::Preview;
   experiment::Plan& plan = request.plan;
   if (!plan.model || request.region.is_set() || request.whole_run) return;
-  constexpr double kAnyTime = 1e9;               // as for the first run
-  constexpr std::uint64_t kWarmUp = 20'000'000;  // instructions: fill an L2 and the predictors
-  const auto alone =
-      least_alone(plan, runner, observer, request.timeout_seconds > 0 ? request.timeout_seconds : kAnyTime);
-  if (!alone) return;
+  constexpr double kAnyTime = 1e9;  // as for the first run
+  const std::vector<Preview> seen =
+      previews(plan, runner, observer, request.timeout_seconds > 0 ? request.timeout_seconds : kAnyTime);
+  if (seen.empty() && request.windows != 0 && !runner.cancelled())
+    throw UsageError(fmt::format("{}: {} starts no second thread, or fails", kSample, plan.program()));
+  if (seen.empty()) return;
+  if (request.windows != 0) {
+    plan.windows.length_ns = request.window_ns;
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      for (const vm::RunRegion& window : windows_in(seen[i], request.windows, request.window_ns))
+        plan.windows.options[plan.thread_counts[i]].push_back(as_words(window));
+    return;
+  }
+  const std::uint64_t alone =
+      std::min_element(seen.begin(), seen.end(), [](const Preview& a, const Preview& b) {
+        return a.alone < b.alone;
+      })->alone;
+  constexpr std::uint64_t kWarmUp = experiment::kWarmUpInstructions;
   vm::RunRegion part;
   part.start = {vm::Trigger::Kind::kThread, 2};
-  part.warm_from = {vm::Trigger::Kind::kInstructions, *alone > kWarmUp ? *alone - kWarmUp : 1};
+  part.warm_from = {vm::Trigger::Kind::kInstructions, alone > kWarmUp ? alone - kWarmUp : 1};
   plan.launch.vm_words = as_words(part);
   plan.launch.from_second_thread = true;
 }

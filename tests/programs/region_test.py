@@ -473,6 +473,67 @@ def test_compare_without_a_process_that_reaches_the_part(place):
     assert ending.stderr.endswith("elision compare: no process of 'sh' reached the part to simulate (--start thread:99)\n")
 
 
+@pytest.mark.parametrize("lock", ["pthread", "tatas", "htm-10", "tatas-aahtm"])
+def test_calls_are_counted_in_the_part(elision, process_of, lock):
+    """Each section ends by such a call or by a commit, under every design. To count changes no virtual time."""
+    words = [elision.test_program("contention"), "lock", 8, 400]
+    part = ["--lock", lock, "--start", "thread:2"]
+    counted = process_of(words, [*part, "--count-calls", "libelision!pthread_mutex_unlock,nobody!has_this"])[1]
+    plain = process_of(words, part)[1]
+    assert counted["region"].pop("calls") + counted["commits"] == 8 * 400
+    for number in ("virtual_ns", "instructions", "commits", "begins"):
+        assert counted[number] == plain[number], number
+
+
+def test_calls_behind_the_part_do_not_count(elision, process_of):
+    words = [elision.test_program("markers"), "locks", 1000]
+    part = ["--lock", "tatas", "--start", "marker", "--stop", "marker", "--count-calls", "pthread_mutex_unlock"]
+    assert process_of(words, part)[1]["region"]["calls"] == 1000
+    ending, process = process_of(words, [*part, "--end-with-part"])
+    assert process["region"]["calls"] == 1000
+    assert ending.stdout == "", "it ended there"
+
+
+def samples(place, *words):
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--no-why", "--format", "json", *words)
+    assert ending.status == 0, ending.stderr
+    report = json.loads(ending.stdout)
+    return report, {row["design"]: row for row in report["blocks"][0]["rows"]}
+
+
+@pytest.mark.parametrize("lock", ["tatas", "htm-10"])
+def test_sampled_comparison_is_near_the_whole(place, elision, lock):
+    """A program that does the same all the time."""
+    words = ["--threads", 4, "--locks", lock, "--", elision.workload("onelock"), "--structure", "hash", "--threads", "{threads}", "--sections", 40000]
+    _, whole = samples(place, "--runs", 1, *words)
+    report, sampled = samples(place, "--sample", 5, "--sample-length", "200us", *words)
+    assert report["windows"] == {"count": 5, "length_seconds": pytest.approx(200e-6)}
+    assert report["part"]["text"] == "windows of 200 us"
+    assert sampled[lock]["speedup"] == pytest.approx(whole[lock]["speedup"], rel=0.1)
+    assert sampled["pthread"]["value"]["median"] == pytest.approx(whole["pthread"]["value"]["median"] / 40000, rel=0.1)
+    assert len({run["command"] for run in report["runs"]}) == 10, "each run has a window of its own"
+
+
+def test_sampled_comparison_repeats(place, elision):
+    words = ["--sample", 3, "--sample-length", "50us", "--threads", 4, "--locks", "ticket", "--", elision.workload("onelock"),
+             "--structure", "map", "--threads", "{threads}", "--sections", 8000]
+    (first, _), (second, _) = samples(place, *words), samples(place, *words)
+    for report in (first, second):
+        for run in report["runs"]:
+            del run["host_seconds"]
+    assert first == second
+
+
+def test_windows_behind_the_end_do_not_count(place, elision):
+    """The last window would end after the program, and has no result. With all of them so long there is no result at all."""
+    words = ["--threads", 2, "--locks", "tatas", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 8000]
+    _, rows = samples(place, "--sample", 4, "--sample-length", "500us", *words)
+    assert 0 < rows["pthread"]["runs"] < 4
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--sample", 4, "--sample-length", "1s", *words)
+    assert ending.status == 1
+    assert "took no lock in any window, or ended before: try another --sample-length" in ending.stdout
+
+
 def test_compare_counts_locks_in_the_part(place, elision):
     """Also those of a process that was forked in it, and none of one that was forked behind it."""
     words = ["--machine", "xeon-e5-2697v4", "--locks", "tatas,htm-10", "--runs", 1, "--no-why", "--format", "json"]
@@ -519,6 +580,10 @@ REFUSED = {
     "--start time:100us --warmup 200us --stop time:200us": "--stop is not after --start and --warmup",
     "--start thread:4 --stop thread:4": "--stop is not after --start",
     "--start time:1ms --stop time:1us": "--stop is not after --start",
+    "--end-with-part": "--end-with-part has no effect without --stop or --length",
+    "--start thread:2 --end-with-part": "--end-with-part has no effect without --stop or --length",
+    "--count-calls f": "--count-calls needs a part that neither begins nor ends with function: or address:",
+    "--start function:f --count-calls f": "--count-calls needs a part that neither begins nor ends with function: or address:",
     "--fast --start thread:2": "--start has no effect with --fast",
     "--fast --length 5ms": "--length has no effect with --fast",
     "--fast --run-ahead 50": "--run-ahead excludes --fast",
@@ -532,6 +597,25 @@ def test_bad_input(place, words):
     ending = place.run("vm", *words.split(), "--", "/bin/true")
     assert ending.status == 2
     assert REFUSED[words] in ending.stderr and ending.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words, why", [
+    ("--sample 2", "--sample: '2' is not a whole number from 3 to 1000"),
+    ("--sample 5 --runs 3", "--runs excludes --sample"),
+    ("--sample 5 --metric (.)", "--metric excludes --sample"),
+    ("--sample 5 --vary 3", "--vary excludes --sample"),
+    ("--sample 5 --start thread:2", "--start excludes --sample"),
+    ("--sample 5 --stop thread:2", "--stop excludes --sample"),
+    ("--sample 5 --whole-run", "--whole-run excludes --sample"),
+    ("--sample-length 5ms", "--sample-length requires --sample"),
+    ("--sample 5 --sample-length 5", "--sample-length '5': a time looks like 5ms"),
+    ("--sample 5 --sample-length 0ms", "--sample-length '0ms': the time must not be 0"),
+    ("--sample 5 --machine native", "--sample is for virtual machines; this CPU runs the whole program"),
+    ("--sample 5", "--sample: /bin/true starts no second thread, or fails")])
+def test_bad_samples(place, words, why):
+    ending = place.run("compare", *words.split(), "--", "/bin/true")
+    assert ending.status == 2
+    assert why in ending.stderr and ending.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("option", ["--length 5ms", "--warmup 5ms", "--stop time:5ms", "--start time:5ms", "--stop instructions:5",

@@ -251,6 +251,19 @@ test("the part that is timed stands above the verdict", async () => {
   await page.close();
 });
 
+test("a sampled comparison says what its times are", async () => {
+  const report = {
+    ...reports.plain(),
+    part: { options: [], text: "windows of 300 us" },
+    windows: { count: 3, length_seconds: 3e-4 },
+  };
+  const { page } = await open(fileOf(report));
+  assert.match(await page.locator(".summary").textContent(), / · windows of 300 us · 3 windows a design/);
+  const axes = await page.locator("#results svg text").allTextContents();
+  assert.ok(axes.includes("time of a section (lower is better)"), axes.join("\n"));
+  await page.close();
+});
+
 test("one conflict is not plural", async () => {
   const report = reports.explained([8]);
   const row = report.blocks[0].rows.find(({ why }) =>

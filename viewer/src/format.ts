@@ -70,11 +70,15 @@ export function resultFormat(report: Report): (value: number) => string {
   return report.metric === "" ? seconds : count;
 }
 
+/** What this report's times are. */
+export function timeName(report: Report): string {
+  return report.windows ? "time of a section" : report.virtual ? "virtual time" : "time";
+}
+
 /** What this report's results are, with the better direction. */
 export function resultName(report: Report): string {
   const better = report.lower_is_better ? "lower is better" : "higher is better";
-  const time = report.virtual ? "virtual time" : "time";
-  return `${report.metric === "" ? time : "result"} (${better})`;
+  return `${report.metric === "" ? timeName(report) : "result"} (${better})`;
 }
 
 /** "[1.46 – 1.52]" of the speedup; the reference design has none to itself. */

@@ -132,6 +132,7 @@ export interface Report {
   where: string;
   virtual: boolean;
   part?: { text: string }; // of each run, if not the whole
+  windows?: { count: number; length_seconds: number }; // of a sampled comparison; times are those of a section
   metric: string;
   lower_is_better: boolean;
   blocks: Block[];

@@ -16,10 +16,11 @@ nlohmann::json process(std::uint64_t instructions, const std::vector<std::uint64
 }
 
 TEST(Preview, TheSecondThreadOfTheProcessThatExecutesMost) {
-  EXPECT_EQ(instructions_alone({process(900, {0, 700, 300, 800})}), 300u) << "in any order";
-  EXPECT_EQ(instructions_alone({process(900, {0, 300}), process(1000, {0, 50}), process(5000, {0})}), 50u);
-  EXPECT_EQ(instructions_alone({process(900, {0}), process(1000, {0})}), std::nullopt);
-  EXPECT_EQ(instructions_alone({}), std::nullopt);
+  EXPECT_EQ(preview_of({process(900, {0, 700, 300, 800})}), (Preview{300, 900})) << "in any order";
+  EXPECT_EQ(preview_of({process(900, {0, 300}), process(1000, {0, 50}), process(5000, {0})}),
+            (Preview{50, 1000}));
+  EXPECT_EQ(preview_of({process(900, {0}), process(1000, {0})}), std::nullopt);
+  EXPECT_EQ(preview_of({}), std::nullopt);
 }
 
 class Script final : public Runner {
@@ -46,22 +47,22 @@ class Nobody final : public Observer {
 
 class Look : public testing::Test {
  protected:
-  std::optional<std::uint64_t> look() { return least_alone(plan_, runner_, nobody_, 7); }
+  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, 7); }
   Plan plan_;
   Script runner_;
   Nobody nobody_;
 };
 
-TEST_F(Look, TakesTheLeastOfAllNumbersOfThreads) {
+TEST_F(Look, IsAtEachNumberOfThreads) {
   plan_.thread_counts = {1u, 4u, 8u};
   runner_.script = [](const Cell& cell, Sample& sample) {
     sample.processes = {process(900, {0, *cell.threads == 4 ? 20u : 30u})};
   };
-  EXPECT_EQ(look(), 20u);
+  EXPECT_EQ(look(), (std::vector<Preview>{{30, 900}, {20, 900}, {30, 900}}));
   runner_.script = [](const Cell& cell, Sample& sample) {
     sample.processes = {*cell.threads == 4 ? process(900, {0}) : process(900, {0, 30})};
   };
-  EXPECT_EQ(look(), std::nullopt) << "their times would not be comparable";
+  EXPECT_TRUE(look().empty()) << "their times would not be comparable";
 }
 
 TEST_F(Look, AtAProgramThatFailsSaysNothing) {
@@ -73,14 +74,29 @@ TEST_F(Look, AtAProgramThatFailsSaysNothing) {
     };
     return look();
   };
-  EXPECT_EQ(with([](Sample&) {}), 30u);
-  EXPECT_EQ(with([](Sample& sample) { sample.status = 1; }), std::nullopt);
-  EXPECT_EQ(with([](Sample& sample) { sample.outcome = Outcome::kTimedOut; }), std::nullopt);
-  EXPECT_EQ(with([](Sample& sample) { sample.start_error = "no such file"; }), std::nullopt);
+  EXPECT_EQ(with([](Sample&) {}), (std::vector<Preview>{{30, 900}}));
+  EXPECT_TRUE(with([](Sample& sample) { sample.status = 1; }).empty());
+  EXPECT_TRUE(with([](Sample& sample) { sample.outcome = Outcome::kTimedOut; }).empty());
+  EXPECT_TRUE(with([](Sample& sample) { sample.start_error = "no such file"; }).empty());
   plan_.ignore_failure = true;
-  EXPECT_EQ(with([](Sample& sample) { sample.status = 1; }), 30u);
+  EXPECT_EQ(with([](Sample& sample) { sample.status = 1; }), (std::vector<Preview>{{30, 900}}));
   runner_.is_cancelled = true;
-  EXPECT_EQ(with([](Sample&) {}), std::nullopt);
+  EXPECT_TRUE(with([](Sample&) {}).empty());
+}
+
+TEST(WindowsIn, LieInTheMiddleOfEqualShares) {
+  constexpr std::uint64_t kMillion = 1'000'000;
+  const auto windows = windows_in({10 * kMillion, 110 * kMillion}, 4, 300);
+  ASSERT_EQ(windows.size(), 4u);
+  const std::uint64_t begins[] = {22'500'002, 47'500'002, 72'500'002, 97'500'002};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(windows[i].start.kind, vm::Trigger::Kind::kInstructions);
+    EXPECT_EQ(windows[i].start.value, begins[i]);
+    EXPECT_EQ(windows[i].warm_from.value, begins[i] - kWarmUpInstructions);
+    EXPECT_EQ(windows[i].length, 300u);
+    EXPECT_TRUE(windows[i].ends_process);
+  }
+  EXPECT_EQ(windows_in({0, 10}, 1, 300)[0].warm_from.value, 1u) << "the program is too short for more";
 }
 
 }  // namespace

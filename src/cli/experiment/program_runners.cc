@@ -166,9 +166,10 @@ class VirtualRunner final : public ProgramRunner {
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
     sample.start_error = why_not_started(directory);
+    if (plan_.samples()) take_time_of_a_section(sample, processes);
     const bool as_intended = sample.outcome == Outcome::kEnded &&
                              (sample.status == 0 || sample.status == vm::kNotMeasuredExitCode);
-    if (as_intended && !processes.empty() &&
+    if (as_intended && !plan_.samples() && !processes.empty() &&
         std::none_of(processes.begin(), processes.end(), reached_its_part))
       sample.missed_part = why_part_was_missed(sample);
     const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
@@ -178,13 +179,27 @@ class VirtualRunner final : public ProgramRunner {
     if (launch_.keep_statistics || cell.previews) sample.processes = std::move(processes);
   }
 
-  /// The virtual machine's own words, if the process that started it did not reach its part.
+  /// Sections end by a commit or by a call that releases a lock outside of transactions. Under some designs
+  /// the program executes fewer instructions than it did in the preview, and may end before its last window.
+  static void take_time_of_a_section(Sample& sample, const std::vector<nlohmann::json>& processes) {
+    std::uint64_t sections = sample.locks.commits;
+    for (const nlohmann::json& process : processes)
+      sections += process.at("region").at("calls").get<std::uint64_t>();
+    const bool ended = std::any_of(processes.begin(), processes.end(), [](const nlohmann::json& process) {
+      return process.at("region").at("ended").get<bool>();
+    });
+    if (!ended && sample.status == vm::kNotMeasuredExitCode) sample.status = 0;
+    sample.has_no_section = !ended || sections == 0;
+    if (!sample.has_no_section) sample.seconds /= static_cast<double>(sections);
+  }
+
+  /// The virtual machine's own words, if the process that started it did not run through its part.
   std::string why_part_was_missed(const Sample& sample) const {
-    constexpr std::string_view kWords = "elision vm: --";
+    constexpr std::string_view kWords = "elision vm: ";
     const std::size_t at = sample.error_output.rfind(kWords);
     const bool begins_a_line = at != std::string::npos && (at == 0 || sample.error_output[at - 1] == '\n');
     if (sample.status == vm::kNotMeasuredExitCode && begins_a_line) {
-      const std::size_t begin = at + kWords.size() - 2;
+      const std::size_t begin = at + kWords.size();
       return sample.error_output.substr(begin, sample.error_output.find('\n', begin) - begin);
     }
     return fmt::format("no process of '{}' reached the part to simulate ({})", plan_.program(),
@@ -216,6 +231,8 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
          std::to_string(cell.variation)});
     if (cell.previews) {
       add({"--fast"});
+    } else if (plan.samples()) {
+      add(plan.windows.options.at(cell.threads).at(cell.run));
     } else {
       add(plan.launch.vm_words);
     }

@@ -52,9 +52,17 @@ struct Launch {
   bool from_second_thread = false;    // these options leave out what the program does alone
 };
 
+/// Short parts of the run, of which round i simulates the i-th. The result is the time of a section.
+struct Windows {
+  std::uint64_t length_ns = 0;
+  /// More options of `elision vm`, by number of threads and round. Empty: the run is not sampled.
+  std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>> options{};
+};
+
 /// What to run and how to read results.
 struct Plan {
   Launch launch;
+  Windows windows;
   std::string where;                 // "native" or the machine's name
   bool model = false;                // true: virtual time from a model, false: a real CPU's clock
   std::vector<std::string> designs;  // kReference first
@@ -84,6 +92,9 @@ struct Plan {
   const std::string& program() const { return launch.program.words.front(); }
   bool uses_metric() const { return !metric.empty(); }
   bool varies() const { return !variations.empty(); }
+  /// Whether results are of the same amount of work, however much the program does.
+  bool compares_rates() const { return uses_metric() || samples(); }
+  bool samples() const { return !windows.options.empty(); }
   const Rounds& default_rounds() const { return model ? kVirtualRounds : kNativeRounds; }
 };
 
@@ -112,13 +123,14 @@ struct Sample {
   bool deadlocked = false;  // every thread of a process waited for another; virtual machine only
   std::string start_error;  // why the virtual machine could not start the program; empty: it started
   std::string
-      missed_part;         // why no process reached the part to simulate; empty: one did, or all is simulated
-  int status = 0;          // exit code or signal number
-  int left_running = 0;    // a process of the program that could not be ended; 0: none
-  double seconds = 0;      // virtual or wall, as the plan says
-  double cpu_seconds = 0;  // virtual or real
-  double host_seconds = 0;  // real time of the run, for the estimate
-  double most_seconds = 0;  // real time that the run was allowed
+      missed_part;       // why no process reached the part to simulate; empty: one did, or all is simulated
+  int status = 0;        // exit code or signal number
+  int left_running = 0;  // a process of the program that could not be ended; 0: none
+  double seconds = 0;    // virtual or wall, as the plan says; if it samples, divided by the sections entered
+  bool has_no_section = false;  // of a window: the program ended before it did, or took no lock in it
+  double cpu_seconds = 0;       // virtual or real
+  double host_seconds = 0;      // real time of the run, for the estimate
+  double most_seconds = 0;      // real time that the run was allowed
   LockCounts locks;
   std::optional<profile::Profile> profile;  // if the cell explains
   std::string output;                       // standard output

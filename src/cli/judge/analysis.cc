@@ -118,6 +118,7 @@ class BlockAnalysis {
   }
 
   std::optional<double> value_of(const Sample& sample) const {
+    if (sample.has_no_section) return std::nullopt;
     return metric_ ? metric_->read(sample) : sample.seconds;
   }
 
@@ -144,7 +145,8 @@ class BlockAnalysis {
       row.has_exit_code = sample.ended();
     } else if (!sample.missed_part.empty()) {
       fail(row, RowState::kFailed, sample.missed_part);
-    } else if (!value_of(sample)) {
+      row.end = "failed: " + sample.missed_part;
+    } else if (!value_of(sample) && !sample.has_no_section) {
       fail(row, RowState::kNoMetric, "printed nothing that the metric matches");
     } else if (filter_ && !is_reference) {
       if (const auto difference = filter_->difference(comparable_output(sample))) {
@@ -169,6 +171,9 @@ class BlockAnalysis {
       row.values[result->cell.run] = value;
     }
     if (row.state != RowState::kGood) return;
+    if (values.empty() && plan_.samples())
+      return fail(row, RowState::kNoMetric,
+                  "took no lock in any window, or ended before: try another --sample-length");
     if (values.empty()) return fail(row, RowState::kNotRun, "not run after the cold rounds");
     std::stable_sort(values.begin(), values.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });

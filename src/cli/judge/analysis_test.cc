@@ -33,6 +33,24 @@ TEST_F(Comparison, RatiosArePairedByRound) {
   EXPECT_EQ(sentence(), "Use tatas: 2.00 times as fast as pthread [2.00 - 2.00].");
 }
 
+TEST_F(Comparison, WindowsWithoutSectionsAreLeftOut) {
+  plan_.windows.options[std::nullopt] = {{}, {}, {}, {}};
+  add_times("pthread", {1.0, 1.0, 1.0, 1.0});
+  add_times("tatas", {0.5, 0.5, 0.5, 0.5});
+  results_[1].sample.has_no_section = results_[7].sample.has_no_section = true;
+  const Block result = block();
+  EXPECT_EQ(result.rows[0].runs, 3u);
+  EXPECT_EQ(result.rows[1].runs, 3u);
+  EXPECT_EQ(result.rows[1].ratios,
+            (std::vector<std::optional<double>>{2.0, std::nullopt, 2.0, std::nullopt}));
+  EXPECT_EQ(result.verdict.kind, VerdictKind::kUse);
+  for (Result& one : results_)
+    one.sample.has_no_section = one.sample.has_no_section || one.cell.design == "tatas";
+  EXPECT_EQ(block().rows[1].state, RowState::kNoMetric);
+  EXPECT_EQ(block().rows[1].remark,
+            "took no lock in any window, or ended before: try another --sample-length");
+}
+
 TEST_F(Comparison, ColdFirstRoundOnARealCpuDoesNotCount) {
   add_times("pthread", {3.0, 1.0, 1.01, 0.99, 1.0});
   add_times("tatas", {0.5, 0.5, 0.505, 0.495, 0.5});

@@ -32,7 +32,10 @@ std::string count_or_dash(std::uint64_t count) {
 }
 
 std::vector<TableColumn> columns(const Plan& plan) {
-  const char* value = plan.uses_metric() ? "result" : plan.model ? "virtual time" : "time";
+  const char* value = plan.uses_metric() ? "result"
+                      : plan.samples()   ? "a section"
+                      : plan.model       ? "virtual time"
+                                         : "time";
   std::vector<TableColumn> list = {{"design", true}, {value}};
   if (plan.varies()) {
     list.insert(list.end(), {{fmt::format("to {}", kReference)}, {"best in"}});

@@ -48,9 +48,11 @@ std::string format_count(const Range& range) {
                      format_count(range.high));
 }
 
-std::string part_text(const Launch& launch) {
-  if (launch.from_second_thread) return "from the second thread on";
-  return launch.vm_words.empty() ? "" : fmt::format("part: {}", fmt::join(launch.vm_words, " "));
+std::string part_text(const Plan& plan) {
+  if (plan.samples())
+    return fmt::format("windows of {}", format_seconds(1e-9 * static_cast<double>(plan.windows.length_ns)));
+  if (plan.launch.from_second_thread) return "from the second thread on";
+  return plan.launch.vm_words.empty() ? "" : fmt::format("part: {}", fmt::join(plan.launch.vm_words, " "));
 }
 
 }  // namespace elision::cli::experiment

@@ -41,7 +41,7 @@ std::string warm_up(const Block& block) {
 
 // ", 3 runs a design", or ", 3 to 10 runs a design" if some designs were run more often. Empty: none has a
 // result.
-std::string runs(const Block& block) {
+std::string runs(const Plan& plan, const Block& block) {
   std::vector<unsigned> counts;
   for (const Row& row : block.rows)
     if (row.state == RowState::kGood) counts.push_back(row.runs);
@@ -49,20 +49,21 @@ std::string runs(const Block& block) {
   const auto [least_at, most_at] = std::minmax_element(counts.begin(), counts.end());
   const unsigned least = *least_at, most = *most_at;
   const std::string number = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
-  return fmt::format(", {} {} a design{}", number, most == 1 ? "run" : "runs", warm_up(block));
+  const char* const one = plan.samples() ? "window" : "run";
+  return fmt::format(", {} {}{} a design{}", number, one, most == 1 ? "" : "s", warm_up(block));
 }
 
 std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
   std::string text = fmt::format("{} on {}", plan.program(), where);
   if (block.threads) text += ", " + words_of(*block.threads);
-  if (const std::string part = part_text(plan.launch); !part.empty()) text += ", " + part;
+  if (const std::string part = part_text(plan); !part.empty()) text += ", " + part;
   if (plan.varies()) {
     const std::size_t count = plan.variations.size();
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,
                               count == 1 ? "variation" : "variations");
   }
-  return text + runs(block);
+  return text + runs(plan, block);
 }
 
 }  // namespace

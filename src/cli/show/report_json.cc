@@ -157,8 +157,11 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
                  {"where", plan.where},     {"virtual", plan.model},
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
                  {"blocks", json::array()}, {"runs", json::array()}};
-  if (!plan.launch.vm_words.empty())
-    report["part"] = {{"options", plan.launch.vm_words}, {"text", part_text(plan.launch)}};
+  if (const std::string part = part_text(plan); !part.empty())
+    report["part"] = {{"options", plan.launch.vm_words}, {"text", part}};
+  if (plan.samples())
+    report["windows"] = {{"count", plan.runs},
+                         {"length_seconds", 1e-9 * static_cast<double>(plan.windows.length_ns)}};
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));

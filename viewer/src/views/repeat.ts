@@ -21,7 +21,7 @@ function runColumns(report: Report): Column<Run>[] {
     },
     { title: "run", number: true, cell: ({ run }) => ({ text: String(run + 1), key: run }) },
     {
-      title: report.virtual ? "virtual time" : "time",
+      title: format.timeName(report),
       number: true,
       cell: ({ seconds }) => ({ text: format.seconds(seconds), key: seconds }),
     },

@@ -18,7 +18,7 @@ function runsOf(report: Report): string {
   if (counts.length === 0) return "";
   const least = Math.min(...counts);
   const most = Math.max(...counts);
-  return ` · ${least === most ? "" : `${least} to `}${format.plural(most, "run")} a design`;
+  return ` · ${least === most ? "" : `${least} to `}${format.plural(most, report.windows ? "window" : "run")} a design`;
 }
 
 export function heading(report: Report): HTMLElement {
