@@ -7,21 +7,12 @@
 namespace elision::cli::experiment {
 namespace {
 
-/// What programs call at the end of a section. The lock libraries have these functions under every design.
-constexpr const char* kReleases[] = {"libelision!pthread_mutex_unlock",
-                                     "libelision!pthread_rwlock_unlock",
-                                     "libelision!pthread_spin_unlock",
-                                     "libelision!mtx_unlock",
-                                     "libelision!GOMP_critical_end",
-                                     "libelision!GOMP_critical_name_end",
-                                     "libelision!GOMP_atomic_end",
-                                     "libelision!__kmpc_end_critical",
-                                     "libelision!omp_unset_lock",
-                                     "libelision!omp_unset_nest_lock",
-                                     "libelision-api!elision_mutex_unlock",
-                                     "libelision-api!elision_shared_mutex_unlock",
-                                     "libelision-api!elision_shared_mutex_unlock_shared",
-                                     "libelision-api!elision_lockset_unlock"};
+/// What programs call at the end of a section. The lock library has these functions under every design.
+constexpr const char* kReleases[] = {"libelision!pthread_mutex_unlock", "libelision!pthread_rwlock_unlock",
+                                     "libelision!pthread_spin_unlock",  "libelision!mtx_unlock",
+                                     "libelision!GOMP_critical_end",    "libelision!GOMP_critical_name_end",
+                                     "libelision!GOMP_atomic_end",      "libelision!__kmpc_end_critical",
+                                     "libelision!omp_unset_lock",       "libelision!omp_unset_nest_lock"};
 
 }  // namespace
 

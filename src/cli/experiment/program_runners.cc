@@ -179,10 +179,10 @@ class VirtualRunner final : public ProgramRunner {
     if (launch_.keep_statistics || cell.previews) sample.processes = std::move(processes);
   }
 
-  /// Sections end by a commit or by a call that releases a lock outside of transactions. Under some designs
-  /// the program executes fewer instructions than it did in the preview, and may end before its last window.
+  /// Sections end by a call that releases a lock. Under some designs the program executes fewer instructions
+  /// than it did in the preview, and may end before its last window.
   static void take_time_of_a_section(Sample& sample, const std::vector<nlohmann::json>& processes) {
-    std::uint64_t sections = sample.locks.commits;
+    std::uint64_t sections = 0;
     for (const nlohmann::json& process : processes)
       sections += process.at("region").at("calls").get<std::uint64_t>();
     const bool ended = std::any_of(processes.begin(), processes.end(), [](const nlohmann::json& process) {

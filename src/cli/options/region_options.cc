@@ -201,9 +201,10 @@ void add_region_options(CLI::App& app, vm::RunRegion& region) {
 void add_part_options(CLI::App& app, vm::RunRegion& region) {
   app.add_flag(kEndWithPart, region.ends_process,
                "end the process there, with exit code 0, instead of running on in fast mode");
-  app.add_option(kCountCalls, region.counted,
-                 "count in this part the calls of functions outside of transactions, for the statistics: "
-                 "[OBJECT!]NAME, separated by commas")
+  app.add_option(
+         kCountCalls, region.counted,
+         "count in this part the calls of functions, for the statistics, without those in transactions that "
+         "abort: [OBJECT!]NAME, separated by commas")
       ->type_name("NAME,...")
       ->delimiter(',');
 }

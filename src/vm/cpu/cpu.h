@@ -92,8 +92,9 @@ struct alignas(64) Cpu {
   std::uint64_t asked_ticks = 0;  // when the waiting access first requested its busy line; 0: no access waits
   machine::AccessKind awaited_kind{};
   LineAddr awaited;
-  std::uint64_t passes_watch_at = 0;  // the instruction has been counted, and follows
-  Exit deferred{};                    // an ordered exit that waits until this CPU is the earliest
+  std::uint64_t passes_watch_at = 0;         // the instruction has been counted, and follows
+  std::uint64_t watched_in_transaction = 0;  // executions of watched code since the transaction began
+  Exit deferred{};                           // an ordered exit that waits until this CPU is the earliest
   /// The last missed load into a register. Address and size tell its value from a later value in the
   /// register.
   struct MissedValue {

@@ -353,11 +353,14 @@ Cpu* out_of_budget(Cpu* cpu, std::uint64_t resume) {
   return cpu;
 }
 
-/// The CPU is about to execute the watched instruction. In a transaction that does not count, since the
+/// The CPU is about to execute a watched instruction. In a transaction that does not count yet, since the
 /// transaction may abort and run again.
 Cpu* at_watched_code(Cpu* cpu) {
   cpu->resume = cpu->access_check->done;
-  if (cpu->in_transaction) return cpu;
+  if (cpu->in_transaction) {
+    ++cpu->watched_in_transaction;
+    return cpu;
+  }
   if (cpu->passes_watch_at == cpu->access_check->pc) {
     cpu->passes_watch_at = 0;
     return cpu;

@@ -144,6 +144,7 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   if (cpu.evidence != nullptr) begin_evidence(cpu);
   cpu.nesting = 1;
   cpu.in_transaction = always_abort ? 3 : 1;
+  cpu.watched_in_transaction = 0;
   cpu.undo.clear();
   if (context_.fast) return begin_logged(cpu, copy);
   cpu.advance_to(context_.model->begin(cpu.id, cpu.clock(), always_abort));
@@ -166,6 +167,7 @@ void Engine::begin_logged(Cpu& cpu, const Exit& begin) {
 
 void Engine::end_logged(Cpu& cpu, const Exit& end) {
   ++cpu.logged.commits;
+  WatchedCode::count_committed(cpu.watched_in_transaction);
   cpu.detail = Detail::kCounted;
   cpu.set_deadline(cpu.turn_end_ticks);
   cpu.in_transaction = 0;
@@ -201,6 +203,7 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
     if (must_wait(cpu, exit)) return;
   }
   context_.model->finish_commit(cpu.id);
+  WatchedCode::count_committed(cpu.watched_in_transaction);
   cpu.commit_step = CommitStep::kNone;
   cpu.in_transaction = 0;
   cpu.nesting = 0;

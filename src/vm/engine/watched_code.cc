@@ -43,6 +43,10 @@ void WatchedCode::watch(const std::vector<std::string>& places, std::uint64_t aw
 
 void WatchedCode::count_anew() { helper_context.watched_executions = 0; }
 
+void WatchedCode::count_committed(std::uint64_t executions) {
+  if (helper_context.awaited_execution == 0) helper_context.watched_executions += executions;
+}
+
 bool WatchedCode::contains(std::uint64_t pc) const {
   return std::find(addresses_.begin(), addresses_.end(), pc) != addresses_.end();
 }

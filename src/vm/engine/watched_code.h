@@ -23,6 +23,9 @@ class WatchedCode {
   void watch(const std::vector<std::string>& places, std::uint64_t awaited);
   /// Counts from 0 again.
   static void count_anew();
+  /// A transaction with so many executions has committed. They count unless one is awaited: that would be
+  /// past.
+  static void count_committed(std::uint64_t executions);
 
   /// To be called before code at `pc` is translated.
   void examine(std::uint64_t pc);
