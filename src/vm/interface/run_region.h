@@ -47,8 +47,8 @@ struct RunRegion {
   std::uint64_t warm_up = 0;  // simulated after the start, and not counted; not with `warm_from`
   std::uint64_t length = 0;   // instead of a stop; 0: none
   bool ends_process = false;  // with exit code 0, instead of running on in fast mode
-  /// Places as in Trigger, whose executions are counted; those in a transaction as it commits. Not if start or
-  /// stop is code.
+  /// Places as in Trigger, whose executions are counted; those in a transaction as it commits. Not if start
+  /// or stop is code.
   std::vector<std::string> counted{};
 
   bool is_set() const { return start.is_set() || stop.is_set() || warm_up != 0 || length != 0; }
