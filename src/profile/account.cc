@@ -210,6 +210,7 @@ void Account::conflict(const Collision& collision) {
   ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
   ++count.counts.count;
   if (collision.other_prefetched) {
+    count.at_lock |= at_lock;
     ++count.counts.prefetched;
     return;
   }

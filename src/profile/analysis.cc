@@ -113,7 +113,8 @@ const Lock* first_lock(const Profile& profile, IsSame is_same) {
 }
 
 bool is_among(const std::vector<Place>& sites, const std::string& key) {
-  return std::any_of(sites.begin(), sites.end(), [&](const Place& site) { return taken_at(site) == key; });
+  return !key.empty() &&
+         std::any_of(sites.begin(), sites.end(), [&](const Place& site) { return taken_at(site) == key; });
 }
 
 /// The lock of another run that is `lock`. On the virtual machine, runs with one seed have it at one address,
@@ -128,7 +129,9 @@ const Lock* find(const Profile& profile, const Lock& lock, bool by_address) {
   if (found == nullptr && !key.empty())
     found = first_lock(profile, [&](const Lock& other) { return key_of(other) == key; });
   if (found != nullptr || !lock.place.name.empty()) return found;
-  found = first_lock(profile, [&](const Lock& other) { return is_among(other.other_sites, key); });
+  found = first_lock(profile, [&](const Lock& other) {
+    return other.place.name.empty() && is_among(other.other_sites, key);
+  });
   if (found != nullptr) return found;
   return first_lock(profile, [&](const Lock& other) {
     return other.place.name.empty() && is_among(lock.other_sites, key_of(other));
@@ -202,14 +205,17 @@ Finding of_different_data(const std::string& name, const Lock& lock) {
     return of_data_at_lock(name, lock);
   const std::string advice = " If a library lays them out, use one object per thread or another library.";
   const std::string prefetched = fmt::format(
-      "{} of the conflicts are with prefetches: a CPU that writes a line fetches others beside it, "
+      "{} of the conflicts are with prefetches: a CPU that uses a line fetches others near it, "
       "and takes them from transactions that have written them",
       percent(share(seen.prefetched, seen.count)));
   if (sharing_of(seen) == Sharing::kPrefetch)
-    return {Cause::kPrefetch, name,
-            fmt::format("Sections under {} write different cache lines. {}{}.", name, prefetched,
-                        most_at(lock, [](const Conflict& conflict) { return conflict.counts.prefetched; })),
-            "Keep the data that different threads write two cache lines apart (alignas(128))." + advice};
+    return {
+        Cause::kPrefetch, name,
+        fmt::format("Sections under {} write different cache lines. {}{}.", name, prefetched,
+                    most_at(lock, [](const Conflict& conflict) { return conflict.counts.prefetched; })),
+        "Keep the data that different threads write two cache lines apart (alignas(128)). That does not help "
+        "where threads walk through memory, or choose elements of one array at random." +
+            advice};
   Finding finding = {
       Cause::kFalseSharing, name,
       fmt::format("Sections under {} use different data in one cache line{}.", name,

@@ -27,7 +27,7 @@ inline constexpr double kSmallestLockShare = 0.10;
 inline constexpr double kSmallestLostShare = 0.10;
 /// Conflicts with data beside the lock get a word from this share of a lock's conflicts on.
 inline constexpr double kManyBesideLock = 0.25;
-/// So do conflicts with prefetches.
+/// So do conflicts with prefetches beside those on different data.
 inline constexpr double kManyPrefetched = 0.25;
 /// One cause explains the aborts of a lock from this share of them on.
 inline constexpr double kMainCauseShare = 0.50;

@@ -475,6 +475,27 @@ TEST(Diagnose, FalseSharingIsPlacedWhereMostOfItIs) {
   EXPECT_EQ(diagnosis.findings[0].sentence.find("most often at"), std::string::npos);
 }
 
+TEST(Diagnose, PrefetchesAreToldFromFalseSharing) {
+  Profile profile = elided("conflict", 60);
+  Lock& hot = profile.locks.front();
+  hot.conflicts = {{{1, "slots"}, {2, "here"}, {3, "there"}, {60, 20, 35}, false, 12}};
+  hot.conflicts_seen = {60, 20, 35};
+  const auto finding = [&] { return diagnose_elided(waiting_for(2000), profile).findings.at(0); };
+  EXPECT_EQ(finding().cause, Cause::kPrefetch);
+  EXPECT_NE(finding().sentence.find("58 % of the conflicts are with prefetches"), std::string::npos);
+  EXPECT_NE(finding().sentence.find("most often at slots (12 places): here against there"), std::string::npos)
+      << finding().sentence;
+  EXPECT_NE(finding().change.find("alignas(128)"), std::string::npos);
+  hot.conflicts_seen = {60, 35, 20};
+  EXPECT_EQ(finding().cause, Cause::kFalseSharing);
+  EXPECT_NE(finding().sentence.find("33 % of the conflicts are with prefetches"), std::string::npos);
+  hot.conflicts_seen = {60, 35, 14};
+  EXPECT_EQ(finding().sentence.find("prefetches"), std::string::npos) << "less than a quarter";
+  hot.conflicts_seen = {60, 10, 0, 40};
+  EXPECT_EQ(finding().cause, Cause::kTrueSharing);
+  EXPECT_NE(finding().sentence.find("The accesses of most conflicts are not known."), std::string::npos);
+}
+
 TEST(Diagnose, AbortsOfSpeculationsSayNothingAboutAttempts) {
   Profile profile = elided("conflict", 3);
   profile.locks.front().aborts["conflict"] += 50;  // in always-abort transactions

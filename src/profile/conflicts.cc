@@ -27,13 +27,15 @@ Key key_of(const Conflict& conflict, const std::string& data, std::uint64_t addr
   return {data, address, std::move(one), std::move(other), conflict.at_lock};
 }
 
+/// Places that have become one before are apart from single ones.
 Key place_key(const Conflict& conflict) {
+  if (conflict.places > 1) return key_of(conflict, conflict.data.name, 1);
   return key_of(conflict, conflict.data.name, conflict.data.name.empty() ? conflict.data.address : 0);
 }
 
-/// "accounts" of "accounts+0x6c0".
+/// "accounts" of "accounts+0x6c0". Empty: heap, stack, or a place in a file without symbols.
 std::string variable_of(const Conflict& conflict) {
-  return conflict.data.name.substr(0, conflict.data.name.find("+0x"));
+  return conflict.data.is_in_file ? "" : conflict.data.name.substr(0, conflict.data.name.find("+0x"));
 }
 
 Key variable_key(const Conflict& conflict) { return key_of(conflict, variable_of(conflict), 0); }
@@ -61,7 +63,7 @@ std::vector<Conflict> by_place(std::vector<Conflict> conflicts, double all) {
     const auto [known, is_new] = places.try_emplace(place_key(conflict), conflict);
     if (is_new) continue;
     known->second.counts += conflict.counts;
-    known->second.places = std::max(known->second.places, conflict.places);
+    if (conflict.places > 1) known->second.places += conflict.places;
   }
   std::map<Key, Conflict> variables;
   std::vector<Conflict> result;

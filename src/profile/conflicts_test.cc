@@ -90,11 +90,36 @@ TEST(ByPlace, ManyRareOnesWithoutNameAreOneForEachPairOfLines) {
 }
 
 TEST(ByPlace, TwiceIsTheSameAsOnce) {
-  const auto once = by_place(spread_over("accounts", 300, 3), 900);
-  const auto twice = by_place(once, 900);
-  ASSERT_EQ(twice.size(), 1u);
-  EXPECT_EQ(twice[0].places, once[0].places);
-  EXPECT_EQ(twice[0].counts.count, once[0].counts.count);
+  std::vector<Conflict> conflicts = spread_over("accounts", 300, 3);
+  conflicts[0].counts.count = 100;  // the first element, called as the array is
+  const auto once = by_place(conflicts, 1000);
+  const auto twice = by_place(once, 1000);
+  ASSERT_EQ(once.size(), 2u);
+  ASSERT_EQ(twice.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(twice[i].places, once[i].places);
+    EXPECT_EQ(twice[i].counts.count, once[i].counts.count);
+  }
+}
+
+TEST(ByPlace, PlacesOfSeveralLocksAddUp) {
+  auto both = by_place(spread_over("", 30, 3), 90);
+  for (Conflict& one : spread_over("", 40, 3)) one.data.address += 0x9000, both.push_back(one);
+  const auto other = by_place({both.begin() + 1, both.end()}, 120);
+  both.resize(1);
+  both.insert(both.end(), other.begin(), other.end());
+  const auto found = by_place(both, 210);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].places, 70u);
+}
+
+TEST(ByPlace, AFileWithoutSymbolsIsNoVariable) {
+  std::vector<Conflict> conflicts = spread_over("prog", 30, 3);
+  for (Conflict& one : conflicts) one.data.is_in_file = true;
+  const auto found = by_place(conflicts, 90);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].data.name, "");
+  EXPECT_EQ(found[0].places, 30u);
 }
 
 }  // namespace

@@ -298,7 +298,9 @@ Place Names::data(std::uint64_t address) const {
 
 Place Names::place_in_file(std::uint64_t address) const {
   Place place = data(address);
-  if (place.name.empty()) place.name = in_file(address);
+  if (!place.name.empty()) return place;
+  place.name = in_file(address);
+  place.is_in_file = !place.name.empty();
   return place;
 }
 

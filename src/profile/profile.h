@@ -37,6 +37,7 @@ struct Place {
   std::string name{};  // function or variable, with offset; empty: not known
   std::string file{};  // of the source; empty: not known
   std::uint32_t line = 0;
+  bool is_in_file = false;  // `name` is a place in a file without symbols
 };
 
 /// What two accesses that ended an attempt have in common.

@@ -263,6 +263,7 @@ function lockOf(place, i, design, threads) {
   ];
   return {
     ...place,
+    other_sites: [],
     sections: 48000 / (i + 1),
     sections_estimated: i > 1,
     contended_share: 0.62 / (1 + i),

@@ -35,6 +35,7 @@ export interface Conflict {
 
 export interface Lock extends Place {
   kind: string;
+  other_sites: Place[]; // calls that take it, beside that of the place
   sections: number; // entered, by the lock or by a transaction
   sections_estimated: boolean;
   // Null: not counted.

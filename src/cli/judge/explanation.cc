@@ -73,6 +73,7 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
     report.contended_share = std::min(1.0, lock.contended / sections);
   if (lock.contended > 0) report.mean_wait_seconds = report.wait_seconds / lock.contended;
   // Samples know of waits that the library had no room to count.
+  if (lock.waits_ns == 0 && lock.contended == 0) report.longest_wait_seconds = 0;
   if (lock.longest_wait_ns > 0 && lock.longest_wait_ns * lock.contended >= lock.waits_ns)
     report.longest_wait_seconds = kSecondsPerNs * lock.longest_wait_ns;
   report.hold_seconds = kSecondsPerNs * lock.holds_ns;
@@ -109,29 +110,33 @@ using Site = std::tuple<std::string, std::string, std::uint32_t>;
 
 Site site_of(const profile::Place& place) { return {place.name, place.file, place.line}; }
 
+bool is_known(const profile::Place& place) { return !place.name.empty() || !place.file.empty(); }
+
 /// Call sites that name the locks of the reference's runs. The first name that a lock gets stays.
 class LockNames {
  public:
-  void add(const profile::Lock& lock) {
-    by_address_.emplace(lock.place.address, lock.site);
-    by_site_.emplace(site_of(lock.site), lock.site);
-    for (const profile::Place& other : lock.other_sites) by_other_site_.emplace(site_of(other), lock.site);
+  void add(const profile::Lock& lock, std::uint64_t seed) {
+    by_address_.emplace(std::pair(seed, lock.place.address), lock.site);
+    if (is_known(lock.site)) by_site_.emplace(site_of(lock.site), lock.site);
+    for (const profile::Place& other : lock.other_sites)
+      if (is_known(other)) by_other_site_[site_of(other)].push_back(lock.site);
   }
   /// Null: not known. By its address, which the virtual machine gives it in all runs with one seed, or by the
-  /// places where it is taken.
-  const profile::Place* of(const profile::Lock& lock) const {
-    if (const auto found = by_address_.find(lock.place.address); found != by_address_.end())
+  /// places where it is taken. Locks that share such a place are not taken for each other.
+  const profile::Place* of(const profile::Lock& lock, std::uint64_t seed) const {
+    if (const auto found = by_address_.find({seed, lock.place.address}); found != by_address_.end())
       return &found->second;
-    for (const auto* sites : {&by_site_, &by_other_site_})
-      if (const auto found = sites->find(site_of(lock.site)); found != sites->end()) return &found->second;
+    if (const auto found = by_site_.find(site_of(lock.site)); found != by_site_.end()) return &found->second;
     for (const profile::Place& other : lock.other_sites)
       if (const auto found = by_site_.find(site_of(other)); found != by_site_.end()) return &found->second;
-    return nullptr;
+    const auto found = by_other_site_.find(site_of(lock.site));
+    return found != by_other_site_.end() && found->second.size() == 1 ? &found->second.front() : nullptr;
   }
 
  private:
-  std::map<std::uint64_t, profile::Place> by_address_;
-  std::map<Site, profile::Place> by_site_, by_other_site_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, profile::Place> by_address_;
+  std::map<Site, profile::Place> by_site_;
+  std::map<Site, std::vector<profile::Place>> by_other_site_;
 };
 
 /// A lock without a name of its own is called by its call site with most time, which may differ from run to
@@ -148,15 +153,15 @@ std::vector<Result> with_one_name_for_each_lock(std::vector<Result> results) {
   LockNames names;
   for (const Result* result : references)
     for (const profile::Lock& lock : result->sample.profile->locks)
-      if (lock.place.name.empty() && lock.site.address != 0) names.add(lock);
+      if (lock.place.name.empty() && lock.site.address != 0) names.add(lock, result->cell.seed);
   for (Result& result : results) {
     if (!has_profile(result) || !result.sample.profile->exact) continue;
     for (profile::Lock& lock : result.sample.profile->locks) {
-      const profile::Place* const site = lock.place.name.empty() ? names.of(lock) : nullptr;
+      const profile::Place* const site = lock.place.name.empty() ? names.of(lock, result.cell.seed) : nullptr;
       if (site == nullptr || site_of(*site) == site_of(lock.site)) continue;
       std::erase_if(lock.other_sites,
                     [site](const profile::Place& other) { return site_of(other) == site_of(*site); });
-      lock.other_sites.insert(lock.other_sites.begin(), lock.site);
+      if (is_known(lock.site)) lock.other_sites.insert(lock.other_sites.begin(), lock.site);
       lock.site = *site;
     }
   }

@@ -104,7 +104,7 @@ TEST_F(Explained, LockHasOneNameAlsoWhereSeedsAndSoAddressesDiffer) {
     return profile;
   };
   const auto under_htm = [&](const profile::Profile& reference, const profile::Profile& run) {
-    Result plain{{std::nullopt, "pthread", 0}, timed(1)}, elided{{std::nullopt, "htm-10", 0}, timed(1)};
+    Result plain{{std::nullopt, "pthread", 0, 1}, timed(1)}, elided{{std::nullopt, "htm-10", 0, 2}, timed(1)};
     plain.sample.profile = reference;
     elided.sample.profile = run;
     std::vector<Block> blocks = {block()};
@@ -118,6 +118,29 @@ TEST_F(Explained, LockHasOneNameAlsoWhereSeedsAndSoAddressesDiffer) {
   EXPECT_EQ(under_htm(taken_in(get, {put}, 0x1000), taken_in(put, {}, 0x2000)).place.line, 16u);
   EXPECT_EQ(under_htm(taken_in(get, {}, 0x1000), taken_in(put, {get}, 0x2000)).place.line, 16u);
   EXPECT_EQ(under_htm(taken_in(get, {}, 0x1000), taken_in(put, {}, 0x2000)).place.line, 25u);
+  EXPECT_EQ(under_htm(taken_in(get, {}, 0x1000), taken_in(put, {}, 0x1000)).place.line, 25u) << "by chance";
+}
+
+TEST_F(Explained, LocksThatShareACallSiteAreNotTakenForEachOther) {
+  const profile::Place get = place(0x410, "get", "a.cc", 16), put = place(0x419, "put", "a.cc", 25),
+                       both = place(0x430, "transfer", "a.cc", 40);
+  const auto two = [](const profile::Place& first, const profile::Place& first_other,
+                      const profile::Place& second, const profile::Place& second_other) {
+    profile::Profile profile = contended();
+    profile.locks.resize(2, profile.locks.front());
+    for (profile::Lock& lock : profile.locks) lock.place.name.clear();
+    profile.locks[0].site = first, profile.locks[0].other_sites = {first_other};
+    profile.locks[1].site = second, profile.locks[1].other_sites = {second_other};
+    return profile;
+  };
+  Result plain{{std::nullopt, "pthread", 0, 1}, timed(1)}, elided{{std::nullopt, "htm-10", 0, 2}, timed(1)};
+  plain.sample.profile = two(get, both, put, both);
+  elided.sample.profile = two(both, put, both, get);
+  std::vector<Block> blocks = {block()};
+  experiment::explain(blocks, {plain, elided});
+  const std::vector<LockReport>& locks = blocks.front().rows[1].why->locks;
+  EXPECT_EQ(locks[0].place.line, 25u);
+  EXPECT_EQ(locks[1].place.line, 16u);
 }
 
 TEST_F(Explained, LockWithANameShowsWhereItIsTaken) {

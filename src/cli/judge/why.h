@@ -29,7 +29,8 @@ struct SourcePlace {
   friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
 };
 
-/// Accesses of two threads to one cache line that aborted a transaction.
+/// Accesses of two threads that aborted a transaction: to one cache line, or to one that the other
+/// prefetched.
 struct LockConflict {
   std::uint64_t address = 0;
   std::string name;        // of the variable there; empty: not known

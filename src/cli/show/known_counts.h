@@ -12,7 +12,7 @@
 
 namespace elision::cli::experiment {
 
-/// Nothing: not known, or the design has none.
+/// Nothing: not known, or the design has none. Without a lock that can be replaced nothing is known.
 struct KnownCounts {
   std::optional<std::uint64_t> acquisitions, commits, fallbacks, speculations;
   std::optional<double> longest_wait_seconds;
@@ -21,6 +21,7 @@ struct KnownCounts {
 
 inline KnownCounts known_counts(const std::string& design, const LockCounts& locks) {
   KnownCounts known;
+  if (!locks.locks_seen) return known;
   if (design != kReference) {
     known.acquisitions = locks.acquisitions;
     known.longest_wait_seconds = locks.longest_wait_seconds;

@@ -154,6 +154,8 @@ TEST(WhyText, ProgramWithoutLinesIsToldHowToGetThem) {
   const auto tells = [&] { return why_text(block, {}).find("compile with -g") != std::string::npos; };
   EXPECT_FALSE(tells());
   block.rows[0].why->locks[0].place.file.clear();
+  EXPECT_FALSE(tells()) << "lines of conflicts are known";
+  for (Row& row : block.rows) row.why->locks[0].conflicts.clear();
   EXPECT_FALSE(tells()) << "one line is known";
   block.rows[1].why->locks[0].place.file.clear();
   EXPECT_TRUE(tells());

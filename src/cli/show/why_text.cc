@@ -197,6 +197,9 @@ std::string missing_lines(const Rows& rows) {
   for (const Row* row : rows) {
     for (const LockReport& lock : row->why->locks) {
       if (!lock.place.file.empty()) return "";
+      for (const LockConflict& conflict : lock.conflicts)
+        for (const SourcePlace& site : conflict.sites)
+          if (!site.file.empty()) return "";
       ++locks;
     }
   }

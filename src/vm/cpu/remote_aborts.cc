@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vm/cpu/remote_aborts.h"
 
-#include <algorithm>
-
 #include "vm/cpu/helpers.h"
 #include "vm/interface/thread.h"
 
 namespace elision::vm {
 namespace {
 
-/// The access that `cpu` is in the middle of. Without size: it makes none.
+/// The access of translated code that `cpu` makes, or made last. Without size: it has made none.
 Access access_of(const Cpu& cpu) {
   if (cpu.access_check == nullptr) return {};
   return {cpu.check_address, cpu.access_check->pc, cpu.access_check->size};
@@ -17,8 +15,9 @@ Access access_of(const Cpu& cpu) {
 
 /// The part of an access that lies in `line`. Without size: none does.
 Access part_in(LineAddr line, const Access& access) {
-  const std::uint64_t begin = std::max(access.address, start_of(line).value);
-  const std::uint64_t end = std::min(access.address + access.size, start_of(line).value + kLineBytes);
+  const std::uint64_t first = start_of(line).value, behind = first + kLineBytes;
+  const std::uint64_t begin = access.address > first ? access.address : first;
+  const std::uint64_t end = access.address + access.size < behind ? access.address + access.size : behind;
   return begin < end ? Access{begin, access.pc, static_cast<std::uint32_t>(end - begin)} : Access{};
 }
 

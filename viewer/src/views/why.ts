@@ -248,7 +248,7 @@ const CONFLICT_COLUMNS: Column<LockConflict>[] = [
     cell: (conflict) =>
       placeCell({
         name: dataOf(conflict),
-        ...(conflict.name === undefined ? {} : { file: conflict.address }),
+        ...(conflict.name === undefined || conflict.places !== undefined ? {} : { file: conflict.address }),
       }),
   },
   { title: "conflicts", number: true, cell: ({ count }) => ({ text: format.count(count), key: count }) },
