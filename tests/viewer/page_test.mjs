@@ -254,6 +254,8 @@ test("the part that is timed stands above the verdict", async () => {
 test("a sampled comparison says what its times are", async () => {
   const report = {
     ...reports.plain(),
+    metric: "",
+    lower_is_better: true,
     part: { options: [], text: "windows of 300 us" },
     windows: { count: 3, length_seconds: 3e-4 },
   };
