@@ -35,6 +35,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/held_locks.h"
+
 namespace elision::abi {
 
 // ELISION_TEST_NO_ACTIVITY: the library only counts the locks taken, to measure the cost of the rest.
@@ -196,16 +198,9 @@ inline SeenActivity seen_activity(const ThreadActivity& thread) {
           held.site};
 }
 
-/// The locks that the thread holds for real, outermost first. Of more than these, the innermost.
-struct HeldLocks {
-  std::uint64_t lock[ThreadActivity::kEntries - 1] = {};  // an operation in progress takes one entry
-  unsigned count = 0;
-
-  const std::uint64_t* begin() const { return lock; }
-  const std::uint64_t* end() const { return lock + count; }
-};
 inline HeldLocks held_locks(const ThreadActivity& thread) {
-  constexpr int kMost = ThreadActivity::kEntries - 1;
+  constexpr int kMost = kMostHeldLocks;
+  static_assert(kMostHeldLocks < ThreadActivity::kEntries);  // an operation in progress takes one entry
   HeldLocks held;
   const int depth = ThreadActivity::depth(thread.position);
   for (int at = depth > kMost ? depth - kMost : 0; at < depth; ++at)

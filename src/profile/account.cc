@@ -13,6 +13,7 @@ using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 4096;  // of one lock, before they have names
 constexpr std::size_t kMostOtherSites = 8;
+constexpr std::size_t kMostLineWaits = 8;        // of one lock
 constexpr unsigned kMostLooks = 16;              // at the callers of one call site
 constexpr unsigned kMostLooksWithoutWait = 500;  // of all sites: programs may have a lock for each object
 constexpr std::uint64_t kWordBytes = 4;          // each lock begins with a word
@@ -203,27 +204,38 @@ void Account::conflict(const Collision& collision) {
   const std::uint64_t lock_of_victim = lock_at(victim, collision.victim_by_library, collision.lock);
   if (lock_of_other != 0 && lock_of_other == lock_of_victim) return;
   const bool at_lock = lock_of_victim == collision.lock;
+  const bool has_same_first = first.size != 0 && first.address == victim.address;
+  // What a section of another lock writes beside this one is no data of this lock's sections. Of locks that
+  // an attempt elides inside another one, only the access to the lock tells.
+  const bool is_own_data = !collision.other_under_other_locks || has_same_first;
   LockSums& sums = locks_[collision.lock];
   const Access& known = at_lock ? other : victim;
   const bool is_known = known.size != 0 && !(at_lock && collision.other_prefetched);
   const std::uint64_t data = is_known ? known.address : collision.line;
-  ConflictCount& count = sums.conflicts[{data, at_lock ? 0 : victim.pc, other.pc}];
+  ConflictCount& count = sums.conflicts[{data, at_lock && is_own_data ? 0 : victim.pc, other.pc}];
   ++count.counts.count;
   if (collision.other_prefetched) {
     count.at_lock |= at_lock;
     ++count.counts.prefetched;
     return;
   }
-  count.at_lock |= at_lock && lock_of_other == 0;
+  count.at_lock |= at_lock && lock_of_other == 0 && is_own_data;
   if (victim.size == 0 || other.size == 0) ++count.counts.unknown;
   if (collision.other_writes) sums.written[collision.line][collision.other_thread] |= bytes_in_line(other);
   if (!are_apart(victim, other)) return;
   ++count.counts.apart;
   if (lock_of_other != 0) return;  // another lock's words
-  if (!at_lock && (first.size == 0 || first.address != victim.address)) return;
+  if (at_lock ? !is_own_data : !has_same_first) return;
   ConflictsWith& with = count.on_the_way[other.address];
   ++with.count;
   with.bytes |= bytes_in_line(other);
+}
+
+void Account::waited_for_line(std::uint64_t lock, const Access& access, Time time) {
+  LockSums& sums = locks_[lock];
+  sums.waited_for_lines += time;
+  if (sums.line_waits.size() < kMostConflicts || sums.line_waits.contains({access.address, access.pc}))
+    sums.line_waits[{access.address, access.pc}] += time;
 }
 
 /// The bytes of a line that two or more threads have written.
@@ -283,6 +295,12 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   lock.commits = static_cast<double>(sums.commits);
   lock.fallbacks = static_cast<double>(sums.fallbacks);
   lock.system_calls = static_cast<double>(sums.system_calls);
+  lock.line_waits_ns = ns(sums.waited_for_lines);
+  for (const auto& [access, time] : sums.line_waits)
+    lock.line_waits.push_back({{access.first}, {access.second}, ns(time)});
+  std::stable_sort(lock.line_waits.begin(), lock.line_waits.end(),
+                   [](const LineWait& a, const LineWait& b) { return a.ns > b.ns; });
+  if (lock.line_waits.size() > kMostLineWaits) lock.line_waits.resize(kMostLineWaits);
   for (const auto& [places, count] : sums.conflicts) {
     Conflict conflict = conflict_of(std::get<0>(places), count, sums);
     conflict.victim.address = std::get<1>(places);

@@ -48,7 +48,8 @@ class Account {
     Access other{};          // the access that ended it
     Access other_first{};    // the first access to the line by the other thread's attempt, if it was in one
     bool other_writes = false;
-    bool other_prefetched = false;  // `other` accesses another line, and prefetched this one
+    bool other_prefetched = false;         // `other` accesses another line, and prefetched this one
+    bool other_under_other_locks = false;  // the other thread elides or holds locks, but not `lock`
     bool victim_by_library = false, other_by_library = false;  // the lock library's code made the access
     std::uint64_t other_thread = 0;                            // any number that no other thread has
   };
@@ -67,6 +68,10 @@ class Account {
   void system_call(const Thread& thread);
   /// An attempt ended by a conflict.
   void conflict(const Collision& collision);
+  /// An attempt to elide `lock` committed after `time` in which `access`, its first one to the cache line,
+  /// and later ones waited for that line to arrive from another CPU that was itself waiting for it, or using
+  /// it.
+  void waited_for_line(std::uint64_t lock, const Access& access, Time time);
 
   /// Claims a look at the callers of the function that takes the lock where `thread` is now. Each call that
   /// returns true uses up one of the few looks of the call site. To be called once a change.
@@ -104,6 +109,8 @@ class Account {
     std::map<std::uint64_t, SiteSums> sites{};
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, ConflictCount> conflicts{};
     std::map<std::uint64_t, BytesByThread> written{};  // by line, in accesses that ended attempts
+    Time waited_for_lines = 0;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Time> line_waits{};  // by address and instruction
   };
 
   Time parallel_time(Time now) const {

@@ -380,6 +380,47 @@ TEST_F(Threads, DataBesideTheLockAreNamedAndNotTheReadOfTheLock) {
   EXPECT_EQ(profile.locks.front().conflicts_apart_at_lock, 0);
 }
 
+TEST_F(Threads, SectionsOfOtherLocksWriteNoDataOfThisLock) {
+  const auto conflict_with = [](Access first) {
+    Account account;
+    for (const std::uint64_t thread : {1, 2})
+      account.conflict({.lock = kLine,
+                        .line = kLine,
+                        .victim = access(kLine, 7),
+                        .other = access(kLine + 8, 8),
+                        .other_first = first,
+                        .other_writes = true,
+                        .other_under_other_locks = true,
+                        .victim_by_library = true,
+                        .other_thread = thread});
+    return account.profile(30, 1, 2).locks.front();
+  };
+  const Lock neighbour = conflict_with({});
+  EXPECT_EQ(neighbour.conflicts_seen.apart, 2) << "both threads write them, but not under this lock";
+  EXPECT_EQ(neighbour.conflicts_apart_at_lock, 0);
+  EXPECT_EQ(neighbour.conflicts.front().data.address, kLine + 8);
+  EXPECT_EQ(neighbour.conflicts.front().victim.address, 7u);
+  const Lock inner = conflict_with(access(kLine, 7));
+  EXPECT_EQ(inner.conflicts_seen.apart, 0) << "it has taken this lock inside the other one";
+}
+
+TEST_F(Threads, WaitsForLinesAreAddedUpByAccess) {
+  account_.waited_for_line(kLock, access(kPointer, 7), 4);
+  account_.waited_for_line(kLock, access(kCounter, 8), 5);
+  account_.waited_for_line(kLock, access(kPointer, 7), 6);
+  account_.waited_for_line(kOther, access(kCounter, 8), 1);
+  const Profile profile = account_.profile(30, 2, 2);
+  const auto lock = std::find_if(profile.locks.begin(), profile.locks.end(),
+                                 [](const Lock& each) { return each.place.address == kLock; });
+  ASSERT_NE(lock, profile.locks.end());
+  EXPECT_EQ(lock->line_waits_ns, 30);
+  ASSERT_EQ(lock->line_waits.size(), 2u);
+  EXPECT_EQ(lock->line_waits[0].data.address, kPointer);
+  EXPECT_EQ(lock->line_waits[0].site.address, 7u);
+  EXPECT_EQ(lock->line_waits[0].ns, 20);
+  EXPECT_EQ(lock->line_waits[1].ns, 10);
+}
+
 /// The victim had loaded a pointer, as the other thread before it wrote beside the pointer.
 Account::Collision beside_pointer(std::uint64_t thread, std::uint64_t written) {
   return {.lock = kLock,

@@ -59,12 +59,13 @@ void add_to(Lock& sum, const Lock& lock) {
   sum.longest_wait_ns = std::max(sum.longest_wait_ns, lock.longest_wait_ns);
   for (const auto number : {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns,
                             &Lock::aborted_ns, &Lock::attempts, &Lock::commits, &Lock::fallbacks,
-                            &Lock::system_calls, &Lock::conflicts_apart_at_lock})
+                            &Lock::system_calls, &Lock::conflicts_apart_at_lock, &Lock::line_waits_ns})
     sum.*number += lock.*number;
   sum.conflicts_seen += lock.conflicts_seen;
   for (const auto& [cause, count] : lock.aborts) sum.aborts[cause] += count;
   sum.other_sites.insert(sum.other_sites.end(), lock.other_sites.begin(), lock.other_sites.end());
   sum.conflicts.insert(sum.conflicts.end(), lock.conflicts.begin(), lock.conflicts.end());
+  sum.line_waits.insert(sum.line_waits.end(), lock.line_waits.begin(), lock.line_waits.end());
 }
 
 /// A program may have a lock for each of its objects: locks without a name that are taken at one place count
@@ -220,7 +221,11 @@ Finding of_different_data(const std::string& name, const Lock& lock) {
       Cause::kFalseSharing, name,
       fmt::format("Sections under {} use different data in one cache line{}.", name,
                   most_at(lock, [](const Conflict& conflict) { return conflict.counts.apart; })),
-      "Give the data that different threads write a cache line each (alignas(64))." + advice};
+      (lock.objects > 1
+           ? "Give each object that has one of these locks cache lines of its own (alignas(64)), "
+             "and the data that different threads write too."
+           : "Give the data that different threads write a cache line each (alignas(64)).") +
+          advice};
   if (share(seen.prefetched, seen.count) >= kManyPrefetched) finding.sentence += " " + prefetched + ".";
   return finding;
 }
@@ -254,6 +259,35 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
   return finding;
 }
 
+/// The wait for lines at the place that has most of it, and most of all: all data of one name that one line
+/// of source accesses. Null: there is none.
+const LineWait* main_line_wait(const Lock& lock) {
+  const LineWait* main = nullptr;
+  double most = 0;
+  for (const LineWait& wait : lock.line_waits) {
+    double ns = 0;
+    for (const LineWait& other : lock.line_waits)
+      if (text_of(other.data) == text_of(wait.data)) ns += other.ns;
+    if (ns > most) most = ns, main = &wait;
+  }
+  return most >= kMainCauseShare * lock.line_waits_ns ? main : nullptr;
+}
+
+/// Transactions wait for lines that others use instead of aborting these: such sections are as serial as with
+/// the lock.
+Finding of_turns(const std::string& name, const Lock& lock, const std::string& design,
+                 const std::string& commits) {
+  const LineWait* const main = main_line_wait(lock);
+  return {Cause::kContendedLine, name,
+          fmt::format("Under {}, sections of {} take turns, as with a lock: {} of their transactions commit, "
+                      "but {} of their time passes in waits for cache lines that other transactions write{}.",
+                      design, name, commits, percent(std::min(1.0, share(lock.line_waits_ns, lock.holds_ns))),
+                      main == nullptr ? ""
+                                      : fmt::format(", most of it for {} in {}", text_of(main->data),
+                                                    text_of(main->site))),
+          kMoveWrites};
+}
+
 bool nearly_all_commit(const Lock& elided) {
   return elided.commits >= (1 - kRareAbortShare) * elided.attempts;
 }
@@ -273,7 +307,8 @@ bool others_lose(const Profile& run, const Lock& elided) {
 /// `hold_ns`: how long a section lasts without elision.
 bool costs_more(const Lock& elided, const ElidedRun& run, double hold_ns) {
   const bool slower = run.speedup < kClearlySlower && run.highest_speedup && *run.highest_speedup < 1;
-  const bool is_short = hold_ns > 0 && hold_ns <= kShortSectionNs;
+  const bool is_short = hold_ns > 0 && hold_ns <= kShortSectionNs &&
+                        share(elided.holds_ns, elided.acquisitions) <= hold_ns + kShortSectionNs;
   return slower && is_short && nearly_all_commit(elided) && !others_lose(run.profile, elided);
 }
 
@@ -338,10 +373,13 @@ bool cannot_commit(const Reasons& reasons, const Lock& elided, const ElidedRun& 
 Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const Lock& elided,
                           const ElidedRun& run, double hold_ns) {
   const bool often_busy = reasons.met_free < (1 - kRareAbortShare) * elided.attempts;
+  const double commit_share = std::min(1.0, share(elided.commits, reasons.met_free));
+  if (elided.line_waits_ns > 0 && elided.line_waits_ns >= kTurnsShare * elided.holds_ns)
+    return of_turns(name, elided, run.design, percent(commit_share));
   const std::string rare =
-      fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions{} commit", run.design,
-                  name, percent(std::min(1.0, share(elided.commits, reasons.met_free))),
-                  often_busy ? " that met a free lock" : "");
+      fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions{} commit{}", run.design,
+                  name, percent(commit_share), often_busy ? " that met a free lock" : "",
+                  commit_share < 1 - kRareAbortShare ? ", and interrupts end most of the others" : "");
   if (!costs_more(elided, run, hold_ns)) return {Cause::kRareConflicts, name, rare + ".", ""};
   return {Cause::kShortSections, name,
           fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs more "
@@ -482,6 +520,8 @@ const char* code_of(Cause cause) {
       return "short-sections";
     case Cause::kLockTaken:
       return "lock-taken";
+    case Cause::kContendedLine:
+      return "contended-line";
     case Cause::kHeldLong:
       return "held-long";
   }
@@ -533,8 +573,8 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
     diagnosis.findings.push_back(
         {Cause::kMostlyBlocked, "",
          fmt::format(
-             "Threads spend {} of their time asleep outside of locks: for conditions, barriers, other "
-             "threads or the kernel.",
+             "Threads are blocked outside of locks for {} of their time: they wait for conditions, barriers, "
+             "other threads or the kernel.",
              percent(blocked)),
          ""});
   if (!diagnosis.locks_matter) {
@@ -548,18 +588,21 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
                   "Locks do not matter here: threads wait for them in {} of their time, so shorter waits "
                   "can gain little.",
                   percent(of_all));
+    if (elided != nullptr) add_losing_locks(plain, *elided, diagnosis.findings);
     return diagnosis;
   }
-  diagnosis.sentence =
-      fmt::format("Threads wait for locks in {} of the time in which they are not asleep, {}.",
-                  percent(diagnosis.wait_share), who_waits(plain));
+  const std::string of_all_text = percent(of_all), of_working = percent(diagnosis.wait_share);
+  diagnosis.sentence = fmt::format(
+      "Threads wait for locks in {} of their time{}, {}.", of_all_text,
+      of_all_text == of_working ? "" : fmt::format(" ({} of that in which they are not blocked)", of_working),
+      who_waits(plain));
   const double busy = share(working_ns(plain), plain.parallel_ns);
   if (plain.cpus != 0 && busy >= plain.cpus + kFewestMoreThreads)
     diagnosis.findings.push_back(
         {Cause::kOversubscribed, "",
          fmt::format(
-             "{:.0f} busy threads share {} CPUs: a thread that loses its CPU in a section makes the others "
-             "wait.",
+             "On average, {:.0f} threads have work or wait for locks, on {} CPUs: a thread that loses its "
+             "CPU in a section makes the others wait.",
              busy, plain.cpus),
          "Use no more threads than CPUs."});
   double waits = 0;

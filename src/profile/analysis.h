@@ -33,8 +33,10 @@ inline constexpr double kManyPrefetched = 0.25;
 inline constexpr double kMainCauseShare = 0.50;
 /// Fewer aborts for one reason than this do not tell what ends the attempts of a lock.
 inline constexpr double kFewestAborts = 3;
+/// Transactions take turns at a cache line if they wait for such lines for this share of their time.
+inline constexpr double kTurnsShare = 0.50;
 /// Sections up to this length can cost more as transactions than with the lock: to begin and to commit takes
-/// some 20 ns.
+/// some 20 ns. Transactions that last this much longer than the sections with the lock wait for something.
 inline constexpr double kShortSectionNs = 100;
 /// A program is slower by its locks from this speedup down, if the interval of the speedup lies below 1.
 inline constexpr double kClearlySlower = 0.97;
@@ -64,6 +66,7 @@ enum class Cause {
   kOtherWork,       // other programs took CPU time of the run
   kMostlyBlocked,   // threads wait for conditions, barriers and the kernel
   kLockTaken,       // attempts end because other threads take the lock, not by what sections access
+  kContendedLine,   // transactions commit, one after the other: all use one cache line that each writes
   kHeldLong,        // the lock is held most of the time, and no attempt tells why
 };
 /// The word for programs: "rare-conflicts" and so on.

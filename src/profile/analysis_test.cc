@@ -95,8 +95,7 @@ TEST(Diagnose, BlockedTimeIsNoTimeWithWork) {
 TEST(Diagnose, NamesTheLockWithTheWaiting) {
   const Diagnosis diagnosis = diagnose(waiting_for(2000), nullptr);
   EXPECT_EQ(diagnosis.sentence,
-            "Threads wait for locks in 50 % of the time in which they are not asleep, 100 % of it for hot, "
-            "one of 2 locks.");
+            "Threads wait for locks in 50 % of their time, 100 % of it for hot, one of 2 locks.");
   ASSERT_EQ(diagnosis.findings.size(), 1u);
   EXPECT_EQ(diagnosis.findings.front().lock, "hot");
   EXPECT_EQ(first_code(diagnosis), "held-long");
@@ -289,6 +288,68 @@ TEST(Diagnose, ALockThatLosesAttemptsIsNamedThoughNobodyWaitsForIt) {
   EXPECT_EQ(diagnosis.findings[1].cause, Cause::kLockTaken) << "two conflicts are too few to tell more";
   tried.locks.back().aborted_ns = 399;
   EXPECT_EQ(diagnose_elided(plain, tried).findings.size(), 1u);
+}
+
+TEST(Diagnose, ALockThatLosesAttemptsIsNamedThoughLocksDoNotMatter) {
+  const Profile plain = waiting_for(0);
+  Profile tried = elided("conflict", 60);
+  tried.locks.front().conflicts_seen = {60, 50};
+  time_in(tried.times, State::kAborted) = 400;
+  time_in(tried.times, State::kOutside) -= 400;
+  tried.locks.front().aborted_ns = 400;
+  const Diagnosis diagnosis = diagnose_elided(plain, tried);
+  EXPECT_FALSE(diagnosis.locks_matter);
+  EXPECT_EQ(first_code(diagnosis), "false-sharing");
+  tried.locks.front().aborted_ns = 399;
+  EXPECT_TRUE(diagnose_elided(plain, tried).findings.empty());
+}
+
+LineWait wait_for(const std::string& name, std::uint32_t line, double ns) {
+  return {{512, name}, {1, "add", "sum.c", line}, ns};
+}
+
+TEST(Diagnose, TransactionsThatWaitForOneLineTakeTurns) {
+  Profile tried = elided("conflict", 3);
+  Lock& hot = tried.locks.front();
+  hot.line_waits_ns = 200;
+  hot.line_waits = {wait_for("rare", 3, 99), wait_for("sum", 7, 60), wait_for("sum", 8, 41)};
+  const Finding finding = diagnose_elided(waiting_for(2000), tried).findings.front();
+  EXPECT_EQ(std::string(code_of(finding.cause)), "contended-line");
+  EXPECT_EQ(
+      finding.sentence,
+      "Under htm-10, sections of hot take turns, as with a lock: 97 % of their transactions commit, but "
+      "50 % of their time passes in waits for cache lines that other transactions write, most of it for "
+      "sum in add (sum.c:7).");
+  EXPECT_FALSE(finding.change.empty());
+  hot.line_waits[0].ns = 90, hot.line_waits[2].ns = 39;
+  EXPECT_TRUE(first_sentence(diagnose_elided(waiting_for(2000), tried)).ends_with("transactions write."))
+      << "no place has most of it";
+  hot.line_waits_ns = 199;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "rare-conflicts");
+}
+
+TEST(Diagnose, LinesOfOneArrayOfLocksAreWaitedForTogether) {
+  const auto element = [](int i) { return "accounts+0x" + std::to_string(i); };
+  Profile tried = with_objects(elided("conflict", 0), 4, 0, 10, element);
+  for (Lock& lock : tried.locks) {
+    lock.attempts = lock.commits = 100;
+    lock.holds_ns = 100;
+    lock.line_waits_ns = 60;
+    lock.line_waits = {wait_for("total", 7, 60)};
+  }
+  const Diagnosis diagnosis = diagnose_elided(with_objects(waiting_for(1000), 4, 500, 10, element), tried);
+  EXPECT_EQ(first_code(diagnosis), "contended-line");
+  EXPECT_NE(first_sentence(diagnosis).find("60 % of their time"), std::string::npos);
+}
+
+TEST(Diagnose, LongWaitsInTransactionsAreNoCostOfBeginAndCommit) {
+  const auto code = [](double ns) {
+    Profile tried = elided("conflict", 0);
+    tried.locks.front().holds_ns = ns * tried.locks.front().acquisitions;
+    return first_code(diagnose_elided(waiting_for(2000), tried, 0.8, 0.9));
+  };
+  EXPECT_EQ(code(104), "short-sections") << "4 ns with the lock";
+  EXPECT_EQ(code(105), "rare-conflicts");
 }
 
 TEST(Diagnose, LocksInOneArrayCountAsOneWhereverTheyAreTaken) {
@@ -522,7 +583,9 @@ TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
   Profile crowded = waiting_for(2000);
   crowded.cpus = 3;
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
-  EXPECT_NE(diagnose(crowded, nullptr).findings[0].sentence.find("4 busy threads share 3 CPUs"),
+  EXPECT_NE(diagnose(crowded, nullptr)
+                .findings[0]
+                .sentence.find("4 threads have work or wait for locks, on 3 CPUs"),
             std::string::npos);
   crowded.cpus = 4;
   crowded.most_threads = 9;  // most of them shortly

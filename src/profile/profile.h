@@ -75,6 +75,13 @@ struct Conflict {
   std::size_t places = 1;  // more: so many addresses in the variable that `data` names, or without a name
 };
 
+/// Time that transactions waited for a cache line.
+struct LineWait {
+  Place data{};  // the address of the first access that waited
+  Place site{};  // its instruction
+  double ns = 0;
+};
+
 /// One lock at all its call sites.
 struct Lock {
   std::size_t objects = 1;  // more: as many locks without a name of their own, taken at one place
@@ -93,6 +100,8 @@ struct Lock {
   ConflictCounts conflicts_seen{};         // on what sections access
   double conflicts_apart_at_lock = 0;      // of those apart: Conflict::at_lock
   std::vector<Conflict> conflicts{};       // the most frequent ones, most first
+  double line_waits_ns = 0;  // of attempts that committed: for lines on their way between other CPUs
+  std::vector<LineWait> line_waits{};  // the longest ones, longest first
 };
 
 struct Profile {

@@ -40,6 +40,7 @@ void visit_lock(Visitor visit, T& lock) {
   visit("system_calls", lock.system_calls);
   visit("aborts", lock.aborts);
   visit("conflicts_apart_at_lock", lock.conflicts_apart_at_lock);
+  visit("line_waits_ns", lock.line_waits_ns);
 }
 
 template <class Visitor, class T>
@@ -94,6 +95,10 @@ ordered_json lock_json(const Lock& lock) {
                                 {"other", place_json(conflict.other)},
                                 {"counts", counts_json(conflict.counts)},
                                 {"at_lock", conflict.at_lock}});
+  out["line_waits"] = ordered_json::array();
+  for (const LineWait& wait : lock.line_waits)
+    out["line_waits"].push_back(
+        {{"data", place_json(wait.data)}, {"site", place_json(wait.site)}, {"ns", wait.ns}});
   return out;
 }
 
@@ -109,6 +114,9 @@ Lock lock_from(const json& in) {
     lock.conflicts.push_back({place_from(conflict.at("data")), place_from(conflict.at("victim")),
                               place_from(conflict.at("other")), counts_from(conflict.at("counts")),
                               conflict.at("at_lock").get<bool>()});
+  for (const json& wait : in.at("line_waits"))
+    lock.line_waits.push_back(
+        {place_from(wait.at("data")), place_from(wait.at("site")), wait.at("ns").get<double>()});
   return lock;
 }
 

@@ -49,6 +49,14 @@ Table table;
 Line long_data[kMostThreads][kLongLines];
 pthread_mutex_t slot_locks[kSlots];
 volatile std::uint64_t logged, looked_up, states;
+struct Account {
+  pthread_mutex_t lock;
+  volatile std::uint64_t balance;  // 48 bytes with the lock
+};
+constexpr unsigned kAccounts = 64;
+Account accounts[kAccounts];
+struct alignas(64) LineAccount : Account {};
+LineAccount line_accounts[kAccounts];
 constexpr std::size_t kPageBytes = 4096;
 volatile char* new_pages;
 unsigned queued, wanted;
@@ -205,6 +213,24 @@ void call_inside(unsigned thread) {
   work(20);
 }
 
+/// One instruction asks for the counter's line as its owner, and comes first: transactions queue for the line
+/// before they have read or written anything that could conflict.
+void take_turns(unsigned thread) {
+  for (int i = 0; i < 8; ++i) {
+    const Section section(hot_lock);
+    if (!without) __asm__ volatile("addq $1, %0" : "+m"(counter) : : "cc");
+    own[thread].value = own[thread].value + 1;
+  }
+}
+
+/// Accounts that share cache lines with their neighbours; without: that do not.
+void pay_into(unsigned number) {
+  Account& account = without ? line_accounts[number] : accounts[number];
+  const Section section(account.lock);
+  account.balance = account.balance + 1;
+  work(kInside);
+}
+
 void own_object(Random& random) {
   const unsigned slot = random.below(kSlots);
   const Section section(slot_locks[slot]);
@@ -246,6 +272,9 @@ void one_section(unsigned thread, Random& random) {
   if (kind == "readers") return read_alone(random);
   if (kind == "queue") return queue(thread);
   if (kind == "lock-per-object") return own_object(random);
+  if (kind == "turns") return take_turns(thread);
+  if (kind == "packed-accounts") return pay_into(random.below(kAccounts));
+  if (kind == "packed-own-accounts") return pay_into(thread);
   std::fprintf(stderr, "unknown kind %s\n", kind.c_str());
   std::exit(2);
 }
@@ -256,6 +285,7 @@ unsigned units_outside() {
   if (kind == "no-contention") return 40000;
   if (kind == "lock-per-object") return 8000;
   if (kind == "too-long") return without ? 2000 : 100;
+  if (kind == "turns") return 0;
   return without && kind != "hot-lock" && kind != "oversubscribed" ? 4000 : 40;
 }
 
@@ -294,6 +324,8 @@ int main(int argc, char** argv) {
   sink = open("/dev/null", O_WRONLY);
   pthread_spin_init(&counted.lock, PTHREAD_PROCESS_PRIVATE);
   for (pthread_mutex_t& lock : slot_locks) pthread_mutex_init(&lock, nullptr);
+  for (Account& account : accounts) pthread_mutex_init(&account.lock, nullptr);
+  for (LineAccount& account : line_accounts) pthread_mutex_init(&account.lock, nullptr);
   touch(slots, sizeof slots);
   touch(own, sizeof own);
   touch(long_data, threads * sizeof long_data[0]);

@@ -11,6 +11,7 @@ from support import ROOT
 BROADWELL, DESKTOP = "xeon-e5-2697v4", "core-i7-4770"
 SHARING = "Move shared writes out of the sections"
 PADDING = "a cache line each"
+OBJECTS = "cache lines of its own"
 SPLITTING = "Split the sections"
 MOVING = "Move input, output"
 TOUCHING = "Touch new memory before the sections"
@@ -27,6 +28,7 @@ DEFECTS = [
     ("system-call", BROADWELL, 8, "system-calls", MOVING, 8),
     ("first-touch", BROADWELL, 8, "first-touch", TOUCHING, 8),
     ("reader-mostly", BROADWELL, 8, "rare-conflicts", RUNNING, 8),
+    ("turns", BROADWELL, 8, "contended-line", SHARING, 8),
     ("oversubscribed", DESKTOP, 16, "oversubscribed", FEWER, 4),
 ]
 HEALTHY = ["no-contention", "lock-per-object", "queue"]
@@ -76,6 +78,17 @@ def test_data_of_one_thread_beside_the_lock_end_all_transactions(diagnose, first
     assert "Move counted+0x4 out of the cache line of its lock" in steps_text(steps), steps
     without, _ = diagnose("owner-beside-lock", BROADWELL, 8, first_seed, "without")
     assert "data-at-lock" not in {finding["code"] for finding in without["findings"]}, without
+
+
+@pytest.mark.parametrize("kind", ["packed-accounts", "packed-own-accounts"])
+def test_objects_that_share_cache_lines_are_padded(diagnose, kind):
+    diagnosis, steps = diagnose(kind, BROADWELL, 8, 1)
+    found = {finding["code"]: finding["lock"] for finding in diagnosis["findings"]}
+    assert found.get("false-sharing", "").endswith("locks in accounts"), diagnosis
+    assert diagnosis["locks_matter"] == (kind == "packed-accounts"), diagnosis
+    assert OBJECTS in steps_text(steps) and "elsewhere" not in steps_text(steps), steps
+    without, _ = diagnose(kind, BROADWELL, 8, 1, "without")
+    assert "false-sharing" not in {finding["code"] for finding in without["findings"]}, without
 
 
 @pytest.mark.parametrize("kind", HEALTHY)

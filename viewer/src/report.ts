@@ -42,6 +42,7 @@ export interface Lock extends Place {
   contended_share: number | null;
   wait_seconds: { total: number; mean: number | null; longest: number | null };
   hold_seconds: { total: number; mean: number };
+  line_wait_seconds: number | null; // of transactions, for contended cache lines
   aborts: Record<string, number>;
   conflicts: Conflict[];
 }

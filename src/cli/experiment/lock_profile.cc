@@ -200,6 +200,10 @@ void name_places(Profile& profile, const std::string& memory_map) {
                                          : in_conflict(conflict.victim.address);
       conflict.other = in_conflict(conflict.other.address);
     }
+    for (profile::LineWait& wait : lock.line_waits) {
+      wait.data = names.place_in_file(wait.data.address);
+      wait.site = in_conflict(wait.site.address);
+    }
     lock.conflicts = profile::by_place(std::move(lock.conflicts), lock.conflicts_seen.count);
   }
 }

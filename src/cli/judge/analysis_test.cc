@@ -117,9 +117,10 @@ TEST_F(Comparison, GainBelowTheSmallestNamesNoDesign) {
   add_times("pthread", {1.00, 1.01, 0.99});
   add_times("tatas", {0.95, 0.96, 0.945});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kNoGain);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no design is more than 10 % faster (at best 1.05 times as fast as pthread "
-            "[1.04 - 1.06]).");
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: no design is more than 10 % faster (best: tatas, 1.05 times as fast as pthread "
+      "[1.04 - 1.06]).");
   EXPECT_TRUE(block().rows[0].best);
   plan_.model = false;
   EXPECT_EQ(sentence(), "Use tatas: 1.05 times as fast as pthread [1.04 - 1.06].");
@@ -129,14 +130,15 @@ TEST_F(Comparison, SmallestGainIsAnother) {
   add_times("pthread", {1.02, 1.021, 1.019});
   add_times("tatas", {1, 1, 1});
   plan_.model = false;
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no design is more than 3 % faster (at best 1.02 times as fast as pthread "
-            "[1.02 - 1.02]).");
-  add_times("ticket", {0.995, 0.990, 0.985});
   EXPECT_EQ(
       sentence(),
-      "Stay with pthread: no design is clearly more than 3 % faster (at best 1.03 times as fast as pthread "
-      "[1.02 - 1.04]).");
+      "Stay with pthread: no design is more than 3 % faster (best: tatas, 1.02 times as fast as pthread "
+      "[1.02 - 1.02]).");
+  add_times("ticket", {0.995, 0.990, 0.985});
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: no design is clearly more than 3 % faster (best: ticket, 1.03 times as fast "
+            "as pthread "
+            "[1.02 - 1.04]).");
 }
 
 TEST_F(Comparison, WideIntervalNamesNoDesign) {
@@ -144,10 +146,10 @@ TEST_F(Comparison, WideIntervalNamesNoDesign) {
   add_times("tatas", {0.5, 0.7, 0.9});
   add_times("ticket", {0.99, 1.09, 0.89});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kUnsettled);
-  EXPECT_EQ(
-      sentence(),
-      "Stay with pthread: these runs do not show whether a design is more than 10 % faster (at best 1.46 "
-      "times as fast as pthread [0.61 - 3.51]); more of them (--runs) may.");
+  EXPECT_EQ(sentence(),
+            "Stay with pthread: these runs do not show whether a design is more than 10 % faster (best: "
+            "tatas, 1.46 "
+            "times as fast as pthread [0.61 - 3.51]); more of them (--runs) may.");
   EXPECT_TRUE(block().rows[0].best);
 }
 
@@ -170,8 +172,9 @@ TEST_F(Comparison, OneRunTellsNothingOfTheInterval) {
       sentence(),
       "Perhaps tatas: 2.00 times as fast as pthread in the only run; --runs 3 would show how sure that is.");
   results_.back().sample = timed(0.95);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: no design is more than 10 % faster (at best 1.05 times as fast as pthread).");
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: no design is more than 10 % faster (best: tatas, 1.05 times as fast as pthread).");
 }
 
 TEST_F(Comparison, ClearWinnerPrecedesUncertainBetterAverage) {

@@ -78,6 +78,7 @@ LockReport lock_report(const profile::Lock& lock, bool estimated) {
     report.longest_wait_seconds = kSecondsPerNs * lock.longest_wait_ns;
   report.hold_seconds = kSecondsPerNs * lock.holds_ns;
   report.mean_hold_seconds = report.hold_seconds / sections;
+  if (!estimated) report.line_wait_seconds = kSecondsPerNs * lock.line_waits_ns;
   for (const auto& [cause, count] : lock.aborts) report.aborts[cause] = static_cast<std::uint64_t>(count);
   for (const profile::Conflict& conflict : lock.conflicts) report.conflicts.push_back(conflict_of(conflict));
   return report;
@@ -219,7 +220,8 @@ bool sections_conflict(const Block& block) {
   const auto& findings = block.diagnosis->findings;
   return std::any_of(findings.begin(), findings.end(), [](const profile::Finding& finding) {
     return finding.cause == Cause::kTrueSharing || finding.cause == Cause::kFalseSharing ||
-           finding.cause == Cause::kPrefetch || finding.cause == Cause::kDataAtLock;
+           finding.cause == Cause::kPrefetch || finding.cause == Cause::kDataAtLock ||
+           finding.cause == Cause::kContendedLine;
   });
 }
 
@@ -251,17 +253,29 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
       run_command(plan, design, block)};
 }
 
-/// For a CPU without transactions: the best design without them that clearly gains, if there is one.
-std::optional<NextStep> run_here_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
-  const std::string& design = block.verdict.design;
-  if (cpu.has_transactions || !needs_transactions(design)) return std::nullopt;
+/// For a CPU without transactions: run a design without them, if one clearly gains, beside the design that
+/// needs them.
+void add_runs(const Plan& plan, const Block& block, const ThisCpu& cpu, std::vector<NextStep>& steps) {
+  const NextStep run = run_step(plan, block, cpu);
+  if (cpu.has_transactions || !needs_transactions(block.verdict.design)) {
+    steps.push_back(run);
+    return;
+  }
   const Row* const best = fastest(
       block, [&](const Row& row) { return !needs_transactions(row.design) && clearly_gains(plan, row); });
-  if (best == nullptr) return std::nullopt;
-  NextStep step = run_with(plan, block, best->design);
-  step.sentence =
-      fmt::format("Without transactions, {} is best: {}. {}", best->design, gain(plan, *best), step.sentence);
-  return step;
+  if (best == nullptr) {
+    steps.push_back(
+        {"On this CPU, keep the program's own locks: no design of this comparison is clearly "
+         "better without transactions.",
+         ""});
+    steps.push_back(run);
+    return;
+  }
+  NextStep here = run_with(plan, block, best->design);
+  here.sentence =
+      fmt::format("Without transactions, {} is best: {}. {}", best->design, gain(plan, *best), here.sentence);
+  steps.push_back(run);
+  steps.push_back(here);
 }
 
 // Longer runs are looked at less often.
@@ -395,15 +409,15 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   std::vector<NextStep> steps;
   if (block->diagnosis) {
     for (const profile::Finding& finding : block->diagnosis->findings) add_once(finding.change, steps);
-    if (!block->diagnosis->locks_matter && !names_design) {
+    const bool blames_lock =
+        std::any_of(block->diagnosis->findings.begin(), block->diagnosis->findings.end(),
+                    [](const profile::Finding& finding) { return !finding.lock.empty(); });
+    if (!block->diagnosis->locks_matter && !names_design && !blames_lock) {
       steps.push_back({"Look for the time elsewhere: the program's locks are not what it waits for.", ""});
       return steps;
     }
   }
-  if (names_design) {
-    steps.push_back(run_step(plan, *block, cpu));
-    if (const auto here = run_here_step(plan, *block, cpu)) steps.push_back(*here);
-  }
+  if (names_design) add_runs(plan, *block, cpu, steps);
   if (block->unexplained) steps.push_back(step_to_explain(*block->unexplained));
   if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back(more_runs(plan));
   const bool other_output = std::any_of(block->rows.begin(), block->rows.end(), [](const Row& row) {

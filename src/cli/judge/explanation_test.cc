@@ -203,6 +203,34 @@ TEST_F(Explained, WithoutTransactionsHereTheStepSaysWhere) {
       "on. The command:");
 }
 
+TEST_F(Explained, WithoutTransactionsHereAndNoOtherGainTheLocksStay) {
+  const std::vector<NextStep> steps =
+      next_steps(plan_, explained(contended()), {false, "This CPU has no transactions"});
+  ASSERT_GE(steps.size(), 2u);
+  EXPECT_EQ(
+      steps[steps.size() - 2].sentence,
+      "On this CPU, keep the program's own locks: no design of this comparison is clearly better without "
+      "transactions.");
+  for (const NextStep& step : next_steps(plan_, explained(contended()), {true, ""}))
+    EXPECT_FALSE(step.sentence.starts_with("On this CPU")) << step.sentence;
+}
+
+TEST_F(Explained, WhereALockIsToBlameTheTimeIsNotElsewhere) {
+  std::vector<Block> blocks = explained(contended());
+  blocks.front().verdict = {VerdictKind::kNoGain, "Stay with pthread.", kReference};
+  blocks.front().diagnosis->locks_matter = false;
+  const auto looks_elsewhere = [&] {
+    const std::vector<NextStep> steps = next_steps(plan_, blocks, {true, ""});
+    return std::any_of(steps.begin(), steps.end(), [](const NextStep& step) {
+      return step.sentence.starts_with("Look for the time elsewhere");
+    });
+  };
+  blocks.front().diagnosis->findings = {{profile::Cause::kMostlySerial, "", "Why.", "Change."}};
+  EXPECT_TRUE(looks_elsewhere());
+  blocks.front().diagnosis->findings = {{profile::Cause::kFalseSharing, "m", "Why.", "Change."}};
+  EXPECT_FALSE(looks_elsewhere());
+}
+
 TEST_F(Explained, WhereSectionsConflictTheStepSaysThatTheModelIsLeastExact) {
   std::vector<Block> blocks = explained(contended());
   const auto step = [&](profile::Cause cause, bool has_transactions) {
@@ -210,8 +238,8 @@ TEST_F(Explained, WhereSectionsConflictTheStepSaysThatTheModelIsLeastExact) {
     return next_steps(plan_, blocks, {has_transactions, "This CPU has no transactions"}).back().sentence;
   };
   using profile::Cause;
-  for (const Cause cause :
-       {Cause::kTrueSharing, Cause::kFalseSharing, Cause::kPrefetch, Cause::kDataAtLock}) {
+  for (const Cause cause : {Cause::kTrueSharing, Cause::kFalseSharing, Cause::kPrefetch, Cause::kDataAtLock,
+                            Cause::kContendedLine}) {
     EXPECT_EQ(
         step(cause, true),
         "Compare with --machine native first, since sections conflict, and there the virtual machine is "
@@ -239,7 +267,10 @@ TEST_F(WithoutTransactionsHere, ClearGainOfAnotherDesignIsNamed) {
   add_times("pthread", {1.0, 1.0, 1.0});
   add_times("htm-10", {0.5, 0.5, 0.5});
   add_times("tatas", {0.95, 0.95, 0.95});
-  EXPECT_EQ(steps().size(), 1u) << "tatas gains too little";
+  ASSERT_EQ(steps().size(), 2u);
+  EXPECT_TRUE(steps()[0].sentence.starts_with("On this CPU, keep the program's own locks"))
+      << "tatas gains too little";
+  EXPECT_EQ(steps()[1].command, "elision run --lock htm-10 -- prog");
   add_times("ticket", {0.8, 0.8, 0.8});
   ASSERT_EQ(steps().size(), 2u);
   EXPECT_EQ(steps()[0].command, "elision run --lock htm-10 -- prog");
@@ -263,7 +294,8 @@ TEST_F(Varied, DesignForThisCpuGainsInEveryVariation) {
   add("htm-10", {0.5, 0.5});
   add("ticket", {0.7, 1.1});
   const ThisCpu cpu{false, "This CPU has no transactions"};
-  EXPECT_EQ(next_steps(plan_, {block()}, cpu).size(), 1u);
+  ASSERT_EQ(next_steps(plan_, {block()}, cpu).size(), 2u);
+  EXPECT_EQ(next_steps(plan_, {block()}, cpu)[1].command, "elision run --lock htm-10 -- prog");
   result("ticket", 1).sample.seconds = 0.9;
   ASSERT_EQ(next_steps(plan_, {block()}, cpu).size(), 2u);
   EXPECT_EQ(next_steps(plan_, {block()}, cpu)[1].command, "elision run --lock ticket -- prog");

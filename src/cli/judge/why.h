@@ -54,6 +54,7 @@ struct LockReport {
   std::optional<double> mean_wait_seconds, longest_wait_seconds;
   double hold_seconds = 0;
   double mean_hold_seconds = 0;
+  std::optional<double> line_wait_seconds;  // of transactions, for contended cache lines. Nothing: not known
   std::map<std::string, std::uint64_t> aborts;  // by cause
   std::vector<LockConflict> conflicts;          // the most frequent first, without rare ones
 };

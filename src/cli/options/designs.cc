@@ -116,6 +116,7 @@ std::vector<std::string> parse_designs(std::string_view list) {
   std::vector<std::string> designs;
   for (const std::string& word : split_list(list, ',')) {
     const std::string name = without_blanks(word);
+    if (name.empty()) throw UsageError(fmt::format("a lock design is missing in '{}'", list));
     require_design(name);
     if (std::find(designs.begin(), designs.end(), name) != designs.end())
       throw UsageError(fmt::format("lock design '{}' is named twice", name));

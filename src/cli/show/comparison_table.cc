@@ -27,8 +27,8 @@ std::string format_aborts(const LockCounts& locks) {
   return text.empty() ? kNoValue : text;
 }
 
-std::string count_or_dash(std::uint64_t count) {
-  return count == 0 ? kNoValue : format_count(static_cast<double>(count));
+std::string count_or_dash(const std::optional<std::uint64_t>& count) {
+  return count ? format_count(static_cast<double>(*count)) : kNoValue;
 }
 
 std::vector<TableColumn> columns(const Plan& plan) {
@@ -64,7 +64,7 @@ std::string format_interval(const Row& row) {
 }
 
 std::vector<std::string> cells(const Plan& plan, const Row& row) {
-  const LockCounts& locks = row.locks;
+  const KnownCounts known = known_counts(row.design, row.locks);
   std::vector<std::string> line = {row.design, format_value(plan, row.value)};
   if (plan.varies()) {
     line.push_back(row.speedup > 0 ? format_ratio(row.ratio) : kNoValue);
@@ -74,10 +74,10 @@ std::vector<std::string> cells(const Plan& plan, const Row& row) {
     line.push_back(format_interval(row));
   }
   line.insert(line.end(),
-              {format_seconds(row.cpu_seconds), count_or_dash(locks.commits), count_or_dash(locks.fallbacks),
-               count_or_dash(locks.speculations),
-               locks.longest_wait_seconds > 0 ? format_seconds(locks.longest_wait_seconds) : kNoValue});
-  line.push_back(format_aborts(locks));
+              {format_seconds(row.cpu_seconds), count_or_dash(known.commits), count_or_dash(known.fallbacks),
+               count_or_dash(known.speculations),
+               known.longest_wait_seconds ? format_seconds(*known.longest_wait_seconds) : kNoValue});
+  line.push_back(format_aborts(row.locks));
   return line;
 }
 

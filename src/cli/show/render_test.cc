@@ -281,7 +281,7 @@ TEST_F(Varied, TableShowsRanges) {
       "  pthread  1.00 ms [1.00 ms - 2.00 ms]  1.00x [1.00 - 1.00]      0/2       0 s        -          -    "
       "         -             -  -\n"
       "* tatas       500 us [500 us - 500 us]  3.00x [2.00 - 4.00]      2/2       0 s        -          -    "
-      "         -             -  -\n"
+      "         -           0 s  -\n"
       "Use tatas: tatas beats pthread in 2 of 2, by 2.00x to 4.00x.\n";
   EXPECT_EQ(render(plan_, {block()}), expected);
 }

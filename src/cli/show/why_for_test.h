@@ -21,8 +21,9 @@ inline Why distinct_why() {
   lock.longest_wait_seconds = 0.003;
   lock.hold_seconds = 0.01;
   lock.mean_hold_seconds = 0.00001;
+  lock.line_wait_seconds = 0.002;
   lock.aborts = {{"conflict", 7}};
-  lock.conflicts = {{0x1040, "hits", 1, {6, 6}, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
+  lock.conflicts = {{0x1040, "hits", 1, {60, 60}, {{{"lookup", "table.c", 31}, {"insert", "", 0}}}}};
   why.locks = {lock};
   why.lock_count = 257;
   return why;

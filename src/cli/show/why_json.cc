@@ -72,6 +72,7 @@ json lock_json(const LockReport& lock) {
                             {"mean", or_null(lock.mean_wait_seconds)},
                             {"longest", or_null(lock.longest_wait_seconds)}};
   result["hold_seconds"] = {{"total", lock.hold_seconds}, {"mean", lock.mean_hold_seconds}};
+  result["line_wait_seconds"] = or_null(lock.line_wait_seconds);
   result["aborts"] = lock.aborts;
   result["conflicts"] = json::array();
   for (const LockConflict& conflict : lock.conflicts) result["conflicts"].push_back(conflict_json(conflict));

@@ -24,8 +24,8 @@ constexpr const char* kDistinctJson = R"({
     "name": "table_lock", "kind": "symbol", "file": "table.c", "line": 12, "other_sites": [], "sections": 1000.0,
     "sections_estimated": false, "contended_share": 0.5,
     "wait_seconds": {"total": 0.02, "mean": 0.00004, "longest": 0.003},
-    "hold_seconds": {"total": 0.01, "mean": 0.00001}, "aborts": {"conflict": 7},
-    "conflicts": [{"address": "0x1040", "name": "hits", "count": 6.0, "sharing": "false-sharing",
+    "hold_seconds": {"total": 0.01, "mean": 0.00001}, "line_wait_seconds": 0.002, "aborts": {"conflict": 7},
+    "conflicts": [{"address": "0x1040", "name": "hits", "count": 60.0, "sharing": "false-sharing",
                    "sites": [{"name": "lookup", "file": "table.c", "line": 31}, {"name": "insert"}]}]
   }]
 })";
@@ -64,8 +64,8 @@ TEST(WhyText, BarsLocksConflictsAndFindings) {
             "  table_lock                  1000       50 %  20.0 ms  40.0 us  3.00 ms\n"
             "  lock with most waiting  mean hold  at\n"
             "  table_lock                10.0 us  table.c:12\n"
-            "Conflicts under pthread:\n"
-            "  - hits under table_lock: lookup (table.c:31) and insert, 6 times, by false\n"
+            "Conflicts under pthread in that run:\n"
+            "  - hits under table_lock: lookup (table.c:31) and insert, 60 times, by false\n"
             "    sharing\n"
             "- Sections of table_lock write one counter.\n");
 }
@@ -80,6 +80,57 @@ TEST(WhyText, LocksNamedByOneCallHaveTheirAddresses) {
   locks[1].address = 0x2080;
   EXPECT_EQ(locks_table(block).rows[0].cells[0], "table_lock at 0x1040");
   EXPECT_EQ(locks_table(block).rows[1].cells[0], "table_lock at 0x2080");
+}
+
+TEST(WhyText, ConflictsThatLookAlikeAreAddedAndSorted) {
+  Block block;
+  block.rows = {explained("htm-10")};
+  std::vector<LockReport>& locks = block.rows[0].why->locks;
+  const LockConflict own = locks[0].conflicts[0];
+  LockConflict other = own;
+  other.name = "misses";
+  other.counts = {100, 0};
+  locks[0].conflicts = {own};
+  locks.push_back(locks[0]);
+  locks[1].conflicts = {other, own};
+  const std::string text = why_text(block, {});
+  const std::size_t misses = text.find("  - misses under table_lock"),
+                    hits = text.find("  - hits under table_lock");
+  EXPECT_LT(hits, misses) << text;
+  EXPECT_NE(text.find("120 times, by false sharing"), std::string::npos) << text;
+  EXPECT_EQ(text.find("  - hits", hits + 1), std::string::npos) << text;
+}
+
+TEST(WhyText, ConflictsNameLocksByTheirPlacesAndDataByTheirDistance) {
+  Block block;
+  block.rows = {explained("htm-10")};
+  LockReport& lock = block.rows[0].why->locks[0];
+  lock.naming = LockNaming::kCalledFrom;
+  lock.place.name = "Queue::pop()";
+  lock.other_sites = {{"Queue::pop()", "q.cc", 3}, {"Queue::push()", "q.cc", 9}};
+  lock.address = 0x1000;
+  lock.conflicts[0].name.clear();
+  const auto has = [&](const std::string& words) {
+    return why_text(block, {}).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(
+      has("- the data 64 bytes behind the lock under the lock of Queue::pop() and Queue::push(): lookup"))
+      << why_text(block, {});
+  lock.conflicts[0].address = 0xfc0;
+  EXPECT_TRUE(has("- the data 64 bytes in front of the lock under ")) << why_text(block, {});
+  lock.conflicts[0].address = 0xfbf;
+  lock.other_sites.clear();
+  EXPECT_TRUE(has("- 0xfbf under the lock of Queue::pop(): lookup")) << why_text(block, {});
+}
+
+TEST(WhyText, AFewConflictsAreNotListed) {
+  Block block;
+  block.rows = {explained("htm-10")};
+  LockReport& lock = block.rows[0].why->locks[0];
+  lock.conflicts[0].counts = {10, 10};
+  EXPECT_NE(why_text(block, {}).find("Conflicts under"), std::string::npos);
+  lock.sections = 1001;
+  EXPECT_EQ(why_text(block, {}).find("Conflicts under"), std::string::npos);
 }
 
 TEST(WhyText, LocksThatNobodyWaitedForAreLeftOut) {
@@ -168,15 +219,15 @@ TEST(WhyText, ConflictsSayWhereAndOfWhatKind) {
   block.rows = {explained("htm-10")};
   LockConflict& conflict = block.rows[0].why->locks[0].conflicts[0];
   conflict.places = 300;
-  conflict.counts = {6, 1, 4};
-  EXPECT_NE(why_text(block, {}).find("hits (300 places) under table_lock: lookup (table.c:31) and insert, 6 "
+  conflict.counts = {60, 10, 40};
+  EXPECT_NE(why_text(block, {}).find("hits (300 places) under table_lock: lookup (table.c:31) and insert, 60 "
                                      "times, by prefetches"),
             std::string::npos);
   EXPECT_EQ(why_json(*block.rows[0].why)["locks"][0]["conflicts"][0]["places"], 300);
   conflict.name.clear();
-  conflict.counts = {6, 1, 0, 5};
+  conflict.counts = {60, 10, 0, 50};
   EXPECT_NE(why_text(block, {}).find("memory without a name (300 places) under table_lock: lookup "
-                                     "(table.c:31) and insert, 6 times, one side not known"),
+                                     "(table.c:31) and insert, 60 times, one side not known"),
             std::string::npos);
 }
 
@@ -256,7 +307,7 @@ TEST_F(Comparison, MarkdownHasTheTimeAsATable) {
   EXPECT_NE(page.find("| pthread | 25\\.0 % | 12\\.5 % |"), std::string::npos) << page;
   EXPECT_NE(page.find("| table\\_lock | 1000 | 50 % |"), std::string::npos) << page;
   EXPECT_NE(
-      page.find("- hits under table\\_lock: lookup (table.c:31) and insert, 6 times, by false sharing\n"),
+      page.find("- hits under table\\_lock: lookup (table.c:31) and insert, 60 times, by false sharing\n"),
       std::string::npos)
       << page;
 }

@@ -20,9 +20,9 @@ using Rows = std::vector<const Row*>;
 
 constexpr std::size_t kMostLocks = 3;
 constexpr std::size_t kMostConflicts = 3;
+constexpr double kShownConflicts = 0.01;  // conflicts to sections, at least
 constexpr std::size_t kLongestBar = 60;
 constexpr std::size_t kShortestBar = 20;
-constexpr double kShownFrom = 0.005;  // a part's share
 
 /// How a part of the time is drawn: by its character and, where there are colours, on its background.
 struct PartStyle {
@@ -81,13 +81,27 @@ std::string bar(const TimeShares& shares, std::size_t length, const Appearance& 
   return text;
 }
 
+std::size_t longest_name(const Rows& rows) {
+  std::size_t longest = 0;
+  for (const Row* row : rows) longest = std::max(longest, display_width(printable(row->design)));
+  return longest;
+}
+
+std::size_t bar_length(const Rows& rows, const Appearance& appearance) {
+  constexpr std::size_t kAround = 2 + 2 + 2 + 13;  // margin, gaps, "100 % waiting"
+  const std::size_t room = appearance.width.value_or(SIZE_MAX), names = longest_name(rows);
+  return std::clamp(room > names + kAround ? room - names - kAround : 0, kShortestBar, kLongestBar);
+}
+
 // Colours are not wrapped, since they have no width.
 std::string legend(const Rows& rows, const Appearance& appearance) {
   const std::size_t width = appearance.width.value_or(SIZE_MAX);
   std::string text;
   std::size_t columns = 0;
   for (std::size_t part = 0; part < kStyles.size(); ++part) {
-    const auto shown = [part](const Row* row) { return row->why->time[part] >= kShownFrom; };
+    const auto shown = [&](const Row* row) {
+      return lengths_of(row->why->time, bar_length(rows, appearance))[part] > 0;
+    };
     if (std::none_of(rows.begin(), rows.end(), shown)) continue;
     const PartStyle& style = kStyles[part];
     const std::string words = fmt::format(" {}", style.words);
@@ -102,12 +116,7 @@ std::string legend(const Rows& rows, const Appearance& appearance) {
 }
 
 std::string bars(const Rows& rows, const Appearance& appearance) {
-  std::size_t names = 0;
-  for (const Row* row : rows) names = std::max(names, display_width(printable(row->design)));
-  constexpr std::size_t kAround = 2 + 2 + 2 + 13;  // margin, gaps, "100 % waiting"
-  const std::size_t room = appearance.width.value_or(SIZE_MAX);
-  const std::size_t length =
-      std::clamp(room > names + kAround ? room - names - kAround : 0, kShortestBar, kLongestBar);
+  const std::size_t names = longest_name(rows), length = bar_length(rows, appearance);
   std::string text;
   for (const Row* row : rows) {
     text += fmt::format("  {}  {}  {:.0f} % waiting\n", padded_right(printable(row->design), names),
@@ -132,8 +141,8 @@ std::string side(const SourcePlace& place) {
   return source.empty() ? place.name : fmt::format("{} ({})", place.name, source);
 }
 
-const char* kind_of(const LockConflict& conflict) {
-  switch (profile::sharing_of(conflict.counts)) {
+const char* kind_of(const profile::ConflictCounts& counts) {
+  switch (profile::sharing_of(counts)) {
     case profile::Sharing::kUnknown:
       return ", one side not known";
     case profile::Sharing::kSameData:
@@ -146,15 +155,44 @@ const char* kind_of(const LockConflict& conflict) {
   return "";
 }
 
-std::string conflict_line(const LockReport& lock, const LockConflict& conflict) {
-  return fmt::format("{} under {}: {} and {}, {}{}",
-                     profile::data_text(conflict.name, conflict.address, conflict.places), lock.place.name,
-                     side(conflict.sites[0]), side(conflict.sites[1]),
-                     conflict.counts.count == 1 ? "once" : format_count(conflict.counts.count) + " times",
-                     kind_of(conflict));
+/// A lock without a name of its own is called by two of the places where it is taken: "pop() and push()".
+std::string short_name_of(const LockReport& lock) {
+  if (lock.naming != LockNaming::kCalledFrom) return lock.place.name;
+  const auto other = std::find_if(lock.other_sites.begin(), lock.other_sites.end(),
+                                  [&lock](const SourcePlace& site) { return site.name != lock.place.name; });
+  return "the lock of " + lock.place.name + (other != lock.other_sites.end() ? " and " + other->name : "");
 }
 
-/// The most frequent conflicts of the first design that has any.
+/// Addresses differ from run to run: data near the lock are named by their distance from it.
+std::string data_of(const LockReport& lock, const LockConflict& conflict) {
+  constexpr std::uint64_t kNearBehind = 4096, kNearInFront = 64;
+  const std::uint64_t behind = conflict.address - lock.address, in_front = lock.address - conflict.address;
+  if (conflict.name.empty() && conflict.places == 1 && lock.address != 0) {
+    if (behind < kNearBehind) return fmt::format("the data {} bytes behind the lock", behind);
+    if (in_front <= kNearInFront) return fmt::format("the data {} bytes in front of the lock", in_front);
+  }
+  return profile::data_text(conflict.name, conflict.address, conflict.places);
+}
+
+/// Conflicts that a reader cannot tell apart.
+struct ShownConflict {
+  std::string places;
+  profile::ConflictCounts counts{};
+};
+
+ShownConflict shown_conflict(const LockReport& lock, const LockConflict& conflict) {
+  return {fmt::format("{} under {}: {} and {}", data_of(lock, conflict), short_name_of(lock),
+                      side(conflict.sites[0]), side(conflict.sites[1])),
+          conflict.counts};
+}
+
+std::string line_of(const ShownConflict& conflict) {
+  return fmt::format("{}, {}{}", conflict.places,
+                     conflict.counts.count == 1 ? "once" : format_count(conflict.counts.count) + " times",
+                     kind_of(conflict.counts));
+}
+
+/// The most frequent conflicts of the first design that has more than a few.
 struct ShownConflicts {
   std::string heading;
   std::vector<std::string> lines;
@@ -163,13 +201,30 @@ struct ShownConflicts {
 ShownConflicts shown_conflicts(const Rows& rows) {
   ShownConflicts shown;
   for (const Row* row : rows) {
+    std::vector<ShownConflict> conflicts;
+    double sections = 0, count = 0;
     for (const LockReport& lock : row->why->locks) {
+      sections += lock.sections;
       for (const LockConflict& conflict : lock.conflicts) {
-        if (shown.lines.size() < kMostConflicts) shown.lines.push_back(conflict_line(lock, conflict));
+        ShownConflict one = shown_conflict(lock, conflict);
+        count += conflict.counts.count;
+        const auto known =
+            std::find_if(conflicts.begin(), conflicts.end(),
+                         [&one](const ShownConflict& each) { return each.places == one.places; });
+        if (known == conflicts.end()) {
+          conflicts.push_back(std::move(one));
+        } else {
+          known->counts += one.counts;
+        }
       }
     }
-    if (shown.lines.empty()) continue;
-    shown.heading = fmt::format("Conflicts under {}:", row->design);
+    if (count == 0 || count < kShownConflicts * sections) continue;
+    std::stable_sort(conflicts.begin(), conflicts.end(), [](const ShownConflict& a, const ShownConflict& b) {
+      return a.counts.count > b.counts.count;
+    });
+    conflicts.resize(std::min(conflicts.size(), kMostConflicts));
+    for (const ShownConflict& conflict : conflicts) shown.lines.push_back(line_of(conflict));
+    shown.heading = fmt::format("Conflicts under {} in that run:", row->design);
     return shown;
   }
   return shown;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "abi/held_locks.h"
 #include "base/units.h"
 #include "profile/access.h"
 
@@ -54,6 +55,35 @@ class TransactionAccesses {
   First places_[std::size_t{1} << kSetBits][kWays];
 };
 
+/// How long the accesses of a transaction waited for cache lines that were on their way between other CPUs. A
+/// transaction that waits for more lines than kLines takes turns with others at none of them: further ones do
+/// not count.
+class TransactionWaits {
+ public:
+  struct Wait {
+    Access access{};  // the first one that waited for its line
+    std::uint64_t ticks = 0;
+  };
+
+  void clear() { count_ = 0; }
+  void add(const Access& access, std::uint64_t ticks) {
+    const LineAddr line = line_of(GuestAddr(access.address));
+    std::size_t i = 0;
+    while (i < count_ && line_of(GuestAddr(waits_[i].access.address)) != line) ++i;
+    if (i == kLines) return;
+    if (i == count_) waits_[count_++] = {access, 0};
+    waits_[i].ticks += ticks;
+  }
+  const Wait* begin() const { return waits_; }
+  const Wait* end() const { return waits_ + count_; }
+
+ private:
+  static constexpr std::size_t kLines = 16;
+
+  std::size_t count_ = 0;
+  Wait waits_[kLines];
+};
+
 /// How an access of another CPU ended a transaction.
 struct ConflictNote {
   bool is_new = false;  // the engine has not seen it
@@ -63,12 +93,15 @@ struct ConflictNote {
   Access other_first{};  // the first one to the line by the other CPU's transaction, if it was in one
   bool other_writes = false;
   bool other_prefetched = false;
-  int other_thread = 0;  // its number in the guest
+  bool other_under_other_locks = false;  // it elides or holds locks, but not the victim's
+  int other_thread = 0;                  // its number in the guest
 };
 
 struct ConflictEvidence {
-  std::uint64_t lock = 0;  // that the transaction elides; 0: none
+  std::uint64_t lock = 0;                // that the transaction elides; 0: none
+  const abi::HeldLocks* held = nullptr;  // by the thread that the CPU runs; null: it has run none
   TransactionAccesses accesses;
+  TransactionWaits waits;
   ConflictNote note;
 };
 

@@ -42,5 +42,28 @@ TEST(TransactionAccesses, MostLinesOfALargeTransactionAreKnown) {
   EXPECT_GE(known, 1000u);
 }
 
+TEST(TransactionWaits, AreAddedUpByLine) {
+  TransactionWaits waits;
+  waits.add(access(5, 1), 10);
+  waits.add(access(6, 2), 20);
+  waits.add(access(5, 3), 30);
+  ASSERT_EQ(waits.end() - waits.begin(), 2);
+  EXPECT_EQ(waits.begin()[0].access.pc, 1u);
+  EXPECT_EQ(waits.begin()[0].ticks, 40u);
+  EXPECT_EQ(waits.begin()[1].ticks, 20u);
+  waits.clear();
+  EXPECT_EQ(waits.begin(), waits.end());
+}
+
+TEST(TransactionWaits, AFewLinesAreKept) {
+  TransactionWaits waits;
+  for (std::uint64_t line = 0; line < 100; ++line) waits.add(access(line, line), 1);
+  const auto count = static_cast<std::size_t>(waits.end() - waits.begin());
+  EXPECT_GE(count, 8u);
+  EXPECT_LT(count, 100u);
+  waits.add(access(0, 0), 1);
+  EXPECT_EQ(waits.begin()->ticks, 2u);
+}
+
 }  // namespace
 }  // namespace elision::vm

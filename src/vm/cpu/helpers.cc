@@ -232,6 +232,15 @@ AccessStep log_access(Cpu& cpu, LineAddr line, machine::AccessKind kind) {
   return abort_logged(cpu, machine::HardwareAbort::kCapacity);
 }
 
+/// The access waited for `line` until `end`: the line was on its way between other CPUs.
+void note_wait(Cpu& cpu, LineAddr line, Cycles end) {
+  const std::uint64_t end_ticks = end.value << kTickShift;
+  if (end_ticks <= cpu.asked_ticks) return;
+  Access access{start_of(line).value, cpu.access_check->pc, 1};
+  if (line_of(GuestAddr(cpu.check_address)) == line) access.address = cpu.check_address;
+  cpu.evidence->waits.add(access, end_ticks - cpu.asked_ticks);
+}
+
 /// Updates `cpu` after an access that was made or that aborted its transaction.
 AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
   if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
@@ -240,6 +249,8 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
     return AccessStep::kRolledBack;
   }
   if (reply.first_write_in_transaction && !cpu.undo.save(line)) __builtin_trap();  // beyond any L1
+  if (cpu.asked_ticks != 0 && cpu.evidence != nullptr && cpu.in_transaction)
+    note_wait(cpu, line, reply.data_ready > reply.clock ? reply.data_ready : reply.clock);
   cpu.asked_ticks = 0;
   cpu.advance_to(reply.clock);
   if (reply.data_ready > ready) ready = reply.data_ready;

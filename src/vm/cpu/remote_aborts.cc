@@ -21,6 +21,20 @@ Access part_in(LineAddr line, const Access& access) {
   return begin < end ? Access{begin, access.pc, static_cast<std::uint32_t>(end - begin)} : Access{};
 }
 
+/// Whether the thread on `cpu` elides or holds locks, but not `lock`.
+bool is_under_other_locks(const Cpu& cpu, std::uint64_t lock) {
+  const ConflictEvidence& evidence = *cpu.evidence;
+  const std::uint64_t elided = cpu.in_transaction ? evidence.lock : 0;
+  bool under_any = elided != 0;
+  if (elided == lock) return false;
+  if (cpu.thread == nullptr || evidence.held == nullptr) return under_any;
+  for (const std::uint64_t held : *evidence.held) {
+    if (held == lock) return false;
+    under_any = true;
+  }
+  return under_any;
+}
+
 /// Notes which accesses met in `line`.
 void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester, bool by_prefetch) {
   if (victim.evidence == nullptr || &victim == &requester) return;
@@ -30,6 +44,7 @@ void note_conflict(Cpu& victim, LineAddr line, const Cpu& requester, bool by_pre
           .victim = victim.evidence->accesses.first_in(line),
           .other = by_prefetch ? access_of(requester) : part_in(line, access_of(requester)),
           .other_prefetched = by_prefetch,
+          .other_under_other_locks = is_under_other_locks(requester, victim.evidence->lock),
           .other_thread = requester.thread != nullptr ? requester.thread->tid : 0};
   if (by_prefetch || note.other.size == 0) return;
   note.other_writes = requester.access_check->kind != static_cast<std::uint8_t>(machine::AccessKind::kLoad);

@@ -135,6 +135,7 @@ class Engine final : public EngineServices {
   void part_marker(Cpu& cpu, Exit& exit);
   void watched_code(Cpu& cpu);
   void begin_evidence(Cpu& cpu);
+  void settle_waits(const Cpu& cpu);
   void settle_conflict(Cpu& cpu);
   bool is_lock_library(std::uint64_t pc);
   void copy_stack(const Cpu& cpu, const Exit& exit, const abi::SeenActivity& seen);

@@ -203,6 +203,7 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
     if (must_wait(cpu, exit)) return;
   }
   context_.model->finish_commit(cpu.id);
+  if (cpu.evidence != nullptr) settle_waits(cpu);
   WatchedCode::count_committed(cpu.watched_in_transaction);
   cpu.commit_step = CommitStep::kNone;
   cpu.in_transaction = 0;
@@ -242,6 +243,7 @@ void Engine::settle_conflict(Cpu& cpu) {
                       .other_first = note.other_first,
                       .other_writes = note.other_writes,
                       .other_prefetched = note.other_prefetched,
+                      .other_under_other_locks = note.other_under_other_locks,
                       .victim_by_library = is_lock_library(note.victim.pc),
                       .other_by_library = is_lock_library(note.other.pc),
                       .other_thread = static_cast<std::uint64_t>(note.other_thread)});
@@ -265,6 +267,14 @@ void Engine::begin_evidence(Cpu& cpu) {
   const abi::SeenActivity& seen = Scheduler::of(*cpu.thread).account.seen;
   cpu.evidence->lock = seen.activity == abi::Activity::kAttempt ? seen.lock : 0;
   cpu.evidence->accesses.clear();
+  cpu.evidence->waits.clear();
+}
+
+/// A transaction has committed.
+void Engine::settle_waits(const Cpu& cpu) {
+  if (cpu.evidence->lock == 0 || !account_is_open_) return;
+  for (const TransactionWaits::Wait& wait : cpu.evidence->waits)
+    account_->waited_for_line(cpu.evidence->lock, wait.access, wait.ticks >> kTickShift);
 }
 
 /// The callers are resolved after the run: libdwfl keeps files open, which would change the descriptors that

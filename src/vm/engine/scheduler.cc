@@ -65,6 +65,7 @@ void Scheduler::cancel_deadline(EngineThread& thread) { timers_.cancel(std::exch
 
 void Scheduler::attach(EngineThread& thread, Cpu& cpu, Cycles at) {
   cpu.thread = &thread.thread;
+  if (cpu.evidence != nullptr) cpu.evidence->held = &thread.account.held;
   thread.state = EngineThread::State::kOnCpu;
   thread.cpu = &cpu;
   thread.last_cpu = cpu.id.value;
