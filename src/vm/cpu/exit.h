@@ -19,8 +19,12 @@ struct AccessCheck {
   bool feeds_address;                                 // an address may depend on the loaded value
   std::uint16_t address_registers;  // registers whose values at block entry the address depends on
   std::uint16_t results;            // registers that depend on the loaded value at the end of the block
-  const AccessCheck*
-      address_loads[2];  // the last two loads in the block that the address depends on, or null
+  std::uint8_t register_cycles;     // between the values at block entry and the address
+  std::uint8_t load_cycles[2];      // between each of `address_loads` and the address
+  std::uint8_t most_cycles;         // the largest of these
+  // The last two loads that the address depends on, in this execution of the block or the one before; or
+  // null.
+  const AccessCheck* address_loads[2];
 };
 
 enum class ExitReason : std::uint8_t {

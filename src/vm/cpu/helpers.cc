@@ -73,19 +73,22 @@ bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
 /// When the address of an access is known: when the missed loads that it depends on arrive.
 Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
   const std::uint64_t now = cpu.clock().value;
-  if (cpu.latest_miss <= now) return Cycles(0);
-  std::uint64_t latest = 0;
-  for (const AccessCheck* load : check.address_loads) {
+  if (cpu.latest_miss + check.most_cycles <= now) return Cycles(0);
+  std::uint64_t latest = now;
+  for (unsigned i = 0; i < 2; ++i) {
+    const AccessCheck* const load = check.address_loads[i];
     if (load == nullptr) break;
     const Cpu::MissedLoad& miss = missed_load(cpu, load);
-    if (miss.access_check == load && miss.ready > latest) latest = miss.ready;
+    const std::uint64_t ready = miss.ready + check.load_cycles[i];
+    if (miss.access_check == load && ready > latest) latest = ready;
   }
   for (unsigned mask = check.address_registers; mask != 0; mask &= mask - 1) {
     const int reg = __builtin_ctz(mask);
     const Cpu::MissedValue& miss = cpu.register_miss[reg];
-    if (miss.ready > now && miss.ready > latest && still_holds(cpu.state.gpr[reg], miss)) latest = miss.ready;
+    const std::uint64_t ready = miss.ready + check.register_cycles;
+    if (miss.ready != 0 && ready > latest && still_holds(cpu.state.gpr[reg], miss)) latest = ready;
   }
-  return Cycles(latest);
+  return Cycles(latest > now ? latest : 0);
 }
 
 [[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& check, Cycles when) {

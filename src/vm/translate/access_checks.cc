@@ -11,6 +11,8 @@
 //   [reload scratch]
 //
 // Live flags are saved in Cpu::flags_slot, where the slow path finds them.
+#include <algorithm>
+
 #include "vm/cpu/cpu.h"
 #include "vm/translate/block_builder.h"
 
@@ -112,9 +114,18 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
   check.address_registers = flow.address_registers;
   check.results = flow.results;
   check.feeds_address = flow.feeds_address;
+  check.register_cycles = flow.address_cycles;
+  check.most_cycles = std::max(flow.address_cycles, flow.earlier_cycles);
   unsigned found = 0;
-  for (std::size_t load = n; load-- > 0 && found < 2;)
-    if (flow.address_loads >> load & 1) check.address_loads[found++] = check_of_load(load);
+  const auto depends = [&](std::uint64_t loads, std::uint8_t cycles, std::size_t from, std::size_t to) {
+    for (std::size_t load = to; load-- > from && found < 2;) {
+      if (!(loads >> load & 1)) continue;
+      check.load_cycles[found] = cycles;
+      check.address_loads[found++] = check_of_load(load);
+    }
+  };
+  depends(flow.address_loads, flow.address_cycles, 0, n);
+  depends(flow.earlier_loads, flow.earlier_cycles, n, code_block_.instructions.size());
   return &check;
 }
 

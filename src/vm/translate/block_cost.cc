@@ -125,6 +125,16 @@ bool clears_register(const Instruction& i) {  // XOR r,r and the like break depe
   }
 }
 
+/// Whether an instruction begins when all earlier ones are complete; for MFENCE, all accesses to memory.
+bool waits_for_all(const Instruction& i) {
+  return i.mnemonic == ZYDIS_MNEMONIC_LFENCE || i.mnemonic == ZYDIS_MNEMONIC_MFENCE ||
+         i.mnemonic == ZYDIS_MNEMONIC_CPUID;
+}
+
+bool jumps_to_itself(std::span<const Instruction> block) {
+  return block.back().kind == InstructionClass::kConditionalJump && block.back().target == block.front().pc;
+}
+
 template <class Visit>
 void for_each_bit(std::uint64_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(__builtin_ctzll(mask)));
@@ -136,6 +146,7 @@ struct Chains {
   std::array<std::uint64_t, kResources> sources{};
 
   unsigned l1_latency_cycles;
+  unsigned longest_cycles = 0;  // of all chains from block entry
 
   explicit Chains(unsigned l1_latency_cycles) : l1_latency_cycles(l1_latency_cycles) {
     for (unsigned r = 0; r < kResources; ++r) sources[r] = std::uint64_t{1} << r;
@@ -152,6 +163,7 @@ struct Chains {
     bool loads = false;
     for (unsigned k = 0; k < i.accesses; ++k) loads |= i.access[k].read;
     const unsigned done = start + latency_cycles + (loads ? l1_latency_cycles : 0);
+    longest_cycles = std::max(longest_cycles, done);
     for_each_bit(writes(i), [&](unsigned r) {
       if (r == kRsp && latency_cycles == 0) return;
       ready_cycles[r] = done;
@@ -178,12 +190,14 @@ std::uint32_t block_cost_ticks(std::span<const Instruction> block, const machine
     const OperationCost cost = operation_cost(i, machine);
     uops += cost.uops + access_uops(i);
     serial_cycles += cost.serial_cycles + (i.locked ? machine.instructions.locked_cycles : 0);
-    chains.step(i, cost.latency_cycles);
+    if (!waits_for_all(i)) chains.step(i, cost.latency_cycles);
   }
   if (block.size() > 1 && block.back().kind == InstructionClass::kConditionalJump && uops > 1)
     --uops;  // CMP and Jcc fuse
   const unsigned width_ticks = uops * kTicksPerCycle / std::max(1u, machine.core.issue_width);
-  const unsigned chain_ticks = chains.recurrence_cycles() * kTicksPerCycle;
+  const bool is_awaited = !block.empty() && waits_for_all(block.back());
+  const unsigned chain_cycles = is_awaited ? chains.longest_cycles : chains.recurrence_cycles();
+  const unsigned chain_ticks = chain_cycles * kTicksPerCycle;
   return std::max({1u, width_ticks, chain_ticks}) + serial_cycles * kTicksPerCycle;
 }
 
@@ -194,40 +208,63 @@ std::uint32_t counted_ticks(std::span<const Instruction> block, const machine::D
          pauses * machine.instructions.pause_cycles * static_cast<std::uint32_t>(kTicksPerCycle);
 }
 
-void block_data_flow(std::span<const Instruction> block, std::span<DataFlow> flow) {
+void block_data_flow(std::span<const Instruction> block, const machine::Description& machine,
+                     std::span<DataFlow> flow) {
   struct Source {
-    std::uint16_t registers;  // at entry
-    std::uint64_t loads;      // of the block
+    std::uint16_t registers = 0;  // at entry
+    std::uint64_t loads = 0;      // of the block
+    unsigned cycles = 0;          // since then
+
+    void add(const Source& other) {
+      registers |= other.registers;
+      loads |= other.loads;
+      cycles = std::max(cycles, other.cycles);
+    }
+  };
+  const auto bounded = [](unsigned cycles) {
+    constexpr unsigned kMost = 0xff;
+    return static_cast<std::uint8_t>(std::min<unsigned>(cycles, kMost));
   };
   std::array<Source, kGprCount> sources;
-  for (unsigned r = 0; r < kGprCount; ++r) sources[r] = {static_cast<std::uint16_t>(1u << r), 0};
+  for (unsigned r = 0; r < kGprCount; ++r) sources[r].registers = static_cast<std::uint16_t>(1u << r);
   for (std::size_t n = 0; n < block.size(); ++n) {
     const Instruction& i = block[n];
     bool loads = false;
     for (unsigned k = 0; k < i.accesses; ++k) {
       const MemoryOperand& m = i.access[k].operand;
+      Source address;
       for (const int reg : {m.base, m.index}) {
         if (reg < 0 || reg == kRsp || reg >= static_cast<int>(kGprCount)) continue;
-        flow[2 * n + k].address_registers |= sources[static_cast<unsigned>(reg)].registers;
-        flow[2 * n + k].address_loads |= sources[static_cast<unsigned>(reg)].loads;
+        address.add(sources[static_cast<unsigned>(reg)]);
       }
+      flow[2 * n + k].address_registers = address.registers;
+      flow[2 * n + k].address_loads = address.loads;
+      flow[2 * n + k].address_cycles = bounded(address.cycles);
       loads = loads || i.access[k].read;
     }
-    Source from{};
+    Source from;
     if (!clears_register(i))
       for_each_bit(i.gpr_read, [&](unsigned r) {
-        if (r == kRsp) return;
-        from.registers |= sources[r].registers;
-        from.loads |= sources[r].loads;
+        if (r != kRsp) from.add(sources[r]);
       });
+    from.cycles += operation_cost(i, machine).latency_cycles;
     // A loaded value depends only on the load, which itself waits for its address.
-    const Source result = loads ? Source{0, std::uint64_t{1} << n} : from;
+    const Source result = loads ? Source{0, std::uint64_t{1} << n, 0} : from;
     for_each_bit(i.gpr_write, [&](unsigned r) {
       if (r != kRsp) sources[r] = result;
     });
   }
   std::uint64_t address_loads = 0;
-  for (const DataFlow& access : flow) address_loads |= access.address_loads;
+  const bool repeats = !block.empty() && jumps_to_itself(block);
+  for (DataFlow& access : flow) {
+    address_loads |= access.address_loads;
+    if (!repeats) continue;
+    Source before;
+    for_each_bit(access.address_registers, [&](unsigned r) { before.add(sources[r]); });
+    access.earlier_loads = before.loads;
+    access.earlier_cycles = bounded(before.cycles + access.address_cycles);
+    address_loads |= before.loads;
+  }
   for (std::size_t n = 0; n < block.size(); ++n) {
     std::uint16_t results = 0;
     for (unsigned r = 0; r < kGprCount; ++r)

@@ -191,6 +191,48 @@ TEST(BlockCost, ClearingARegisterBreaksTheChain) {
   EXPECT_EQ(cost_cycles(code), 4u);
 }
 
+TEST(BlockCost, LfenceWaitsForTheLongestChain) {
+  const std::vector<std::vector<std::uint8_t>> load_and_add = {{0x48, 0x8b, 0x08}, {0x48, 0xff, 0xc1}};
+  EXPECT_EQ(cost_cycles(load_and_add), 0u) << "mov rcx, [rax]; inc rcx";
+  auto fenced = load_and_add;
+  fenced.push_back({0x0f, 0xae, 0xe8});
+  machine::Description machine = four_wide();
+  machine.instructions.lfence_cycles = 7;
+  EXPECT_EQ(cost_cycles(fenced, machine), 4u + 1 + 7);
+}
+
+// --- data flow ---
+
+std::vector<DataFlow> flow_of(std::vector<Instruction> block) {
+  std::vector<DataFlow> flow(2 * block.size());
+  block_data_flow(block, four_wide(), flow);
+  return flow;
+}
+
+TEST(DataFlow, AddressIsComputedFromALoad) {
+  const std::vector<DataFlow> flow = flow_of({decoded({0x48, 0x8b, 0x08}),        // mov rcx, [rax]
+                                              decoded({0x48, 0x0f, 0xaf, 0xca}),  // imul rcx, rdx
+                                              decoded({0x48, 0xff, 0xc1}),        // inc rcx
+                                              decoded({0x48, 0x8b, 0x19})});      // mov rbx, [rcx]
+  EXPECT_EQ(flow[6].address_loads, 1u);
+  EXPECT_EQ(flow[6].address_cycles, 3 + 1);
+  EXPECT_EQ(flow[6].earlier_loads, 0u);
+  EXPECT_TRUE(flow[0].feeds_address);
+}
+
+TEST(DataFlow, LoopsAddressIsComputedFromTheLoadBefore) {
+  std::vector<Instruction> block = {decoded({0x48, 0x8b, 0x08}),  // mov rcx, [rax]
+                                    decoded({0x48, 0x01, 0xc8}),  // add rax, rcx
+                                    decoded({0x48, 0xff, 0xc0}),  // inc rax
+                                    decoded({0x75, 0xf5})};       // jne to the first
+  block.back().target = block.front().pc;
+  EXPECT_EQ(flow_of(block)[0].earlier_loads, 1u);
+  EXPECT_EQ(flow_of(block)[0].earlier_cycles, 1 + 1);
+  EXPECT_TRUE(flow_of(block)[0].feeds_address);
+  block.back().target += 1;
+  EXPECT_EQ(flow_of(block)[0].earlier_loads, 0u) << "it goes elsewhere";
+}
+
 TEST(BlockCost, PauseSerialises) { EXPECT_GE(cost_cycles({{0xf3, 0x90}}), 9u); }
 
 // --- liveness ---

@@ -36,7 +36,7 @@ BlockBuilder::BlockBuilder(CodeCache& cache, GuestCode& code, const machine::Des
   for (std::size_t n = 0; n < code_block_.instructions.size(); ++n)
     for (unsigned k = 0; k < code_block_.instructions[n].accesses; ++k)
       checks_[2 * n + k] = cache_.allocate_meta(AccessCheck{});
-  block_data_flow(code_block_.instructions, flow_);
+  block_data_flow(code_block_.instructions, machine_, flow_);
 }
 
 const Block* BlockBuilder::build() {
