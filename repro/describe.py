@@ -159,6 +159,8 @@ def rows():
     add("system.timer_hz", "kernel_costs", "interruptions_a_second", "how often such gaps come", kernel, least=1, most=100_000)
     add("prefetch.snoops", "false_conflicts", "neighbour_conflict_percent",
         "a transaction aborts if the other line of a pair is loaded elsewhere", ("500",), words=(True, False))
+    add("coherence.loads_take_modified", "false_conflicts", "modified_conflict_percent",
+        "a transaction aborts if a line that it reads and had modified before is loaded elsewhere", ("500",), words=(True, False))
     add("transactions.read_filter_log2", "false_conflicts", "filter_conflict_percent",
         "stores to other lines abort a transaction whose reads have left L1", ("2000",), least=6, most=20)
     # Last: a run is long, and interrupts add to these aborts.

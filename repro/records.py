@@ -15,11 +15,11 @@ from fidelity import LATENCY_SHARE, MEETS, MISSES, RATE_POINTS, RATE_SHARE
 TIMED_PART = 50  # a workload that runs for a time runs for this part of it on the virtual machine: a throughput is a rate
 
 # What a figure is, by the first pattern that its "job: name" matches. A figure of none, or of None, is not compared: counts of events and
-# rounds, what belongs to a single tenth of a run, lines that were flushed, which the virtual machine does not model, the clocks, which a
+# rounds, what is next to nothing, what belongs to a single tenth of a run, lines that were flushed, which the virtual machine does not model, the clocks, which a
 # description takes from the record as facts, and ratios of glibc's locks to themselves.
 QUANTILES, FIRST = (1,), (0,)
 KINDS = (
-    (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|flushed|_missing_|missing$)", None, ()),
+    (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|flushed|_missing_|missing$|store_after_load)", None, ()),
     (r"early_loads: |clock: |lock_costs: ", None, ()),
     (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),

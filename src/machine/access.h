@@ -38,6 +38,7 @@ class Access : public InstructionFetch {
     std::uint32_t entry, l1_slot, l2_slot;
     bool in_l3 = false, in_l1 = false;
     bool in_core = false;  // in L1 or L2
+    bool takes = false;    // the access takes the line from all others
   };
   Reply coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t l2_slot);
   bool make_room(const Request& request, Cpu& cpu, Place& place);

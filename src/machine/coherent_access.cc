@@ -28,6 +28,7 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   place.in_l3 = place.entry != kNoSlot;
   if (place.in_l3 && must_wait(request, cpu, place.entry, earliest)) return wait_until(earliest, true);
   if (const std::uint64_t there = travel(request, cpu, place.entry)) return wait_until(there);
+  place.takes = takes_line(request, cpu, place.entry);
   if (!make_room(request, cpu, place)) return aborted_by(request, cpu, HardwareAbort::kCapacity);
   put_into_room(request, cpu, place);
 
@@ -36,8 +37,9 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
                                     ? description.l2.latency_cycles
                                     : vary_latency(fetch_cycles(cpu, request.line, place.entry, place.in_l3));
   LineTransfer transfer =
-      load ? share(request, cpu, place.entry, nearest)
-           : own(request, cpu, place.entry, nearest, place.in_core, place.l1_slot, place.l2_slot);
+      place.takes ? own(request, cpu, place.entry, nearest, place.in_core, place.l1_slot, place.l2_slot)
+                  : share(request, cpu, place.entry, nearest);
+  if (load) transfer.dirty = false;  // the last level has the data, too
   const std::uint64_t hot_until = note_transfer(request, place.entry, transfer);
   if (!place.in_core || transfer.from_owner)
     transfer.latency_cycles += wait_for_link(cpu, request.line, request.now.value, place.in_l3);
@@ -61,11 +63,11 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   if (place.in_l3) {
     Directory::Entry& line = directory.entry(place.entry);
     if (line.busy_until <= request.now.value) line.shared_flight = 0;
-    if (line.in_sets) resolve_conflicts(request, place.entry);
+    if (line.in_sets) resolve_conflicts(request, place.entry, place.takes);
   } else {
     place.entry = allocate_entry(request, cpu);
   }
-  if (request.kind != AccessKind::kLoad && !read_filters_in_use.empty()) resolve_false_conflicts(request);
+  if (place.takes && !read_filters_in_use.empty()) resolve_false_conflicts(request);
   // Each step above may have dropped a copy that the core's threads share.
   place.l1_slot = if_still_there(core.l1, place.l1_slot, request.line);
   place.in_l1 = place.l1_slot != kNoSlot;

@@ -64,10 +64,24 @@ bool Transactions::aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction 
   return limit == level || (limit == ReadEviction::kL1 && level == ReadEviction::kL3);
 }
 
+bool Transactions::takes_line(const Request& request, const Cpu& cpu, std::uint32_t entry) const {
+  if (request.kind != AccessKind::kLoad) return true;
+  // What a prefetch does to such a line was not measured. It leaves a copy there.
+  if (!description.coherence.loads_take_modified || request.is_prefetch || entry == kNoSlot) return false;
+  const unsigned owner = directory.entry(entry).owner;
+  if (owner == kNoCpu || cpus[owner].core == cpu.core) return false;
+  const Core& core = *cpus[owner].core;
+  const auto is_modified_in = [&](const PrivateCache& cache) {
+    const std::uint32_t slot = cache.find(request.line);
+    return slot != kNoSlot && (cache.state(slot).flags & kDirty);
+  };
+  return is_modified_in(core.l1) || is_modified_in(core.l2);
+}
+
 bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& cpu,
                                              std::uint32_t entry) const {
   const auto elsewhere = [&](unsigned other) { return other != kNoCpu && cpus[other].core != cpu.core; };
-  const bool load = request.kind == AccessKind::kLoad;
+  const bool load = !takes_line(request, cpu, entry);
   if (const ReadWriteSets* sets = entry != kNoSlot ? directory.read_write_sets(entry) : nullptr) {
     if (elsewhere(sets->writer)) return true;
     if (load) return false;
@@ -84,14 +98,13 @@ bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& 
   return false;
 }
 
-void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry) {
-  const bool load = request.kind == AccessKind::kLoad;
+void Transactions::resolve_conflicts(const Request& request, std::uint32_t entry, bool takes) {
   const unsigned requester = request.cpu.value;
   while (ReadWriteSets* sets = directory.read_write_sets(entry)) {
     unsigned victim = sets->writer;
     if (victim == kNoCpu || victim == requester) {
       const CpuMask others = sets->readers.without(requester);
-      if (load || others.empty()) return;
+      if (!takes || others.empty()) return;
       victim = others.first();
     }
     const bool only_read = victim != sets->writer;

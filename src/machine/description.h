@@ -114,6 +114,9 @@ struct Description {
     std::uint32_t upgrade_cycles = 0;         // store to a line that other cores share
     std::uint32_t request_cycles = 0;  // from a core's request until it arrives at the core that has the line
     std::uint32_t hot_window_cycles = 0;  // how long a line that moved between CPUs is hot
+    /// A load takes a line that another core has modified, as a store does: it leaves that core, and the
+    /// transaction there that has it in its read set aborts. The requester may write it. Else both read it.
+    bool loads_take_modified = false;
   } coherence;
 
   struct {

@@ -111,6 +111,7 @@ const Field kFields[] = {
     ELISION_NANOSECONDS("coherence.upgrade_ns", uncore.upgrade_ps, 1, kMostPicoseconds),
     ELISION_NANOSECONDS("coherence.request_ns", uncore.request_ps, 0, kMostPicoseconds),
     ELISION_CYCLES("coherence.hot_window_cycles", coherence.hot_window_cycles),
+    ELISION_FLAG("coherence.loads_take_modified", coherence.loads_take_modified),
     ELISION_NUMBER("jitter.latency_percent", jitter.latency_percent, 0, 50),
     ELISION_NUMBER("jitter.transaction_percent", jitter.transaction_percent, 0, 50),
     ELISION_CYCLES("instructions.pause_cycles", instructions.pause_cycles),

@@ -43,7 +43,7 @@ Reply InstructionFetch::fetch_in_order(Cpu& cpu, LineAddr line, std::uint64_t no
   std::uint64_t earliest = now;
   if (in_l3) {
     if (must_wait(request, cpu, entry, earliest)) return wait_until(earliest);
-    if (directory.entry(entry).in_sets) resolve_conflicts(request, entry);
+    if (directory.entry(entry).in_sets) resolve_conflicts(request, entry, false);
   } else {
     entry = allocate_entry(request, cpu);
     if (entry == kNoSlot) return aborted_by(request, cpu, HardwareAbort::kCapacity);

@@ -263,6 +263,37 @@ TEST_F(ModelTest, TransferLatenciesDependOnWhatTheOwnerDid) {
   EXPECT_EQ(m.load(1, 3, 8000).data_ready.value, 8100u);
 }
 
+class LoadsTakeModified : public ModelTest {
+ protected:
+  LoadsTakeModified() { description_.coherence.loads_take_modified = true; }
+};
+
+TEST_F(LoadsTakeModified, ItLeavesTheCoreThatHadModifiedIt) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  EXPECT_EQ(m.load(1, 1, 5000).data_ready.value, 5100u);
+  EXPECT_EQ(m.counts(0).invalidations_received, 1u);
+  EXPECT_FALSE(m.local_hit(0, 1, kLoad, 50'000));
+  EXPECT_TRUE(m.local_hit(1, 1, kLoad, 50'000));
+  EXPECT_TRUE(m.local_hit(1, 1, kStore, 50'000)) << "no other core has it";
+}
+
+TEST_F(LoadsTakeModified, TheNextReaderSharesIt) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);
+  m.load(1, 1, 5000);
+  EXPECT_EQ(m.load(0, 1, 20'000).data_ready.value, 20'090u) << "it is not modified any more";
+  EXPECT_TRUE(m.local_hit(1, 1, kLoad, 50'000));
+  EXPECT_FALSE(m.local_hit(1, 1, kStore, 50'000));
+}
+
+TEST_F(LoadsTakeModified, UnmodifiedLinesStay) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  EXPECT_EQ(m.load(1, 1, 5000).data_ready.value, 5090u);
+  EXPECT_TRUE(m.local_hit(0, 1, kLoad, 50'000));
+}
+
 TEST_F(ModelTest, UpgradeInvalidatesEverySharer) {
   TestMachine& m = machine();
   for (unsigned cpu = 0; cpu < 3; ++cpu) m.load(cpu, 1, 1000 + 1000 * cpu);

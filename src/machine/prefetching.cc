@@ -102,7 +102,7 @@ void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint
   if (!in_l3) {
     replace_entry(line, entry);
   } else if (directory.entry(entry).in_sets) {
-    resolve_conflicts(request, entry);
+    resolve_conflicts(request, entry, false);
   }
 
   LineTransfer transfer = share(request, cpu, entry, vary_latency(fetch_cycles(cpu, line, entry, in_l3)));

@@ -93,6 +93,18 @@ TEST_F(ReadFilterTest, StoreToOwnedLineAsksNobody) {
   EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
 }
 
+TEST_F(ReadFilterTest, LoadThatTakesAModifiedLineIsChecked) {
+  description_.transactions.read_filter_log2 = 1;
+  description_.coherence.loads_take_modified = true;
+  TestMachine& m = machine();
+  m.store(2, 700'000, 500);
+  read(2 * kSets * kWays);
+  m.load(1, 600'000, 91'000'000);
+  EXPECT_TRUE(m.model().in_transaction(CpuId(0))) << "no core has modified it";
+  m.load(1, 700'000, 92'000'000);
+  EXPECT_FALSE(m.model().in_transaction(CpuId(0)));
+}
+
 TEST_F(ReadFilterTest, IsEmptyWhenNextTransactionBegins) {
   description_.transactions.read_filter_log2 = 1;
   read(2 * kSets * kWays);

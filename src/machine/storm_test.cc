@@ -215,6 +215,7 @@ const Variant kVariants[] = {
      {.crowded_sets = 3},
      [](Description& d) { d.coherence.request_cycles = 40; }},
     {"NoConflicts", 3, 2, {}, [](Description& d) { d.conflict_detection = false; }},
+    {"LoadsTakeModified", 4, 2, {}, [](Description& d) { d.coherence.loads_take_modified = true; }},
     {"BlindAlwaysAbort",
      3,
      2,

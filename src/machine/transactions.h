@@ -30,8 +30,11 @@ class Transactions : public CoreCaches {
   /// True if the access conflicts with a transaction on another core. `entry`: its directory entry, or
   /// kNoSlot.
   bool conflicts_with_other_core(const Request& request, const Cpu& cpu, std::uint32_t entry) const;
+  /// Whether the access takes the line from all others: a store, an atomic, or a load of a line that another
+  /// core has modified, if the machine's loads take such lines.
+  bool takes_line(const Request& request, const Cpu& cpu, std::uint32_t entry) const;
   /// Aborts every other transaction that this access conflicts with: the requester wins.
-  void resolve_conflicts(const Request& request, std::uint32_t entry);
+  void resolve_conflicts(const Request& request, std::uint32_t entry, bool takes);
   /// Aborts every other transaction whose read filter may have the line that is to be written.
   void resolve_false_conflicts(const Request& request);
 

@@ -66,6 +66,21 @@ TEST_F(TransactionTest, OutsideWriteEndsReadersAndWriters) {
 
 // --- conflicts ---
 
+TEST_F(TransactionTest, LoadThatTakesAModifiedLineEndsItsReader) {
+  for (const bool takes : {false, true}) {
+    for (const bool modified : {false, true}) {
+      description_.coherence.loads_take_modified = takes;
+      TestMachine m(description_);
+      m.access(0, 10, modified ? kStore : kLoad, 1000);
+      m.model().begin(CpuId(0), Cycles(50'000), false);
+      m.access(0, 10, kLoad, 50'100);
+      m.access(1, 10, kLoad, 60'000);
+      EXPECT_EQ(m.model().in_transaction(CpuId(0)), !(takes && modified)) << takes << modified;
+      m.expect_sound();
+    }
+  }
+}
+
 struct ConflictCase {
   const char* name;
   AccessKind first, second;

@@ -197,9 +197,16 @@ def test_a_probe_finds_what_the_machine_file_says(values_of, build, machine, wor
         assert values[figure][0] == pytest.approx(expected(said, figure, field), rel=0.05, abs=ticks or None), field
 
 
-def test_an_increment_brings_a_modified_line_twice(values_of):
-    values = {name: row[0] for name, row in values_of("shared_lines", "1000").items()}
-    assert values["increment_ticks"] == pytest.approx(values["dirty_load_ticks"] + values["upgrade_ticks"], rel=0.1)
+def test_an_increment_brings_a_modified_line_twice_unless_loads_take_it(values_of):
+    def values(takes):
+        found = values_of("shared_lines", "1000", machine=f"{MACHINE},coherence.loads_take_modified={takes}")
+        return {name: row[0] for name, row in found.items()}
+
+    left, taken = values("false"), values("true")
+    assert left["increment_ticks"] == pytest.approx(left["dirty_load_ticks"] + left["upgrade_ticks"], rel=0.1)
+    assert left["store_after_load_ticks"] == pytest.approx(left["upgrade_ticks"], rel=0.1)
+    assert taken["increment_ticks"] == pytest.approx(taken["dirty_load_ticks"], rel=0.1)
+    assert taken["store_after_load_ticks"] < 0.1 * taken["upgrade_ticks"]
 
 
 @pytest.mark.parametrize("megahertz", [2200, 3300])
@@ -235,6 +242,10 @@ def test_other_lines_conflict_by_prefetches_and_by_the_filter(values_of):
     assert small > 3 * large
     assert percent("filter", "transactions.read_filter_log2=0") == 0
     assert percent("idle", "transactions.read_filter_log2=11") == 0
+    for modified in ("modified", "unmodified"):
+        takes, leaves = (percent(modified, f"coherence.loads_take_modified={flag}") for flag in ("true", "false"))
+        assert leaves == 0
+        assert takes > 20 if modified == "modified" else takes == 0
 
 
 @pytest.mark.parametrize("words", ["bank 2", "bank 2 seconds 0", "bank 2 transactions 5x", "bank 2 transactions 5 C", "bank 5000 transactions 5", "spurious 0", "read_set 512 -", "loads 1"])

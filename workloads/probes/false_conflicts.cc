@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conflicts on lines that only one CPU accesses (the probe "false-conflicts"): false_conflicts
+// Conflicts on lines that only one CPU accesses or writes (the probe "false-conflicts"): false_conflicts
 // [TRANSACTIONS].
 //
 // First: a transaction writes one line of an aligned pair, while the other CPU loads the other line now and
 // then, which it does not have. If the core fetches pairs and such a prefetch takes lines from others, the
 // transaction aborts. Second: a transaction reads more lines than L1 holds, while the other CPU stores to
 // lines that no cache has. A filter that stands for the lines that left L1 takes some of those stores for
-// conflicts; the smaller it is, the more. Prints the percentage of attempts that abort by conflict, and for
-// the second case also with the other CPU idle, as a check.
+// conflicts; the smaller it is, the more. Third: a transaction reads a line, and the other CPU loads the same
+// line. Where a load takes a modified line from the core that has it, the transaction aborts if its core had
+// modified the line before ("modified"), and commits if both had loaded it ("unmodified"). Prints the
+// percentage of attempts that abort by conflict, and for the second case also with the other CPU idle, as a
+// check.
 #include <atomic>
 #include <thread>
 
@@ -67,6 +70,18 @@ bool write_one_of_a_pair() {
   return false;
 }
 
+/// `modifies`: the line, before the transaction begins.
+bool read_one_line(bool modifies) {
+  if (modifies) probe::store(pair.words, 1);
+  probe::fence();
+  const Status status = Rtm::begin();
+  if (!status.started()) return status.is_conflict();
+  (void)probe::load(pair.words);
+  probe::work(400);
+  Rtm::commit();
+  return false;
+}
+
 /// Not inlined, so that nothing else accesses memory between begin and commit.
 [[gnu::noinline]] bool read_more_than_l1() {
   const Status status = Rtm::begin();
@@ -95,5 +110,10 @@ int main(int argc, char** argv) {
   };
   probe::print("filter_conflict_percent",
                conflict_percent(transactions, read_more_than_l1, kFilterGap, store_somewhere));
+  for (const bool modifies : {true, false})
+    probe::print(modifies ? "modified_conflict_percent" : "unmodified_conflict_percent",
+                 conflict_percent(
+                     5 * transactions, [modifies] { return read_one_line(modifies); }, kPairGap,
+                     [] { (void)probe::load(pair.words); }));
   return 0;
 }

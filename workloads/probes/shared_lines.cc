@@ -5,10 +5,12 @@
 // has it modified ("dirty"), or exclusive and unmodified ("clean"). Or both CPUs load the line, and this one
 // stores to it and waits by MFENCE until it has taken the line from the other one ("upgrade"). Or it
 // increments a line that the other one has modified, and waits so ("increment"): where the load brings the
-// line to read it only, that takes about a dirty load and an upgrade. From both of these the cost of a store
-// and MFENCE on a line that this CPU owns is subtracted. Each line has a page of its own, whose translation
-// this CPU knows before it is timed. Lines are flushed before they are used, so that no cache has them from
-// earlier; where CLFLUSH does nothing, they are lines that nobody has accessed, for up to 8192 rounds.
+// line to read it only, that takes about a dirty load and an upgrade. Or it stores to such a line that it has
+// loaded before ("store after load"): that is about an upgrade, or nothing where the load has taken the line.
+// From these the cost of a store and MFENCE on a line that this CPU owns is subtracted. Each line has a page
+// of its own, whose translation this CPU knows before it is timed. Lines are flushed before they are used, so
+// that no cache has them from earlier; where CLFLUSH does nothing, they are lines that nobody has accessed,
+// for up to 8192 rounds.
 //
 // Prints means without outliers in ticks, less the clock's cost, and for dirty lines the distance from the
 // 10th to the 90th percentile in percent of the median: how much latencies vary.
@@ -39,7 +41,7 @@ void await(std::uint64_t value) {
   while (turn.value.load(std::memory_order_acquire) != value) asm volatile("pause");
 }
 
-enum class Case { kDirty, kClean, kUpgrade, kIncrement, kOwned };
+enum class Case { kDirty, kClean, kUpgrade, kIncrement, kStoreAfterLoad, kOwned };
 
 /// The other CPU's part: flushes the line, then loads or stores to it.
 void prepare_each_round(Case which, std::uint64_t rounds) {
@@ -49,7 +51,8 @@ void prepare_each_round(Case which, std::uint64_t rounds) {
     unsigned char* const place = line(i);
     probe::evict(place);
     probe::fence();
-    if (which == Case::kDirty || which == Case::kIncrement) probe::store(place, i);
+    if (which == Case::kDirty || which == Case::kIncrement || which == Case::kStoreAfterLoad)
+      probe::store(place, i);
     if (which == Case::kClean || which == Case::kUpgrade) (void)probe::load(place);
     probe::fence();
     turn.value.store(2 * i + 1, std::memory_order_release);
@@ -57,11 +60,11 @@ void prepare_each_round(Case which, std::uint64_t rounds) {
 }
 
 std::uint64_t time_one(Case which, unsigned char* place) {
-  if (which == Case::kUpgrade) (void)probe::load(place);
+  if (which == Case::kUpgrade || which == Case::kStoreAfterLoad) (void)probe::load(place);
   if (which == Case::kOwned) probe::store(place, 1);
   probe::fence();
   const std::uint64_t before = probe::ticks();
-  if (which == Case::kUpgrade || which == Case::kOwned) {
+  if (which == Case::kUpgrade || which == Case::kStoreAfterLoad || which == Case::kOwned) {
     probe::store(place, 2);
     probe::fence();
   } else if (which == Case::kIncrement) {
@@ -99,11 +102,13 @@ int main(int argc, char** argv) {
   const double clock = probe::clock_mean();
   std::vector<std::uint64_t> dirty = run(Case::kDirty, rounds), clean = run(Case::kClean, rounds),
                              upgrade = run(Case::kUpgrade, rounds), increment = run(Case::kIncrement, rounds),
+                             after_load = run(Case::kStoreAfterLoad, rounds),
                              owned = run(Case::kOwned, rounds);
   probe::print("dirty_load_ticks", probe::trimmed_mean(dirty) - clock);
   probe::print("clean_load_ticks", probe::trimmed_mean(clean) - clock);
   probe::print("upgrade_ticks", probe::trimmed_mean(upgrade) - probe::trimmed_mean(owned));
   probe::print("increment_ticks", probe::trimmed_mean(increment) - probe::trimmed_mean(owned));
+  probe::print("store_after_load_ticks", probe::trimmed_mean(after_load) - probe::trimmed_mean(owned));
   probe::print("dirty_load_spread_percent", probe::spread_percent(dirty, clock));
   return 0;
 }
