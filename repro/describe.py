@@ -306,8 +306,9 @@ class Search:
     def ended(self):
         if self.value in self.silent:
             self.value = self.nearest()
-        return Found(self.value, self.figure, None if self.flat else self.slope,
-                     agrees(self.figure, self.target, self.slope if self.local else 0))
+        # A slope of noisy figures, learned while other values of the same runs moved, is no measure of a step.
+        step = self.slope if self.local and not self.row.noisy else 0
+        return Found(self.value, self.figure, None if self.flat else self.slope, agrees(self.figure, self.target, step))
 
 
 def by_halves(figure_at, row, start, target):
@@ -392,8 +393,7 @@ def best_word(row, values, target, run):
 def fit_group(group, values, targets, slopes, run):
     """{parameter: Found} of rows whose figures one run shows. Changes `values` and `slopes`."""
     if group[0].words:
-        [row] = group
-        return {row.parameter: best_word(row, values, targets[row.parameter], run)}
+        return {row.parameter: best_word(row, values, targets[row.parameter], run) for row in group}
     job, arguments = group[0].figure.job, group[0].arguments
     searches = [Search(row, values[row.parameter], targets[row.parameter], slopes.get(row.parameter)) for row in group]
     for turn in range(MOST_RUNS):

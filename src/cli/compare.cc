@@ -17,6 +17,7 @@
 #include "cli/experiment/execute.h"
 #include "cli/experiment/explain.h"
 #include "cli/experiment/metric.h"
+#include "cli/experiment/part.h"
 #include "cli/experiment/preview.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/console.h"
@@ -39,6 +40,7 @@
 #include "cli/options/output_format.h"
 #include "cli/options/region_options.h"
 #include "cli/show/comparison_table.h"
+#include "cli/show/format.h"
 #include "cli/show/html.h"
 #include "cli/show/plot.h"
 #include "cli/show/progress.h"
@@ -51,6 +53,7 @@ namespace {
 
 constexpr const char* kNative = "native";
 constexpr const char* kSample = "--sample";
+constexpr const char* kBudget = "--budget";
 constexpr const char* kSampleLength = "--sample-length";
 constexpr unsigned kMostThreads = 4096;
 constexpr double kLongestTimeoutSeconds = 1e6;
@@ -71,13 +74,40 @@ struct CompareRequest {
   bool whole_run = false;  // what the program does alone, too
   unsigned windows = 0;    // 0: the run is not sampled
   std::uint64_t window_ns = 1'000'000;
-  unsigned runs = 0;  // 0: as many as are needed
+  bool has_window_length = false;  // from the user
+  unsigned runs = 0;               // 0: as many as are needed
+  std::string budget;              // as the user wrote it
 };
 
+/// Seconds in "90s", "5m" or "1h".
+double seconds_of_budget(const std::string& text) {
+  constexpr double kLongest = 1e6;
+  const char unit = text.empty() ? ' ' : text.back();
+  const double seconds = unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 0;
+  const auto number = number_of<double>(text.substr(0, text.empty() ? 0 : text.size() - 1));
+  if (seconds == 0 || !number || !(*number > 0) || !(*number * seconds <= kLongest))
+    throw UsageError(fmt::format("{} '{}': use a time such as 90s, 5m or 1h", kBudget, text));
+  return *number * seconds;
+}
+
+void add_budget(CLI::App& app, CompareRequest& request) {
+  app.add_option_function<std::string>(
+         kBudget,
+         [&request](const std::string& text) {
+           request.budget = text;
+           request.plan.budget_seconds = seconds_of_budget(text);
+         },
+         "real time that all runs together may take (90s, 5m): on a virtual machine, windows are sampled if "
+         "whole runs take longer; rounds are added while they fit")
+      ->type_name("TIME")
+      ->excludes(app.get_option("--runs"))
+      ->excludes(app.get_option("--vary"))
+      ->excludes(app.get_option(kSample));
+}
+
 void add_sampling(CLI::App& app, CompareRequest& request) {
-  constexpr unsigned kFewestWindows = 3;
-  CLI::Option* sample =
-      add_number(app, kSample, request.windows, kFewestWindows, experiment::kMostRuns,
+  CLI::Option* const sample =
+      add_number(app, kSample, request.windows, experiment::kFewestWindows, experiment::kMostRuns,
                  "on a virtual machine, simulate so many short windows of the part with several threads, and "
                  "compare the time of a section");
   for (const char* other : {"--metric", "--runs", "--vary", "--whole-run", kStart, kStop})
@@ -86,10 +116,10 @@ void add_sampling(CLI::App& app, CompareRequest& request) {
          kSampleLength,
          [&request](const std::string& text) {
            request.window_ns = nonzero_time_or_throw(kSampleLength, text);
+           request.has_window_length = true;
          },
          "virtual time of a window (default: 1ms)")
-      ->type_name("TIME")
-      ->needs(sample);
+      ->type_name("TIME");
 }
 
 std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
@@ -144,6 +174,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
       ->excludes(app->get_option(kStart))
       ->excludes(app->get_option(kStop));
   add_sampling(*app, request);
+  add_budget(*app, request);
   add_lock_options(*app, request.plan.launch.lock);
   return app;
 }
@@ -200,12 +231,14 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
+  if (request.has_window_length && request.windows == 0 && request.budget.empty())
+    throw UsageError(fmt::format("{} is for {} and {}", kSampleLength, kSample, kBudget));
   plan.runs = request.windows != 0 ? request.windows : request.runs;
   if (request.variations != 0) plan.runs = request.variations;
   if (plan.runs != 0) return;
   const experiment::Rounds rounds = plan.default_rounds();
   plan.runs = rounds.first;
-  plan.most_runs = rounds.most;
+  plan.most_runs = plan.budget_seconds > 0 ? experiment::kMostRuns : rounds.most;
 }
 
 // Every design gets the same variations, so that all are compared on the same machines.
@@ -397,6 +430,13 @@ void note_load(const OtherWork& others, std::vector<experiment::Block>& blocks) 
   if (!is_noted) tell("compare", note);
 }
 
+std::string words_of_budget(const experiment::Plan& plan, const experiment::Fit& fit) {
+  const std::string length = experiment::format_seconds(1e-9 * static_cast<double>(plan.windows.length_ns));
+  if (fit.windows == 0) return "whole runs fit, and rounds are added as long as they do";
+  return fmt::format("{} windows of {} of each design ({} {}){}", fit.windows, length, kSample, fit.windows,
+                     fit.fits ? "" : ", which take longer than that");
+}
+
 /// Leaves out what the program does before it starts a second thread, if it starts one; of the rest, all but
 /// the windows to sample.
 void choose_part(CompareRequest& request, experiment::Runner& runner, experiment::Observer& observer) {
@@ -409,23 +449,16 @@ void choose_part(CompareRequest& request, experiment::Runner& runner, experiment
   if (seen.empty() && request.windows != 0 && !runner.cancelled())
     throw UsageError(fmt::format("{}: {} starts no second thread, or fails", kSample, plan.program()));
   if (seen.empty()) return;
-  if (request.windows != 0) {
-    plan.windows.length_ns = request.window_ns;
-    for (std::size_t i = 0; i < seen.size(); ++i)
-      for (const vm::RunRegion& window : windows_in(seen[i], request.windows, request.window_ns))
-        plan.windows.options[plan.thread_counts[i]].push_back(as_words(window));
-    return;
+  if (request.windows != 0) return sample_windows(plan, seen, request.windows, request.window_ns);
+  if (plan.budget_seconds == 0 || plan.uses_metric()) return leave_out_what_is_alone(plan, seen);
+  const experiment::Fit fit = fit_into_budget(plan, seen, request.window_ns, runner, observer);
+  if (runner.cancelled()) return;
+  if (fit.windows != 0) {
+    plan.runs = fit.windows;
+    plan.most_runs = 0;
+    plan.compare_output = false;
   }
-  const std::uint64_t alone =
-      std::min_element(seen.begin(), seen.end(), [](const Preview& a, const Preview& b) {
-        return a.alone < b.alone;
-      })->alone;
-  constexpr std::uint64_t kWarmUp = experiment::kWarmUpInstructions;
-  vm::RunRegion part;
-  part.start = {vm::Trigger::Kind::kThread, 2};
-  part.warm_from = {vm::Trigger::Kind::kInstructions, alone > kWarmUp ? alone - kWarmUp : 1};
-  plan.launch.vm_words = as_words(part);
-  plan.launch.from_second_thread = true;
+  tell("compare", fmt::format("{} {}: {}", kBudget, request.budget, words_of_budget(plan, fit)));
 }
 
 // A table of values has no verdicts. Where it has no results either, standard error says why.

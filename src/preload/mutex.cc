@@ -82,9 +82,10 @@ using TicketMutex =
     elision::runtime::report_misuse(elision::runtime::Misuse::kUnlockOfFree, &mutex, site);
     return 0;
   }
-  Tatas::wake(mutex.word);
-  // short_paths are null if a signal handler has forked since, and this is the child.
+  // Before the wake-up: the thread may lose its CPU to the one that it wakes up, when the lock has long been
+  // free. short_paths are null if a signal handler has forked since, and this is the child.
   this_thread.activity->release();
+  Tatas::wake(mutex.word);
   return 0;
 }
 

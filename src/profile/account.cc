@@ -84,7 +84,9 @@ void Account::begin(Thread& thread, Time now, Time parked) const {
 void Account::spend(Thread& thread, State state, Time now, Time parked) {
   const Time at = std::max(parallel_time(now), thread.since);
   const Time time = at - thread.since;
-  const Time asleep = state == State::kOutside ? std::min(parked - thread.parked, time) : 0;
+  const Time parked_now = std::min(parked - thread.parked, time);
+  const Time asleep = state == State::kOutside ? parked_now : 0;
+  if (state != State::kOutside && state != State::kBlocked) parked_at_locks_ += parked_now;
   times_[static_cast<std::size_t>(state)] += time - asleep;
   times_[static_cast<std::size_t>(State::kBlocked)] += asleep;
   if (thread.seen.lock != 0 && state != State::kBlocked) {
@@ -93,7 +95,11 @@ void Account::spend(Thread& thread, State state, Time now, Time parked) {
     if (state == State::kAttempt) sums.held += time;
     if (state == State::kAborted) sums.aborted += time;
   }
-  for (const std::uint64_t lock : thread.held) locks_[lock].held += time;
+  for (const std::uint64_t lock : thread.held) {
+    LockSums& sums = locks_[lock];
+    sums.held += time;
+    if (thread.waits && thread.waits_for != lock) sums.waited_inside[thread.waits_for] += time;
+  }
   thread.since = at;
   thread.parked = parked;
 }
@@ -295,6 +301,11 @@ Lock Account::lock_of(std::uint64_t address, const LockSums& sums, double ns_per
   lock.commits = static_cast<double>(sums.commits);
   lock.fallbacks = static_cast<double>(sums.fallbacks);
   lock.system_calls = static_cast<double>(sums.system_calls);
+  for (const auto& [inside, time] : sums.waited_inside) {
+    if (ns(time) <= lock.waits_inside_ns) continue;
+    lock.waits_inside_ns = ns(time);
+    lock.inside = inside;
+  }
   lock.line_waits_ns = ns(sums.waited_for_lines);
   for (const auto& [access, time] : sums.line_waits)
     lock.line_waits.push_back({{access.first}, {access.second}, ns(time)});
@@ -322,6 +333,7 @@ Profile Account::profile(Time now, double ns_per_unit, unsigned cpus) const {
   profile.parallel_ns = static_cast<double>(parallel_time(now)) * ns_per_unit;
   profile.most_threads = most_threads_;
   profile.cpus = cpus;
+  profile.parked_ns = static_cast<double>(parked_at_locks_) * ns_per_unit;
   for (std::size_t i = 0; i < kStates; ++i) profile.times[i] = static_cast<double>(times_[i]) * ns_per_unit;
   for (const auto& [address, sums] : locks_) {
     if (address != 0) profile.locks.push_back(lock_of(address, sums, ns_per_unit));

@@ -109,6 +109,7 @@ class Account {
     std::map<std::uint64_t, SiteSums> sites{};
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, ConflictCount> conflicts{};
     std::map<std::uint64_t, BytesByThread> written{};  // by line, in accesses that ended attempts
+    std::map<std::uint64_t, Time> waited_inside{};     // while it was held, by the lock that was waited for
     Time waited_for_lines = 0;
     std::map<std::pair<std::uint64_t, std::uint64_t>, Time> line_waits{};  // by address and instruction
   };
@@ -129,6 +130,7 @@ class Account {
   Time parallel_before_ = 0;
   unsigned most_threads_ = 0;
   std::array<Time, kStates> times_{};
+  Time parked_at_locks_ = 0;
   std::uint64_t uses_ = 0;  // acquisitions of any lock
   unsigned looks_without_wait_ = 0;
   std::unordered_map<std::uint64_t, LockSums> locks_;

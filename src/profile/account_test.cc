@@ -404,6 +404,18 @@ TEST_F(Threads, SectionsOfOtherLocksWriteNoDataOfThisLock) {
   EXPECT_EQ(inner.conflicts_seen.apart, 0) << "it has taken this lock inside the other one";
 }
 
+TEST_F(Threads, WaitsInsideAreThoseOfTheHolder) {
+  take(a_, kLock, 5);
+  take(b_, kOther, 10);
+  begin(b_, Activity::kWaiting, 20);
+  const Profile profile = finished(100);
+  ASSERT_EQ(profile.locks.size(), 2u);
+  for (const Lock& lock : profile.locks) {
+    EXPECT_EQ(lock.waits_inside_ns, lock.place.address == kLock ? 0 : 80);
+    EXPECT_EQ(lock.inside, lock.place.address == kLock ? 0u : static_cast<std::uint64_t>(kLock));
+  }
+}
+
 TEST_F(Threads, WaitsForLinesAreAddedUpByAccess) {
   account_.waited_for_line(kLock, access(kPointer, 7), 4);
   account_.waited_for_line(kLock, access(kCounter, 8), 5);

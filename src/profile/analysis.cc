@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
+#include "base/units.h"
 #include "profile/conflicts.h"
 
 namespace elision::profile {
@@ -56,10 +58,13 @@ std::set<std::string> arrays_among(std::initializer_list<const std::vector<Lock>
 
 void add_to(Lock& sum, const Lock& lock) {
   sum.objects += lock.objects;
+  sum.most_waits_ns = std::max(sum.most_waits_ns, lock.most_waits_ns);
+  if (lock.waits_inside_ns > sum.waits_inside_ns) sum.inside = lock.inside;
   sum.longest_wait_ns = std::max(sum.longest_wait_ns, lock.longest_wait_ns);
-  for (const auto number : {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns,
-                            &Lock::aborted_ns, &Lock::attempts, &Lock::commits, &Lock::fallbacks,
-                            &Lock::system_calls, &Lock::conflicts_apart_at_lock, &Lock::line_waits_ns})
+  for (const auto number :
+       {&Lock::acquisitions, &Lock::contended, &Lock::waits_ns, &Lock::holds_ns, &Lock::aborted_ns,
+        &Lock::attempts, &Lock::commits, &Lock::fallbacks, &Lock::system_calls,
+        &Lock::conflicts_apart_at_lock, &Lock::line_waits_ns, &Lock::waits_inside_ns})
     sum.*number += lock.*number;
   sum.conflicts_seen += lock.conflicts_seen;
   for (const auto& [cause, count] : lock.aborts) sum.aborts[cause] += count;
@@ -75,6 +80,7 @@ Profile with_locks_by_place(Profile profile, const std::set<std::string>& arrays
   profile.locks.clear();
   std::map<std::string, std::size_t> at;
   for (Lock& lock : locks) {
+    lock.most_waits_ns = lock.waits_ns;
     const bool is_element = arrays.contains(variable_of(lock));
     if (is_element) lock.place.name = variable_of(lock);
     const std::string key = is_element || lock.place.name.empty() ? key_of(lock) : "";
@@ -148,8 +154,9 @@ const Conflict* heaviest(const Lock& lock, Weight weight) {
   return most != lock.conflicts.end() && weight(*most) > 0 ? &*most : nullptr;
 }
 
-std::string text_of_data(const Conflict& conflict) {
-  return data_text(conflict.data.name, conflict.data.address, conflict.places);
+std::string text_of_data(const Lock& lock, const Conflict& conflict) {
+  return data_text(conflict.data.name, conflict.data.address, conflict.places,
+                   lock.objects == 1 ? lock.place.address : 0);
 }
 
 /// ", most often at counter: add (a.c:3) against get (a.c:9)". Empty: no conflict has any weight.
@@ -157,7 +164,7 @@ template <class Weight>
 std::string most_at(const Lock& lock, Weight weight) {
   const Conflict* const most = heaviest(lock, weight);
   if (most == nullptr) return "";
-  return fmt::format(", most often at {}: {} against {}", text_of_data(*most), text_of(most->victim),
+  return fmt::format(", most often at {}: {} against {}", text_of_data(lock, *most), text_of(most->victim),
                      text_of(most->other));
 }
 
@@ -173,7 +180,7 @@ Finding of_data_at_lock(const std::string& name, const Lock& lock) {
                     "other transactions under that lock.",
                     name),
         fmt::format("Give {} a cache line without other data (alignas(64)).", name)};
-  const std::string data = text_of_data(*most);
+  const std::string data = text_of_data(lock, *most);
   return {
       Cause::kDataAtLock, name,
       fmt::format("Sections under {} write {}, which is in the cache line of the lock: each such write "
@@ -230,6 +237,32 @@ Finding of_different_data(const std::string& name, const Lock& lock) {
   return finding;
 }
 
+/// Whether a function is of the C library's allocator, or of C++'s.
+bool allocates(const Place& code) {
+  static const std::set<std::string> kFunctions = {"malloc",
+                                                   "calloc",
+                                                   "realloc",
+                                                   "free",
+                                                   "cfree",
+                                                   "_int_malloc",
+                                                   "_int_free",
+                                                   "_int_realloc",
+                                                   "unlink_chunk",
+                                                   "malloc_consolidate",
+                                                   "operator new()",
+                                                   "operator new[]()",
+                                                   "operator delete()",
+                                                   "operator delete[]()"};
+  return kFunctions.contains(code.name) || kFunctions.contains(code.name.substr(0, code.name.find('.')));
+}
+
+/// Sections that conflict in the allocator should not allocate, whatever the allocator shares.
+std::string change_of_conflicts(const Lock& lock, const std::string& change) {
+  const Conflict* const most = heaviest(lock, [](const Conflict& conflict) { return conflict.counts.count; });
+  if (most == nullptr || !(allocates(most->victim) || allocates(most->other))) return change;
+  return "Move allocation out of the sections, or use an allocator that keeps memory for each thread.";
+}
+
 Finding of_conflicts(const std::string& name, const Lock& lock) {
   const Sharing sharing = sharing_of(lock.conflicts_seen);
   if (sharing == Sharing::kSameLine || sharing == Sharing::kPrefetch) return of_different_data(name, lock);
@@ -256,6 +289,12 @@ Finding of_conflicts(const std::string& name, const Lock& lock) {
     return finding;
   }
   finding.change += " Move what remains out of the cache line of the lock.";
+  return finding;
+}
+
+Finding of_conflicts_with_change(const std::string& name, const Lock& lock) {
+  Finding finding = of_conflicts(name, lock);
+  finding.change = change_of_conflicts(lock, finding.change);
   return finding;
 }
 
@@ -364,10 +403,22 @@ Reasons reasons_of(const Lock& elided, const ElidedRun& run) {
 bool cannot_commit(const Reasons& reasons, const Lock& elided, const ElidedRun& run) {
   const double count = std::max({reasons.capacity, reasons.other, reasons.faults});
   if (count < kFewestAborts) return false;
+  // Conflicts end most attempts of a section before it gets to what it cannot do at all.
+  if (elided.commits < kRareCommitShare * elided.acquisitions && count >= kDecidedShare * elided.fallbacks)
+    return true;
   if (run.profile.exact)
     return count >= reasons.on_data && count * other_threads(run) >= kMainCauseShare * reasons.by_taking;
   const bool leads_to_fallbacks = count >= kMainCauseShare * run.tries * elided.fallbacks;
   return count >= reasons.on_data || (reasons.by_taking > 0 && leads_to_fallbacks);
+}
+
+/// What ends most of the attempts that no conflict ends.
+const char* main_reason_of(const Reasons& reasons) {
+  const double most = std::max({reasons.capacity, reasons.faults, reasons.interrupts, reasons.other});
+  return most == reasons.interrupts ? "interrupts"
+         : most == reasons.capacity ? "overflows of the cache"
+         : most == reasons.faults   ? "page faults"
+                                    : "other reasons";
 }
 
 Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const Lock& elided,
@@ -379,7 +430,9 @@ Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const
   const std::string rare =
       fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions{} commit{}", run.design,
                   name, percent(commit_share), often_busy ? " that met a free lock" : "",
-                  commit_share < 1 - kRareAbortShare ? ", and interrupts end most of the others" : "");
+                  commit_share < 1 - kRareAbortShare
+                      ? fmt::format(", and {} end most of the others", main_reason_of(reasons))
+                      : "");
   if (!costs_more(elided, run, hold_ns)) return {Cause::kRareConflicts, name, rare + ".", ""};
   return {Cause::kShortSections, name,
           fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs more "
@@ -420,8 +473,13 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
   const Reasons reasons = reasons_of(elided, run);
   // Interrupts that end a few attempts say nothing about the section.
   const double by_sections = reasons.aborted - std::min(reasons.aborted, reasons.interrupts);
-  if (reasons.met_free > 0 &&
-      share(std::max(by_sections, reasons.interrupts), reasons.met_free) < kRareAbortShare)
+  const bool rarely_abort =
+      share(std::max(by_sections, reasons.interrupts), reasons.met_free) < kRareAbortShare;
+  // Nearly all sections commit after some attempts that no conflict ended.
+  const bool commit_in_the_end = elided.commits >= (1 - kRareAbortShare) * elided.acquisitions &&
+                                 reasons.on_data + reasons.by_taking < kRareAbortShare * reasons.met_free &&
+                                 reasons.interrupts < kRareAbortShare * reasons.met_free;
+  if (reasons.met_free > 0 && (rarely_abort || commit_in_the_end))
     return of_rare_conflicts(name, reasons, elided, run, hold_ns);
   if (cannot_commit(reasons, elided, run)) return of_sections_that_cannot_commit(name, reasons);
   const bool conflicts = reasons.on_data >= kFewestAborts;
@@ -430,7 +488,7 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
   // To take a lock and to release it ends at most two attempts of each other thread.
   const bool more_than_taking = reasons.by_taking > 2 * elided.fallbacks * other_threads(run);
   if (conflicts && (often || reasons.on_data >= reasons.by_taking || more_than_taking))
-    return of_conflicts(name, elided);
+    return of_conflicts_with_change(name, elided);
   return {
       Cause::kLockTaken, name,
       fmt::format("Attempts to elide {} end because other threads take it, not by what its sections access.",
@@ -438,13 +496,15 @@ Finding of_attempts(const std::string& name, const Lock& elided, const ElidedRun
       ""};
 }
 
-Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided) {
+Finding of_held_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided) {
   const std::string name = name_of(lock);
   const Lock* const attempted =
       elided != nullptr ? find(elided->profile, lock, plain.exact && elided->profile.exact) : nullptr;
-  if (attempted != nullptr && attempted->attempts > 0)
+  const bool make_calls = lock.system_calls >= lock.acquisitions / 2 && lock.acquisitions > 0;
+  const bool commit = attempted != nullptr && attempted->commits >= attempted->acquisitions / 2;
+  if (attempted != nullptr && attempted->attempts > 0 && (!make_calls || commit))
     return of_attempts(name, *attempted, *elided, share(lock.holds_ns, lock.acquisitions));
-  if (lock.system_calls >= lock.acquisitions / 2 && lock.acquisitions > 0)
+  if (make_calls)
     return {Cause::kSystemCalls, name,
             fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
                         lock.system_calls / lock.acquisitions),
@@ -454,6 +514,19 @@ Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided)
           fmt::format("Threads hold {}{} for {} of the time in which two or more are alive.",
                       lock.objects == 1 ? "" : "each of ", name, percent(std::min(1.0, held))),
           ""};
+}
+
+/// A lock whose holders wait for another one is not the first to change.
+Finding of_lock(const Lock& lock, const Profile& plain, const ElidedRun* elided) {
+  Finding finding = of_held_lock(lock, plain, elided);
+  const double inside = share(lock.waits_inside_ns, lock.holds_ns);
+  const Lock* const inner =
+      first_lock(plain, [&](const Lock& other) { return other.place.address == lock.inside; });
+  if (inside < kMainCauseShare || inner == nullptr) return finding;
+  finding.sentence += fmt::format(
+      " While threads hold {}, they wait for {} in {} of the time: that lock is to be changed first.",
+      name_of(lock), name_of(*inner), percent(std::min(1.0, inside)));
+  return finding;
 }
 
 /// Adds the locks for which threads hardly wait without elision, but at which much time is lost with it.
@@ -476,10 +549,42 @@ std::string who_waits(const Profile& plain) {
   const auto objects = std::accumulate(plain.locks.begin(), plain.locks.end(), std::size_t{0},
                                        [](std::size_t sum, const Lock& lock) { return sum + lock.objects; });
   const Lock& first = plain.locks.front();
-  return plain.locks.size() == 1
-             ? fmt::format("all of it for {}", name_of(first))
-             : fmt::format("{} of it for {}, {} of {} locks", percent(share(first.waits_ns, waits)),
-                           name_of(first), first.objects == 1 ? "one" : "which are some", objects);
+  const std::string who =
+      plain.locks.size() == 1
+          ? fmt::format("all of it for {}", name_of(first))
+          : fmt::format("{} of it for {}, {} of {} locks", percent(share(first.waits_ns, waits)),
+                        name_of(first), first.objects == 1 ? "one" : "which are some", objects);
+  const double by_one = share(first.most_waits_ns, first.waits_ns);
+  return first.objects == 1 || by_one < kMainCauseShare
+             ? who
+             : fmt::format("{}; {} of that for one of these", who, percent(by_one));
+}
+
+/// Locks that have a cache line in common with other locks, if taking them may cost a part of the time.
+std::optional<Finding> of_shared_lines(const Profile& plain) {
+  std::map<std::uint64_t, std::vector<const Lock*>> lines;
+  double all = 0, shared = 0;
+  std::size_t count = 0, locks = 0;
+  for (const Lock& lock : plain.locks) {
+    if (lock.acquisitions == 0) continue;
+    lines[lock.place.address / kLineBytes].push_back(&lock);
+    all += lock.acquisitions;
+    ++locks;
+  }
+  for (const auto& [line, in_it] : lines) {
+    if (in_it.size() < 2) continue;
+    count += in_it.size();
+    for (const Lock* lock : in_it) shared += lock->acquisitions;
+  }
+  if (shared < kMainCauseShare * all || shared * kLockTransferNs < kSmallestWaitShare * working_ns(plain))
+    return std::nullopt;
+  return Finding{
+      Cause::kLocksShareLine, "",
+      fmt::format(
+          "{} of {} locks share their cache line with another lock: a thread that takes one takes the "
+          "line from threads that use the other.",
+          count, locks),
+      "Give each of these locks a cache line of its own (alignas(64)), with the data that it guards."};
 }
 
 }  // namespace
@@ -520,6 +625,10 @@ const char* code_of(Cause cause) {
       return "short-sections";
     case Cause::kLockTaken:
       return "lock-taken";
+    case Cause::kLocksShareLine:
+      return "locks-share-line";
+    case Cause::kOneThread:
+      return "one-thread";
     case Cause::kContendedLine:
       return "contended-line";
     case Cause::kHeldLong:
@@ -554,7 +663,18 @@ double wait_share(const Profile& profile) {
 
 namespace {
 
-Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
+/// The design's condition variables may be what gains, where waits for locks are too few.
+std::string of_conditions(const ElidedRun* elided, double wait_share_of_all) {
+  if (elided == nullptr || elided->speedup < kClearlyFaster) return "";
+  if (1 - 1 / elided->speedup <= 2 * wait_share_of_all) return "";
+  return fmt::format(
+      " {} gains more than the waiting for locks: it has condition variables of its own (compare with "
+      "--condition glibc).",
+      elided->design);
+}
+
+Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided,
+                          std::optional<Finding> shared_lines) {
   Diagnosis diagnosis;
   diagnosis.wait_share = wait_share(plain);
   const double of_all = diagnosis.wait_share * share(working_ns(plain), plain.thread_ns());
@@ -574,21 +694,30 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
         {Cause::kMostlyBlocked, "",
          fmt::format(
              "Threads are blocked outside of locks for {} of their time: they wait for conditions, barriers, "
-             "other threads or the kernel.",
-             percent(blocked)),
+             "other threads or the kernel.{}",
+             percent(blocked), of_conditions(elided, of_all)),
          ""});
   if (!diagnosis.locks_matter) {
     diagnosis.sentence =
-        elided != nullptr && elided->speedup >= kClearlyFaster
+        elided != nullptr && elided->speedup >= kClearlyFaster && elided->lowest_speedup.value_or(1) >= 1
             ? fmt::format(
-                  "Threads wait for locks in only {} of their time. What {} gains beyond that is the cost "
-                  "of taking free locks.",
+                  "Threads wait for locks in only {} of their time. What {} gains beyond that is no waiting "
+                  "that is "
+                  "seen: taking free locks costs time too, and threads that spin on trylock count as "
+                  "outside.",
                   percent(of_all), elided->design)
             : fmt::format(
                   "Locks do not matter here: threads wait for them in {} of their time, so shorter waits "
                   "can gain little.",
                   percent(of_all));
+    const double with_work = share(working_ns(plain), plain.parallel_ns);
+    if (plain.most_threads <= 2 && with_work <= kMostOfOneThread)
+      diagnosis.findings.push_back(
+          {Cause::kOneThread, "", "One thread at a time has work, so none waits for another.",
+           "Compare it with as many threads as in production: one thread shows what a lock "
+           "costs, not how long others wait for it."});
     if (elided != nullptr) add_losing_locks(plain, *elided, diagnosis.findings);
+    if (shared_lines) diagnosis.findings.push_back(*shared_lines);
     return diagnosis;
   }
   const std::string of_all_text = percent(of_all), of_working = percent(diagnosis.wait_share);
@@ -596,15 +725,16 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
       "Threads wait for locks in {} of their time{}, {}.", of_all_text,
       of_all_text == of_working ? "" : fmt::format(" ({} of that in which they are not blocked)", of_working),
       who_waits(plain));
-  const double busy = share(working_ns(plain), plain.parallel_ns);
+  // Threads that sleep at a lock need no CPU. Samples do not tell these from those that spin.
+  const double asleep = plain.exact ? plain.parked_ns : time_in(plain.times, State::kWaiting);
+  const double busy = share(working_ns(plain) - asleep, plain.parallel_ns);
   if (plain.cpus != 0 && busy >= plain.cpus + kFewestMoreThreads)
-    diagnosis.findings.push_back(
-        {Cause::kOversubscribed, "",
-         fmt::format(
-             "On average, {:.0f} threads have work or wait for locks, on {} CPUs: a thread that loses its "
-             "CPU in a section makes the others wait.",
-             busy, plain.cpus),
-         "Use no more threads than CPUs."});
+    diagnosis.findings.push_back({Cause::kOversubscribed, "",
+                                  fmt::format("On average, {:.0f} threads need a CPU, and there are {}: a "
+                                              "thread that loses its CPU in a section "
+                                              "makes the others wait.",
+                                              busy, plain.cpus),
+                                  "Use no more threads than CPUs."});
   double waits = 0;
   for (const Lock& lock : plain.locks) waits += lock.waits_ns;
   for (const Lock& lock : plain.locks) {
@@ -612,6 +742,7 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
     diagnosis.findings.push_back(of_lock(lock, plain, elided));
   }
   if (elided != nullptr) add_losing_locks(plain, *elided, diagnosis.findings);
+  if (shared_lines) diagnosis.findings.push_back(*shared_lines);
   return diagnosis;
 }
 
@@ -619,11 +750,13 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided) {
 
 Diagnosis diagnose(const Profile& plain, const ElidedRun* elided) {
   if (elided == nullptr)
-    return diagnose_merged(with_locks_by_place(plain, arrays_among({&plain.locks})), nullptr);
+    return diagnose_merged(with_locks_by_place(plain, arrays_among({&plain.locks})), nullptr,
+                           of_shared_lines(plain));
   const std::set<std::string> arrays = arrays_among({&plain.locks, &elided->profile.locks});
   const Profile profile = with_locks_by_place(elided->profile, arrays);
-  const ElidedRun run{profile, elided->design, elided->tries, elided->speedup, elided->highest_speedup};
-  return diagnose_merged(with_locks_by_place(plain, arrays), &run);
+  const ElidedRun run{profile,         elided->design,          elided->tries,
+                      elided->speedup, elided->highest_speedup, elided->lowest_speedup};
+  return diagnose_merged(with_locks_by_place(plain, arrays), &run, of_shared_lines(plain));
 }
 
 }  // namespace elision::profile

@@ -46,6 +46,14 @@ inline constexpr double kClearlyFaster = 1.1;
 inline constexpr double kRareAbortShare = 0.10;
 /// A part of the run this short, as a share of it, does not tell about the whole.
 inline constexpr double kShortParallelShare = 0.20;
+/// Taking a lock from another core's cache takes about so long, in nanoseconds.
+inline constexpr double kLockTransferNs = 50;
+/// Sections of a lock hardly ever commit below this share of them.
+inline constexpr double kRareCommitShare = 0.01;
+/// A reason decides that sections cannot commit if it ended an attempt in so many of the fallbacks.
+inline constexpr double kDecidedShare = 0.25;
+/// On average, so many threads with work are one.
+inline constexpr double kMostOfOneThread = 1.1;
 /// So many busy threads more than CPUs, on average, are too many.
 inline constexpr double kFewestMoreThreads = 0.5;
 /// Threads mostly wait for each other, and not for locks, from this share of their time on.
@@ -61,6 +69,8 @@ enum class Cause {
   kTooLong,         // sections touch more than a transaction can hold
   kSystemCalls,     // sections make system calls, or execute what no transaction may
   kFirstTouch,      // sections touch memory for the first time
+  kLocksShareLine,  // locks have cache lines in common with other locks
+  kOneThread,       // one thread at a time has work
   kOversubscribed,  // more busy threads than CPUs: holders lose their CPU
   kMostlySerial,    // most of the run has one thread
   kOtherWork,       // other programs took CPU time of the run
@@ -107,7 +117,8 @@ struct ElidedRun {
   std::string design{};                     // its name
   unsigned tries = 1;                       // transactions that abort before a section takes the lock
   double speedup = 1;                       // over the program's own locks
-  std::optional<double> highest_speedup{};  // the upper end of its interval; nothing: not known
+  std::optional<double> highest_speedup{};  // the ends of its interval; nothing: not known
+  std::optional<double> lowest_speedup{};
 };
 
 /// `plain`: under the program's own locks. `elided`: null: no design that elides was run.

@@ -67,9 +67,10 @@ TEST(Diagnose, LittleWaitingMeansThatLocksDoNotMatter) {
 
 TEST(Diagnose, AGainWithoutWaitingIsTheCostOfFreeLocks) {
   const Profile plain = waiting_for(40), run = elided("conflict", 1);
-  EXPECT_EQ(diagnose_elided(plain, run, 1.4).sentence,
-            "Threads wait for locks in only 1 % of their time. What htm-10 gains beyond that is the cost of "
-            "taking free locks.");
+  EXPECT_EQ(
+      diagnose_elided(plain, run, 1.4).sentence,
+      "Threads wait for locks in only 1 % of their time. What htm-10 gains beyond that is no waiting that "
+      "is seen: taking free locks costs time too, and threads that spin on trylock count as outside.");
   EXPECT_FALSE(diagnose_elided(plain, run, 1.4).locks_matter);
   EXPECT_TRUE(diagnose_elided(plain, run, 1.09).sentence.starts_with("Locks do not matter here"));
 }
@@ -141,6 +142,111 @@ TEST(Diagnose, TellsOfConflictsWithBothSides) {
 /// A conflict on "NAME" that was met `count` times, `apart` of them on different data.
 Conflict conflict_on(const std::string& name, double count, double apart) {
   return {{1, name}, {2, "here"}, {3, "there"}, {count, apart}};
+}
+
+TEST(Diagnose, WhatNoSectionCanDoOutranksConflictsBeforeIt) {
+  Profile tried = elided("conflict", 90);
+  Lock& hot = tried.locks.front();
+  hot.commits = 0, hot.fallbacks = 40;
+  hot.conflicts_seen.count = 90;
+  hot.aborts["other"] = 10;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "system-calls");
+  hot.aborts["other"] = 9;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing");
+  hot.aborts["other"] = 10, hot.commits = 1;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "true-sharing") << "some can";
+}
+
+TEST(Diagnose, SystemCallsThatAreKnownOutrankConflicts) {
+  Profile plain = waiting_for(2000), tried = elided("conflict", 90);
+  tried.locks.front().conflicts_seen.count = 90;
+  plain.locks.front().system_calls = 50;
+  EXPECT_EQ(first_sentence(diagnose_elided(plain, tried)),
+            "Sections under hot make system calls: 0.5 a section.");
+  tried.locks.front().commits = 50;
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried)), "true-sharing") << "the other half commits";
+  tried.locks.front().commits = 10;
+  plain.locks.front().system_calls = 49;
+  EXPECT_EQ(first_code(diagnose_elided(plain, tried)), "true-sharing");
+}
+
+TEST(Diagnose, SectionsThatCommitInTheEndAreNotTooLong) {
+  Profile tried = elided("capacity", 25);
+  Lock& hot = tried.locks.front();
+  hot.acquisitions = 80, hot.commits = 75;
+  EXPECT_EQ(first_sentence(diagnose_elided(waiting_for(2000), tried)),
+            "Under htm-10, sections of hot rarely conflict: 75 % of their transactions commit, and overflows "
+            "of the cache end most of the others.");
+  hot.acquisitions = 90;
+  EXPECT_EQ(first_code(diagnose_elided(waiting_for(2000), tried)), "too-long");
+}
+
+TEST(Diagnose, HoldersThatWaitForAnotherLockPointToIt) {
+  Profile plain = waiting_for(2000);
+  plain.locks[1].place.address = 128;
+  plain.locks[0].inside = 128;
+  plain.locks[0].waits_inside_ns = 200;
+  EXPECT_TRUE(first_sentence(diagnose(plain, nullptr))
+                  .ends_with(" While threads hold hot, they wait for cold in 50 % of the time: that lock is "
+                             "to be changed first."));
+  plain.locks[0].waits_inside_ns = 199;
+  EXPECT_EQ(first_sentence(diagnose(plain, nullptr)).find("cold"), std::string::npos);
+}
+
+TEST(Diagnose, LocksOnOneCacheLineAreTold) {
+  Profile plain = waiting_for(0);
+  plain.locks[0].place.address = 64, plain.locks[1].place.address = 104;
+  for (Lock& lock : plain.locks) lock.acquisitions = 1.2;  // 120 ns of 4000
+  const auto code = [&] { return first_code(diagnose(plain, nullptr)); };
+  EXPECT_EQ(code(), "locks-share-line");
+  EXPECT_EQ(first_sentence(diagnose(plain, nullptr)),
+            "2 of 2 locks share their cache line with another lock: a thread that takes one takes the line "
+            "from threads that use the other.");
+  plain.locks[1].place.address = 128;
+  EXPECT_EQ(code(), "") << "the next line";
+  plain.locks[1].place.address = 104;
+  plain.locks[0].acquisitions = 1.1;
+  EXPECT_EQ(code(), "") << "too rare";
+  plain.locks.push_back(lock_named("alone", 0));
+  plain.locks[0].acquisitions = 50, plain.locks[1].acquisitions = 50;
+  plain.locks[2].place.address = 640, plain.locks[2].acquisitions = 101;
+  EXPECT_EQ(code(), "") << "less than half of all";
+}
+
+TEST(Diagnose, ConflictsInTheAllocatorAreNoDataToPad) {
+  Profile tried = elided("conflict", 60);
+  Lock& hot = tried.locks.front();
+  hot.conflicts = {conflict_on("", 40, 40)};
+  hot.conflicts[0].victim.name = "_int_free";
+  hot.conflicts_seen = {40, 40};
+  const auto change = [&] { return diagnose_elided(waiting_for(2000), tried).findings.front().change; };
+  EXPECT_EQ(change(),
+            "Move allocation out of the sections, or use an allocator that keeps memory for each thread.");
+  hot.conflicts[0].victim.name = "free_list";
+  EXPECT_NE(change().find("alignas"), std::string::npos);
+}
+
+TEST(Diagnose, OneThreadWithWork) {
+  Profile plain = waiting_for(0);
+  plain.most_threads = 2;
+  time_in(plain.times, State::kOutside) = 1000;
+  EXPECT_EQ(first_code(diagnose(plain, nullptr)), "one-thread");
+  time_in(plain.times, State::kOutside) = 1200;
+  EXPECT_EQ(first_code(diagnose(plain, nullptr)), "");
+}
+
+TEST(Diagnose, GainsOfConditionVariablesAreNotThoseOfLocks) {
+  Profile plain = waiting_for(100);
+  time_in(plain.times, State::kOutside) = 900;
+  time_in(plain.times, State::kBlocked) = 3000;
+  const auto tells = [&](double speedup) {
+    return first_sentence(diagnose_elided(plain, elided("conflict", 0), speedup)).find("--condition glibc") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(tells(1.2));
+  EXPECT_FALSE(tells(1.09));
+  time_in(plain.times, State::kWaiting) = 400;
+  EXPECT_FALSE(tells(1.2)) << "waits explain it";
 }
 
 TEST(Diagnose, DataInTheCacheLineOfTheLockAreNamed) {
@@ -361,6 +467,7 @@ TEST(Diagnose, LocksInOneArrayCountAsOneWhereverTheyAreTaken) {
   const Diagnosis diagnosis = diagnose_elided(array(waiting_for(1000), 30), array(elided("conflict", 0), 0));
   ASSERT_EQ(diagnosis.findings.size(), 2u);
   EXPECT_EQ(diagnosis.findings[0].lock, "the 51 locks in accounts");
+  EXPECT_EQ(diagnosis.sentence.find("for one of these"), std::string::npos) << diagnosis.sentence;
   EXPECT_EQ(std::string(code_of(diagnosis.findings[0].cause)), "true-sharing") << "2 of 12 attempts of each";
 }
 
@@ -583,10 +690,11 @@ TEST(Diagnose, TellsOfShortParallelPartAndOfTooManyThreads) {
   Profile crowded = waiting_for(2000);
   crowded.cpus = 3;
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "oversubscribed");
-  EXPECT_NE(diagnose(crowded, nullptr)
-                .findings[0]
-                .sentence.find("4 threads have work or wait for locks, on 3 CPUs"),
+  EXPECT_NE(diagnose(crowded, nullptr).findings[0].sentence.find("4 threads need a CPU, and there are 3"),
             std::string::npos);
+  crowded.parked_ns = 1000;
+  EXPECT_NE(first_code(diagnose(crowded, nullptr)), "oversubscribed") << "one sleeps at the lock";
+  crowded.parked_ns = 0;
   crowded.cpus = 4;
   crowded.most_threads = 9;  // most of them shortly
   EXPECT_EQ(first_code(diagnose(crowded, nullptr)), "held-long");

@@ -49,7 +49,14 @@ Sharing sharing_of(const ConflictCounts& counts) {
   return counts.prefetched > counts.apart ? Sharing::kPrefetch : Sharing::kSameLine;
 }
 
-std::string data_text(const std::string& name, std::uint64_t address, std::size_t places) {
+std::string data_text(const std::string& name, std::uint64_t address, std::size_t places,
+                      std::uint64_t lock) {
+  constexpr std::uint64_t kNearBehind = 4096, kNearInFront = 64;
+  if (name.empty() && places == 1 && lock != 0) {
+    const std::uint64_t behind = address - lock, in_front = lock - address;
+    if (behind < kNearBehind) return fmt::format("the data {} bytes behind the lock", behind);
+    if (in_front <= kNearInFront) return fmt::format("the data {} bytes in front of the lock", in_front);
+  }
   if (places > 1) return fmt::format("{} ({} places)", name.empty() ? "memory without a name" : name, places);
   return name.empty() ? fmt::format("{:#x}", address) : name;
 }

@@ -24,7 +24,8 @@ Sharing sharing_of(const ConflictCounts& counts);
 /// ones come first.
 std::vector<Conflict> by_place(std::vector<Conflict> conflicts, double all);
 
-/// "slots (12 places)", "slots", or an address if data have no name.
-std::string data_text(const std::string& name, std::uint64_t address, std::size_t places);
+/// "slots (12 places)", or "slots". Without a name: "the data 40 bytes behind the lock", if they are near the
+/// one at `lock` (0: not known), since addresses differ from run to run, else their address.
+std::string data_text(const std::string& name, std::uint64_t address, std::size_t places, std::uint64_t lock);
 
 }  // namespace elision::profile

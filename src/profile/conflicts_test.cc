@@ -85,7 +85,7 @@ TEST(ByPlace, ManyRareOnesWithoutNameAreOneForEachPairOfLines) {
   const auto found = by_place(conflicts, 152);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].places, 150u);
-  EXPECT_EQ(data_text(found[0].data.name, found[0].data.address, found[0].places),
+  EXPECT_EQ(data_text(found[0].data.name, found[0].data.address, found[0].places, 0),
             "memory without a name (150 places)");
 }
 

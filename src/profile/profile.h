@@ -100,7 +100,10 @@ struct Lock {
   ConflictCounts conflicts_seen{};         // on what sections access
   double conflicts_apart_at_lock = 0;      // of those apart: Conflict::at_lock
   std::vector<Conflict> conflicts{};       // the most frequent ones, most first
-  double line_waits_ns = 0;  // of attempts that committed: for lines on their way between other CPUs
+  double most_waits_ns = 0;                // of `waits_ns`: for one object
+  double waits_inside_ns = 0;  // while threads held it: waits for the lock `inside`, and no other so long
+  std::uint64_t inside = 0;    // the address of that lock
+  double line_waits_ns = 0;    // of attempts that committed: for lines on their way between other CPUs
   std::vector<LineWait> line_waits{};  // the longest ones, longest first
 };
 
@@ -114,6 +117,7 @@ struct Profile {
   std::uint32_t cpus = 0;          // that the program could use
   double interrupted = 0;          // of all transactions: aborted by interrupts. Only if exact
   double faulted = 0;              // the same of faults, first touches of memory nearly all
+  double parked_ns = 0;            // in the parallel part: asleep at locks. Only if exact
   StateTimes times{};              // in the parallel part, sum over threads
   std::vector<Lock> locks{};       // most waiting first
 

@@ -41,6 +41,8 @@ void visit_lock(Visitor visit, T& lock) {
   visit("aborts", lock.aborts);
   visit("conflicts_apart_at_lock", lock.conflicts_apart_at_lock);
   visit("line_waits_ns", lock.line_waits_ns);
+  visit("waits_inside_ns", lock.waits_inside_ns);
+  visit("inside", lock.inside);
 }
 
 template <class Visitor, class T>
@@ -62,6 +64,7 @@ void visit_profile(Visitor visit, T& profile) {
   visit("cpus", profile.cpus);
   visit("interrupted", profile.interrupted);
   visit("faulted", profile.faulted);
+  visit("parked_ns", profile.parked_ns);
 }
 
 auto writer(ordered_json& out) {

@@ -52,7 +52,10 @@ struct GlibcSpeculating : How {
       const MutexKind kind(mutex.kind);
       const bool ends_section = kind.is_ours() && (!kind.is_recursive() || mutex.count == 1);
       const std::uint64_t before = this_thread.activity->position;
-      return left(glibc.mutex_unlock(raw), ends_section, before);
+      if (kind.is_normal()) return leave([=] { return glibc.mutex_unlock(raw); }, before);
+      const int result = glibc.mutex_unlock(raw);
+      if (result == 0 && ends_section) this_thread.activity->release(before);
+      return result;
     }
     static int destroy(pthread_mutex_t* raw, const void* site) {
       const int result = glibc.mutex_destroy(raw);
@@ -99,7 +102,7 @@ struct GlibcSpeculating : How {
     static int unlock(pthread_rwlock_t* raw, const void*) {
       if (ended_speculation()) return 0;
       const std::uint64_t before = this_thread.activity->position;
-      return left(glibc.rwlock_unlock(raw), true, before);
+      return leave([=] { return glibc.rwlock_unlock(raw); }, before);
     }
     static int destroy(pthread_rwlock_t* raw, const void*) { return glibc.rwlock_destroy(raw); }
 
@@ -168,10 +171,12 @@ struct GlibcSpeculating : How {
     return result;
   }
 
-  /// The result of an unlock, passed on.
-  static int left(int result, bool ends_section, std::uint64_t before) {
-    if (result == 0 && ends_section) this_thread.activity->release(before);
-    return result;
+  /// An unlock that cannot fail. The section ends in front of it: a thread that wakes up another one may lose
+  /// its CPU to it, when the lock has long been free.
+  template <class Unlock>
+  static int leave(Unlock unlock, std::uint64_t before) {
+    this_thread.activity->release(before);
+    return unlock();
   }
 
   /// True: the thread speculates, so unlock does nothing, or ends the speculation.

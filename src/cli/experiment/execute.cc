@@ -219,12 +219,13 @@ class Queue {
     return timed_out || is_over(cell.threads);
   }
 
-  // Virtual results must not depend on the speed of the host.
+  // Without a budget, virtual results must not depend on the speed of the host.
   bool in_time(const std::vector<Cell>& added) const {
-    if (plan_.model) return true;
-    double expected = host_seconds_ - first_seconds_;
+    double expected = 0;
     for (const Cell& cell : added) expected += remaining_.expected_seconds(cell);
-    return expected <= std::max(kAddedSeconds, first_seconds_);
+    if (plan_.budget_seconds > 0) return host_seconds_ + expected <= plan_.budget_seconds * runner_.workers();
+    if (plan_.model) return true;
+    return host_seconds_ - first_seconds_ + expected <= std::max(kAddedSeconds, first_seconds_);
   }
 
   const Plan& plan_;

@@ -43,7 +43,8 @@ std::vector<Cell> cells_of(const Plan& plan);
 ///
 /// After the first rounds, `undecided` is asked for designs that need more, and again after each pass of
 /// added rounds, until the plan's most. On a virtual machine the rounds depend on nothing else. On a real CPU
-/// the added rounds also end after two minutes, or after the time of the first rounds if that is longer.
+/// the added rounds also end after two minutes, or after the time of the first rounds if that is longer. With
+/// a budget, rounds are added on either as long as all fit into it.
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
                   const Undecided& undecided = nullptr);
 

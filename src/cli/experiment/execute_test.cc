@@ -443,5 +443,21 @@ TEST(Launch, EveryPlaceholderIsReplaced) {
   EXPECT_EQ(with_threads(words, std::nullopt), words);
 }
 
+TEST(Execute, RoundsAreAddedWhileTheBudgetLasts) {
+  const auto rounds = [](double budget, bool model) {
+    Adaptive adaptive(plan_of({"pthread", "tatas"}, 3));
+    adaptive.plan.most_runs = 100;
+    adaptive.plan.model = model;
+    adaptive.plan.budget_seconds = budget;
+    return adaptive.run({{"pthread", 100}, {"tatas", 100}}).results.size() / 2;
+  };
+  // A round takes 8 s. Passes end after 3, 5, 7 and 10 rounds.
+  for (const bool model : {false, true}) {
+    EXPECT_EQ(rounds(56, model), 7u);
+    EXPECT_EQ(rounds(55, model), 5u);
+    EXPECT_EQ(rounds(1, model), 3u) << "the first rounds are run anyway";
+  }
+}
+
 }  // namespace
 }  // namespace elision::cli::experiment

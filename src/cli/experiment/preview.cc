@@ -25,7 +25,7 @@ std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes) 
     const auto instructions = process.at("instructions").get<std::uint64_t>();
     if (starts.size() < 2 || (most && instructions <= most->all)) continue;
     std::nth_element(starts.begin(), starts.begin() + 1, starts.end());
-    most = {starts[1], instructions};
+    most = {starts[1], instructions, 0};
   }
   return most;
 }
@@ -40,7 +40,7 @@ std::vector<Preview> previews(const Plan& plan, Runner& runner, Observer& observ
     if (runner.cancelled() || !sample.start_error.empty() || !plan.accepts(sample)) return {};
     const auto preview = preview_of(sample.processes);
     if (!preview) return {};
-    found.push_back(*preview);
+    found.push_back({preview->alone, preview->all, sample.host_seconds});
   }
   return found;
 }

@@ -18,6 +18,7 @@ namespace elision::cli::experiment {
 struct Preview {
   std::uint64_t alone = 0;  // before the second thread
   std::uint64_t all = 0;
+  double host_seconds = 0;  // of the run
 
   friend bool operator==(const Preview&, const Preview&) = default;
 };

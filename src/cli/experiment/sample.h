@@ -69,6 +69,7 @@ struct Plan {
   std::vector<std::optional<unsigned>> thread_counts;
   unsigned runs = 3;       // of each design, or rounds: run i of all designs is round i
   unsigned most_runs = 0;  // while designs are undecided, rounds are added up to so many; 0: none are added
+  double budget_seconds = 0;     // host time for all rounds; 0: as long as it takes
   std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is

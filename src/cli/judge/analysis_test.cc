@@ -146,10 +146,10 @@ TEST_F(Comparison, WideIntervalNamesNoDesign) {
   add_times("tatas", {0.5, 0.7, 0.9});
   add_times("ticket", {0.99, 1.09, 0.89});
   EXPECT_EQ(block().verdict.kind, VerdictKind::kUnsettled);
-  EXPECT_EQ(sentence(),
-            "Stay with pthread: these runs do not show whether a design is more than 10 % faster (best: "
-            "tatas, 1.46 "
-            "times as fast as pthread [0.61 - 3.51]); more of them (--runs) may.");
+  EXPECT_EQ(
+      sentence(),
+      "Stay with pthread: these runs do not show whether tatas is more than 10 % faster (1.46 times as fast "
+      "as pthread [0.61 - 3.51]); more of them (--runs) may.");
   EXPECT_TRUE(block().rows[0].best);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -22,6 +23,7 @@ namespace {
 using profile::Profile;
 
 constexpr const char* kRuns = "--runs";
+constexpr const char* kBudget = "--budget";
 constexpr std::size_t kMostLocks = 10;
 constexpr double kSecondsPerNs = 1e-9;
 
@@ -183,7 +185,7 @@ std::optional<profile::ElidedRun> elided_run(const std::vector<Result>& results,
     const Profile* const profile = elides(row.design) ? profile_of(results, block, row.design) : nullptr;
     if (profile == nullptr) continue;
     profile::ElidedRun run{*profile, row.design, tries_of(row.design), row.speedup};
-    if (row.interval) run.highest_speedup = row.interval->high;
+    if (row.interval) run.highest_speedup = row.interval->high, run.lowest_speedup = row.interval->low;
     return run;
   }
   return std::nullopt;
@@ -299,15 +301,19 @@ NextStep step_to_explain(const Unexplained& run) {
       ""};
 }
 
-/// The words of this comparison with `more` in front. `own_runs`: with its own --runs, if it has any.
+/// The words of this comparison with `more` in front. `own_runs`: with its own --runs and --budget, if it has
+/// any.
 std::string compare_command(const Plan& plan, const std::vector<std::string>& more, bool own_runs) {
   std::vector<std::string> words = {plan.command, "compare"};
   words.insert(words.end(), more.begin(), more.end());
   for (std::size_t i = 0; i < plan.options.size(); ++i) {
-    const bool is_runs = plan.options[i] == kRuns;
-    if (own_runs || !(is_runs || plan.options[i].starts_with(fmt::format("{}=", kRuns)))) {
-      words.push_back(plan.options[i]);
-    } else if (is_runs) {
+    const std::string& word = plan.options[i];
+    const bool is_alone = word == kRuns || word == kBudget;
+    const bool has_value =
+        word.starts_with(fmt::format("{}=", kRuns)) || word.starts_with(fmt::format("{}=", kBudget));
+    if (own_runs || (!is_alone && !has_value)) {
+      words.push_back(word);
+    } else if (is_alone) {
       ++i;
     }
   }
@@ -317,6 +323,10 @@ std::string compare_command(const Plan& plan, const std::vector<std::string>& mo
 }
 
 NextStep more_runs(const Plan& plan) {
+  if (plan.budget_seconds > 0)
+    return {
+        "Compare again with a larger budget:",
+        compare_command(plan, {kBudget, fmt::format("{:.0f}s", std::ceil(2 * plan.budget_seconds))}, false)};
   const unsigned runs = std::max(plan.runs, plan.most_runs);
   const bool below_default = runs < plan.default_rounds().first;
   if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
@@ -409,11 +419,17 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
   std::vector<NextStep> steps;
   if (block->diagnosis) {
     for (const profile::Finding& finding : block->diagnosis->findings) add_once(finding.change, steps);
-    const bool blames_lock =
-        std::any_of(block->diagnosis->findings.begin(), block->diagnosis->findings.end(),
-                    [](const profile::Finding& finding) { return !finding.lock.empty(); });
+    const bool blames_lock = std::any_of(block->diagnosis->findings.begin(), block->diagnosis->findings.end(),
+                                         [](const profile::Finding& finding) {
+                                           return !finding.lock.empty() ||
+                                                  finding.cause == profile::Cause::kOneThread ||
+                                                  finding.cause == profile::Cause::kLocksShareLine;
+                                         });
     if (!block->diagnosis->locks_matter && !names_design && !blames_lock) {
-      steps.push_back({"Look for the time elsewhere: the program's locks are not what it waits for.", ""});
+      steps.push_back(
+          {"Look for the time elsewhere: the locks of pthreads, C11 and OpenMP, which alone are seen, "
+           "are not what the program waits for.",
+           ""});
       return steps;
     }
   }

@@ -399,6 +399,11 @@ TEST_F(NextSteps, OpenComparisonsWantMoreRuns) {
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more[0].sentence, "Compare again with more runs:");
   EXPECT_EQ(more[0].command, "bin/elision compare --runs 24 --locks ticket -- prog");
+  plan_.budget_seconds = 90;
+  plan_.options = {"--budget", "90s", "--locks", "ticket"};
+  EXPECT_EQ(next_steps(plan_, {block()}, {true, ""})[0].command,
+            "bin/elision compare --budget 180s --locks ticket -- prog");
+  plan_.budget_seconds = 0;
   plan_.most_runs = 600;
   EXPECT_NE(next_steps(plan_, {block()}, {true, ""})[0].command.find("--runs 1000 "), std::string::npos);
   plan_.most_runs = 1000;

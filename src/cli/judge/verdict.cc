@@ -125,6 +125,7 @@ Verdict no_gain(const Plan& plan, const Row& best) {
           kReference};
 }
 
+// `best`: of the designs that are open, which need not be the best of all.
 Verdict unsettled(const Plan& plan, const Row& best) {
   if (best.interval && best.interval->low > smallest_gain(plan))
     return {VerdictKind::kUnsettled,
@@ -132,11 +133,11 @@ Verdict unsettled(const Plan& plan, const Row& best) {
                         "(--runs) may show one.",
                         kReference, best_of_all(plan, best)),
             kReference};
-  return {VerdictKind::kUnsettled,
-          fmt::format("Stay with {}: these runs do not show whether a design is {} ({}); more of them "
-                      "(--runs) may.",
-                      kReference, a_gain(plan), best_of_all(plan, best)),
-          kReference};
+  return {
+      VerdictKind::kUnsettled,
+      fmt::format("Stay with {}: these runs do not show whether {} is {} ({}); more of them (--runs) may.",
+                  kReference, best.design, a_gain(plan), gain(plan, best)),
+      kReference};
 }
 
 Verdict one_run(const Plan& plan, const Row& best) {

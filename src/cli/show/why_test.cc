@@ -53,8 +53,8 @@ TEST(WhyText, BarsLocksConflictsAndFindings) {
   block.diagnosis = distinct_diagnosis();
   EXPECT_EQ(why_text(block, terminal(80)),
             "Threads wait 38 % of their time for locks.\n"
-            "Time of the threads in one more run (exact); two or more were alive in 88 % of\n"
-            "it:\n"
+            "Time of the threads in one more run (exact), while two or more were alive: 88 %\n"
+            "of the run under pthread.\n"
             "  pthread  .............=======+++xxfwwwwwwwwwwwwwwwwwwwwsssooobb  38 % waiting\n"
             "  tatas    ...........................wwwwwwwwwwwwwwwwwwwwwwwwwww  50 % waiting\n"
             "  . outside  = holding the lock  + in transactions that committed\n"
@@ -64,7 +64,7 @@ TEST(WhyText, BarsLocksConflictsAndFindings) {
             "  table_lock                  1000       50 %  20.0 ms  40.0 us  3.00 ms\n"
             "  lock with most waiting  mean hold  at\n"
             "  table_lock                10.0 us  table.c:12\n"
-            "Conflicts under pthread in that run:\n"
+            "Most frequent conflicts under pthread in that run:\n"
             "  - hits under table_lock: lookup (table.c:31) and insert, 60 times, by false\n"
             "    sharing\n"
             "- Sections of table_lock write one counter.\n");
@@ -128,9 +128,9 @@ TEST(WhyText, AFewConflictsAreNotListed) {
   block.rows = {explained("htm-10")};
   LockReport& lock = block.rows[0].why->locks[0];
   lock.conflicts[0].counts = {10, 10};
-  EXPECT_NE(why_text(block, {}).find("Conflicts under"), std::string::npos);
+  EXPECT_NE(why_text(block, {}).find("conflicts under"), std::string::npos);
   lock.sections = 1001;
-  EXPECT_EQ(why_text(block, {}).find("Conflicts under"), std::string::npos);
+  EXPECT_EQ(why_text(block, {}).find("conflicts under"), std::string::npos);
 }
 
 TEST(WhyText, LocksThatNobodyWaitedForAreLeftOut) {
@@ -260,7 +260,7 @@ TEST_F(Comparison, NextStepsAreTheLastLines) {
       "\nNext:\n  1. Run it so:\n     elision run --lock tatas -- prog 'a b'\n  2. Split it.\n";
   EXPECT_EQ(text.substr(text.size() - end.size()), end);
   const std::string page = render_markdown(plan_, {block()}, steps);
-  EXPECT_NE(page.find("\n### Next\n\nRun it so:\n\n    elision run --lock tatas -- prog 'a b'\n"),
+  EXPECT_NE(page.find("\n### Next\n\n1. Run it so:\n\n       elision run --lock tatas -- prog 'a b'\n"),
             std::string::npos)
       << page;
 }

@@ -128,8 +128,10 @@ std::string bars(const Rows& rows, const Appearance& appearance) {
 
 std::string basis(const Row& row) {
   const std::string samples = row.why->samples ? fmt::format("from {} samples", *row.why->samples) : "exact";
-  return fmt::format("Time of the threads in one more run ({}); two or more were alive in {:.0f} % of it:",
-                     samples, 100 * row.why->parallel_share);
+  return fmt::format(
+      "Time of the threads in one more run ({}), while two or more were alive: {:.0f} % of the run "
+      "under {}.",
+      samples, 100 * row.why->parallel_share, row.design);
 }
 
 std::string in_source(const SourcePlace& place) {
@@ -163,17 +165,6 @@ std::string short_name_of(const LockReport& lock) {
   return "the lock of " + lock.place.name + (other != lock.other_sites.end() ? " and " + other->name : "");
 }
 
-/// Addresses differ from run to run: data near the lock are named by their distance from it.
-std::string data_of(const LockReport& lock, const LockConflict& conflict) {
-  constexpr std::uint64_t kNearBehind = 4096, kNearInFront = 64;
-  const std::uint64_t behind = conflict.address - lock.address, in_front = lock.address - conflict.address;
-  if (conflict.name.empty() && conflict.places == 1 && lock.address != 0) {
-    if (behind < kNearBehind) return fmt::format("the data {} bytes behind the lock", behind);
-    if (in_front <= kNearInFront) return fmt::format("the data {} bytes in front of the lock", in_front);
-  }
-  return profile::data_text(conflict.name, conflict.address, conflict.places);
-}
-
 /// Conflicts that a reader cannot tell apart.
 struct ShownConflict {
   std::string places;
@@ -181,8 +172,9 @@ struct ShownConflict {
 };
 
 ShownConflict shown_conflict(const LockReport& lock, const LockConflict& conflict) {
-  return {fmt::format("{} under {}: {} and {}", data_of(lock, conflict), short_name_of(lock),
-                      side(conflict.sites[0]), side(conflict.sites[1])),
+  return {fmt::format("{} under {}: {} and {}",
+                      profile::data_text(conflict.name, conflict.address, conflict.places, lock.address),
+                      short_name_of(lock), side(conflict.sites[0]), side(conflict.sites[1])),
           conflict.counts};
 }
 
@@ -224,7 +216,7 @@ ShownConflicts shown_conflicts(const Rows& rows) {
     });
     conflicts.resize(std::min(conflicts.size(), kMostConflicts));
     for (const ShownConflict& conflict : conflicts) shown.lines.push_back(line_of(conflict));
-    shown.heading = fmt::format("Conflicts under {} in that run:", row->design);
+    shown.heading = fmt::format("Most frequent conflicts under {} in that run:", row->design);
     return shown;
   }
   return shown;
@@ -378,9 +370,10 @@ std::string why_markdown(const Block& block) {
 
 std::string next_steps_markdown(const std::vector<NextStep>& steps) {
   std::string text = steps.empty() ? "" : "\n### Next\n";
-  for (const NextStep& step : steps) {
-    text += "\n" + markdown_escaped(step.sentence) + "\n";
-    if (!step.command.empty()) text += "\n    " + printable(step.command) + "\n";  // indented: code
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    text += fmt::format("\n{}. {}\n", i + 1, markdown_escaped(steps[i].sentence));
+    if (!steps[i].command.empty())
+      text += "\n       " + printable(steps[i].command) + "\n";  // indented: code
   }
   return text;
 }
