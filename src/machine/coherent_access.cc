@@ -63,7 +63,10 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   if (place.in_l3) {
     Directory::Entry& line = directory.entry(place.entry);
     if (line.busy_until <= request.now.value) line.shared_flight = 0;
-    if (line.in_sets) resolve_conflicts(request, place.entry, place.takes);
+    if (line.in_sets) {
+      resolve_conflicts(request, place.entry, place.takes);
+      place.takes = takes_line(request, cpu, place.entry);  // what a transaction had written is undone
+    }
   } else {
     place.entry = allocate_entry(request, cpu);
   }

@@ -66,8 +66,7 @@ bool Transactions::aborts_on_eviction_of_read_line(const Cpu& cpu, ReadEviction 
 
 bool Transactions::takes_line(const Request& request, const Cpu& cpu, std::uint32_t entry) const {
   if (request.kind != AccessKind::kLoad) return true;
-  // What a prefetch does to such a line was not measured. It leaves a copy there.
-  if (!description.coherence.loads_take_modified || request.is_prefetch || entry == kNoSlot) return false;
+  if (!description.coherence.loads_take_modified || entry == kNoSlot) return false;
   const unsigned owner = directory.entry(entry).owner;
   if (owner == kNoCpu || cpus[owner].core == cpu.core) return false;
   const Core& core = *cpus[owner].core;
@@ -81,14 +80,14 @@ bool Transactions::takes_line(const Request& request, const Cpu& cpu, std::uint3
 bool Transactions::conflicts_with_other_core(const Request& request, const Cpu& cpu,
                                              std::uint32_t entry) const {
   const auto elsewhere = [&](unsigned other) { return other != kNoCpu && cpus[other].core != cpu.core; };
-  const bool load = !takes_line(request, cpu, entry);
+  const bool only_reads = !takes_line(request, cpu, entry);
   if (const ReadWriteSets* sets = entry != kNoSlot ? directory.read_write_sets(entry) : nullptr) {
     if (elsewhere(sets->writer)) return true;
-    if (load) return false;
+    if (only_reads) return false;
     for (CpuMask readers = sets->readers; !readers.empty(); readers.clear(readers.first()))
       if (elsewhere(readers.first()) && conflicts_end(cpus[readers.first()])) return true;
   }
-  if (load) return false;
+  if (only_reads) return false;
   for (CpuMask others = read_filters_in_use; !others.empty(); others.clear(others.first())) {
     const unsigned other = others.first();
     if (elsewhere(other) && conflicts_end(cpus[other]) &&

@@ -102,6 +102,7 @@ void Prefetching::prefetch(Cpu& cpu, LineAddr line, std::uint64_t now, std::uint
   if (!in_l3) {
     replace_entry(line, entry);
   } else if (directory.entry(entry).in_sets) {
+    // What a prefetch does to a line that its reader would take was not measured: here both cores have it.
     resolve_conflicts(request, entry, false);
   }
 

@@ -13,7 +13,7 @@ using abi::SeenActivity;
 
 constexpr std::size_t kMostConflicts = 4096;  // of one lock, before they have names
 constexpr std::size_t kMostOtherSites = 8;
-constexpr std::size_t kMostLineWaits = 8;        // of one lock
+constexpr std::size_t kMostLineWaits = 64;       // of one lock
 constexpr unsigned kMostLooks = 16;              // at the callers of one call site
 constexpr unsigned kMostLooksWithoutWait = 500;  // of all sites: programs may have a lock for each object
 constexpr std::uint64_t kWordBytes = 4;          // each lock begins with a word
@@ -237,7 +237,8 @@ void Account::conflict(const Collision& collision) {
   with.bytes |= bytes_in_line(other);
 }
 
-void Account::waited_for_line(std::uint64_t lock, const Access& access, Time time) {
+void Account::waited_for_line(std::uint64_t lock, const Access& access, bool by_library, Time time) {
+  if (lock_at(access, by_library, lock) != 0) return;
   LockSums& sums = locks_[lock];
   sums.waited_for_lines += time;
   if (sums.line_waits.size() < kMostConflicts || sums.line_waits.contains({access.address, access.pc}))

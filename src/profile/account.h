@@ -68,10 +68,10 @@ class Account {
   void system_call(const Thread& thread);
   /// An attempt ended by a conflict.
   void conflict(const Collision& collision);
-  /// An attempt to elide `lock` committed after `time` in which `access`, its first one to the cache line,
-  /// and later ones waited for that line to arrive from another CPU that was itself waiting for it, or using
-  /// it.
-  void waited_for_line(std::uint64_t lock, const Access& access, Time time);
+  /// /// An attempt to elide `lock` committed, of which `time` passed in waits for a cache line on its way
+  /// between other CPUs. `access`: the first one that waited for that line. Waits for a lock itself do not
+  /// count.
+  void waited_for_line(std::uint64_t lock, const Access& access, bool by_library, Time time);
 
   /// Claims a look at the callers of the function that takes the lock where `thread` is now. Each call that
   /// returns true uses up one of the few looks of the call site. To be called once a change.

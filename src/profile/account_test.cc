@@ -417,10 +417,11 @@ TEST_F(Threads, WaitsInsideAreThoseOfTheHolder) {
 }
 
 TEST_F(Threads, WaitsForLinesAreAddedUpByAccess) {
-  account_.waited_for_line(kLock, access(kPointer, 7), 4);
-  account_.waited_for_line(kLock, access(kCounter, 8), 5);
-  account_.waited_for_line(kLock, access(kPointer, 7), 6);
-  account_.waited_for_line(kOther, access(kCounter, 8), 1);
+  account_.waited_for_line(kLock, access(kPointer, 7), false, 4);
+  account_.waited_for_line(kLock, access(kCounter, 8), false, 5);
+  account_.waited_for_line(kLock, access(kPointer, 7), false, 6);
+  account_.waited_for_line(kOther, access(kCounter, 8), false, 1);
+  account_.waited_for_line(kLock, access(kLock, 9), true, 100);
   const Profile profile = account_.profile(30, 2, 2);
   const auto lock = std::find_if(profile.locks.begin(), profile.locks.end(),
                                  [](const Lock& each) { return each.place.address == kLock; });

@@ -298,18 +298,18 @@ Finding of_conflicts_with_change(const std::string& name, const Lock& lock) {
   return finding;
 }
 
-/// The wait for lines at the place that has most of it, and most of all: all data of one name that one line
-/// of source accesses. Null: there is none.
+/// Where transactions wait for lines most, if it is most of all: in one variable, at one line of source.
+/// Null: there is no such place.
 const LineWait* main_line_wait(const Lock& lock) {
-  const LineWait* main = nullptr;
-  double most = 0;
-  for (const LineWait& wait : lock.line_waits) {
-    double ns = 0;
-    for (const LineWait& other : lock.line_waits)
-      if (text_of(other.data) == text_of(wait.data)) ns += other.ns;
-    if (ns > most) most = ns, main = &wait;
-  }
-  return most >= kMainCauseShare * lock.line_waits_ns ? main : nullptr;
+  const auto place_of = [](const LineWait& wait) {
+    const std::string variable = wait.data.name.substr(0, wait.data.name.find("+0x"));
+    return std::pair(variable.empty() ? fmt::format("{}", wait.data.address) : variable, text_of(wait.site));
+  };
+  std::map<std::pair<std::string, std::string>, double> sums;
+  for (const LineWait& wait : lock.line_waits) sums[place_of(wait)] += wait.ns;
+  for (const LineWait& wait : lock.line_waits)  // the longest one of its place comes first
+    if (sums[place_of(wait)] >= kMainCauseShare * lock.line_waits_ns) return &wait;
+  return nullptr;
 }
 
 /// Transactions wait for lines that others use instead of aborting these: such sections are as serial as with
@@ -322,7 +322,9 @@ Finding of_turns(const std::string& name, const Lock& lock, const std::string& d
                       "but {} of their time passes in waits for cache lines that other transactions write{}.",
                       design, name, commits, percent(std::min(1.0, share(lock.line_waits_ns, lock.holds_ns))),
                       main == nullptr ? ""
-                                      : fmt::format(", most of it for {} in {}", text_of(main->data),
+                                      : fmt::format(", most of it for {} in {}",
+                                                    data_text(main->data.name, main->data.address, 1,
+                                                              lock.objects == 1 ? lock.place.address : 0),
                                                     text_of(main->site))),
           kMoveWrites};
 }
@@ -412,13 +414,16 @@ bool cannot_commit(const Reasons& reasons, const Lock& elided, const ElidedRun& 
   return count >= reasons.on_data || (reasons.by_taking > 0 && leads_to_fallbacks);
 }
 
-/// What ends most of the attempts that no conflict ends.
-const char* main_reason_of(const Reasons& reasons) {
-  const double most = std::max({reasons.capacity, reasons.faults, reasons.interrupts, reasons.other});
-  return most == reasons.interrupts ? "interrupts"
-         : most == reasons.capacity ? "overflows of the cache"
-         : most == reasons.faults   ? "page faults"
-                                    : "other reasons";
+/// ", and interrupts end most of the others", if one reason ends most of the attempts that abort; else empty.
+std::string main_reason_of(const Reasons& reasons) {
+  const std::pair<double, const char*> kReasons[] = {{reasons.interrupts, "interrupts"},
+                                                     {reasons.capacity, "overflows of the cache"},
+                                                     {reasons.faults, "page faults"},
+                                                     {reasons.on_data + reasons.by_taking, "conflicts"}};
+  for (const auto& [count, words] : kReasons)
+    if (count > kMainCauseShare * reasons.aborted)
+      return fmt::format(", and {} end most of the others", words);
+  return "";
 }
 
 Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const Lock& elided,
@@ -430,9 +435,7 @@ Finding of_rare_conflicts(const std::string& name, const Reasons& reasons, const
   const std::string rare =
       fmt::format("Under {}, sections of {} rarely conflict: {} of their transactions{} commit{}", run.design,
                   name, percent(commit_share), often_busy ? " that met a free lock" : "",
-                  commit_share < 1 - kRareAbortShare
-                      ? fmt::format(", and {} end most of the others", main_reason_of(reasons))
-                      : "");
+                  commit_share < 1 - kRareAbortShare ? main_reason_of(reasons) : "");
   if (!costs_more(elided, run, hold_ns)) return {Cause::kRareConflicts, name, rare + ".", ""};
   return {Cause::kShortSections, name,
           fmt::format("{}. But they last {:.0f} ns each, and to begin and to commit a transaction costs more "
@@ -717,6 +720,11 @@ Diagnosis diagnose_merged(const Profile& plain, const ElidedRun* elided,
            "Compare it with as many threads as in production: one thread shows what a lock "
            "costs, not how long others wait for it."});
     if (elided != nullptr) add_losing_locks(plain, *elided, diagnosis.findings);
+    // What is in the way of elision alone does not matter either. The layout of data costs time without it.
+    std::erase_if(diagnosis.findings, [](const Finding& finding) {
+      return !finding.lock.empty() && finding.cause != Cause::kFalseSharing &&
+             finding.cause != Cause::kDataAtLock;
+    });
     if (shared_lines) diagnosis.findings.push_back(*shared_lines);
     return diagnosis;
   }

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/units.h"
+
 namespace elision::profile {
 namespace {
 
@@ -53,6 +55,9 @@ std::string data_text(const std::string& name, std::uint64_t address, std::size_
                       std::uint64_t lock) {
   constexpr std::uint64_t kNearBehind = 4096, kNearInFront = 64;
   if (name.empty() && places == 1 && lock != 0) {
+    // Where only the line of an access is known, its address is that of the line.
+    if (address % kLineBytes == 0 && address / kLineBytes == lock / kLineBytes)
+      return "the cache line of the lock";
     const std::uint64_t behind = address - lock, in_front = lock - address;
     if (behind < kNearBehind) return fmt::format("the data {} bytes behind the lock", behind);
     if (in_front <= kNearInFront) return fmt::format("the data {} bytes in front of the lock", in_front);

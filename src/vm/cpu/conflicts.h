@@ -55,9 +55,8 @@ class TransactionAccesses {
   First places_[std::size_t{1} << kSetBits][kWays];
 };
 
-/// How long the accesses of a transaction waited for cache lines that were on their way between other CPUs. A
-/// transaction that waits for more lines than kLines takes turns with others at none of them: further ones do
-/// not count.
+/// How long the accesses of a transaction waited for cache lines that were on their way between other CPUs.
+/// Waits for more than kLines lines are not counted.
 class TransactionWaits {
  public:
   struct Wait {
@@ -65,14 +64,18 @@ class TransactionWaits {
     std::uint64_t ticks = 0;
   };
 
-  void clear() { count_ = 0; }
-  void add(const Access& access, std::uint64_t ticks) {
+  void clear() { count_ = 0, end_ = 0; }
+  /// From `begin` to `end`. Loads wait side by side: what was counted before does not count again.
+  void add(const Access& access, std::uint64_t begin, std::uint64_t end) {
+    if (begin < end_) begin = end_;
+    if (end <= begin) return;
     const LineAddr line = line_of(GuestAddr(access.address));
     std::size_t i = 0;
     while (i < count_ && line_of(GuestAddr(waits_[i].access.address)) != line) ++i;
     if (i == kLines) return;
     if (i == count_) waits_[count_++] = {access, 0};
-    waits_[i].ticks += ticks;
+    waits_[i].ticks += end - begin;
+    end_ = end;
   }
   const Wait* begin() const { return waits_; }
   const Wait* end() const { return waits_ + count_; }
@@ -81,6 +84,7 @@ class TransactionWaits {
   static constexpr std::size_t kLines = 16;
 
   std::size_t count_ = 0;
+  std::uint64_t end_ = 0;  // of the last wait that counts
   Wait waits_[kLines];
 };
 

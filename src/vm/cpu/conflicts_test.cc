@@ -44,9 +44,9 @@ TEST(TransactionAccesses, MostLinesOfALargeTransactionAreKnown) {
 
 TEST(TransactionWaits, AreAddedUpByLine) {
   TransactionWaits waits;
-  waits.add(access(5, 1), 10);
-  waits.add(access(6, 2), 20);
-  waits.add(access(5, 3), 30);
+  waits.add(access(5, 1), 0, 10);
+  waits.add(access(6, 2), 100, 120);
+  waits.add(access(5, 3), 200, 230);
   ASSERT_EQ(waits.end() - waits.begin(), 2);
   EXPECT_EQ(waits.begin()[0].access.pc, 1u);
   EXPECT_EQ(waits.begin()[0].ticks, 40u);
@@ -57,12 +57,22 @@ TEST(TransactionWaits, AreAddedUpByLine) {
 
 TEST(TransactionWaits, AFewLinesAreKept) {
   TransactionWaits waits;
-  for (std::uint64_t line = 0; line < 100; ++line) waits.add(access(line, line), 1);
+  for (std::uint64_t line = 0; line < 100; ++line) waits.add(access(line, line), line, line + 1);
   const auto count = static_cast<std::size_t>(waits.end() - waits.begin());
   EXPECT_GE(count, 8u);
   EXPECT_LT(count, 100u);
-  waits.add(access(0, 0), 1);
+  waits.add(access(0, 0), 100, 101);
   EXPECT_EQ(waits.begin()->ticks, 2u);
+}
+
+TEST(TransactionWaits, SideBySideCountOnce) {
+  TransactionWaits waits;
+  waits.add(access(5, 1), 0, 100);
+  waits.add(access(6, 2), 10, 90);
+  waits.add(access(7, 3), 50, 120);
+  ASSERT_EQ(waits.end() - waits.begin(), 2);
+  EXPECT_EQ(waits.begin()[0].ticks, 100u);
+  EXPECT_EQ(waits.begin()[1].ticks, 20u);
 }
 
 }  // namespace

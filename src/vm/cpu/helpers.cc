@@ -237,11 +237,9 @@ AccessStep log_access(Cpu& cpu, LineAddr line, machine::AccessKind kind) {
 
 /// The access waited for `line` until `end`: the line was on its way between other CPUs.
 void note_wait(Cpu& cpu, LineAddr line, Cycles end) {
-  const std::uint64_t end_ticks = end.value << kTickShift;
-  if (end_ticks <= cpu.asked_ticks) return;
-  Access access{start_of(line).value, cpu.access_check->pc, 1};
+  Access access{start_of(line).value, cpu.access_check != nullptr ? cpu.access_check->pc : 0, 1};
   if (line_of(GuestAddr(cpu.check_address)) == line) access.address = cpu.check_address;
-  cpu.evidence->waits.add(access, end_ticks - cpu.asked_ticks);
+  cpu.evidence->waits.add(access, cpu.asked_ticks, end.value << kTickShift);
 }
 
 /// Updates `cpu` after an access that was made or that aborted its transaction.
@@ -266,7 +264,7 @@ AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles
                        std::uint64_t instruction) {
   if (cpu.detail == Detail::kLogged) return log_access(cpu, line, kind);
   if (hits_filter(cpu, line, kind)) {
-    cpu.asked_ticks = 0;
+    if (cpu.awaited == line) cpu.asked_ticks = 0;
     return AccessStep::kDone;
   }
   if (cpu.in_transaction && helper_context.shared_memory->contains(start_of(line).value)) {

@@ -275,7 +275,10 @@ void Engine::begin_account() {
   *account_ = profile::Account(now);
   account_is_open_ = true;
   waits_begun_.clear();
-  for (const auto& evidence : conflict_evidence_) evidence->note.is_new = false;
+  for (const auto& evidence : conflict_evidence_) {
+    evidence->note.is_new = false;
+    evidence->waits.clear();
+  }
   account_->threads_change(static_cast<unsigned>(scheduler_.live().size()), now);
   for (const auto& thread : scheduler_.live()) account_->begin(thread->account, now, thread->parked.value);
 }

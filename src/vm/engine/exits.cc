@@ -274,7 +274,8 @@ void Engine::begin_evidence(Cpu& cpu) {
 void Engine::settle_waits(const Cpu& cpu) {
   if (cpu.evidence->lock == 0 || !account_is_open_) return;
   for (const TransactionWaits::Wait& wait : cpu.evidence->waits)
-    account_->waited_for_line(cpu.evidence->lock, wait.access, wait.ticks >> kTickShift);
+    account_->waited_for_line(cpu.evidence->lock, wait.access, is_lock_library(wait.access.pc),
+                              wait.ticks >> kTickShift);
 }
 
 /// The callers are resolved after the run: libdwfl keeps files open, which would change the descriptors that

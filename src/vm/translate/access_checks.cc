@@ -114,8 +114,8 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
   check.address_registers = flow.address_registers;
   check.results = flow.results;
   check.feeds_address = flow.feeds_address;
-  check.register_cycles = flow.address_cycles;
-  check.most_cycles = std::max(flow.address_cycles, flow.earlier_cycles);
+  check.register_cycles = flow.register_cycles;
+  check.most_cycles = std::max({flow.register_cycles, flow.load_cycles, flow.earlier_cycles});
   unsigned found = 0;
   const auto depends = [&](std::uint64_t loads, std::uint8_t cycles, std::size_t from, std::size_t to) {
     for (std::size_t load = to; load-- > from && found < 2;) {
@@ -124,7 +124,7 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
       check.address_loads[found++] = check_of_load(load);
     }
   };
-  depends(flow.address_loads, flow.address_cycles, 0, n);
+  depends(flow.address_loads, flow.load_cycles, 0, n);
   depends(flow.earlier_loads, flow.earlier_cycles, n, code_block_.instructions.size());
   return &check;
 }

@@ -125,10 +125,11 @@ bool clears_register(const Instruction& i) {  // XOR r,r and the like break depe
   }
 }
 
-/// Whether an instruction begins when all earlier ones are complete; for MFENCE, all accesses to memory.
+/// Whether an instruction begins when all earlier ones are complete (SDM Vol. 3A, 8.3, and Vol. 2, RDTSCP).
+/// MFENCE waits for accesses to memory alone, which here are taken for all.
 bool waits_for_all(const Instruction& i) {
   return i.mnemonic == ZYDIS_MNEMONIC_LFENCE || i.mnemonic == ZYDIS_MNEMONIC_MFENCE ||
-         i.mnemonic == ZYDIS_MNEMONIC_CPUID;
+         i.mnemonic == ZYDIS_MNEMONIC_CPUID || i.mnemonic == ZYDIS_MNEMONIC_RDTSCP;
 }
 
 bool jumps_to_itself(std::span<const Instruction> block) {
@@ -211,14 +212,19 @@ std::uint32_t counted_ticks(std::span<const Instruction> block, const machine::D
 void block_data_flow(std::span<const Instruction> block, const machine::Description& machine,
                      std::span<DataFlow> flow) {
   struct Source {
-    std::uint16_t registers = 0;  // at entry
-    std::uint64_t loads = 0;      // of the block
-    unsigned cycles = 0;          // since then
+    std::uint16_t registers = 0;                    // at entry
+    std::uint64_t loads = 0;                        // of the block
+    unsigned register_cycles = 0, load_cycles = 0;  // since then
 
     void add(const Source& other) {
       registers |= other.registers;
       loads |= other.loads;
-      cycles = std::max(cycles, other.cycles);
+      register_cycles = std::max(register_cycles, other.register_cycles);
+      load_cycles = std::max(load_cycles, other.load_cycles);
+    }
+    void pass(unsigned cycles) {
+      if (registers != 0) register_cycles += cycles;
+      if (loads != 0) load_cycles += cycles;
     }
   };
   const auto bounded = [](unsigned cycles) {
@@ -239,7 +245,8 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
       }
       flow[2 * n + k].address_registers = address.registers;
       flow[2 * n + k].address_loads = address.loads;
-      flow[2 * n + k].address_cycles = bounded(address.cycles);
+      flow[2 * n + k].register_cycles = bounded(address.register_cycles);
+      flow[2 * n + k].load_cycles = bounded(address.load_cycles);
       loads = loads || i.access[k].read;
     }
     Source from;
@@ -247,23 +254,27 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
       for_each_bit(i.gpr_read, [&](unsigned r) {
         if (r != kRsp) from.add(sources[r]);
       });
-    from.cycles += operation_cost(i, machine).latency_cycles;
+    from.pass(operation_cost(i, machine).latency_cycles);
     // A loaded value depends only on the load, which itself waits for its address.
-    const Source result = loads ? Source{0, std::uint64_t{1} << n, 0} : from;
+    const Source result = loads ? Source{.loads = std::uint64_t{1} << n} : from;
     for_each_bit(i.gpr_write, [&](unsigned r) {
       if (r != kRsp) sources[r] = result;
     });
   }
   std::uint64_t address_loads = 0;
   const bool repeats = !block.empty() && jumps_to_itself(block);
-  for (DataFlow& access : flow) {
+  for (std::size_t at = 0; at < flow.size(); ++at) {
+    DataFlow& access = flow[at];
     address_loads |= access.address_loads;
     if (!repeats) continue;
     Source before;
-    for_each_bit(access.address_registers, [&](unsigned r) { before.add(sources[r]); });
-    access.earlier_loads = before.loads;
-    access.earlier_cycles = bounded(before.cycles + access.address_cycles);
-    address_loads |= before.loads;
+    for_each_bit(access.address_registers, [&](unsigned r) {
+      if (sources[r].load_cycles != 0) before.add(sources[r]);
+    });
+    // The loads in front of this access have run again since.
+    access.earlier_loads = before.loads >> (at / 2) << (at / 2);
+    access.earlier_cycles = bounded(before.load_cycles + access.register_cycles);
+    address_loads |= access.earlier_loads;
   }
   for (std::size_t n = 0; n < block.size(); ++n) {
     std::uint16_t results = 0;

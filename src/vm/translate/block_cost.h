@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a basic block whose accesses all hit L1: the larger of its issue time and its longest register
-// recurrence, plus the cost of its serialising instructions. LFENCE, MFENCE and CPUID, which end a block,
-// wait for the instructions in front of them (SDM Vol. 3A, 8.3), so that their blocks cost their longest
-// chain.
+// recurrence, plus the cost of its serialising instructions. LFENCE, MFENCE, CPUID and RDTSCP, which end a
+// block, wait for the instructions in front of them, so that their blocks cost their longest chain.
 //
 // The machine model adds misses, stalls and the effects of other CPUs at run time. Latencies and micro-op
 // counts come from Agner Fog's and uops.info's tables for Haswell and Broadwell, rounded to a few classes.
@@ -29,10 +28,13 @@ inline constexpr std::uint32_t kCountedTicks = 8;
 struct DataFlow {
   std::uint16_t address_registers = 0;  // registers whose values at block entry the address depends on
   std::uint64_t address_loads = 0;      // loads in the block that the address depends on, by instruction
-  std::uint64_t earlier_loads =
-      0;  // in a block that jumps to itself: the same of its execution before this one
-  // Cycles of the instructions between the address and the value at block entry, or of a load.
-  std::uint8_t address_cycles = 0, earlier_cycles = 0;
+  /// In a block that jumps to itself: loads of its previous execution, behind this access, from whose values
+  /// the address is computed. Not those whose value a register still holds unchanged, which is seen at run
+  /// time, also where another block leads here.
+  std::uint64_t earlier_loads = 0;
+  /// Cycles of the instructions from a register's value at block entry, from a load of the block, and from
+  /// one of `earlier_loads` to the address.
+  std::uint8_t register_cycles = 0, load_cycles = 0, earlier_cycles = 0;
   std::uint16_t results = 0;   // registers that depend on the loaded value at the end of the block
   bool feeds_address = false;  // an address depends on the loaded value: in the block, or by `results`
 };

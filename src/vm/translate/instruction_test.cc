@@ -215,9 +215,29 @@ TEST(DataFlow, AddressIsComputedFromALoad) {
                                               decoded({0x48, 0xff, 0xc1}),        // inc rcx
                                               decoded({0x48, 0x8b, 0x19})});      // mov rbx, [rcx]
   EXPECT_EQ(flow[6].address_loads, 1u);
-  EXPECT_EQ(flow[6].address_cycles, 3 + 1);
+  EXPECT_EQ(flow[6].load_cycles, 3 + 1);
+  EXPECT_EQ(flow[6].register_cycles, 3 + 1) << "rdx";
   EXPECT_EQ(flow[6].earlier_loads, 0u);
   EXPECT_TRUE(flow[0].feeds_address);
+}
+
+TEST(DataFlow, ALoadDoesNotPayForAnotherOperand) {
+  const std::vector<DataFlow> flow = flow_of({decoded({0x48, 0x8b, 0x08}),          // mov rcx, [rax]
+                                              decoded({0x48, 0xff, 0xc3}),          // inc rbx
+                                              decoded({0x48, 0xff, 0xc3}),          // inc rbx
+                                              decoded({0x48, 0x8b, 0x14, 0x0b})});  // mov rdx, [rbx+rcx]
+  EXPECT_EQ(flow[6].address_loads, 1u);
+  EXPECT_EQ(flow[6].load_cycles, 0);
+  EXPECT_EQ(flow[6].register_cycles, 2);
+}
+
+TEST(DataFlow, LoadedPointersOfALoopAreLeftToTheRegister) {
+  std::vector<Instruction> block = {decoded({0x48, 0x8b, 0x00}),  // mov rax, [rax]
+                                    decoded({0x48, 0x85, 0xc0}),  // test rax, rax
+                                    decoded({0x75, 0xf8})};       // jne to the first
+  block.back().target = block.front().pc;
+  EXPECT_EQ(flow_of(block)[0].earlier_loads, 0u);
+  EXPECT_EQ(flow_of(block)[0].results, 1u);
 }
 
 TEST(DataFlow, LoopsAddressIsComputedFromTheLoadBefore) {
