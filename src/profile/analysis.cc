@@ -511,7 +511,7 @@ Finding of_held_lock(const Lock& lock, const Profile& plain, const ElidedRun* el
     return {Cause::kSystemCalls, name,
             fmt::format("Sections under {} make system calls: {:.1f} a section.", name,
                         lock.system_calls / lock.acquisitions),
-            "Move input and output out of the sections."};
+            "Move input, output, and allocation of large blocks out of the sections."};
   const double held = share(lock.holds_ns / static_cast<double>(lock.objects), plain.parallel_ns);
   return {Cause::kHeldLong, name,
           fmt::format("Threads hold {}{} for {} of the time in which two or more are alive.",

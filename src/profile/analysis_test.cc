@@ -10,7 +10,7 @@ namespace {
 
 Lock lock_named(const std::string& name, double waits_ns) {
   Lock lock;
-  lock.place = {64, name};
+  lock.place = {name == "cold" ? 0x10000u : 64u, name};
   lock.acquisitions = 100;
   lock.contended = 50;
   lock.waits_ns = waits_ns;
@@ -418,7 +418,7 @@ TEST(Diagnose, TransactionsThatWaitForOneLineTakeTurns) {
   Profile tried = elided("conflict", 3);
   Lock& hot = tried.locks.front();
   hot.line_waits_ns = 200;
-  hot.line_waits = {wait_for("rare", 3, 99), wait_for("sum", 7, 60), wait_for("sum", 8, 41)};
+  hot.line_waits = {wait_for("rare", 3, 99), wait_for("sum", 7, 60), wait_for("sum+0x8", 7, 41)};
   const Finding finding = diagnose_elided(waiting_for(2000), tried).findings.front();
   EXPECT_EQ(std::string(code_of(finding.cause)), "contended-line");
   EXPECT_EQ(
