@@ -237,23 +237,13 @@ Finding of_different_data(const std::string& name, const Lock& lock) {
   return finding;
 }
 
-/// Whether a function is of the C library's allocator, or of C++'s.
+/// Whether code is of the C library's allocator, or of C++'s. glibc's functions may be known by their file.
 bool allocates(const Place& code) {
-  static const std::set<std::string> kFunctions = {"malloc",
-                                                   "calloc",
-                                                   "realloc",
-                                                   "free",
-                                                   "cfree",
-                                                   "_int_malloc",
-                                                   "_int_free",
-                                                   "_int_realloc",
-                                                   "unlink_chunk",
-                                                   "malloc_consolidate",
-                                                   "operator new()",
-                                                   "operator new[]()",
-                                                   "operator delete()",
-                                                   "operator delete[]()"};
-  return kFunctions.contains(code.name) || kFunctions.contains(code.name.substr(0, code.name.find('.')));
+  static const std::set<std::string> kFunctions = {
+      "malloc",         "calloc",           "realloc",           "free",
+      "_int_malloc",    "_int_free",        "_int_realloc",      "unlink_chunk",
+      "operator new()", "operator new[]()", "operator delete()", "operator delete[]()"};
+  return code.file == "malloc.c" || code.file == "arena.c" || kFunctions.contains(code.name);
 }
 
 /// Sections that conflict in the allocator should not allocate, whatever the allocator shares.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "vm/cpu/cpu.h"
 
@@ -232,6 +233,7 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
     return static_cast<std::uint8_t>(std::min<unsigned>(cycles, kMost));
   };
   std::array<Source, kGprCount> sources;
+  std::vector<std::uint16_t> overwritten(block.size());  // registers, in front of each instruction
   for (unsigned r = 0; r < kGprCount; ++r) sources[r].registers = static_cast<std::uint16_t>(1u << r);
   for (std::size_t n = 0; n < block.size(); ++n) {
     const Instruction& i = block[n];
@@ -254,12 +256,15 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
       for_each_bit(i.gpr_read, [&](unsigned r) {
         if (r != kRsp) from.add(sources[r]);
       });
-    from.pass(operation_cost(i, machine).latency_cycles);
-    // A loaded value depends only on the load, which itself waits for its address.
-    const Source result = loads ? Source{.loads = std::uint64_t{1} << n} : from;
+    const unsigned cycles = operation_cost(i, machine).latency_cycles;
+    from.pass(cycles);
+    // A loaded value depends only on the load, which itself waits for its address. ADD with a memory operand
+    // computes from it.
+    const Source result = loads ? Source{.loads = std::uint64_t{1} << n, .load_cycles = cycles} : from;
     for_each_bit(i.gpr_write, [&](unsigned r) {
       if (r != kRsp) sources[r] = result;
     });
+    if (n + 1 < block.size()) overwritten[n + 1] = static_cast<std::uint16_t>(overwritten[n] | i.gpr_write);
   }
   std::uint64_t address_loads = 0;
   const bool repeats = !block.empty() && jumps_to_itself(block);
@@ -269,7 +274,7 @@ void block_data_flow(std::span<const Instruction> block, const machine::Descript
     if (!repeats) continue;
     Source before;
     for_each_bit(access.address_registers, [&](unsigned r) {
-      if (sources[r].load_cycles != 0) before.add(sources[r]);
+      if (sources[r].load_cycles != 0 || (overwritten[at / 2] >> r & 1)) before.add(sources[r]);
     });
     // The loads in front of this access have run again since.
     access.earlier_loads = before.loads >> (at / 2) << (at / 2);

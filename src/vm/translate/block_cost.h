@@ -29,8 +29,8 @@ struct DataFlow {
   std::uint16_t address_registers = 0;  // registers whose values at block entry the address depends on
   std::uint64_t address_loads = 0;      // loads in the block that the address depends on, by instruction
   /// In a block that jumps to itself: loads of its previous execution, behind this access, from whose values
-  /// the address is computed. Not those whose value a register still holds unchanged, which is seen at run
-  /// time, also where another block leads here.
+  /// the address is computed. Not those whose value a register still holds at this access, which is seen at
+  /// run time, also where another block leads here.
   std::uint64_t earlier_loads = 0;
   /// Cycles of the instructions from a register's value at block entry, from a load of the block, and from
   /// one of `earlier_loads` to the address.

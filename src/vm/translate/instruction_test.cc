@@ -231,6 +231,23 @@ TEST(DataFlow, ALoadDoesNotPayForAnotherOperand) {
   EXPECT_EQ(flow[6].register_cycles, 2);
 }
 
+TEST(DataFlow, ALoadedValueThatIsOverwrittenIsOfTheLoadBefore) {
+  std::vector<Instruction> block = {decoded({0x48, 0x01, 0xc8}),  // add rax, rcx
+                                    decoded({0x48, 0x8b, 0x00}),  // mov rax, [rax]
+                                    decoded({0x75, 0xf8})};       // jne to the first
+  block.back().target = block.front().pc;
+  EXPECT_EQ(flow_of(block)[2].earlier_loads, 2u);
+  EXPECT_EQ(flow_of(block)[2].earlier_cycles, 1);
+}
+
+TEST(DataFlow, AnOperandInMemoryIsALoadAndAComputation) {
+  std::vector<Instruction> block = {decoded({0x48, 0x03, 0x00}),  // add rax, [rax]
+                                    decoded({0x75, 0xfb})};       // jne to the first
+  block.back().target = block.front().pc;
+  EXPECT_EQ(flow_of(block)[0].earlier_loads, 1u);
+  EXPECT_EQ(flow_of(block)[0].earlier_cycles, 1);
+}
+
 TEST(DataFlow, LoadedPointersOfALoopAreLeftToTheRegister) {
   std::vector<Instruction> block = {decoded({0x48, 0x8b, 0x00}),  // mov rax, [rax]
                                     decoded({0x48, 0x85, 0xc0}),  // test rax, rax
