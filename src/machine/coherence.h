@@ -60,10 +60,10 @@ class Coherence : public Transactions {
     return std::max(wait, memory_link[node].enter(now));
   }
 
-  /// A load: takes the permission to write from the CPU that has it. `nearest_cycles` is the latency if no
-  /// other core has to supply the line.
+  /// An access that leaves the line to others (takes_line): takes the permission to write from the CPU that
+  /// has it. `nearest_cycles` is the latency if no other core has to supply the line.
   LineTransfer share(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles);
-  /// A store or atomic: takes the line from all other CPUs. `local`: the requester's core already has the
+  /// An access that takes the line from all other CPUs. `local`: the requester's core already has the
   /// data. `slot` and `l2_slot` are its place in L1 and L2.
   LineTransfer own(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t nearest_cycles,
                    bool local, std::uint32_t slot, std::uint32_t l2_slot);

@@ -87,7 +87,7 @@ struct Description {
     bool stride = false;             // into L1: by the address of the load instruction
     bool adjacent_line = false;      // into L2: the other line of an aligned pair
     std::uint32_t stream_lines = 0;  // into L2: so many lines ahead of accesses in one direction; 0: none
-    bool snoops = false;  // prefetches take lines from other cores and abort transactions that wrote them
+    bool snoops = false;  // prefetches fetch lines from other cores and abort transactions that wrote them
   } prefetch;
 
   /// Times outside the core in picoseconds; the members below have them in core cycles.

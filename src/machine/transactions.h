@@ -35,7 +35,7 @@ class Transactions : public CoreCaches {
   bool takes_line(const Request& request, const Cpu& cpu, std::uint32_t entry) const;
   /// Aborts every other transaction that this access conflicts with: the requester wins.
   void resolve_conflicts(const Request& request, std::uint32_t entry, bool takes);
-  /// Aborts every other transaction whose read filter may have the line that is to be written.
+  /// Aborts every other transaction whose read filter may have the line that is taken.
   void resolve_false_conflicts(const Request& request);
 
   /// Puts a line, in L1 slot `slot`, into the running transaction's read or write set. True if this is its

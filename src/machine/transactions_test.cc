@@ -81,6 +81,28 @@ TEST_F(TransactionTest, LoadThatTakesAModifiedLineEndsItsReader) {
   }
 }
 
+TEST_F(TransactionTest, LoadThatUndoesAWriteDoesNotTakeTheLine) {
+  description_.coherence.loads_take_modified = true;
+  machine().load(0, 10, 1000);
+  begin(0, 50'000);
+  machine().access(0, 10, kStore, 50'100);
+  machine().access(1, 10, kLoad, 60'000);
+  EXPECT_FALSE(running(0));
+  EXPECT_TRUE(machine().local_hit(0, 10, kLoad, 200'000)) << "what the core had is not modified";
+}
+
+TEST_F(TransactionTest, LoadThatTakesALineTravelsToIt) {
+  description_.coherence.loads_take_modified = true;
+  description_.coherence.request_cycles = 40;
+  machine().store(0, 10, 1000);
+  begin(0, 50'000);
+  machine().access(0, 10, kLoad, 50'100);
+  const Reply reply = machine().once(1, 10, kLoad, 60'000);
+  EXPECT_EQ(reply.verdict, Verdict::kWait) << "until then the transaction may commit";
+  EXPECT_EQ(reply.clock.value, 60'040u);
+  EXPECT_TRUE(running(0));
+}
+
 struct ConflictCase {
   const char* name;
   AccessKind first, second;

@@ -269,6 +269,7 @@ function lockOf(place, i, design, threads) {
     contended_share: 0.62 / (1 + i),
     wait_seconds: { total: wait, mean: wait / 48000, longest: wait / 90 },
     hold_seconds: { total: 0.011 / (1 + i), mean: 2.3e-7 },
+    line_wait_seconds: i > 1 ? null : 0.0004 * i,
     aborts: elides && i < 2 ? { conflict: 1500 * threads, capacity: 22 } : {},
     conflicts: elides && i === 0 ? conflicts : [],
   };

@@ -119,7 +119,8 @@ TEST(Designs, ListsAreCheckedNameByName) {
   EXPECT_EQ(error_of([] { parse_designs("tatas,tickt"); }),
             "unknown lock design 'tickt'; the nearest is 'ticket'");
   EXPECT_EQ(error_of([] { parse_designs("tatas,tatas"); }), "lock design 'tatas' is named twice");
-  EXPECT_NE(error_of([] { parse_designs("tatas,"); }), "no error");
+  EXPECT_EQ(error_of([] { parse_designs("tatas,,ticket"); }), "a lock design is missing in 'tatas,,ticket'");
+  EXPECT_EQ(error_of([] { parse_designs("tatas,"); }), "a lock design is missing in 'tatas,'");
 }
 
 TEST(LockOptions, ValuesAreChecked) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the transactions of one CPU access, and how an access of another CPU ended one of them: evidence for
-// profile::Account.
+// What the transactions of one CPU access, how long they wait for contended lines, and how an access of
+// another CPU ended one of them: evidence for profile::Account.
 //
 // Helpers call these functions, with the guest's TLS: none allocates. A CPU therefore keeps one note. It
 // cannot miss a second conflict, because the engine takes the note before the CPU's next transaction.
