@@ -34,9 +34,9 @@ std::string error_of(const std::string& text) {
 TEST(BuiltInMachines, AreListedAndLoad) {
   EXPECT_EQ(built_in_machines(),
             (std::vector<std::string>{"core-i7-4770", "core-i7-5960x", "core-i7-6850k", "core-i7-6920hq",
-                                      "intel-6-167-2", "intel-6-167", "xeon-6747p", "xeon-e5-2660v4",
-                                      "xeon-e5-2697v4", "xeon-e5-2699v3-x2", "xeon-e7-4830v4",
-                                      "xeon-gold-5520plus"}));
+                                      "intel-6-167-2", "intel-6-167-3", "intel-6-167", "xeon-6747p",
+                                      "xeon-e5-2660v4", "xeon-e5-2697v4", "xeon-e5-2699v3-x2",
+                                      "xeon-e7-4830v4", "xeon-gold-5520plus"}));
   for (const std::string& name : built_in_machines()) {
     const Result<Machine> machine = load_machine(name);
     EXPECT_TRUE(machine) << machine.error();
