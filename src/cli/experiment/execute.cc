@@ -209,8 +209,15 @@ class Queue {
     });
   }
 
+  // Rounds end with the budget, but for the first ones, without which there is no interval.
+  bool is_beyond_budget(const Cell& cell) const {
+    return plan_.budget_seconds > 0 && cell.run >= plan_.default_rounds().first &&
+           host_seconds_ > plan_.budget_seconds * runner_.workers();
+  }
+
   // Or the design timed out before with this number of threads.
   bool is_pointless(const Cell& cell) const {
+    if (is_beyond_budget(cell)) return true;
     bool timed_out = false;
     for_each_result([&](const Result& result) {
       timed_out |= result.sample.outcome == Outcome::kTimedOut && result.cell.threads == cell.threads &&

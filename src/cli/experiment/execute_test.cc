@@ -459,5 +459,17 @@ TEST(Execute, RoundsAreAddedWhileTheBudgetLasts) {
   }
 }
 
+TEST(Execute, WindowsEndWithTheBudget) {
+  Plan plan = plan_of({"pthread", "tatas"}, 10);
+  plan.model = true;
+  plan.budget_seconds = 36;  // nine runs of 4 s
+  FakeRunner runner(1);
+  Notes notes;
+  EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 10u) << "the tenth began in time";
+  plan.budget_seconds = 1;
+  FakeRunner late(1);
+  EXPECT_EQ(execute(plan, late, notes, 0).results.size(), 6u) << "the first rounds";
+}
+
 }  // namespace
 }  // namespace elision::cli::experiment
