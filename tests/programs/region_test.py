@@ -510,7 +510,7 @@ def test_sampled_comparison_is_near_the_whole(place, elision, lock):
     assert report["windows"] == {"count": 5, "length_seconds": pytest.approx(200e-6)}
     assert report["part"]["text"] == "windows of 200 us"
     assert sampled[lock]["speedup"] == pytest.approx(whole[lock]["speedup"], rel=0.2), "the whole is one run"
-    assert sampled["pthread"]["value"]["median"] == pytest.approx(whole["pthread"]["value"]["median"] / 40000, rel=0.1)
+    assert sampled["pthread"]["value"]["median"] == pytest.approx(whole["pthread"]["value"]["median"] / 40000, rel=0.2)
     assert len({run["command"] for run in report["runs"]}) == 10, "each run has a window of its own"
 
 
