@@ -26,8 +26,6 @@ PROGRESS = re.compile(r"elision (?:compare|vm): .*runs, ")
 # Which of several pairs of places conflicts most, when they are close: the addresses of a guest's stack decide, and they depend on paths.
 PAIR = re.compile(r"(^\s*# # under .*?\): |conflict on the same data, most often at #: ).* (?:and|against) .*\)(, # times$|\.$)")
 COMMAND = re.compile(r"\s*(?:\$ +)?(?:build/bin/)?elision +\w")
-# A step of CPUs without transactions alone.
-KEEP = re.compile(r"^\s*\d+\. On this CPU, keep the program's own locks:")
 ADVICE = re.compile(r"^# (?:(?:Run|(?:Unless your machine is like this one, c|C)ompare .* Then run) it with [\w-]+:|(?:This CPU has no|ELISION_HIDE_RTM=# hides this CPU's) transactions, .* The command:)$")
 SYNOPSIS = re.compile(r"\[OPTION\.\.\.\]|\bPROGRAM\b|\byourprogram\b|\[--format |\[--variation I\]")
 
@@ -108,7 +106,7 @@ def label(line):
 
 
 def lines_of(text, by):
-    kept = (line for line in text if line.strip() and not PROGRESS.match(line) and not KEEP.match(line))
+    kept = (line for line in text if line.strip() and not PROGRESS.match(line))
     return [line.strip() if line.strip() == "..." else by(line) for line in kept]
 
 

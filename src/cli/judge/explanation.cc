@@ -242,6 +242,12 @@ NextStep run_with(const Plan& plan, const Block& block, const std::string& desig
   return {sentence, run_command(plan, design, block)};
 }
 
+/// The best design that needs no transactions and clearly gains; null: there is none.
+const Row* best_without_transactions(const Plan& plan, const Block& block) {
+  return fastest(block,
+                 [&](const Row& row) { return !needs_transactions(row.design) && clearly_gains(plan, row); });
+}
+
 NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
   const std::string& design = block.verdict.design;
   if (!needs_transactions(design) || cpu.has_transactions) return run_with(plan, block, design);
@@ -249,35 +255,23 @@ NextStep run_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
                                 ? fmt::format("; compare there first, since {}", kLeastExact)
                                 : "";
   const char* const simulated = plan.model ? "the machine that was simulated, or on " : "";
+  const char* const here =
+      best_without_transactions(plan, block) == nullptr ? " On this CPU, keep the program's own locks." : "";
   return {
-      fmt::format("{}, and {} needs transactions: it may help on {}a Xeon from Ice Lake on{}. The command:",
-                  cpu.why_none, design, simulated, first),
+      fmt::format("{}, and {} needs transactions: it may help on {}a Xeon from Ice Lake on{}.{} The command:",
+                  cpu.why_none, design, simulated, first, here),
       run_command(plan, design, block)};
 }
 
-/// For a CPU without transactions: run a design without them, if one clearly gains, beside the design that
-/// needs them.
-void add_runs(const Plan& plan, const Block& block, const ThisCpu& cpu, std::vector<NextStep>& steps) {
-  const NextStep run = run_step(plan, block, cpu);
-  if (cpu.has_transactions || !needs_transactions(block.verdict.design)) {
-    steps.push_back(run);
-    return;
-  }
-  const Row* const best = fastest(
-      block, [&](const Row& row) { return !needs_transactions(row.design) && clearly_gains(plan, row); });
-  if (best == nullptr) {
-    steps.push_back(
-        {"On this CPU, keep the program's own locks: no design of this comparison is clearly "
-         "better without transactions.",
-         ""});
-    steps.push_back(run);
-    return;
-  }
-  NextStep here = run_with(plan, block, best->design);
-  here.sentence =
-      fmt::format("Without transactions, {} is best: {}. {}", best->design, gain(plan, *best), here.sentence);
-  steps.push_back(run);
-  steps.push_back(here);
+/// For a CPU without transactions, beside the design that needs them: one that needs none and clearly gains.
+std::optional<NextStep> run_here_step(const Plan& plan, const Block& block, const ThisCpu& cpu) {
+  if (cpu.has_transactions || !needs_transactions(block.verdict.design)) return std::nullopt;
+  const Row* const best = best_without_transactions(plan, block);
+  if (best == nullptr) return std::nullopt;
+  NextStep step = run_with(plan, block, best->design);
+  step.sentence =
+      fmt::format("Without transactions, {} is best: {}. {}", best->design, gain(plan, *best), step.sentence);
+  return step;
 }
 
 // Longer runs are looked at less often.
@@ -433,7 +427,10 @@ std::vector<NextStep> next_steps(const Plan& plan, const std::vector<Block>& blo
       return steps;
     }
   }
-  if (names_design) add_runs(plan, *block, cpu, steps);
+  if (names_design) {
+    steps.push_back(run_step(plan, *block, cpu));
+    if (const auto here = run_here_step(plan, *block, cpu)) steps.push_back(*here);
+  }
   if (block->unexplained) steps.push_back(step_to_explain(*block->unexplained));
   if (block->verdict.kind == VerdictKind::kUnsettled) steps.push_back(more_runs(plan));
   const bool other_output = std::any_of(block->rows.begin(), block->rows.end(), [](const Row& row) {
