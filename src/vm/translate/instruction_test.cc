@@ -199,6 +199,7 @@ TEST(BlockCost, LfenceWaitsForTheLongestChain) {
   machine::Description machine = four_wide();
   machine.instructions.lfence_cycles = 7;
   EXPECT_EQ(cost_cycles(fenced, machine), 4u + 1 + 7);
+  EXPECT_EQ(cost_cycles({{0x48, 0xff, 0xc1}, {0x0f, 0xae, 0xe8}}, machine), 7u) << "inc rcx";
 }
 
 // --- data flow ---
