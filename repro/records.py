@@ -15,12 +15,11 @@ from fidelity import LATENCY_SHARE, MEETS, MISSES, RATE_POINTS, RATE_SHARE
 TIMED_PART = 50  # a workload that runs for a time runs for this part of it on the virtual machine: a throughput is a rate
 
 # What a figure is, by the first pattern that its "job: name" matches. A figure of none, or of None, is not compared: counts of events and
-# rounds, what is next to nothing, what belongs to a single tenth of a run, lines that were flushed, which the virtual machine does not model, the clocks, which a
-# description takes from the record as facts, and ratios of glibc's locks to themselves.
+# rounds, what is next to nothing, what belongs to a single tenth of a run, the clocks, which a description takes from the record as facts, and ratios of glibc's locks to themselves.
 QUANTILES, FIRST = (1,), (0,)
 KINDS = (
-    (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|flushed|_missing_|missing$|store_after_load)", None, ()),
-    (r"early_loads: |clock: |lock_costs: ", None, ()),
+    (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|_missing_|missing$|store_after_load)", None, ()),
+    (r"clock: |lock_costs: ", None, ()),
     (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),
     (r"kernel_costs: ", "latency", FIRST),
@@ -30,7 +29,7 @@ KINDS = (
     (r"conflict_matrix: |conflicts: .*_(abort|conflict)_percent", "percent", (0, 1)),
     (r"conflicts: .*_ticks_an_attempt", "latency", (0, 1)),
     (r"vulnerable_window: ", "latency", (0, 2)),
-    (r"(commit_cost|conflict_cost|aborted_lines): ", "latency", QUANTILES),
+    (r"(commit_cost|conflict_cost|aborted_lines|early_loads): ", "latency", QUANTILES),
     (r"store_overlap: ", "latency", (0, 1, 2, 3)),
     (r"handover: ", "latency", FIRST),
     (r"bank_\S*: million", "rate", FIRST),

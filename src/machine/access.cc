@@ -109,7 +109,10 @@ bool Access::stays_in_core(const Request& request, const Cpu& cpu, Lookup& found
 /// The access itself, after the CPU's own stalls.
 Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   request.now = std::max(request.now, request.charged);
+  const bool atomic = request.kind == AccessKind::kAtomic;
+  if (atomic) note_atomic(request, cpu);
   while (const std::uint64_t until = stalled_until(request, cpu)) {
+    if (atomic) cpu.atomic_due = until;
     if (until >= request.first_until.value) return wait_until(until);
     request.now = Cycles(until);
   }
@@ -145,6 +148,28 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   if (!in_l1 && found.l2_slot != kNoSlot && (core.l2.state(found.l2_slot).flags & needed))
     return hit_l2(request, cpu, found.l2_slot);
   return coherent_access(request, cpu, found.l1_slot, found.l2_slot);
+}
+
+/// Since when the core has known of the atomic: it fetches the line while it waits.
+[[gnu::always_inline]] inline void Access::note_atomic(const Request& request, Cpu& cpu) const {
+  const std::uint64_t now = request.now.value;
+  const bool comes_back = cpu.atomic_line == request.line && now >= cpu.atomic_due &&
+                          now <= cpu.atomic_due + description.coherence.request_cycles;
+  if (!comes_back) {
+    cpu.atomic_line = request.line;
+    cpu.atomic_reached = now;
+    cpu.atomic_since = now - cpu.last_wait.overlap(now, description);
+  }
+  cpu.atomic_due = now;
+}
+
+/// The CPU has waited for an atomic until `end`.
+void Access::note_wait(Cpu& cpu, std::uint64_t end) const {
+  LastWait& wait = cpu.last_wait;
+  const bool together = cpu.atomic_since < cpu.atomic_reached;  // within the window of the wait before
+  wait = {.end = end,
+          .length = end - cpu.atomic_since,
+          .work = together ? wait.work + (cpu.atomic_reached - wait.end) : 0};
 }
 
 /// The end of a stall of the CPU before this access; 0 if there is none. Other CPUs may run until then, so
@@ -243,12 +268,33 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
 [[gnu::always_inline]] inline std::uint64_t Access::arrival_of_miss(const Request& request, Cpu& cpu,
                                                                     std::uint64_t earliest,
                                                                     std::uint64_t latency) {
-  const std::uint64_t start = std::max({request.now.value, request.address_ready.value, earliest});
-  if (request.kind == AccessKind::kLoad) return cpu.load_misses.issue(request.now.value, start, latency);
-  if (request.kind == AccessKind::kAtomic) return start + latency;
+  const std::uint64_t now = request.now.value;
+  const std::uint64_t start = std::max({begin_of_fetch(request, cpu), request.address_ready.value, earliest});
+  cpu.journey.line = kNoLine;
+  if (request.kind == AccessKind::kLoad) return cpu.load_misses.issue(now, start, latency);
+  if (request.kind == AccessKind::kAtomic) return std::max(now, start + latency);
   const std::uint64_t arrival = cpu.stores.request_time(start) + latency;
   cpu.stores.requested(arrival);
   return arrival;
+}
+
+/// Keeps a store to a contended line that is not visible at once. True if the line's contents before it are
+/// needed. A second store to the line is hidden together with the first one: a CPU that sees what lies between
+/// them ends this.
+[[gnu::always_inline]] inline bool Access::note_unseen(const Request& request, Cpu& cpu, std::uint32_t slot,
+                                                       std::uint64_t arrival, std::uint64_t visible) {
+  const std::uint64_t now = request.now.value;
+  UnseenStore& unseen = cpu.unseen;
+  if (unseen.line == request.line && unseen.visible > now) {
+    unseen.visible = std::max(unseen.visible, visible);
+    return false;
+  }
+  if (visible <= now || !request.in_one_line || cpu.transaction.active ||
+      cpu.core->thread_count > 1 || cpu.core->l1.state(slot).hot_until <= now)
+    return false;
+  stores_are_unseen = true;
+  unseen = {.line = request.line, .executed = now, .arrival = arrival, .visible = visible};
+  return true;
 }
 
 /// The line is in L1 slot `slot` with the permission that the access needs. Its data arrives at `ready`.
@@ -273,11 +319,14 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
   if (request.kind == AccessKind::kStore) {
     ++cpu.counts.stores_slow;
     busy_until = cpu.stores.push(now, ready);
+    reply.hides = note_unseen(request, cpu, slot, ready, busy_until);
   } else {
     ++cpu.counts.atomics;
     const std::uint64_t clock =
         ready > now + description.l1d.latency_cycles ? ready - description.l1d.latency_cycles : now;
     reply.clock = reply.data_ready = Cycles(clock);
+    note_wait(cpu, clock);
+    cpu.atomic_line = kNoLine;
   }
   if (busy_until > now) {
     // Other CPUs see the store when it drains. Until then they wait for the line.

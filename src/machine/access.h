@@ -50,6 +50,11 @@ class Access : public InstructionFetch {
   std::uint64_t arrival_of_hit(const Request& request, const WayState& state) const;
   std::uint64_t arrival_of_miss(const Request& request, Cpu& cpu, std::uint64_t earliest,
                                 std::uint64_t latency);
+  void note_atomic(const Request& request, Cpu& cpu) const;
+  void note_wait(Cpu& cpu, std::uint64_t end) const;
+  Reply load_old(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner);
+  bool note_unseen(const Request& request, Cpu& cpu, std::uint32_t slot, std::uint64_t arrival,
+                   std::uint64_t visible);
   Reply complete(const Request& request, Cpu& cpu, std::uint32_t l1_slot, std::uint32_t entry,
                  std::uint64_t ready);
   void open_to_filter(const Request& request, Cpu& cpu, std::uint32_t l1_slot);

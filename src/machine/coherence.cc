@@ -48,6 +48,42 @@ constexpr std::uint64_t kContendedCycles = 10'000;
   }
 }
 
+Cpu* Coherence::hides(const Request& request, const Cpu& cpu, std::uint32_t entry) {
+  if (!request.in_one_line || request.kind != AccessKind::kLoad || cpu.transaction.active) return nullptr;
+  const unsigned owner = directory.entry(entry).owner;
+  if (owner == kNoCpu || cpus[owner].core == cpu.core) return nullptr;
+  const UnseenStore& unseen = cpus[owner].unseen;
+  const std::uint64_t now = request.now.value;
+  const bool waits = unseen.line == request.line && unseen.executed <= now && unseen.arrival <= now &&
+                     unseen.visible > now;
+  return waits ? &cpus[owner] : nullptr;
+}
+
+std::uint64_t Coherence::pass_unseen_store(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner) {
+  const auto& coherence = description.coherence;
+  const bool takes = takes_line(request, cpu, entry);
+  const std::uint64_t now = request.now.value, spent = time_on_the_way(request, cpu);
+  const std::uint64_t whole =
+      vary_latency(coherence.dirty_transfer_cycles + crossing_cycles(cpu, owner));
+  const std::uint64_t latency = whole - std::min(whole, spent);
+  // The store asks for the line as soon as it is gone. It gets it when the load has it, or when that CPU has
+  // acknowledged.
+  const std::uint64_t way = std::min<std::uint64_t>(coherence.request_cycles, whole);
+  const std::uint64_t back = takes ? now + latency + way / 2 + (whole - way)
+               : std::max(now + latency, now + vary_latency(coherence.upgrade_cycles + crossing_cycles(cpu, owner)));
+  owner.unseen.arrival = back;
+  owner.unseen.visible = std::max(owner.unseen.visible, back);
+  owner.stores.delay_last(owner.unseen.visible);
+  Directory::Entry& line = directory.entry(entry);
+  line.note_store(owner.id, owner.unseen.visible);
+  line.last_transfer = now;
+  ++cpu.counts.l1_misses;
+  ++cpu.counts.l2_misses;
+  ++cpu.counts.cache_to_cache;
+  ++cpu.counts.loads_slow;
+  return latency;
+}
+
 bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until) {
   Directory::Entry& line = directory.entry(entry);
   const std::uint64_t now = request.now.value;
@@ -103,7 +139,8 @@ std::uint64_t Coherence::travel(const Request& request, Cpu& cpu, std::uint32_t 
   const bool conflicts = active_transactions != 0 && description.conflict_detection &&
                          conflicts_with_other_core(request, cpu, entry);
   if (!conflicts && !takes_from_other_core(request, cpu, entry)) return 0;
-  const std::uint64_t way = vary_latency(at == Journey::At::kHome ? whole / 2 : whole);
+  const std::uint64_t way = vary_part(at == Journey::At::kHome ? whole / 2 : whole,
+                                      description.coherence.dirty_transfer_cycles);
   const std::uint64_t begin = begin_of_journey(request, cpu), due = std::max(now, begin + way);
   cpu.journey = {.line = request.line, .begin = begin, .due = due, .spent = way, .at = Journey::At::kCore};
   cpu.load_misses.idle(due - now);
@@ -119,7 +156,15 @@ std::uint64_t Coherence::begin_of_journey(const Request& request, const Cpu& cpu
   const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
   const bool together = last.at == Journey::At::kCore && request.kind != AccessKind::kAtomic &&
                         now - last.due <= window && request.address_ready.value <= last.begin;
-  return together ? last.begin + (now - last.due) : now;
+  return together ? last.begin + (now - last.due) : begin_of_fetch(request, cpu);
+}
+
+std::uint64_t Coherence::begin_of_fetch(const Request& request, const Cpu& cpu) const {
+  const std::uint64_t now = request.now.value;
+  if (whereabouts(request, cpu) == Journey::At::kCore) return cpu.journey.begin + cpu.journey.spent;
+  if (request.kind == AccessKind::kAtomic) return cpu.atomic_since;
+  if (request.kind == AccessKind::kLoad) return now - cpu.last_wait.overlap(now, description);
+  return now;
 }
 
 /// The access comes back when it is due, or a little later by what its core owes for a sibling. One that
@@ -131,10 +176,8 @@ Journey::At Coherence::whereabouts(const Request& request, const Cpu& cpu) const
   return on_its_way ? cpu.journey.at : Journey::At::kNowhere;
 }
 
-std::uint64_t Coherence::end_journey(const Request& request, Cpu& cpu) {
-  const std::uint64_t spent = whereabouts(request, cpu) == Journey::At::kCore ? cpu.journey.spent : 0;
-  cpu.journey.line = kNoLine;
-  return spent;
+std::uint64_t Coherence::time_on_the_way(const Request& request, Cpu& cpu) {
+  return whereabouts(request, cpu) == Journey::At::kCore ? cpu.journey.spent : 0;
 }
 
 std::uint64_t Coherence::busy_until(const Request& request) {
@@ -233,6 +276,7 @@ LineTransfer Coherence::own(const Request& request, Cpu& cpu, std::uint32_t entr
 
 bool Coherence::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_until, bool& dirty) {
   Core& core = *owner.core;
+  owner.unseen.line = kNoLine;
   const std::uint16_t lost = owner.mine(kWritable | kTransactionWritten) | kDirty;
   bool had = false;
   const auto degrade = [&](WayState& state) {
@@ -252,6 +296,7 @@ bool Coherence::give_up_ownership(Cpu& owner, LineAddr line, std::uint64_t hot_u
 bool Coherence::invalidate(Cpu& holder, LineAddr line, bool& dirty) {
   Core& core = *holder.core;
   bool had = false;
+  holder.unseen.line = kNoLine;
   const auto take = [&](PrivateCache& cache, std::uint32_t slot) {
     WayState& state = cache.state(slot);
     had = had || (state.flags & holder.mine(kReadable));
@@ -274,16 +319,25 @@ std::uint32_t Coherence::allocate_entry(const Request& request, Cpu& cpu) {
   return replace_entry(request.line, entry);
 }
 
-[[gnu::always_inline]] inline std::uint32_t Coherence::replace_entry(LineAddr line, std::uint32_t entry) {
-  if (!directory.empty(entry)) {
-    const LineAddr old = directory.line(entry);
-    for (CpuMask holders = directory.sharers(entry); !holders.empty();) {
-      Cpu& holder = cpus[holders.first()];
-      holders.clear(holder.id);
-      bool dirty = false;
-      invalidate(holder, old, dirty);
-    }
+void Coherence::invalidate_all(std::uint32_t entry) {
+  const LineAddr line = directory.line(entry);
+  for (CpuMask holders = directory.sharers(entry); !holders.empty();) {
+    Cpu& holder = cpus[holders.first()];
+    holders.clear(holder.id);
+    bool dirty = false;
+    invalidate(holder, line, dirty);
   }
+}
+
+void Coherence::flush(LineAddr line) {
+  const std::uint32_t entry = directory.find(line);
+  if (entry == kNoSlot) return;
+  invalidate_all(entry);
+  directory.remove(entry);
+}
+
+[[gnu::always_inline]] inline std::uint32_t Coherence::replace_entry(LineAddr line, std::uint32_t entry) {
+  if (!directory.empty(entry)) invalidate_all(entry);
   directory.put(entry, line);
   return entry;
 }

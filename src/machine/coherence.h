@@ -24,6 +24,8 @@ class Coherence : public Transactions {
   /// As Model has it; 0 if the line is not busy.
   std::uint64_t busy_until(const Request& request);
   void set_untouched(GuestAddr begin, GuestAddr end, bool untouched);
+  /// No cache has the line any more. No transaction may have it.
+  void flush(LineAddr line);
 
  protected:
   /// True if the line is in flight to another CPU; `until` then says when to ask again, first come, first
@@ -32,11 +34,17 @@ class Coherence : public Transactions {
   /// than `until`. A contended line is an exception: other CPUs that have asked for it by then are served
   /// between the core's load and its store, so the store must not execute early.
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until);
+  /// The CPU whose store to the line is not visible yet, if this load finds the value from before it.
+  Cpu* hides(const Request& request, const Cpu& cpu, std::uint32_t entry);
+  /// The load takes the line from under that store, which gets it back later. Returns the load's latency.
+  std::uint64_t pass_unseen_store(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner);
   /// When the access, if it takes a line from another core that goes on using it, gets there; 0 if it takes
   /// none, or is there. Until then nothing happens to the line.
   std::uint64_t travel(const Request& request, Cpu& cpu, std::uint32_t entry);
-  /// The access is made now. Returns how much of the transfer's latency its way has taken.
-  std::uint64_t end_journey(const Request& request, Cpu& cpu);
+  /// How much of the transfer's latency the way of the access has taken.
+  std::uint64_t time_on_the_way(const Request& request, Cpu& cpu);
+  /// When the core has begun to fetch the line, without what time_on_the_way() says.
+  std::uint64_t begin_of_fetch(const Request& request, const Cpu& cpu) const;
   /// Tells the directory of the owner's last store. A CPU does not report a store to a line that its core
   /// has, so the directory asks the owner before `cpu` gets the line. The owner may run ahead: its stores
   /// after `now` do not count.
@@ -47,6 +55,8 @@ class Coherence : public Transactions {
   std::uint32_t allocate_entry(const Request& request, Cpu& cpu);
   /// No core has the line any more. L3 does, if it had: the operating system has cleared the new page.
   void take_from_cores(LineAddr line);
+  /// All cores lose the line of `entry`.
+  void invalidate_all(std::uint32_t entry);
   /// Gives `entry`, whose old line no transaction needs, to `line`.
   std::uint32_t replace_entry(LineAddr line, std::uint32_t entry);
   /// The latency of a line from L3 or memory, if no other core has to supply it.

@@ -26,8 +26,15 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   std::uint64_t earliest = 0;
   Place place{.entry = directory.use(request.line), .l1_slot = l1_slot, .l2_slot = l2_slot};
   place.in_l3 = place.entry != kNoSlot;
+  if (Cpu* owner = place.in_l3 ? hides(request, cpu, place.entry) : nullptr) {
+    if (const std::uint64_t there = travel(request, cpu, place.entry)) return wait_until(there);
+    return load_old(request, cpu, place.entry, *owner);
+  }
   if (place.in_l3 && must_wait(request, cpu, place.entry, earliest)) return wait_until(earliest, true);
   if (const std::uint64_t there = travel(request, cpu, place.entry)) return wait_until(there);
+  // A fetch that began while the core waited began no sooner than the line had arrived where it was last.
+  if (place.in_l3)
+    earliest = std::max(earliest, std::min<std::uint64_t>(directory.entry(place.entry).busy_until, request.now.value));
   place.takes = takes_line(request, cpu, place.entry);
   if (!make_room(request, cpu, place)) return aborted_by(request, cpu, HardwareAbort::kCapacity);
   put_into_room(request, cpu, place);
@@ -43,7 +50,7 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   const std::uint64_t hot_until = note_transfer(request, place.entry, transfer);
   if (!place.in_core || transfer.from_owner)
     transfer.latency_cycles += wait_for_link(cpu, request.line, request.now.value, place.in_l3);
-  transfer.latency_cycles -= std::min(transfer.latency_cycles, end_journey(request, cpu));
+  transfer.latency_cycles -= std::min(transfer.latency_cycles, time_on_the_way(request, cpu));
   // A sibling's copy in L1 costs nothing beyond the hit. It takes no fill buffer and no request for
   // ownership.
   const bool instant = place.in_l1 && transfer.latency_cycles == description.l1d.latency_cycles;
@@ -53,6 +60,15 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   if (!instant) note_flight(cpu, place.entry, transfer, load && place.in_l3, request.now.value, arrival);
   const Reply reply = complete(request, cpu, place.l1_slot, place.entry, arrival);
   if (!place.in_l1) prefetch_after(request, cpu, !place.in_core);
+  return reply;
+}
+
+/// A load that finds the value from before a store of `owner`.
+Reply Access::load_old(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner) {
+  const std::uint64_t latency = pass_unseen_store(request, cpu, entry, owner);
+  Reply reply = done(request.now.value, arrival_of_miss(request, cpu, 0, latency));
+  reply.performed = request.now;
+  reply.hidden_by = static_cast<std::uint16_t>(owner.id);
   return reply;
 }
 

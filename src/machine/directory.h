@@ -155,6 +155,11 @@ class Directory {
   }
 
   /// Requires that no cache has the slot's old line and that it is in no transaction's sets.
+  /// No cache has the line, and no transaction.
+  void remove(std::uint32_t slot) {
+    table_.clear(slot % sets_, slot / sets_);
+    entries_[slot] = Entry{};
+  }
   void put(std::uint32_t slot, LineAddr line) {
     table_.fill(slot % sets_, slot / sets_, tag_of(line));
     entries_[slot] = Entry{};

@@ -37,6 +37,17 @@ Reply Model::fetch(CpuId cpu, LineAddr line, Cycles now, Reach most) {
   return impl_->fetch(impl_->cpus[cpu.value], line, now.value, most);
 }
 
+void Model::flush(LineAddr line, Cycles now) {
+  impl_->end_conflicting(line, line, true, now);
+  impl_->flush(line);
+}
+
+void Model::forget_unseen_stores() {
+  if (!impl_->stores_are_unseen) return;
+  impl_->stores_are_unseen = false;
+  for (unsigned i = 0; i < impl_->cpu_count; ++i) impl_->cpus[i].unseen.line = kNoLine;
+}
+
 Cycles Model::drain_time(CpuId cpu, Cycles now) const {
   const std::uint64_t drained = impl_->cpus[cpu.value].stores.drained();
   return drained > now.value ? Cycles(drained) : now;
@@ -44,6 +55,8 @@ Cycles Model::drain_time(CpuId cpu, Cycles now) const {
 
 Cycles Model::settle(CpuId id, Cycles now) {
   Cpu& cpu = impl_->cpus[id.value];
+  cpu.settling_since = now.value;
+  cpu.last_wait = {};
   const std::uint64_t worked = cpu.load_misses.advance(now.value);
   cpu.counts.reorder_buffer_stall_cycles += worked - now.value;
   const std::uint64_t ready = cpu.load_misses.all_ready(worked);

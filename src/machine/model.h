@@ -63,6 +63,9 @@ struct Request {
   Cycles now;                // the CPU's clock
   Cycles address_ready;      // when the address is known; a dependent load cannot start before. 0: long ago
   bool open = true;          // put the line into the CPU's filter, if that is allowed
+  /// One instruction's access to bytes of this line alone. A load may then be told to use the value from before
+  /// a store (Reply::hidden_by), and the caller keeps that value of a store (Reply::hides).
+  bool in_one_line = false;
   bool is_prefetch = false;  // by the hardware: the program did not ask for the line
   std::uint64_t instruction = 0;  // address of the load instruction, for the stride prefetcher; 0: none
   /// The access may reach this far. If it would reach farther, the reply is kNeedsOrder.
@@ -97,6 +100,11 @@ struct Reply {
   /// arrival of a line in flight, or 0; the caller then accounts for a late address itself, as after a hit in
   /// the filter.
   Cycles data_ready;
+  /// After a store: loads of other CPUs may be answered with the line as it is now, before the store writes it.
+  bool hides = false;
+  /// After a load: it finds the line as it was before the last store of this CPU that `hides`; kNoCpu: as it is.
+  std::uint16_t hidden_by = kNobody;
+  static constexpr std::uint16_t kNobody = 0xffff;
   /// When the access took place, after the stalls for which the model did not answer kWait.
   Cycles performed{0};
 };
@@ -157,12 +165,17 @@ class Model {
   /// kDone, only reply.clock matters.
   Reply fetch(CpuId cpu, LineAddr line, Cycles now, Reach most);
 
+  /// Loads are no longer answered with values from before stores. To be called before anything but an access
+  /// reads or writes memory, or orders accesses.
+  void forget_unseen_stores();
+
   /// When all stores that `cpu` has executed up to `now` are visible to others.
   Cycles drain_time(CpuId cpu, Cycles now) const;
   /// The clock of `cpu` once all its loads are finished, which is when a serialising instruction executes.
   Cycles settle(CpuId cpu, Cycles now);
 
-  /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
+  /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards. That is before
+  /// `now` where the work in front of it has been done during the commit before it.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
   /// Starts a commit at `now`, after settle(). It takes place after its cost, and not before the stores are
   /// drained. Returns the time from which it holds the written lines. The caller lets the others run up to
@@ -196,6 +209,9 @@ class Model {
   /// first access to an untouched page takes a page fault; in a transaction it aborts, and the page stays
   /// untouched. No transaction may have lines of the pages in its sets.
   void set_untouched(GuestAddr begin, GuestAddr end, bool untouched);
+
+  /// No cache has the line any more (CLFLUSH). Transactions that have it in their sets abort. Takes no time.
+  void flush(LineAddr line, Cycles now);
 
   const CpuCounts& counts(CpuId cpu) const;
   /// The invariant that does not hold, in words, or null. For tests.

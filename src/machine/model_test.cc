@@ -161,12 +161,13 @@ TEST_F(ModelTest, FullStoreBufferStallsUntilOldestEntryDrains) {
 TEST_F(ModelTest, AtomicWaitsForDrainLoadsAndLine) {
   TestMachine& m = machine();
   m.store(0, 1, 1000);
-  Reply reply = m.once(0, 2, kAtomic, 1000);
+  Reply reply = m.once(0, 2, kAtomic, 1100);
   EXPECT_EQ(reply.verdict, Verdict::kWait);
   EXPECT_EQ(reply.clock.value, 1200u);
   reply = m.once(0, 2, kAtomic, 1200);
   EXPECT_EQ(reply.verdict, Verdict::kDone);
-  EXPECT_EQ(reply.clock.value, 1200u + 200 - 4);  // L1's latency is part of the instruction's cost
+  // The line was fetched from 1100 on. L1's latency is part of the instruction's cost.
+  EXPECT_EQ(reply.clock.value, 1100u + 200 - 4);
   EXPECT_EQ(reply.data_ready, reply.clock);
   EXPECT_EQ(m.once(0, 2, kAtomic, 1400).clock.value, 1400u);  // hits
 
@@ -198,6 +199,57 @@ TEST_F(ModelTest, WorkOfAnAtomicBeginsWhenTheLastStoreIsVisible) {
   EXPECT_EQ(m.once(0, 1, kAtomic, 1220).verdict, Verdict::kDone);
   m.store(0, 1, 5000);  // hits, and is visible at once
   EXPECT_EQ(m.once(0, 1, kAtomic, 5001).verdict, Verdict::kDone);
+}
+
+TEST_F(ModelTest, WhatFollowsAnAtomicCloselyIsFetchedMeanwhile) {
+  TestMachine& m = machine();
+  const std::uint64_t end = m.atomic(0, 1, 1000).clock.value;
+  EXPECT_EQ(end, 1200u - 4);
+  EXPECT_EQ(m.once(0, 2, kLoad, end + 10).data_ready.value, 1010u + 200);
+  EXPECT_EQ(m.once(0, 3, kAtomic, end + 20).clock.value, 1020u + 200 - 4) << "behind the load, with it";
+}
+
+TEST_F(ModelTest, WhatDependsOnTheAtomicsValueIsNot) {
+  TestMachine& m = machine();
+  const std::uint64_t end = m.atomic(0, 1, 1000).clock.value;
+  EXPECT_EQ(m.once(0, 2, kLoad, end + 10, end).data_ready.value, end + 200);
+}
+
+TEST_F(ModelTest, WhatLiesBeyondTheWindowIsNot) {
+  TestMachine& m = machine();  // the window is 192 / 4 cycles
+  const std::uint64_t end = m.atomic(0, 1, 1000).clock.value;
+  EXPECT_EQ(m.once(0, 2, kLoad, end + 49, 0).data_ready.value, end + 49 + 200);
+}
+
+TEST_F(ModelTest, AtomicsFollowEachOtherWithinOneWindow) {
+  TestMachine& m = machine();
+  std::uint64_t now = 1000, ends[4];
+  for (unsigned i = 0; i < 4; ++i) {
+    ends[i] = m.access(0, 1 + i, kAtomic, now).clock.value;
+    now = ends[i] + 20;
+  }
+  EXPECT_EQ(ends[1], 1020u + 200 - 4);
+  EXPECT_EQ(ends[2], 1040u + 200 - 4);
+  EXPECT_EQ(ends[3], ends[2] + 20 + 200 - 4) << "60 cycles of work behind the first one";
+}
+
+TEST_F(ModelTest, AFenceOrTransactionWaitsForTheAtomic) {
+  TestMachine& m = machine();
+  std::uint64_t end = m.atomic(0, 1, 1000).clock.value;
+  m.rest(0);
+  EXPECT_EQ(m.once(0, 2, kLoad, end + 10).data_ready.value, end + 10 + 200);
+  end = m.atomic(0, 3, 5000).clock.value;
+  const std::uint64_t begun = m.model().begin(CpuId(0), Cycles(end), false).value;
+  EXPECT_EQ(m.once(0, 4, kLoad, begun).data_ready.value, begun + 200);
+}
+
+TEST_F(ModelTest, ALineThatAnotherCpuHadMeanwhileComesFromThere) {
+  TestMachine& m = machine();
+  m.store(0, 1, 1000);                                     // until 1200
+  EXPECT_EQ(m.once(0, 2, kAtomic, 1000).clock.value, 1200u);
+  EXPECT_EQ(m.load(1, 2, 1050).data_ready.value, 1250u);  // CPU 1 brings it from memory
+  const Reply reply = m.access(0, 2, kAtomic, 1200);
+  EXPECT_GE(reply.clock.value, 1250u + 70 - 4);
 }
 
 TEST_F(ModelTest, AtomicsAreNeverPrivate) {
@@ -292,6 +344,88 @@ TEST_F(LoadsTakeModified, UnmodifiedLinesStay) {
   m.load(0, 1, 1000);
   EXPECT_EQ(m.load(1, 1, 5000).data_ready.value, 5090u);
   EXPECT_TRUE(m.local_hit(0, 1, kLoad, 50'000));
+}
+
+/// CPU 0 stores to line 1, which has moved lately, while an older store of it waits for line 9 until 15'200. CPU
+/// 1's load arrives meanwhile.
+class UnseenStores : public ModelTest {
+ protected:
+  UnseenStores() { description_.coherence.loads_take_modified = true; }
+
+  TestMachine& stored() {
+    TestMachine& m = machine();
+    m.store(0, 1, 1000);
+    m.store(1, 1, 5000);
+    m.store(0, 1, 10'000);
+    m.store(0, 9, 15'000);
+    EXPECT_TRUE(access(0, 1, kStore, 15'010).hides);
+    return m;
+  }
+  Reply access(unsigned cpu, std::uint64_t line, AccessKind kind, std::uint64_t now) {
+    Request event = TestMachine::event(cpu, line, kind, now);
+    event.in_one_line = true;
+    return machine().model().access(event);
+  }
+};
+
+TEST_F(UnseenStores, ALoadFindsTheValueFromBefore) {
+  stored();
+  const Reply reply = access(1, 1, kLoad, 15'100);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
+  EXPECT_EQ(reply.hidden_by, 0u);
+  EXPECT_EQ(reply.data_ready.value, 15'200u);
+}
+
+TEST_F(UnseenStores, TheStoreGetsItsLineBack) {
+  TestMachine& m = stored();
+  access(1, 1, kLoad, 15'100);
+  // CPU 1 has the line at 15'200, and 100 cycles later CPU 0 has it again.
+  EXPECT_EQ(m.once(0, 1, kAtomic, 15'150).clock.value, 15'300u);
+  const Reply next = access(1, 1, kLoad, 15'250);
+  EXPECT_EQ(next.verdict, Verdict::kWait) << "the line is on its way to CPU 0";
+  EXPECT_NEAR(static_cast<double>(next.clock.value), 15'300, 4);
+}
+
+TEST_F(UnseenStores, VisibleStoresAreSeen) {
+  stored();
+  const Reply reply = access(1, 1, kLoad, 15'200);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
+  EXPECT_EQ(reply.hidden_by, Reply::kNobody);
+}
+
+TEST_F(UnseenStores, ASecondStoreIsHiddenWithTheFirst) {
+  stored();
+  EXPECT_FALSE(access(0, 1, kStore, 15'020).hides) << "the value from before the first one is kept";
+  EXPECT_EQ(access(1, 1, kLoad, 15'100).hidden_by, 0u);
+}
+
+TEST_F(UnseenStores, CpusThatSeeALaterStoreSeeThisOne) {
+  TestMachine& m = stored();
+  m.load(1, 9, 15'050);  // any line of CPU 0
+  const Reply reply = access(1, 1, kLoad, 15'100);
+  EXPECT_EQ(reply.verdict, Verdict::kWait);
+}
+
+TEST_F(UnseenStores, ForgottenStoresAreWaitedFor) {
+  stored().model().forget_unseen_stores();
+  EXPECT_EQ(access(1, 1, kLoad, 15'100).verdict, Verdict::kWait);
+}
+
+TEST_F(UnseenStores, OnlyLoadsWithinALinePassThem) {
+  TestMachine& m = stored();
+  EXPECT_EQ(m.once(1, 1, kLoad, 15'100).verdict, Verdict::kWait);
+  EXPECT_EQ(access(2, 1, kAtomic, 15'101).verdict, Verdict::kWait);
+  EXPECT_EQ(access(3, 1, kStore, 15'102).verdict, Verdict::kWait);
+}
+
+TEST_F(UnseenStores, TransactionsNeitherPassNorHideThem) {
+  TestMachine& m = stored();
+  m.model().begin(CpuId(1), Cycles(15'050), false);
+  EXPECT_EQ(access(1, 1, kLoad, 15'100).verdict, Verdict::kWait);
+  m.model().begin(CpuId(2), Cycles(16'000), false);
+  m.store(2, 8, 16'100);
+  access(2, 1, kStore, 16'110);
+  EXPECT_FALSE(access(2, 1, kStore, 17'000).hides);
 }
 
 TEST_F(ModelTest, UpgradeInvalidatesEverySharer) {

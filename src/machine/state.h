@@ -70,6 +70,37 @@ struct Core {
   }
 };
 
+/// The last wait of a CPU for an atomic or a commit. A real core goes on meanwhile: within its reorder window it
+/// fetches the lines that the loads and atomics behind need, and does work that needs no memory (measured:
+/// early_loads in repro/silicon). The model waits, and takes the wait off the latency of what follows closely.
+struct LastWait {
+  std::uint64_t end = 0;
+  std::uint64_t length = 0;
+  std::uint64_t work = 0;  // that this wait and those that it overlaps have behind them
+  bool commit = false;
+
+  /// How long before `now` the core has begun what it does now: as long as it has waited, if it waited within
+  /// the reorder window.
+  std::uint64_t overlap(std::uint64_t now, const Description& description) const {
+    const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
+    return now >= end && work + (now - end) <= window ? length : 0;
+  }
+};
+
+/// A store that has executed but waits in the store buffer, to a line that others ask for. A load of another
+/// core that arrives meanwhile finds the value from before the store, and takes the line along: the store must
+/// get it back. Without this, such a load would wait for the store and get the line ahead of whatever its core
+/// does next; an atomic behind the store would nearly always lose to it.
+///
+/// That core may have made later stores, which memory shows at once. A CPU that has seen one of them must not
+/// see the older value. So the record is forgotten when the core gives any line to another one.
+struct UnseenStore {
+  LineAddr line = kNoLine;
+  std::uint64_t executed = 0;
+  std::uint64_t arrival = 0;  // of the line
+  std::uint64_t visible = 0;
+};
+
 /// A hardware thread. What every access reads comes first, and the long arrays last, because the model shares
 /// the host's L1 with the guest.
 struct alignas(64) Cpu {
@@ -87,6 +118,13 @@ struct alignas(64) Cpu {
   std::uint64_t walked_page = 0;
   std::uint64_t walk_ready = 0;
   Journey journey;
+  UnseenStore unseen;
+  LastWait last_wait;
+  std::uint64_t settling_since = 0;  // when the CPU reached the instruction that waits for its loads
+  // The atomic that waits for its turn: when the CPU reached it, since when its line has been fetched, and when
+  // it comes back.
+  LineAddr atomic_line = kNoLine;
+  std::uint64_t atomic_reached = 0, atomic_since = 0, atomic_due = 0;
   StridePrefetcher strides;
 
   /// A flag of cache.h for this hardware thread.
@@ -104,11 +142,23 @@ struct State {
 
   /// `cycles` plus or minus at most `percent` of it.
   std::uint64_t vary(std::uint64_t cycles, std::uint32_t percent) {
-    const std::uint64_t most = cycles * percent / 100;
-    return most == 0 ? cycles : cycles - most + random.below(2 * most + 1);
+    return vary_by(cycles, cycles * percent / 100);
   }
   std::uint64_t vary_latency(std::uint64_t cycles) {
     return vary(cycles, description.jitter.latency_percent);
+  }
+  /// A part of a latency. Parts vary independently, so that their variances add up to that of the whole:
+  /// a part varies by the root of its share of what the whole does.
+  std::uint64_t vary_part(std::uint64_t cycles, std::uint64_t whole) {
+    const std::uint64_t most = whole * description.jitter.latency_percent / 100;
+    if (cycles >= whole) return vary_latency(cycles);
+    std::uint64_t root = most;  // of most^2 * cycles / whole, by Newton's method from above
+    const std::uint64_t square = most * most * cycles / whole;
+    while (root != 0 && root > square / root) root = (root + square / root) / 2;
+    return vary_by(cycles, std::min(root, cycles));
+  }
+  std::uint64_t vary_by(std::uint64_t cycles, std::uint64_t most) {
+    return most == 0 ? cycles : cycles - most + random.below(2 * most + 1);
   }
 
   // What every access reads, together.
@@ -124,6 +174,7 @@ struct State {
   HugePages huge_pages;
   UntouchedPages untouched_pages;
   CpuMask read_filters_in_use;
+  bool stores_are_unseen = false;  // a CPU may have an UnseenStore
   unsigned active_transactions = 0;
 
   Description description;

@@ -46,6 +46,12 @@ class StoreBuffer {
     drain_[tail_++ % kMost] = drained_;
     return drained_;
   }
+  /// The last store lost its line and drains at `when`, if that is later.
+  void delay_last(std::uint64_t when) {
+    if (when <= drained_) return;
+    drained_ = when;
+    if (head_ != tail_) drain_[(tail_ - 1) % kMost] = when;
+  }
   /// A store that takes no entry, to a line that arrives at `arrival`.
   void pass(std::uint64_t arrival) { drained_ = std::max(drained_, arrival); }
 

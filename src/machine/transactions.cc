@@ -22,6 +22,11 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   transaction.written_lines = 0;
   transaction.spurious = description.transactions.spurious_aborts_per_million != 0 &&
                          random.below(1'000'000) < description.transactions.spurious_aborts_per_million;
+  const LastWait wait = cpu.last_wait;
+  cpu.last_wait = {};
+  const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
+  if (wait.commit && now.value >= wait.end)  // of the work since, a window's worth was done during the commit
+    now = Cycles(std::max(wait.end, now.value - std::min(wait.length, window)));
   ++cpu.counts.begins;
   if (always_abort) ++cpu.counts.always_abort_begins;
 
@@ -44,6 +49,7 @@ Cycles Transactions::begin_commit(Cpu& cpu, Cycles now) {
   cpu.load_misses.clear();
   const std::uint64_t when = std::max({now.value + cost, ready + cost, cpu.stores.drained()});
   cpu.transaction.commit_end = when;
+  cpu.last_wait = {.end = when, .length = when - std::min(when, cpu.settling_since), .commit = true};
   const std::uint64_t held = std::min<std::uint64_t>(when, costs.commit_hold_cycles);
   return Cycles(std::max(now.value, when - held));
 }
@@ -119,6 +125,7 @@ void Transactions::end_transaction(Cpu& cpu, bool aborted) {
     read_filters_in_use.clear(cpu.id);
   }
   if (aborted) {
+    cpu.last_wait = {};
     // Its outstanding loads and the drains of its stores are void.
     cpu.load_misses.clear();
     cpu.stores.undo_to(transaction.stores);

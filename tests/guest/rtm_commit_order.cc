@@ -3,8 +3,8 @@
 // fence cannot be observed: without a fence, reordering may also just not happen.)
 //
 // Store buffering: two threads each store to a word, run an empty transaction, and load the other's word.
-// They must not both load zero. On silicon that happens now and then without the transaction. In the virtual
-// machine it never does, since stores are visible when they execute.
+// They must not both load zero. On silicon, and seldom in the virtual machine, that happens without the
+// transaction.
 #include "rtm_rules.h"
 
 namespace {

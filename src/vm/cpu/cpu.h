@@ -103,6 +103,7 @@ struct alignas(64) Cpu {
     std::uint32_t size = 0;
   };
   MissedValue register_miss[kGprCount];
+  std::uint64_t overlaps_until = 0;
   /// Missed loads, hashed by access check, for addresses in the same block.
   struct MissedLoad {
     const AccessCheck* access_check = nullptr;
@@ -119,6 +120,12 @@ struct alignas(64) Cpu {
     std::uint64_t since_ticks = 0;
     std::uint64_t since_instructions = 0;
   } sharing;
+  /// A line as it was before this CPU's last store to it (machine::Reply::hides).
+  struct HiddenLine {
+    LineAddr line{0};
+    std::uint64_t words[kLineBytes / 8];
+  };
+  HiddenLine hidden{};
   ConflictEvidence* evidence = nullptr;  // null: not wanted
   unsigned nesting = 0;
   CommitStep commit_step = CommitStep::kNone;
@@ -141,6 +148,8 @@ struct alignas(64) Cpu {
     return deadline_ticks - static_cast<std::uint64_t>(progress >> kBudgetShift);
   }
   Cycles clock() const { return Cycles(clock_ticks() >> kTickShift); }
+  /// For so many cycles loads may have begun before the clock (machine::LastWait).
+  void overlaps_for(std::uint64_t cycles) { overlaps_until = clock().value + cycles; }
   bool budget_exhausted() const { return progress < 0; }
   /// Sets the clock and the deadline, and so the budget.
   void set_time(std::uint64_t clock_ticks, std::uint64_t deadline) {

@@ -73,8 +73,9 @@ bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
 /// When the address of an access is known: when the missed loads that it depends on arrive.
 Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
   const std::uint64_t now = cpu.clock().value;
-  if (cpu.latest_miss + check.most_cycles <= now) return Cycles(0);
-  std::uint64_t latest = now;
+  const bool overlaps = now <= cpu.overlaps_until;
+  if (cpu.latest_miss + check.most_cycles <= now && !overlaps) return Cycles(0);
+  std::uint64_t latest = overlaps ? 0 : now;
   for (unsigned i = 0; i < 2; ++i) {
     const AccessCheck* const load = check.address_loads[i];
     if (load == nullptr) break;
@@ -88,7 +89,7 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
     const std::uint64_t ready = miss.ready + check.register_cycles;
     if (miss.ready != 0 && ready > latest && still_holds(cpu.state.gpr[reg], miss)) latest = ready;
   }
-  return Cycles(latest > now ? latest : 0);
+  return Cycles(overlaps || latest > now ? latest : 0);
 }
 
 [[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& check, Cycles when) {
@@ -171,6 +172,16 @@ std::uint64_t smaller(std::uint64_t a, std::uint64_t b) { return a < b ? a : b; 
 
 }  // namespace
 
+void swap_hidden_line() {
+  Cpu& owner = *helper_context.shown_old_of;
+  auto* const memory = reinterpret_cast<std::uint64_t*>(start_of(owner.hidden.line).value);
+  for (unsigned i = 0; i < kLineBytes / 8; ++i) {
+    const std::uint64_t word = memory[i];
+    memory[i] = owner.hidden.words[i];
+    owner.hidden.words[i] = word;
+  }
+}
+
 void roll_back(Cpu& cpu, machine::HardwareAbort cause, unsigned immediate, Cycles clock) {
   const bool nested = cpu.nesting > 1;
   cpu.undo.restore();
@@ -242,6 +253,21 @@ void note_wait(Cpu& cpu, LineAddr line, Cycles end) {
   cpu.evidence->waits.add(access, cpu.asked_ticks, end.value << kTickShift);
 }
 
+/// The line of the access before the store that follows.
+void keep_line(Cpu& cpu, LineAddr line) {
+  cpu.hidden.line = line;
+  const auto* const memory = reinterpret_cast<const std::uint64_t*>(start_of(line).value);
+  for (unsigned i = 0; i < kLineBytes / 8; ++i) cpu.hidden.words[i] = memory[i];
+}
+
+/// The load that follows finds the line as it was before the last store of `owner`. It is the only instruction
+/// that does: the running CPU has no right to the line, so its next access to it comes here, and here or at the
+/// next exit memory is restored.
+void show_old(Cpu& owner) {
+  helper_context.shown_old_of = &owner;
+  swap_hidden_line();
+}
+
 /// Updates `cpu` after an access that was made or that aborted its transaction.
 AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles& ready) {
   if (reply.reach == machine::Reach::kMachine) helper_context.ordering->note_event(cpu, reply.performed);
@@ -250,6 +276,8 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
     return AccessStep::kRolledBack;
   }
   if (reply.first_write_in_transaction && !cpu.undo.save(line)) __builtin_trap();  // beyond any L1
+  if (reply.hides) keep_line(cpu, line);
+  if (reply.hidden_by != machine::Reply::kNobody) show_old(*helper_context.cpus[reply.hidden_by]);
   if (cpu.asked_ticks != 0 && cpu.evidence != nullptr && cpu.in_transaction)
     note_wait(cpu, line, reply.data_ready > reply.clock ? reply.data_ready : reply.clock);
   cpu.asked_ticks = 0;
@@ -261,7 +289,7 @@ AccessStep conclude(Cpu& cpu, LineAddr line, const machine::Reply& reply, Cycles
 }  // namespace
 
 AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
-                       std::uint64_t instruction) {
+                       std::uint64_t instruction, bool in_one_line) {
   if (cpu.detail == Detail::kLogged) return log_access(cpu, line, kind);
   if (hits_filter(cpu, line, kind)) {
     if (cpu.awaited == line) cpu.asked_ticks = 0;
@@ -280,6 +308,7 @@ AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles
   machine::Request request = request_of(cpu, line, kind);
   request.address_ready = address_ready;
   request.instruction = instruction;
+  request.in_one_line = in_one_line;
   request.most = first ? machine::Reach::kMachine : machine::Reach::kCore;
   request.charged = Cycles(charged_ticks >> kTickShift);
   request.first_until = ordering.first_until();
@@ -296,8 +325,11 @@ AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction) {
   const std::uint64_t last = (address + size - 1) >> kLineShift;
-  for (std::uint64_t line = address >> kLineShift; line <= last; ++line) {
-    const AccessStep step = access_line(cpu, LineAddr(line), kind, address_ready, ready, instruction);
+  const std::uint64_t first = address >> kLineShift;
+  const bool in_one_line = first == last && instruction != 0;
+  for (std::uint64_t line = first; line <= last; ++line) {
+    const AccessStep step =
+        access_line(cpu, LineAddr(line), kind, address_ready, ready, instruction, in_one_line);
     if (step != AccessStep::kDone) return step;
   }
   return AccessStep::kDone;
@@ -329,6 +361,7 @@ using namespace elision::vm;
 }
 
 Cpu* elision_slow_access(Cpu* cpu) {
+  show_new();
   const AccessCheck& check = *cpu->access_check;
   elision::Cycles ready{0};
   if (cpu->evidence != nullptr && cpu->in_transaction)
@@ -338,6 +371,8 @@ Cpu* elision_slow_access(Cpu* cpu) {
                                        address_ready(*cpu, check), ready, check.pc);
   if (step != AccessStep::kDone) return after(cpu, step);
   if (ready.value != 0) note_miss(*cpu, check, ready);
+  if (check.kind == static_cast<std::uint8_t>(elision::machine::AccessKind::kAtomic))
+    cpu->overlaps_for(kLongestWindow);
   cpu->resume = check.done;
   return cpu;
 }
@@ -387,11 +422,13 @@ Cpu* at_watched_code(Cpu* cpu) {
 }  // namespace
 
 Cpu* elision_budget_exhausted(Cpu* cpu) {
+  show_new();
   const AccessCheck& check = *cpu->access_check;
   return check.kind == AccessCheck::kWatchedCode ? at_watched_code(cpu) : out_of_budget(cpu, check.done);
 }
 
 Cpu* elision_fetch(Cpu* cpu) {
+  show_new();
   const AccessCheck& check = *cpu->access_check;
   cpu->resume = check.retry;
   cpu->state.rip = check.pc;
@@ -423,6 +460,7 @@ Cpu* elision_fetch(Cpu* cpu) {
 /// ordered events, then local hits as long as they follow. Sets Cpu::chunk to the elements of the step, and
 /// scratch[0] to the elements after it.
 Cpu* elision_string_step(Cpu* cpu) {
+  show_new();
   const AccessCheck& check = *cpu->access_check;
   if (cpu->budget_exhausted()) return out_of_budget(cpu, check.retry);
   const bool moves = check.kind != 0;

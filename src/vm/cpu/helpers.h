@@ -24,6 +24,8 @@ struct HelperContext {
   Cpu* const* cpus = nullptr;
   std::size_t cpu_count = 0;
   bool fast_path = true;
+  // The line that memory shows as it was before the last store of `shown_old_of`; see show_old().
+  Cpu* shown_old_of = nullptr;
   std::size_t most_logged_lines = 0;  // that a transaction may write in fast mode
   // The watched instruction (engine/watched_code.h).
   std::uint64_t watched_executions = 0;  // outside of transactions
@@ -33,6 +35,9 @@ struct HelperContext {
 };
 extern HelperContext helper_context;
 
+/// No reorder window is longer, in cycles.
+inline constexpr std::uint64_t kLongestWindow = 512;
+
 enum class AccessStep {
   kDone,
   kNotYet,      // another CPU is behind, perhaps because this one waited for a busy line: try again in order
@@ -41,11 +46,21 @@ enum class AccessStep {
 
 /// An access by the running CPU to one line, at its clock. `ready` becomes the later of itself and the time
 /// at which the value arrives. `instruction` is the load's address for the stride prefetcher, or 0.
+/// `in_one_line`: machine::Request::in_one_line.
 AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
-                       std::uint64_t instruction = 0);
+                       std::uint64_t instruction = 0, bool in_one_line = false);
 /// An access to all lines of [address, address + size).
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
                         Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0);
+
+/// Exchanges a line's contents with what HelperContext::shown_old_of has kept of it.
+void swap_hidden_line();
+/// Memory is again as all stores have left it. To be called when translated code has been left.
+inline void show_new() {
+  if (helper_context.shown_old_of == nullptr) return;
+  swap_hidden_line();
+  helper_context.shown_old_of = nullptr;
+}
 
 /// `immediate` of roll_back() for a fault that is a debug exception or a breakpoint.
 inline constexpr unsigned kDebugFault = 1;

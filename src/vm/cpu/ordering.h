@@ -71,6 +71,7 @@ class Ordering {
     }
     ++events_;
   }
+  Cycles latest_event() const { return Cycles((latest_event_ticks_ + (1u << kTickShift) - 1) >> kTickShift); }
   std::uint64_t events() const { return events_; }
   std::uint64_t out_of_order() const { return out_of_order_; }
 

@@ -145,6 +145,9 @@ Kind classify(const ZydisDecodedInstruction& d, const ZydisDecodedOperand* opera
     case ZYDIS_MNEMONIC_RDPKRU:  // CPUID does not offer protection keys
     case ZYDIS_MNEMONIC_WRPKRU:
       return Kind::kUnsupported;
+    case ZYDIS_MNEMONIC_CLFLUSH:
+    case ZYDIS_MNEMONIC_CLFLUSHOPT:
+      return Kind::kFlush;
     case ZYDIS_MNEMONIC_BT:
     case ZYDIS_MNEMONIC_BTS:
     case ZYDIS_MNEMONIC_BTR:

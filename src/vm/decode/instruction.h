@@ -22,6 +22,7 @@ enum class InstructionClass : std::uint8_t {
   kIndirectCall,
   kString,      // MOVS, STOS, LODS, CMPS, SCAS with or without REP
   kGather,      // VPGATHER*, VGATHER*
+  kFlush,       // CLFLUSH, CLFLUSHOPT
   kMaskedMove,  // VMASKMOV, VPMASKMOV, MASKMOVDQU
   kBitString,   // BT/BTS/BTR/BTC with a memory operand and a register offset
   kSystemCall,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses whose lines depend on register contents: gathers, masked moves, bit strings.
+// Accesses whose lines depend on register contents: gathers, masked moves, bit strings. And CLFLUSH, which
+// makes none.
 //
 // This makes the accesses in the model; then translated code executes the instruction. A gather accesses only
 // elements that its mask enables. A masked move counts as an access to its whole operand.
@@ -111,6 +112,14 @@ void Engine::complex_access(Cpu& cpu, Exit& exit) {
   const ZydisDecodedOperand* memory = decode_operands(exit, o) ? memory_of(o) : nullptr;
   if (memory == nullptr) return unsupported(cpu, exit);
   const std::uint64_t segment = memory->mem.segment == ZYDIS_REGISTER_FS ? cpu.state.fs_base : 0;
+  if (o.instruction.mnemonic == ZYDIS_MNEMONIC_CLFLUSH ||
+      o.instruction.mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT) {
+    if (!context_.ordering.is_first(cpu)) return code_.repeat_in_order(cpu, exit);
+    const std::uint64_t address = segment + plain_address(cpu.state, *memory, exit);
+    context_.model->flush(line_of(GuestAddr(address)), cpu.clock());
+    context_.ordering.note_event(cpu);
+    return code_.next_instruction(cpu, exit);
+  }
   std::vector<Range> ranges;
   if (o.instruction.meta.category == ZYDIS_CATEGORY_AVX2GATHER) {
     ranges = gather_ranges(cpu.state, o, segment);

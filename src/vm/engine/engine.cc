@@ -112,6 +112,13 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   run();
 }
 
+/// Runs translated code of `cpu` and of CPUs after it, up to an exit. What follows sees all stores.
+void Engine::enter(Cpu* cpu) {
+  enter_(cpu);
+  show_new();
+  context_.model->forget_unseen_stores();
+}
+
 void Engine::run() noexcept {
   Ordering& ordering = context_.ordering;
   for (;;) {
@@ -124,7 +131,7 @@ void Engine::run() noexcept {
       continue;
     }
     do {
-      enter_(cpu);
+      enter(cpu);
       cpu = current_cpu();
       handle_exit(*cpu);
       if (cpu->thread == nullptr || cpu->in_heap) break;
@@ -429,7 +436,7 @@ void Engine::run_vfork_child() {
     }
     do {
       cpu->access_made = false;
-      enter_(cpu);
+      enter(cpu);
       cpu = current_cpu();
       handle_exit(*cpu);
     } while (cpu->access_made);

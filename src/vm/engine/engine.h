@@ -170,6 +170,7 @@ class Engine final : public EngineServices {
   bool account_is_open_ = false;            // with it, while the run is counted
   Cycles closed_at_{0};
   int last_words_ = -1;      // the descriptor of say_at_the_end()
+  void enter(Cpu* cpu);
   void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;
   Random random_;

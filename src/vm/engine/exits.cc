@@ -147,7 +147,10 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   cpu.watched_in_transaction = 0;
   cpu.undo.clear();
   if (context_.fast) return begin_logged(cpu, copy);
-  cpu.advance_to(context_.model->begin(cpu.id, cpu.clock(), always_abort));
+  const Cycles begun = context_.model->begin(cpu.id, cpu.clock(), always_abort);
+  cpu.advance_to(begun);
+  const Cycles earliest = std::max(begun, context_.ordering.latest_event());
+  if (earliest < cpu.clock() && !cpu.sharing.active) cpu.rewind_to(earliest);
   code_.next_instruction(cpu, code_.flushes() == flushes ? exit : copy);
 }
 
@@ -203,6 +206,7 @@ void Engine::transaction_end(Cpu& cpu, Exit& exit) {
     if (must_wait(cpu, exit)) return;
   }
   context_.model->finish_commit(cpu.id);
+  cpu.overlaps_for(kLongestWindow);
   if (cpu.evidence != nullptr) settle_waits(cpu);
   WatchedCode::count_committed(cpu.watched_in_transaction);
   cpu.commit_step = CommitStep::kNone;

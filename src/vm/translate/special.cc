@@ -279,6 +279,7 @@ void BlockBuilder::special(std::size_t n) {
       full_exit(i, ExitReason::kRandom);
       return;
     case InstructionClass::kGather:
+    case InstructionClass::kFlush:
     case InstructionClass::kMaskedMove:
     case InstructionClass::kBitString:
       if (i.aborts_transaction) exit_if_in_transaction(n);
