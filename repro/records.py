@@ -18,7 +18,7 @@ TIMED_PART = 50  # a workload that runs for a time runs for this part of it on t
 # rounds, what is next to nothing, what belongs to a single tenth of a run, the clocks, which a description takes from the record as facts, and ratios of glibc's locks to themselves.
 QUANTILES, FIRST = (1,), (0,)
 KINDS = (
-    (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|_missing_|missing$|store_after_load)", None, ()),
+    (r".*(_tenths_|_dropped$|clock_ticks|warm_up|commit_percent_at|: transactions$|xbegin$|store_after_load)", None, ()),
     (r"clock: |lock_costs: ", None, ()),
     (r"loads: |instructions: |cache_to_cache: |empty_transaction: |branches: |page_walks: |streams: ", "latency", FIRST),
     (r"(shared_lines|transaction_parts): .*_ticks", "latency", FIRST),

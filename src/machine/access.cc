@@ -147,7 +147,9 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   if (found.l2_slot == Lookup::kNotLookedUp) found.l2_slot = core.l2.find(request.line);
   if (!in_l1 && found.l2_slot != kNoSlot && (core.l2.state(found.l2_slot).flags & needed))
     return hit_l2(request, cpu, found.l2_slot);
-  return coherent_access(request, cpu, found.l1_slot, found.l2_slot);
+  const Reply reply = coherent_access(request, cpu, found.l1_slot, found.l2_slot);
+  if (atomic && reply.verdict == Reply::Verdict::kWait) cpu.atomic_due = reply.clock.value;
+  return reply;
 }
 
 /// Since when the core has known of the atomic: it fetches the line while it waits.
@@ -279,16 +281,12 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
 }
 
 /// Keeps a store to a contended line that is not visible at once. True if the line's contents before it are
-/// needed. A second store to the line is hidden together with the first one: a CPU that sees what lies between
-/// them ends this.
+/// needed. A second store to the line is hidden as long as the first one. Then loads wait for it.
 [[gnu::always_inline]] inline bool Access::note_unseen(const Request& request, Cpu& cpu, std::uint32_t slot,
                                                        std::uint64_t arrival, std::uint64_t visible) {
   const std::uint64_t now = request.now.value;
   UnseenStore& unseen = cpu.unseen;
-  if (unseen.line == request.line && unseen.visible > now) {
-    unseen.visible = std::max(unseen.visible, visible);
-    return false;
-  }
+  if (unseen.line == request.line && unseen.visible > now) return false;
   if (visible <= now || !request.in_one_line || cpu.transaction.active ||
       cpu.core->thread_count > 1 || cpu.core->l1.state(slot).hot_until <= now)
     return false;
@@ -326,7 +324,7 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
         ready > now + description.l1d.latency_cycles ? ready - description.l1d.latency_cycles : now;
     reply.clock = reply.data_ready = Cycles(clock);
     note_wait(cpu, clock);
-    cpu.atomic_line = kNoLine;
+    cpu.atomic_line = cpu.unseen.line = kNoLine;
   }
   if (busy_until > now) {
     // Other CPUs see the store when it drains. Until then they wait for the line.

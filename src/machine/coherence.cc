@@ -48,15 +48,19 @@ constexpr std::uint64_t kContendedCycles = 10'000;
   }
 }
 
-Cpu* Coherence::hides(const Request& request, const Cpu& cpu, std::uint32_t entry) {
+Cpu* Coherence::may_hide(const Request& request, const Cpu& cpu, std::uint32_t entry) {
   if (!request.in_one_line || request.kind != AccessKind::kLoad || cpu.transaction.active) return nullptr;
   const unsigned owner = directory.entry(entry).owner;
   if (owner == kNoCpu || cpus[owner].core == cpu.core) return nullptr;
   const UnseenStore& unseen = cpus[owner].unseen;
   const std::uint64_t now = request.now.value;
-  const bool waits = unseen.line == request.line && unseen.executed <= now && unseen.arrival <= now &&
-                     unseen.visible > now;
+  const bool waits = unseen.line == request.line && unseen.executed <= now && unseen.visible > now;
   return waits ? &cpus[owner] : nullptr;
+}
+
+Cpu* Coherence::hides(const Request& request, const Cpu& cpu, std::uint32_t entry) {
+  Cpu* const owner = may_hide(request, cpu, entry);
+  return owner != nullptr && owner->unseen.arrival <= request.now.value ? owner : nullptr;
 }
 
 std::uint64_t Coherence::pass_unseen_store(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner) {
@@ -108,6 +112,7 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   // One cycle apart, in the order in which they came. The first one gets the line, and the others come back
   // in the same order.
   until = line.busy_until + line.waiting;
+  if (const Cpu* owner = may_hide(request, cpu, entry)) until = std::min(until, std::max(now + 1, owner->unseen.arrival));
   if (line.waiting < kMaxCpus) ++line.waiting;
   if (whereabouts(request, cpu) == Journey::At::kNowhere)
     cpu.journey = {.line = request.line, .at = Journey::At::kHome};
@@ -153,6 +158,7 @@ std::uint64_t Coherence::travel(const Request& request, Cpu& cpu, std::uint32_t 
 std::uint64_t Coherence::begin_of_journey(const Request& request, const Cpu& cpu) const {
   const std::uint64_t now = request.now.value;
   const Journey& last = cpu.journey;
+  if (whereabouts(request, cpu) == Journey::At::kHome) return now;  // it waited there until the line was free
   const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
   const bool together = last.at == Journey::At::kCore && request.kind != AccessKind::kAtomic &&
                         now - last.due <= window && request.address_ready.value <= last.begin;
@@ -183,6 +189,7 @@ std::uint64_t Coherence::time_on_the_way(const Request& request, Cpu& cpu) {
 std::uint64_t Coherence::busy_until(const Request& request) {
   const std::uint32_t entry = directory.use(request.line);
   std::uint64_t until = 0;
+  if (entry != kNoSlot && hides(request, cpus[request.cpu.value], entry)) return 0;
   const bool busy = entry != kNoSlot && must_wait(request, cpus[request.cpu.value], entry, until);
   return busy ? until : 0;
 }
@@ -331,7 +338,7 @@ void Coherence::invalidate_all(std::uint32_t entry) {
 
 void Coherence::flush(LineAddr line) {
   const std::uint32_t entry = directory.find(line);
-  if (entry == kNoSlot) return;
+  if (entry == kNoSlot || directory.read_write_sets(entry)) return;
   invalidate_all(entry);
   directory.remove(entry);
 }

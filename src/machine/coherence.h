@@ -24,7 +24,7 @@ class Coherence : public Transactions {
   /// As Model has it; 0 if the line is not busy.
   std::uint64_t busy_until(const Request& request);
   void set_untouched(GuestAddr begin, GuestAddr end, bool untouched);
-  /// No cache has the line any more. No transaction may have it.
+  /// No cache has the line any more, unless a transaction has it.
   void flush(LineAddr line);
 
  protected:
@@ -34,7 +34,9 @@ class Coherence : public Transactions {
   /// than `until`. A contended line is an exception: other CPUs that have asked for it by then are served
   /// between the core's load and its store, so the store must not execute early.
   bool must_wait(const Request& request, Cpu& cpu, std::uint32_t entry, std::uint64_t& until);
-  /// The CPU whose store to the line is not visible yet, if this load finds the value from before it.
+  /// The CPU whose store to the line is not visible yet, if this load may find the value from before it.
+  Cpu* may_hide(const Request& request, const Cpu& cpu, std::uint32_t entry);
+  /// The same if its line has arrived, so that the load finds that value now.
   Cpu* hides(const Request& request, const Cpu& cpu, std::uint32_t entry);
   /// The load takes the line from under that store, which gets it back later. Returns the load's latency.
   std::uint64_t pass_unseen_store(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner);

@@ -155,11 +155,6 @@ class Directory {
   }
 
   /// Requires that no cache has the slot's old line and that it is in no transaction's sets.
-  /// No cache has the line, and no transaction.
-  void remove(std::uint32_t slot) {
-    table_.clear(slot % sets_, slot / sets_);
-    entries_[slot] = Entry{};
-  }
   void put(std::uint32_t slot, LineAddr line) {
     table_.fill(slot % sets_, slot / sets_, tag_of(line));
     entries_[slot] = Entry{};
@@ -167,6 +162,11 @@ class Directory {
     entries_[slot].owner = kNoCpu;
     entries_[slot].flight = kNoCpu;
     if (sharers_high_) sharers_high_[slot] = 0;
+  }
+  /// No cache has the line, and no transaction.
+  void remove(std::uint32_t slot) {
+    table_.clear(slot % sets_, slot / sets_);
+    entries_[slot] = Entry{};
   }
 
   /// The read and write sets that the line of a slot is in, or null.

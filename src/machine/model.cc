@@ -64,6 +64,10 @@ Cycles Model::settle(CpuId id, Cycles now) {
   return Cycles(ready);
 }
 
+Cycles Model::begin_of_work(CpuId cpu, Cycles now) {
+  return impl_->begin_of_work(impl_->cpus[cpu.value], now);
+}
+
 Cycles Model::begin(CpuId cpu, Cycles now, bool always_abort) {
   return impl_->begin(impl_->cpus[cpu.value], now, always_abort);
 }

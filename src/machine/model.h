@@ -102,7 +102,7 @@ struct Reply {
   Cycles data_ready;
   /// After a store: loads of other CPUs may be answered with the line as it is now, before the store writes it.
   bool hides = false;
-  /// After a load: it finds the line as it was before the last store of this CPU that `hides`; kNoCpu: as it is.
+  /// After a load: it finds the line as it was before the last store of this CPU that `hides`; kNobody: as it is.
   std::uint16_t hidden_by = kNobody;
   static constexpr std::uint16_t kNobody = 0xffff;
   /// When the access took place, after the stalls for which the model did not answer kWait.
@@ -174,8 +174,10 @@ class Model {
   /// The clock of `cpu` once all its loads are finished, which is when a serialising instruction executes.
   Cycles settle(CpuId cpu, Cycles now);
 
-  /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards. That is before
-  /// `now` where the work in front of it has been done during the commit before it.
+  /// The clock of `cpu`, which is about to start a transaction, without the work since its last commit that a
+  /// core does during the commit: at most `now`.
+  Cycles begin_of_work(CpuId cpu, Cycles now);
+  /// Starts a transaction (not nested: the caller counts depth). Returns the clock afterwards.
   Cycles begin(CpuId cpu, Cycles now, bool always_abort);
   /// Starts a commit at `now`, after settle(). It takes place after its cost, and not before the stores are
   /// drained. Returns the time from which it holds the written lines. The caller lets the others run up to

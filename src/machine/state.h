@@ -87,7 +87,7 @@ struct LastWait {
   }
 };
 
-/// A store that has executed but waits in the store buffer, to a line that others ask for. A load of another
+/// A store that has executed but waits in the store buffer, to a line that has moved between CPUs lately. A load of another
 /// core that arrives meanwhile finds the value from before the store, and takes the line along: the store must
 /// get it back. Without this, such a load would wait for the store and get the line ahead of whatever its core
 /// does next; an atomic behind the store would nearly always lose to it.
@@ -147,8 +147,8 @@ struct State {
   std::uint64_t vary_latency(std::uint64_t cycles) {
     return vary(cycles, description.jitter.latency_percent);
   }
-  /// A part of a latency. Parts vary independently, so that their variances add up to that of the whole:
-  /// a part varies by the root of its share of what the whole does.
+  /// A part of a latency, as if parts varied independently and their variances added up to that of the whole:
+  /// it varies by the root of its share of what the whole does.
   std::uint64_t vary_part(std::uint64_t cycles, std::uint64_t whole) {
     const std::uint64_t most = whole * description.jitter.latency_percent / 100;
     if (cycles >= whole) return vary_latency(cycles);

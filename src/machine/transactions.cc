@@ -12,6 +12,15 @@
 
 namespace elision::machine {
 
+/// Of the work since the commit, a window's worth was done during it.
+Cycles Transactions::begin_of_work(Cpu& cpu, Cycles now) const {
+  const LastWait wait = cpu.last_wait;
+  cpu.last_wait = {};
+  if (!wait.commit || now.value < wait.end) return now;
+  const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
+  return Cycles(std::max(wait.end, now.value - std::min({wait.length, window, now.value})));
+}
+
 Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   Transaction& transaction = cpu.transaction;
   transaction.active = true;
@@ -22,11 +31,7 @@ Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {
   transaction.written_lines = 0;
   transaction.spurious = description.transactions.spurious_aborts_per_million != 0 &&
                          random.below(1'000'000) < description.transactions.spurious_aborts_per_million;
-  const LastWait wait = cpu.last_wait;
   cpu.last_wait = {};
-  const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
-  if (wait.commit && now.value >= wait.end)  // of the work since, a window's worth was done during the commit
-    now = Cycles(std::max(wait.end, now.value - std::min(wait.length, window)));
   ++cpu.counts.begins;
   if (always_abort) ++cpu.counts.always_abort_begins;
 
@@ -126,6 +131,7 @@ void Transactions::end_transaction(Cpu& cpu, bool aborted) {
   }
   if (aborted) {
     cpu.last_wait = {};
+    cpu.atomic_line = cpu.journey.line = kNoLine;
     // Its outstanding loads and the drains of its stores are void.
     cpu.load_misses.clear();
     cpu.stores.undo_to(transaction.stores);

@@ -15,6 +15,7 @@ class Transactions : public CoreCaches {
   Cycles begin_commit(Cpu& cpu, Cycles now);
   Cycles hold_written_lines(Cpu& cpu);
   void finish_commit(Cpu& cpu);
+  Cycles begin_of_work(Cpu& cpu, Cycles now) const;
   void end_conflicting(LineAddr first, LineAddr last, bool write, Cycles now);
 
   /// Ends the transaction of `cpu`. The cost is the caller's.

@@ -92,7 +92,7 @@ def without_lock_times(statistics):
     return kept(json.loads("\n".join(statistics)))
 
 
-@pytest.mark.parametrize("lock", ["pthread", "htm-1", "htm-10"])
+@pytest.mark.parametrize("lock", ["pthread", "ticket", "htm-1", "htm-10"])
 def test_lock_times_change_no_result(outcome, lock):
     words = ["workloads/onelock", "--structure", "map", "--threads", 8, "--seconds", 0.0002]  # its sections allocate, and conflict
     status, output, statistics = outcome(words, ["--seed", 1, "--lock", lock])

@@ -26,8 +26,8 @@ def test_jobs_have_the_records_arguments_and_timed_ones_run_shorter():
 @pytest.mark.parametrize(("figure", "kind"), [
     ("instructions: pause", "latency"), ("spurious: aborts_per_million", "rate"), ("write_set: largest_kilobytes", "latency"),
     ("conflicts: read_write_shared_abort_percent", "percent"), ("conflicts: read_write_shared_tenths_abort_percent", None),
-    ("conflict_cost: aborted", "latency"), ("conflict_cost: aborted_missing", None), ("conflict_cost: aborted_dropped", None),
-    ("aborted_lines: load_flushed", None), ("commit_cost: plain_missing_8", None), ("bank_a_2_seconds: million_per_second", "rate"),
+    ("conflict_cost: aborted", "latency"), ("conflict_cost: aborted_missing", "latency"), ("conflict_cost: aborted_dropped", None),
+    ("aborted_lines: load_flushed", "latency"), ("commit_cost: plain_missing_8", "latency"), ("early_loads: two_atomics", "latency"), ("bank_a_2_seconds: million_per_second", "rate"),
     ("bank_a_2_seconds: transactions", None), ("read_set_small: commit_percent_at_0.02_megabytes", None),
     ("updates_physics_lock: seconds", None), ("updates_physics_lock: throughput", "rate"), ("kernel_costs: call_ticks", "latency"),
     # Facts of the description, and glibc beside itself.

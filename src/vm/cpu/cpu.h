@@ -91,6 +91,7 @@ struct alignas(64) Cpu {
   bool waits_for_line = false;     // in the heap, and `awaited` is busy
   std::uint64_t asked_ticks = 0;  // when the waiting access first requested its busy line; 0: no access waits
   machine::AccessKind awaited_kind{};
+  bool awaited_in_one_line = false;
   LineAddr awaited;
   std::uint64_t passes_watch_at = 0;         // the instruction has been counted, and follows
   std::uint64_t watched_in_transaction = 0;  // executions of watched code since the transaction began
@@ -102,8 +103,9 @@ struct alignas(64) Cpu {
     std::uint64_t address = 0;
     std::uint32_t size = 0;
   };
+  static constexpr std::uint32_t kIncomparable = 16;  // a size: no register tells whether it has the value
   MissedValue register_miss[kGprCount];
-  std::uint64_t overlaps_until = 0;
+  std::uint64_t overlaps_until = 0;  // see overlaps_for()
   /// Missed loads, hashed by access check, for addresses in the same block.
   struct MissedLoad {
     const AccessCheck* access_check = nullptr;

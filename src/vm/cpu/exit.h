@@ -22,6 +22,7 @@ struct AccessCheck {
   std::uint8_t register_cycles;     // between the values at block entry and the address
   std::uint8_t load_cycles[2];      // between each of `address_loads` and the address
   std::uint8_t most_cycles;         // the largest of these
+  bool alone;                       // the instruction makes no other access
   // The last two loads that the address depends on, in this execution of the block or the one before; or
   // null.
   const AccessCheck* address_loads[2];

@@ -54,7 +54,7 @@ void restore_registers(Cpu& cpu) {
   return cpu.missed_loads[reinterpret_cast<std::uint64_t>(check) / kCheckBytes % Cpu::kMissedLoads];
 }
 
-/// True if the register still holds the value that the missed load brought.
+/// True if the register still holds the value that the missed load brought, as far as can be told.
 bool still_holds(std::uint64_t value, const Cpu::MissedValue& miss) {
   std::uint64_t line[kLineBytes / 8];
   const std::uint64_t offset = miss.address & (kLineBytes - 1);
@@ -92,12 +92,15 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
   return Cycles(overlaps || latest > now ? latest : 0);
 }
 
-[[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& check, Cycles when) {
+/// `replaced`: memory has another value now, so the register cannot be compared with it.
+[[gnu::always_inline]] inline void note_miss(Cpu& cpu, const AccessCheck& check, Cycles when,
+                                             bool replaced = false) {
   if (!check.feeds_address) return;
   if (when.value > cpu.latest_miss) cpu.latest_miss = when.value;
   missed_load(cpu, &check) = {&check, when.value};
   for (unsigned mask = check.results; mask != 0; mask &= mask - 1)
-    cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address, check.size};
+    cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address,
+                                                replaced ? Cpu::kIncomparable : check.size};
 }
 
 /// Returns the CPU to run next. If the first CPU waits for a line, asks the model here whether the line is
@@ -107,8 +110,9 @@ Cpu* next_cpu() {
   for (;;) {
     Cpu* first = ordering.first();
     if (first == nullptr || !first->waits_for_line) return ordering.start_first();
-    const Cycles until = helper_context.model->busy_until(
-        {first->id, first->awaited, first->awaited_kind, first->clock(), Cycles(0)});
+    machine::Request awaited{first->id, first->awaited, first->awaited_kind, first->clock(), Cycles(0)};
+    awaited.in_one_line = first->awaited_in_one_line;
+    const Cycles until = helper_context.model->busy_until(awaited);
     if (until <= first->clock()) return ordering.start_first();
     ++helper_context.waits;
     first->advance_to(until);
@@ -209,6 +213,7 @@ AccessStep let_others_first(Cpu& cpu, const machine::Request& request, bool line
   cpu.waits_for_line = line_is_busy;
   cpu.awaited = request.line;
   cpu.awaited_kind = request.kind;
+  cpu.awaited_in_one_line = request.in_one_line;
   return AccessStep::kNotYet;
 }
 
@@ -256,13 +261,13 @@ void note_wait(Cpu& cpu, LineAddr line, Cycles end) {
 /// The line of the access before the store that follows.
 void keep_line(Cpu& cpu, LineAddr line) {
   cpu.hidden.line = line;
-  const auto* const memory = reinterpret_cast<const std::uint64_t*>(start_of(line).value);
-  for (unsigned i = 0; i < kLineBytes / 8; ++i) cpu.hidden.words[i] = memory[i];
+  // If it cannot be read, the store faults, and that exit forgets it.
+  (void)elision_copy_line(cpu.hidden.words, reinterpret_cast<const void*>(start_of(line).value));
 }
 
-/// The load that follows finds the line as it was before the last store of `owner`. It is the only instruction
-/// that does: the running CPU has no right to the line, so its next access to it comes here, and here or at the
-/// next exit memory is restored.
+/// The load that follows finds the line as it was before the last store of `owner`. No other access does: the
+/// running CPU has no right to the line, so its next access to it comes here, and here or at the next exit
+/// memory is restored. The instruction makes no other access, and no other mapping shows the line.
 void show_old(Cpu& owner) {
   helper_context.shown_old_of = &owner;
   swap_hidden_line();
@@ -308,7 +313,8 @@ AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles
   machine::Request request = request_of(cpu, line, kind);
   request.address_ready = address_ready;
   request.instruction = instruction;
-  request.in_one_line = in_one_line;
+  // Other mappings and processes see shared memory, so it must not show an old line.
+  request.in_one_line = in_one_line && !helper_context.shared_memory->contains(start_of(line).value);
   request.most = first ? machine::Reach::kMachine : machine::Reach::kCore;
   request.charged = Cycles(charged_ticks >> kTickShift);
   request.first_until = ordering.first_until();
@@ -323,10 +329,10 @@ AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles
 }
 
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
-                        Cycles address_ready, Cycles& ready, std::uint64_t instruction) {
+                        Cycles address_ready, Cycles& ready, std::uint64_t instruction, bool alone) {
   const std::uint64_t last = (address + size - 1) >> kLineShift;
   const std::uint64_t first = address >> kLineShift;
-  const bool in_one_line = first == last && instruction != 0;
+  const bool in_one_line = first == last && alone;
   for (std::uint64_t line = first; line <= last; ++line) {
     const AccessStep step =
         access_line(cpu, LineAddr(line), kind, address_ready, ready, instruction, in_one_line);
@@ -368,11 +374,11 @@ Cpu* elision_slow_access(Cpu* cpu) {
     cpu->evidence->accesses.note({cpu->check_address, check.pc, check.size});
   const AccessStep step = access_range(*cpu, cpu->check_address, check.size,
                                        static_cast<elision::machine::AccessKind>(check.kind),
-                                       address_ready(*cpu, check), ready, check.pc);
+                                       address_ready(*cpu, check), ready, check.pc, check.alone);
   if (step != AccessStep::kDone) return after(cpu, step);
-  if (ready.value != 0) note_miss(*cpu, check, ready);
-  if (check.kind == static_cast<std::uint8_t>(elision::machine::AccessKind::kAtomic))
-    cpu->overlaps_for(kLongestWindow);
+  const bool atomic = check.kind == static_cast<std::uint8_t>(elision::machine::AccessKind::kAtomic);
+  if (ready.value != 0) note_miss(*cpu, check, ready, atomic);
+  if (atomic) cpu->overlaps_for(kLongestWindow);
   cpu->resume = check.done;
   return cpu;
 }

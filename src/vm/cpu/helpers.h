@@ -35,7 +35,8 @@ struct HelperContext {
 };
 extern HelperContext helper_context;
 
-/// No reorder window is longer, in cycles.
+/// How long an access looks whether it depends on loads that have arrived, in cycles. A longer reorder window than
+/// on any described part.
 inline constexpr std::uint64_t kLongestWindow = 512;
 
 enum class AccessStep {
@@ -49,9 +50,10 @@ enum class AccessStep {
 /// `in_one_line`: machine::Request::in_one_line.
 AccessStep access_line(Cpu& cpu, LineAddr line, machine::AccessKind kind, Cycles address_ready, Cycles& ready,
                        std::uint64_t instruction = 0, bool in_one_line = false);
-/// An access to all lines of [address, address + size).
+/// An access to all lines of [address, address + size). `alone`: the instruction makes no other one.
 AccessStep access_range(Cpu& cpu, std::uint64_t address, std::uint64_t size, machine::AccessKind kind,
-                        Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0);
+                        Cycles address_ready, Cycles& ready, std::uint64_t instruction = 0,
+                        bool alone = false);
 
 /// Exchanges a line's contents with what HelperContext::shown_old_of has kept of it.
 void swap_hidden_line();

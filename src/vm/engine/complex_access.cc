@@ -114,10 +114,8 @@ void Engine::complex_access(Cpu& cpu, Exit& exit) {
   const std::uint64_t segment = memory->mem.segment == ZYDIS_REGISTER_FS ? cpu.state.fs_base : 0;
   if (o.instruction.mnemonic == ZYDIS_MNEMONIC_CLFLUSH ||
       o.instruction.mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT) {
-    if (!context_.ordering.is_first(cpu)) return code_.repeat_in_order(cpu, exit);
     const std::uint64_t address = segment + plain_address(cpu.state, *memory, exit);
     context_.model->flush(line_of(GuestAddr(address)), cpu.clock());
-    context_.ordering.note_event(cpu);
     return code_.next_instruction(cpu, exit);
   }
   std::vector<Range> ranges;

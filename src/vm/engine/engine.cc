@@ -112,11 +112,28 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   run();
 }
 
+/// True if an exit for `reason` neither reads or writes the program's memory for it nor orders its accesses.
+/// Such exits depend on what is watched and on the state of the code cache, so they must change nothing.
+static bool leaves_memory_alone(ExitReason reason) {
+  switch (reason) {
+    case ExitReason::kLink:
+    case ExitReason::kIndirect:
+    case ExitReason::kResolve:
+    case ExitReason::kMark:
+    case ExitReason::kPartMarker:
+    case ExitReason::kWatchedCode:
+    case ExitReason::kReadXcr:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Runs translated code of `cpu` and of CPUs after it, up to an exit. What follows sees all stores.
 void Engine::enter(Cpu* cpu) {
   enter_(cpu);
   show_new();
-  context_.model->forget_unseen_stores();
+  if (!leaves_memory_alone(current_cpu()->exit->reason)) context_.model->forget_unseen_stores();
 }
 
 void Engine::run() noexcept {
@@ -236,8 +253,18 @@ void Engine::handle_exit(Cpu& cpu) {
       read_xcr(cpu, *exit);
       return;
     default:
+      take_off_overlap(cpu, exit->reason);
       if (!must_wait(cpu, *exit)) handle_ordered_exit(cpu, *exit);
   }
+}
+
+/// At the begin of a transaction: takes the work off the clock that the core did during the commit before, but
+/// not below the events of other CPUs.
+void Engine::take_off_overlap(Cpu& cpu, ExitReason reason) {
+  if (reason != ExitReason::kTransactionBegin && reason != ExitReason::kAlwaysAbortBegin) return;
+  if (context_.fast || cpu.in_transaction || cpu.sharing.active) return;
+  const Cycles begin = std::max(context_.model->begin_of_work(cpu.id, cpu.clock()), context_.ordering.latest_event());
+  if (begin < cpu.clock()) cpu.rewind_to(begin);
 }
 
 /// `cpu` is the earliest CPU.

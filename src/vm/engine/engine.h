@@ -171,6 +171,7 @@ class Engine final : public EngineServices {
   Cycles closed_at_{0};
   int last_words_ = -1;      // the descriptor of say_at_the_end()
   void enter(Cpu* cpu);
+  void take_off_overlap(Cpu& cpu, ExitReason reason);
   void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form
   std::unique_ptr<Kernel> kernel_;
   Random random_;

@@ -147,10 +147,7 @@ void Engine::transaction_begin(Cpu& cpu, Exit& exit, bool always_abort) {
   cpu.watched_in_transaction = 0;
   cpu.undo.clear();
   if (context_.fast) return begin_logged(cpu, copy);
-  const Cycles begun = context_.model->begin(cpu.id, cpu.clock(), always_abort);
-  cpu.advance_to(begun);
-  const Cycles earliest = std::max(begun, context_.ordering.latest_event());
-  if (earliest < cpu.clock() && !cpu.sharing.active) cpu.rewind_to(earliest);
+  cpu.advance_to(context_.model->begin(cpu.id, cpu.clock(), always_abort));
   code_.next_instruction(cpu, code_.flushes() == flushes ? exit : copy);
 }
 

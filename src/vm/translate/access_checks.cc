@@ -108,6 +108,7 @@ const AccessCheck* BlockBuilder::new_check(std::size_t n, unsigned access, std::
   check.retry = retry;
   check.done = out_.address();
   check.pc = i.pc;
+  check.alone = i.accesses == 1;
   check.size = i.access[access].size;
   check.kind = static_cast<std::uint8_t>(access_kind(i, i.access[access]));
   const DataFlow& flow = flow_[2 * n + access];
