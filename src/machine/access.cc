@@ -287,8 +287,8 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
   const std::uint64_t now = request.now.value;
   UnseenStore& unseen = cpu.unseen;
   if (unseen.line == request.line && unseen.visible > now) return false;
-  if (visible <= now || !request.in_one_line || cpu.transaction.active ||
-      cpu.core->thread_count > 1 || cpu.core->l1.state(slot).hot_until <= now)
+  if (visible <= now || !request.in_one_line || cpu.transaction.active || cpu.core->thread_count > 1 ||
+      cpu.core->l1.state(slot).hot_until <= now)
     return false;
   stores_are_unseen = true;
   unseen = {.line = request.line, .executed = now, .arrival = arrival, .visible = visible};

@@ -63,18 +63,19 @@ Cpu* Coherence::hides(const Request& request, const Cpu& cpu, std::uint32_t entr
   return owner != nullptr && owner->unseen.arrival <= request.now.value ? owner : nullptr;
 }
 
-std::uint64_t Coherence::pass_unseen_store(const Request& request, Cpu& cpu, std::uint32_t entry, Cpu& owner) {
+std::uint64_t Coherence::pass_unseen_store(const Request& request, Cpu& cpu, std::uint32_t entry,
+                                           Cpu& owner) {
   const auto& coherence = description.coherence;
   const bool takes = takes_line(request, cpu, entry);
   const std::uint64_t now = request.now.value, spent = time_on_the_way(request, cpu);
-  const std::uint64_t whole =
-      vary_latency(coherence.dirty_transfer_cycles + crossing_cycles(cpu, owner));
+  const std::uint64_t whole = vary_latency(coherence.dirty_transfer_cycles + crossing_cycles(cpu, owner));
   const std::uint64_t latency = whole - std::min(whole, spent);
   // The store asks for the line as soon as it is gone. It gets it when the load has it, or when that CPU has
   // acknowledged.
   const std::uint64_t way = std::min<std::uint64_t>(coherence.request_cycles, whole);
   const std::uint64_t back = takes ? now + latency + way / 2 + (whole - way)
-               : std::max(now + latency, now + vary_latency(coherence.upgrade_cycles + crossing_cycles(cpu, owner)));
+                                   : std::max(now + latency, now + vary_latency(coherence.upgrade_cycles +
+                                                                                crossing_cycles(cpu, owner)));
   owner.unseen.arrival = back;
   owner.unseen.visible = std::max(owner.unseen.visible, back);
   owner.stores.delay_last(owner.unseen.visible);
@@ -112,7 +113,8 @@ bool Coherence::must_wait(const Request& request, Cpu& cpu, std::uint32_t entry,
   // One cycle apart, in the order in which they came. The first one gets the line, and the others come back
   // in the same order.
   until = line.busy_until + line.waiting;
-  if (const Cpu* owner = may_hide(request, cpu, entry)) until = std::min(until, std::max(now + 1, owner->unseen.arrival));
+  if (const Cpu* owner = may_hide(request, cpu, entry))
+    until = std::min(until, std::max(now + 1, owner->unseen.arrival));
   if (line.waiting < kMaxCpus) ++line.waiting;
   if (whereabouts(request, cpu) == Journey::At::kNowhere)
     cpu.journey = {.line = request.line, .at = Journey::At::kHome};
@@ -144,8 +146,8 @@ std::uint64_t Coherence::travel(const Request& request, Cpu& cpu, std::uint32_t 
   const bool conflicts = active_transactions != 0 && description.conflict_detection &&
                          conflicts_with_other_core(request, cpu, entry);
   if (!conflicts && !takes_from_other_core(request, cpu, entry)) return 0;
-  const std::uint64_t way = vary_part(at == Journey::At::kHome ? whole / 2 : whole,
-                                      description.coherence.dirty_transfer_cycles);
+  const std::uint64_t way =
+      vary_part(at == Journey::At::kHome ? whole / 2 : whole, description.coherence.dirty_transfer_cycles);
   const std::uint64_t begin = begin_of_journey(request, cpu), due = std::max(now, begin + way);
   cpu.journey = {.line = request.line, .begin = begin, .due = due, .spent = way, .at = Journey::At::kCore};
   cpu.load_misses.idle(due - now);

@@ -34,7 +34,8 @@ Reply Access::coherent_access(const Request& request, Cpu& cpu, std::uint32_t l1
   if (const std::uint64_t there = travel(request, cpu, place.entry)) return wait_until(there);
   // A fetch that began while the core waited began no sooner than the line had arrived where it was last.
   if (place.in_l3)
-    earliest = std::max(earliest, std::min<std::uint64_t>(directory.entry(place.entry).busy_until, request.now.value));
+    earliest = std::max(earliest,
+                        std::min<std::uint64_t>(directory.entry(place.entry).busy_until, request.now.value));
   place.takes = takes_line(request, cpu, place.entry);
   if (!make_room(request, cpu, place)) return aborted_by(request, cpu, HardwareAbort::kCapacity);
   put_into_room(request, cpu, place);

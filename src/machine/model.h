@@ -60,13 +60,13 @@ struct Request {
   CpuId cpu;
   LineAddr line;
   AccessKind kind;
-  Cycles now;                // the CPU's clock
-  Cycles address_ready;      // when the address is known; a dependent load cannot start before. 0: long ago
-  bool open = true;          // put the line into the CPU's filter, if that is allowed
-  /// One instruction's access to bytes of this line alone. A load may then be told to use the value from before
-  /// a store (Reply::hidden_by), and the caller keeps that value of a store (Reply::hides).
+  Cycles now;            // the CPU's clock
+  Cycles address_ready;  // when the address is known; a dependent load cannot start before. 0: long ago
+  bool open = true;      // put the line into the CPU's filter, if that is allowed
+  /// One instruction's access to bytes of this line alone. A load may then be told to use the value from
+  /// before a store (Reply::hidden_by), and the caller keeps that value of a store (Reply::hides).
   bool in_one_line = false;
-  bool is_prefetch = false;  // by the hardware: the program did not ask for the line
+  bool is_prefetch = false;       // by the hardware: the program did not ask for the line
   std::uint64_t instruction = 0;  // address of the load instruction, for the stride prefetcher; 0: none
   /// The access may reach this far. If it would reach farther, the reply is kNeedsOrder.
   Reach most = Reach::kMachine;
@@ -100,9 +100,11 @@ struct Reply {
   /// arrival of a line in flight, or 0; the caller then accounts for a late address itself, as after a hit in
   /// the filter.
   Cycles data_ready;
-  /// After a store: loads of other CPUs may be answered with the line as it is now, before the store writes it.
+  /// After a store: loads of other CPUs may be answered with the line as it is now, before the store writes
+  /// it.
   bool hides = false;
-  /// After a load: it finds the line as it was before the last store of this CPU that `hides`; kNobody: as it is.
+  /// After a load: it finds the line as it was before the last store of this CPU that `hides`; kNobody: as it
+  /// is.
   std::uint16_t hidden_by = kNobody;
   static constexpr std::uint16_t kNobody = 0xffff;
   /// When the access took place, after the stalls for which the model did not answer kWait.

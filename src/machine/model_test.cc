@@ -245,7 +245,7 @@ TEST_F(ModelTest, AFenceOrTransactionWaitsForTheAtomic) {
 
 TEST_F(ModelTest, ALineThatAnotherCpuHadMeanwhileComesFromThere) {
   TestMachine& m = machine();
-  m.store(0, 1, 1000);                                     // until 1200
+  m.store(0, 1, 1000);  // until 1200
   EXPECT_EQ(m.once(0, 2, kAtomic, 1000).clock.value, 1200u);
   EXPECT_EQ(m.load(1, 2, 1050).data_ready.value, 1250u);  // CPU 1 brings it from memory
   const Reply reply = m.access(0, 2, kAtomic, 1200);
@@ -346,8 +346,8 @@ TEST_F(LoadsTakeModified, UnmodifiedLinesStay) {
   EXPECT_TRUE(m.local_hit(0, 1, kLoad, 50'000));
 }
 
-/// CPU 0 stores to line 1, which has moved lately, while an older store of it waits for line 9 until 15'200. CPU
-/// 1's load arrives meanwhile.
+/// CPU 0 stores to line 1, which has moved lately, while an older store of it waits for line 9 until 15'200.
+/// CPU 1's load arrives meanwhile.
 class UnseenStores : public ModelTest {
  protected:
   UnseenStores() { description_.coherence.loads_take_modified = true; }

@@ -70,9 +70,10 @@ struct Core {
   }
 };
 
-/// The last wait of a CPU for an atomic or a commit. A real core goes on meanwhile: within its reorder window it
-/// fetches the lines that the loads and atomics behind need, and does work that needs no memory (measured:
-/// early_loads in repro/silicon). The model waits, and takes the wait off the latency of what follows closely.
+/// The last wait of a CPU for an atomic or a commit. A real core goes on meanwhile: within its reorder window
+/// it fetches the lines that the loads and atomics behind need, and does work that needs no memory (measured:
+/// early_loads in repro/silicon). The model waits, and takes the wait off the latency of what follows
+/// closely.
 struct LastWait {
   std::uint64_t end = 0;
   std::uint64_t length = 0;
@@ -87,10 +88,10 @@ struct LastWait {
   }
 };
 
-/// A store that has executed but waits in the store buffer, to a line that has moved between CPUs lately. A load of another
-/// core that arrives meanwhile finds the value from before the store, and takes the line along: the store must
-/// get it back. Without this, such a load would wait for the store and get the line ahead of whatever its core
-/// does next; an atomic behind the store would nearly always lose to it.
+/// A store that has executed but waits in the store buffer, to a line that has moved between CPUs lately. A
+/// load of another core that arrives meanwhile finds the value from before the store, and takes the line
+/// along: the store must get it back. Without this, such a load would wait for the store and get the line
+/// ahead of whatever its core does next; an atomic behind the store would nearly always lose to it.
 ///
 /// That core may have made later stores, which memory shows at once. A CPU that has seen one of them must not
 /// see the older value. So the record is forgotten when the core gives any line to another one.
@@ -121,8 +122,8 @@ struct alignas(64) Cpu {
   UnseenStore unseen;
   LastWait last_wait;
   std::uint64_t settling_since = 0;  // when the CPU reached the instruction that waits for its loads
-  // The atomic that waits for its turn: when the CPU reached it, since when its line has been fetched, and when
-  // it comes back.
+  // The atomic that waits for its turn: when the CPU reached it, since when its line has been fetched, and
+  // when it comes back.
   LineAddr atomic_line = kNoLine;
   std::uint64_t atomic_reached = 0, atomic_since = 0, atomic_due = 0;
   StridePrefetcher strides;

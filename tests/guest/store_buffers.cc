@@ -39,9 +39,7 @@ class Cold {
   std::vector<Line> lines_;
 };
 
-void start() {
-  x.value = y.value = gate.value = 0;
-}
+void start() { x.value = y.value = gate.value = 0; }
 /// All threads begin together.
 void meet(std::uint32_t threads) {
   ++gate.value;

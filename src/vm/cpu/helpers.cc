@@ -100,7 +100,7 @@ Cycles address_ready(Cpu& cpu, const AccessCheck& check) {
   missed_load(cpu, &check) = {&check, when.value};
   for (unsigned mask = check.results; mask != 0; mask &= mask - 1)
     cpu.register_miss[__builtin_ctz(mask)] = {when.value, cpu.check_address,
-                                                replaced ? Cpu::kIncomparable : check.size};
+                                              replaced ? Cpu::kIncomparable : check.size};
 }
 
 /// Returns the CPU to run next. If the first CPU waits for a line, asks the model here whether the line is

@@ -35,8 +35,8 @@ struct HelperContext {
 };
 extern HelperContext helper_context;
 
-/// How long an access looks whether it depends on loads that have arrived, in cycles. A longer reorder window than
-/// on any described part.
+/// How long an access looks whether it depends on loads that have arrived, in cycles. A longer reorder window
+/// than on any described part.
 inline constexpr std::uint64_t kLongestWindow = 512;
 
 enum class AccessStep {

@@ -258,12 +258,13 @@ void Engine::handle_exit(Cpu& cpu) {
   }
 }
 
-/// At the begin of a transaction: takes the work off the clock that the core did during the commit before, but
-/// not below the events of other CPUs.
+/// At the begin of a transaction: takes the work off the clock that the core did during the commit before,
+/// but not below the events of other CPUs.
 void Engine::take_off_overlap(Cpu& cpu, ExitReason reason) {
   if (reason != ExitReason::kTransactionBegin && reason != ExitReason::kAlwaysAbortBegin) return;
   if (context_.fast || cpu.in_transaction || cpu.sharing.active) return;
-  const Cycles begin = std::max(context_.model->begin_of_work(cpu.id, cpu.clock()), context_.ordering.latest_event());
+  const Cycles begin =
+      std::max(context_.model->begin_of_work(cpu.id, cpu.clock()), context_.ordering.latest_event());
   if (begin < cpu.clock()) cpu.rewind_to(begin);
 }
 

@@ -169,7 +169,7 @@ class Engine final : public EngineServices {
   std::unique_ptr<EngineProfile> profile_;  // with Options::profile
   bool account_is_open_ = false;            // with it, while the run is counted
   Cycles closed_at_{0};
-  int last_words_ = -1;      // the descriptor of say_at_the_end()
+  int last_words_ = -1;  // the descriptor of say_at_the_end()
   void enter(Cpu* cpu);
   void take_off_overlap(Cpu& cpu, ExitReason reason);
   void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form
