@@ -164,7 +164,11 @@ std::uint64_t Coherence::begin_of_journey(const Request& request, const Cpu& cpu
   const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
   const bool together = last.at == Journey::At::kCore && request.kind != AccessKind::kAtomic &&
                         now - last.due <= window && request.address_ready.value <= last.begin;
-  return together ? last.begin + (now - last.due) : begin_of_fetch(request, cpu);
+  if (together) return last.begin + (now - last.due);
+  // Behind a commit, lines that move to and fro are not fetched early: where two threads count their
+  // transactions in one line, an attempt takes two transfers (conflicts in repro/silicon).
+  if (cpu.last_wait.commit) return request.kind == AccessKind::kAtomic ? cpu.atomic_reached : now;
+  return begin_of_fetch(request, cpu);
 }
 
 std::uint64_t Coherence::begin_of_fetch(const Request& request, const Cpu& cpu) const {
