@@ -160,7 +160,7 @@ Reply Access::perform(Request request, Cpu& cpu, Lookup found) {
   if (!comes_back) {
     cpu.atomic_line = request.line;
     cpu.atomic_reached = now;
-    cpu.atomic_since = now - cpu.last_wait.overlap(now, description);
+    cpu.atomic_since = now - cpu.overlap(now);
   }
   cpu.atomic_due = now;
 }
@@ -280,8 +280,9 @@ Reply Access::hit_l1(const Request& request, Cpu& cpu, std::uint32_t slot, bool 
   return arrival;
 }
 
-/// Keeps a store to a contended line that is not visible at once. True if the line's contents before it are
-/// needed. A second store to the line is hidden as long as the first one. Then loads wait for it.
+/// Keeps a store that is not visible at once, to a line that has moved lately. True if the line's contents
+/// before it are needed. A second store to the line is hidden as long as the first one. Then loads wait for
+/// it.
 [[gnu::always_inline]] inline bool Access::note_unseen(const Request& request, Cpu& cpu, std::uint32_t slot,
                                                        std::uint64_t arrival, std::uint64_t visible) {
   const std::uint64_t now = request.now.value;

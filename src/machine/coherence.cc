@@ -49,7 +49,9 @@ constexpr std::uint64_t kContendedCycles = 10'000;
 }
 
 Cpu* Coherence::may_hide(const Request& request, const Cpu& cpu, std::uint32_t entry) {
-  if (!request.in_one_line || request.kind != AccessKind::kLoad || cpu.transaction.active) return nullptr;
+  if (!stores_are_unseen || !request.in_one_line || request.kind != AccessKind::kLoad ||
+      cpu.transaction.active)
+    return nullptr;
   const unsigned owner = directory.entry(entry).owner;
   if (owner == kNoCpu || cpus[owner].core == cpu.core) return nullptr;
   const UnseenStore& unseen = cpus[owner].unseen;
@@ -161,9 +163,9 @@ std::uint64_t Coherence::begin_of_journey(const Request& request, const Cpu& cpu
   const std::uint64_t now = request.now.value;
   const Journey& last = cpu.journey;
   if (whereabouts(request, cpu) == Journey::At::kHome) return now;  // it waited there until the line was free
-  const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
   const bool together = last.at == Journey::At::kCore && request.kind != AccessKind::kAtomic &&
-                        now - last.due <= window && request.address_ready.value <= last.begin;
+                        now - last.due <= cpu.load_misses.window() &&
+                        request.address_ready.value <= last.begin;
   if (together) return last.begin + (now - last.due);
   // Behind a commit, lines that move to and fro are not fetched early: where two threads count their
   // transactions in one line, an attempt takes two transfers (conflicts in repro/silicon).
@@ -175,7 +177,7 @@ std::uint64_t Coherence::begin_of_fetch(const Request& request, const Cpu& cpu) 
   const std::uint64_t now = request.now.value;
   if (whereabouts(request, cpu) == Journey::At::kCore) return cpu.journey.begin + cpu.journey.spent;
   if (request.kind == AccessKind::kAtomic) return cpu.atomic_since;
-  if (request.kind == AccessKind::kLoad) return now - cpu.last_wait.overlap(now, description);
+  if (request.kind == AccessKind::kLoad) return now - cpu.overlap(now);
   return now;
 }
 
@@ -188,7 +190,7 @@ Journey::At Coherence::whereabouts(const Request& request, const Cpu& cpu) const
   return on_its_way ? cpu.journey.at : Journey::At::kNowhere;
 }
 
-std::uint64_t Coherence::time_on_the_way(const Request& request, Cpu& cpu) {
+std::uint64_t Coherence::time_on_the_way(const Request& request, const Cpu& cpu) const {
   return whereabouts(request, cpu) == Journey::At::kCore ? cpu.journey.spent : 0;
 }
 

@@ -44,7 +44,7 @@ class Coherence : public Transactions {
   /// none, or is there. Until then nothing happens to the line.
   std::uint64_t travel(const Request& request, Cpu& cpu, std::uint32_t entry);
   /// How much of the transfer's latency the way of the access has taken.
-  std::uint64_t time_on_the_way(const Request& request, Cpu& cpu);
+  std::uint64_t time_on_the_way(const Request& request, const Cpu& cpu) const;
   /// When the core has begun to fetch the line, without what time_on_the_way() says.
   std::uint64_t begin_of_fetch(const Request& request, const Cpu& cpu) const;
   /// Tells the directory of the owner's last store. A CPU does not report a store to a line that its core

@@ -30,6 +30,9 @@ class MissStatusRegisters {
     load_buffer_ = std::min<std::uint32_t>(description.core.load_buffer_entries, kMost);
   }
 
+  /// The reorder window, as cycles of work.
+  std::uint64_t window() const { return window_; }
+
   /// The CPU has worked up to `now`. Returns its clock including the stalls that this implies.
   std::uint64_t advance(std::uint64_t now) {
     // Issue times ascend, so that once one load has room in the window, all later ones have.

@@ -79,13 +79,6 @@ struct LastWait {
   std::uint64_t length = 0;
   std::uint64_t work = 0;  // that this wait and those that it overlaps have behind them
   bool commit = false;
-
-  /// How long before `now` the core has begun what it does now: as long as it has waited, if it waited within
-  /// the reorder window.
-  std::uint64_t overlap(std::uint64_t now, const Description& description) const {
-    const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
-    return now >= end && work + (now - end) <= window ? length : 0;
-  }
 };
 
 /// A store that has executed but waits in the store buffer, to a line that has moved between CPUs lately. A
@@ -127,6 +120,13 @@ struct alignas(64) Cpu {
   LineAddr atomic_line = kNoLine;
   std::uint64_t atomic_reached = 0, atomic_since = 0, atomic_due = 0;
   StridePrefetcher strides;
+
+  /// How long before `now` the core has begun what it does now: as long as it has waited, if it waited within
+  /// the reorder window.
+  std::uint64_t overlap(std::uint64_t now) const {
+    const bool close = now >= last_wait.end && last_wait.work + (now - last_wait.end) <= load_misses.window();
+    return close ? last_wait.length : 0;
+  }
 
   /// A flag of cache.h for this hardware thread.
   std::uint16_t mine(std::uint16_t flag) const { return static_cast<std::uint16_t>(flag << thread); }

@@ -17,8 +17,7 @@ Cycles Transactions::begin_of_work(Cpu& cpu, Cycles now) const {
   const LastWait wait = cpu.last_wait;
   cpu.last_wait = {};
   if (!wait.commit || now.value < wait.end) return now;
-  const std::uint64_t window = description.core.reorder_buffer_uops / description.core.issue_width;
-  return Cycles(std::max(wait.end, now.value - std::min({wait.length, window, now.value})));
+  return Cycles(std::max(wait.end, now.value - std::min(wait.length, cpu.load_misses.window())));
 }
 
 Cycles Transactions::begin(Cpu& cpu, Cycles now, bool always_abort) {

@@ -503,6 +503,80 @@ TEST_F(TransactionTest, CommitWaitsForCostDrainAndLoads) {
   EXPECT_EQ(commit(0, 4030), 4245u);  // XEND executes after the load
 }
 
+/// A transaction of CPU 0 whose load arrives at 1220. XEND is reached at 1030 and done at 1245.
+class BehindACommit : public TransactionTest {
+ protected:
+  static constexpr std::uint64_t kEnd = 1245, kWindow = 192 / 4;
+
+  void commit_late() {
+    begin(0, 1000);
+    machine().load(0, 1, 1020);
+    EXPECT_EQ(machine().model().settle(CpuId(0), Cycles(1030)).value, 1220u);
+    EXPECT_EQ(commit(0, 1220), kEnd);
+  }
+  std::uint64_t begin_of_work(std::uint64_t now) {
+    return machine().model().begin_of_work(CpuId(0), Cycles(now)).value;
+  }
+};
+
+TEST_F(BehindACommit, LoadsBeginWhenXendIsReached) {
+  commit_late();
+  EXPECT_EQ(machine().once(0, 2, kLoad, kEnd + 10).data_ready.value, 1040u + 200);
+}
+
+TEST_F(BehindACommit, AWindowOfWorkIsDoneDuringIt) {
+  commit_late();
+  EXPECT_EQ(begin_of_work(kEnd + 30), kEnd);
+  EXPECT_EQ(begin_of_work(kEnd + 30), kEnd + 30) << "once";
+}
+
+TEST_F(BehindACommit, MoreThanTheWindowIsDoneAfterIt) {
+  commit_late();
+  EXPECT_EQ(begin_of_work(kEnd + 100), kEnd + 100 - kWindow);
+}
+
+TEST_F(BehindACommit, NothingIsDoneDuringAnAbort) {
+  begin(0, 1000);
+  machine().load(0, 1, 1020);
+  machine().model().settle(CpuId(0), Cycles(1030));
+  machine().model().begin_commit(CpuId(0), Cycles(1220));
+  machine().model().abort(CpuId(0), Cycles(1230), HardwareAbort::kInterrupt);
+  EXPECT_EQ(begin_of_work(1400), 1400u);
+}
+
+// --- CLFLUSH ---
+
+TEST_F(TransactionTest, FlushedLinesComeFromMemory) {
+  TestMachine& m = machine();
+  m.load(0, 1, 1000);
+  m.load(1, 1, 2000);
+  m.model().flush(LineAddr(1), Cycles(3000));
+  EXPECT_FALSE(m.local_hit(1, 1, kLoad, 50'000));
+  EXPECT_EQ(m.load(0, 1, 60'000).data_ready.value, 60'200u);
+  m.model().flush(LineAddr(7), Cycles(70'000));  // nobody has it
+}
+
+TEST_F(TransactionTest, AFlushEndsTheTransactionsThatHaveTheLine) {
+  TestMachine& m = machine();
+  begin(0, 1000);
+  m.load(0, 1, 1020);
+  begin(1, 1000);
+  m.load(1, 2, 1020);
+  m.model().flush(LineAddr(1), Cycles(2000));
+  EXPECT_FALSE(running(0));
+  EXPECT_TRUE(running(1));
+}
+
+TEST_F(TransactionTest, AFlushLeavesLinesOfTransactionsThatDetectNoConflicts) {
+  description_.conflict_detection = false;
+  begin(0, 1000);
+  machine().load(0, 1, 1020);
+  machine().model().flush(LineAddr(1), Cycles(2000));
+  EXPECT_TRUE(running(0));
+  machine().rest(0);
+  EXPECT_EQ(commit(0, 3000), 3025u);
+}
+
 TEST_F(TransactionTest, EachWrittenLineLengthensTheCommit) {
   description_.transactions.commit_line_cycles = 3;
   TestMachine& m = machine();

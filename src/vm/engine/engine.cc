@@ -45,6 +45,23 @@ std::vector<machine::Filter*> filters_of(const std::vector<Cpu*>& cpus) {
   return filters;
 }
 
+/// True if an exit for `reason` neither reads or writes the program's memory for it nor orders its accesses.
+/// Such exits depend on what is watched and on the state of the code cache, so they must change nothing.
+bool leaves_memory_alone(ExitReason reason) {
+  switch (reason) {
+    case ExitReason::kLink:
+    case ExitReason::kIndirect:
+    case ExitReason::kResolve:
+    case ExitReason::kMark:
+    case ExitReason::kPartMarker:
+    case ExitReason::kWatchedCode:
+    case ExitReason::kReadXcr:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const Options& options, const machine::Description& machine, std::string machine_name)
@@ -110,23 +127,6 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   region_.begin(origin.start_time);
   scheduler_.make_runnable(main, Cycles(0));
   run();
-}
-
-/// True if an exit for `reason` neither reads or writes the program's memory for it nor orders its accesses.
-/// Such exits depend on what is watched and on the state of the code cache, so they must change nothing.
-static bool leaves_memory_alone(ExitReason reason) {
-  switch (reason) {
-    case ExitReason::kLink:
-    case ExitReason::kIndirect:
-    case ExitReason::kResolve:
-    case ExitReason::kMark:
-    case ExitReason::kPartMarker:
-    case ExitReason::kWatchedCode:
-    case ExitReason::kReadXcr:
-      return true;
-    default:
-      return false;
-  }
 }
 
 /// Runs translated code of `cpu` and of CPUs after it, up to an exit. What follows sees all stores.
