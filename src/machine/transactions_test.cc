@@ -573,6 +573,7 @@ TEST_F(TransactionTest, AFlushLeavesLinesOfTransactionsThatDetectNoConflicts) {
   machine().load(0, 1, 1020);
   machine().model().flush(LineAddr(1), Cycles(2000));
   EXPECT_TRUE(running(0));
+  EXPECT_TRUE(machine().local_hit(0, 1, kLoad, 2500));
   machine().rest(0);
   EXPECT_EQ(commit(0, 3000), 3025u);
 }
