@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `elision compare`: one program under every lock design. This file has the options and the plan.
+// `elision compare`: one program under every lock design. This file makes the plan; compare_request has the
+// options, compare_part chooses what of each run is simulated, and compare_plan repeats an earlier plan.
 // experiment/, judge/ and show/ run, analyse and render it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +15,9 @@
 #include "base/nearest.h"
 #include "base/usable_cpus.h"
 #include "cli/compare_origin.h"
+#include "cli/compare_part.h"
+#include "cli/compare_plan.h"
+#include "cli/compare_request.h"
 #include "cli/experiment/execute.h"
 #include "cli/experiment/explain.h"
 #include "cli/experiment/metric.h"
@@ -50,134 +54,6 @@
 
 namespace elision::cli {
 namespace {
-
-constexpr const char* kNative = "native";
-constexpr const char* kSample = "--sample";
-constexpr const char* kBudget = "--budget";
-constexpr const char* kSampleLength = "--sample-length";
-constexpr unsigned kMostThreads = 4096;
-constexpr double kLongestTimeoutSeconds = 1e6;
-
-struct CompareRequest {
-  std::string designs;
-  std::string threads;
-  experiment::Plan plan;
-  std::string json_file;
-  std::string html_file;
-  std::string plot_file;
-  nlohmann::json origin;  // what the reports say about repeating the comparison
-  OutputFormat format = OutputFormat::kTable;
-  double timeout_seconds = 0;
-  vm::RunRegion region;
-  std::uint32_t variations = 0;  // 0: the machine as it is
-  bool explains = true;
-  bool whole_run = false;  // what the program does alone, too
-  unsigned windows = 0;    // 0: the run is not sampled
-  std::uint64_t window_ns = 1'000'000;
-  bool has_window_length = false;  // from the user
-  unsigned runs = 0;               // 0: as many as are needed
-  std::string budget;              // as the user wrote it
-};
-
-/// Seconds in "90s", "5m" or "1h".
-double seconds_of_budget(const std::string& text) {
-  constexpr double kLongest = 1e6;
-  const char unit = text.empty() ? ' ' : text.back();
-  const double seconds = unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 0;
-  const auto number = number_of<double>(text.substr(0, text.empty() ? 0 : text.size() - 1));
-  if (seconds == 0 || !number || !(*number > 0) || !(*number * seconds <= kLongest))
-    throw UsageError(fmt::format("{} '{}': use a time such as 90s, 5m or 1h", kBudget, text));
-  return *number * seconds;
-}
-
-void add_budget(CLI::App& app, CompareRequest& request) {
-  app.add_option_function<std::string>(
-         kBudget,
-         [&request](const std::string& text) {
-           request.budget = text;
-           request.plan.budget_seconds = seconds_of_budget(text);
-         },
-         "real time that all runs together may take (90s, 5m): on a virtual machine, windows are sampled if "
-         "whole runs take longer; rounds are added while they fit")
-      ->type_name("TIME")
-      ->excludes(app.get_option("--runs"))
-      ->excludes(app.get_option("--vary"))
-      ->excludes(app.get_option(kSample));
-}
-
-void add_sampling(CLI::App& app, CompareRequest& request) {
-  CLI::Option* const sample =
-      add_number(app, kSample, request.windows, experiment::kFewestWindows, experiment::kMostRuns,
-                 "on a virtual machine, simulate so many short windows of the part with several threads, and "
-                 "compare the time of a section");
-  for (const char* other : {"--metric", "--runs", "--vary", "--whole-run", kStart, kStop})
-    sample->excludes(app.get_option(other));
-  app.add_option_function<std::string>(
-         kSampleLength,
-         [&request](const std::string& text) {
-           request.window_ns = nonzero_time_or_throw(kSampleLength, text);
-           request.has_window_length = true;
-         },
-         "virtual time of a window (default: 1ms)")
-      ->type_name("TIME");
-}
-
-std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
-  auto app = make_app("elision compare [OPTION...] -- PROGRAM ARG...",
-                      "Runs a program under each lock design and says which is best for it. {threads} in the "
-                      "program's arguments stands for the number of threads.");
-  app->add_option(
-         "--locks", request.designs,
-         fmt::format("designs, separated by commas (default: {})", fmt::join(default_designs(), ", ")))
-      ->type_name("DESIGN,...");
-  app->add_option("--machine", request.plan.where,
-                  "a virtual machine, or 'native' (default: native if its transactions work, else " +
-                      std::string(kDefaultMachine) + ")")
-      ->type_name("MACHINE|FILE|native");
-  app->add_option("--threads", request.threads,
-                  "numbers for {threads}, separated by commas (default: every CPU)")
-      ->type_name("NUMBER,...");
-  CLI::Option* runs = add_number(*app, "--runs", request.runs, 1, experiment::kMostRuns,
-                                 "runs of each design, each with its own seed (default: as many as are "
-                                 "needed, natively 5 to 30, on a virtual machine 3 to 12)");
-  add_number(*app, "--vary", request.variations, 1, machine::kVariations,
-             "run each design on so many variations of the virtual machine's uncertain values instead")
-      ->excludes(runs);
-  add_number(*app, "--seed", request.plan.first_seed, 0, kLastSeed - experiment::kMostRuns,
-             "of the first run; the others count up (default: 1)");
-  CLI::Option* metric =
-      app->add_option("--metric", request.plan.metric,
-                      "regular expression; its first group is the result, read from what the program prints")
-          ->type_name("REGEX");
-  app->add_flag("--lower-is-better", request.plan.lower_is_better, "of the metric")->needs(metric);
-  add_format(*app, request.format);
-  app->add_option("--json", request.json_file, "write everything to this file")->type_name("FILE");
-  app->add_option("--html", request.html_file, "write a page with tables and charts to this file")
-      ->type_name("FILE");
-  app->add_option("--plot", request.plot_file, "draw throughput over threads in this file (SVG, by gnuplot)")
-      ->type_name("FILE");
-  app->add_option("--timeout", request.timeout_seconds,
-                  "seconds a run may take (default: 20 times the first run, at least 60)")
-      ->type_name("SECONDS")
-      ->check(seconds_up_to(kLongestTimeoutSeconds));
-  app->add_flag("--ignore-failure", request.plan.ignore_failure,
-                "compare also if the program ends with an exit code other than 0 by itself");
-  app->add_flag_callback(
-      "--ignore-output", [&request] { request.plan.compare_output = false; },
-      "do not compare what the program prints");
-  app->add_flag_callback(
-      "--no-why", [&request] { request.explains = false; },
-      "do not run the reference and the best designs once more to say where their time goes");
-  add_region_options(*app, request.region);
-  app->add_flag("--whole-run", request.whole_run,
-                "on a virtual machine, time also what the program does before it starts a second thread")
-      ->excludes(app->get_option(kStart))
-      ->excludes(app->get_option(kStop));
-  add_sampling(*app, request);
-  add_budget(*app, request);
-  add_lock_options(*app, request.plan.launch.lock);
-  return app;
-}
 
 std::vector<std::optional<unsigned>> parse_threads(std::string_view list) {
   std::vector<std::optional<unsigned>> counts;
@@ -231,14 +107,22 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
-  if (request.has_window_length && request.windows == 0 && request.budget.empty())
+  const bool samples = request.windows != 0 || request.samples_auto;
+  if (request.window_ns && !samples && request.budget.empty())
     throw UsageError(fmt::format("{} is for {} and {}", kSampleLength, kSample, kBudget));
+  if (request.windows != 0 && !request.budget.empty())
+    throw UsageError(fmt::format("{} {} excludes {}", kSample, request.windows, kBudget));
+  if (request.windows != 0 && plan.precision > 0)
+    throw UsageError(fmt::format("{} {} excludes {}", kSample, request.windows, kPrecision));
   plan.runs = request.windows != 0 ? request.windows : request.runs;
   if (request.variations != 0) plan.runs = request.variations;
   if (plan.runs != 0) return;
   const experiment::Rounds rounds = plan.default_rounds();
   plan.runs = rounds.first;
   plan.most_runs = plan.budget_seconds > 0 ? experiment::kMostRuns : rounds.most;
+  const bool is_free =
+      plan.model && !samples && !plan.uses_metric() && !request.whole_run && !request.region.is_set();
+  if (is_free && request.budget.empty()) plan.budget_seconds = kDefaultBudgetSeconds;
 }
 
 // Every design gets the same variations, so that all are compared on the same machines.
@@ -268,9 +152,8 @@ unsigned choose_place(CompareRequest& request) {
     throw UsageError("--vary is about a virtual machine's uncertain values; on 'native' there are none");
   plan.launch.vm_words = as_words(request.region);
   check_region_to_compare(request.region);
-  if (!plan.model && request.windows != 0)
+  if (!plan.model && (request.windows != 0 || request.samples_auto))
     throw UsageError(fmt::format("{} is for virtual machines; this CPU runs the whole program", kSample));
-  if (request.windows != 0) plan.compare_output = false;  // processes end before they print all
   if (!plan.model && request.region.is_set())
     throw UsageError(fmt::format("{} is for virtual machines; this CPU runs the whole program",
                                  plan.launch.vm_words.front()));
@@ -350,6 +233,7 @@ nlohmann::json whole_report(const CompareRequest& request, const std::vector<exp
                             const std::vector<experiment::NextStep>& steps) {
   nlohmann::json report = report_json(request.plan, results, blocks, steps);
   report.update(request.origin);
+  report["plan"] = plan_json(request.plan, request.words, results);
   return report;
 }
 
@@ -430,37 +314,6 @@ void note_load(const OtherWork& others, std::vector<experiment::Block>& blocks) 
   if (!is_noted) tell("compare", note);
 }
 
-std::string words_of_budget(const experiment::Plan& plan, const experiment::Fit& fit) {
-  const std::string length = experiment::format_seconds(1e-9 * static_cast<double>(plan.windows.length_ns));
-  if (fit.windows == 0) return "whole runs fit, and rounds are added as long as they do";
-  return fmt::format("{} windows of {} of each design ({} {}){}", fit.windows, length, kSample, fit.windows,
-                     fit.fits ? "" : ", which take longer than that");
-}
-
-/// Leaves out what the program does before it starts a second thread, if it starts one; of the rest, all but
-/// the windows to sample.
-void choose_part(CompareRequest& request, experiment::Runner& runner, experiment::Observer& observer) {
-  using experiment::Preview;
-  experiment::Plan& plan = request.plan;
-  if (!plan.model || request.region.is_set() || request.whole_run) return;
-  constexpr double kAnyTime = 1e9;  // as for the first run
-  const std::vector<Preview> seen =
-      previews(plan, runner, observer, request.timeout_seconds > 0 ? request.timeout_seconds : kAnyTime);
-  if (seen.empty() && request.windows != 0 && !runner.cancelled())
-    throw UsageError(fmt::format("{}: {} starts no second thread, or fails", kSample, plan.program()));
-  if (seen.empty()) return;
-  if (request.windows != 0) return sample_windows(plan, seen, request.windows, request.window_ns);
-  if (plan.budget_seconds == 0 || plan.uses_metric()) return leave_out_what_is_alone(plan, seen);
-  const experiment::Fit fit = fit_into_budget(plan, seen, request.window_ns, runner, observer);
-  if (runner.cancelled()) return;
-  if (fit.windows != 0) {
-    plan.runs = fit.windows;
-    plan.most_runs = 0;
-    plan.compare_output = false;
-  }
-  tell("compare", fmt::format("{} {}: {}", kBudget, request.budget, words_of_budget(plan, fit)));
-}
-
 // A table of values has no verdicts. Where it has no results either, standard error says why.
 void tell_what_csv_lacks(const CompareRequest& request, const std::vector<experiment::Block>& blocks) {
   if (request.format != OutputFormat::kCsv) return;
@@ -477,12 +330,13 @@ int compare_and_report(CompareRequest& request) {
   const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
   const OtherPrograms others;
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
-  choose_part(request, *runner, progress);
+  std::optional<experiment::Result> tried;
+  if (plan.cells.empty()) tried = choose_part(request, *runner, progress);
   const auto undecided = [&plan](const auto& results, std::optional<unsigned> threads) {
     return experiment::undecided(plan, block_of(plan, results, threads).rows);
   };
   const experiment::Execution execution =
-      execute(plan, *runner, progress, request.timeout_seconds, undecided);
+      execute(plan, *runner, progress, request.timeout_seconds, undecided, std::move(tried));
   auto blocks = analyse(plan, execution.results, execution.complete);
   std::vector<experiment::NextStep> steps;
   std::vector<std::string> notes;
@@ -503,6 +357,39 @@ int compare_and_report(CompareRequest& request) {
   return compared ? 0 : 1;
 }
 
+/// `words`: those of the command line, which the request has. `old`: what to repeat, if they come from a
+/// plan.
+int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
+  experiment::Plan& plan = request.plan;
+  const Arguments arguments = split_arguments(words);
+  if (old != nullptr) {
+    plan.where = old->where;
+    request.designs = fmt::format("{}", fmt::join(old->designs, ","));
+  }
+  check_lock_options(plan.launch.lock);
+  check_region(request.region);
+  const unsigned cpus = choose_place(request);
+  choose_runs(request);
+  choose_designs(request);
+  if (plan.uses_metric()) experiment::Metric{plan.metric};
+  const std::vector<std::string>& program = required_program(arguments, "compare");
+  choose_threads(request, program, cpus);
+  if (old != nullptr) repeat(*old, plan);
+  check_files(request);
+  plan.command = program_invocation_name;
+  plan.options = arguments.options;
+  request.words = words;
+  request.origin = origin_json(plan, words);
+  plan.launch.program = program_of(program);
+  preload_library();  // say now if it is missing
+  // After all checks, since a refusal must be the only line.
+  note_misspelt_threads(program);
+  for (const std::string& note : without_effect(plan.launch.lock, plan.designs)) tell("compare", note);
+  const Place place = plan.model ? Place::kVirtual : Place::kNative;
+  plan.why_no_locks = why_no_lock_was_taken(plan.launch.program.file, place);
+  return compare_and_report(request);
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> compare_app() {
@@ -511,31 +398,24 @@ std::unique_ptr<CLI::App> compare_app() {
 }
 
 int compare_verb(const Words& line) {
-  const Arguments arguments = split_arguments(line);
   CompareRequest request;
+  const Arguments arguments = split_arguments(line);
   const auto app = compare_options(request);
   if (!parse_options(*app, arguments.options)) return 0;
-  check_lock_options(request.plan.launch.lock);
-  check_region(request.region);
-  const unsigned cpus = choose_place(request);
-  choose_runs(request);
-  choose_designs(request);
-  if (request.plan.uses_metric()) experiment::Metric{request.plan.metric};
-  const std::vector<std::string>& words = required_program(arguments, "compare");
-  choose_threads(request, words, cpus);
-  check_files(request);
-  request.plan.command = program_invocation_name;
-  request.plan.options = arguments.options;
-  request.origin = origin_json(request.plan, line);
-  request.plan.launch.program = program_of(words);
-  preload_library();  // say now if it is missing
-  // After all checks, since a refusal must be the only line.
-  note_misspelt_threads(words);
-  for (const std::string& note : without_effect(request.plan.launch.lock, request.plan.designs))
-    tell("compare", note);
-  const Place place = request.plan.model ? Place::kVirtual : Place::kNative;
-  request.plan.why_no_locks = why_no_lock_was_taken(request.plan.launch.program.file, place);
-  return compare_and_report(request);
+  if (request.plan_file.empty()) return compare(request, line, nullptr);
+  if (!arguments.program.empty())
+    throw UsageError(fmt::format("{} has a program of its own: leave out '{}' and what follows", kPlan,
+                                 arguments.program.front()));
+  const OldPlan old = read_plan(request.plan_file);
+  CompareRequest again;
+  parse_options(*compare_options(again), split_arguments(old.words).options);
+  again.json_file = request.json_file;
+  again.html_file = request.html_file;
+  again.plot_file = request.plot_file;
+  if (app->get_option("--format")->count() > 0) again.format = request.format;
+  if (request.timeout_seconds > 0) again.timeout_seconds = request.timeout_seconds;
+  again.explains &= request.explains;
+  return compare(again, old.words, &old);
 }
 
 }  // namespace elision::cli

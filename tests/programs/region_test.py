@@ -518,10 +518,7 @@ def test_sampled_comparison_repeats(place, elision):
     words = ["--sample", 3, "--sample-length", "50us", "--threads", 4, "--locks", "ticket", "--", elision.workload("onelock"),
              "--structure", "map", "--threads", "{threads}", "--sections", 8000]
     (first, _), (second, _) = samples(place, *words), samples(place, *words)
-    for report in (first, second):
-        for run in report["runs"]:
-            del run["host_seconds"]
-    assert first == second
+    assert without_host_times(first) == without_host_times(second)
 
 
 def test_budget_chooses_whole_runs_or_windows(place, elision):
@@ -535,11 +532,90 @@ def test_budget_chooses_whole_runs_or_windows(place, elision):
     whole, said = run("1h")
     assert "--budget 1h: whole runs fit" in said
     assert "windows" not in whole and whole["part"]["text"] == "from the second thread on"
-    sampled, said = run("0.01s", "--sample-length", "50us")
-    assert "--budget 0.01s: 3 windows of 50.0 us of each design (--sample 3), which take longer than that" in said
-    assert sampled["windows"] == {"count": 3, "length_seconds": pytest.approx(50e-6)}
-    repeated, _ = samples(place, "--sample", 3, "--sample-length", "50us", *words)
-    assert [run["seconds"] for run in repeated["runs"]] == [run["seconds"] for run in sampled["runs"]]
+    sampled, said = run("1h", "--sample", "auto", "--sample-length", "50us")
+    assert "--budget 1h: 30 windows of 50.0 us of each design, after 5 only of those that may be best\n" in said
+    assert sampled["windows"] == {"count": 30, "length_seconds": pytest.approx(50e-6)}
+    assert 5 <= len(sampled["plan"]["rounds"][0]) <= 30
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--budget", "0.01s", *words)
+    assert ending.status == 2
+    assert ending.stderr == "elision compare: one run in fast mode takes longer than --budget 0.01s; give more with --budget\n"
+
+
+def without_host_times(report):
+    for run in report["runs"]:
+        del run["host_seconds"]
+    return report
+
+
+@pytest.mark.parametrize("options", [("--sample", "auto", "--sample-length", "50us"), (), ("--runs", 2, "--whole-run"), ("--vary", 2)])
+def test_a_plan_repeats_a_comparison(place, elision, options):
+    words = ["--threads", "4,2", "--locks", "htm-10", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 3000]
+    first = place.run("compare", "--machine", "xeon-e5-2697v4", "--json", "first.json", *options, *words)
+    again = place.run("compare", "--plan", "first.json", "--json", "again.json")
+    assert (again.status, again.stdout) == (0, first.stdout)
+    first, again = (json.loads((place.root / name).read_text()) for name in ("first.json", "again.json"))
+    assert without_host_times(first) == without_host_times(again)
+
+
+def test_a_plan_alone_can_be_cut_down(place, elision):
+    """Fewer rounds than there were, and other outputs. What the earlier comparison wrote is left as it is."""
+    words = ["--threads", 2, "--locks", "ticket", "--runs", 3, "--no-why", "--json", "first.json",
+             "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 1000]
+    place.run("compare", "--machine", "xeon-e5-2697v4", *words)
+    written = (place.root / "first.json").read_text()
+    plan = json.loads(written)["plan"]
+    del plan["rounds"][0][2:]
+    (place.root / "plan.json").write_text(json.dumps(plan))
+    ending = place.run("compare", "--plan", "plan.json", "--format", "json")
+    assert [(run["design"], run["run"]) for run in json.loads(ending.stdout)["runs"]] == [("pthread", 0), ("ticket", 0), ("ticket", 1), ("pthread", 1)]
+    assert (place.root / "first.json").read_text() == written
+
+
+@pytest.mark.parametrize("change, why", [
+    ({"rounds": [[["ticket"]]]}, "its first run is not one of pthread"),
+    ({"rounds": [[["pthread", "pthread"]]]}, "a round has a design twice"),
+    ({"rounds": [[["pthread", "htm-5"]]]}, "a round has a design that the comparison has not"),
+    ({"rounds": []}, "it has not rounds for each number of threads"),
+    ({"rounds": [[["pthread"]] * 1001]}, "it has too many rounds"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9}], "windows": 1, "length_ns": 5}, "rounds": [[["pthread"]] * 2]},
+     "it has more rounds than windows"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9}], "windows": 0, "length_ns": 5}}, "a window has no length"),
+    ({"part": {"kind": "windows", "instructions": [], "windows": 1, "length_ns": 5}}, "it has not one part for each number of threads"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 10, "all": 9}], "windows": 1, "length_ns": 5}}, "a part begins behind its end"),
+    ({"part": {"kind": "all"}}, "the kind of its part is unknown"),
+    ({"threads": [-1]}, "a number is out of its range"),
+    ({"threads": "4"}, "a number is out of its range"),
+    ({"words": ["--plan", "x"]}, "its words have a plan"),
+    ({"words": 5}, "it is no JSON report of elision compare with a plan"),
+])
+def test_bad_plans(place, change, why):
+    plan = {"words": ["--runs", "1", "--", "/bin/true"], "machine": "xeon-e5-2697v4", "designs": ["pthread", "ticket"], "threads": [None],
+            "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "ticket"]]]}
+    (place.root / "plan.json").write_text(json.dumps({**plan, **change}))
+    ending = place.run("compare", "--plan", "plan.json")
+    assert ending.status == 2
+    assert ending.stderr == f"elision compare: --plan 'plan.json': {why}\n"
+
+
+@pytest.mark.parametrize("words, why", [
+    ("--plan none.json", "--plan 'none.json': No such file or directory"),
+    ("--plan /etc/passwd", "--plan '/etc/passwd': it is no JSON report of elision compare with a plan"),
+    ("--plan /etc/passwd --runs 3", "--runs excludes --plan"),
+    ("--plan /etc/passwd --machine native", "--machine excludes --plan"),
+    ("--plan /etc/passwd --pauses 5", "--pauses excludes --plan"),
+    ("--plan /etc/passwd -- /bin/true", "--plan has a program of its own: leave out '/bin/true' and what follows")])
+def test_options_beside_a_plan(place, words, why):
+    ending = place.run("compare", *words.split())
+    assert ending.status == 2
+    assert ending.stderr == f"elision compare: {why}\n"
+
+
+def test_precision_adds_rounds(place, elision):
+    words = ["--threads", 4, "--locks", "htm-10", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 1000]
+    loose, _ = samples(place, "--precision", 100, *words)
+    tight, _ = samples(place, "--precision", 1, *words)
+    assert len(loose["plan"]["rounds"][0]) == 3
+    assert len(tight["plan"]["rounds"][0]) > 3
 
 
 def test_windows_behind_the_end_do_not_count(place, elision):
@@ -631,7 +707,13 @@ def test_bad_input(place, words):
     ("--sample 5 --machine native", "--sample is for virtual machines; this CPU runs the whole program"),
     ("--budget 5m --runs 3", "--runs excludes --budget"),
     ("--budget 5m --vary 3", "--vary excludes --budget"),
-    ("--budget 5m --sample 5", "--sample excludes --budget"),
+    ("--budget 5m --sample 5", "--sample 5 excludes --budget"),
+    ("--precision 5 --sample 5", "--sample 5 excludes --precision"),
+    ("--precision 5 --runs 5", "--runs excludes --precision"),
+    ("--precision 0", "--precision: '0' is not a whole number from 1 to 100"),
+    ("--sample autos", "--sample: 'autos' is not a whole number from 3 to 1000"),
+    ("--sample auto --machine native", "--sample is for virtual machines; this CPU runs the whole program"),
+    ("--sample auto --machine xeon-e5-2697v4", "--sample: /bin/true starts no second thread, or fails"),
     ("--budget 5", "--budget '5': use a time such as 90s, 5m or 1h"),
     ("--budget 0s", "--budget '0s': use a time"),
     ("--budget nanm", "--budget 'nanm': use a time"),

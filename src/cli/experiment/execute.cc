@@ -51,7 +51,7 @@ unsigned rounds_after(unsigned rounds) { return (7 * rounds + 4) / 5; }
 // A missing loader shows only when the program is run, and so does a part that does not exist.
 void require_start(const Plan& plan, const Sample& sample) {
   if (!sample.start_error.empty()) throw UsageError(sample.start_error);
-  if (!sample.missed_part.empty() && !plan.launch.from_second_thread) throw UsageError(sample.missed_part);
+  if (!sample.missed_part.empty() && !plan.starts_at_second_thread()) throw UsageError(sample.missed_part);
 }
 
 void require_metric(const Plan& plan, const Sample& sample) {
@@ -63,15 +63,15 @@ void require_metric(const Plan& plan, const Sample& sample) {
 /// Hands out cells to workers and collects their samples, pass by pass.
 class Queue {
  public:
-  Queue(const Plan& plan, Runner& runner, Observer& observer)
-      : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer) {
+  Queue(const Plan& plan, Runner& runner, Observer& observer, std::optional<Result> tried)
+      : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer), tried_(std::move(tried)) {
     for (const auto& threads : plan.thread_counts) blocks_.push_back({threads, plan.runs});
     for (const Cell& cell : cells_) remaining_.add(cell);
   }
 
   void run_first() {
     begun(cells_.front());
-    Sample sample = runner_.run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
+    Sample sample = run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
     if (runner_.cancelled()) return;
     require_start(plan_, sample);
     require_metric(plan_, sample);
@@ -118,6 +118,9 @@ class Queue {
 
   std::vector<Result> take_results() {
     drop_beside_lockless();
+    std::stable_sort(results_.begin(), results_.end(), [this](const Result& a, const Result& b) {
+      return place_of(a.cell) < place_of(b.cell);
+    });
     return std::move(results_);
   }
 
@@ -128,11 +131,17 @@ class Queue {
     unsigned rounds = 0;
   };
 
+  Sample run(const Cell& cell, double timeout_seconds) {
+    const bool is_known = tried_ && tried_->cell.threads == cell.threads && tried_->cell.run == cell.run &&
+                          tried_->cell.design == cell.design;
+    return is_known ? tried_->sample : runner_.run(cell, timeout_seconds);
+  }
+
   // False: no cell is left, or the comparison was stopped.
   bool run_one() {
     const Cell* const cell = next();
     if (cell == nullptr) return false;
-    Sample sample = runner_.run(*cell, timeout_seconds_);
+    Sample sample = run(*cell, timeout_seconds_);
     if (runner_.cancelled()) return false;
     const std::lock_guard guard(mutex_);
     ended(*cell, sample);
@@ -209,10 +218,18 @@ class Queue {
     });
   }
 
+  // By number of threads, then by round. Within a round, results have its order already.
+  std::pair<std::ptrdiff_t, unsigned> place_of(const Cell& cell) const {
+    const auto& counts = plan_.thread_counts;
+    return {std::find(counts.begin(), counts.end(), cell.threads) - counts.begin(), cell.run};
+  }
+
+  bool has_budget() const { return plan_.rounds_seconds > 0 && plan_.cells.empty(); }
+
   // Rounds end with the budget, but for the first ones, without which there is no interval.
   bool is_beyond_budget(const Cell& cell) const {
-    return plan_.budget_seconds > 0 && cell.run >= plan_.default_rounds().first &&
-           host_seconds_ > plan_.budget_seconds * runner_.workers();
+    return has_budget() && cell.run >= plan_.default_rounds().first &&
+           host_seconds_ > plan_.rounds_seconds * runner_.workers();
   }
 
   // Or the design timed out before with this number of threads.
@@ -230,7 +247,7 @@ class Queue {
   bool in_time(const std::vector<Cell>& added) const {
     double expected = 0;
     for (const Cell& cell : added) expected += remaining_.expected_seconds(cell);
-    if (plan_.budget_seconds > 0) return host_seconds_ + expected <= plan_.budget_seconds * runner_.workers();
+    if (has_budget()) return host_seconds_ + expected <= plan_.rounds_seconds * runner_.workers();
     if (plan_.model) return true;
     return host_seconds_ - first_seconds_ + expected <= std::max(kAddedSeconds, first_seconds_);
   }
@@ -240,6 +257,7 @@ class Queue {
   std::vector<Block> blocks_;
   Runner& runner_;
   Observer& observer_;
+  const std::optional<Result> tried_;
   std::mutex mutex_;
   std::size_t next_ = 0;
   std::size_t settled_ = 0;  // cells that have ended or are left out
@@ -263,18 +281,20 @@ std::string words_of(const Cell& cell) {
 }
 
 std::vector<Cell> cells_of(const Plan& plan) {
+  if (!plan.cells.empty()) return plan.cells;
   std::vector<Cell> cells;
   for (const auto& threads : plan.thread_counts) add_rounds(plan, threads, plan.designs, 0, plan.runs, cells);
   return cells;
 }
 
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
-                  const Undecided& undecided) {
-  Queue queue(plan, runner, observer);
+                  const Undecided& undecided, std::optional<Result> tried) {
+  Queue queue(plan, runner, observer, std::move(tried));
   queue.set_timeout(timeout_seconds);
   queue.run_first();
   if (!runner.cancelled()) queue.run_pass();
-  while (undecided && !runner.cancelled() && queue.add_pass(undecided)) queue.run_pass();
+  const bool adds = undecided && plan.cells.empty();
+  while (adds && !runner.cancelled() && queue.add_pass(undecided)) queue.run_pass();
   return {queue.take_results(), !runner.cancelled(), queue.remaining()};
 }
 

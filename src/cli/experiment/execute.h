@@ -33,7 +33,8 @@ std::string words_of(const Cell& cell);
 
 /// The first cells of `plan`, by number of threads, then by round. Rounds come in pairs, of which the second
 /// has the order of the first backwards, so a slow drift of the machine affects all designs alike. Each pair
-/// has its own order, the same in every comparison; the first round has the plan's.
+/// has its own order, the same in every comparison; the first round has the plan's. Results have this order,
+/// too.
 std::vector<Cell> cells_of(const Plan& plan);
 
 /// Runs the plan. A run may take `timeout_seconds`; 0 means 20 times the first run, and at least a minute. A
@@ -45,7 +46,8 @@ std::vector<Cell> cells_of(const Plan& plan);
 /// added rounds, until the plan's most. On a virtual machine the rounds depend on nothing else. On a real CPU
 /// the added rounds also end after two minutes, or after the time of the first rounds if that is longer. With
 /// a budget, rounds are added on either as long as all fit into it.
+/// With cells of its own, the plan runs exactly these. `tried`: a run of the plan that has ended already.
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
-                  const Undecided& undecided = nullptr);
+                  const Undecided& undecided = nullptr, std::optional<Result> tried = std::nullopt);
 
 }  // namespace elision::cli::experiment

@@ -186,6 +186,46 @@ TEST(Execute, AddedRoundsOnARealCpuEndInTime) {
   EXPECT_EQ(adaptive.runs(), (Counts{{"pthread", 14}, {"tatas", 14}, {"htm-10", 3}}));
 }
 
+TEST(Execute, ResultsAreInTheOrderOfRoundsWhenSomeAreAdded) {
+  Adaptive adaptive(growing(3, 5));
+  adaptive.plan.thread_counts = {2u, 1u};
+  const Execution execution = adaptive.run({{"pthread", 5}, {"tatas", 5}});
+  std::vector<std::pair<bool, unsigned>> places;
+  for (const Result& result : execution.results)
+    places.emplace_back(result.cell.threads == 1u, result.cell.run);
+  EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+  EXPECT_EQ(places.size(), 2u * (3 * 3 + 2 * 2));
+}
+
+TEST(Execute, CellsOfAnEarlierPlanRunExactly) {
+  Adaptive first(growing(3, 12));
+  const Execution execution = first.run({{"pthread", 6}, {"tatas", 6}});
+  Adaptive again(growing(3, 12));
+  for (const Result& result : execution.results) again.plan.cells.push_back(result.cell);
+  again.plan.rounds_seconds = 1;  // is of the earlier host
+  const Execution repeated = again.run({{"htm-10", 100}});
+  EXPECT_EQ(order_of(repeated.results), order_of(execution.results));
+  EXPECT_EQ(again.questions, 0);
+}
+
+TEST(Execute, ARunThatWasTriedIsNotRepeated) {
+  FakeRunner runner(1);
+  Notes notes;
+  Plan plan = plan_of({"pthread", "tatas"}, 2);
+  plan.thread_counts = {1u, 2u};
+  Result tried{{2u, "pthread", 0}, {}};
+  tried.sample.seconds = 5;
+  tried.sample.locks.locks_seen = true;
+  const Execution execution = execute(plan, runner, notes, 0, nullptr, tried);
+  EXPECT_EQ(runner.cells.size(), 7u);
+  ASSERT_EQ(execution.results.size(), 8u);
+  for (const Result& result : execution.results) {
+    const bool is_tried =
+        result.cell.threads == 2u && result.cell.design == "pthread" && result.cell.run == 0;
+    EXPECT_EQ(result.sample.seconds, is_tried ? 5 : 0);
+  }
+}
+
 TEST(Execute, StopDuringAddedRoundsKeepsWhatIsDone) {
   Adaptive adaptive(growing(3, 12));
   adaptive.runner.cancel_at = 11;
@@ -448,7 +488,7 @@ TEST(Execute, RoundsAreAddedWhileTheBudgetLasts) {
     Adaptive adaptive(plan_of({"pthread", "tatas"}, 3));
     adaptive.plan.most_runs = 100;
     adaptive.plan.model = model;
-    adaptive.plan.budget_seconds = budget;
+    adaptive.plan.rounds_seconds = budget;
     return adaptive.run({{"pthread", 100}, {"tatas", 100}}).results.size() / 2;
   };
   // A round takes 8 s. Passes end after 3, 5, 7 and 10 rounds.
@@ -462,11 +502,11 @@ TEST(Execute, RoundsAreAddedWhileTheBudgetLasts) {
 TEST(Execute, WindowsEndWithTheBudget) {
   Plan plan = plan_of({"pthread", "tatas"}, 10);
   plan.model = true;
-  plan.budget_seconds = 36;  // nine runs of 4 s
+  plan.rounds_seconds = 36;  // nine runs of 4 s
   FakeRunner runner(1);
   Notes notes;
   EXPECT_EQ(execute(plan, runner, notes, 0).results.size(), 10u) << "the tenth began in time";
-  plan.budget_seconds = 1;
+  plan.rounds_seconds = 1;
   FakeRunner late(1);
   EXPECT_EQ(execute(plan, late, notes, 0).results.size(), 6u) << "the first rounds";
 }

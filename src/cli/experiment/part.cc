@@ -13,6 +13,17 @@ namespace {
 /// that a whole run need not be tried to know that it does not fit.
 constexpr double kSlowerThanFast = 3;
 
+constexpr double kAnyTime = 1e9;
+
+/// Of the fewest windows, the round that has the one in the middle.
+constexpr unsigned kMiddleWindow = 2;
+static_assert(kFewestWindows == 3);
+
+/// A window has so many sections under the reference, if it need not be longer than the longest.
+constexpr double kSectionsOfWindow = 500;
+constexpr std::uint64_t kFirstLength = 1'000'000, kShortestLength = 300'000, kLongestLength = 20'000'000;
+constexpr std::uint64_t kLengthStep = 100'000;
+
 /// The runs of one round.
 double cells_a_round(const Plan& plan) {
   const auto runs = std::count_if(plan.designs.begin(), plan.designs.end(),
@@ -20,17 +31,7 @@ double cells_a_round(const Plan& plan) {
   return static_cast<double>(runs) * static_cast<double>(plan.thread_counts.size());
 }
 
-/// The reference with the most threads.
-Sample try_run(const Plan& plan, unsigned run, double timeout_seconds, Runner& runner, Observer& observer) {
-  const auto most = std::max_element(plan.thread_counts.begin(), plan.thread_counts.end(),
-                                     [](auto a, auto b) { return a.value_or(0) < b.value_or(0); });
-  observer.progress({0, 1, true, std::nullopt, "a run to know how long one takes"});
-  return runner.run({*most, kReference, run, plan.first_seed}, timeout_seconds);
-}
-
-}  // namespace
-
-void leave_out_what_is_alone(Plan& plan, const std::vector<Preview>& seen) {
+std::vector<std::string> from_second_thread(const std::vector<Preview>& seen) {
   const std::uint64_t alone =
       std::min_element(seen.begin(), seen.end(), [](const Preview& a, const Preview& b) {
         return a.alone < b.alone;
@@ -39,39 +40,121 @@ void leave_out_what_is_alone(Plan& plan, const std::vector<Preview>& seen) {
   part.start = {vm::Trigger::Kind::kThread, 2};
   part.warm_from = {vm::Trigger::Kind::kInstructions,
                     alone > kWarmUpInstructions ? alone - kWarmUpInstructions : 1};
-  plan.launch.vm_words = as_words(part);
-  plan.launch.from_second_thread = true;
+  return as_words(part);
 }
 
-void sample_windows(Plan& plan, const std::vector<Preview>& seen, unsigned count, std::uint64_t length_ns) {
-  plan.windows = {.length_ns = length_ns};
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    for (const vm::RunRegion& window : windows_in(seen[i], count, length_ns))
-      plan.windows.options[plan.thread_counts[i]].push_back(as_words(window));
+WindowOptions windows_of(const Part& part, const std::vector<std::optional<unsigned>>& thread_counts) {
+  WindowOptions windows;
+  for (std::size_t i = 0; i < part.seen.size(); ++i)
+    for (const vm::RunRegion& window : windows_in(part.seen[i], part.windows, part.length_ns))
+      windows[thread_counts[i]].push_back(as_words(window));
+  return windows;
 }
 
-Fit fit_into_budget(Plan& plan, const std::vector<Preview>& seen, std::uint64_t length_ns, Runner& runner,
-                    Observer& observer) {
-  const double all = plan.budget_seconds * runner.workers();
-  const double share = all / (cells_a_round(plan) * plan.default_rounds().first);
-  const double fast = std::max_element(seen.begin(), seen.end(), [](const Preview& a, const Preview& b) {
-                        return a.host_seconds < b.host_seconds;
-                      })->host_seconds;
-  if (kSlowerThanFast * fast <= share) {
-    leave_out_what_is_alone(plan, seen);
-    const Sample whole = try_run(plan, 0, share, runner, observer);
-    if (whole.outcome != Outcome::kTimedOut) return {0, true, whole.host_seconds};
-    plan.launch.vm_words.clear();
-    plan.launch.from_second_thread = false;
+std::uint64_t length_for_sections(const Sample& window) {
+  if (window.ends_in_window) return kShortestLength;
+  if (window.has_no_section) return kLongestLength;
+  const double wanted = 1e9 * window.seconds * kSectionsOfWindow / static_cast<double>(kLengthStep);
+  const auto length = static_cast<std::uint64_t>(std::min(std::ceil(wanted), 1e6)) * kLengthStep;
+  return std::clamp(length, kShortestLength, kLongestLength);
+}
+
+/// Tries runs of one plan, and keeps count of their time.
+class Trial {
+ public:
+  Trial(Plan& plan, const std::vector<Preview>& seen, Runner& runner, Observer& observer)
+      : plan_(plan), seen_(seen), runner_(runner), observer_(observer) {
+    for (const Preview& preview : seen) spent_ += preview.host_seconds;
   }
-  constexpr double kAnyTime = 1e9;
-  sample_windows(plan, seen, kFewestWindows, length_ns);
-  const Sample window = try_run(plan, kFewestWindows / 2, kAnyTime, runner, observer);
-  const double rounds = all / (cells_a_round(plan) * std::max(window.host_seconds, 1e-3));
-  Fit fit{static_cast<unsigned>(std::clamp<double>(std::floor(rounds), kFewestWindows, kMostWindows)),
-          rounds >= kFewestWindows, window.host_seconds};
-  sample_windows(plan, seen, fit.windows, length_ns);
-  return fit;
+
+  Fit fit(const Wishes& wishes) {
+    const double first_rounds = cells_a_round(plan_) * plan_.default_rounds().first;
+    const double share = budget() * runner_.workers() / first_rounds;
+    const double fast = std::max_element(seen_.begin(), seen_.end(), [](const Preview& a, const Preview& b) {
+                          return a.host_seconds < b.host_seconds;
+                        })->host_seconds;
+    if (!wishes.samples && kSlowerThanFast * fast <= share) {
+      simulate(plan_, {.kind = Part::Kind::kFromSecondThread, .seen = seen_});
+      Result whole = run(0, share);
+      if (whole.sample.outcome != Outcome::kTimedOut) {
+        spent_ -= whole.sample.host_seconds;  // it counts as a run of the first round
+        plan_.rounds_seconds = budget();
+        return {.tried = std::move(whole)};
+      }
+    }
+    return choose_windows(wishes);
+  }
+
+ private:
+  Fit choose_windows(const Wishes& wishes) {
+    Sample window = try_window(wishes.length_ns.value_or(kFirstLength));
+    if (!wishes.length_ns && !runner_.cancelled()) {
+      const std::uint64_t length = length_for_sections(window);
+      if (length != kFirstLength) window = try_window(length);
+    }
+    const double one = std::max(window.host_seconds, 1e-3);
+    const double rounds =
+        plan_.budget_seconds > 0 ? budget() * runner_.workers() / (cells_a_round(plan_) * one) : kMostWindows;
+    Part part = plan_.part;
+    part.windows =
+        static_cast<unsigned>(std::clamp<double>(std::floor(rounds), kFewestWindows, kMostWindows));
+    simulate(plan_, part);
+    plan_.runs = std::min(part.windows, kFirstWindows);
+    plan_.most_runs = part.windows;
+    plan_.rounds_seconds = plan_.budget_seconds > 0 ? std::max(budget(), 1e-3) : 0;
+    return {.fits = rounds >= kFewestWindows, .one_fits = plan_.budget_seconds <= 0 || one <= budget()};
+  }
+
+  Sample try_window(std::uint64_t length_ns) {
+    simulate(
+        plan_,
+        {.kind = Part::Kind::kWindows, .seen = seen_, .windows = kFewestWindows, .length_ns = length_ns});
+    return run(kMiddleWindow, kAnyTime).sample;
+  }
+
+  /// The reference with the most threads.
+  Result run(unsigned round, double timeout_seconds) {
+    const auto most = std::max_element(plan_.thread_counts.begin(), plan_.thread_counts.end(),
+                                       [](auto a, auto b) { return a.value_or(0) < b.value_or(0); });
+    observer_.progress({0, 1, true, std::nullopt, "a run to know how long one takes"});
+    const Cell cell{*most, kReference, round, plan_.first_seed + round};
+    Sample sample = runner_.run(cell, timeout_seconds);
+    spent_ += sample.host_seconds;
+    return {cell, std::move(sample)};
+  }
+
+  /// What is left of it.
+  double budget() const { return plan_.budget_seconds - spent_; }
+
+  Plan& plan_;
+  const std::vector<Preview>& seen_;
+  Runner& runner_;
+  Observer& observer_;
+  double spent_ = 0;
+};
+
+}  // namespace
+
+void simulate(Plan& plan, Part part) {
+  plan.part = std::move(part);
+  plan.windows.clear();
+  switch (plan.part.kind) {
+    case Part::Kind::kAsAsked:
+      return;
+    case Part::Kind::kFromSecondThread:
+      plan.launch.vm_words = from_second_thread(plan.part.seen);
+      return;
+    case Part::Kind::kWindows:
+      plan.launch.vm_words.clear();
+      plan.windows = windows_of(plan.part, plan.thread_counts);
+      plan.compare_output = false;  // processes end before they print all
+      return;
+  }
+}
+
+Fit fit_into_budget(Plan& plan, const std::vector<Preview>& seen, const Wishes& wishes, Runner& runner,
+                    Observer& observer) {
+  return Trial(plan, seen, runner, observer).fit(wishes);
 }
 
 }  // namespace elision::cli::experiment

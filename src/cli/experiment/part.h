@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of the program's run a comparison on a virtual machine simulates: all with several threads, or
-// short windows of that. With a budget of host time, one run of each kind tells what fits.
+// short windows of that. With a budget of real time, one run of each kind tells what fits.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cli/experiment/observer.h"
@@ -13,26 +14,34 @@
 
 namespace elision::cli::experiment {
 
-/// Leaves out what the program does before it starts a second thread, with any of the numbers of threads.
-void leave_out_what_is_alone(Plan& plan, const std::vector<Preview>& seen);
-
-/// Round i simulates the i-th of `count` windows of `length_ns` virtual nanoseconds. `seen`: one for each
-/// number of threads.
-void sample_windows(Plan& plan, const std::vector<Preview>& seen, unsigned count, std::uint64_t length_ns);
+/// From now on, runs of the plan simulate this part.
+void simulate(Plan& plan, Part part);
 
 /// Fewer windows have no interval worth its name; more take longer than what they add.
 inline constexpr unsigned kFewestWindows = 3, kMostWindows = 30;
 
-struct Fit {
-  unsigned windows = 0;     // of each design and number of threads; 0: whole runs
-  bool fits = true;         // else even the fewest windows take longer than the budget
-  double host_seconds = 0;  // of the run that this is known from: one of the reference, with the most threads
+/// Of the windows that are chosen here, all designs get the first ones, and those that are undecided the
+/// others.
+inline constexpr unsigned kFirstWindows = 5;
+
+/// What the user says about windows.
+struct Wishes {
+  bool samples = false;                      // windows even if whole runs fit
+  std::optional<std::uint64_t> length_ns{};  // of a window; nothing: as long as sections need
 };
 
-/// Sets the plan to whole runs if Plan::budget_seconds is enough for the first rounds of all designs, else to
-/// as many windows of `length_ns` as it is enough for. Runs the reference once or twice for that, each time
-/// for no longer than its share of the budget, but for the first window. `seen` is not empty.
-Fit fit_into_budget(Plan& plan, const std::vector<Preview>& seen, std::uint64_t length_ns, Runner& runner,
+struct Fit {
+  bool fits = true;               // else even the fewest windows take longer than the budget
+  bool one_fits = true;           // else one run takes longer than the budget
+  std::optional<Result> tried{};  // a run of the part chosen, which need not be repeated
+};
+
+/// Sets the part, the rounds and Plan::rounds_seconds: to whole runs if Plan::budget_seconds is enough for
+/// the first rounds of all designs, else to as many windows as it is enough for. Without a budget: the most
+/// windows. Runs the reference once to three times for that; the first time for no longer than its share of
+/// the budget. `seen`, one for each number of threads, is not empty; its runs and these are taken off the
+/// budget.
+Fit fit_into_budget(Plan& plan, const std::vector<Preview>& seen, const Wishes& wishes, Runner& runner,
                     Observer& observer);
 
 }  // namespace elision::cli::experiment

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace elision::cli::experiment {
 namespace {
 
@@ -18,12 +21,17 @@ class Clock final : public Runner {
     ++runs;
     Sample sample;
     sample.host_seconds = plan_.samples() ? window_seconds : whole_seconds;
+    sample.seconds = seconds_of_section;
+    if (script) script(sample);
     if (sample.host_seconds > timeout_seconds) sample.outcome = Outcome::kTimedOut;
+    if (stops) sample.host_seconds = std::min(sample.host_seconds, timeout_seconds);
     if (!plan_.samples()) allowed = timeout_seconds;
     return sample;
   }
 
-  double whole_seconds = 4, window_seconds = 1, allowed = 0;
+  double whole_seconds = 4, window_seconds = 1, allowed = 0, seconds_of_section = 2e-6;
+  std::function<void(Sample&)> script;
+  bool stops = false;  // at the timeout
   unsigned runs = 0;
 
  private:
@@ -44,37 +52,49 @@ class Budget : public testing::Test {
     plan_.model = true;
     plan_.designs = {"pthread", "tatas", "htm-10"};
     plan_.thread_counts = {2u, 8u};
-    plan_.budget_seconds = 60;  // 120 s of two workers for 6 runs a round: 20 rounds of one second
+    plan_.budget_seconds =
+        63;  // without 3 s of trials 120 s of two workers, for 6 runs a round: 20 rounds of a second
   }
-  Fit fit() { return fit_into_budget(plan_, seen_, kLength, clock_, nobody_); }
-  std::size_t windows() const {
-    return plan_.windows.options.contains(8u) ? plan_.windows.options.at(8u).size() : 0;
+  Fit fit(const Wishes& wishes = {false, kLength}) {
+    return fit_into_budget(plan_, seen_, wishes, clock_, nobody_);
   }
+  std::size_t windows() const { return plan_.windows.contains(8u) ? plan_.windows.at(8u).size() : 0; }
 
   Plan plan_;
-  std::vector<Preview> seen_ = {{1000, 900'000'000, 1}, {2000, 900'000'000, 2}};
+  std::vector<Preview> seen_ = {{1000, 900'000'000, 0.5}, {2000, 900'000'000, 1.5}};
   Clock clock_{plan_};
   Nobody nobody_;
 };
 
 TEST_F(Budget, WholeRunsIfTheFirstRoundsOfThemFit) {
+  plan_.budget_seconds = 62;
   clock_.whole_seconds = 6.6;
-  EXPECT_EQ(fit().windows, 0u);
+  const Fit found = fit();
   EXPECT_NEAR(clock_.allowed, 120.0 / 18, 1e-9) << "three rounds";
-  EXPECT_TRUE(plan_.launch.from_second_thread);
+  EXPECT_EQ(plan_.part.kind, Part::Kind::kFromSecondThread);
   EXPECT_FALSE(plan_.samples());
+  EXPECT_TRUE(plan_.compare_output);
+  ASSERT_TRUE(found.tried);
+  EXPECT_EQ(found.tried->cell.run, 0u);
+  EXPECT_NEAR(plan_.rounds_seconds, 60, 1e-9) << "the run that was tried is one of the first round";
 }
 
 TEST_F(Budget, AsManyWindowsAsFitIfNot) {
-  clock_.whole_seconds = 6.7;
+  plan_.budget_seconds = 69.7;  // the whole run is stopped after 6.7 seconds
+  clock_.whole_seconds = 7.7;
+  clock_.stops = true;
   const Fit found = fit();
-  EXPECT_EQ(found.windows, 20u);
   EXPECT_TRUE(found.fits);
-  EXPECT_EQ(windows(), 20u);
-  EXPECT_EQ(plan_.windows.options.at(2u).size(), 20u);
-  EXPECT_EQ(plan_.windows.length_ns, kLength);
-  EXPECT_FALSE(plan_.launch.from_second_thread);
+  EXPECT_TRUE(found.one_fits);
+  EXPECT_FALSE(found.tried);
+  EXPECT_EQ(windows(), 19u);
+  EXPECT_EQ(plan_.windows.at(2u).size(), 19u);
+  EXPECT_EQ(plan_.part.windows, 19u);
+  EXPECT_EQ(plan_.part.length_ns, kLength);
+  EXPECT_EQ(plan_.runs, kFirstWindows);
+  EXPECT_EQ(plan_.most_runs, 19u);
   EXPECT_TRUE(plan_.launch.vm_words.empty());
+  EXPECT_FALSE(plan_.compare_output);
 }
 
 TEST_F(Budget, WholeRunsThatCannotFitAreNotTried) {
@@ -86,21 +106,60 @@ TEST_F(Budget, WholeRunsThatCannotFitAreNotTried) {
 }
 
 TEST_F(Budget, DesignsThatAreNotRunTakeNoTime) {
-  clock_.whole_seconds = 100;
   plan_.not_run["htm-10"] = "needs transactions";
   clock_.window_seconds = 2;
-  EXPECT_EQ(fit().windows, 15u);
+  plan_.budget_seconds = 64;
+  fit({true, kLength});
+  EXPECT_EQ(windows(), 15u);
 }
 
 TEST_F(Budget, FewestAndMostWindows) {
-  clock_.whole_seconds = 100;
+  seen_[0].host_seconds = 3;
   clock_.window_seconds = 7;
-  EXPECT_EQ(fit().windows, kFewestWindows);
-  plan_.windows = {};
+  plan_.budget_seconds = 60 + 4.5 + 7;
   EXPECT_FALSE(fit().fits);
-  plan_.windows = {};
+  EXPECT_EQ(windows(), kFewestWindows);
+  EXPECT_EQ(plan_.runs, kFewestWindows);
   clock_.window_seconds = 0.1;
-  EXPECT_EQ(fit().windows, kMostWindows);
+  EXPECT_TRUE(fit().fits);
+  EXPECT_EQ(windows(), kMostWindows);
+}
+
+TEST_F(Budget, OneRunMayBeTooMuch) {
+  seen_[0].host_seconds = 3;
+  clock_.window_seconds = 29;
+  EXPECT_TRUE(fit().one_fits);
+  clock_.window_seconds = 30;
+  EXPECT_FALSE(fit().one_fits) << "there are 63 - 4.5 - 30 seconds left";
+}
+
+TEST_F(Budget, WithoutOneTheMostWindowsAreSampled) {
+  plan_.budget_seconds = 0;
+  clock_.window_seconds = 1000;
+  const Fit found = fit({true, kLength});
+  EXPECT_TRUE(found.fits);
+  EXPECT_TRUE(found.one_fits);
+  EXPECT_EQ(windows(), kMostWindows);
+  EXPECT_EQ(plan_.rounds_seconds, 0) << "as long as it takes";
+}
+
+TEST_F(Budget, AWindowIsAsLongAsItsSectionsNeed) {
+  const auto length = [this](double seconds_of_section) {
+    clock_.seconds_of_section = seconds_of_section;
+    clock_.runs = 0;
+    fit({true, std::nullopt});
+    return plan_.part.length_ns;
+  };
+  EXPECT_EQ(length(2e-6), 1'000'000u) << "500 sections";
+  EXPECT_EQ(clock_.runs, 1u) << "the first try was right";
+  EXPECT_EQ(length(2.1e-6), 1'100'000u);
+  EXPECT_EQ(clock_.runs, 2u);
+  EXPECT_EQ(length(1e-7), 300'000u);
+  EXPECT_EQ(length(1e-3), 20'000'000u);
+  clock_.script = [](Sample& sample) { sample.has_no_section = true; };
+  EXPECT_EQ(length(1), 20'000'000u) << "locks are rare";
+  clock_.script = [](Sample& sample) { sample.has_no_section = sample.ends_in_window = true; };
+  EXPECT_EQ(length(1), 300'000u) << "the program is short";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "cli/experiment/preview.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 namespace elision::cli::experiment {
@@ -30,25 +31,37 @@ std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes) 
   return most;
 }
 
-std::vector<Preview> previews(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds) {
-  std::vector<Preview> found;
+Previews previews(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds) {
+  Previews found;
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
     Cell cell{threads, kReference, 0, plan.first_seed};
     cell.previews = true;
     observer.progress({0, plan.thread_counts.size(), true, std::nullopt, "a look in fast mode"});
     const Sample sample = runner.run(cell, timeout_seconds);
-    if (runner.cancelled() || !sample.start_error.empty() || !plan.accepts(sample)) return {};
+    if (runner.cancelled() || !sample.start_error.empty() || !plan.accepts(sample))
+      return {.timed_out = sample.outcome == Outcome::kTimedOut};
     const auto preview = preview_of(sample.processes);
     if (!preview) return {};
-    found.push_back({preview->alone, preview->all, sample.host_seconds});
+    found.seen.push_back({preview->alone, preview->all, sample.host_seconds});
   }
   return found;
+}
+
+std::vector<unsigned> spread_order(unsigned count) {
+  const unsigned bits = static_cast<unsigned>(std::bit_width(std::max(count, 1U) - 1));
+  std::vector<unsigned> order;
+  for (unsigned i = 0; i < 1U << bits; ++i) {
+    unsigned reversed = 0;
+    for (unsigned bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1U) << (bits - 1 - bit);
+    if (reversed < count) order.push_back(reversed);
+  }
+  return order;
 }
 
 std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, std::uint64_t length_ns) {
   std::vector<vm::RunRegion> windows;
   const double share = static_cast<double>(preview.all - preview.alone) / count;
-  for (unsigned i = 0; i < count; ++i) {
+  for (const unsigned i : spread_order(count)) {
     const std::uint64_t begin = preview.alone + static_cast<std::uint64_t>((i + 0.5) * share) + 2;
     vm::RunRegion window;
     window.start = {vm::Trigger::Kind::kInstructions, begin};

@@ -14,28 +14,27 @@
 
 namespace elision::cli::experiment {
 
-/// Instructions of a run in fast mode.
-struct Preview {
-  std::uint64_t alone = 0;  // before the second thread
-  std::uint64_t all = 0;
-  double host_seconds = 0;  // of the run
-
-  friend bool operator==(const Preview&, const Preview&) = default;
-};
-
 /// That of the process that executes most of those with several threads. Nothing: none has several.
 /// `processes`: the statistics of a whole run.
 std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes);
 
-/// One for each of the plan's numbers of threads. Empty if with some of them the program never starts a
-/// second thread, fails, or needs more than `timeout_seconds`.
-std::vector<Preview> previews(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds);
+struct Previews {
+  std::vector<Preview> seen{};  // one for each of the plan's numbers of threads, or empty
+  bool timed_out = false;
+};
+
+/// Without any if with some number of threads the program never starts a second thread, fails, or needs more
+/// than `timeout_seconds`.
+Previews previews(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds);
 
 /// In front of the part that is timed, so many instructions fill the caches and the predictors.
 inline constexpr std::uint64_t kWarmUpInstructions = 20'000'000;
 
-/// `count` parts of `length_ns` nanoseconds each: in the middle of the first, second and so on of `count`
-/// equal shares of the instructions with several threads. The process ends with its part.
+/// The numbers below `count`, so that the first ones of them lie all over: by their bits, read backwards.
+std::vector<unsigned> spread_order(unsigned count);
+
+/// `count` parts of `length_ns` nanoseconds each: in the middle of each of `count` equal shares of the
+/// instructions with several threads, in spread_order(). The process ends with its part.
 std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, std::uint64_t length_ns);
 
 }  // namespace elision::cli::experiment

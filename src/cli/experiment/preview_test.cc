@@ -47,7 +47,7 @@ class Nobody final : public Observer {
 
 class Look : public testing::Test {
  protected:
-  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, 7); }
+  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, 7).seen; }
   Plan plan_;
   Script runner_;
   Nobody nobody_;
@@ -84,11 +84,23 @@ TEST_F(Look, AtAProgramThatFailsSaysNothing) {
   EXPECT_TRUE(with([](Sample&) {}).empty());
 }
 
+TEST(SpreadOrder, TheFirstOnesLieAllOver) {
+  EXPECT_EQ(spread_order(1), (std::vector<unsigned>{0}));
+  EXPECT_EQ(spread_order(5), (std::vector<unsigned>{0, 4, 2, 1, 3}));
+  EXPECT_EQ(spread_order(8), (std::vector<unsigned>{0, 4, 2, 6, 1, 5, 3, 7}));
+  for (unsigned count = 1; count < 100; ++count) {
+    std::vector<unsigned> order = spread_order(count);
+    std::sort(order.begin(), order.end());
+    for (unsigned i = 0; i < count; ++i) ASSERT_EQ(order.at(i), i) << "each one once";
+    ASSERT_EQ(order.size(), count);
+  }
+}
+
 TEST(WindowsIn, LieInTheMiddleOfEqualShares) {
   constexpr std::uint64_t kMillion = 1'000'000;
   const auto windows = windows_in({10 * kMillion, 110 * kMillion}, 4, 300);
   ASSERT_EQ(windows.size(), 4u);
-  const std::uint64_t begins[] = {22'500'002, 47'500'002, 72'500'002, 97'500'002};
+  const std::uint64_t begins[] = {22'500'002, 72'500'002, 47'500'002, 97'500'002};
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(windows[i].start.kind, vm::Trigger::Kind::kInstructions);
     EXPECT_EQ(windows[i].start.value, begins[i]);

@@ -161,7 +161,7 @@ class VirtualRunner final : public ProgramRunner {
       if (virtual_ns > 0) ticks_per_second = 1e9 * process.value("virtual_cycles", 0.0) / virtual_ns;
       if (const auto times = process.find("lock_times"); times != process.end()) {
         sample.profile = virtual_profile(*times, directory);
-        if (launch_.from_second_thread) sample.profile->wall_ns += time_before_part(process);
+        if (plan_.starts_at_second_thread()) sample.profile->wall_ns += time_before_part(process);
       }
     }
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
@@ -189,6 +189,7 @@ class VirtualRunner final : public ProgramRunner {
       return process.at("region").at("ended").get<bool>();
     });
     if (!ended && sample.status == vm::kNotMeasuredExitCode) sample.status = 0;
+    sample.ends_in_window = !ended;
     sample.has_no_section = !ended || sections == 0;
     if (!sample.has_no_section) sample.seconds /= static_cast<double>(sections);
   }
@@ -232,7 +233,7 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
     if (cell.previews) {
       add({"--fast"});
     } else if (plan.samples()) {
-      add(plan.windows.options.at(cell.threads).at(cell.run));
+      add(plan.windows.at(cell.threads).at(cell.run));
     } else {
       add(plan.launch.vm_words);
     }

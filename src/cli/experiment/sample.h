@@ -49,27 +49,50 @@ struct Launch {
   // For the virtual machine only:
   std::vector<std::string> vm_words;  // more options of `elision vm`
   bool keep_statistics = false;       // in the samples
-  bool from_second_thread = false;    // these options leave out what the program does alone
 };
 
-/// Short parts of the run, of which round i simulates the i-th. The result is the time of a section.
-struct Windows {
-  std::uint64_t length_ns = 0;
-  /// More options of `elision vm`, by number of threads and round. Empty: the run is not sampled.
-  std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>> options{};
+/// Instructions of a run in fast mode.
+struct Preview {
+  std::uint64_t alone = 0;  // before the second thread
+  std::uint64_t all = 0;
+  double host_seconds = 0;  // of the run
+
+  friend bool operator==(const Preview&, const Preview&) = default;
 };
+
+/// Which part of the program's run is simulated in detail.
+struct Part {
+  enum class Kind {
+    kAsAsked,           // by the user's options; without any, the whole run
+    kFromSecondThread,  // all but what the program does before it starts one
+    kWindows,  // short parts, of which round i simulates the i-th; the result is the time of a section
+  };
+
+  Kind kind = Kind::kAsAsked;
+  std::vector<Preview> seen{};  // if not as asked: one for each number of threads
+  unsigned windows = 0;         // of each design and number of threads
+  std::uint64_t length_ns = 0;  // of a window, in virtual time
+};
+
+/// Options of `elision vm`, by number of threads and round.
+using WindowOptions = std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>>;
 
 /// What to run and how to read results.
 struct Plan {
   Launch launch;
-  Windows windows;
+  Part part;
+  WindowOptions windows;             // of the part, if it has windows
   std::string where;                 // "native" or the machine's name
   bool model = false;                // true: virtual time from a model, false: a real CPU's clock
   std::vector<std::string> designs;  // kReference first
   std::vector<std::optional<unsigned>> thread_counts;
-  unsigned runs = 3;       // of each design, or rounds: run i of all designs is round i
-  unsigned most_runs = 0;  // while designs are undecided, rounds are added up to so many; 0: none are added
-  double budget_seconds = 0;     // host time for all rounds; 0: as long as it takes
+  unsigned runs = 3;        // of each design, or rounds: run i of all designs is round i
+  unsigned most_runs = 0;   // while designs are undecided, rounds are added up to so many; 0: none are added
+  std::vector<Cell> cells;  // exactly these, as in a comparison that is repeated; empty: rounds as above
+  double budget_seconds = 0;  // real time for the comparison; 0: as long as it takes
+  double rounds_seconds = 0;  // of the budget, what is left for the rounds
+  double precision =
+      0;  // rounds are added until each speedup is known to this share; 0: until all are judged
   std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is
@@ -95,7 +118,8 @@ struct Plan {
   bool varies() const { return !variations.empty(); }
   /// Whether results are of the same amount of work, however much the program does.
   bool compares_rates() const { return uses_metric() || samples(); }
-  bool samples() const { return !windows.options.empty(); }
+  bool samples() const { return part.kind == Part::Kind::kWindows; }
+  bool starts_at_second_thread() const { return part.kind == Part::Kind::kFromSecondThread; }
   const Rounds& default_rounds() const { return model ? kVirtualRounds : kNativeRounds; }
 };
 
@@ -128,7 +152,8 @@ struct Sample {
   int status = 0;        // exit code or signal number
   int left_running = 0;  // a process of the program that could not be ended; 0: none
   double seconds = 0;    // virtual or wall, as the plan says; if it samples, divided by the sections entered
-  bool has_no_section = false;  // of a window: the program ended before it did, or took no lock in it
+  bool ends_in_window = false;  // of a window: the program ended before it did
+  bool has_no_section = false;  // of a window: for that reason, or since the program took no lock in it
   double cpu_seconds = 0;       // virtual or real
   double host_seconds = 0;      // real time of the run, for the estimate
   double most_seconds = 0;      // real time that the run was allowed

@@ -34,7 +34,7 @@ TEST_F(Comparison, RatiosArePairedByRound) {
 }
 
 TEST_F(Comparison, WindowsWithoutSectionsAreLeftOut) {
-  plan_.windows.options[std::nullopt] = {{}, {}, {}, {}};
+  plan_.part.kind = Part::Kind::kWindows;
   add_times("pthread", {1.0, 1.0, 1.0, 1.0});
   add_times("tatas", {0.5, 0.5, 0.5, 0.5});
   results_[1].sample.has_no_section = results_[7].sample.has_no_section = true;
@@ -203,6 +203,19 @@ TEST_F(Comparison, DesignsThatMayGainAreUndecided) {
   add_times("htm-1", {0.501, 0.502, 0.503});
   add_times("htm-10", {0.5, 0.5, 0.5});
   EXPECT_EQ(more(), Designs{}) << "both are named";
+}
+
+TEST_F(Comparison, APrecisionLeavesDesignsUndecidedUntilTheyAreKnown) {
+  const auto more = [this] { return undecided(plan_, block_of(plan_, results_, std::nullopt).rows); };
+  add_times("pthread", {1.0, 1.0, 1.0});
+  add_times("ticket", {2.0, 2.01, 1.99});
+  add_times("htm-10", {0.5, 0.4, 0.6});
+  plan_.precision = 0.02;
+  EXPECT_EQ(more(), (Designs{"pthread", "htm-10"})) << "the worse one is known to 1.3 %";
+  plan_.precision = 0.01;
+  EXPECT_EQ(more(), (Designs{"pthread", "htm-10", "ticket"}));
+  plan_.precision = 1;
+  EXPECT_EQ(more(), Designs{}) << "known to a factor of two";
 }
 
 TEST_F(Comparison, NothingIsUndecidedIfTheProgramFails) {

@@ -24,6 +24,8 @@ using profile::Profile;
 
 constexpr const char* kRuns = "--runs";
 constexpr const char* kBudget = "--budget";
+constexpr const char* kSample = "--sample";
+constexpr const char* kNumbers[] = {kRuns, kBudget, kSample};
 constexpr std::size_t kMostLocks = 10;
 constexpr double kSecondsPerNs = 1e-9;
 
@@ -295,16 +297,17 @@ NextStep step_to_explain(const Unexplained& run) {
       ""};
 }
 
-/// The words of this comparison with `more` in front. `own_runs`: with its own --runs and --budget, if it has
-/// any.
+/// The words of this comparison with `more` in front. `own_runs`: with its own number of runs or windows and
+/// its own budget, if it has any.
 std::string compare_command(const Plan& plan, const std::vector<std::string>& more, bool own_runs) {
   std::vector<std::string> words = {plan.command, "compare"};
   words.insert(words.end(), more.begin(), more.end());
   for (std::size_t i = 0; i < plan.options.size(); ++i) {
     const std::string& word = plan.options[i];
-    const bool is_alone = word == kRuns || word == kBudget;
-    const bool has_value =
-        word.starts_with(fmt::format("{}=", kRuns)) || word.starts_with(fmt::format("{}=", kBudget));
+    const auto is_one = [&word](const char* name) { return word == name; };
+    const auto begins = [&word](const char* name) { return word.starts_with(fmt::format("{}=", name)); };
+    const bool is_alone = std::any_of(std::begin(kNumbers), std::end(kNumbers), is_one);
+    const bool has_value = std::any_of(std::begin(kNumbers), std::end(kNumbers), begins);
     if (own_runs || (!is_alone && !has_value)) {
       words.push_back(word);
     } else if (is_alone) {
@@ -319,18 +322,19 @@ std::string compare_command(const Plan& plan, const std::vector<std::string>& mo
 NextStep more_runs(const Plan& plan) {
   if (plan.budget_seconds > 0)
     return {
-        "Compare again with a larger budget:",
+        "Compare again with a larger budget (intervals shrink with the root of the time):",
         compare_command(plan, {kBudget, fmt::format("{:.0f}s", std::ceil(2 * plan.budget_seconds))}, false)};
   const unsigned runs = std::max(plan.runs, plan.most_runs);
   const bool below_default = runs < plan.default_rounds().first;
   if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
-  return {fmt::format("Compare again with more runs{}:",
-                      plan.model ? "" : ", while the computer does nothing else"),
-          compare_command(
-              plan,
-              below_default ? std::vector<std::string>()
-                            : std::vector<std::string>{kRuns, std::to_string(std::min(2 * runs, kMostRuns))},
-              false)};
+  return {
+      fmt::format("Compare again with more {}{}:", plan.samples() ? "windows" : "runs",
+                  plan.model ? "" : ", while the computer does nothing else"),
+      compare_command(plan,
+                      below_default ? std::vector<std::string>()
+                                    : std::vector<std::string>{plan.samples() ? kSample : kRuns,
+                                                               std::to_string(std::min(2 * runs, kMostRuns))},
+                      false)};
 }
 
 // Several locks may have one cause, and a cause may have no remedy.

@@ -174,6 +174,18 @@ Rows those(const Plan& plan, const std::vector<Row>& rows, Standing wanted) {
   return others(rows, [&](const Row& row) { return standing(plan, row.interval) == wanted; });
 }
 
+// With the reference, those that are not known to the wanted precision.
+std::vector<std::string> imprecise(const Plan& plan, const std::vector<Row>& rows) {
+  std::vector<std::string> designs = {kReference};
+  for (const Row* row : others(rows, [](const Row&) { return true; })) {
+    const bool is_known = row->interval &&
+                          row->interval->high <= row->interval->ratio * (1 + plan.precision) &&
+                          row->interval->low * (1 + plan.precision) >= row->interval->ratio;
+    if (!is_known) designs.push_back(row->design);
+  }
+  return designs.size() > 1 ? designs : std::vector<std::string>{};
+}
+
 Verdict judge_runs(const Plan& plan, const std::vector<Row>& rows) {
   if (const Rows winners = those(plan, rows, Standing::kAbove); !winners.empty()) return use(plan, winners);
   const Row& best = *others(rows, [](const Row&) { return true; }).front();
@@ -235,6 +247,7 @@ Verdict judge(const Plan& plan, const Block& block, bool ever_locks) {
 
 std::vector<std::string> undecided(const Plan& plan, const std::vector<Row>& rows) {
   if (plan.varies() || rows.front().state != RowState::kGood || rows.front().speedup <= 0) return {};
+  if (plan.precision > 0) return imprecise(plan, rows);
   const Rows winners = those(plan, rows, Standing::kAbove);
   const Rows open = winners.empty() ? those(plan, rows, Standing::kOpen) : others(rows, [&](const Row& row) {
     return &row != winners.front() &&

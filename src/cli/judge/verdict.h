@@ -26,8 +26,9 @@ bool clearly_loses(const Plan& plan, const Row& row);
 
 /// The designs that more rounds would help to judge, the reference design among them; empty if all is
 /// settled. Without a clear winner these are the designs whose interval contains the smallest gain, and with
-/// one those of which the runs do not show whether it is better by as much. Not for variations of the
-/// machine, whose number is given.
+/// one those of which the runs do not show whether it is better by as much. If the plan names a precision,
+/// these are the designs whose speedup is not known as well. Not for variations of the machine, whose number
+/// is given.
 std::vector<std::string> undecided(const Plan& plan, const std::vector<Row>& rows);
 
 }  // namespace elision::cli::experiment

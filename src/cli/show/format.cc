@@ -50,8 +50,8 @@ std::string format_count(const Range& range) {
 
 std::string part_text(const Plan& plan) {
   if (plan.samples())
-    return fmt::format("windows of {}", format_seconds(1e-9 * static_cast<double>(plan.windows.length_ns)));
-  if (plan.launch.from_second_thread) return "from the second thread on";
+    return fmt::format("windows of {}", format_seconds(1e-9 * static_cast<double>(plan.part.length_ns)));
+  if (plan.starts_at_second_thread()) return "from the second thread on";
   return plan.launch.vm_words.empty() ? "" : fmt::format("part: {}", fmt::join(plan.launch.vm_words, " "));
 }
 

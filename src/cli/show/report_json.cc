@@ -160,8 +160,8 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
   if (const std::string part = part_text(plan); !part.empty())
     report["part"] = {{"options", plan.launch.vm_words}, {"text", part}};
   if (plan.samples())
-    report["windows"] = {{"count", plan.runs},
-                         {"length_seconds", 1e-9 * static_cast<double>(plan.windows.length_ns)}};
+    report["windows"] = {{"count", plan.part.windows},
+                         {"length_seconds", 1e-9 * static_cast<double>(plan.part.length_ns)}};
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));
   for (const Result& result : results) report["runs"].push_back(result_json(plan, result));

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compare_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+
+#include "base/whole_file.h"
+#include "cli/compare_request.h"
+#include "cli/experiment/part.h"
+#include "cli/host/json_text.h"
+#include "cli/host/usage_error.h"
+
+namespace elision::cli {
+namespace {
+
+using experiment::Cell;
+using experiment::Part;
+using experiment::Preview;
+using nlohmann::json;
+
+constexpr std::size_t kMostBytes = 1U << 30;
+
+// By number of the kind.
+constexpr const char* kKinds[] = {"as asked", "from the second thread on", "windows"};
+
+json part_json(const Part& part) {
+  json result = {{"kind", kKinds[static_cast<int>(part.kind)]}};
+  if (part.kind == Part::Kind::kAsAsked) return result;
+  json& previews = result["instructions"] = json::array();
+  for (const Preview& preview : part.seen)
+    previews.push_back({{"alone", preview.alone}, {"all", preview.all}});
+  if (part.kind != Part::Kind::kWindows) return result;
+  result["windows"] = part.windows;
+  result["length_ns"] = part.length_ns;
+  return result;
+}
+
+/// What does not hold of a plan. Its text is for the end of the line that names the file.
+class BadPlan : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+void require(bool holds, const char* complaint) {
+  if (!holds) throw BadPlan(complaint);
+}
+
+unsigned count_of(const json& value, unsigned most) {
+  require(value.is_number_unsigned() && value.get<std::uint64_t>() <= most, "a number is out of its range");
+  return value.get<unsigned>();
+}
+
+Part part_of(const json& value, std::size_t numbers_of_threads) {
+  Part part;
+  const auto kind = std::find(std::begin(kKinds), std::end(kKinds), value.at("kind").get<std::string>());
+  require(kind != std::end(kKinds), "the kind of its part is unknown");
+  part.kind = static_cast<Part::Kind>(kind - std::begin(kKinds));
+  if (part.kind == Part::Kind::kAsAsked) return part;
+  for (const json& preview : value.at("instructions")) {
+    part.seen.push_back({preview.at("alone").get<std::uint64_t>(), preview.at("all").get<std::uint64_t>()});
+    require(part.seen.back().alone <= part.seen.back().all, "a part begins behind its end");
+  }
+  require(part.seen.size() == numbers_of_threads, "it has not one part for each number of threads");
+  if (part.kind != Part::Kind::kWindows) return part;
+  part.windows = count_of(value.at("windows"), experiment::kMostRuns);
+  part.length_ns = value.at("length_ns").get<std::uint64_t>();
+  require(part.windows > 0 && part.length_ns > 0, "a window has no length");
+  return part;
+}
+
+std::vector<Cell> cells_in(const json& rounds, const OldPlan& old) {
+  std::vector<Cell> cells;
+  std::set<std::tuple<std::optional<unsigned>, unsigned, std::string>> known;
+  require(rounds.size() == old.thread_counts.size(), "it has not rounds for each number of threads");
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    require(rounds[i].size() <= experiment::kMostRuns, "it has too many rounds");
+    require(old.part.windows == 0 || rounds[i].size() <= old.part.windows, "it has more rounds than windows");
+    for (unsigned round = 0; round < rounds[i].size(); ++round) {
+      for (const auto& design : rounds[i][round].get<std::vector<std::string>>()) {
+        const bool is_known = std::find(old.designs.begin(), old.designs.end(), design) != old.designs.end();
+        require(is_known, "a round has a design that the comparison has not");
+        require(known.emplace(old.thread_counts[i], round, design).second, "a round has a design twice");
+        cells.push_back({old.thread_counts[i], design, round});
+      }
+    }
+  }
+  require(!cells.empty() && cells.front().design == experiment::kReference && cells.front().run == 0,
+          "its first run is not one of pthread");
+  return cells;
+}
+
+OldPlan plan_of(const json& value) {
+  OldPlan old;
+  old.words = value.at("words").get<Words>();
+  require(std::find(old.words.begin(), old.words.end(), kPlan) == old.words.end(), "its words have a plan");
+  old.where = value.at("machine").get<std::string>();
+  old.designs = value.at("designs").get<std::vector<std::string>>();
+  for (const json& threads : value.at("threads"))
+    old.thread_counts.push_back(threads.is_null() ? std::nullopt
+                                                  : std::optional(count_of(threads, kMostThreads)));
+  old.part = part_of(value.at("part"), old.thread_counts.size());
+  old.first_rounds = count_of(value.at("first_rounds"), experiment::kMostRuns);
+  old.most_rounds = count_of(value.at("most_rounds"), experiment::kMostRuns);
+  old.cells = cells_in(value.at("rounds"), old);
+  return old;
+}
+
+}  // namespace
+
+json plan_json(const experiment::Plan& plan, const Words& words,
+               const std::vector<experiment::Result>& results) {
+  std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>> rounds;
+  for (const experiment::Result& result : results) {
+    auto& these = rounds[result.cell.threads];
+    these.resize(std::max<std::size_t>(these.size(), result.cell.run + 1));
+    these[result.cell.run].push_back(result.cell.design);
+  }
+  json counts = json::array(), rounds_by_threads = json::array();
+  for (const auto& threads : plan.thread_counts) {
+    counts.push_back(or_null(threads));
+    rounds_by_threads.push_back(rounds[threads]);
+  }
+  return {{"words", words},
+          {"machine", plan.where},
+          {"designs", plan.designs},
+          {"threads", counts},
+          {"part", part_json(plan.part)},
+          {"first_rounds", plan.runs},
+          {"most_rounds", plan.most_runs},
+          {"rounds", rounds_by_threads}};
+}
+
+OldPlan read_plan(const std::string& file) {
+  const auto refused = [&file](const std::string& why) {
+    return UsageError(fmt::format("{} '{}': {}", kPlan, file, why));
+  };
+  const auto text = read_whole_file(file, kMostBytes);
+  if (!text) throw refused(text.error());
+  try {
+    const json content = json::parse(*text);
+    return plan_of(content.contains("plan") ? content.at("plan") : content);
+  } catch (const json::exception&) {
+    throw refused("it is no JSON report of elision compare with a plan");
+  } catch (const BadPlan& error) {
+    throw refused(error.what());
+  }
+}
+
+void repeat(const OldPlan& old, experiment::Plan& plan) {
+  plan.thread_counts = old.thread_counts;
+  simulate(plan, old.part);
+  plan.runs = old.first_rounds;
+  plan.most_runs = old.most_rounds;
+  plan.cells = old.cells;
+  for (Cell& cell : plan.cells) {
+    cell.seed = plan.first_seed + cell.run;
+    cell.variation = plan.varies() ? cell.run : 0;
+  }
+}
+
+}  // namespace elision::cli
