@@ -18,10 +18,10 @@ using experiment::Preview;
 
 constexpr double kAnyTime = 1e9;  // as for the first run
 
-/// "--budget 5m", or "the default of --budget, 5m,".
+/// "--budget 5m", or "the default of --budget, 5m".
 std::string name_of_budget(const CompareRequest& request) {
   return request.budget.empty()
-             ? fmt::format("the default of {}, {:.0f}m,", kBudget, kDefaultBudgetSeconds / 60)
+             ? fmt::format("the default of {}, {:.0f}m", kBudget, kDefaultBudgetSeconds / 60)
              : fmt::format("{} {}", kBudget, request.budget);
 }
 
@@ -40,7 +40,7 @@ void tell_choice(const CompareRequest& request, const experiment::Fit& fit) {
   const std::string cause = !has_budget(request) ? fmt::format("{} auto: ", kSample)
                             : request.samples_auto
                                 ? fmt::format("{}: ", name_of_budget(request))
-                                : fmt::format("whole runs do not fit into {} ", name_of_budget(request));
+                                : fmt::format("whole runs do not fit into {}: ", name_of_budget(request));
   tell("compare", fmt::format("{}{} windows of {} of each design{}{}", cause, plan.part.windows, length,
                               plan.runs < plan.part.windows
                                   ? fmt::format(", after {} only of those that may be best", plan.runs)
@@ -54,7 +54,9 @@ std::vector<Preview> look(const CompareRequest& request, experiment::Runner& run
   const double limit = is_limited                    ? request.plan.budget_seconds
                        : request.timeout_seconds > 0 ? request.timeout_seconds
                                                      : kAnyTime;
-  auto [seen, timed_out] = previews(request.plan, runner, observer, limit);
+  const double enough =
+      has_budget(request) ? seconds_a_run(request.plan, runner) / experiment::kSlowerThanFast : 0;
+  auto [seen, timed_out] = previews(request.plan, runner, observer, {limit, enough});
   if (is_limited && timed_out)
     throw UsageError(fmt::format("one run in fast mode takes longer than {}; give more with {}",
                                  name_of_budget(request), kBudget));

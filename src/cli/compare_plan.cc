@@ -34,7 +34,7 @@ json part_json(const Part& part) {
   if (part.kind == Part::Kind::kAsAsked) return result;
   json& previews = result["instructions"] = json::array();
   for (const Preview& preview : part.seen)
-    previews.push_back({{"alone", preview.alone}, {"all", preview.all}});
+    previews.push_back({{"alone", preview.alone}, {"all", preview.all}, {"cut", preview.is_cut}});
   if (part.kind != Part::Kind::kWindows) return result;
   result["windows"] = part.windows;
   result["length_ns"] = part.length_ns;
@@ -63,7 +63,8 @@ Part part_of(const json& value, std::size_t numbers_of_threads) {
   part.kind = static_cast<Part::Kind>(kind - std::begin(kKinds));
   if (part.kind == Part::Kind::kAsAsked) return part;
   for (const json& preview : value.at("instructions")) {
-    part.seen.push_back({preview.at("alone").get<std::uint64_t>(), preview.at("all").get<std::uint64_t>()});
+    part.seen.push_back({preview.at("alone").get<std::uint64_t>(), preview.at("all").get<std::uint64_t>(),
+                         preview.at("cut").get<bool>()});
     require(part.seen.back().alone <= part.seen.back().all, "a part begins behind its end");
   }
   require(part.seen.size() == numbers_of_threads, "it has not one part for each number of threads");

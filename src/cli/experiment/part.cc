@@ -9,10 +9,6 @@
 namespace elision::cli::experiment {
 namespace {
 
-/// Detailed simulation takes at least so many times as long as fast mode (docs/measured/performance.md), so
-/// that a whole run need not be tried to know that it does not fit.
-constexpr double kSlowerThanFast = 3;
-
 constexpr double kAnyTime = 1e9;
 
 /// Of the fewest windows, the round that has the one in the middle.
@@ -30,6 +26,8 @@ double cells_a_round(const Plan& plan) {
                                   [&](const std::string& design) { return !plan.not_run.contains(design); });
   return static_cast<double>(runs) * static_cast<double>(plan.thread_counts.size());
 }
+
+double first_cells(const Plan& plan) { return cells_a_round(plan) * plan.default_rounds().first; }
 
 std::vector<std::string> from_second_thread(const std::vector<Preview>& seen) {
   const std::uint64_t alone =
@@ -68,12 +66,13 @@ class Trial {
   }
 
   Fit fit(const Wishes& wishes) {
-    const double first_rounds = cells_a_round(plan_) * plan_.default_rounds().first;
-    const double share = budget() * runner_.workers() / first_rounds;
+    const double share = budget() * runner_.workers() / first_cells(plan_);
+    const bool is_cut =
+        std::any_of(seen_.begin(), seen_.end(), [](const Preview& each) { return each.is_cut; });
     const double fast = std::max_element(seen_.begin(), seen_.end(), [](const Preview& a, const Preview& b) {
                           return a.host_seconds < b.host_seconds;
                         })->host_seconds;
-    if (!wishes.samples && kSlowerThanFast * fast <= share) {
+    if (!wishes.samples && !is_cut && kSlowerThanFast * fast <= share) {
       simulate(plan_, {.kind = Part::Kind::kFromSecondThread, .seen = seen_});
       Result whole = run(0, share);
       if (whole.sample.outcome != Outcome::kTimedOut) {
@@ -134,6 +133,10 @@ class Trial {
 };
 
 }  // namespace
+
+double seconds_a_run(const Plan& plan, const Runner& runner) {
+  return plan.budget_seconds * runner.workers() / first_cells(plan);
+}
 
 void simulate(Plan& plan, Part part) {
   plan.part = std::move(part);

@@ -24,6 +24,13 @@ inline constexpr unsigned kFewestWindows = 3, kMostWindows = 30;
 /// others.
 inline constexpr unsigned kFirstWindows = 5;
 
+/// Real time for one run if the first rounds of whole runs of all designs are to fit into the budget.
+double seconds_a_run(const Plan& plan, const Runner& runner);
+
+/// Detailed simulation takes at least so many times as long as fast mode (docs/measured/performance.md), so
+/// that a whole run need not be tried to know that it does not fit.
+inline constexpr double kSlowerThanFast = 3;
+
 /// What the user says about windows.
 struct Wishes {
   bool samples = false;                      // windows even if whole runs fit

@@ -61,7 +61,7 @@ class Budget : public testing::Test {
   std::size_t windows() const { return plan_.windows.contains(8u) ? plan_.windows.at(8u).size() : 0; }
 
   Plan plan_;
-  std::vector<Preview> seen_ = {{1000, 900'000'000, 0.5}, {2000, 900'000'000, 1.5}};
+  std::vector<Preview> seen_ = {{1000, 900'000'000, false, 0.5}, {2000, 900'000'000, false, 1.5}};
   Clock clock_{plan_};
   Nobody nobody_;
 };
@@ -102,6 +102,14 @@ TEST_F(Budget, WholeRunsThatCannotFitAreNotTried) {
   fit();
   EXPECT_EQ(clock_.runs, 1u);
   EXPECT_EQ(clock_.allowed, 0);
+  EXPECT_TRUE(plan_.samples());
+}
+
+TEST_F(Budget, AProgramThatGoesOnBehindTheLookDoesNotFit) {
+  seen_[1].is_cut = true;
+  clock_.whole_seconds = 0.1;
+  fit();
+  EXPECT_EQ(clock_.allowed, 0) << "not tried";
   EXPECT_TRUE(plan_.samples());
 }
 

@@ -15,34 +15,89 @@ constexpr const char* kReleases[] = {"libelision!pthread_mutex_unlock", "libelis
                                      "libelision!GOMP_atomic_end",      "libelision!__kmpc_end_critical",
                                      "libelision!omp_unset_lock",       "libelision!omp_unset_nest_lock"};
 
+/// Behind the end of a look at it.
+bool goes_on(const nlohmann::json& process) {
+  const auto region = process.find("region");
+  return region != process.end() && region->at("ended").get<bool>();
+}
+
 }  // namespace
 
-std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes) {
+std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes, std::uint64_t look_length) {
   std::optional<Preview> most;
   for (const nlohmann::json& process : processes) {
     std::vector<std::uint64_t> starts;
     for (const nlohmann::json& thread : process.at("threads"))
       starts.push_back(thread.at("started_instructions").get<std::uint64_t>());
-    const auto instructions = process.at("instructions").get<std::uint64_t>();
+    const bool is_cut = goes_on(process);
+    const auto instructions = is_cut ? look_length : process.at("instructions").get<std::uint64_t>();
     if (starts.size() < 2 || (most && instructions <= most->all)) continue;
     std::nth_element(starts.begin(), starts.begin() + 1, starts.end());
-    most = {starts[1], instructions, 0};
+    most = {.alone = starts[1], .all = instructions, .is_cut = is_cut};
   }
   return most;
 }
 
-Previews previews(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds) {
+namespace {
+
+/// Looks with one number of threads.
+class Looks {
+ public:
+  Looks(const Plan& plan, std::optional<unsigned> threads, Runner& runner, const LookLimits& limits)
+      : plan_(plan), threads_(threads), runner_(runner), limits_(limits) {}
+
+  /// Nothing: the program has no part to look at, or needs too long.
+  std::optional<Preview> look() {
+    if (limits_.enough <= 0) return look_at(0);
+    // Longer and longer, until there is a second thread. This tells how fast fast mode is.
+    constexpr std::uint64_t kFirst = 1'000'000'000, kTimesLonger = 4, kLongest = 1ULL << 60;
+    std::uint64_t length = kFirst;
+    std::optional<Preview> seen = look_at(length);
+    while (!seen && goes_on_ && length < kLongest) seen = look_at(length *= kTimesLonger);
+    if (!seen || !seen->is_cut) return seen;
+    const double enough = limits_.enough * static_cast<double>(seen->all) / last_;
+    if (static_cast<double>(seen->all - seen->alone) >= enough) return seen;
+    return look_at(seen->alone + static_cast<std::uint64_t>(enough));
+  }
+
+  bool timed_out() const { return timed_out_; }
+
+ private:
+  std::optional<Preview> look_at(std::uint64_t length) {
+    Cell cell{threads_, kReference, 0, plan_.first_seed};
+    cell.previews = true;
+    cell.look_length = length;
+    const Sample sample = runner_.run(cell, limits_.timeout - spent_);
+    last_ = sample.host_seconds;
+    spent_ += last_;
+    goes_on_ = false;
+    timed_out_ = sample.outcome == Outcome::kTimedOut;
+    if (runner_.cancelled() || !sample.start_error.empty() || !plan_.accepts(sample)) return std::nullopt;
+    goes_on_ = std::any_of(sample.processes.begin(), sample.processes.end(), goes_on);
+    auto preview = preview_of(sample.processes, length);
+    if (preview) preview->host_seconds = spent_;
+    return preview;
+  }
+
+  const Plan& plan_;
+  const std::optional<unsigned> threads_;
+  Runner& runner_;
+  const LookLimits limits_;
+  double spent_ = 0, last_ = 0;  // real seconds
+  bool goes_on_ = false;         // behind the end of the last look
+  bool timed_out_ = false;
+};
+
+}  // namespace
+
+Previews previews(const Plan& plan, Runner& runner, Observer& observer, const LookLimits& limits) {
   Previews found;
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
-    Cell cell{threads, kReference, 0, plan.first_seed};
-    cell.previews = true;
     observer.progress({0, plan.thread_counts.size(), true, std::nullopt, "a look in fast mode"});
-    const Sample sample = runner.run(cell, timeout_seconds);
-    if (runner.cancelled() || !sample.start_error.empty() || !plan.accepts(sample))
-      return {.timed_out = sample.outcome == Outcome::kTimedOut};
-    const auto preview = preview_of(sample.processes);
-    if (!preview) return {};
-    found.seen.push_back({preview->alone, preview->all, sample.host_seconds});
+    Looks looks(plan, threads, runner, limits);
+    const auto preview = looks.look();
+    if (!preview) return {.timed_out = looks.timed_out()};
+    found.seen.push_back(*preview);
   }
   return found;
 }

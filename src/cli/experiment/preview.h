@@ -15,17 +15,23 @@
 namespace elision::cli::experiment {
 
 /// That of the process that executes most of those with several threads. Nothing: none has several.
-/// `processes`: the statistics of a whole run.
-std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes);
+/// `processes`: the statistics of a whole run, or of one that ended after `look_length` instructions.
+std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes, std::uint64_t look_length = 0);
 
 struct Previews {
   std::vector<Preview> seen{};  // one for each of the plan's numbers of threads, or empty
   bool timed_out = false;
 };
 
-/// Without any if with some number of threads the program never starts a second thread, fails, or needs more
-/// than `timeout_seconds`.
-Previews previews(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds);
+/// Seconds of real time for a look.
+struct LookLimits {
+  double timeout = 0;  // a run that takes longer shows nothing
+  double enough = 0;  // a look at the part with several threads ends after about so many; 0: with the program
+};
+
+/// Without any if with some number of threads the program never starts a second thread, fails, or needs too
+/// long.
+Previews previews(const Plan& plan, Runner& runner, Observer& observer, const LookLimits& limits);
 
 /// In front of the part that is timed, so many instructions fill the caches and the predictors.
 inline constexpr std::uint64_t kWarmUpInstructions = 20'000'000;

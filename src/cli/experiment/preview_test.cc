@@ -30,13 +30,16 @@ class Script final : public Runner {
   Sample run(const Cell& cell, double timeout_seconds) override {
     EXPECT_TRUE(cell.previews);
     EXPECT_EQ(cell.design, kReference);
-    EXPECT_EQ(timeout_seconds, 7);
+    if (!timeouts_vary) {
+      EXPECT_EQ(timeout_seconds, 7);
+    }
     Sample sample;
     script(cell, sample);
     return sample;
   }
   std::function<void(const Cell&, Sample&)> script;
   bool is_cancelled = false;
+  bool timeouts_vary = false;
 };
 
 class Nobody final : public Observer {
@@ -47,7 +50,7 @@ class Nobody final : public Observer {
 
 class Look : public testing::Test {
  protected:
-  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, 7).seen; }
+  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, {7}).seen; }
   Plan plan_;
   Script runner_;
   Nobody nobody_;
@@ -82,6 +85,66 @@ TEST_F(Look, AtAProgramThatFailsSaysNothing) {
   EXPECT_EQ(with([](Sample& sample) { sample.status = 1; }), (std::vector<Preview>{{30, 900}}));
   runner_.is_cancelled = true;
   EXPECT_TRUE(with([](Sample&) {}).empty());
+}
+
+/// A program that starts its second thread after `alone` of `all` instructions, in a fast mode that does 10^9
+/// a second.
+class Long : public Look {
+ protected:
+  Long() {
+    plan_.thread_counts = {8u};
+    runner_.script = [this](const Cell& cell, Sample& sample) {
+      lengths_.push_back(cell.look_length);
+      const bool is_cut = cell.look_length != 0 && cell.look_length < all_;
+      const std::uint64_t seen = is_cut ? cell.look_length : all_;
+      sample.processes = {process(
+          seen, seen > alone_ ? std::vector<std::uint64_t>{0, alone_} : std::vector<std::uint64_t>{0})};
+      sample.processes[0]["region"] = {{"ended", is_cut}};
+      if (is_cut) sample.processes[0]["instructions"] = 0;  // those of the part behind the look
+      sample.host_seconds = 1e-9 * static_cast<double>(seen);
+    };
+  }
+  Previews look(double enough) { return previews(plan_, runner_, nobody_, {1000, enough}); }
+
+  static constexpr std::uint64_t kBillion = 1'000'000'000;
+  std::uint64_t alone_ = 1000, all_ = 100 * kBillion;
+  std::vector<std::uint64_t> lengths_;
+};
+
+TEST_F(Long, TheLookEndsAfterTheTimeThatIsEnough) {
+  runner_.timeouts_vary = true;
+  const auto seen = look(9).seen;
+  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion, 9 * kBillion + 1000}));
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].all, 9 * kBillion + 1000);
+  EXPECT_TRUE(seen[0].is_cut);
+  EXPECT_NEAR(seen[0].host_seconds, 10, 0.01) << "of both";
+}
+
+TEST_F(Long, TheFirstLookMayDo) {
+  runner_.timeouts_vary = true;
+  EXPECT_TRUE(look(0.9).seen.at(0).is_cut);
+  EXPECT_EQ(lengths_.size(), 1u);
+  all_ = kBillion / 2;
+  EXPECT_EQ(look(9).seen, (std::vector<Preview>{{1000, kBillion / 2, false, 0.5}}));
+  EXPECT_EQ(lengths_.size(), 2u);
+}
+
+TEST_F(Long, ASecondThreadIsWaitedFor) {
+  runner_.timeouts_vary = true;
+  alone_ = 10 * kBillion;
+  EXPECT_EQ(look(9).seen.at(0).all, 19 * kBillion);
+  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion, 4 * kBillion, 16 * kBillion, 19 * kBillion}));
+  lengths_.clear();
+  alone_ = all_;
+  EXPECT_TRUE(look(9).seen.empty()) << "there is none";
+  EXPECT_EQ(lengths_.back(), 256 * kBillion);
+}
+
+TEST_F(Long, WithoutALimitItEndsWithTheProgram) {
+  runner_.timeouts_vary = true;
+  EXPECT_EQ(look(0).seen, (std::vector<Preview>{{1000, all_, false, 100}}));
+  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{0}));
 }
 
 TEST(SpreadOrder, TheFirstOnesLieAllOver) {

@@ -20,6 +20,7 @@
 #include "cli/host/temp_directory.h"
 #include "cli/host/usage_error.h"
 #include "cli/options/lock_options.h"
+#include "cli/options/region_options.h"
 #include "profile/profile_json.h"
 #include "vm/engine/run.h"
 
@@ -169,7 +170,8 @@ class VirtualRunner final : public ProgramRunner {
     if (plan_.samples()) take_time_of_a_section(sample, processes);
     const bool as_intended = sample.outcome == Outcome::kEnded &&
                              (sample.status == 0 || sample.status == vm::kNotMeasuredExitCode);
-    if (as_intended && !plan_.samples() && !processes.empty() &&
+    if (cell.look_length != 0 && sample.status == vm::kNotMeasuredExitCode) sample.status = 0;
+    if (as_intended && !plan_.samples() && !processes.empty() && !cell.previews &&
         std::none_of(processes.begin(), processes.end(), reached_its_part))
       sample.missed_part = why_part_was_missed(sample);
     const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
@@ -230,8 +232,14 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
   if (plan.model) {
     add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
          std::to_string(cell.variation)});
-    if (cell.previews) {
+    if (cell.previews && cell.look_length == 0) {
       add({"--fast"});
+    } else if (cell.previews) {
+      vm::RunRegion behind;
+      behind.start = {vm::Trigger::Kind::kInstructions, cell.look_length};
+      behind.length = 1;
+      behind.ends_process = true;
+      add(as_words(behind));
     } else if (plan.samples()) {
       add(plan.windows.at(cell.threads).at(cell.run));
     } else {

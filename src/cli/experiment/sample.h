@@ -32,12 +32,13 @@ inline constexpr Rounds kVirtualRounds{3, 12}, kNativeRounds{5, 30};
 struct Cell {
   std::optional<unsigned> threads;  // the value of {threads}; nothing if the program's words lack it
   std::string design;
-  unsigned run = 0;             // 0-based
-  std::uint64_t seed = 1;       // virtual machine only, as the variation is
-  std::uint32_t variation = 0;  // of the machine
-  bool explains = false;        // its sample has a profile of the locks; its time does not count
-  bool previews = false;        // virtual machine only: the whole run in fast mode, whose statistics are kept
-  double look_ms = 4;           // if it explains, on a real CPU: the mean distance of the looks at it
+  unsigned run = 0;               // 0-based
+  std::uint64_t seed = 1;         // virtual machine only, as the variation is
+  std::uint32_t variation = 0;    // of the machine
+  bool explains = false;          // its sample has a profile of the locks; its time does not count
+  bool previews = false;          // virtual machine only: in fast mode, and its statistics are kept
+  std::uint64_t look_length = 0;  // of a preview, in instructions; 0: the whole run
+  double look_ms = 4;             // if it explains, on a real CPU: the mean distance of the looks at it
 };
 
 struct Sample;
@@ -54,7 +55,8 @@ struct Launch {
 /// Instructions of a run in fast mode.
 struct Preview {
   std::uint64_t alone = 0;  // before the second thread
-  std::uint64_t all = 0;
+  std::uint64_t all = 0;    // that were seen
+  bool is_cut = false;      // the program goes on behind them
   double host_seconds = 0;  // of the run
 
   friend bool operator==(const Preview&, const Preview&) = default;

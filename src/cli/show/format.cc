@@ -49,8 +49,15 @@ std::string format_count(const Range& range) {
 }
 
 std::string part_text(const Plan& plan) {
-  if (plan.samples())
-    return fmt::format("windows of {}", format_seconds(1e-9 * static_cast<double>(plan.part.length_ns)));
+  if (plan.samples()) {
+    const auto cut = std::find_if(plan.part.seen.begin(), plan.part.seen.end(),
+                                  [](const Preview& preview) { return preview.is_cut; });
+    return fmt::format(
+        "windows of {}{}", format_seconds(1e-9 * static_cast<double>(plan.part.length_ns)),
+        cut == plan.part.seen.end()
+            ? ""
+            : fmt::format(" in the first {} instructions", format_count(static_cast<double>(cut->all))));
+  }
   if (plan.starts_at_second_thread()) return "from the second thread on";
   return plan.launch.vm_words.empty() ? "" : fmt::format("part: {}", fmt::join(plan.launch.vm_words, " "));
 }
