@@ -76,7 +76,8 @@ class Queue {
     require_start(plan_, sample);
     require_metric(plan_, sample);
     if (timeout_seconds_ <= 0) {
-      timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * sample.host_seconds);
+      const double longest = std::max(sample.host_seconds, plan_.trial_seconds);
+      timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * longest);
     }
     ended(cells_.front(), sample);
     results_.push_back({cells_.front(), std::move(sample)});

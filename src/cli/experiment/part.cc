@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/options/designs.h"
 #include "cli/options/region_options.h"
 
 namespace elision::cli::experiment {
@@ -20,12 +21,19 @@ constexpr double kSectionsOfWindow = 500;
 constexpr std::uint64_t kFirstLength = 1'000'000, kShortestLength = 300'000, kLongestLength = 20'000'000;
 constexpr std::uint64_t kLengthStep = 100'000;
 
-/// The runs of one round.
-double cells_a_round(const Plan& plan) {
-  const auto runs = std::count_if(plan.designs.begin(), plan.designs.end(),
-                                  [&](const std::string& design) { return !plan.not_run.contains(design); });
+/// The runs of one round, of designs that `counts` accepts.
+template <class Counts>
+double cells_a_round(const Plan& plan, Counts counts) {
+  const auto runs = std::count_if(plan.designs.begin(), plan.designs.end(), [&](const std::string& design) {
+    return !plan.not_run.contains(design) && counts(design);
+  });
   return static_cast<double>(runs) * static_cast<double>(plan.thread_counts.size());
 }
+
+double cells_a_round(const Plan& plan) {
+  return cells_a_round(plan, [](const std::string&) { return true; });
+}
+double eliding_cells_a_round(const Plan& plan) { return cells_a_round(plan, elides); }
 
 double first_cells(const Plan& plan) { return cells_a_round(plan) * plan.default_rounds().first; }
 
@@ -92,8 +100,15 @@ class Trial {
       if (length != kFirstLength) window = try_window(length);
     }
     const double one = std::max(window.host_seconds, 1e-3);
+    plan_.trial_seconds = one;
+    double round = cells_a_round(plan_) * one;
+    if (const auto elided = eliding_design(plan_); elided && !runner_.cancelled()) {
+      const double other = run(kMiddleWindow, kAnyTime, *elided).sample.host_seconds;
+      plan_.trial_seconds = std::max(one, other);
+      round += eliding_cells_a_round(plan_) * (other - one);
+    }
     const double rounds =
-        plan_.budget_seconds > 0 ? budget() * runner_.workers() / (cells_a_round(plan_) * one) : kMostWindows;
+        plan_.budget_seconds > 0 ? budget() * runner_.workers() / std::max(round, 1e-3) : kMostWindows;
     Part part = plan_.part;
     part.windows =
         static_cast<unsigned>(std::clamp<double>(std::floor(rounds), kFewestWindows, kMostWindows));
@@ -111,12 +126,12 @@ class Trial {
     return run(kMiddleWindow, kAnyTime).sample;
   }
 
-  /// The reference with the most threads.
-  Result run(unsigned round, double timeout_seconds) {
+  /// With the most threads.
+  Result run(unsigned round, double timeout_seconds, const std::string& design = kReference) {
     const auto most = std::max_element(plan_.thread_counts.begin(), plan_.thread_counts.end(),
                                        [](auto a, auto b) { return a.value_or(0) < b.value_or(0); });
     observer_.progress({0, 1, true, std::nullopt, "a run to know how long one takes"});
-    const Cell cell{*most, kReference, round, plan_.first_seed + round};
+    const Cell cell{*most, design, round, plan_.first_seed + round};
     Sample sample = runner_.run(cell, timeout_seconds);
     spent_ += sample.host_seconds;
     return {cell, std::move(sample)};

@@ -45,9 +45,9 @@ struct Fit {
 
 /// Sets the part, the rounds and Plan::rounds_seconds: to whole runs if Plan::budget_seconds is enough for
 /// the first rounds of all designs, else to as many windows as it is enough for. Without a budget: the most
-/// windows. Runs the reference once to three times for that; the first time for no longer than its share of
-/// the budget. `seen`, one for each number of threads, is not empty; its runs and these are taken off the
-/// budget.
+/// windows. Tries runs of the reference for that, the first for no longer than its share of the budget, and
+/// for windows also one of a design that elides locks, since these may be much slower. `seen`, one for each
+/// number of threads, is not empty; its runs and these are taken off the budget.
 Fit fit_into_budget(Plan& plan, const std::vector<Preview>& seen, const Wishes& wishes, Runner& runner,
                     Observer& observer);
 

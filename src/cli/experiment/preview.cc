@@ -5,6 +5,8 @@
 #include <bit>
 #include <iterator>
 
+#include "cli/options/designs.h"
+
 namespace elision::cli::experiment {
 namespace {
 
@@ -50,12 +52,17 @@ class Looks {
   std::optional<Preview> look() {
     if (limits_.enough <= 0) return look_at(0);
     // Longer and longer, until there is a second thread. This tells how fast fast mode is.
-    constexpr std::uint64_t kFirst = 1'000'000'000, kTimesLonger = 4, kLongest = 1ULL << 60;
+    constexpr std::uint64_t kFirst = 500'000'000, kTimesLonger = 4, kLongest = 1ULL << 60;
     std::uint64_t length = kFirst;
     std::optional<Preview> seen = look_at(length);
     while (!seen && goes_on_ && length < kLongest) seen = look_at(length *= kTimesLonger);
     if (!seen || !seen->is_cut) return seen;
-    const double enough = limits_.enough * static_cast<double>(seen->all) / last_;
+    double slowest = last_;
+    if (const auto elided = eliding_design(plan_)) {
+      (void)look_at(seen->all, *elided);
+      slowest = std::max(slowest, last_);
+    }
+    const double enough = limits_.enough * static_cast<double>(seen->all) / slowest;
     if (static_cast<double>(seen->all - seen->alone) >= enough) return seen;
     return look_at(seen->alone + static_cast<std::uint64_t>(enough));
   }
@@ -63,8 +70,8 @@ class Looks {
   bool timed_out() const { return timed_out_; }
 
  private:
-  std::optional<Preview> look_at(std::uint64_t length) {
-    Cell cell{threads_, kReference, 0, plan_.first_seed};
+  std::optional<Preview> look_at(std::uint64_t length, const std::string& design = kReference) {
+    Cell cell{threads_, design, 0, plan_.first_seed};
     cell.previews = true;
     cell.look_length = length;
     const Sample sample = runner_.run(cell, limits_.timeout - spent_);
@@ -89,6 +96,13 @@ class Looks {
 };
 
 }  // namespace
+
+std::optional<std::string> eliding_design(const Plan& plan) {
+  const auto found = std::find_if(plan.designs.begin(), plan.designs.end(), [&](const std::string& design) {
+    return elides(design) && !plan.not_run.contains(design);
+  });
+  return found == plan.designs.end() ? std::nullopt : std::optional(*found);
+}
 
 Previews previews(const Plan& plan, Runner& runner, Observer& observer, const LookLimits& limits) {
   Previews found;

@@ -16,7 +16,8 @@ namespace elision::cli::experiment {
 
 /// That of the process that executes most of those with several threads. Nothing: none has several.
 /// `processes`: the statistics of a whole run, or of one that ended after `look_length` instructions.
-std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes, std::uint64_t look_length = 0);
+std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes,
+                                  std::uint64_t look_length = 0);
 
 struct Previews {
   std::vector<Preview> seen{};  // one for each of the plan's numbers of threads, or empty
@@ -26,8 +27,14 @@ struct Previews {
 /// Seconds of real time for a look.
 struct LookLimits {
   double timeout = 0;  // a run that takes longer shows nothing
-  double enough = 0;  // a look at the part with several threads ends after about so many; 0: with the program
+  /// A look at the part with several threads ends after about so many under the slowest design; 0: with the
+  /// program.
+  double enough = 0;
 };
+
+/// The first of the plan's designs that elides locks, if one is run: in fast mode, where transactions are
+/// isolated too, it may take many times as long as the reference.
+std::optional<std::string> eliding_design(const Plan& plan);
 
 /// Without any if with some number of threads the program never starts a second thread, fails, or needs too
 /// long.

@@ -93,6 +93,7 @@ struct Plan {
   std::vector<Cell> cells;  // exactly these, as in a comparison that is repeated; empty: rounds as above
   double budget_seconds = 0;  // real time for the comparison; 0: as long as it takes
   double rounds_seconds = 0;  // of the budget, what is left for the rounds
+  double trial_seconds = 0;   // real time of the longest run that was tried to choose the part
   double precision =
       0;  // rounds are added until each speedup is known to this share; 0: until all are judged
   std::uint64_t first_seed = 1;  // of run 0; the others count up
