@@ -94,11 +94,8 @@ class Trial {
 
  private:
   Fit choose_windows(const Wishes& wishes) {
-    Sample window = try_window(wishes.length_ns.value_or(kFirstLength));
-    if (!wishes.length_ns && !runner_.cancelled()) {
-      const std::uint64_t length = length_for_sections(window);
-      if (length != kFirstLength) window = try_window(length);
-    }
+    const std::uint64_t length = wishes.length_ns ? *wishes.length_ns : length_everywhere();
+    const Sample window = try_window(length, kMiddleWindow);
     const double one = std::max(window.host_seconds, 1e-3);
     plan_.trial_seconds = one;
     double round = cells_a_round(plan_) * one;
@@ -119,11 +116,19 @@ class Trial {
     return {.fits = rounds >= kFewestWindows, .one_fits = plan_.budget_seconds <= 0 || one <= budget()};
   }
 
-  Sample try_window(std::uint64_t length_ns) {
+  /// Enough for the sections of each of the fewest windows, since threads may sleep in some of them.
+  std::uint64_t length_everywhere() {
+    std::uint64_t longest = kShortestLength;
+    for (unsigned round = 0; round < kFewestWindows && !runner_.cancelled(); ++round)
+      longest = std::max(longest, length_for_sections(try_window(kFirstLength, round)));
+    return longest;
+  }
+
+  Sample try_window(std::uint64_t length_ns, unsigned round) {
     simulate(
         plan_,
         {.kind = Part::Kind::kWindows, .seen = seen_, .windows = kFewestWindows, .length_ns = length_ns});
-    return run(kMiddleWindow, kAnyTime).sample;
+    return run(round, kAnyTime).sample;
   }
 
   /// With the most threads.
