@@ -24,6 +24,7 @@
 #include "cli/experiment/part.h"
 #include "cli/experiment/preview.h"
 #include "cli/experiment/program_runners.h"
+#include "cli/experiment/time_limit.h"
 #include "cli/host/console.h"
 #include "cli/host/cpu_use.h"
 #include "cli/host/environment.h"
@@ -108,21 +109,23 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
   const bool samples = request.windows != 0 || request.samples_auto;
-  if (request.window_ns && !samples && request.budget.empty())
-    throw UsageError(fmt::format("{} is for {} and {}", kSampleLength, kSample, kBudget));
+
   if (request.windows != 0 && !request.budget.empty())
     throw UsageError(fmt::format("{} {} excludes {}", kSample, request.windows, kBudget));
   if (request.windows != 0 && plan.precision > 0)
     throw UsageError(fmt::format("{} {} excludes {}", kSample, request.windows, kPrecision));
   plan.runs = request.windows != 0 ? request.windows : request.runs;
   if (request.variations != 0) plan.runs = request.variations;
+  const bool chooses_part =
+      plan.model && plan.runs == 0 && !plan.uses_metric() && !request.whole_run && !request.region.is_set();
+  if (request.window_ns && request.windows == 0 && !chooses_part)
+    throw UsageError(
+        fmt::format("{} is for virtual machines, and for {} or a budget", kSampleLength, kSample));
   if (plan.runs != 0) return;
   const experiment::Rounds rounds = plan.default_rounds();
   plan.runs = rounds.first;
   plan.most_runs = plan.budget_seconds > 0 ? experiment::kMostRuns : rounds.most;
-  const bool is_free =
-      plan.model && !samples && !plan.uses_metric() && !request.whole_run && !request.region.is_set();
-  if (is_free && request.budget.empty()) plan.budget_seconds = kDefaultBudgetSeconds;
+  if (chooses_part && !samples && request.budget.empty()) plan.budget_seconds = kDefaultBudgetSeconds;
 }
 
 // Every design gets the same variations, so that all are compared on the same machines.
@@ -285,12 +288,11 @@ std::vector<std::string> explain_blocks(const CompareRequest& request, experimen
                                         experiment::Observer& observer,
                                         const experiment::Execution& execution,
                                         std::vector<experiment::Block>& blocks) {
-  constexpr double kTimesLongest = 20, kLeastSeconds = 60;
   double longest = 0;
   for (const experiment::Result& result : execution.results)
     longest = std::max(longest, result.sample.host_seconds);
-  const double limit = request.timeout_seconds > 0 ? request.timeout_seconds
-                                                   : std::max(kLeastSeconds, kTimesLongest * longest);
+  const double limit =
+      request.timeout_seconds > 0 ? request.timeout_seconds : experiment::time_limit(longest);
   const auto results =
       run_to_explain(cells_to_explain(request.plan, blocks), runner, observer, execution.timing, limit);
   explain(blocks, results);
@@ -330,7 +332,7 @@ int compare_and_report(CompareRequest& request) {
   const auto runner = plan.model ? virtual_runner(plan, stop) : native_runner(plan, stop);
   const OtherPrograms others;
   experiment::Progress progress("compare", isatty(STDERR_FILENO) == 1);
-  std::optional<experiment::Result> tried;
+  std::vector<experiment::Result> tried;
   if (plan.cells.empty()) tried = choose_part(request, *runner, progress);
   const auto undecided = [&plan](const auto& results, std::optional<unsigned> threads) {
     return experiment::undecided(plan, block_of(plan, results, threads).rows);
@@ -374,7 +376,7 @@ int compare(CompareRequest& request, const Words& words, const OldPlan* old) {
   if (plan.uses_metric()) experiment::Metric{plan.metric};
   const std::vector<std::string>& program = required_program(arguments, "compare");
   choose_threads(request, program, cpus);
-  if (old != nullptr) repeat(*old, plan);
+  if (old != nullptr) repeat(*old, request.plan_file, plan);
   check_files(request);
   plan.command = program_invocation_name;
   plan.options = arguments.options;
@@ -408,7 +410,10 @@ int compare_verb(const Words& line) {
                                  arguments.program.front()));
   const OldPlan old = read_plan(request.plan_file);
   CompareRequest again;
-  parse_options(*compare_options(again), split_arguments(old.words).options);
+  if (!parse_options(*compare_options(again), split_arguments(old.words).options) || !again.plan_file.empty())
+    throw UsageError(
+        fmt::format("{} '{}': its words are not those of a comparison", kPlan, request.plan_file));
+  again.plan_file = request.plan_file;
   again.json_file = request.json_file;
   again.html_file = request.html_file;
   again.plot_file = request.plot_file;

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/experiment/part.h"
 #include "cli/experiment/preview.h"
+#include "cli/experiment/time_limit.h"
 #include "cli/host/console.h"
 #include "cli/host/usage_error.h"
 #include "cli/show/format.h"
@@ -14,9 +17,6 @@ namespace {
 
 using experiment::Part;
 using experiment::Plan;
-using experiment::Preview;
-
-constexpr double kAnyTime = 1e9;  // as for the first run
 
 /// "--budget 5m", or "the default of --budget, 5m".
 std::string name_of_budget(const CompareRequest& request) {
@@ -48,46 +48,46 @@ void tell_choice(const CompareRequest& request, const experiment::Fit& fit) {
                               fit.fits ? "" : ", which take longer than that"));
 }
 
-std::vector<Preview> look(const CompareRequest& request, experiment::Runner& runner,
+experiment::Previews look(const CompareRequest& request, experiment::Runner& runner,
                           experiment::Observer& observer) {
-  const bool is_limited = has_budget(request) && request.timeout_seconds <= 0;
-  const double limit = is_limited                    ? request.plan.budget_seconds
-                       : request.timeout_seconds > 0 ? request.timeout_seconds
-                                                     : kAnyTime;
-  const double enough =
-      has_budget(request) ? seconds_a_run(request.plan, runner) / experiment::kSlowerThanFast : 0;
-  auto [seen, timed_out] = previews(request.plan, runner, observer, {limit, enough});
-  if (is_limited && timed_out)
-    throw UsageError(fmt::format("one run in fast mode takes longer than {}; give more with {}",
+  const bool is_limited = has_budget(request);
+  const double budget = is_limited ? request.plan.budget_seconds : experiment::kNoLimit;
+  const double timeout = request.timeout_seconds > 0 ? request.timeout_seconds : experiment::kNoLimit;
+  const double enough = is_limited ? seconds_of_look(request.plan, runner) : 0;
+  auto looks = previews(request.plan, runner, observer, {std::min(budget, timeout), enough});
+  if (looks.timed_out && budget < timeout)
+    throw UsageError(fmt::format("a look at the program in fast mode takes longer than {}; give more with {}",
                                  name_of_budget(request), kBudget));
-  return std::move(seen);
+  return looks;
 }
 
 }  // namespace
 
-std::optional<experiment::Result> choose_part(CompareRequest& request, experiment::Runner& runner,
-                                              experiment::Observer& observer) {
+std::vector<experiment::Result> choose_part(CompareRequest& request, experiment::Runner& runner,
+                                            experiment::Observer& observer) {
   Plan& plan = request.plan;
   plan.rounds_seconds = plan.budget_seconds;
-  if (!plan.model || request.region.is_set() || request.whole_run) return std::nullopt;
+  if (!plan.model || request.region.is_set() || request.whole_run) return {};
   const bool samples = request.windows != 0 || request.samples_auto;
-  const std::vector<Preview> seen = look(request, runner, observer);
-  if (seen.empty()) {
-    if (samples && !runner.cancelled())
+  const experiment::Previews looks = look(request, runner, observer);
+  if (runner.cancelled()) return {};
+  if (looks.seen.empty()) {
+    if (samples)
       throw UsageError(fmt::format("{}: {} starts no second thread, or fails", kSample, plan.program()));
-    return std::nullopt;
+    return {};
   }
   if (request.windows != 0) {
-    constexpr std::uint64_t kLength = 1'000'000;
-    simulate(plan, {Part::Kind::kWindows, seen, request.windows, request.window_ns.value_or(kLength)});
-    return std::nullopt;
+    simulate(plan, {Part::Kind::kWindows, looks.seen, request.windows,
+                    request.window_ns.value_or(experiment::kFirstLength)});
+    return {};
   }
   if (plan.uses_metric() || (!has_budget(request) && !samples)) {
-    simulate(plan, {.kind = Part::Kind::kFromSecondThread, .seen = seen});
-    return std::nullopt;
+    simulate(plan, {.kind = Part::Kind::kFromSecondThread, .seen = looks.seen});
+    return {};
   }
-  experiment::Fit fit = fit_into_budget(plan, seen, {samples, request.window_ns}, runner, observer);
-  if (runner.cancelled()) return std::nullopt;
+  experiment::Fit fit =
+      fit_into_budget(plan, looks, {samples, request.window_ns, request.timeout_seconds}, runner, observer);
+  if (runner.cancelled()) return {};
   if (!fit.one_fits)
     throw UsageError(
         fmt::format("{} is too small for one run; give more with {}", name_of_budget(request), kBudget));

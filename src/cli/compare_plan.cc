@@ -25,6 +25,7 @@ using experiment::Preview;
 using nlohmann::json;
 
 constexpr std::size_t kMostBytes = 1U << 30;
+constexpr std::uint64_t kMostInstructions = 1ULL << 62, kMostNanoseconds = 1'000'000'000'000'000;
 
 // By number of the kind.
 constexpr const char* kKinds[] = {"as asked", "from the second thread on", "windows"};
@@ -51,9 +52,15 @@ void require(bool holds, const char* complaint) {
   if (!holds) throw BadPlan(complaint);
 }
 
-unsigned count_of(const json& value, unsigned most) {
-  require(value.is_number_unsigned() && value.get<std::uint64_t>() <= most, "a number is out of its range");
-  return value.get<unsigned>();
+std::uint64_t number_in(const json& value, std::uint64_t least, std::uint64_t most) {
+  const bool is_number = value.is_number_unsigned();
+  require(is_number && value.get<std::uint64_t>() >= least && value.get<std::uint64_t>() <= most,
+          "a number is out of its range");
+  return value.get<std::uint64_t>();
+}
+
+unsigned count_in(const json& value, unsigned least, unsigned most) {
+  return static_cast<unsigned>(number_in(value, least, most));
 }
 
 Part part_of(const json& value, std::size_t numbers_of_threads) {
@@ -63,15 +70,14 @@ Part part_of(const json& value, std::size_t numbers_of_threads) {
   part.kind = static_cast<Part::Kind>(kind - std::begin(kKinds));
   if (part.kind == Part::Kind::kAsAsked) return part;
   for (const json& preview : value.at("instructions")) {
-    part.seen.push_back({preview.at("alone").get<std::uint64_t>(), preview.at("all").get<std::uint64_t>(),
-                         preview.at("cut").get<bool>()});
+    part.seen.push_back({number_in(preview.at("alone"), 0, kMostInstructions),
+                         number_in(preview.at("all"), 1, kMostInstructions), preview.at("cut").get<bool>()});
     require(part.seen.back().alone <= part.seen.back().all, "a part begins behind its end");
   }
   require(part.seen.size() == numbers_of_threads, "it has not one part for each number of threads");
   if (part.kind != Part::Kind::kWindows) return part;
-  part.windows = count_of(value.at("windows"), experiment::kMostRuns);
-  part.length_ns = value.at("length_ns").get<std::uint64_t>();
-  require(part.windows > 0 && part.length_ns > 0, "a window has no length");
+  part.windows = count_in(value.at("windows"), 1, experiment::kMostRuns);
+  part.length_ns = number_in(value.at("length_ns"), 1, kMostNanoseconds);
   return part;
 }
 
@@ -91,23 +97,35 @@ std::vector<Cell> cells_in(const json& rounds, const OldPlan& old) {
       }
     }
   }
-  require(!cells.empty() && cells.front().design == experiment::kReference && cells.front().run == 0,
+  require(!cells.empty(), "it has no runs");
+  require(cells.front().design == experiment::kReference && cells.front().run == 0,
           "its first run is not one of pthread");
   return cells;
+}
+
+bool is_utf8(const Words& words) {
+  try {
+    (void)json(words).dump();
+    return true;
+  } catch (const json::type_error&) {
+    return false;
+  }
 }
 
 OldPlan plan_of(const json& value) {
   OldPlan old;
   old.words = value.at("words").get<Words>();
-  require(std::find(old.words.begin(), old.words.end(), kPlan) == old.words.end(), "its words have a plan");
+
   old.where = value.at("machine").get<std::string>();
   old.designs = value.at("designs").get<std::vector<std::string>>();
   for (const json& threads : value.at("threads"))
     old.thread_counts.push_back(threads.is_null() ? std::nullopt
-                                                  : std::optional(count_of(threads, kMostThreads)));
+                                                  : std::optional(count_in(threads, 1, kMostThreads)));
+  require(std::set(old.thread_counts.begin(), old.thread_counts.end()).size() == old.thread_counts.size(),
+          "a number of threads is named twice");
   old.part = part_of(value.at("part"), old.thread_counts.size());
-  old.first_rounds = count_of(value.at("first_rounds"), experiment::kMostRuns);
-  old.most_rounds = count_of(value.at("most_rounds"), experiment::kMostRuns);
+  old.first_rounds = count_in(value.at("first_rounds"), 1, experiment::kMostRuns);
+  old.most_rounds = count_in(value.at("most_rounds"), 0, experiment::kMostRuns);
   old.cells = cells_in(value.at("rounds"), old);
   return old;
 }
@@ -127,6 +145,7 @@ json plan_json(const experiment::Plan& plan, const Words& words,
     counts.push_back(or_null(threads));
     rounds_by_threads.push_back(rounds[threads]);
   }
+  if (!is_utf8(words)) return nullptr;
   return {{"words", words},
           {"machine", plan.where},
           {"designs", plan.designs},
@@ -145,15 +164,38 @@ OldPlan read_plan(const std::string& file) {
   if (!text) throw refused(text.error());
   try {
     const json content = json::parse(*text);
-    return plan_of(content.contains("plan") ? content.at("plan") : content);
-  } catch (const json::exception&) {
+    const json& plan = content.contains("plan") ? content.at("plan") : content;
+    require(!plan.is_null(), "its command line is not UTF-8, so that it has no plan");
+    require(plan.is_object() && plan.contains("words"),
+            "it is no JSON report of elision compare with a plan");
+    return plan_of(plan);
+  } catch (const json::parse_error&) {
     throw refused("it is no JSON report of elision compare with a plan");
+  } catch (const json::out_of_range& error) {
+    throw refused(fmt::format("its plan is incomplete ({})", error.what()));
+  } catch (const json::exception& error) {
+    throw refused(fmt::format("a value of its plan is of the wrong type ({})", error.what()));
   } catch (const BadPlan& error) {
     throw refused(error.what());
   }
 }
 
-void repeat(const OldPlan& old, experiment::Plan& plan) {
+void repeat(const OldPlan& old, const std::string& file, experiment::Plan& plan) {
+  const auto check = [&file](bool holds, const std::string& complaint) {
+    if (!holds) throw UsageError(fmt::format("{} '{}': {}", kPlan, file, complaint));
+  };
+  check(plan.model || old.part.kind == Part::Kind::kAsAsked, "a real CPU simulates no part of a run");
+  check(old.part.kind != Part::Kind::kWindows || !plan.uses_metric(),
+        "a metric is of whole runs, not of windows");
+  const bool takes_threads = plan.thread_counts.front().has_value();
+  for (const auto& threads : old.thread_counts)
+    check(threads.has_value() == takes_threads, "numbers of threads are for programs with {threads}");
+  for (const Cell& cell : old.cells) {
+    check(!plan.varies() || cell.run < plan.variations.size(), "it has more rounds than variations");
+    const auto left_out = plan.not_run.find(cell.design);
+    check(left_out == plan.not_run.end(),
+          left_out == plan.not_run.end() ? "" : fmt::format("{} {}", cell.design, left_out->second));
+  }
   plan.thread_counts = old.thread_counts;
   simulate(plan, old.part);
   plan.runs = old.first_rounds;

@@ -25,6 +25,7 @@ struct OldPlan {
   std::vector<experiment::Cell> cells;  // without seeds and variations
 };
 
+/// null: a word is not UTF-8, which JSON cannot hold.
 nlohmann::json plan_json(const experiment::Plan& plan, const Words& words,
                          const std::vector<experiment::Result>& results);
 
@@ -32,7 +33,8 @@ nlohmann::json plan_json(const experiment::Plan& plan, const Words& words,
 /// none.
 OldPlan read_plan(const std::string& file);
 
-/// Makes `plan`, which comes from the same words, machine and designs, run what `old` says.
-void repeat(const OldPlan& old, experiment::Plan& plan);
+/// Makes `plan`, which comes from the same words, machine and designs, run what `old` says. Throws UsageError
+/// that names `file` if it cannot.
+void repeat(const OldPlan& old, const std::string& file, experiment::Plan& plan);
 
 }  // namespace elision::cli

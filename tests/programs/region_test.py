@@ -107,7 +107,8 @@ def test_region_of_the_whole_process(elision, process_of):
     """Counts are those of a run without a region: only its first touches of pages are not simulated."""
     words = [elision.test_program("ledger"), THREADS, 20, 1]
     whole, region = process_of(words, [])[1], process_of(words, ["--start", "thread:1"])[1]
-    assert region["region"] == {"reached": True, "begin_ns": 0, "ended": False}
+    assert region["region"] == {"reached": True, "begin_ns": 0, "ended": False, "end_instructions": region["instructions"],
+                                "second_thread_instructions": sorted(thread["started_instructions"] for thread in region["threads"])[1]}
     assert region["virtual_ns"] == pytest.approx(whole["virtual_ns"], rel=0.1)
 
 
@@ -285,7 +286,8 @@ def test_start_that_is_never_reached(elision, process_of, words):
     """Programs may have closed standard error when they end."""
     ending, process = process_of(words, ["--start", "thread:2"], status=2)
     assert ending.stderr == "elision vm: --start was never reached: the program started 1 of 2 threads\n"
-    assert process["region"] == {"reached": False, "begin_ns": None, "ended": False}
+    assert process["region"].pop("end_instructions") > 0
+    assert process["region"] == {"reached": False, "begin_ns": None, "ended": False, "second_thread_instructions": None}
     assert process["instructions"] == process["virtual_ns"] == process["cpu_ns"] == 0
 
 
@@ -494,6 +496,24 @@ def test_calls_behind_the_part_do_not_count(elision, process_of):
     assert ending.stdout == "", "it ended there"
 
 
+@pytest.mark.parametrize("lock", ["pthread", "htm-10"])
+def test_instructions_since_the_second_thread(elision, process_of, lock):
+    words = [elision.test_program("contention"), "lock", 4, 20000]
+    second = process_of(words, ["--lock", lock])[1]["threads"]
+    begin = sorted(thread["started_instructions"] for thread in second)[1]
+    region = process_of(words, ["--lock", lock, "--start", "parallel:300000", "--length", "1ns", "--end-with-part"])[1]["region"]
+    assert region["second_thread_instructions"] == pytest.approx(begin, rel=0.01), "fast mode was in front of it"
+    assert 300_000 <= region["end_instructions"] - region["second_thread_instructions"] < 320_000
+
+
+def test_a_part_behind_the_second_thread_ends_only_processes_that_have_one(elision, process_of):
+    ending, _ = process_of(["/bin/true"], ["--start", "parallel:1", "--length", "1ns", "--end-with-part"], status=2)
+    assert ending.stderr == "elision vm: --start was never reached: the program started no second thread\n"
+    ending, process = process_of([elision.test_program("contention"), "lock", 4, 10], ["--start", "parallel:900000000"], status=2)
+    assert "of 900000000 instructions since it started its second thread\n" in ending.stderr
+    assert process["region"]["second_thread_instructions"] < process["region"]["end_instructions"]
+
+
 def samples(place, *words):
     ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--no-why", "--format", "json", *words)
     assert ending.status == 0, ending.stderr
@@ -534,11 +554,37 @@ def test_budget_chooses_whole_runs_or_windows(place, elision):
     assert "windows" not in whole and whole["part"]["text"] == "from the second thread on"
     sampled, said = run("1h", "--sample", "auto", "--sample-length", "50us", "--precision", 100)
     assert "--budget 1h: 30 windows of 50.0 us of each design, after 5 only of those that may be best\n" in said
-    assert sampled["windows"] == {"count": 30, "length_seconds": pytest.approx(50e-6)}
+    assert sampled["windows"] == {"count": 5, "length_seconds": pytest.approx(50e-6)}
     assert len(sampled["plan"]["rounds"][0]) == 5
     ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--budget", "0.01s", *words)
     assert ending.status == 2
-    assert ending.stderr == "elision compare: one run in fast mode takes longer than --budget 0.01s; give more with --budget\n"
+    assert ending.stderr == "elision compare: a look at the program in fast mode takes longer than --budget 0.01s; give more with --budget\n"
+
+
+def test_the_default_budget_is_not_mentioned_if_whole_runs_fit(place, elision):
+    words = ["--threads", 2, "--locks", "ticket", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 1000]
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--no-why", "--format", "json", *words)
+    report = json.loads(ending.stdout)
+    assert report["part"]["text"] == "from the second thread on" and "windows" not in report
+    assert "budget" not in ending.stderr
+
+
+def test_windows_lie_in_the_part_that_was_seen(place, elision):
+    """A program that executes more than the first look sees, in a budget that allows for no second one."""
+    words = ["--threads", 2, "--locks", "ticket", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 4_000_000]
+    ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--no-why", "--json", "first.json", "--budget", "15s", "--sample", "auto", "--precision", 100,
+                       "--sample-length", "50us", *words)
+    if ending.status == 2:
+        pytest.skip(f"this host is too slow: {ending.stderr}")
+    heading = re.search(r"windows of 50.0 us in the first (\S+) instructions", ending.stdout)
+    assert heading, ending.stdout
+    report = json.loads((place.root / "first.json").read_text())
+    seen, = report["plan"]["part"]["instructions"]
+    assert seen["cut"] and seen["all"] >= seen["alone"] + 500_000_000
+    for run in report["runs"]:
+        assert seen["alone"] < int(re.search(r"--start instructions:(\d+)", run["command"])[1]) < seen["all"]
+    again = place.run("compare", "--plan", "first.json")
+    assert again.stdout == ending.stdout
 
 
 def without_host_times(report):
@@ -579,22 +625,52 @@ def test_a_plan_alone_can_be_cut_down(place, elision):
     ({"rounds": [[["pthread"]] * 1001]}, "it has too many rounds"),
     ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 1, "length_ns": 5}, "rounds": [[["pthread"]] * 2]},
      "it has more rounds than windows"),
-    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 0, "length_ns": 5}}, "a window has no length"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 0, "length_ns": 5}}, "a number is out of its range"),
     ({"part": {"kind": "windows", "instructions": [], "windows": 1, "length_ns": 5}}, "it has not one part for each number of threads"),
     ({"part": {"kind": "windows", "instructions": [{"alone": 10, "all": 9, "cut": False}], "windows": 1, "length_ns": 5}}, "a part begins behind its end"),
     ({"part": {"kind": "all"}}, "the kind of its part is unknown"),
     ({"threads": [-1]}, "a number is out of its range"),
     ({"threads": "4"}, "a number is out of its range"),
-    ({"words": ["--plan", "x"]}, "its words have a plan"),
-    ({"words": 5}, "it is no JSON report of elision compare with a plan"),
+    ({"threads": [None, None], "rounds": [[["pthread"]], [["pthread"]]]}, "a number of threads is named twice"),
+    ({"threads": [0]}, "a number is out of its range"),
+    ({"threads": [4]}, "numbers of threads are for programs with {threads}"),
+    ({"rounds": [[]]}, "it has no runs"),
+    ({"first_rounds": 0}, "a number is out of its range"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": -5, "all": -1, "cut": False}], "windows": 1, "length_ns": 5}}, "a number is out of its range"),
+    ({"machine": "native", "part": {"kind": "from the second thread on", "instructions": [{"alone": 1, "all": 9, "cut": False}]}},
+     "a real CPU simulates no part of a run"),
+    ({"words": ["--metric", "(.)", "--", "/bin/true"], "part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}],
+                                                            "windows": 2, "length_ns": 5}}, "a metric is of whole runs, not of windows"),
+    ({"words": ["--vary", "1", "--", "/bin/true"], "rounds": [[["pthread"], ["pthread"]]]}, "it has more rounds than variations"),
+    ({"words": ["--plan=x"]}, "its words are not those of a comparison"),
+    ({"words": ["--plan", "x", "--", "/bin/true"]}, "its words are not those of a comparison"),
+    ({"words": 5}, "a value of its plan is of the wrong type ([json.exception.type_error.302] type must be array, but is number)"),
 ])
-def test_bad_plans(place, change, why):
+def test_bad_plans(place, change, why, monkeypatch):
+    monkeypatch.setenv("ELISION_HIDE_RTM", "1")
     plan = {"words": ["--runs", "1", "--", "/bin/true"], "machine": "xeon-e5-2697v4", "designs": ["pthread", "ticket"], "threads": [None],
             "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "ticket"]]]}
     (place.root / "plan.json").write_text(json.dumps({**plan, **change}))
     ending = place.run("compare", "--plan", "plan.json")
     assert ending.status == 2
     assert ending.stderr == f"elision compare: --plan 'plan.json': {why}\n"
+
+
+def test_a_plan_may_have_a_program_with_an_option_of_that_name(place):
+    words = ["sh", "-c", "echo $0 $1", "--plan", "x"]
+    place.run("compare", "--machine", "xeon-e5-2697v4", "--locks", "ticket", "--runs", 1, "--json", "first.json", "--", *words)
+    ending = place.run("compare", "--plan", "first.json")
+    assert "took no lock" in ending.stdout, ending.stderr
+
+
+def test_a_plan_with_designs_that_this_cpu_cannot_run(place, monkeypatch):
+    monkeypatch.setenv("ELISION_HIDE_RTM", "1")
+    plan = {"words": ["--", "/bin/true"], "machine": "native", "designs": ["pthread", "htm-5"], "threads": [None],
+            "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "htm-5"]]]}
+    (place.root / "plan.json").write_text(json.dumps(plan))
+    ending = place.run("compare", "--plan", "plan.json")
+    assert ending.status == 2
+    assert ending.stderr == "elision compare: --plan 'plan.json': htm-5 needs hardware transactions, which ELISION_HIDE_RTM=1 hides\n"
 
 
 @pytest.mark.parametrize("words, why", [
@@ -642,7 +718,8 @@ def test_compare_counts_locks_in_the_part(place, elision):
 
 REFUSED = {
     "--start": "--start: 1 required EVENT missing",
-    "--start thread": "--start 'thread' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME or instructions:NUMBER",
+    "--start thread": "--start 'thread' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME, "
+                      "instructions:NUMBER or parallel:NUMBER",
     "--start function:": "--start 'function:': a function looks like function:NAME or function:OBJECT!NAME",
     "--start function:!f": "--start 'function:!f': a function looks like",
     "--start function:a!0x10": "--start 'function:a!0x10': a function looks like",
@@ -667,7 +744,7 @@ REFUSED = {
     "--length 0s": "--length '0s': the time must not be 0",
     "--length 5ms --stop thread:2": "--stop excludes --length",
     "--warmup instructions:5": "--warmup with an event has no effect without --start",
-    "--warmup thread:2 --start thread:3": "--warmup 'thread:2': use a time, time:TIME or instructions:NUMBER",
+    "--warmup thread:2 --start thread:3": "--warmup 'thread:2': use a time, time:TIME, instructions:NUMBER or parallel:NUMBER",
     "--warmup time:5ms --start time:5ms": "--start is not after --warmup",
     "--stop thread:1": "--stop comes before counting begins: nothing would be counted",
     "--stop time:0ns": "--stop comes before counting begins: nothing would be counted",
@@ -701,7 +778,9 @@ def test_bad_input(place, words):
     ("--sample 5 --start thread:2", "--start excludes --sample"),
     ("--sample 5 --stop thread:2", "--stop excludes --sample"),
     ("--sample 5 --whole-run", "--whole-run excludes --sample"),
-    ("--sample-length 5ms", "--sample-length is for --sample and --budget"),
+    ("--sample-length 5ms --runs 3", "--sample-length is for virtual machines, and for --sample or a budget"),
+    ("--sample-length 5ms --whole-run", "--sample-length is for virtual machines, and for --sample or a budget"),
+    ("--sample-length 5ms --machine native", "--sample-length is for virtual machines, and for --sample or a budget"),
     ("--sample 5 --sample-length 5", "--sample-length '5': a time looks like 5ms"),
     ("--sample 5 --sample-length 0ms", "--sample-length '0ms': the time must not be 0"),
     ("--sample 5 --machine native", "--sample is for virtual machines; this CPU runs the whole program"),

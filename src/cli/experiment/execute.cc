@@ -10,14 +10,13 @@
 
 #include "cli/experiment/metric.h"
 #include "cli/experiment/remaining_time.h"
+#include "cli/experiment/time_limit.h"
 #include "cli/experiment/workers.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli::experiment {
 namespace {
 
-constexpr double kTimeoutFactor = 20;
-constexpr double kShortestTimeoutSeconds = 60;
 constexpr double kAddedSeconds = 120;  // on a real CPU, for all rounds that are added
 
 bool left_out(const Plan& plan, const std::string& design) { return plan.not_run.count(design) != 0; }
@@ -63,7 +62,7 @@ void require_metric(const Plan& plan, const Sample& sample) {
 /// Hands out cells to workers and collects their samples, pass by pass.
 class Queue {
  public:
-  Queue(const Plan& plan, Runner& runner, Observer& observer, std::optional<Result> tried)
+  Queue(const Plan& plan, Runner& runner, Observer& observer, std::vector<Result> tried)
       : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer), tried_(std::move(tried)) {
     for (const auto& threads : plan.thread_counts) blocks_.push_back({threads, plan.runs});
     for (const Cell& cell : cells_) remaining_.add(cell);
@@ -71,14 +70,11 @@ class Queue {
 
   void run_first() {
     begun(cells_.front());
-    Sample sample = run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : 1e9);
+    Sample sample = run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : kNoLimit);
     if (runner_.cancelled()) return;
     require_start(plan_, sample);
     require_metric(plan_, sample);
-    if (timeout_seconds_ <= 0) {
-      const double longest = std::max(sample.host_seconds, plan_.trial_seconds);
-      timeout_seconds_ = std::max(kShortestTimeoutSeconds, kTimeoutFactor * longest);
-    }
+    if (timeout_seconds_ <= 0) seconds_of_first_ = sample.host_seconds;
     ended(cells_.front(), sample);
     results_.push_back({cells_.front(), std::move(sample)});
     next_ = 1;
@@ -133,16 +129,28 @@ class Queue {
   };
 
   Sample run(const Cell& cell, double timeout_seconds) {
-    const bool is_known = tried_ && tried_->cell.threads == cell.threads && tried_->cell.run == cell.run &&
-                          tried_->cell.design == cell.design;
-    return is_known ? tried_->sample : runner_.run(cell, timeout_seconds);
+    const auto known = std::find_if(tried_.begin(), tried_.end(), [&cell](const Result& result) {
+      return result.cell.threads == cell.threads && result.cell.run == cell.run &&
+             result.cell.design == cell.design;
+    });
+    return known != tried_.end() ? known->sample : runner_.run(cell, timeout_seconds);
+  }
+
+  // The later a window begins, the more runs in front of it.
+  double limit_of(const Cell& cell) const {
+    if (timeout_seconds_ > 0) return timeout_seconds_;
+    if (!plan_.samples()) return time_limit(seconds_of_first_);
+    const auto begin = [this](const Cell& of) {
+      return static_cast<double>(plan_.windows.at(of.threads).at(of.run).begin);
+    };
+    return time_limit(seconds_of_first_ * std::max(1.0, begin(cell) / begin(cells_.front())));
   }
 
   // False: no cell is left, or the comparison was stopped.
   bool run_one() {
     const Cell* const cell = next();
     if (cell == nullptr) return false;
-    Sample sample = run(*cell, timeout_seconds_);
+    Sample sample = run(*cell, limit_of(*cell));
     if (runner_.cancelled()) return false;
     const std::lock_guard guard(mutex_);
     ended(*cell, sample);
@@ -177,7 +185,8 @@ class Queue {
   }
 
   Outlook outlook() const {
-    const bool may_grow = std::any_of(blocks_.begin(), blocks_.end(),
+    const bool may_grow = plan_.cells.empty() &&
+                          std::any_of(blocks_.begin(), blocks_.end(),
                                       [&](const Block& block) { return block.rounds < plan_.most_runs; });
     Outlook outlook{settled_, cells_.size(), may_grow, std::nullopt, running_};
     if (settled_ > 0) outlook.seconds_left = remaining_.seconds_left() / runner_.workers();
@@ -258,15 +267,16 @@ class Queue {
   std::vector<Block> blocks_;
   Runner& runner_;
   Observer& observer_;
-  const std::optional<Result> tried_;
+  const std::vector<Result> tried_;
   std::mutex mutex_;
   std::size_t next_ = 0;
   std::size_t settled_ = 0;  // cells that have ended or are left out
   std::string running_;
   RemainingTime remaining_;
   double host_seconds_ = 0;
-  double first_seconds_ = 0;  // host_seconds_ after the first pass
-  double timeout_seconds_ = 0;
+  double first_seconds_ = 0;                          // host_seconds_ after the first pass
+  double timeout_seconds_ = 0;                        // of each run, from the user; 0: by the first run
+  double seconds_of_first_ = 0;                       // that the first run took
   std::vector<Result> results_;                       // of finished passes, in the order of their cells
   std::vector<std::pair<std::size_t, Result>> pass_;  // of the current pass, by the number of the cell
 };
@@ -289,7 +299,7 @@ std::vector<Cell> cells_of(const Plan& plan) {
 }
 
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
-                  const Undecided& undecided, std::optional<Result> tried) {
+                  const Undecided& undecided, std::vector<Result> tried) {
   Queue queue(plan, runner, observer, std::move(tried));
   queue.set_timeout(timeout_seconds);
   queue.run_first();

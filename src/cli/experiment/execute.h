@@ -37,17 +37,18 @@ std::string words_of(const Cell& cell);
 /// too.
 std::vector<Cell> cells_of(const Plan& plan);
 
-/// Runs the plan. A run may take `timeout_seconds`; 0 means 20 times the first run, and at least a minute. A
-/// design that timed out is not run again with the same number of threads. A plan that judges designs skips a
-/// number of threads with which the program, under the reference design, fails or takes no lock that we can
-/// replace. Throws UsageError if the first run does not start or prints nothing that the metric matches.
+/// Runs the plan. A run may take `timeout_seconds`; 0 means 20 times the first run, and at least a minute;
+/// for a window that begins later in the program, as many times longer. A design that timed out is not run
+/// again with the same number of threads. A plan that judges designs skips a number of threads with which the
+/// program, under the reference design, fails or takes no lock that we can replace. Throws UsageError if the
+/// first run does not start or prints nothing that the metric matches.
 ///
 /// After the first rounds, `undecided` is asked for designs that need more, and again after each pass of
 /// added rounds, until the plan's most. On a virtual machine the rounds depend on nothing else. On a real CPU
 /// the added rounds also end after two minutes, or after the time of the first rounds if that is longer. With
 /// a budget, rounds are added on either as long as all fit into it.
-/// With cells of its own, the plan runs exactly these. `tried`: a run of the plan that has ended already.
+/// With cells of its own, the plan runs exactly these. `tried`: runs of the plan that have ended already.
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,
-                  const Undecided& undecided = nullptr, std::optional<Result> tried = std::nullopt);
+                  const Undecided& undecided = nullptr, std::vector<Result> tried = {});
 
 }  // namespace elision::cli::experiment

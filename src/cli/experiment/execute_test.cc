@@ -216,7 +216,7 @@ TEST(Execute, ARunThatWasTriedIsNotRepeated) {
   Result tried{{2u, "pthread", 0}, {}};
   tried.sample.seconds = 5;
   tried.sample.locks.locks_seen = true;
-  const Execution execution = execute(plan, runner, notes, 0, nullptr, tried);
+  const Execution execution = execute(plan, runner, notes, 0, nullptr, {tried});
   EXPECT_EQ(runner.cells.size(), 7u);
   ASSERT_EQ(execution.results.size(), 8u);
   for (const Result& result : execution.results) {

@@ -19,19 +19,22 @@ class Clock final : public Runner {
     EXPECT_EQ(cell.threads, 8u) << "the most";
     ++runs;
     Sample sample;
-    sample.host_seconds = !plan_.samples()            ? whole_seconds
+    sample.host_seconds = !plan_.samples() ? whole_seconds * (cell.design == kReference ? 1 : times_slower)
                           : cell.design == kReference ? window_seconds
                                                       : elided_seconds;
     sample.seconds = seconds_of_section;
     if (script) script(sample);
     if (sample.host_seconds > timeout_seconds) sample.outcome = Outcome::kTimedOut;
     if (stops) sample.host_seconds = std::min(sample.host_seconds, timeout_seconds);
-    if (!plan_.samples()) allowed = timeout_seconds;
+    if (!plan_.samples() && cell.design == kReference) allowed = timeout_seconds;
+    limits.push_back(timeout_seconds);
     return sample;
   }
 
-  double whole_seconds = 4, window_seconds = 1, elided_seconds = 1, allowed = 0, seconds_of_section = 2e-6;
+  double whole_seconds = 4, window_seconds = 1, elided_seconds = 1, allowed = 0, seconds_of_section = 2e-6,
+         times_slower = 1;
   std::function<void(Sample&)> script;
+  std::vector<double> limits;
   bool stops = false;  // at the timeout
   unsigned runs = 0;
 
@@ -57,12 +60,12 @@ class Budget : public testing::Test {
         63;  // without 3 s of trials 120 s of two workers, for 6 runs a round: 20 rounds of a second
   }
   Fit fit(const Wishes& wishes = {false, kLength}) {
-    return fit_into_budget(plan_, seen_, wishes, clock_, nobody_);
+    return fit_into_budget(plan_, looks_, wishes, clock_, nobody_);
   }
   std::size_t windows() const { return plan_.windows.contains(8u) ? plan_.windows.at(8u).size() : 0; }
 
   Plan plan_;
-  std::vector<Preview> seen_ = {{1000, 900'000'000, false, 0.5}, {2000, 900'000'000, false, 1.5}};
+  Previews looks_{{{1000, 900'000'000, false, 0.5}, {2000, 900'000'000, false, 1.5}}, false, 2};
   Clock clock_{plan_};
   Nobody nobody_;
 };
@@ -75,8 +78,8 @@ TEST_F(Budget, WholeRunsIfTheFirstRoundsOfThemFit) {
   EXPECT_EQ(plan_.part.kind, Part::Kind::kFromSecondThread);
   EXPECT_FALSE(plan_.samples());
   EXPECT_TRUE(plan_.compare_output);
-  ASSERT_TRUE(found.tried);
-  EXPECT_EQ(found.tried->cell.run, 0u);
+  ASSERT_EQ(found.tried.size(), 1u);
+  EXPECT_EQ(found.tried[0].cell.run, 0u);
   EXPECT_NEAR(plan_.rounds_seconds, 60, 1e-9) << "the run that was tried is one of the first round";
 }
 
@@ -87,7 +90,7 @@ TEST_F(Budget, AsManyWindowsAsFitIfNot) {
   const Fit found = fit();
   EXPECT_TRUE(found.fits);
   EXPECT_TRUE(found.one_fits);
-  EXPECT_FALSE(found.tried);
+  EXPECT_TRUE(found.tried.empty());
   EXPECT_EQ(windows(), 19u);
   EXPECT_EQ(plan_.windows.at(2u).size(), 19u);
   EXPECT_EQ(plan_.part.windows, 19u);
@@ -99,7 +102,7 @@ TEST_F(Budget, AsManyWindowsAsFitIfNot) {
 }
 
 TEST_F(Budget, WholeRunsThatCannotFitAreNotTried) {
-  seen_[0].host_seconds = 2.3;
+  looks_.seen[0].host_seconds = 2.3;
   fit();
   EXPECT_EQ(clock_.runs, 1u);
   EXPECT_EQ(clock_.allowed, 0);
@@ -107,7 +110,7 @@ TEST_F(Budget, WholeRunsThatCannotFitAreNotTried) {
 }
 
 TEST_F(Budget, AProgramThatGoesOnBehindTheLookDoesNotFit) {
-  seen_[1].is_cut = true;
+  looks_.seen[1].is_cut = true;
   clock_.whole_seconds = 0.1;
   fit();
   EXPECT_EQ(clock_.allowed, 0) << "not tried";
@@ -128,13 +131,48 @@ TEST_F(Budget, DesignsThatElideLocksMayTakeLonger) {
   plan_.budget_seconds = 2 + 1 + 8 + 100;
   fit({true, kLength});
   EXPECT_EQ(windows(), 10u) << "a round takes 1 + 1 + 8 seconds for each number of threads";
-  EXPECT_EQ(plan_.trial_seconds, 8);
+}
+
+TEST_F(Budget, WholeRunsMustFitForDesignsThatElideLocksToo) {
+  plan_.designs = {"pthread", "tatas", "htm-10"};
+  plan_.budget_seconds = 62;  // 40 s for a round of 4 runs and 2 that elide
+  clock_.whole_seconds = 2;
+  EXPECT_EQ(fit().tried.size(), 1u) << "eight times as long fits";
+  clock_.whole_seconds = 5;
+  clock_.times_slower = 2;
+  EXPECT_EQ(fit().tried.size(), 2u);
+  EXPECT_EQ(clock_.limits.back(), 10) << "20 s are left for two runs";
+  EXPECT_FALSE(plan_.samples());
+  EXPECT_NEAR(plan_.rounds_seconds, 60, 1e-9) << "both are runs of the first round";
+  clock_.times_slower = 2.1;
+  EXPECT_TRUE(fit().tried.empty());
+  EXPECT_TRUE(plan_.samples());
+}
+
+TEST_F(Budget, EveryRunThatIsTriedHasALimit) {
+  plan_.designs = {"pthread", "tatas", "htm-10"};
+  plan_.budget_seconds = 600;
+  clock_.elided_seconds = 1e6;
+  clock_.stops = true;
+  EXPECT_TRUE(fit({true, kLength}).one_fits) << "a design may hang";
+  EXPECT_EQ(clock_.limits.back(), 60);
+  fit({true, kLength, 7});
+  EXPECT_EQ(clock_.limits.back(), 7) << "the user's";
+}
+
+TEST_F(Budget, LongWindowsThatDoNotFitAreShort) {
+  clock_.seconds_of_section = 1;
+  clock_.script = [this](Sample& sample) {
+    if (plan_.part.length_ns > kLength) sample.outcome = Outcome::kTimedOut;
+  };
+  EXPECT_TRUE(fit({true, std::nullopt}).one_fits);
+  EXPECT_EQ(plan_.part.length_ns, kLength);
 }
 
 TEST_F(Budget, FewestAndMostWindows) {
-  seen_[0].host_seconds = 3;
+  looks_.seen[0].host_seconds = 3;
   clock_.window_seconds = 7;
-  plan_.budget_seconds = 60 + 4.5 + 7;
+  plan_.budget_seconds = 60 + 2 + 7;
   EXPECT_FALSE(fit().fits);
   EXPECT_EQ(windows(), kFewestWindows);
   EXPECT_EQ(plan_.runs, kFewestWindows);
@@ -144,11 +182,11 @@ TEST_F(Budget, FewestAndMostWindows) {
 }
 
 TEST_F(Budget, OneRunMayBeTooMuch) {
-  seen_[0].host_seconds = 3;
+  looks_.seen[0].host_seconds = 3;
   clock_.window_seconds = 29;
   EXPECT_TRUE(fit().one_fits);
-  clock_.window_seconds = 30;
-  EXPECT_FALSE(fit().one_fits) << "there are 63 - 4.5 - 30 seconds left";
+  clock_.window_seconds = 62;
+  EXPECT_FALSE(fit().one_fits) << "there are 61 seconds left";
 }
 
 TEST_F(Budget, WithoutOneTheMostWindowsAreSampled) {
@@ -169,7 +207,7 @@ TEST_F(Budget, AWindowIsAsLongAsItsSectionsNeed) {
     return plan_.part.length_ns;
   };
   EXPECT_EQ(length(2e-6), 1'000'000u) << "500 sections";
-  EXPECT_EQ(clock_.runs, 4u) << "three to know the length, and one of that";
+  EXPECT_EQ(clock_.runs, 3u) << "all of the length that is right";
   EXPECT_EQ(length(2.1e-6), 1'100'000u);
 
   EXPECT_EQ(length(1e-7), 300'000u);

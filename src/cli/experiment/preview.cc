@@ -2,7 +2,6 @@
 #include "cli/experiment/preview.h"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 
 #include "cli/options/designs.h"
@@ -17,82 +16,86 @@ constexpr const char* kReleases[] = {"libelision!pthread_mutex_unlock", "libelis
                                      "libelision!GOMP_atomic_end",      "libelision!__kmpc_end_critical",
                                      "libelision!omp_unset_lock",       "libelision!omp_unset_nest_lock"};
 
-/// Behind the end of a look at it.
-bool goes_on(const nlohmann::json& process) {
-  const auto region = process.find("region");
-  return region != process.end() && region->at("ended").get<bool>();
-}
-
 }  // namespace
 
-std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes, std::uint64_t look_length) {
+std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes) {
   std::optional<Preview> most;
+  const auto take = [&most](const Preview& preview) {
+    if (!most || preview.all > most->all) most = preview;
+  };
   for (const nlohmann::json& process : processes) {
+    if (const auto region = process.find("region"); region != process.end()) {
+      const nlohmann::json& second = region->at("second_thread_instructions");
+      if (!second.is_null())
+        take({.alone = second, .all = region->at("end_instructions"), .is_cut = region->at("ended")});
+      continue;
+    }
     std::vector<std::uint64_t> starts;
     for (const nlohmann::json& thread : process.at("threads"))
       starts.push_back(thread.at("started_instructions").get<std::uint64_t>());
-    const bool is_cut = goes_on(process);
-    const auto instructions = is_cut ? look_length : process.at("instructions").get<std::uint64_t>();
-    if (starts.size() < 2 || (most && instructions <= most->all)) continue;
+    if (starts.size() < 2) continue;
     std::nth_element(starts.begin(), starts.begin() + 1, starts.end());
-    most = {.alone = starts[1], .all = instructions, .is_cut = is_cut};
+    take({.alone = starts[1], .all = process.at("instructions")});
   }
   return most;
 }
 
 namespace {
 
-/// Looks with one number of threads.
+/// Looks, one after the other.
 class Looks {
  public:
-  Looks(const Plan& plan, std::optional<unsigned> threads, Runner& runner, const LookLimits& limits)
-      : plan_(plan), threads_(threads), runner_(runner), limits_(limits) {}
+  Looks(const Plan& plan, Runner& runner, const LookLimits& limits)
+      : plan_(plan), runner_(runner), limits_(limits) {}
 
-  /// Nothing: the program has no part to look at, or needs too long.
-  std::optional<Preview> look() {
-    if (limits_.enough <= 0) return look_at(0);
-    // Longer and longer, until there is a second thread. This tells how fast fast mode is.
-    constexpr std::uint64_t kFirst = 500'000'000, kTimesLonger = 4, kLongest = 1ULL << 60;
-    std::uint64_t length = kFirst;
-    std::optional<Preview> seen = look_at(length);
-    while (!seen && goes_on_ && length < kLongest) seen = look_at(length *= kTimesLonger);
-    if (!seen || !seen->is_cut) return seen;
-    double slowest = last_;
-    if (const auto elided = eliding_design(plan_)) {
-      (void)look_at(seen->all, *elided);
-      slowest = std::max(slowest, last_);
-    }
-    const double enough = limits_.enough * static_cast<double>(seen->all) / slowest;
-    if (static_cast<double>(seen->all - seen->alone) >= enough) return seen;
-    return look_at(seen->alone + static_cast<std::uint64_t>(enough));
+  /// With one number of threads. Nothing: there is no part with several threads to look at.
+  std::optional<Preview> look(std::optional<unsigned> threads) {
+    if (limits_.enough <= 0) return look_at({threads, kReference}, 0);
+    constexpr std::uint64_t kFirst = 500'000'000;  // tells how fast fast mode is
+    const std::optional<Preview> first = look_at({threads, kReference}, kFirst);
+    if (!first || !first->is_cut) return first;
+    const double per_second = static_cast<double>(first->all) / std::max(first->host_seconds, 1e-3);
+    const double alone_seconds = static_cast<double>(first->alone) / per_second;
+    const double enough =
+        (limits_.enough - alone_seconds) * per_second / times_slower({threads, kReference}, *first);
+    if (!(enough > static_cast<double>(kFirst)) || runner_.cancelled()) return first;
+    return look_at({threads, kReference}, static_cast<std::uint64_t>(std::min(enough, 1e18)));
   }
 
   bool timed_out() const { return timed_out_; }
+  double spent() const { return spent_; }
 
  private:
-  std::optional<Preview> look_at(std::uint64_t length, const std::string& design = kReference) {
-    Cell cell{threads_, design, 0, plan_.first_seed};
+  /// Than the reference, an eliding design over the same instructions; 1 if it is not slower, or if it is not
+  /// known in time.
+  double times_slower(Cell cell, const Preview& reference) {
+    const auto elided = eliding_design(plan_);
+    if (!elided) return 1;
+    cell.design = *elided;
+    const double before = spent_;
+    (void)look_at(cell, reference.all - reference.alone);
+    timed_out_ = false;
+    return std::max(1.0, (spent_ - before) / std::max(reference.host_seconds, 1e-3));
+  }
+
+  std::optional<Preview> look_at(Cell cell, std::uint64_t length) {
+    cell.seed = plan_.first_seed;
     cell.previews = true;
     cell.look_length = length;
-    const Sample sample = runner_.run(cell, limits_.timeout - spent_);
-    last_ = sample.host_seconds;
-    spent_ += last_;
-    goes_on_ = false;
-    timed_out_ = sample.outcome == Outcome::kTimedOut;
+    const Sample sample = runner_.run(cell, limits_.all - spent_);
+    spent_ += sample.host_seconds;
+    timed_out_ = !runner_.cancelled() && sample.outcome == Outcome::kTimedOut;
     if (runner_.cancelled() || !sample.start_error.empty() || !plan_.accepts(sample)) return std::nullopt;
-    goes_on_ = std::any_of(sample.processes.begin(), sample.processes.end(), goes_on);
-    auto preview = preview_of(sample.processes, length);
-    if (preview) preview->host_seconds = spent_;
+    auto preview = preview_of(sample.processes);
+    if (preview) preview->host_seconds = sample.host_seconds;
     return preview;
   }
 
   const Plan& plan_;
-  const std::optional<unsigned> threads_;
   Runner& runner_;
   const LookLimits limits_;
-  double spent_ = 0, last_ = 0;  // real seconds
-  bool goes_on_ = false;         // behind the end of the last look
-  bool timed_out_ = false;
+  double spent_ = 0;
+  bool timed_out_ = false;  // the last look
 };
 
 }  // namespace
@@ -106,24 +109,32 @@ std::optional<std::string> eliding_design(const Plan& plan) {
 
 Previews previews(const Plan& plan, Runner& runner, Observer& observer, const LookLimits& limits) {
   Previews found;
+  Looks looks(plan, runner, limits);
   for (const std::optional<unsigned>& threads : plan.thread_counts) {
     observer.progress({0, plan.thread_counts.size(), true, std::nullopt, "a look in fast mode"});
-    Looks looks(plan, threads, runner, limits);
-    const auto preview = looks.look();
-    if (!preview) return {.timed_out = looks.timed_out()};
+    const auto preview = looks.look(threads);
+    if (!preview) return {.timed_out = looks.timed_out(), .host_seconds = looks.spent()};
     found.seen.push_back(*preview);
   }
+  found.host_seconds = looks.spent();
   return found;
 }
 
 std::vector<unsigned> spread_order(unsigned count) {
-  const unsigned bits = static_cast<unsigned>(std::bit_width(std::max(count, 1U) - 1));
   std::vector<unsigned> order;
-  for (unsigned i = 0; i < 1U << bits; ++i) {
-    unsigned reversed = 0;
-    for (unsigned bit = 0; bit < bits; ++bit) reversed |= (i >> bit & 1U) << (bits - 1 - bit);
-    if (reversed < count) order.push_back(reversed);
-  }
+  std::vector<unsigned> distances(count, ~0U);  // to the nearest one before it
+  const auto take = [&](unsigned number) {
+    order.push_back(number);
+    for (unsigned i = 0; i < count; ++i)
+      distances[i] = std::min(distances[i], i < number ? number - i : i - number);
+  };
+  const unsigned shares = std::min(count, kFirstWindows);
+  const auto middle_of = [&](unsigned share) { return (2 * share + 1) * count / (2 * shares); };
+  if (shares > 0) take(middle_of(shares / 2));
+  for (unsigned share = 0; share < shares; ++share)
+    if (share != shares / 2) take(middle_of(share));
+  while (order.size() < count)
+    take(static_cast<unsigned>(std::max_element(distances.begin(), distances.end()) - distances.begin()));
   return order;
 }
 

@@ -14,36 +14,39 @@
 
 namespace elision::cli::experiment {
 
-/// That of the process that executes most of those with several threads. Nothing: none has several.
-/// `processes`: the statistics of a whole run, or of one that ended after `look_length` instructions.
-std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes,
-                                  std::uint64_t look_length = 0);
+/// What a look shows of the process that executes most of those with several threads. Nothing: none has.
+/// `processes`: their statistics.
+std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes);
 
 struct Previews {
-  std::vector<Preview> seen{};  // one for each of the plan's numbers of threads, or empty
-  bool timed_out = false;
+  std::vector<Preview> seen{};  // one for each of the plan's numbers of threads, or none at all
+  bool timed_out = false;       // that is why there is none
+  double host_seconds = 0;      // of all looks
 };
 
-/// Seconds of real time for a look.
+/// In seconds of real time.
 struct LookLimits {
-  double timeout = 0;  // a run that takes longer shows nothing
-  /// A look at the part with several threads ends after about so many under the slowest design; 0: with the
-  /// program.
-  double enough = 0;
+  double all = 0;  // for all looks together
+  double enough =
+      0;  // a window at the end of a look takes no longer under any design; 0: looks see all of the run
 };
 
 /// The first of the plan's designs that elides locks, if one is run: in fast mode, where transactions are
 /// isolated too, it may take many times as long as the reference.
 std::optional<std::string> eliding_design(const Plan& plan);
 
-/// Without any if with some number of threads the program never starts a second thread, fails, or needs too
-/// long.
+/// Looks at the program with each number of threads. There is no preview if with one of them the program
+/// never starts a second thread, or fails.
 Previews previews(const Plan& plan, Runner& runner, Observer& observer, const LookLimits& limits);
 
 /// In front of the part that is timed, so many instructions fill the caches and the predictors.
 inline constexpr std::uint64_t kWarmUpInstructions = 20'000'000;
 
-/// The numbers below `count`, so that the first ones of them lie all over: by their bits, read backwards.
+/// The first windows that all designs get.
+inline constexpr unsigned kFirstWindows = 5;
+
+/// The numbers below `count`: first the middles of kFirstWindows equal shares, from the one in the middle on,
+/// then always the one that is farthest from those before it.
 std::vector<unsigned> spread_order(unsigned count);
 
 /// `count` parts of `length_ns` nanoseconds each: in the middle of each of `count` equal shares of the

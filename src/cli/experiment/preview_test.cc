@@ -33,6 +33,7 @@ class Script final : public Runner {
     if (!timeouts_vary) {
       EXPECT_EQ(timeout_seconds, 7);
     }
+    timeouts.push_back(timeout_seconds);
     Sample sample;
     script(cell, sample);
     return sample;
@@ -40,6 +41,7 @@ class Script final : public Runner {
   std::function<void(const Cell&, Sample&)> script;
   bool is_cancelled = false;
   bool timeouts_vary = false;
+  std::vector<double> timeouts;
 };
 
 class Nobody final : public Observer {
@@ -50,7 +52,7 @@ class Nobody final : public Observer {
 
 class Look : public testing::Test {
  protected:
-  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, {7}).seen; }
+  std::vector<Preview> look() { return previews(plan_, runner_, nobody_, {7, 0}).seen; }
   Plan plan_;
   Script runner_;
   Nobody nobody_;
@@ -88,20 +90,28 @@ TEST_F(Look, AtAProgramThatFailsSaysNothing) {
 }
 
 /// A program that starts its second thread after `alone` of `all` instructions, in a fast mode that does 10^9
-/// a second.
+/// a second. Statistics are those that `elision vm` writes.
 class Long : public Look {
  protected:
   Long() {
     plan_.thread_counts = {8u};
+    runner_.timeouts_vary = true;
     runner_.script = [this](const Cell& cell, Sample& sample) {
       lengths_.push_back(cell.look_length);
       designs_.push_back(cell.design);
-      const bool is_cut = cell.look_length != 0 && cell.look_length < all_;
-      const std::uint64_t seen = is_cut ? cell.look_length : all_;
-      sample.processes = {process(
-          seen, seen > alone_ ? std::vector<std::uint64_t>{0, alone_} : std::vector<std::uint64_t>{0})};
-      sample.processes[0]["region"] = {{"ended", is_cut}};
-      if (is_cut) sample.processes[0]["instructions"] = 0;  // those of the part behind the look
+      const std::uint64_t end = alone_ + cell.look_length;
+      const bool is_cut = cell.look_length != 0 && end < all_;
+      const std::uint64_t seen = is_cut ? end : all_;
+      if (cell.look_length == 0) {
+        sample.processes = {process(all_, {0, alone_})};
+      } else {
+        sample.processes = {process(0, {})};
+        sample.processes[0]["region"] = {{"reached", is_cut},
+                                         {"ended", is_cut},
+                                         {"end_instructions", seen},
+                                         {"second_thread_instructions", alone_}};
+        if (alone_ >= all_) sample.processes[0]["region"]["second_thread_instructions"] = nullptr;
+      }
       sample.host_seconds =
           1e-9 * static_cast<double>(seen) * (cell.design == kReference ? 1 : times_slower_);
     };
@@ -110,66 +120,97 @@ class Long : public Look {
 
   static constexpr std::uint64_t kBillion = 1'000'000'000;
   double times_slower_ = 1;  // designs that elide locks
-  std::uint64_t alone_ = 1000, all_ = 100 * kBillion;
+  std::uint64_t alone_ = kBillion / 2, all_ = 100 * kBillion;
   std::vector<std::uint64_t> lengths_;
   std::vector<std::string> designs_;
 };
 
 TEST_F(Long, TheLookEndsAfterTheTimeThatIsEnough) {
-  runner_.timeouts_vary = true;
-  const auto seen = look(9).seen;
-  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion / 2, 9 * kBillion + 1000}));
-  ASSERT_EQ(seen.size(), 1u);
-  EXPECT_EQ(seen[0].all, 9 * kBillion + 1000);
-  EXPECT_TRUE(seen[0].is_cut);
-  EXPECT_NEAR(seen[0].host_seconds, 9.5, 0.01) << "of both";
+  const Previews found = look(9.5);
+  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion / 2, 9 * kBillion}));
+  ASSERT_EQ(found.seen.size(), 1u);
+  EXPECT_EQ(found.seen[0], (Preview{kBillion / 2, 9 * kBillion + kBillion / 2, true, 9.5}));
+  EXPECT_NEAR(found.host_seconds, 10.5, 0.01) << "of both";
 }
 
 TEST_F(Long, TheFirstLookMayDo) {
-  runner_.timeouts_vary = true;
-  EXPECT_TRUE(look(0.4).seen.at(0).is_cut);
+  EXPECT_TRUE(look(0.9).seen.at(0).is_cut);
   EXPECT_EQ(lengths_.size(), 1u);
-  all_ = kBillion / 2;
-  EXPECT_EQ(look(9).seen, (std::vector<Preview>{{1000, kBillion / 2, false, 0.5}}));
+  all_ = kBillion;
+  EXPECT_EQ(look(9).seen, (std::vector<Preview>{{kBillion / 2, kBillion, false, 1}})) << "it ended before";
   EXPECT_EQ(lengths_.size(), 2u);
+  all_ = 5 * kBillion;
+  EXPECT_EQ(look(9).seen, (std::vector<Preview>{{kBillion / 2, 5 * kBillion, false, 5}}));
+  EXPECT_EQ(lengths_.size(), 4u);
 }
 
-TEST_F(Long, ASecondThreadIsWaitedFor) {
-  runner_.timeouts_vary = true;
-  alone_ = 10 * kBillion;
-  EXPECT_EQ(look(9).seen.at(0).all, 32 * kBillion);
-  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion / 2, 2 * kBillion, 8 * kBillion, 32 * kBillion}));
-  lengths_.clear();
+TEST_F(Long, WithoutASecondThreadThereIsNone) {
   alone_ = all_;
-  EXPECT_TRUE(look(9).seen.empty()) << "there is none";
-  EXPECT_EQ(lengths_.back(), 128 * kBillion);
+  const Previews found = look(9);
+  EXPECT_TRUE(found.seen.empty());
+  EXPECT_FALSE(found.timed_out);
+  EXPECT_EQ(lengths_.size(), 1u);
 }
 
 TEST_F(Long, TheSlowestDesignCounts) {
-  runner_.timeouts_vary = true;
   plan_.designs = {"pthread", "tatas", "htm-1", "htm-10"};
   plan_.not_run["htm-1"] = "needs transactions";
   times_slower_ = 8;
-  EXPECT_EQ(look(8).seen.at(0).all, kBillion + 1000);
-  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion / 2, kBillion / 2, kBillion + 1000}));
+  EXPECT_EQ(look(8.5).seen.at(0).all, kBillion + kBillion / 2);
+  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{kBillion / 2, kBillion / 2, kBillion}));
   EXPECT_EQ(designs_, (std::vector<std::string>{"pthread", "htm-10", "pthread"}));
 }
 
+TEST_F(Long, ADesignThatHangsInItsLookCountsAsSlow) {
+  plan_.designs = {"pthread", "htm-10"};
+  const auto usual = runner_.script;
+  runner_.script = [usual](const Cell& cell, Sample& sample) {
+    usual(cell, sample);
+    if (cell.design != kReference) sample.outcome = Outcome::kTimedOut;
+  };
+  const Previews found = look(9.5);
+  EXPECT_EQ(found.seen.size(), 1u);
+  EXPECT_FALSE(found.timed_out);
+}
+
+TEST_F(Long, AllLooksTogetherHaveALimit) {
+  plan_.thread_counts = {1u, 2u};
+  EXPECT_EQ(previews(plan_, runner_, nobody_, {120, 0}).seen.size(), 2u);
+  EXPECT_EQ(runner_.timeouts, (std::vector<double>{120, 20}));
+}
+
+TEST_F(Long, ALookThatWasStoppedDidNotTakeTooLong) {
+  runner_.script = [this](const Cell&, Sample& sample) {
+    runner_.is_cancelled = true;
+    sample.outcome = Outcome::kTimedOut;
+  };
+  EXPECT_FALSE(look(9).timed_out);
+}
+
 TEST_F(Long, WithoutALimitItEndsWithTheProgram) {
-  runner_.timeouts_vary = true;
-  EXPECT_EQ(look(0).seen, (std::vector<Preview>{{1000, all_, false, 100}}));
+  EXPECT_EQ(look(0).seen, (std::vector<Preview>{{kBillion / 2, all_, false, 100}}));
   EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{0}));
 }
 
 TEST(SpreadOrder, TheFirstOnesLieAllOver) {
   EXPECT_EQ(spread_order(1), (std::vector<unsigned>{0}));
-  EXPECT_EQ(spread_order(5), (std::vector<unsigned>{0, 4, 2, 1, 3}));
-  EXPECT_EQ(spread_order(8), (std::vector<unsigned>{0, 4, 2, 6, 1, 5, 3, 7}));
+  EXPECT_EQ(spread_order(3), (std::vector<unsigned>{1, 0, 2}));
+  EXPECT_EQ(spread_order(5), (std::vector<unsigned>{2, 0, 1, 3, 4}));
+  const std::vector<unsigned> thirty = spread_order(30);
+  EXPECT_EQ(std::vector<unsigned>(thirty.begin(), thirty.begin() + 5),
+            (std::vector<unsigned>{15, 3, 9, 21, 27}));
   for (unsigned count = 1; count < 100; ++count) {
     std::vector<unsigned> order = spread_order(count);
-    std::sort(order.begin(), order.end());
-    for (unsigned i = 0; i < count; ++i) ASSERT_EQ(order.at(i), i) << "each one once";
     ASSERT_EQ(order.size(), count);
+    // No place is far from the windows so far, whatever their number: twice as far as with the same number of
+    // equal shares.
+    for (unsigned taken = std::min(count, 5u); taken <= count; ++taken) {
+      std::vector<unsigned> so_far(order.begin(), order.begin() + taken);
+      std::sort(so_far.begin(), so_far.end());
+      for (unsigned i = 1; i < taken; ++i) ASSERT_LE(so_far[i] - so_far[i - 1], 2 * count / taken + 2);
+      ASSERT_LE(so_far.front(), count / taken + 1);
+      ASSERT_LE(count - so_far.back(), count / taken + 2);
+    }
   }
 }
 
@@ -177,7 +218,7 @@ TEST(WindowsIn, LieInTheMiddleOfEqualShares) {
   constexpr std::uint64_t kMillion = 1'000'000;
   const auto windows = windows_in({10 * kMillion, 110 * kMillion}, 4, 300);
   ASSERT_EQ(windows.size(), 4u);
-  const std::uint64_t begins[] = {22'500'002, 72'500'002, 47'500'002, 97'500'002};
+  const std::uint64_t begins[] = {72'500'002, 22'500'002, 47'500'002, 97'500'002};
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(windows[i].start.kind, vm::Trigger::Kind::kInstructions);
     EXPECT_EQ(windows[i].start.value, begins[i]);

@@ -236,12 +236,12 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
       add({"--fast"});
     } else if (cell.previews) {
       vm::RunRegion behind;
-      behind.start = {vm::Trigger::Kind::kInstructions, cell.look_length};
+      behind.start = {vm::Trigger::Kind::kParallel, cell.look_length};
       behind.length = 1;
       behind.ends_process = true;
       add(as_words(behind));
     } else if (plan.samples()) {
-      add(plan.windows.at(cell.threads).at(cell.run));
+      add(plan.windows.at(cell.threads).at(cell.run).options);
     } else {
       add(plan.launch.vm_words);
     }

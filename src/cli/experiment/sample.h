@@ -32,13 +32,14 @@ inline constexpr Rounds kVirtualRounds{3, 12}, kNativeRounds{5, 30};
 struct Cell {
   std::optional<unsigned> threads;  // the value of {threads}; nothing if the program's words lack it
   std::string design;
-  unsigned run = 0;               // 0-based
-  std::uint64_t seed = 1;         // virtual machine only, as the variation is
-  std::uint32_t variation = 0;    // of the machine
-  bool explains = false;          // its sample has a profile of the locks; its time does not count
-  bool previews = false;          // virtual machine only: in fast mode, and its statistics are kept
-  std::uint64_t look_length = 0;  // of a preview, in instructions; 0: the whole run
-  double look_ms = 4;             // if it explains, on a real CPU: the mean distance of the looks at it
+  unsigned run = 0;             // 0-based
+  std::uint64_t seed = 1;       // virtual machine only, as the variation is
+  std::uint32_t variation = 0;  // of the machine
+  bool explains = false;        // its sample has a profile of the locks; its time does not count
+  bool previews = false;        // virtual machine only: in fast mode, and its statistics are kept
+  std::uint64_t look_length =
+      0;  // of a preview: it ends after so many instructions with several threads; 0: with the program
+  double look_ms = 4;  // if it explains, on a real CPU: the mean distance of the looks at it
 };
 
 struct Sample;
@@ -57,7 +58,7 @@ struct Preview {
   std::uint64_t alone = 0;  // before the second thread
   std::uint64_t all = 0;    // that were seen
   bool is_cut = false;      // the program goes on behind them
-  double host_seconds = 0;  // of the run
+  double host_seconds = 0;  // of the look
 
   friend bool operator==(const Preview&, const Preview&) = default;
 };
@@ -76,14 +77,20 @@ struct Part {
   std::uint64_t length_ns = 0;  // of a window, in virtual time
 };
 
-/// Options of `elision vm`, by number of threads and round.
-using WindowOptions = std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>>;
+/// The part of a run that is sampled.
+struct Window {
+  std::vector<std::string> options{};  // of `elision vm`
+  std::uint64_t begin = 0;             // in instructions, which run in fast mode before it
+};
+
+/// By number of threads and round.
+using Windows = std::map<std::optional<unsigned>, std::vector<Window>>;
 
 /// What to run and how to read results.
 struct Plan {
   Launch launch;
   Part part;
-  WindowOptions windows;             // of the part, if it has windows
+  Windows windows;                   // of the part, if it has windows
   std::string where;                 // "native" or the machine's name
   bool model = false;                // true: virtual time from a model, false: a real CPU's clock
   std::vector<std::string> designs;  // kReference first
@@ -93,9 +100,8 @@ struct Plan {
   std::vector<Cell> cells;  // exactly these, as in a comparison that is repeated; empty: rounds as above
   double budget_seconds = 0;  // real time for the comparison; 0: as long as it takes
   double rounds_seconds = 0;  // of the budget, what is left for the rounds
-  double trial_seconds = 0;   // real time of the longest run that was tried to choose the part
-  double precision =
-      0;  // rounds are added until each speedup is known to this share; 0: until all are judged
+
+  double precision = 0;  // of each speedup, for which rounds are added; 0: until all designs are judged
   std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is

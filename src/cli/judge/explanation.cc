@@ -25,7 +25,8 @@ using profile::Profile;
 constexpr const char* kRuns = "--runs";
 constexpr const char* kBudget = "--budget";
 constexpr const char* kSample = "--sample";
-constexpr const char* kNumbers[] = {kRuns, kBudget, kSample};
+// They say how much is run.
+constexpr const char* kAmounts[] = {kRuns, kBudget, kSample, "--sample-length", "--precision"};
 constexpr std::size_t kMostLocks = 10;
 constexpr double kSecondsPerNs = 1e-9;
 
@@ -306,8 +307,8 @@ std::string compare_command(const Plan& plan, const std::vector<std::string>& mo
     const std::string& word = plan.options[i];
     const auto is_one = [&word](const char* name) { return word == name; };
     const auto begins = [&word](const char* name) { return word.starts_with(fmt::format("{}=", name)); };
-    const bool is_alone = std::any_of(std::begin(kNumbers), std::end(kNumbers), is_one);
-    const bool has_value = std::any_of(std::begin(kNumbers), std::end(kNumbers), begins);
+    const bool is_alone = std::any_of(std::begin(kAmounts), std::end(kAmounts), is_one);
+    const bool has_value = std::any_of(std::begin(kAmounts), std::end(kAmounts), begins);
     if (own_runs || (!is_alone && !has_value)) {
       words.push_back(word);
     } else if (is_alone) {
@@ -320,21 +321,20 @@ std::string compare_command(const Plan& plan, const std::vector<std::string>& mo
 }
 
 NextStep more_runs(const Plan& plan) {
-  if (plan.budget_seconds > 0)
+  const std::string option = option_for_more(plan);
+  if (option == kBudget)
     return {
         "Compare again with a larger budget (intervals shrink with the root of the time):",
         compare_command(plan, {kBudget, fmt::format("{:.0f}s", std::ceil(2 * plan.budget_seconds))}, false)};
-  const unsigned runs = std::max(plan.runs, plan.most_runs);
-  const bool below_default = runs < plan.default_rounds().first;
+  const unsigned runs = plan.samples() ? plan.part.windows : std::max(plan.runs, plan.most_runs);
   if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
-  return {
-      fmt::format("Compare again with more {}{}:", plan.samples() ? "windows" : "runs",
-                  plan.model ? "" : ", while the computer does nothing else"),
-      compare_command(plan,
-                      below_default ? std::vector<std::string>()
-                                    : std::vector<std::string>{plan.samples() ? kSample : kRuns,
-                                                               std::to_string(std::min(2 * runs, kMostRuns))},
-                      false)};
+  std::vector<std::string> amount;
+  if (runs >= plan.default_rounds().first) amount = {option, std::to_string(std::min(2 * runs, kMostRuns))};
+  if (plan.samples())
+    amount.insert(amount.end(), {"--sample-length", fmt::format("{}ns", plan.part.length_ns)});
+  return {fmt::format("Compare again with more {}{}:", plan.samples() ? "windows" : "runs",
+                      plan.model ? "" : ", while the computer does nothing else"),
+          compare_command(plan, amount, false)};
 }
 
 // Several locks may have one cause, and a cause may have no remedy.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/experiment/execute.h"
+#include "cli/experiment/part.h"
 #include "cli/host/replaceable_locks.h"
 #include "cli/judge/variation_verdict.h"
 
@@ -130,14 +131,13 @@ Verdict unsettled(const Plan& plan, const Row& best) {
   if (best.interval && best.interval->low > smallest_gain(plan))
     return {VerdictKind::kUnsettled,
             fmt::format("Stay with {}: the runs differ too much to name a design ({}); more of them "
-                        "(--runs) may show one.",
-                        kReference, best_of_all(plan, best)),
+                        "({}) may show one.",
+                        kReference, best_of_all(plan, best), option_for_more(plan)),
             kReference};
-  return {
-      VerdictKind::kUnsettled,
-      fmt::format("Stay with {}: these runs do not show whether {} is {} ({}); more of them (--runs) may.",
-                  kReference, best.design, a_gain(plan), gain(plan, best)),
-      kReference};
+  return {VerdictKind::kUnsettled,
+          fmt::format("Stay with {}: these runs do not show whether {} is {} ({}); more of them ({}) may.",
+                      kReference, best.design, a_gain(plan), gain(plan, best), option_for_more(plan)),
+          kReference};
 }
 
 Verdict one_run(const Plan& plan, const Row& best) {
@@ -208,6 +208,11 @@ bool names_other_design(const Block& block) {
 bool any_lock_seen(const Block& block) {
   return std::any_of(block.rows.begin(), block.rows.end(),
                      [](const Row& row) { return row.locks.locks_seen; });
+}
+
+const char* option_for_more(const Plan& plan) {
+  if (plan.budget_seconds > 0 && plan.part.windows < kMostWindows) return "--budget";
+  return plan.samples() ? "--sample" : "--runs";
 }
 
 std::string gain(const Plan& plan, const Row& row) {

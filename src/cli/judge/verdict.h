@@ -15,6 +15,9 @@ Verdict judge(const Plan& plan, const Block& block, bool ever_locks);
 
 bool any_lock_seen(const Block& block);
 
+/// The option that gives a comparison more rounds than it has had.
+const char* option_for_more(const Plan& plan);
+
 /// "1.42 times as fast as pthread [1.38 - 1.47]".
 std::string gain(const Plan& plan, const Row& row);
 

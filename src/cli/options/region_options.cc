@@ -38,6 +38,7 @@ struct Counted {
 };
 constexpr Counted kCounted[] = {{"thread:", Trigger::Kind::kThread},
                                 {"instructions:", Trigger::Kind::kInstructions},
+                                {"parallel:", Trigger::Kind::kParallel},
                                 {"marker:", Trigger::Kind::kMarker}};
 
 constexpr std::string_view kFunction = "function:";
@@ -130,8 +131,8 @@ Trigger trigger_of(const char* option, std::string_view text) {
     throw UsageError(fmt::format("{} '{}': {} takes a number, 1 or more", option, text, counted.prefix));
   }
   throw UsageError(fmt::format(
-      "{} '{}' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME or "
-      "instructions:NUMBER",
+      "{} '{}' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME, "
+      "instructions:NUMBER or parallel:NUMBER",
       option, text));
 }
 
@@ -158,12 +159,13 @@ void add_warm_up(CLI::App& app, vm::RunRegion& region) {
     }
     region.warm_from = trigger_of(kWarmUp, text);
     if (!is_cut(region.warm_from))
-      throw UsageError(fmt::format("{} '{}': use a time, time:TIME or instructions:NUMBER", kWarmUp, text));
+      throw UsageError(fmt::format("{} '{}': use a time, time:TIME, instructions:NUMBER or parallel:NUMBER",
+                                   kWarmUp, text));
   };
   app.add_option_function<std::string>(
          kWarmUp, store,
          "simulate for this long before counting begins (1ms), or from this event on until --start "
-         "(instructions:N, time:T)")
+         "(instructions:N, parallel:N, time:T)")
       ->type_name("TIME|EVENT");
 }
 
@@ -191,8 +193,8 @@ void add_region_options(CLI::App& app, vm::RunRegion& region) {
   add_event(
       kStart, region.start,
       "simulate and count from this event on, in fast mode until then: thread:N (the program starts its "
-      "N-th thread), function:NAME[:N] (its N-th call), address:0xA[:N], marker[:N], time:T (5ms) or "
-      "instructions:N");
+      "N-th thread), function:NAME[:N] (its N-th call), address:0xA[:N], marker[:N], time:T (5ms), "
+      "instructions:N or parallel:N (so many since the second thread started)");
   add_warm_up(app, region);
   CLI::Option* stop = add_event(kStop, region.stop, "simulate and count until this event");
   add_length(kLength, region.length, "simulate and count for this long")->excludes(stop);
@@ -210,7 +212,8 @@ void add_part_options(CLI::App& app, vm::RunRegion& region) {
 }
 
 bool is_cut(const Trigger& trigger) {
-  return trigger.kind == Trigger::Kind::kTime || trigger.kind == Trigger::Kind::kInstructions;
+  return trigger.kind == Trigger::Kind::kTime || trigger.kind == Trigger::Kind::kInstructions ||
+         trigger.kind == Trigger::Kind::kParallel;
 }
 
 void check_region(const vm::RunRegion& region) {

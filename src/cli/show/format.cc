@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -48,15 +49,16 @@ std::string format_count(const Range& range) {
                      format_count(range.high));
 }
 
-std::string part_text(const Plan& plan) {
+std::string part_text(const Plan& plan, std::optional<unsigned> threads) {
   if (plan.samples()) {
-    const auto cut = std::find_if(plan.part.seen.begin(), plan.part.seen.end(),
-                                  [](const Preview& preview) { return preview.is_cut; });
-    return fmt::format(
-        "windows of {}{}", format_seconds(1e-9 * static_cast<double>(plan.part.length_ns)),
-        cut == plan.part.seen.end()
-            ? ""
-            : fmt::format(" in the first {} instructions", format_count(static_cast<double>(cut->all))));
+    const auto& counts = plan.thread_counts;
+    const auto number =
+        static_cast<std::size_t>(std::find(counts.begin(), counts.end(), threads) - counts.begin());
+    const Preview seen = number < plan.part.seen.size() ? plan.part.seen[number] : Preview();
+    return fmt::format("windows of {}{}", format_seconds(1e-9 * static_cast<double>(plan.part.length_ns)),
+                       seen.is_cut ? fmt::format(" in the first {} instructions",
+                                                 format_count(static_cast<double>(seen.all)))
+                                   : "");
   }
   if (plan.starts_at_second_thread()) return "from the second thread on";
   return plan.launch.vm_words.empty() ? "" : fmt::format("part: {}", fmt::join(plan.launch.vm_words, " "));

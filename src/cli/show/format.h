@@ -22,6 +22,6 @@ std::string format_seconds(double seconds);
 std::string format_count(double count);
 
 /// "from the second thread on", "part: --start marker:1": what is timed of each run. Empty: the whole.
-std::string part_text(const Plan& plan);
+std::string part_text(const Plan& plan, std::optional<unsigned> threads);
 
 }  // namespace elision::cli::experiment

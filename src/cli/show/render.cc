@@ -57,7 +57,7 @@ std::string heading(const Plan& plan, const Block& block) {
   const std::string where = plan.model ? fmt::format("virtual {}", plan.where) : "this CPU";
   std::string text = fmt::format("{} on {}", plan.program(), where);
   if (block.threads) text += ", " + words_of(*block.threads);
-  if (const std::string part = part_text(plan); !part.empty()) text += ", " + part;
+  if (const std::string part = part_text(plan, block.threads); !part.empty()) text += ", " + part;
   if (plan.varies()) {
     const std::size_t count = plan.variations.size();
     return text + fmt::format(", {} {} of the machine: median [low - high], counts of the median run", count,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/show/report_json.h"
 
+#include <algorithm>
+
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/json_text.h"
@@ -110,6 +112,12 @@ json block_json(const Plan& plan, const Block& block) {
   return result;
 }
 
+unsigned rounds_in(const std::vector<Result>& results) {
+  unsigned rounds = 0;
+  for (const Result& result : results) rounds = std::max(rounds, result.cell.run + 1);
+  return rounds;
+}
+
 json result_json(const Plan& plan, const Result& result) {
   const Sample& sample = result.sample;
   json run = {{"threads", or_null(result.cell.threads)},
@@ -157,10 +165,10 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
                  {"where", plan.where},     {"virtual", plan.model},
                  {"metric", plan.metric},   {"lower_is_better", !plan.uses_metric() || plan.lower_is_better},
                  {"blocks", json::array()}, {"runs", json::array()}};
-  if (const std::string part = part_text(plan); !part.empty())
+  if (const std::string part = part_text(plan, plan.thread_counts.front()); !part.empty())
     report["part"] = {{"options", plan.launch.vm_words}, {"text", part}};
   if (plan.samples())
-    report["windows"] = {{"count", plan.part.windows},
+    report["windows"] = {{"count", rounds_in(results)},
                          {"length_seconds", 1e-9 * static_cast<double>(plan.part.length_ns)}};
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));

@@ -60,6 +60,7 @@ void RegionControl::await(const Trigger& trigger) {
       if (now() >= trigger.value) return is_met();
       return await_time(trigger.value - earlier_);
     case Trigger::Kind::kInstructions:
+    case Trigger::Kind::kParallel:
       return look_at_instructions();
     case Trigger::Kind::kMarker:
       if ((started_ ? stops_ : starts_) >= trigger.value) is_met();
@@ -114,7 +115,8 @@ RegionControl::Phase RegionControl::advance() {
 }
 
 void RegionControl::thread_started() {
-  ++threads_;
+  if (++threads_ == 2) second_thread_at_ = context_.instructions();
+  if (awaited_.kind == Trigger::Kind::kParallel) look_at_instructions();
   if (awaited_.kind == Trigger::Kind::kThread && threads_ >= awaited_.value) is_met();
 }
 
@@ -132,6 +134,7 @@ void RegionControl::code_reached() {
 
 void RegionControl::forked() {
   threads_ = 1;
+  second_thread_at_ = 0;
   timer_ = {};
   if (due_at_ != 0) await_time(due_at_);
 }
@@ -139,7 +142,9 @@ void RegionControl::forked() {
 /// Looks again when as many instructions as are missing can have been executed at the earliest.
 void RegionControl::look_at_instructions() {
   constexpr std::uint64_t kMostInCycle = 8, kLeastCycles = 40;
-  const std::uint64_t done = context_.instructions();
+  const bool is_parallel = awaited_.kind == Trigger::Kind::kParallel;
+  if (is_parallel && threads_ < 2) return;
+  const std::uint64_t done = context_.instructions() - (is_parallel ? second_thread_at_ : 0);
   if (done >= awaited_.value) return is_met();
   const Cpu* const first = context_.ordering.first();
   if (first == nullptr) return;
@@ -157,6 +162,10 @@ std::string RegionControl::why_never(const char* option, const Trigger& trigger)
       return begin + "the program started " + of(threads_) + " threads";
     case Trigger::Kind::kInstructions:
       return begin + "the program executed " + of(context_.instructions()) + " instructions";
+    case Trigger::Kind::kParallel:
+      if (threads_ < 2) return begin + "the program started no second thread";
+      return begin + "the program executed " + of(context_.instructions() - second_thread_at_) +
+             " instructions since it started its second thread";
     case Trigger::Kind::kMarker:
       return begin + "the program met " + of(started_ ? stops_ : starts_) + " such markers";
     case Trigger::Kind::kCode:

@@ -55,8 +55,11 @@ class RegionControl {
   /// To be called by the run loop before CPUs run. Instructions are counted here: a timer would count as an
   /// event that sleeping threads await.
   void look() {
-    if (awaited_.kind == Trigger::Kind::kInstructions) look_at_instructions();
+    if (counts_instructions(awaited_)) look_at_instructions();
   }
+
+  /// Instructions that the process had executed when it started its second thread; 0: it has not.
+  std::uint64_t second_thread_at() const { return second_thread_at_; }
 
   /// Virtual time at which the process would be if all CPUs were as far as the earliest, since its first
   /// image.
@@ -68,6 +71,9 @@ class RegionControl {
   void await(const Trigger& trigger);
   void watch(const Trigger& trigger);
   std::string why_never(const char* option, const Trigger& trigger) const;
+  static bool counts_instructions(const Trigger& trigger) {
+    return trigger.kind == Trigger::Kind::kInstructions || trigger.kind == Trigger::Kind::kParallel;
+  }
   void await_time(std::uint64_t at);
   void look_at_instructions();
   void is_met();
@@ -86,6 +92,7 @@ class RegionControl {
   TimerKey timer_{};           // for it
   std::uint64_t earlier_ = 0;  // nanoseconds before this image
   std::uint64_t threads_ = 1;  // started so far
+  std::uint64_t second_thread_at_ = 0;
   std::uint64_t starts_ = 0;   // markers met so far
   std::uint64_t stops_ = 0;    // since the start
   std::uint64_t counted_ = 0;  // in the region, once it has ended

@@ -197,7 +197,8 @@ void Engine::write_statistics(int exit_status, bool deadlocked) {
   if (path.empty()) return;
   // The exit code is the guest's, so an error only gets a message.
   if (const int error = statistics_.write(program_, exit_status, deadlocked, profile,
-                                          account_ != nullptr ? lock_times() : nullptr, region_.counted());
+                                          account_ != nullptr ? lock_times() : nullptr,
+                                          {region_.counted(), region_.second_thread_at()});
       error != 0)
     tell("elision vm: cannot write statistics to '" + printable(path) + "': " + std::strerror(error));
 }

@@ -206,7 +206,7 @@ ordered_json Statistics::cpu_rows(const Counted& until) const {
 
 int Statistics::write(const std::string& program, int exit_status, bool deadlocked,
                       const ordered_json& profile, const ordered_json& lock_times,
-                      std::uint64_t counted_calls) {
+                      const RegionCounts& counts) {
   const bool ended = region_.until.has_value();
   const Counted until = ended ? *region_.until : counted();
   if (!region_.reached) {
@@ -236,9 +236,14 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
                    {"branch_mispredictions", to.mispredictions - from.mispredictions}};
   if (options_.fast) out["fast"] = true;
   if (options_.region.is_set()) {
-    out["region"] = {{"reached", region_.reached}, {"begin_ns", nullptr}, {"ended", ended}};
+    out["region"] = {{"reached", region_.reached},
+                     {"begin_ns", nullptr},
+                     {"ended", ended},
+                     {"end_instructions", to.instructions},
+                     {"second_thread_instructions", nullptr}};
     if (region_.reached) out["region"]["begin_ns"] = region_.begin;
-    if (!options_.region.counted.empty()) out["region"]["calls"] = region_.reached ? counted_calls : 0;
+    if (counts.second_thread_at != 0) out["region"]["second_thread_instructions"] = counts.second_thread_at;
+    if (!options_.region.counted.empty()) out["region"]["calls"] = region_.reached ? counts.calls : 0;
   }
   out.update(counts_of(to.counts - from.counts));
   out["ordered_events"] = to.ordered_events - from.ordered_events;

@@ -16,6 +16,12 @@
 
 namespace elision::vm {
 
+/// What the region's control has counted.
+struct RegionCounts {
+  std::uint64_t calls = 0;             // of RunRegion::counted
+  std::uint64_t second_thread_at = 0;  // in instructions; 0: there is none
+};
+
 class Statistics {
  public:
   /// The references must outlive this object.
@@ -43,11 +49,10 @@ class Statistics {
   machine::CpuCounts modelled() const;
   /// Tells the failure handler the name of this file, or, in a vfork child (`own` false), none.
   void announce_to_failure(bool own) const;
-  /// Writes the claimed file, once. `profile` and `lock_times` may be null. `counted_calls`: of
-  /// RunRegion::counted. Returns 0 or an errno value.
+  /// Writes the claimed file, once. `profile` and `lock_times` may be null. Returns 0 or an errno value.
   int write(const std::string& program, int exit_status, bool deadlocked,
             const nlohmann::ordered_json& profile, const nlohmann::ordered_json& lock_times,
-            std::uint64_t counted_calls);
+            const RegionCounts& counts);
   /// The claimed file, or an empty string.
   const std::string& file() const { return file_; }
 

@@ -25,7 +25,8 @@ struct Trigger {
     kThread,        // as its thread number `value` starts; the first one is main's
     kTime,          // `value` nanoseconds after the start of the machine
     kInstructions,  // as the process has executed so many, to within a few hundred for each CPU
-    kMarker,        // at marker number `value` of its kind
+    kParallel,    // as the process has executed so many since it started its second thread, as exactly
+    kMarker,      // at marker number `value` of its kind
     kCode,          // as the instruction at `place` is to be executed for the time number `value`
   };
 
@@ -43,7 +44,7 @@ struct Trigger {
 /// are in nanoseconds.
 struct RunRegion {
   Trigger start, stop;
-  Trigger warm_from{};        // from then until the start, simulated and not counted: kTime, kInstructions
+  Trigger warm_from{};        // from then until the start, simulated and not counted; by time or instructions
   std::uint64_t warm_up = 0;  // simulated after the start, and not counted; not with `warm_from`
   std::uint64_t length = 0;   // instead of a stop; 0: none
   bool ends_process = false;  // with exit code 0, instead of running on in fast mode
