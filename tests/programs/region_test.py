@@ -542,7 +542,7 @@ def test_sampled_comparison_repeats(place, elision):
 
 
 def test_budget_chooses_whole_runs_or_windows(place, elision):
-    words = ["--threads", 4, "--locks", "ticket", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 8000]
+    words = ["--threads", 4, "--locks", "tatas", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 8000]
 
     def run(budget, *more):
         ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--no-why", "--format", "json", "--budget", budget, *more, *words)
@@ -571,7 +571,7 @@ def test_the_default_budget_is_not_mentioned_if_whole_runs_fit(place, elision):
 
 def test_windows_lie_in_the_part_that_was_seen(place, elision):
     """A program that executes more than the first look sees, in a budget that allows for no second one."""
-    words = ["--threads", 2, "--locks", "ticket", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 4_000_000]
+    words = ["--threads", 2, "--locks", "ticket", "--", elision.workload("onelock"), "--structure", "map", "--threads", "{threads}", "--sections", 40_000_000]
     ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--no-why", "--json", "first.json", "--budget", "15s", "--sample", "auto", "--precision", 100,
                        "--sample-length", "50us", *words)
     if ending.status == 2:
@@ -670,7 +670,7 @@ def test_a_plan_with_designs_that_this_cpu_cannot_run(place, monkeypatch):
     (place.root / "plan.json").write_text(json.dumps(plan))
     ending = place.run("compare", "--plan", "plan.json")
     assert ending.status == 2
-    assert ending.stderr == "elision compare: --plan 'plan.json': htm-5 needs hardware transactions, which ELISION_HIDE_RTM=1 hides\n"
+    assert re.fullmatch("elision compare: --plan 'plan.json': htm-5 needs hardware transactions, which .*\n", ending.stderr)
 
 
 @pytest.mark.parametrize("words, why", [
