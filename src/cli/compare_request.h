@@ -25,7 +25,7 @@ inline constexpr const char* kPrecision = "--precision";
 
 inline constexpr unsigned kMostThreads = 4096;
 
-/// Without a number of runs and on a virtual machine, a comparison takes no longer.
+/// Of --budget, on a virtual machine, unless the user says what to run.
 inline constexpr double kDefaultBudgetSeconds = 300;
 
 struct CompareRequest {

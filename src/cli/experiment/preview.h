@@ -27,8 +27,8 @@ struct Previews {
 /// In seconds of real time.
 struct LookLimits {
   double all = 0;  // for all looks together
-  double enough =
-      0;  // a window at the end of a look takes no longer under any design; 0: looks see all of the run
+  /// Under each design, a window at the end of a look is reached in so many. 0: looks see all of the run.
+  double enough = 0;
 };
 
 /// The first of the plan's designs that elides locks, if one is run: in fast mode, where transactions are
