@@ -40,7 +40,7 @@ void add_budget(CLI::App& app, CompareRequest& request) {
          "real time that the comparison may take (90s, 5m): on a virtual machine, windows are sampled if "
          "whole runs take longer; rounds are added while they fit (default: on a virtual machine 5m)")
       ->type_name("TIME")
-      ->excludes(app.get_option("--runs"))
+      ->excludes(app.get_option(kRuns))
       ->excludes(app.get_option("--vary"));
 }
 
@@ -57,7 +57,7 @@ void add_sampling(CLI::App& app, CompareRequest& request) {
              "on a virtual machine, simulate so many short windows of the part with several threads, and "
              "compare the time of a section; auto: as many as are needed, at most 30")
           ->type_name("NUMBER|auto");
-  for (const char* other : {"--metric", "--runs", "--vary", "--whole-run", kStart, kStop})
+  for (const char* other : {"--metric", kRuns, "--vary", "--whole-run", kStart, kStop})
     sample->excludes(app.get_option(other));
   app.add_option_function<std::string>(
          kSampleLength,
@@ -77,7 +77,7 @@ void add_precision(CLI::App& app, CompareRequest& request) {
                                        "add rounds until the interval of each speedup is so many percent to "
                                        "either side, or narrower (default: until all designs are judged)")
       ->type_name("NUMBER")
-      ->excludes(app.get_option("--runs"))
+      ->excludes(app.get_option(kRuns))
       ->excludes(app.get_option("--vary"));
 }
 
@@ -111,7 +111,7 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
   app->add_option("--threads", request.threads,
                   "numbers for {threads}, separated by commas (default: every CPU)")
       ->type_name("NUMBER,...");
-  CLI::Option* runs = add_number(*app, "--runs", request.runs, 1, experiment::kMostRuns,
+  CLI::Option* runs = add_number(*app, kRuns, request.runs, 1, experiment::kMostRuns,
                                  "runs of each design, each with its own seed (default: as many as are "
                                  "needed, natively 5 to 30, on a virtual machine 3 to 12)");
   add_number(*app, "--vary", request.variations, 1, machine::kVariations,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/experiment/sample.h"
+#include "cli/options/amounts.h"
 #include "cli/options/arguments.h"
 #include "cli/options/output_format.h"
 #include "vm/interface/run_region.h"
@@ -18,10 +19,6 @@ namespace elision::cli {
 
 inline constexpr const char* kNative = "native";
 inline constexpr const char* kPlan = "--plan";
-inline constexpr const char* kSample = "--sample";
-inline constexpr const char* kSampleLength = "--sample-length";
-inline constexpr const char* kBudget = "--budget";
-inline constexpr const char* kPrecision = "--precision";
 
 inline constexpr unsigned kMostThreads = 4096;
 

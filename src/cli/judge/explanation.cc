@@ -13,6 +13,7 @@
 #include "cli/experiment/program_runners.h"
 #include "cli/host/shell_words.h"
 #include "cli/judge/verdict.h"
+#include "cli/options/amounts.h"
 #include "cli/options/designs.h"
 #include "cli/options/lock_options.h"
 #include "profile/analysis.h"
@@ -22,11 +23,7 @@ namespace {
 
 using profile::Profile;
 
-constexpr const char* kRuns = "--runs";
-constexpr const char* kBudget = "--budget";
-constexpr const char* kSample = "--sample";
-// They say how much is run.
-constexpr const char* kAmounts[] = {kRuns, kBudget, kSample, "--sample-length", "--precision"};
+constexpr const char* kAmounts[] = {kRuns, kBudget, kSample, kSampleLength, kPrecision};
 constexpr std::size_t kMostLocks = 10;
 constexpr double kSecondsPerNs = 1e-9;
 
@@ -330,8 +327,7 @@ NextStep more_runs(const Plan& plan) {
   if (runs >= kMostRuns) return {"Let the program work longer: more runs than these cannot be compared.", ""};
   std::vector<std::string> amount;
   if (runs >= plan.default_rounds().first) amount = {option, std::to_string(std::min(2 * runs, kMostRuns))};
-  if (plan.samples())
-    amount.insert(amount.end(), {"--sample-length", fmt::format("{}ns", plan.part.length_ns)});
+  if (plan.samples()) amount.insert(amount.end(), {kSampleLength, fmt::format("{}ns", plan.part.length_ns)});
   return {fmt::format("Compare again with more {}{}:", plan.samples() ? "windows" : "runs",
                       plan.model ? "" : ", while the computer does nothing else"),
           compare_command(plan, amount, false)};

@@ -10,6 +10,7 @@
 #include "cli/experiment/part.h"
 #include "cli/host/replaceable_locks.h"
 #include "cli/judge/variation_verdict.h"
+#include "cli/options/amounts.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -211,8 +212,8 @@ bool any_lock_seen(const Block& block) {
 }
 
 const char* option_for_more(const Plan& plan) {
-  if (plan.budget_seconds > 0 && plan.part.windows < kMostWindows) return "--budget";
-  return plan.samples() ? "--sample" : "--runs";
+  if (plan.budget_seconds > 0 && plan.part.windows < kMostWindows) return kBudget;
+  return plan.samples() ? kSample : kRuns;
 }
 
 std::string gain(const Plan& plan, const Row& row) {
