@@ -109,7 +109,6 @@ void note_misspelt_threads(const std::vector<std::string>& words) {
 void choose_runs(CompareRequest& request) {
   experiment::Plan& plan = request.plan;
   const bool samples = request.windows != 0 || request.samples_auto;
-
   if (request.windows != 0 && !request.budget.empty())
     throw UsageError(fmt::format("{} {} excludes {}", kSample, request.windows, kBudget));
   if (request.windows != 0 && plan.precision > 0)
@@ -138,7 +137,8 @@ void choose_variations(CompareRequest& request, const machine::Machine& machine)
 void check_region_to_compare(const vm::RunRegion& region) {
   if (region.warm_up != 0 || region.length != 0 || is_cut(region.start) || is_cut(region.stop))
     throw UsageError(
-        "--warmup TIME, --length, time: and instructions: leave designs different amounts of work: use "
+        "--warmup TIME, --length, time:, instructions: and parallel: leave designs different amounts of "
+        "work: use "
         "thread:, "
         "function:, address: or marker");
 }
@@ -411,8 +411,8 @@ int compare_verb(const Words& line) {
   const OldPlan old = read_plan(request.plan_file);
   CompareRequest again;
   if (!parse_options(*compare_options(again), split_arguments(old.words).options) || !again.plan_file.empty())
-    throw UsageError(
-        fmt::format("{} '{}': its words are not those of a comparison", kPlan, request.plan_file));
+    throw UsageError(fmt::format("{} '{}': its words are not a command line of elision compare", kPlan,
+                                 request.plan_file));
   again.plan_file = request.plan_file;
   again.json_file = request.json_file;
   again.html_file = request.html_file;

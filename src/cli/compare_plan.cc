@@ -42,14 +42,18 @@ json part_json(const Part& part) {
   return result;
 }
 
-/// What does not hold of a plan. Its text is for the end of the line that names the file.
+/// What is wrong with a plan: the end of the line that names its file.
 class BadPlan : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-void require(bool holds, const char* complaint) {
+void require(bool holds, const std::string& complaint) {
   if (!holds) throw BadPlan(complaint);
+}
+
+UsageError refused(const std::string& file, const std::string& why) {
+  return UsageError(fmt::format("{} '{}': {}", kPlan, file, why));
 }
 
 std::uint64_t number_in(const json& value, std::uint64_t least, std::uint64_t most) {
@@ -74,7 +78,7 @@ Part part_of(const json& value, std::size_t numbers_of_threads) {
                          number_in(preview.at("all"), 1, kMostInstructions), preview.at("cut").get<bool>()});
     require(part.seen.back().alone <= part.seen.back().all, "a part begins behind its end");
   }
-  require(part.seen.size() == numbers_of_threads, "it has not one part for each number of threads");
+  require(part.seen.size() == numbers_of_threads, "its parts are not one for each number of threads");
   if (part.kind != Part::Kind::kWindows) return part;
   part.windows = count_in(value.at("windows"), 1, experiment::kMostRuns);
   part.length_ns = number_in(value.at("length_ns"), 1, kMostNanoseconds);
@@ -84,14 +88,15 @@ Part part_of(const json& value, std::size_t numbers_of_threads) {
 std::vector<Cell> cells_in(const json& rounds, const OldPlan& old) {
   std::vector<Cell> cells;
   std::set<std::tuple<std::optional<unsigned>, unsigned, std::string>> known;
-  require(rounds.size() == old.thread_counts.size(), "it has not rounds for each number of threads");
+  require(rounds.size() == old.thread_counts.size(),
+          "its lists of rounds are not one for each number of threads");
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     require(rounds[i].size() <= experiment::kMostRuns, "it has too many rounds");
     require(old.part.windows == 0 || rounds[i].size() <= old.part.windows, "it has more rounds than windows");
     for (unsigned round = 0; round < rounds[i].size(); ++round) {
       for (const auto& design : rounds[i][round].get<std::vector<std::string>>()) {
         const bool is_known = std::find(old.designs.begin(), old.designs.end(), design) != old.designs.end();
-        require(is_known, "a round has a design that the comparison has not");
+        require(is_known, "a round has a design that is not in the comparison");
         require(known.emplace(old.thread_counts[i], round, design).second, "a round has a design twice");
         cells.push_back({old.thread_counts[i], design, round});
       }
@@ -99,10 +104,11 @@ std::vector<Cell> cells_in(const json& rounds, const OldPlan& old) {
   }
   require(!cells.empty(), "it has no runs");
   require(cells.front().design == experiment::kReference && cells.front().run == 0,
-          "its first run is not one of pthread");
+          "its first run is not under pthread");
   return cells;
 }
 
+/// JSON holds nothing else.
 bool is_utf8(const Words& words) {
   try {
     (void)json(words).dump();
@@ -115,7 +121,6 @@ bool is_utf8(const Words& words) {
 OldPlan plan_of(const json& value) {
   OldPlan old;
   old.words = value.at("words").get<Words>();
-
   old.where = value.at("machine").get<std::string>();
   old.designs = value.at("designs").get<std::vector<std::string>>();
   for (const json& threads : value.at("threads"))
@@ -130,10 +135,26 @@ OldPlan plan_of(const json& value) {
   return old;
 }
 
+/// `plan` comes from the words of `old`, on this computer.
+void check_fits(const OldPlan& old, const experiment::Plan& plan) {
+  require(plan.model || old.part.kind == Part::Kind::kAsAsked, "a real CPU simulates no part of a run");
+  require(old.part.kind != Part::Kind::kWindows || !plan.uses_metric(),
+          "a metric is of whole runs, not of windows");
+  const bool takes_threads = plan.thread_counts.front().has_value();
+  for (const auto& threads : old.thread_counts)
+    require(threads.has_value() == takes_threads, "numbers of threads are for programs with {threads}");
+  for (const Cell& cell : old.cells) {
+    require(!plan.varies() || cell.run < plan.variations.size(), "it has more rounds than variations");
+    if (const auto left_out = plan.not_run.find(cell.design); left_out != plan.not_run.end())
+      throw BadPlan(fmt::format("{} {}", cell.design, left_out->second));
+  }
+}
+
 }  // namespace
 
 json plan_json(const experiment::Plan& plan, const Words& words,
                const std::vector<experiment::Result>& results) {
+  if (!is_utf8(words)) return nullptr;
   std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>> rounds;
   for (const experiment::Result& result : results) {
     auto& these = rounds[result.cell.threads];
@@ -145,7 +166,6 @@ json plan_json(const experiment::Plan& plan, const Words& words,
     counts.push_back(or_null(threads));
     rounds_by_threads.push_back(rounds[threads]);
   }
-  if (!is_utf8(words)) return nullptr;
   return {{"words", words},
           {"machine", plan.where},
           {"designs", plan.designs},
@@ -157,44 +177,31 @@ json plan_json(const experiment::Plan& plan, const Words& words,
 }
 
 OldPlan read_plan(const std::string& file) {
-  const auto refused = [&file](const std::string& why) {
-    return UsageError(fmt::format("{} '{}': {}", kPlan, file, why));
-  };
+  constexpr const char* kNoPlan = "it is no JSON report of elision compare with a plan";
   const auto text = read_whole_file(file, kMostBytes);
-  if (!text) throw refused(text.error());
+  if (!text) throw refused(file, text.error());
   try {
     const json content = json::parse(*text);
     const json& plan = content.contains("plan") ? content.at("plan") : content;
-    require(!plan.is_null(), "its command line is not UTF-8, so that it has no plan");
-    require(plan.is_object() && plan.contains("words"),
-            "it is no JSON report of elision compare with a plan");
+    require(!plan.is_null(), "its command line is not UTF-8, so it has no plan");
+    require(plan.is_object() && plan.contains("words"), kNoPlan);
     return plan_of(plan);
   } catch (const json::parse_error&) {
-    throw refused("it is no JSON report of elision compare with a plan");
+    throw refused(file, kNoPlan);
   } catch (const json::out_of_range& error) {
-    throw refused(fmt::format("its plan is incomplete ({})", error.what()));
+    throw refused(file, fmt::format("its plan is incomplete ({})", error.what()));
   } catch (const json::exception& error) {
-    throw refused(fmt::format("a value of its plan is of the wrong type ({})", error.what()));
+    throw refused(file, fmt::format("a value of its plan has the wrong type ({})", error.what()));
   } catch (const BadPlan& error) {
-    throw refused(error.what());
+    throw refused(file, error.what());
   }
 }
 
 void repeat(const OldPlan& old, const std::string& file, experiment::Plan& plan) {
-  const auto check = [&file](bool holds, const std::string& complaint) {
-    if (!holds) throw UsageError(fmt::format("{} '{}': {}", kPlan, file, complaint));
-  };
-  check(plan.model || old.part.kind == Part::Kind::kAsAsked, "a real CPU simulates no part of a run");
-  check(old.part.kind != Part::Kind::kWindows || !plan.uses_metric(),
-        "a metric is of whole runs, not of windows");
-  const bool takes_threads = plan.thread_counts.front().has_value();
-  for (const auto& threads : old.thread_counts)
-    check(threads.has_value() == takes_threads, "numbers of threads are for programs with {threads}");
-  for (const Cell& cell : old.cells) {
-    check(!plan.varies() || cell.run < plan.variations.size(), "it has more rounds than variations");
-    const auto left_out = plan.not_run.find(cell.design);
-    check(left_out == plan.not_run.end(),
-          left_out == plan.not_run.end() ? "" : fmt::format("{} {}", cell.design, left_out->second));
+  try {
+    check_fits(old, plan);
+  } catch (const BadPlan& error) {
+    throw refused(file, error.what());
   }
   plan.thread_counts = old.thread_counts;
   simulate(plan, old.part);

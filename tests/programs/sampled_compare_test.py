@@ -46,12 +46,12 @@ def test_budget_chooses_whole_runs_or_windows(place, elision):
     assert "--budget 1h: whole runs fit" in said
     assert "windows" not in whole and whole["part"]["text"] == "from the second thread on"
     sampled, said = run("1h", "--sample", "auto", "--sample-length", "50us", "--precision", 100)
-    assert "--budget 1h: 30 windows of 50.0 us of each design, after 5 only of those that may be best\n" in said
+    assert "--budget 1h: up to 30 windows of 50.0 us of each design; after 5, only designs that may still be best\n" in said
     assert sampled["windows"] == {"count": 5, "length_seconds": pytest.approx(50e-6)}
     assert len(sampled["plan"]["rounds"][0]) == 5
     ending = place.run("compare", "--machine", "xeon-e5-2697v4", "--budget", "0.01s", *words)
     assert ending.status == 2
-    assert ending.stderr == "elision compare: a look at the program in fast mode takes longer than --budget 0.01s; give more with --budget\n"
+    assert ending.stderr == "elision compare: a look at the program in fast mode takes longer than --budget 0.01s: give it more\n"
 
 
 def test_the_default_budget_is_not_mentioned_if_whole_runs_fit(place, elision):
@@ -111,15 +111,15 @@ def test_a_plan_alone_can_be_cut_down(place, elision):
 
 
 @pytest.mark.parametrize("change, why", [
-    ({"rounds": [[["ticket"]]]}, "its first run is not one of pthread"),
+    ({"rounds": [[["ticket"]]]}, "its first run is not under pthread"),
     ({"rounds": [[["pthread", "pthread"]]]}, "a round has a design twice"),
-    ({"rounds": [[["pthread", "htm-5"]]]}, "a round has a design that the comparison has not"),
-    ({"rounds": []}, "it has not rounds for each number of threads"),
+    ({"rounds": [[["pthread", "htm-5"]]]}, "a round has a design that is not in the comparison"),
+    ({"rounds": []}, "its lists of rounds are not one for each number of threads"),
     ({"rounds": [[["pthread"]] * 1001]}, "it has too many rounds"),
     ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 1, "length_ns": 5}, "rounds": [[["pthread"]] * 2]},
      "it has more rounds than windows"),
     ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 0, "length_ns": 5}}, "a number is out of its range"),
-    ({"part": {"kind": "windows", "instructions": [], "windows": 1, "length_ns": 5}}, "it has not one part for each number of threads"),
+    ({"part": {"kind": "windows", "instructions": [], "windows": 1, "length_ns": 5}}, "its parts are not one for each number of threads"),
     ({"part": {"kind": "windows", "instructions": [{"alone": 10, "all": 9, "cut": False}], "windows": 1, "length_ns": 5}}, "a part begins behind its end"),
     ({"part": {"kind": "all"}}, "the kind of its part is unknown"),
     ({"threads": [-1]}, "a number is out of its range"),
@@ -135,9 +135,9 @@ def test_a_plan_alone_can_be_cut_down(place, elision):
     ({"words": ["--metric", "(.)", "--", "/bin/true"], "part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}],
                                                             "windows": 2, "length_ns": 5}}, "a metric is of whole runs, not of windows"),
     ({"words": ["--vary", "1", "--", "/bin/true"], "rounds": [[["pthread"], ["pthread"]]]}, "it has more rounds than variations"),
-    ({"words": ["--plan=x"]}, "its words are not those of a comparison"),
-    ({"words": ["--plan", "x", "--", "/bin/true"]}, "its words are not those of a comparison"),
-    ({"words": 5}, "a value of its plan is of the wrong type ([json.exception.type_error.302] type must be array, but is number)"),
+    ({"words": ["--plan=x"]}, "its words are not a command line of elision compare"),
+    ({"words": ["--plan", "x", "--", "/bin/true"]}, "its words are not a command line of elision compare"),
+    ({"words": 5}, "a value of its plan has the wrong type ([json.exception.type_error.302] type must be array, but is number)"),
 ])
 def test_bad_plans(place, change, why, monkeypatch):
     monkeypatch.setenv("ELISION_HIDE_RTM", "1")
