@@ -18,11 +18,10 @@ namespace {
 using experiment::Part;
 using experiment::Plan;
 
-/// "--budget 5m", or "the default of --budget, 5m".
+/// "--budget 90s", or "--budget 5m (the default)".
 std::string name_of_budget(const CompareRequest& request) {
-  return request.budget.empty()
-             ? fmt::format("the default of {}, {:.0f}m", kBudget, kDefaultBudgetSeconds / 60)
-             : fmt::format("{} {}", kBudget, request.budget);
+  return request.budget.empty() ? fmt::format("{} {:.0f}m (the default)", kBudget, kDefaultBudgetSeconds / 60)
+                                : fmt::format("{} {}", kBudget, request.budget);
 }
 
 bool has_budget(const CompareRequest& request) { return request.plan.budget_seconds > 0; }
@@ -37,15 +36,16 @@ void tell_choice(const CompareRequest& request, const experiment::Fit& fit) {
     return;
   }
   const std::string length = experiment::format_seconds(1e-9 * static_cast<double>(plan.part.length_ns));
-  const std::string cause = !has_budget(request) ? fmt::format("{} auto: ", kSample)
-                            : request.samples_auto
-                                ? fmt::format("{}: ", name_of_budget(request))
-                                : fmt::format("whole runs do not fit into {}: ", name_of_budget(request));
-  tell("compare", fmt::format("{}{} windows of {} of each design{}{}", cause, plan.part.windows, length,
-                              plan.runs < plan.part.windows
-                                  ? fmt::format(", after {} only of those that may be best", plan.runs)
-                                  : "",
-                              fit.fits ? "" : ", which take longer than that"));
+  std::string cause = fmt::format("{} auto", kSample);
+  if (has_budget(request)) cause = name_of_budget(request);
+  if (!request.samples_auto) cause = "whole runs do not fit into " + cause;
+  const bool all_at_once = plan.runs == plan.part.windows;
+  tell("compare",
+       fmt::format(
+           "{}: {}{} windows of {} of each design{}{}", cause, all_at_once ? "" : "up to ", plan.part.windows,
+           length,
+           all_at_once ? "" : fmt::format("; after {}, only designs that may still be best", plan.runs),
+           fit.fits ? "" : "; these take longer than that"));
 }
 
 experiment::Previews look(const CompareRequest& request, experiment::Runner& runner,
@@ -56,8 +56,8 @@ experiment::Previews look(const CompareRequest& request, experiment::Runner& run
   const double enough = is_limited ? seconds_of_look(request.plan, runner) : 0;
   auto looks = previews(request.plan, runner, observer, {std::min(budget, timeout), enough});
   if (looks.timed_out && budget < timeout)
-    throw UsageError(fmt::format("a look at the program in fast mode takes longer than {}; give more with {}",
-                                 name_of_budget(request), kBudget));
+    throw UsageError(fmt::format("a look at the program in fast mode takes longer than {}: give it more",
+                                 name_of_budget(request)));
   return looks;
 }
 
@@ -88,9 +88,7 @@ std::vector<experiment::Result> choose_part(CompareRequest& request, experiment:
   experiment::Fit fit =
       fit_into_budget(plan, looks, {samples, request.window_ns, request.timeout_seconds}, runner, observer);
   if (runner.cancelled()) return {};
-  if (!fit.one_fits)
-    throw UsageError(
-        fmt::format("{} is too small for one run; give more with {}", name_of_budget(request), kBudget));
+  if (!fit.one_fits) throw UsageError(fmt::format("{} is too small for one run", name_of_budget(request)));
   tell_choice(request, fit);
   return std::move(fit.tried);
 }

@@ -581,7 +581,7 @@ def test_bad_input(place, words):
 
 
 @pytest.mark.parametrize("option", ["--length 5ms", "--warmup 5ms", "--stop time:5ms", "--start time:5ms", "--stop instructions:5",
-                                    "--start instructions:5", "--length 5ms --metric (.)"])
+                                    "--start instructions:5", "--start parallel:5", "--length 5ms --metric (.)"])
 def test_parts_with_different_work_are_not_compared(place, option):
     ending = place.run("compare", "--machine", "xeon-e5-2697v4", *option.split(), "--", "/bin/true")
     assert ending.status == 2

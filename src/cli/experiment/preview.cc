@@ -20,22 +20,12 @@ constexpr const char* kReleases[] = {"libelision!pthread_mutex_unlock", "libelis
 
 std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes) {
   std::optional<Preview> most;
-  const auto take = [&most](const Preview& preview) {
-    if (!most || preview.all > most->all) most = preview;
-  };
   for (const nlohmann::json& process : processes) {
-    if (const auto region = process.find("region"); region != process.end()) {
-      const nlohmann::json& second = region->at("second_thread_instructions");
-      if (!second.is_null())
-        take({.alone = second, .all = region->at("end_instructions"), .is_cut = region->at("ended")});
-      continue;
-    }
-    std::vector<std::uint64_t> starts;
-    for (const nlohmann::json& thread : process.at("threads"))
-      starts.push_back(thread.at("started_instructions").get<std::uint64_t>());
-    if (starts.size() < 2) continue;
-    std::nth_element(starts.begin(), starts.begin() + 1, starts.end());
-    take({.alone = starts[1], .all = process.at("instructions")});
+    const nlohmann::json& region = process.at("region");
+    const nlohmann::json& second = region.at("second_thread_instructions");
+    if (second.is_null()) continue;
+    const Preview seen{.alone = second, .all = region.at("end_instructions"), .is_cut = region.at("ended")};
+    if (!most || seen.all > most->all) most = seen;
   }
   return most;
 }
@@ -50,7 +40,8 @@ class Looks {
 
   /// With one number of threads. Nothing: there is no part with several threads to look at.
   std::optional<Preview> look(std::optional<unsigned> threads) {
-    if (limits_.enough <= 0) return look_at({threads, kReference}, 0);
+    constexpr std::uint64_t kAll = 1ULL << 62;
+    if (limits_.enough <= 0) return look_at({threads, kReference}, kAll);
     constexpr std::uint64_t kFirst = 500'000'000;  // tells how fast fast mode is
     const std::optional<Preview> first = look_at({threads, kReference}, kFirst);
     if (!first || !first->is_cut) return first;

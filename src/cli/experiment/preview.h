@@ -20,7 +20,7 @@ std::optional<Preview> preview_of(const std::vector<nlohmann::json>& processes);
 
 struct Previews {
   std::vector<Preview> seen{};  // one for each of the plan's numbers of threads, or none at all
-  bool timed_out = false;       // that is why there is none
+  bool timed_out = false;       // a look took too long
   double host_seconds = 0;      // of all looks
 };
 

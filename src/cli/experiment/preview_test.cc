@@ -9,17 +9,18 @@
 namespace elision::cli::experiment {
 namespace {
 
-nlohmann::json process(std::uint64_t instructions, const std::vector<std::uint64_t>& starts) {
-  nlohmann::json threads = nlohmann::json::array();
-  for (const std::uint64_t start : starts) threads.push_back({{"started_instructions", start}});
-  return {{"instructions", instructions}, {"threads", threads}};
+/// As `elision vm` writes it for a look. `second`: the instruction at which a second thread started; 0: none.
+nlohmann::json process(std::uint64_t instructions, std::uint64_t second, bool ended = false) {
+  const auto start = second == 0 ? nlohmann::json(nullptr) : nlohmann::json(second);
+  return {{"region",
+           {{"ended", ended}, {"end_instructions", instructions}, {"second_thread_instructions", start}}}};
 }
 
 TEST(Preview, TheSecondThreadOfTheProcessThatExecutesMost) {
-  EXPECT_EQ(preview_of({process(900, {0, 700, 300, 800})}), (Preview{300, 900})) << "in any order";
-  EXPECT_EQ(preview_of({process(900, {0, 300}), process(1000, {0, 50}), process(5000, {0})}),
-            (Preview{50, 1000}));
-  EXPECT_EQ(preview_of({process(900, {0}), process(1000, {0})}), std::nullopt);
+  EXPECT_EQ(preview_of({process(900, 300)}), (Preview{300, 900}));
+  EXPECT_EQ(preview_of({process(900, 300), process(1000, 50), process(5000, 0)}), (Preview{50, 1000}));
+  EXPECT_EQ(preview_of({process(900, 300), process(1000, 50, true)}), (Preview{50, 1000, true}));
+  EXPECT_EQ(preview_of({process(900, 0), process(1000, 0)}), std::nullopt);
   EXPECT_EQ(preview_of({}), std::nullopt);
 }
 
@@ -61,11 +62,11 @@ class Look : public testing::Test {
 TEST_F(Look, IsAtEachNumberOfThreads) {
   plan_.thread_counts = {1u, 4u, 8u};
   runner_.script = [](const Cell& cell, Sample& sample) {
-    sample.processes = {process(900, {0, *cell.threads == 4 ? 20u : 30u})};
+    sample.processes = {process(900, *cell.threads == 4 ? 20 : 30)};
   };
   EXPECT_EQ(look(), (std::vector<Preview>{{30, 900}, {20, 900}, {30, 900}}));
   runner_.script = [](const Cell& cell, Sample& sample) {
-    sample.processes = {*cell.threads == 4 ? process(900, {0}) : process(900, {0, 30})};
+    sample.processes = {process(900, *cell.threads == 4 ? 0 : 30)};
   };
   EXPECT_TRUE(look().empty()) << "their times would not be comparable";
 }
@@ -74,7 +75,7 @@ TEST_F(Look, AtAProgramThatFailsSaysNothing) {
   plan_.thread_counts = {std::nullopt};
   const auto with = [&](std::function<void(Sample&)> change) {
     runner_.script = [change](const Cell&, Sample& sample) {
-      sample.processes = {process(900, {0, 30})};
+      sample.processes = {process(900, 30)};
       change(sample);
     };
     return look();
@@ -100,18 +101,9 @@ class Long : public Look {
       lengths_.push_back(cell.look_length);
       designs_.push_back(cell.design);
       const std::uint64_t end = alone_ + cell.look_length;
-      const bool is_cut = cell.look_length != 0 && end < all_;
+      const bool is_cut = end < all_;
       const std::uint64_t seen = is_cut ? end : all_;
-      if (cell.look_length == 0) {
-        sample.processes = {process(all_, {0, alone_})};
-      } else {
-        sample.processes = {process(0, {})};
-        sample.processes[0]["region"] = {{"reached", is_cut},
-                                         {"ended", is_cut},
-                                         {"end_instructions", seen},
-                                         {"second_thread_instructions", alone_}};
-        if (alone_ >= all_) sample.processes[0]["region"]["second_thread_instructions"] = nullptr;
-      }
+      sample.processes = {process(seen, alone_ < all_ ? alone_ : 0, is_cut)};
       sample.host_seconds =
           1e-9 * static_cast<double>(seen) * (cell.design == kReference ? 1 : times_slower_);
     };
@@ -189,7 +181,7 @@ TEST_F(Long, ALookThatWasStoppedDidNotTakeTooLong) {
 
 TEST_F(Long, WithoutALimitItEndsWithTheProgram) {
   EXPECT_EQ(look(0).seen, (std::vector<Preview>{{kBillion / 2, all_, false, 100}}));
-  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{0}));
+  EXPECT_EQ(lengths_, (std::vector<std::uint64_t>{1ULL << 62}));
 }
 
 TEST(SpreadOrder, TheFirstOnesLieAllOver) {

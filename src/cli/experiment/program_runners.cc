@@ -170,7 +170,7 @@ class VirtualRunner final : public ProgramRunner {
     if (plan_.samples()) take_time_of_a_section(sample, processes);
     const bool as_intended = sample.outcome == Outcome::kEnded &&
                              (sample.status == 0 || sample.status == vm::kNotMeasuredExitCode);
-    if (cell.look_length != 0 && sample.status == vm::kNotMeasuredExitCode) sample.status = 0;
+    if (cell.previews && sample.status == vm::kNotMeasuredExitCode) sample.status = 0;
     if (as_intended && !plan_.samples() && !processes.empty() && !cell.previews &&
         std::none_of(processes.begin(), processes.end(), reached_its_part))
       sample.missed_part = why_part_was_missed(sample);
@@ -232,9 +232,7 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
   if (plan.model) {
     add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
          std::to_string(cell.variation)});
-    if (cell.previews && cell.look_length == 0) {
-      add({"--fast"});
-    } else if (cell.previews) {
+    if (cell.previews) {
       vm::RunRegion behind;
       behind.start = {vm::Trigger::Kind::kParallel, cell.look_length};
       behind.length = 1;

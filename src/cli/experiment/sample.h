@@ -32,14 +32,13 @@ inline constexpr Rounds kVirtualRounds{3, 12}, kNativeRounds{5, 30};
 struct Cell {
   std::optional<unsigned> threads;  // the value of {threads}; nothing if the program's words lack it
   std::string design;
-  unsigned run = 0;             // 0-based
-  std::uint64_t seed = 1;       // virtual machine only, as the variation is
-  std::uint32_t variation = 0;  // of the machine
-  bool explains = false;        // its sample has a profile of the locks; its time does not count
-  bool previews = false;        // virtual machine only: in fast mode, and its statistics are kept
-  std::uint64_t look_length =
-      0;  // of a preview: it ends after so many instructions with several threads; 0: with the program
-  double look_ms = 4;  // if it explains, on a real CPU: the mean distance of the looks at it
+  unsigned run = 0;               // 0-based
+  std::uint64_t seed = 1;         // virtual machine only, as the variation is
+  std::uint32_t variation = 0;    // of the machine
+  bool explains = false;          // its sample has a profile of the locks; its time does not count
+  bool previews = false;          // virtual machine only: in fast mode, and its statistics are kept
+  std::uint64_t look_length = 0;  // of a preview: it ends after so many instructions with several threads
+  double look_ms = 4;             // if it explains, on a real CPU: the mean distance of the looks at it
 };
 
 struct Sample;
@@ -100,8 +99,7 @@ struct Plan {
   std::vector<Cell> cells;  // exactly these, as in a comparison that is repeated; empty: rounds as above
   double budget_seconds = 0;  // real time for the comparison; 0: as long as it takes
   double rounds_seconds = 0;  // of the budget, what is left for the rounds
-
-  double precision = 0;  // of each speedup, for which rounds are added; 0: until all designs are judged
+  double precision = 0;       // of each speedup, for which rounds are added; 0: until all designs are judged
   std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is

@@ -58,7 +58,7 @@ class RegionControl {
     if (counts_instructions(awaited_)) look_at_instructions();
   }
 
-  /// Instructions that the process had executed when it started its second thread; 0: it has not.
+  /// Instructions that the process had executed when its second thread started; 0: no second thread.
   std::uint64_t second_thread_at() const { return second_thread_at_; }
 
   /// Virtual time at which the process would be if all CPUs were as far as the earliest, since its first

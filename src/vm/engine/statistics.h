@@ -19,7 +19,7 @@ namespace elision::vm {
 /// What the region's control has counted.
 struct RegionCounts {
   std::uint64_t calls = 0;             // of RunRegion::counted
-  std::uint64_t second_thread_at = 0;  // in instructions; 0: there is none
+  std::uint64_t second_thread_at = 0;  // instructions executed before it; 0: no second thread
 };
 
 class Statistics {

@@ -25,7 +25,7 @@ struct Trigger {
     kThread,        // as its thread number `value` starts; the first one is main's
     kTime,          // `value` nanoseconds after the start of the machine
     kInstructions,  // as the process has executed so many, to within a few hundred for each CPU
-    kParallel,      // as the process has executed so many since it started its second thread, as exactly
+    kParallel,      // the same, counted since the second thread started
     kMarker,        // at marker number `value` of its kind
     kCode,          // as the instruction at `place` is to be executed for the time number `value`
   };
