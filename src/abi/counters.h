@@ -8,7 +8,8 @@
 // with read(2), because on a full tmpfs a load from a mapped hole raises SIGBUS.
 //
 // A virtual machine that counts a part of a run leaves copies of a file as it was when the part began and
-// ended, named NNNN.counters.begin and NNNN.counters.end.
+// ended, named NNNN.counters.begin and NNNN.counters.end. If it counts several, each part has a folder of its
+// own, "1" and so on, with NNNN.counters.begin and, as it was at the end, NNNN.counters.
 //
 // A process that cannot create its file, because of missing room or a limit, leaves the empty file
 // DIR/no-counters-ERRNO if it can. Processes with the same error share it.

@@ -150,6 +150,8 @@ bool has_statistics(const VmRequest& request) {
 void check(const VmRequest& request) {
   check_lock_options(request.lock);
   check_region(request.options.region);
+  if (request.variations != 0 && request.options.region.parts() > 1)
+    throw UsageError(fmt::format("--vary {}: {} has several parts; give it one", request.variations, kStart));
   if (const auto words = as_words(request.options.region); request.options.fast && !words.empty())
     throw UsageError(fmt::format("{} has no effect with {}", words.front(), kFast));
   if (!request.design.empty()) {
@@ -225,10 +227,20 @@ int start_guest(const VmRequest& request, const Program& program) {
                                  pointers_to(environment).data());
 }
 
-nlohmann::json statistics_of(const vm::Options& options, const std::vector<nlohmann::json>& processes) {
+/// Of several parts, a list. Nothing: the processes have left no statistics.
+std::optional<nlohmann::json> statistics_of(const vm::Options& options) {
   const machine::Machine machine = load_machine_or_throw(options.machine);
   const auto drawn = variation_or_throw(machine, options.variation).drawn;
-  return experiment::run_statistics(options.machine, options.variation, drawn, processes);
+  const std::size_t parts = options.region.parts();
+  nlohmann::json all = {{"version", 1}, {"parts", nlohmann::json::array()}};
+  for (std::size_t part = 0; part < parts; ++part) {
+    const auto processes = experiment::read_process_statistics(
+        experiment::directory_of_part(options.stats_directory, part, parts));
+    if (processes.empty()) break;
+    all["parts"].push_back(experiment::run_statistics(options.machine, options.variation, drawn, processes));
+  }
+  if (all["parts"].empty()) return std::nullopt;
+  return parts == 1 ? all["parts"].front() : all;
 }
 
 int supervised(VmRequest request, const Program& program) {
@@ -239,12 +251,11 @@ int supervised(VmRequest request, const Program& program) {
     request.options.stats_directory = directory.path();
     status = supervise([&] { return start_guest(request, program); },
                        [&] {
-                         const auto processes = experiment::read_process_statistics(directory.path());
                          started = experiment::why_not_started(directory.path()).empty();
-                         if (processes.empty() || !started) return;
+                         const auto statistics = statistics_of(request.options);
+                         if (!statistics || !started) return;
                          written = true;
-                         write_output(request.statistics_file,
-                                      json_text(statistics_of(request.options, processes)));
+                         write_output(request.statistics_file, json_text(*statistics));
                        });
   }
   if (!written) discard_output(request.statistics_file);

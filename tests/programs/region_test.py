@@ -424,6 +424,100 @@ def test_warm_up_in_front_of_the_start(elision, process_of):
     assert atomics(process_of(words, by_thread)[1]) == pytest.approx((2 * CALLS + 1) * PAIRS, abs=200)
 
 
+def parts_of(elision, words, options):
+    ending, text = elision.vm_with_statistics(words, options)
+    assert (ending.status, ending.stderr) == (0, "")
+    return json.loads(text)["parts"]
+
+
+@pytest.mark.parametrize("lock", ["pthread", "htm-10"])
+def test_the_first_of_several_parts_is_as_if_it_were_alone(elision, process_of, lock):
+    words = [elision.test_program("contention"), "lock", 8, 3000]
+    options = ["--lock", lock, "--length", "50us", "--warmup"]
+    parts = parts_of(elision, words, [*options, "parallel:100000,400000,800000", "--start", "parallel:200000,500000,900000"])
+    alone = process_of(words, [*options, "parallel:100000", "--start", "parallel:200000"])[1]
+    assert len(parts) == 3
+    first = parts[0]["processes"][0]
+    assert first.pop("exit") is None and alone.pop("exit") == 0
+    assert first == alone
+    begins = [part["processes"][0]["region"]["begin_ns"] for part in parts]
+    assert begins == sorted(begins)
+    for part in parts:
+        process, = part["processes"]
+        assert process["region"]["ended"] and process["virtual_ns"] == pytest.approx(50000, rel=0.05)
+        begun_in_warm_up = process["commits"] + sum(process["aborts"].values()) - process["begins"]
+        assert 0 <= begun_in_warm_up <= 8, "one a thread"
+        assert lock == "pthread" or process["begins"] > 0
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_nothing_is_lost_in_many_parts(elision, lock, seed):
+    """The ledger checks its totals."""
+    starts = ",".join(str(10_000 + 6_000 * i) for i in range(20))
+    parts = parts_of(elision, [elision.test_program("ledger"), THREADS, 20, seed],
+                     ["--seed", seed, "--lock", lock, "--start", f"parallel:{starts}", "--length", "3us"])
+    assert len(parts) == 20 and all(part["processes"][0]["region"]["ended"] for part in parts)
+
+
+def test_parts_that_overlap_follow_each_other(elision):
+    words = [elision.test_program("contention"), "lock", 8, 3000]
+    parts = parts_of(elision, words, ["--start", "instructions:2000000,2000001,2000002", "--length", "20us"])
+    regions = [part["processes"][0]["region"] for part in parts]
+    assert [region["begin_ns"] for region in regions] == pytest.approx([regions[0]["begin_ns"] + 20000 * i for i in range(3)], abs=1000)
+
+
+def test_parts_with_a_warm_up_time_and_lock_times(elision):
+    """Each part has times and calls of its own, behind its own warm-up."""
+    options = ["--lock", "htm-10", "--start", "parallel:200000,600000", "--warmup", "20us", "--length", "50us", "--lock-times",
+               "--count-calls", "libelision!pthread_mutex_unlock", "--end-with-part"]
+    parts = parts_of(elision, [elision.test_program("contention"), "lock", 8, 3000], options)
+    assert len(parts) == 2
+    for part in parts:
+        process, = part["processes"]
+        assert 10 < process["region"]["calls"] < 3000
+        lock, = process["lock_times"]["locks"]
+        assert lock["acquisitions"] == pytest.approx(process["region"]["calls"], abs=16) and lock["commits"] > 0
+
+
+def test_child_between_parts(elision, place):
+    """A process of its own: it goes on with the parts that its parent has not begun. Each part has a file for each process that was there."""
+    (place.root / "parts").mkdir()
+    options = ["--start", "instructions:100000,9000000000", "--length", "1us", "--stats-directory", place.root / "parts"]
+    elision.vm(["bash", "-c", "(:); (:)"], options)
+    first = [json.loads(file.read_text()) for file in sorted((place.root / "parts/1").glob("*.json"))]
+    second = [json.loads(file.read_text()) for file in sorted((place.root / "parts/2").glob("*.json"))]
+    assert [process["region"]["ended"] for process in first] == [True], "no child was there"
+    assert first[0]["exit"] is None
+    assert [(process["region"]["reached"], process["exit"]) for process in second] == [(False, 0)] * 3
+
+
+def test_parts_that_are_never_reached(elision, process_of):
+    words = [elision.test_program("contention"), "lock", 8, 300]
+    ending, text = elision.vm_with_statistics(words, ["--start", "parallel:1000,9000000000", "--length", "5us"])
+    assert ending.status == 2
+    assert re.fullmatch(r"elision vm: --start was never reached: the program executed \d+ of 9000000000 instructions since it started its second thread\n", ending.stderr)
+    first, second = (part["processes"][0]["region"] for part in json.loads(text)["parts"])
+    assert first["reached"] and not second["reached"]
+
+
+@pytest.mark.parametrize("options, why", [
+    (["--start", "instructions:5,3", "--length", "1us"], "--start: 3 is not after 5"),
+    (["--start", "instructions:5,5", "--length", "1us"], "--start: 5 is not after 5"),
+    (["--start", "instructions:5,", "--length", "1us"], "--start 'instructions:5,': '' is not a whole number from 1 on"),
+    (["--start", "parallel:5,x", "--length", "1us"], "--start 'parallel:5,x': 'x' is not a whole number from 1 on"),
+    (["--start", "parallel:5,9"], "--start of several parts needs --length"),
+    (["--start", "parallel:5,9", "--length", "1us", "--warmup", "parallel:1"], "--start has 2 parts, --warmup has 1"),
+    (["--start", "parallel:5", "--length", "1us", "--warmup", "parallel:1,2"], "--start has 1 parts, --warmup has 2"),
+    (["--start", "parallel:5,9", "--length", "1us", "--warmup", "parallel:1,9"], "--start 9 is not after --warmup 9: there is nothing between them"),
+    (["--start", "parallel:,9", "--length", "1us"], "--start 'parallel:,9': parallel: takes a number, 1 or more"),
+    (["--start", "thread:2,3", "--length", "1us"], "--start 'thread:2,3': thread: takes a number, 1 or more"),
+    (["--start", "parallel:5,9", "--length", "1us", "--vary", "2"], "--vary 2: --start has several parts; give it one"),
+])
+def test_parts_that_are_refused(place, options, why):
+    ending = place.run("vm", *options, "--", "/bin/true")
+    assert (ending.status, ending.stderr) == (2, f"elision vm: {why}\n")
+
+
 def test_warm_up_that_is_never_reached(elision, process_of):
     ending, _ = process_of(calls_of(elision, 10), ["--start", "thread:2", "--warmup", "instructions:9000000000"], status=2)
     assert re.match(r"elision vm: --warmup was never reached: the program executed \d+ of 9000000000 instructions\n$", ending.stderr)

@@ -49,6 +49,11 @@ std::vector<json> read_process_statistics(const std::filesystem::path& directory
   return processes;
 }
 
+std::filesystem::path directory_of_part(const std::filesystem::path& directory, std::size_t part,
+                                        std::size_t parts) {
+  return parts == 1 ? directory : directory / std::to_string(part + 1);
+}
+
 std::string why_not_started(const std::filesystem::path& directory) {
   constexpr std::size_t kMostBytes = 1 << 16;
   const std::filesystem::path file = directory / vm::kNotStartedFile;

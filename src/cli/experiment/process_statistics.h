@@ -14,6 +14,10 @@ namespace elision::cli::experiment {
 /// skipped.
 std::vector<nlohmann::json> read_process_statistics(const std::filesystem::path& directory);
 
+/// Where the statistics of a part are in `directory`, if a run has so many; `part` counts from 0.
+std::filesystem::path directory_of_part(const std::filesystem::path& directory, std::size_t part,
+                                        std::size_t parts);
+
 /// Why the engine could not start a process of the guest with statistics in `directory`; empty: all started.
 std::string why_not_started(const std::filesystem::path& directory);
 

@@ -23,6 +23,7 @@ constexpr const char* kEndWithPart = "--end-with-part";
 constexpr const char* kCountCalls = "--count-calls";
 constexpr std::string_view kTime = "time:";
 constexpr std::string_view kMarker = "marker";
+constexpr std::string_view kInstructions = "instructions:", kParallel = "parallel:";
 constexpr double kMostNanoseconds = 1e15;  // eleven days
 
 struct Unit {
@@ -37,8 +38,8 @@ struct Counted {
   Trigger::Kind kind;
 };
 constexpr Counted kCounted[] = {{"thread:", Trigger::Kind::kThread},
-                                {"instructions:", Trigger::Kind::kInstructions},
-                                {"parallel:", Trigger::Kind::kParallel},
+                                {kInstructions, Trigger::Kind::kInstructions},
+                                {kParallel, Trigger::Kind::kParallel},
                                 {"marker:", Trigger::Kind::kMarker}};
 
 constexpr std::string_view kFunction = "function:";
@@ -118,7 +119,24 @@ std::string text_of_code(const Trigger& trigger) {
   return fmt::format("{}{}{}", place.starts_with("0x") ? kAddress : kFunction, place, count);
 }
 
-Trigger trigger_of(const char* option, std::string_view text) {
+/// "instructions:N,N,..." has the triggers of several parts: cuts off those behind the first.
+std::vector<std::uint64_t> cut_later(const char* option, std::string_view whole, std::string_view& text) {
+  std::vector<std::uint64_t> later;
+  const bool is_number = text.starts_with(kInstructions) || text.starts_with(kParallel);
+  const std::size_t comma = is_number ? text.find(',') : std::string_view::npos;
+  if (comma == std::string_view::npos) return later;
+  for (const std::string& word : split_list(text.substr(comma + 1), ',')) {
+    const auto number = number_of<std::uint64_t>(word);
+    if (!number || *number == 0)
+      throw UsageError(fmt::format("{} '{}': '{}' is not a whole number from 1 on", option, whole, word));
+    later.push_back(*number);
+  }
+  text = text.substr(0, comma);
+  return later;
+}
+
+/// `whole`: what the user wrote, of which `text` may be a part.
+Trigger trigger_of(const char* option, std::string_view whole, std::string_view text) {
   if (text.starts_with(kFunction)) return function_of(option, text);
   if (text.starts_with(kAddress)) return address_of(option, text);
   if (text == kMarker) return {Trigger::Kind::kMarker, 1};
@@ -128,36 +146,64 @@ Trigger trigger_of(const char* option, std::string_view text) {
     if (!text.starts_with(counted.prefix)) continue;
     const auto number = number_of<std::uint64_t>(text.substr(counted.prefix.size()));
     if (number && *number >= 1) return {counted.kind, *number};
-    throw UsageError(fmt::format("{} '{}': {} takes a number, 1 or more", option, text, counted.prefix));
+    throw UsageError(fmt::format("{} '{}': {} takes a number, 1 or more", option, whole, counted.prefix));
   }
   throw UsageError(fmt::format(
       "{} '{}' is no event: use thread:NUMBER, function:NAME, address:0xADDRESS, marker, time:TIME, "
       "instructions:NUMBER or parallel:NUMBER",
-      option, text));
+      option, whole));
 }
+
+Trigger trigger_of(const char* option, std::string_view text) { return trigger_of(option, text, text); }
 
 void add_time(std::vector<std::string>& words, const char* option, std::uint64_t nanoseconds) {
   if (nanoseconds != 0) words.insert(words.end(), {option, fmt::format("{}ns", nanoseconds)});
 }
 
-void add_trigger(std::vector<std::string>& words, const char* option, const Trigger& trigger) {
+/// `later`: of the parts behind the first one.
+void add_trigger(std::vector<std::string>& words, const char* option, const Trigger& trigger,
+                 const std::vector<std::uint64_t>& later = {}) {
   if (trigger.kind == Trigger::Kind::kCode) words.insert(words.end(), {option, text_of_code(trigger)});
   if (trigger.kind == Trigger::Kind::kTime)
     words.insert(words.end(), {option, fmt::format("{}{}ns", kTime, trigger.value)});
   for (const Counted& counted : kCounted)
     if (trigger.kind == counted.kind)
       words.insert(words.end(), {option, fmt::format("{}{}", counted.prefix, trigger.value)});
+  for (const std::uint64_t value : later) words.back() += fmt::format(",{}", value);
+}
+
+/// Of parts behind the first one.
+void check_later_parts(const vm::RunRegion& region) {
+  const auto &starts = region.later_starts, &warm = region.later_warm_from;
+  if (starts.empty() && warm.empty()) return;
+  if (region.warm_from.is_set() && warm.size() != starts.size())
+    throw UsageError(
+        fmt::format("{} has {} parts, {} has {}", kStart, 1 + starts.size(), kWarmUp, 1 + warm.size()));
+  if (region.length == 0) throw UsageError(fmt::format("{} of several parts needs {}", kStart, kLength));
+  std::uint64_t last = region.start.value;
+  for (const std::uint64_t start : starts) {
+    if (start <= last) throw UsageError(fmt::format("{}: {} is not after {}", kStart, start, last));
+    last = start;
+  }
+  if (region.warm_from.kind != region.start.kind) return;
+  for (std::size_t i = 0; i < starts.size(); ++i)
+    if (starts[i] <= warm[i])
+      throw UsageError(fmt::format("{} {} is not after {} {}: there is nothing between them", kStart,
+                                   starts[i], kWarmUp, warm[i]));
 }
 
 void add_warm_up(CLI::App& app, vm::RunRegion& region) {
   const auto store = [&region](const std::string& text) {
     region.warm_up = 0;
     region.warm_from = {};
+    region.later_warm_from.clear();
     if (text.find(':') == std::string::npos) {
       region.warm_up = nonzero_time_or_throw(kWarmUp, text);
       return;
     }
-    region.warm_from = trigger_of(kWarmUp, text);
+    std::string_view first = text;
+    region.later_warm_from = cut_later(kWarmUp, text, first);
+    region.warm_from = trigger_of(kWarmUp, text, first);
     if (!is_cut(region.warm_from))
       throw UsageError(fmt::format("{} '{}': use a time, time:TIME, instructions:NUMBER or parallel:NUMBER",
                                    kWarmUp, text));
@@ -178,25 +224,28 @@ std::uint64_t nonzero_time_or_throw(const char* option, const std::string& text)
 }
 
 void add_region_options(CLI::App& app, vm::RunRegion& region) {
-  const auto add_event = [&app](const char* option, Trigger& trigger, const char* help) {
-    return app
-        .add_option_function<std::string>(
-            option, [option, &trigger](const std::string& text) { trigger = trigger_of(option, text); }, help)
-        ->type_name("EVENT");
-  };
   const auto add_length = [&app](const char* option, std::uint64_t& time, const char* help) {
     const auto store = [option, &time](const std::string& text) {
       time = nonzero_time_or_throw(option, text);
     };
     return app.add_option_function<std::string>(option, store, help)->type_name("TIME");
   };
-  add_event(
-      kStart, region.start,
-      "simulate and count from this event on, in fast mode until then: thread:N (the program starts its "
-      "N-th thread), function:NAME[:N] (its N-th call), address:0xA[:N], marker[:N], time:T (5ms), "
-      "instructions:N or parallel:N (so many since the second thread started)");
+  const auto store_start = [&region](const std::string& text) {
+    std::string_view first = text;
+    region.later_starts = cut_later(kStart, text, first);
+    region.start = trigger_of(kStart, text, first);
+  };
+  app.add_option_function<std::string>(
+         kStart, store_start,
+         "simulate and count from this event on, in fast mode until then: thread:N (the program starts its "
+         "N-th thread), function:NAME[:N] (its N-th call), address:0xA[:N], marker[:N], time:T (5ms), "
+         "instructions:N or parallel:N (so many since the second thread started); N,N,... for several parts")
+      ->type_name("EVENT");
   add_warm_up(app, region);
-  CLI::Option* stop = add_event(kStop, region.stop, "simulate and count until this event");
+  const auto store_stop = [&region](const std::string& text) { region.stop = trigger_of(kStop, text); };
+  CLI::Option* stop =
+      app.add_option_function<std::string>(kStop, store_stop, "simulate and count until this event")
+          ->type_name("EVENT");
   add_length(kLength, region.length, "simulate and count for this long")->excludes(stop);
 }
 
@@ -217,6 +266,7 @@ bool is_cut(const Trigger& trigger) {
 }
 
 void check_region(const vm::RunRegion& region) {
+  check_later_parts(region);
   if (region.ends_process && !region.stop.is_set() && region.length == 0)
     throw UsageError(fmt::format("{} has no effect without {} or {}", kEndWithPart, kStop, kLength));
   const bool awaits_code =
@@ -243,8 +293,8 @@ void check_region(const vm::RunRegion& region) {
 
 std::vector<std::string> as_words(const vm::RunRegion& region) {
   std::vector<std::string> words;
-  add_trigger(words, kStart, region.start);
-  add_trigger(words, kWarmUp, region.warm_from);
+  add_trigger(words, kStart, region.start, region.later_starts);
+  add_trigger(words, kWarmUp, region.warm_from, region.later_warm_from);
   add_time(words, kWarmUp, region.warm_up);
   add_trigger(words, kStop, region.stop);
   add_time(words, kLength, region.length);

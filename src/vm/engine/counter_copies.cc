@@ -11,9 +11,11 @@
 
 namespace elision::vm {
 
-void copy_counters(const std::string& directory, std::uint32_t id, const char* suffix) {
+void copy_counters(const std::string& directory, std::uint32_t id, const std::string& to,
+                   const char* suffix) {
   const LiftedLimits lifted;
-  std::string newest, its_data;
+  std::filesystem::path newest;
+  std::string its_data;
   std::uint64_t started = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
@@ -26,7 +28,7 @@ void copy_counters(const std::string& directory, std::uint32_t id, const char* s
     newest = at->path();
     its_data = std::move(data);
   }
-  if (!newest.empty()) write_whole(newest + suffix, its_data);
+  if (!newest.empty()) write_whole(to + "/" + newest.filename().string() + suffix, its_data);
 }
 
 }  // namespace elision::vm

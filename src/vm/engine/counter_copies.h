@@ -8,9 +8,9 @@
 
 namespace elision::vm {
 
-/// Copies the newest counter file of process `id` in `directory` to one beside it, whose name ends in
-/// `suffix` (abi::kCountersAtBegin, abi::kCountersAtEnd), completely or not at all. Does nothing for a
+/// Copies the newest counter file of process `id` in `directory` to one in directory `to`, which has `suffix`
+/// behind its name (abi::kCountersAtBegin, abi::kCountersAtEnd), completely or not at all. Does nothing for a
 /// process without such a file.
-void copy_counters(const std::string& directory, std::uint32_t id, const char* suffix);
+void copy_counters(const std::string& directory, std::uint32_t id, const std::string& to, const char* suffix);
 
 }  // namespace elision::vm

@@ -332,11 +332,21 @@ void Engine::close_account() {
   closed_at_ = now;
 }
 
+void Engine::end_part() {
+  transactions_.end_all();
+  statistics_.end_region();
+  if (account_ != nullptr) close_account();
+}
+
 /// The run enters its next phase (region_control.h).
 void Engine::change_phase() {
   switch (region_.advance()) {
-    case RegionControl::Phase::kBefore:
-      fail_check("a run never returns to its first phase", 0);
+    case RegionControl::Phase::kBefore:  // of the next part
+      end_part();
+      write_statistics(std::nullopt, false, nullptr);
+      statistics_.next_part();
+      set_fast(true);
+      return;
     case RegionControl::Phase::kWarmUp:
       if (context_.fast) set_fast(false);
       return;
@@ -347,9 +357,7 @@ void Engine::change_phase() {
       if (account_ != nullptr) begin_account();
       return;
     case RegionControl::Phase::kAfter:
-      transactions_.end_all();
-      statistics_.end_region();
-      if (account_ != nullptr) close_account();
+      end_part();
       if (options_.region.ends_process) end_with_region();
       set_fast(true);
       return;

@@ -100,12 +100,15 @@ class Engine final : public EngineServices {
   void begin_account();
   void close_account();
   void change_phase();
+  void end_part();
   void set_fast(bool fast);
 
   // reports.cc
   void prepare_for_failure();
   ThreadPlace place_of(const Thread& thread) const;
   void write_statistics(int exit_status, bool deadlocked);
+  void write_statistics(std::optional<int> exit_status, bool deadlocked,
+                        const nlohmann::ordered_json& profile);
   nlohmann::ordered_json report_profile();
   [[noreturn]] void end_by_deadlock();
   [[noreturn]] void end_with_region();

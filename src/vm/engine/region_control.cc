@@ -32,8 +32,24 @@ void RegionControl::begin(std::uint64_t earlier) {
   earlier_ = earlier;
   if (phase_ == Phase::kCounted) return;
   watch(region_.start);
-  if (region_.warm_from.is_set()) return await(region_.warm_from);
-  if (region_.start.is_set()) return await(region_.start);
+  await_part();
+}
+
+Trigger RegionControl::start() const {
+  Trigger trigger = region_.start;
+  if (part_ > 0) trigger.value = region_.later_starts[part_ - 1];
+  return trigger;
+}
+
+Trigger RegionControl::warm_from() const {
+  Trigger trigger = region_.warm_from;
+  if (part_ > 0 && trigger.is_set()) trigger.value = region_.later_warm_from[part_ - 1];
+  return trigger;
+}
+
+void RegionControl::await_part() {
+  if (warm_from().is_set()) return await(warm_from());
+  if (start().is_set()) return await(start());
   due_ = true;
 }
 
@@ -94,7 +110,7 @@ RegionControl::Phase RegionControl::advance() {
   const bool warms_up = phase_ == Phase::kBefore && region_.warm_up != 0;
   if (warms_for_start) {
     phase_ = Phase::kWarmUp;
-    await(region_.start);
+    await(start());
   } else if (warms_up) {
     phase_ = Phase::kWarmUp;
     await_time(now() - earlier_ + region_.warm_up);
@@ -108,8 +124,14 @@ RegionControl::Phase RegionControl::advance() {
     }
     is_empty_ = due_;
   } else {
-    phase_ = Phase::kAfter;
     counted_ = WatchedCode::executions();
+    phase_ = Phase::kAfter;
+    if (part_ + 1 < region_.parts()) {
+      ++part_;
+      phase_ = Phase::kBefore;
+      started_ = false;
+      await_part();
+    }
   }
   return phase_;
 }
@@ -181,10 +203,9 @@ std::string RegionControl::why_never(const char* option, const Trigger& trigger)
 std::string RegionControl::why_incomplete() const {
   switch (phase_) {
     case Phase::kBefore:
-      return region_.warm_from.is_set() ? why_never("--warmup", region_.warm_from)
-                                        : why_never("--start", region_.start);
+      return warm_from().is_set() ? why_never("--warmup", warm_from()) : why_never("--start", start());
     case Phase::kWarmUp:
-      if (!started_) return why_never("--start", region_.start);
+      if (!started_) return why_never("--start", start());
       return "the program ended within --warmup " + time_text(region_.warm_up);
     case Phase::kCounted:
       if (region_.length != 0) return "the program ended within --length " + time_text(region_.length);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a process changes between fast mode, the timing model and counting (interface/run_region.h).
 //
-// The phases follow each other; each is ended by one event. The warm-up lies in front of the start
-// (RunRegion::warm_from) or behind it (warm_up). An event only makes a change due. The run loop
-// makes it while no CPU runs, so that it happens between two instructions of every CPU.
+// The phases follow each other; each is ended by one event. Between two parts of a run they begin again. The
+// warm-up lies in front of the start (RunRegion::warm_from) or behind it (warm_up). An event only makes a
+// change due. The run loop makes it while no CPU runs, so that it happens between two instructions of every
+// CPU.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +20,10 @@ namespace elision::vm {
 class RegionControl {
  public:
   enum class Phase {
-    kBefore,   // awaits the start, in fast mode
+    kBefore,   // awaits the start of a part, in fast mode
     kWarmUp,   // simulated, not counted
     kCounted,  // without a region the whole run
-    kAfter,    // in fast mode
+    kAfter,    // the last part, in fast mode
   };
 
   /// The references must outlive this object.
@@ -37,7 +38,7 @@ class RegionControl {
   void begin(std::uint64_t earlier);
 
   Phase phase() const { return phase_; }
-  /// Executions of RunRegion::counted in the region until now.
+  /// Executions of RunRegion::counted in the part until now, or in the one that ended last.
   std::uint64_t counted() const { return phase_ == Phase::kCounted ? WatchedCode::executions() : counted_; }
   bool has_started() const { return started_; }
   bool change_is_due() const { return due_; }
@@ -68,6 +69,9 @@ class RegionControl {
   std::string why_incomplete() const;
 
  private:
+  Trigger start() const;
+  Trigger warm_from() const;
+  void await_part();
   void await(const Trigger& trigger);
   void watch(const Trigger& trigger);
   std::string why_never(const char* option, const Trigger& trigger) const;
@@ -83,8 +87,9 @@ class RegionControl {
   Timers& timers_;
   CodeManager& code_;
   Phase phase_;
+  std::size_t part_ = 0;  // of the region's, from 0
   bool due_ = false;
-  bool started_ = false;       // the start has been met
+  bool started_ = false;       // the start of the part has been met
   bool is_empty_ = false;      // it ended before it began
   bool code_met_ = false;      // the watched instruction has been executed as often as awaited
   Trigger awaited_{};          // ends the phase; cleared when met
@@ -95,7 +100,7 @@ class RegionControl {
   std::uint64_t second_thread_at_ = 0;
   std::uint64_t starts_ = 0;   // markers met so far
   std::uint64_t stops_ = 0;    // since the start
-  std::uint64_t counted_ = 0;  // in the region, once it has ended
+  std::uint64_t counted_ = 0;  // in the part that ended last
 };
 
 }  // namespace elision::vm

@@ -193,6 +193,13 @@ void Engine::write_statistics(int exit_status, bool deadlocked) {
   const LiftedLimits lifted;
   nlohmann::ordered_json profile;
   if (profile_ != nullptr) profile = report_profile();
+  write_statistics(exit_status, deadlocked, profile);
+}
+
+/// No exit status: of a part, behind which the process runs on.
+void Engine::write_statistics(std::optional<int> exit_status, bool deadlocked,
+                              const nlohmann::ordered_json& profile) {
+  const LiftedLimits lifted;
   const std::string path = statistics_.file();
   if (path.empty()) return;
   // The exit code is the guest's, so an error only gets a message.

@@ -2,6 +2,7 @@
 #include "vm/engine/statistics.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -113,12 +114,28 @@ void Statistics::announce_to_failure(bool own) const {
 }
 
 void Statistics::claim() {
-  file_.clear();
   unsupported_instructions_.clear();
+  claim_file();
+}
+
+void Statistics::next_part() {
+  ++part_;
+  region_ = {};
+  claim_file();
+}
+
+std::string Statistics::directory() const {
+  if (options_.region.parts() == 1) return options_.stats_directory;
+  return options_.stats_directory + "/" + std::to_string(part_ + 1);
+}
+
+void Statistics::claim_file() {
+  file_.clear();
   if (options_.stats_directory.empty()) return;
   const LiftedLimits lifted;
+  if (options_.region.parts() > 1) (void)mkdir(directory().c_str(), 0700);  // another process may have
   for (int number = 0; number < 100000; ++number) {
-    const std::string name = file_name(options_.stats_directory, number);
+    const std::string name = file_name(directory(), number);
     const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd >= 0) {
@@ -170,13 +187,19 @@ void Statistics::begin_region(Nanoseconds now) {
 void Statistics::end_region() {
   region_.until = counted();
   region_.threads = threads();
-  copy_lock_counters(abi::kCountersAtEnd);
+  copy_counters_at_end();
+}
+
+/// A part's own directory has no other file of these counters.
+void Statistics::copy_counters_at_end() const {
+  copy_lock_counters(options_.region.parts() == 1 ? abi::kCountersAtEnd : "");
 }
 
 /// A run without a part needs no copies.
 void Statistics::copy_lock_counters(const char* suffix) const {
   if (file_.empty() || !options_.region.is_set()) return;
-  copy_counters(options_.stats_directory, static_cast<std::uint32_t>(context_.kernel->process_id()), suffix);
+  copy_counters(options_.stats_directory, static_cast<std::uint32_t>(context_.kernel->process_id()),
+                directory(), suffix);
 }
 
 void Statistics::count_nothing() {
@@ -204,7 +227,7 @@ ordered_json Statistics::cpu_rows(const Counted& until) const {
   return rows;
 }
 
-int Statistics::write(const std::string& program, int exit_status, bool deadlocked,
+int Statistics::write(const std::string& program, std::optional<int> exit_status, bool deadlocked,
                       const ordered_json& profile, const ordered_json& lock_times,
                       const RegionCounts& counts) {
   const bool ended = region_.until.has_value();
@@ -215,6 +238,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
     region_.threads = threads();
   }
   if (!region_.reached || region_.counts_nothing) copy_lock_counters(abi::kCountersAtBegin);
+  if (!ended && options_.region.parts() > 1) copy_counters_at_end();
   const Totals& to = until.totals;
   const Totals& from = region_.before.totals;
   std::uint64_t busy = 0;
@@ -222,7 +246,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
   const Cycles time = to.last - from.last;
   ordered_json out{{"version", 1},
                    {"program", program},
-                   {"exit", exit_status},
+                   {"exit", nullptr},
                    {"deadlocked", deadlocked},
                    {"machine", machine_name_},
                    {"cpus", context_.cpus.size()},
@@ -234,6 +258,7 @@ int Statistics::write(const std::string& program, int exit_status, bool deadlock
                    {"cpu_ns", context_.nanoseconds_of(Cycles(busy))},
                    {"instructions", to.instructions - from.instructions},
                    {"branch_mispredictions", to.mispredictions - from.mispredictions}};
+  if (exit_status) out["exit"] = *exit_status;
   if (options_.fast) out["fast"] = true;
   if (options_.region.is_set()) {
     out["region"] = {{"reached", region_.reached},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The statistics file of a process: JSON in the statistics directory. The process claims the file at its
 // start, so that file numbers are in order of start, and writes it once at its end, completely or not at all.
+// If a run has several parts, each has a directory of its own in that, "1" and so on, with one such file of
+// each process that was there, written as the part ends, and with the counters of the lock library.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +45,17 @@ class Statistics {
   /// reader.
   void begin_region(Nanoseconds now);
   void end_region();
+  /// The part has been written. Claims the next one's file.
+  void next_part();
   /// A process whose region is over without it.
   void count_nothing();
   /// What the timing model has counted of the region, on all CPUs.
   machine::CpuCounts modelled() const;
   /// Tells the failure handler the name of this file, or, in a vfork child (`own` false), none.
   void announce_to_failure(bool own) const;
-  /// Writes the claimed file, once. `profile` and `lock_times` may be null. Returns 0 or an errno value.
-  int write(const std::string& program, int exit_status, bool deadlocked,
+  /// Writes the claimed file, once. No exit status: the process runs on. `profile` and `lock_times` may be
+  /// null. Returns 0 or an errno value.
+  int write(const std::string& program, std::optional<int> exit_status, bool deadlocked,
             const nlohmann::ordered_json& profile, const nlohmann::ordered_json& lock_times,
             const RegionCounts& counts);
   /// The claimed file, or an empty string.
@@ -85,7 +90,10 @@ class Statistics {
 
   Counted counted() const;
   nlohmann::ordered_json threads() const;
+  std::string directory() const;
+  void claim_file();
   void copy_lock_counters(const char* suffix) const;
+  void copy_counters_at_end() const;
   nlohmann::ordered_json cpu_rows(const Counted& until) const;
 
   const Options& options_;
@@ -96,6 +104,7 @@ class Statistics {
   std::string file_;                                               // claimed, and not written yet
   std::map<std::string, std::uint64_t> unsupported_instructions_;  // by kind
   Region region_;
+  std::size_t part_ = 0;
 };
 
 }  // namespace elision::vm

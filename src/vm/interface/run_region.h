@@ -3,6 +3,7 @@
 // caches, no conflicts, and virtual time is a number of instructions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,17 +43,23 @@ struct Trigger {
 
 /// Without a start, the region begins with the process; without a stop or a length, it ends with it. Times
 /// are in nanoseconds.
+///
+/// With later starts, a run has several parts of the same length, in fast mode between them. Each is counted
+/// by itself. A start that has passed when its part is due is met at once.
 struct RunRegion {
   Trigger start, stop;
   Trigger warm_from{};        // from then until the start, simulated and not counted; by time or instructions
   std::uint64_t warm_up = 0;  // simulated after the start, and not counted; not with `warm_from`
   std::uint64_t length = 0;   // instead of a stop; 0: none
-  bool ends_process = false;  // with exit code 0, instead of running on in fast mode
+  /// Values of `start` and `warm_from` for the parts behind the first one. Only with a length.
+  std::vector<std::uint64_t> later_starts{}, later_warm_from{};
+  bool ends_process = false;  // at the end of the last part, with exit code 0, instead of in fast mode
   /// Places as in Trigger, whose executions are counted; those in a transaction as it commits. Not if start
   /// or stop is code.
   std::vector<std::string> counted{};
 
   bool is_set() const { return start.is_set() || stop.is_set() || warm_up != 0 || length != 0; }
+  std::size_t parts() const { return 1 + later_starts.size(); }
   bool uses_markers() const {
     return start.kind == Trigger::Kind::kMarker || stop.kind == Trigger::Kind::kMarker;
   }

@@ -34,6 +34,8 @@ void visit_fields(Visitor& visit, T& h) {
   }
   visit(h.options.region.warm_up);
   visit(h.options.region.length);
+  visit(h.options.region.later_starts);
+  visit(h.options.region.later_warm_from);
   visit(h.options.region.ends_process);
   visit(h.options.region.counted);
   visit(h.options.fast_path);
@@ -75,9 +77,10 @@ struct Writer {
     (*this)(text.size());
     bytes += text;
   }
-  void operator()(const std::vector<std::string>& list) {
+  template <class T>
+  void operator()(const std::vector<T>& list) {
     (*this)(list.size());
-    for (const std::string& text : list) (*this)(text);
+    for (const T& value : list) (*this)(value);
   }
 };
 
@@ -102,7 +105,8 @@ struct Reader {
     text.assign(bytes, at, size);
     at += size;
   }
-  void operator()(std::vector<std::string>& list) {
+  template <class T>
+  void operator()(std::vector<T>& list) {
     const std::uint64_t count = word();
     list.clear();
     for (std::uint64_t i = 0; i < count && good; ++i) (*this)(list.emplace_back());

@@ -36,7 +36,8 @@ std::vector<Field> fields_of(const Options& options) {
   const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast, region,
                fast_path, conflict_detection, profile, lock_times, record_forms, crash_reports, command,
                preload] = options;
-  const auto& [start, stop, warm_from, warm_up, length, ends_process, counted] = region;
+  const auto& [start, stop, warm_from, warm_up, length, later_starts, later_warm_from, ends_process,
+               counted] = region;
   const auto& [start_kind, start_value, start_place] = start;
   const auto& [stop_kind, stop_value, stop_place] = stop;
   const auto& [warm_kind, warm_value, warm_place] = warm_from;
@@ -58,6 +59,8 @@ std::vector<Field> fields_of(const Options& options) {
           field("warm from value", warm_value),
           field("warm from place", warm_place),
           field("warm-up", warm_up),
+          field("later starts", later_starts),
+          field("later warm from", later_warm_from),
           field("length", length),
           field("ends_process", ends_process),
           field("counted", counted),
@@ -119,6 +122,8 @@ HandOver sample() {
                           {Trigger::Kind::kMarker, 3, "w"},
                           11,
                           12,
+                          {13, 14},
+                          {15},
                           true,
                           {"h", "i!j"}},
                .fast_path = false,
