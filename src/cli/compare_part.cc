@@ -77,8 +77,12 @@ std::vector<experiment::Result> choose_part(CompareRequest& request, experiment:
     return {};
   }
   if (request.windows != 0) {
-    simulate(plan, {Part::Kind::kWindows, looks.seen, request.windows,
-                    request.window_ns.value_or(experiment::kFirstLength)});
+    simulate(plan, {.kind = Part::Kind::kWindows,
+                    .seen = looks.seen,
+                    .windows = request.windows,
+                    .places = request.windows,
+                    .together = experiment::kFirstWindows,
+                    .length_ns = request.window_ns.value_or(experiment::kFirstLength)});
     return {};
   }
   if (plan.uses_metric() || (!has_budget(request) && !samples)) {

@@ -38,6 +38,8 @@ json part_json(const Part& part) {
     previews.push_back({{"alone", preview.alone}, {"all", preview.all}, {"cut", preview.is_cut}});
   if (part.kind != Part::Kind::kWindows) return result;
   result["windows"] = part.windows;
+  result["places"] = part.places;
+  result["together"] = part.together;
   result["length_ns"] = part.length_ns;
   return result;
 }
@@ -81,24 +83,31 @@ Part part_of(const json& value, std::size_t numbers_of_threads) {
   require(part.seen.size() == numbers_of_threads, "its parts are not one for each number of threads");
   if (part.kind != Part::Kind::kWindows) return part;
   part.windows = count_in(value.at("windows"), 1, experiment::kMostRuns);
+  part.places = count_in(value.at("places"), part.windows, experiment::kMostRuns);
+  part.together = count_in(value.at("together"), 1, experiment::kMostRuns);
   part.length_ns = number_in(value.at("length_ns"), 1, kMostNanoseconds);
   return part;
 }
 
-std::vector<Cell> cells_in(const json& rounds, const OldPlan& old) {
+/// `processes`: for each round, the first one whose windows its processes simulate.
+std::vector<Cell> cells_in(const json& rounds, const json& processes, const OldPlan& old) {
   std::vector<Cell> cells;
   std::set<std::tuple<std::optional<unsigned>, unsigned, std::string>> known;
   require(rounds.size() == old.thread_counts.size(),
           "its lists of rounds are not one for each number of threads");
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     require(rounds[i].size() <= experiment::kMostRuns, "it has too many rounds");
+    require(processes.at(i).size() >= rounds[i].size(), "a round has no process");
     require(old.part.windows == 0 || rounds[i].size() <= old.part.windows, "it has more rounds than windows");
     for (unsigned round = 0; round < rounds[i].size(); ++round) {
       for (const auto& design : rounds[i][round].get<std::vector<std::string>>()) {
         const bool is_known = std::find(old.designs.begin(), old.designs.end(), design) != old.designs.end();
         require(is_known, "a round has a design that is not in the comparison");
         require(known.emplace(old.thread_counts[i], round, design).second, "a round has a design twice");
-        cells.push_back({old.thread_counts[i], design, round});
+        cells.push_back({.threads = old.thread_counts[i],
+                         .design = design,
+                         .run = round,
+                         .process = count_in(processes.at(i).at(round), 0, round)});
       }
     }
   }
@@ -131,7 +140,7 @@ OldPlan plan_of(const json& value) {
   old.part = part_of(value.at("part"), old.thread_counts.size());
   old.first_rounds = count_in(value.at("first_rounds"), 1, experiment::kMostRuns);
   old.most_rounds = count_in(value.at("most_rounds"), 0, experiment::kMostRuns);
-  old.cells = cells_in(value.at("rounds"), old);
+  old.cells = cells_in(value.at("rounds"), value.at("processes"), old);
   return old;
 }
 
@@ -155,16 +164,25 @@ void check_fits(const OldPlan& old, const experiment::Plan& plan) {
 json plan_json(const experiment::Plan& plan, const Words& words,
                const std::vector<experiment::Result>& results) {
   if (!is_utf8(words)) return nullptr;
-  std::map<std::optional<unsigned>, std::vector<std::vector<std::string>>> rounds;
+  struct Rounds {
+    std::vector<std::vector<std::string>> designs;
+    std::vector<unsigned> processes;
+  };
+  std::map<std::optional<unsigned>, Rounds> rounds;
   for (const experiment::Result& result : results) {
-    auto& these = rounds[result.cell.threads];
-    these.resize(std::max<std::size_t>(these.size(), result.cell.run + 1));
-    these[result.cell.run].push_back(result.cell.design);
+    const Cell& cell = result.cell;
+    Rounds& these = rounds[cell.threads];
+    const std::size_t count = std::max<std::size_t>(these.designs.size(), cell.run + 1);
+    these.designs.resize(count);
+    these.processes.resize(count);
+    these.designs[cell.run].push_back(cell.design);
+    these.processes[cell.run] = cell.first_of_process();
   }
-  json counts = json::array(), rounds_by_threads = json::array();
+  json counts = json::array(), rounds_by_threads = json::array(), processes_by_threads = json::array();
   for (const auto& threads : plan.thread_counts) {
     counts.push_back(or_null(threads));
-    rounds_by_threads.push_back(rounds[threads]);
+    rounds_by_threads.push_back(rounds[threads].designs);
+    processes_by_threads.push_back(rounds[threads].processes);
   }
   return {{"words", words},
           {"machine", plan.where},
@@ -173,7 +191,8 @@ json plan_json(const experiment::Plan& plan, const Words& words,
           {"part", part_json(plan.part)},
           {"first_rounds", plan.runs},
           {"most_rounds", plan.most_runs},
-          {"rounds", rounds_by_threads}};
+          {"rounds", rounds_by_threads},
+          {"processes", processes_by_threads}};
 }
 
 OldPlan read_plan(const std::string& file) {
@@ -208,10 +227,8 @@ void repeat(const OldPlan& old, const std::string& file, experiment::Plan& plan)
   plan.runs = old.first_rounds;
   plan.most_runs = old.most_rounds;
   plan.cells = old.cells;
-  for (Cell& cell : plan.cells) {
-    cell.seed = plan.first_seed + cell.run;
-    cell.variation = plan.varies() ? cell.run : 0;
-  }
+  for (Cell& cell : plan.cells)
+    cell = plan.cell_of(cell.threads, cell.design, cell.run, cell.first_of_process());
 }
 
 }  // namespace elision::cli

@@ -3,7 +3,7 @@
 // comparison has, and with a budget its windows, depend on how fast the host was.
 //
 // The plan is the object "plan" of a JSON report. It has the words of the command line, what was chosen where
-// they leave a choice, and each run by number of threads, round and design.
+// they leave a choice, each run by number of threads, round and design, and which windows shared a process.
 #pragma once
 
 #include <optional>

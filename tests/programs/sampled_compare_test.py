@@ -2,7 +2,9 @@
 """Comparisons of a part of each run: windows, budgets, precision, and plans that repeat them."""
 
 import json
+import os
 import re
+import signal
 
 import pytest
 
@@ -24,7 +26,14 @@ def test_sampled_comparison_is_near_the_whole(place, elision, lock):
     assert report["part"]["text"] == "windows of 200 us"
     assert sampled[lock]["speedup"] == pytest.approx(whole[lock]["speedup"], rel=0.1)
     assert sampled["pthread"]["value"]["median"] == pytest.approx(whole["pthread"]["value"]["median"] / 40000, rel=0.1)
-    assert len({run["command"] for run in report["runs"]}) == 20, "each run has a window of its own"
+    commands = {run["command"] for run in report["runs"]}
+    assert len(commands) == 4, "two processes of each design"
+    starts = [re.search(r"--start instructions:(\S+)", command)[1].split(",") for command in commands]
+    assert all(len(of_one) == 5 for of_one in starts) and len({start for of_one in starts for start in of_one}) == 10
+    for run in report["runs"]:
+        sections = 200e-6 / run["seconds"]
+        counted = (run["locks"]["acquisitions"] or 0) + (run["locks"]["commits"] or 0)
+        assert run["design"] == "pthread" or counted == pytest.approx(sections, rel=0.1, abs=10), "each window has counts of its own"
 
 
 def test_sampled_comparison_repeats(place, elision):
@@ -75,7 +84,8 @@ def test_windows_lie_in_the_part_that_was_seen(place, elision):
     seen, = report["plan"]["part"]["instructions"]
     assert seen["cut"] and seen["all"] >= seen["alone"] + 500_000_000
     for run in report["runs"]:
-        assert seen["alone"] < int(re.search(r"--start instructions:(\d+)", run["command"])[1]) < seen["all"]
+        starts = re.search(r"--start instructions:(\S+)", run["command"])[1].split(",")
+        assert all(seen["alone"] < int(start) < seen["all"] for start in starts)
     again = place.run("compare", "--plan", "first.json")
     assert again.stdout == ending.stdout
 
@@ -116,11 +126,15 @@ def test_a_plan_alone_can_be_cut_down(place, elision):
     ({"rounds": [[["pthread", "htm-5"]]]}, "a round has a design that is not in the comparison"),
     ({"rounds": []}, "its lists of rounds are not one for each number of threads"),
     ({"rounds": [[["pthread"]] * 1001]}, "it has too many rounds"),
-    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 1, "length_ns": 5}, "rounds": [[["pthread"]] * 2]},
+    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 1, "places": 1, "together": 1, "length_ns": 5}, "rounds": [[["pthread"]] * 2]},
      "it has more rounds than windows"),
     ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 0, "length_ns": 5}}, "a number is out of its range"),
-    ({"part": {"kind": "windows", "instructions": [], "windows": 1, "length_ns": 5}}, "its parts are not one for each number of threads"),
-    ({"part": {"kind": "windows", "instructions": [{"alone": 10, "all": 9, "cut": False}], "windows": 1, "length_ns": 5}}, "a part begins behind its end"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 2, "places": 1, "together": 1, "length_ns": 5}},
+     "a number is out of its range"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}], "windows": 2, "places": 2, "together": 0, "length_ns": 5}},
+     "a number is out of its range"),
+    ({"part": {"kind": "windows", "instructions": [], "windows": 1, "places": 1, "together": 1, "length_ns": 5}}, "its parts are not one for each number of threads"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": 10, "all": 9, "cut": False}], "windows": 1, "places": 1, "together": 1, "length_ns": 5}}, "a part begins behind its end"),
     ({"part": {"kind": "all"}}, "the kind of its part is unknown"),
     ({"threads": [-1]}, "a number is out of its range"),
     ({"threads": "4"}, "a number is out of its range"),
@@ -128,12 +142,14 @@ def test_a_plan_alone_can_be_cut_down(place, elision):
     ({"threads": [0]}, "a number is out of its range"),
     ({"threads": [4]}, "numbers of threads are for programs with {threads}"),
     ({"rounds": [[]]}, "it has no runs"),
+    ({"processes": [[]]}, "a round has no process"),
+    ({"processes": [[1]]}, "a number is out of its range"),
     ({"first_rounds": 0}, "a number is out of its range"),
-    ({"part": {"kind": "windows", "instructions": [{"alone": -5, "all": -1, "cut": False}], "windows": 1, "length_ns": 5}}, "a number is out of its range"),
+    ({"part": {"kind": "windows", "instructions": [{"alone": -5, "all": -1, "cut": False}], "windows": 1, "places": 1, "together": 1, "length_ns": 5}}, "a number is out of its range"),
     ({"machine": "native", "part": {"kind": "from the second thread on", "instructions": [{"alone": 1, "all": 9, "cut": False}]}},
      "a real CPU simulates no part of a run"),
     ({"words": ["--metric", "(.)", "--", "/bin/true"], "part": {"kind": "windows", "instructions": [{"alone": 1, "all": 9, "cut": False}],
-                                                            "windows": 2, "length_ns": 5}}, "a metric is of whole runs, not of windows"),
+                                                            "windows": 2, "places": 2, "together": 1, "length_ns": 5}}, "a metric is of whole runs, not of windows"),
     ({"words": ["--vary", "1", "--", "/bin/true"], "rounds": [[["pthread"], ["pthread"]]]}, "it has more rounds than variations"),
     ({"words": ["--plan=x"]}, "its words are not a command line of elision compare"),
     ({"words": ["--plan", "x", "--", "/bin/true"]}, "its words are not a command line of elision compare"),
@@ -142,7 +158,7 @@ def test_a_plan_alone_can_be_cut_down(place, elision):
 def test_bad_plans(place, change, why, monkeypatch):
     monkeypatch.setenv("ELISION_HIDE_RTM", "1")
     plan = {"words": ["--runs", "1", "--", "/bin/true"], "machine": "xeon-e5-2697v4", "designs": ["pthread", "ticket"], "threads": [None],
-            "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "ticket"]]]}
+            "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "ticket"]]], "processes": [list(range(1001))] * 2}
     (place.root / "plan.json").write_text(json.dumps({**plan, **change}))
     ending = place.run("compare", "--plan", "plan.json")
     assert ending.status == 2
@@ -159,7 +175,7 @@ def test_a_plan_may_have_a_program_with_an_option_of_that_name(place):
 def test_a_plan_with_designs_that_this_cpu_cannot_run(place, monkeypatch):
     monkeypatch.setenv("ELISION_HIDE_RTM", "1")
     plan = {"words": ["--", "/bin/true"], "machine": "native", "designs": ["pthread", "htm-5"], "threads": [None],
-            "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "htm-5"]]]}
+            "part": {"kind": "as asked"}, "first_rounds": 1, "most_rounds": 0, "rounds": [[["pthread", "htm-5"]]], "processes": [[0]]}
     (place.root / "plan.json").write_text(json.dumps(plan))
     ending = place.run("compare", "--plan", "plan.json")
     assert ending.status == 2
@@ -186,6 +202,18 @@ def test_precision_adds_rounds(place, elision):
     speedup, interval, rounds = rows["htm-10"]["speedup"], rows["htm-10"]["interval"], len(tight["plan"]["rounds"][0])
     assert len(loose["plan"]["rounds"][0]) == 3
     assert rounds == 12 or (interval["high"] <= 1.01 * speedup and speedup <= 1.01 * interval["low"])
+
+
+def test_interrupt_of_a_look(place):
+    """The program says that it runs, and then waits for ever."""
+    for name in ("begun", "never"):
+        os.mkfifo(place.root / name)
+    with place.started("compare", "--machine", "xeon-e5-2697v4", "--locks", "tatas", "--", "sh", "-c", "echo > begun; read line < never") as command:
+        (place.root / "begun").read_text()
+        command.send_signal(signal.SIGINT)
+        output, errors = command.communicate()
+    assert (command.returncode, errors) == (130, "")
+    assert "Stopped early." in output
 
 
 def test_windows_behind_the_end_do_not_count(place, elision):

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
+#include <map>
 #include <mutex>
+#include <tuple>
 
 #include "cli/experiment/metric.h"
 #include "cli/experiment/remaining_time.h"
@@ -37,15 +39,19 @@ std::vector<std::string> in_turn(std::vector<std::string> designs, unsigned roun
 void add_rounds(const Plan& plan, std::optional<unsigned> threads, const std::vector<std::string>& designs,
                 unsigned first, unsigned end, std::vector<Cell>& cells) {
   for (unsigned round = first; round < end; ++round) {
-    for (const std::string& design : in_turn(designs, round)) {
-      if (!left_out(plan, design))
-        cells.push_back({threads, design, round, plan.first_seed + round, plan.varies() ? round : 0});
-    }
+    const unsigned process = round - (round - first) % plan.part.together;
+    for (const std::string& design : in_turn(designs, round))
+      if (!left_out(plan, design)) cells.push_back(plan.cell_of(threads, design, round, process));
   }
 }
 
-// So that there are few passes, which all workers wait for: 3, 5, 7, 10, 14, 20, 28.
-unsigned rounds_after(unsigned rounds) { return (7 * rounds + 4) / 5; }
+// So that there are few passes, which all workers wait for: 3, 5, 7, 10, 14, 20, 28. Windows come in full
+// processes.
+unsigned rounds_after(const Plan& plan, unsigned rounds) {
+  const unsigned after = (7 * rounds + 4) / 5;
+  const unsigned processes = (after - rounds + plan.part.together - 1) / plan.part.together;
+  return rounds + processes * plan.part.together;
+}
 
 // A missing loader shows only when the program is run, and so does a part that does not exist.
 void require_start(const Plan& plan, const Sample& sample) {
@@ -59,36 +65,43 @@ void require_metric(const Plan& plan, const Sample& sample) {
   if (!metric.read(sample)) throw UsageError(metric.complaint(sample, plan.program()));
 }
 
-/// Hands out cells to workers and collects their samples, pass by pass.
+/// Hands out cells to workers, those of a process at once, and collects their samples, pass by pass.
 class Queue {
  public:
+  using Process = std::vector<std::size_t>;
+
   Queue(const Plan& plan, Runner& runner, Observer& observer, std::vector<Result> tried)
-      : plan_(plan), cells_(cells_of(plan)), runner_(runner), observer_(observer), tried_(std::move(tried)) {
+      : plan_(plan),
+        cells_(cells_of(plan)),
+        processes_(processes_of(cells_)),
+        runner_(runner),
+        observer_(observer),
+        tried_(std::move(tried)) {
     for (const auto& threads : plan.thread_counts) blocks_.push_back({threads, plan.runs});
     for (const Cell& cell : cells_) remaining_.add(cell);
   }
 
   void run_first() {
-    begun(cells_.front());
-    Sample sample = run(cells_.front(), timeout_seconds_ > 0 ? timeout_seconds_ : kNoLimit);
+    const std::vector<Cell> first = cells_in(processes_.front());
+    begun(first.front());
+    std::vector<Sample> samples = run(first, timeout_seconds_ > 0 ? timeout_seconds_ : kNoLimit);
     if (runner_.cancelled()) return;
-    require_start(plan_, sample);
-    require_metric(plan_, sample);
-    if (timeout_seconds_ <= 0) seconds_of_first_ = sample.host_seconds;
-    ended(cells_.front(), sample);
-    results_.push_back({cells_.front(), std::move(sample)});
+    require_start(plan_, samples.front());
+    require_metric(plan_, samples.front());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (timeout_seconds_ <= 0) seconds_of_first_ += samples[i].host_seconds;
+      ended(first[i], samples[i]);
+      pass_.emplace_back(processes_.front()[i], Result{first[i], std::move(samples[i])});
+    }
     next_ = 1;
     const bool all_over = plan_.thread_counts.size() == 1 && is_over(cells_.front().threads);
-    if (!all_over && cells_.size() > 1) observer_.estimate(outlook(), runner_.workers());
+    if (!all_over && processes_.size() > 1) observer_.estimate(outlook(), runner_.workers());
   }
 
   /// Runs the cells that are left.
   void run_pass() {
     share_work(runner_.workers(), [this] { return run_one(); });
-    std::stable_sort(pass_.begin(), pass_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [order, result] : pass_) results_.push_back(std::move(result));
-    pass_.clear();
+    end_pass();
     if (first_seconds_ == 0) first_seconds_ = host_seconds_;
   }
 
@@ -99,12 +112,16 @@ class Queue {
     for (Block& block : blocks_) {
       if (block.rounds >= plan_.most_runs || is_over(block.threads)) continue;
       const std::vector<std::string> designs = undecided(results_, block.threads);
-      const unsigned end = std::min(rounds_after(block.rounds), plan_.most_runs);
+      const unsigned end = std::min(rounds_after(plan_, block.rounds), plan_.most_runs);
       add_rounds(plan_, block.threads, designs, block.rounds, end, added);
       block.rounds = designs.empty() ? plan_.most_runs : end;
     }
     if (added.empty() || !in_time(added)) return false;
     for (const Cell& cell : added) remaining_.add(cell);
+    for (Process process : processes_of(added)) {
+      for (std::size_t& number : process) number += cells_.size();
+      processes_.push_back(std::move(process));
+    }
     cells_.insert(cells_.end(), added.begin(), added.end());
     return true;
   }
@@ -114,6 +131,7 @@ class Queue {
   const RemainingTime& remaining() const { return remaining_; }
 
   std::vector<Result> take_results() {
+    end_pass();
     drop_beside_lockless();
     std::stable_sort(results_.begin(), results_.end(), [this](const Result& a, const Result& b) {
       return place_of(a.cell) < place_of(b.cell);
@@ -128,47 +146,69 @@ class Queue {
     unsigned rounds = 0;
   };
 
-  Sample run(const Cell& cell, double timeout_seconds) {
-    const auto known = std::find_if(tried_.begin(), tried_.end(), [&cell](const Result& result) {
-      return result.cell.threads == cell.threads && result.cell.run == cell.run &&
-             result.cell.design == cell.design;
-    });
-    return known != tried_.end() ? known->sample : runner_.run(cell, timeout_seconds);
+  void end_pass() {
+    std::stable_sort(pass_.begin(), pass_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [order, result] : pass_) results_.push_back(std::move(result));
+    pass_.clear();
   }
 
-  // The later a window begins, the more runs in front of it.
-  double limit_of(const Cell& cell) const {
+  std::vector<Cell> cells_in(const Process& process) const {
+    std::vector<Cell> cells;
+    for (const std::size_t number : process) cells.push_back(cells_[number]);
+    return cells;
+  }
+
+  std::vector<Sample> run(const std::vector<Cell>& cells, double timeout_seconds) {
+    std::vector<Sample> known;
+    for (const Cell& cell : cells)
+      for (const Result& result : tried_)
+        if (result.cell.threads == cell.threads && result.cell.run == cell.run &&
+            result.cell.design == cell.design)
+          known.push_back(result.sample);
+    if (known.size() == cells.size()) return known;
+    return runner_.run(cells, timeout_seconds);
+  }
+
+  // The later the last window begins, the more runs in front of it.
+  double limit_of(const std::vector<Cell>& cells) const {
     if (timeout_seconds_ > 0) return timeout_seconds_;
     if (!plan_.samples()) return time_limit(seconds_of_first_);
-    const auto begin = [this](const Cell& of) {
-      return static_cast<double>(plan_.windows.at(of.threads).at(of.run).begin);
+    const auto last = [this](const std::vector<Cell>& windows) {
+      std::uint64_t begin = 0;
+      for (const Cell& window : windows)
+        begin = std::max(begin, plan_.windows.at(window.threads).at(window.run).start.value);
+      return static_cast<double>(begin);
     };
-    return time_limit(seconds_of_first_ * std::max(1.0, begin(cell) / begin(cells_.front())));
+    return time_limit(seconds_of_first_ * std::max(1.0, last(cells) / last(cells_in(processes_.front()))));
   }
 
   // False: no cell is left, or the comparison was stopped.
   bool run_one() {
-    const Cell* const cell = next();
-    if (cell == nullptr) return false;
-    Sample sample = run(*cell, limit_of(*cell));
+    const Process* const process = next();
+    if (process == nullptr) return false;
+    const std::vector<Cell> cells = cells_in(*process);
+    std::vector<Sample> samples = run(cells, limit_of(cells));
     if (runner_.cancelled()) return false;
     const std::lock_guard guard(mutex_);
-    ended(*cell, sample);
-    pass_.emplace_back(static_cast<std::size_t>(cell - cells_.data()), Result{*cell, std::move(sample)});
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      ended(cells[i], samples[i]);
+      pass_.emplace_back((*process)[i], Result{cells[i], std::move(samples[i])});
+    }
     observer_.progress(outlook());
     return true;
   }
 
-  const Cell* next() {
+  const Process* next() {
     const std::lock_guard guard(mutex_);
-    while (next_ < cells_.size() && !runner_.cancelled()) {
-      const Cell& cell = cells_[next_++];
-      if (!is_pointless(cell)) {
-        begun(cell);
-        return &cell;
+    while (next_ < processes_.size() && !runner_.cancelled()) {
+      const Process& process = processes_[next_++];
+      if (!is_pointless(cells_[process.front()])) {
+        begun(cells_[process.front()]);
+        return &process;
       }
-      remaining_.leave_out(cell);
-      ++settled_;
+      for (const std::size_t number : process) remaining_.leave_out(cells_[number]);
+      settled_ += process.size();
     }
     return nullptr;
   }
@@ -211,7 +251,7 @@ class Queue {
     return plan_.judges_designs && over;
   }
 
-  static bool is_first(const Cell& cell) { return cell.design == kReference && cell.run == 0; }
+  static bool is_first(const Cell& cell) { return cell.design == kReference && cell.first_of_process() == 0; }
   bool takes_no_lock(const Result& result) const {
     return is_first(result.cell) && plan_.accepts(result.sample) && !result.sample.locks.locks_seen;
   }
@@ -263,20 +303,21 @@ class Queue {
   }
 
   const Plan& plan_;
-  std::vector<Cell> cells_;  // changes only between passes
+  std::vector<Cell> cells_;         // these two change only between passes
+  std::vector<Process> processes_;  // that run them
   std::vector<Block> blocks_;
   Runner& runner_;
   Observer& observer_;
   const std::vector<Result> tried_;
   std::mutex mutex_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;     // of the processes
   std::size_t settled_ = 0;  // cells that have ended or are left out
   std::string running_;
   RemainingTime remaining_;
   double host_seconds_ = 0;
   double first_seconds_ = 0;                          // host_seconds_ after the first pass
   double timeout_seconds_ = 0;                        // of each run, from the user; 0: by the first run
-  double seconds_of_first_ = 0;                       // that the first run took
+  double seconds_of_first_ = 0;                       // that the first process took
   std::vector<Result> results_;                       // of finished passes, in the order of their cells
   std::vector<std::pair<std::size_t, Result>> pass_;  // of the current pass, by the number of the cell
 };
@@ -296,6 +337,19 @@ std::vector<Cell> cells_of(const Plan& plan) {
   std::vector<Cell> cells;
   for (const auto& threads : plan.thread_counts) add_rounds(plan, threads, plan.designs, 0, plan.runs, cells);
   return cells;
+}
+
+std::vector<std::vector<std::size_t>> processes_of(const std::vector<Cell>& cells) {
+  std::vector<std::vector<std::size_t>> processes;
+  std::map<std::tuple<std::optional<unsigned>, std::string, unsigned>, std::size_t> known;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    const auto [process, is_new] =
+        known.emplace(std::tuple(cell.threads, cell.design, cell.first_of_process()), processes.size());
+    if (is_new) processes.emplace_back();
+    processes[process->second].push_back(i);
+  }
+  return processes;
 }
 
 Execution execute(const Plan& plan, Runner& runner, Observer& observer, double timeout_seconds,

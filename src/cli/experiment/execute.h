@@ -3,6 +3,7 @@
 // needed.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ std::string words_of(const Cell& cell);
 /// has its own order, the same in every comparison; the first round has the plan's. Results have this order,
 /// too.
 std::vector<Cell> cells_of(const Plan& plan);
+
+/// The numbers of the cells that each process runs: its windows, else one cell. In the order of their first
+/// cells.
+std::vector<std::vector<std::size_t>> processes_of(const std::vector<Cell>& cells);
 
 /// Runs the plan. A run may take `timeout_seconds`; 0 means 20 times the first run, and at least a minute;
 /// for a window that begins later in the program, as many times longer. A design that timed out is not run

@@ -13,18 +13,32 @@
 #include <set>
 
 #include "cli/experiment/program_runners.h"
+#include "cli/experiment/runner_for_test.h"
 #include "cli/host/usage_error.h"
 
 namespace elision::cli::experiment {
 namespace {
 
-class FakeRunner final : public Runner {
+class FakeRunner final : public CellRunner {
  public:
   explicit FakeRunner(unsigned workers) : workers_(workers) {}
   unsigned workers() const override { return workers_; }
   bool cancelled() const override { return cancelled_; }
-  Sample run(const Cell& cell, double timeout_seconds) override {
+  std::vector<Sample> run(const std::vector<Cell>& windows, double timeout_seconds) override {
     const std::lock_guard guard(mutex_);
+    processes.emplace_back();
+    for (const Cell& window : windows) processes.back().push_back(window.design + std::to_string(window.run));
+    return CellRunner::run(windows, timeout_seconds);
+  }
+
+  std::function<void(const Cell&, Sample&)> script;
+  std::size_t cancel_at = 0;  // the run during which somebody presses Ctrl-C, counted from 1
+  std::vector<Cell> cells;
+  std::vector<double> timeouts;
+  std::vector<std::vector<std::string>> processes;  // and their cells
+
+ private:
+  Sample run_cell(const Cell& cell, double timeout_seconds) override {
     cells.push_back(cell);
     timeouts.push_back(timeout_seconds);
     Sample sample;
@@ -36,12 +50,6 @@ class FakeRunner final : public Runner {
     return sample;
   }
 
-  std::function<void(const Cell&, Sample&)> script;
-  std::size_t cancel_at = 0;  // the run during which somebody presses Ctrl-C, counted from 1
-  std::vector<Cell> cells;
-  std::vector<double> timeouts;
-
- private:
   const unsigned workers_;
   std::atomic<bool> cancelled_ = false;
   std::mutex mutex_;
@@ -327,11 +335,11 @@ TEST(Execute, NumberOfThreadsWithoutLocksIsSkippedAlone) {
 }
 
 /// With two threads, the program takes no lock, and its first run ends after another design's.
-class LateReference final : public Runner {
+class LateReference final : public CellRunner {
  public:
   unsigned workers() const override { return 2; }
   bool cancelled() const override { return false; }
-  Sample run(const Cell& cell, double) override {
+  Sample run_cell(const Cell& cell, double) override {
     if (cell.threads == 2u && cell.design == kReference && cell.run == 0) other_ended_.wait();
     if (cell.threads == 2u && cell.design != kReference && cell.run == 0) other_ended_.count_down();
     Sample sample;
@@ -509,6 +517,119 @@ TEST(Execute, WindowsEndWithTheBudget) {
   plan.rounds_seconds = 1;
   FakeRunner late(1);
   EXPECT_EQ(execute(plan, late, notes, 0).results.size(), 6u) << "the first rounds";
+}
+
+/// Windows of two designs, of which one process simulates `together`.
+Plan windows_plan(unsigned windows, unsigned together) {
+  Plan plan = plan_of({"pthread", "tatas"}, windows);
+  plan.model = true;
+  plan.part = {.kind = Part::Kind::kWindows, .windows = windows, .places = windows, .together = together};
+  for (unsigned i = 0; i < windows; ++i) {
+    vm::RunRegion window;
+    window.start = {vm::Trigger::Kind::kInstructions, 100 * (i + 1)};
+    plan.windows[std::nullopt].push_back(window);
+  }
+  return plan;
+}
+
+TEST(Execute, AProcessSimulatesWindowsTogether) {
+  const Plan plan = windows_plan(5, 2);
+  FakeRunner runner(1);
+  Notes notes;
+  const Execution execution = execute(plan, runner, notes, 0);
+  EXPECT_EQ(runner.processes, (std::vector<std::vector<std::string>>{{"pthread0", "pthread1"},
+                                                                     {"tatas0", "tatas1"},
+                                                                     {"tatas2", "tatas3"},
+                                                                     {"pthread2", "pthread3"},
+                                                                     {"tatas4"},
+                                                                     {"pthread4"}}));
+  EXPECT_EQ(order_of(execution.results),
+            (std::vector<std::string>{"pthread0", "tatas0", "tatas1", "pthread1", "tatas2", "pthread2",
+                                      "pthread3", "tatas3", "tatas4", "pthread4"}))
+      << "as if each had run alone";
+  for (const Result& result : execution.results)
+    EXPECT_EQ(result.cell.seed, plan.first_seed + result.cell.run / 2 * 2) << "that of the process";
+  EXPECT_EQ(notes.last.done, 10u);
+}
+
+TEST(Execute, AWindowThatBeginsLaterMayTakeLonger) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) { sample.host_seconds = 10; };
+  Notes notes;
+  execute(windows_plan(6, 2), runner, notes, 0);
+  EXPECT_EQ(runner.timeouts.back(), 20 * 20 * 3) << "20 times the first process, and three times as far";
+}
+
+TEST(Execute, NoMoreWindowsOfAProcessThatTimedOut) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell& cell, Sample& sample) {
+    if (cell.design == "tatas") sample.outcome = Outcome::kTimedOut;
+  };
+  Notes notes;
+  const Execution execution = execute(windows_plan(6, 3), runner, notes, 0);
+  EXPECT_EQ(order_of(execution.results).size(), 9u);
+}
+
+TEST(Execute, AddsWindowsOfWholeProcesses) {
+  Plan plan = windows_plan(20, 5);
+  plan.runs = 5;
+  plan.most_runs = 20;
+  FakeRunner runner(1);
+  Notes notes;
+  std::vector<std::size_t> passes;
+  execute(plan, runner, notes, 0, [&](const std::vector<Result>& results, std::optional<unsigned>) {
+    passes.push_back(results.size());
+    return passes.size() < 3 ? std::vector<std::string>{"pthread", "tatas"} : std::vector<std::string>();
+  });
+  EXPECT_EQ(passes, (std::vector<std::size_t>{10, 20, 30}));
+}
+
+TEST(Execute, PassesLeaveProcessesAsTheyAre) {
+  Plan plan = windows_plan(20, 3);
+  plan.runs = 5;
+  plan.most_runs = 20;
+  FakeRunner runner(1);
+  Notes notes;
+  const Execution execution =
+      execute(plan, runner, notes, 0, [&](const std::vector<Result>&, std::optional<unsigned>) {
+        return runner.processes.size() < 8 ? plan.designs : std::vector<std::string>();
+      });
+  std::vector<Cell> cells;
+  for (const Result& result : execution.results) cells.push_back(result.cell);
+  std::vector<std::vector<std::string>> found;
+  for (const std::vector<std::size_t>& process : processes_of(cells)) {
+    found.emplace_back();
+    for (const std::size_t i : process)
+      found.back().push_back(cells[i].design + std::to_string(cells[i].run));
+  }
+  std::sort(found.begin(), found.end());
+  std::sort(runner.processes.begin(), runner.processes.end());
+  EXPECT_EQ(found, runner.processes);
+  for (const auto& process :
+       {std::vector<std::string>{"pthread0", "pthread1", "pthread2"}, {"pthread3", "pthread4"}})
+    EXPECT_EQ(std::count(found.begin(), found.end(), process), 1);
+}
+
+TEST(Execute, NoWindowOfAProcessWithoutLocksIsDropped) {
+  FakeRunner runner(1);
+  runner.script = [](const Cell&, Sample& sample) { sample.locks.locks_seen = false; };
+  Notes notes;
+  EXPECT_EQ(order_of(execute(windows_plan(4, 2), runner, notes, 0).results),
+            (std::vector<std::string>{"pthread0", "pthread1"}));
+}
+
+TEST(Execute, WindowsThatWereTriedAreNotRunAgain) {
+  FakeRunner runner(1);
+  Notes notes;
+  const Plan plan = windows_plan(4, 2);
+  std::vector<Result> tried;
+  for (unsigned run = 0; run < 2; ++run) {
+    Sample sample;
+    sample.locks.locks_seen = true;
+    tried.push_back({{std::nullopt, "pthread", run, 1}, sample});
+  }
+  EXPECT_EQ(execute(plan, runner, notes, 0, nullptr, tried).results.size(), 8u);
+  EXPECT_EQ(runner.processes.size(), 3u);
 }
 
 }  // namespace

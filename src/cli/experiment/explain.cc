@@ -42,7 +42,7 @@ std::vector<Result> run_to_explain(std::vector<Cell> cells, Runner& runner, Obse
   share_work(runner.workers(), [&] {
     const std::size_t i = begin();
     if (i == cells.size()) return false;
-    samples[i] = runner.run(cells[i], timeout_seconds);
+    samples[i] = runner.run_one(cells[i], timeout_seconds);
     if (runner.cancelled()) return false;
     const std::lock_guard guard(mutex);
     ++ended;

@@ -18,9 +18,6 @@ constexpr double kSlowerThanFast = 3;
 /// Designs that elide locks may take so many times as long as the reference, and rarely take longer.
 constexpr double kMostTimesSlower = 8;
 
-/// The round of the window in the middle (spread_order()).
-constexpr unsigned kMiddleWindow = 0;
-
 /// A window has so many sections under the reference, if it need not be longer than the longest.
 constexpr double kSectionsOfWindow = 500;
 constexpr std::uint64_t kShortestLength = 300'000, kLongestLength = 20'000'000;
@@ -54,8 +51,7 @@ std::vector<std::string> from_second_thread(const std::vector<Preview>& seen) {
 Windows windows_of(const Part& part, const std::vector<std::optional<unsigned>>& thread_counts) {
   Windows windows;
   for (std::size_t i = 0; i < part.seen.size(); ++i)
-    for (const vm::RunRegion& window : windows_in(part.seen[i], part.windows, part.length_ns))
-      windows[thread_counts[i]].push_back({as_words(window), window.start.value});
+    windows[thread_counts[i]] = windows_in(part.seen[i], part.windows, part.places, part.length_ns);
   return windows;
 }
 
@@ -97,7 +93,8 @@ class Trial {
     return wishes_.timeout_seconds > 0 ? std::min(seconds, wishes_.timeout_seconds) : seconds;
   }
 
-  /// For a whole round, if the reference takes `one` second and designs that elide locks `other` seconds.
+  /// For a process of each design, if that of the reference takes `one` second and designs that elide locks
+  /// `other` seconds.
   double round_seconds(double one, double other) const {
     const double eliding = cells_a_round(plan_, elides);
     return (cells_a_round(plan_) - eliding) * one + eliding * other;
@@ -112,87 +109,132 @@ class Trial {
     const double share = round / cells_a_round(plan_);
     if (kSlowerThanFast * fast > share) return std::nullopt;
     simulate(plan_, {.kind = Part::Kind::kFromSecondThread, .seen = seen_});
-    const double before = spent_;
     std::vector<Result> tried;
-    tried.push_back(run(kReference, 0, std::min(share, limit())));
-    if (timed_out(tried.back())) return std::nullopt;
+    tried.push_back(run(kReference, std::min(share, limit())));
+    if (timed_out(tried)) return std::nullopt;
     const double one = tried.back().sample.host_seconds;
     const auto elided = eliding_design(plan_);
     if (elided && round_seconds(one, kMostTimesSlower * one) > round) {
       const double allowed = (round - round_seconds(one, 0)) / cells_a_round(plan_, elides);
-      tried.push_back(run(*elided, 0, std::min(allowed, limit())));
-      if (timed_out(tried.back())) return std::nullopt;
+      tried.push_back(run(*elided, std::min(allowed, limit())));
+      if (timed_out(tried)) return std::nullopt;
     }
-    spent_ = before;  // these count as runs of the first round
+    give_back(seconds_of(tried));
     plan_.rounds_seconds = plan_.budget_seconds - spent_;
     return tried;
   }
 
   Fit choose_windows() {
-    std::uint64_t length = wishes_.length_ns.value_or(kFirstLength);
-    std::optional<double> one =
-        wishes_.length_ns ? try_window(length, kMiddleWindow, limit()) : try_lengths(length);
-    if (!one) return {.fits = false, .one_fits = false};
-    double other = *one;
-    if (const auto elided = eliding_design(plan_); elided && !runner_.cancelled()) {
-      const Result tried = run(*elided, kMiddleWindow, std::min(time_limit(*one), limit()));
-      if (!timed_out(tried)) other = tried.sample.host_seconds;  // else it may hang
+    std::vector<Result> tried =
+        wishes_.length_ns ? try_reference(*wishes_.length_ns, limit()) : try_lengths();
+    if (tried.empty() || runner_.cancelled()) return {.fits = false, .one_fits = false};
+    const double one = std::max(seconds_of(tried), 1e-3);
+    double other = one;
+    if (const auto elided = eliding_design(plan_)) {
+      const auto run = run_windows(*elided, std::min(time_limit(one), limit()));
+      if (!timed_out(run)) {  // else it may hang
+        other = seconds_of(run);
+        tried.insert(tried.end(), run.begin(), run.end());
+      }
     }
-    const double rounds = has_budget() ? left() / std::max(round_seconds(*one, other), 1e-3) : kMostWindows;
+    give_back(seconds_of(tried));
     Part part = plan_.part;
-    part.windows =
-        static_cast<unsigned>(std::clamp<double>(std::floor(rounds), kFewestWindows, kMostWindows));
+    const double processes =
+        has_budget() ? std::floor(left() / std::max(round_seconds(one, other), 1e-3)) : kMostWindows;
+    const double windows = std::min<double>(processes * part.together, kMostWindows);
+    const bool fits = windows >= kFirstWindows;
+    part.windows = fits ? static_cast<unsigned>(windows) : kFirstWindows;
     simulate(plan_, part);
-    plan_.runs = std::min(part.windows, kFirstWindows);
+    plan_.runs = kFirstWindows;
     plan_.most_runs = part.windows;
     plan_.rounds_seconds = has_budget() ? std::max(plan_.budget_seconds - spent_, 1e-3) : 0;
-    return {.fits = rounds >= kFewestWindows};
+    return {.fits = fits, .tried = std::move(tried)};
   }
 
-  /// Windows long enough for the sections of each of the fewest windows, since threads may sleep in some of
-  /// them; but no longer than fits. Returns the real time of a run.
-  std::optional<double> try_lengths(std::uint64_t& length) {
+  /// Windows long enough for the sections of each of the first windows, since threads may sleep in some of
+  /// them; but no longer than fits. Returns runs of the reference with that length; none if one does not fit.
+  std::vector<Result> try_lengths() {
+    const std::vector<Result> first = try_reference(kFirstLength, limit(), kFirstWindows);
+    if (first.empty() || runner_.cancelled()) return {};
     std::uint64_t longest = kShortestLength;
-    double middle = 0;
-    for (unsigned round = 0; round < kFewestWindows && !runner_.cancelled(); ++round) {
-      const auto seconds = try_window(kFirstLength, round, limit());
-      if (!seconds) return std::nullopt;
-      if (round == kMiddleWindow) middle = *seconds;
-      longest = std::max(longest, length_for_sections(sample_));
-    }
-    if (longest != kFirstLength) {
-      const double share = has_budget() ? left() / (kFewestWindows * cells_a_round(plan_)) : kNoLimit;
-      if (const auto seconds = try_window(longest, kMiddleWindow, std::min(share, limit()))) {
-        length = longest;
-        return seconds;
-      }
-      simulate_windows(kFirstLength);
-    }
-    length = kFirstLength;
-    return middle;
+    for (const Result& result : first) longest = std::max(longest, length_for_sections(result.sample));
+    if (longest == kFirstLength && windows_together() == kFirstWindows) return first;
+    const double runs = cells_a_round(plan_) * kFirstWindows / windows_together();
+    const double share = has_budget() ? left() / runs : kNoLimit;
+    if (auto tried = try_reference(longest, std::min(share, limit())); !tried.empty()) return tried;
+    if (windows_together() != kFirstWindows)
+      return try_reference(kFirstLength, std::max(limit(), seconds_of(first)));
+    simulate_windows(kFirstLength, kFirstWindows);
+    return first;
   }
 
-  void simulate_windows(std::uint64_t length_ns) {
-    simulate(plan_, {Part::Kind::kWindows, seen_, kFewestWindows, length_ns});
+  /// The more windows a process simulates, the less runs in fast mode in all; but each worker needs a
+  /// process. Without a budget, results must not depend on the host.
+  unsigned windows_together() const {
+    if (!has_budget()) return kFirstWindows;
+    const double windows = kFirstWindows * cells_a_round(plan_) / runner_.workers();
+    return static_cast<unsigned>(std::clamp<double>(std::floor(windows), 1, kFirstWindows));
   }
 
-  /// The real time that a run of the reference takes; nothing if that is longer than the limit.
-  std::optional<double> try_window(std::uint64_t length_ns, unsigned round, double timeout_seconds) {
-    simulate_windows(length_ns);
-    const Result tried = run(kReference, round, timeout_seconds);
-    sample_ = tried.sample;
-    return timed_out(tried) ? std::nullopt : std::optional(std::max(sample_.host_seconds, 1e-3));
+  std::vector<Result> try_reference(std::uint64_t length_ns, double timeout_seconds) {
+    return try_reference(length_ns, timeout_seconds, windows_together());
   }
 
-  static bool timed_out(const Result& result) { return result.sample.outcome == Outcome::kTimedOut; }
+  /// The first windows under the reference; none if they take longer than the limit.
+  std::vector<Result> try_reference(std::uint64_t length_ns, double timeout_seconds, unsigned together) {
+    simulate_windows(length_ns, together);
+    std::vector<Result> tried = run_windows(kReference, timeout_seconds);
+    return timed_out(tried) ? std::vector<Result>() : tried;
+  }
+
+  void simulate_windows(std::uint64_t length_ns, unsigned together) {
+    simulate(plan_, {.kind = Part::Kind::kWindows,
+                     .seen = seen_,
+                     .windows = kFirstWindows,
+                     .places = kMostWindows,
+                     .together = together,
+                     .length_ns = length_ns});
+  }
+
+  /// Runs that were tried alone count as runs of the first round, too. There each has a worker.
+  void give_back(double seconds) { spent_ -= seconds / runner_.workers(); }
+
+  static bool timed_out(const std::vector<Result>& results) {
+    return std::any_of(results.begin(), results.end(),
+                       [](const Result& result) { return result.sample.outcome == Outcome::kTimedOut; });
+  }
+
+  static double seconds_of(const std::vector<Result>& results) {
+    double seconds = 0;
+    for (const Result& result : results) seconds += result.sample.host_seconds;
+    return seconds;
+  }
+
+  std::vector<Result> run_windows(const std::string& design, double timeout_seconds) {
+    std::vector<Cell> cells;
+    for (unsigned round = 0; round < plan_.part.together; ++round) cells.push_back(cell_of(design, round));
+    observe();
+    std::vector<Sample> samples = runner_.run(cells, timeout_seconds);
+    std::vector<Result> results;
+    for (std::size_t i = 0; i < samples.size(); ++i) results.push_back({cells[i], std::move(samples[i])});
+    spent_ += seconds_of(results);
+    return results;
+  }
+
+  void observe() { observer_.progress({0, 1, true, std::nullopt, "a run to know how long one takes"}); }
 
   /// With the most threads.
-  Result run(const std::string& design, unsigned round, double timeout_seconds) {
+  Cell cell_of(const std::string& design, unsigned round) const {
     const auto most = std::max_element(plan_.thread_counts.begin(), plan_.thread_counts.end(),
                                        [](auto a, auto b) { return a.value_or(0) < b.value_or(0); });
-    observer_.progress({0, 1, true, std::nullopt, "a run to know how long one takes"});
-    const Cell cell{*most, design, round, plan_.first_seed + round};
-    Sample sample = runner_.run(cell, timeout_seconds);
+    return plan_.cell_of(*most, design, round, plan_.samples() ? 0 : round);
+  }
+
+  /// Of the first round.
+  Result run(const std::string& design, double timeout_seconds) {
+    observe();
+    const Cell cell = cell_of(design, 0);
+    Sample sample = runner_.run_one(cell, timeout_seconds);
     spent_ += sample.host_seconds;
     return {cell, std::move(sample)};
   }
@@ -202,8 +244,7 @@ class Trial {
   const Wishes wishes_;
   Runner& runner_;
   Observer& observer_;
-  double spent_;   // of the budget
-  Sample sample_;  // of the window that was tried last
+  double spent_;  // of the budget
 };
 
 }  // namespace

@@ -17,8 +17,10 @@ namespace elision::cli::experiment {
 /// From now on, runs of the plan simulate this part.
 void simulate(Plan& plan, Part part);
 
-/// Fewer windows have no interval worth its name; more take longer than what they add.
-inline constexpr unsigned kFewestWindows = 3, kMostWindows = 30;
+/// That a user can ask for: fewer have no interval worth its name.
+inline constexpr unsigned kFewestWindows = 3;
+/// More windows take longer than what they add, unless the user asks for them.
+inline constexpr unsigned kMostWindows = 30;
 
 /// Nanoseconds of a window, unless the user or its sections want another length.
 inline constexpr std::uint64_t kFirstLength = 1'000'000;
@@ -35,15 +37,16 @@ struct Wishes {
 };
 
 struct Fit {
-  bool fits = true;             // else even the fewest windows take longer than the budget
-  bool one_fits = true;         // else one run takes longer
+  bool fits = true;             // else even the first windows take longer than the budget
+  bool one_fits = true;         // else one process takes longer
   std::vector<Result> tried{};  // runs of the part chosen, which need not be repeated
 };
 
 /// Sets the part, the rounds and Plan::rounds_seconds: to whole runs if Plan::budget_seconds is enough for
 /// the first rounds of all designs, else to as many windows as it is enough for, of which all designs get
-/// kFirstWindows, and those that are undecided then the others. Without a budget: the most windows. `looks`
-/// has previews. Their time and that of the runs that are tried are taken off the budget.
+/// kFirstWindows, and those that are undecided then the others. Without a budget: the most windows. Windows
+/// share a process as long as every worker still gets one. `looks` has previews. Their time and that of the
+/// runs that are tried are taken off the budget.
 Fit fit_into_budget(Plan& plan, const Previews& looks, const Wishes& wishes, Runner& runner,
                     Observer& observer);
 

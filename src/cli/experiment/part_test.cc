@@ -7,15 +7,17 @@
 #include <algorithm>
 #include <functional>
 
+#include "cli/experiment/runner_for_test.h"
+
 namespace elision::cli::experiment {
 namespace {
 
-class Clock final : public Runner {
+class Clock final : public CellRunner {
  public:
   explicit Clock(const Plan& plan) : plan_(plan) {}
-  unsigned workers() const override { return 2; }
+  unsigned workers() const override { return processes; }
   bool cancelled() const override { return false; }
-  Sample run(const Cell& cell, double timeout_seconds) override {
+  Sample run_cell(const Cell& cell, double timeout_seconds) override {
     EXPECT_EQ(cell.threads, 8u) << "the most";
     ++runs;
     Sample sample;
@@ -36,7 +38,7 @@ class Clock final : public Runner {
   std::function<void(Sample&)> script;
   std::vector<double> limits;
   bool stops = false;  // at the timeout
-  unsigned runs = 0;
+  unsigned runs = 0, processes = 2;
 
  private:
   const Plan& plan_;
@@ -56,8 +58,7 @@ class Budget : public testing::Test {
     plan_.model = true;
     plan_.designs = {"pthread", "tatas", "ticket"};
     plan_.thread_counts = {2u, 8u};
-    plan_.budget_seconds =
-        63;  // without 3 s of trials 120 s of two workers, for 6 runs a round: 20 rounds of a second
+    plan_.budget_seconds = 62;  // 2 s are for looks, 120 s for two workers: 4 processes of 6 a round
   }
   Fit fit(const Wishes& wishes = {false, kLength}) {
     return fit_into_budget(plan_, looks_, wishes, clock_, nobody_);
@@ -80,23 +81,27 @@ TEST_F(Budget, WholeRunsIfTheFirstRoundsOfThemFit) {
   EXPECT_TRUE(plan_.compare_output);
   ASSERT_EQ(found.tried.size(), 1u);
   EXPECT_EQ(found.tried[0].cell.run, 0u);
-  EXPECT_NEAR(plan_.rounds_seconds, 60, 1e-9) << "the run that was tried is one of the first round";
+  EXPECT_NEAR(plan_.rounds_seconds, 60 - 3.3, 1e-9)
+      << "half of the workers had nothing to do beside the trial";
 }
 
 TEST_F(Budget, AsManyWindowsAsFitIfNot) {
-  plan_.budget_seconds = 69.7;  // the whole run is stopped after 6.7 seconds
-  clock_.whole_seconds = 7.7;
+  plan_.budget_seconds = 72.4;  // the whole run is stopped after 7.8 seconds
+  clock_.whole_seconds = 8;
   clock_.stops = true;
   const Fit found = fit();
   EXPECT_TRUE(found.fits);
   EXPECT_TRUE(found.one_fits);
-  EXPECT_TRUE(found.tried.empty());
-  EXPECT_EQ(windows(), 19u);
-  EXPECT_EQ(plan_.windows.at(2u).size(), 19u);
-  EXPECT_EQ(plan_.part.windows, 19u);
+  ASSERT_EQ(found.tried.size(), 5u) << "the windows of one process";
+  for (unsigned i = 0; i < 5; ++i) EXPECT_EQ(found.tried[i].cell.run, i);
+  EXPECT_EQ(windows(), 20u);
+  EXPECT_EQ(plan_.windows.at(2u).size(), 20u);
+  EXPECT_EQ(plan_.part.windows, 20u);
+  EXPECT_EQ(plan_.part.places, kMostWindows);
+  EXPECT_EQ(plan_.part.together, kFirstWindows);
   EXPECT_EQ(plan_.part.length_ns, kLength);
   EXPECT_EQ(plan_.runs, kFirstWindows);
-  EXPECT_EQ(plan_.most_runs, 19u);
+  EXPECT_EQ(plan_.most_runs, 20u);
   EXPECT_TRUE(plan_.launch.vm_words.empty());
   EXPECT_FALSE(plan_.compare_output);
 }
@@ -104,7 +109,7 @@ TEST_F(Budget, AsManyWindowsAsFitIfNot) {
 TEST_F(Budget, WholeRunsThatCannotFitAreNotTried) {
   looks_.seen[0].host_seconds = 2.3;
   fit();
-  EXPECT_EQ(clock_.runs, 1u);
+  EXPECT_EQ(clock_.runs, kFirstWindows);
   EXPECT_EQ(clock_.allowed, 0);
   EXPECT_TRUE(plan_.samples());
 }
@@ -120,7 +125,7 @@ TEST_F(Budget, AProgramThatGoesOnBehindTheLookDoesNotFit) {
 TEST_F(Budget, DesignsThatAreNotRunTakeNoTime) {
   plan_.not_run["ticket"] = "is missing";
   clock_.window_seconds = 2;
-  plan_.budget_seconds = 64;
+  plan_.budget_seconds = 2 + 5 + 60;
   fit({true, kLength});
   EXPECT_EQ(windows(), 15u);
 }
@@ -128,9 +133,12 @@ TEST_F(Budget, DesignsThatAreNotRunTakeNoTime) {
 TEST_F(Budget, DesignsThatElideLocksMayTakeLonger) {
   plan_.designs = {"pthread", "tatas", "htm-10"};
   clock_.elided_seconds = 8;
-  plan_.budget_seconds = 2 + 1 + 8 + 100;
+  plan_.budget_seconds = 24.5 + 100;  // the trials take 45 s, of which another worker loses half
   fit({true, kLength});
   EXPECT_EQ(windows(), 10u) << "a round takes 1 + 1 + 8 seconds for each number of threads";
+  plan_.budget_seconds = 24.5 + 99;
+  fit({true, kLength});
+  EXPECT_EQ(windows(), 5u);
 }
 
 TEST_F(Budget, WholeRunsMustFitForDesignsThatElideLocksToo) {
@@ -143,9 +151,9 @@ TEST_F(Budget, WholeRunsMustFitForDesignsThatElideLocksToo) {
   EXPECT_EQ(fit().tried.size(), 2u);
   EXPECT_EQ(clock_.limits.back(), 10) << "20 s are left for two runs";
   EXPECT_FALSE(plan_.samples());
-  EXPECT_NEAR(plan_.rounds_seconds, 60, 1e-9) << "both are runs of the first round";
+  EXPECT_NEAR(plan_.rounds_seconds, 60 - 15.0 / 2, 1e-9) << "both are runs of the first round";
   clock_.times_slower = 2.1;
-  EXPECT_TRUE(fit().tried.empty());
+  EXPECT_EQ(fit().tried.size(), 2 * kFirstWindows);
   EXPECT_TRUE(plan_.samples());
 }
 
@@ -155,7 +163,7 @@ TEST_F(Budget, EveryRunThatIsTriedHasALimit) {
   clock_.elided_seconds = 1e6;
   clock_.stops = true;
   EXPECT_TRUE(fit({true, kLength}).one_fits) << "a design may hang";
-  EXPECT_EQ(clock_.limits.back(), 60);
+  EXPECT_EQ(clock_.limits.back(), 100) << "20 times the reference";
   fit({true, kLength, 7});
   EXPECT_EQ(clock_.limits.back(), 7) << "the user's";
 }
@@ -165,8 +173,11 @@ TEST_F(Budget, LongWindowsThatDoNotFitAreShort) {
   clock_.script = [this](Sample& sample) {
     if (plan_.part.length_ns > kLength) sample.outcome = Outcome::kTimedOut;
   };
-  EXPECT_TRUE(fit({true, std::nullopt}).one_fits);
+  const Fit found = fit({true, std::nullopt});
+  EXPECT_TRUE(found.one_fits);
+  EXPECT_EQ(found.tried.size(), kFirstWindows);
   EXPECT_EQ(plan_.part.length_ns, kLength);
+  EXPECT_EQ(clock_.runs, 2 * kFirstWindows) << "the short ones are not run again";
 }
 
 TEST_F(Budget, FewestAndMostWindows) {
@@ -174,11 +185,24 @@ TEST_F(Budget, FewestAndMostWindows) {
   clock_.window_seconds = 7;
   plan_.budget_seconds = 60 + 2 + 7;
   EXPECT_FALSE(fit().fits);
-  EXPECT_EQ(windows(), kFewestWindows);
-  EXPECT_EQ(plan_.runs, kFewestWindows);
+  EXPECT_EQ(windows(), kFirstWindows);
+  EXPECT_EQ(plan_.runs, kFirstWindows);
   clock_.window_seconds = 0.1;
   EXPECT_TRUE(fit().fits);
   EXPECT_EQ(windows(), kMostWindows);
+}
+
+TEST_F(Budget, EveryWorkerHasAProcess) {
+  const auto together = [this](unsigned processes) {
+    clock_.processes = processes;
+    fit({true, kLength});
+    return plan_.part.together;
+  };
+  EXPECT_EQ(together(6), 5u) << "30 windows a pass";
+  EXPECT_EQ(together(8), 3u);
+  EXPECT_EQ(together(100), 1u);
+  plan_.budget_seconds = 0;
+  EXPECT_EQ(together(100), 5u) << "results must not depend on the host";
 }
 
 TEST_F(Budget, OneRunMayBeTooMuch) {
@@ -207,7 +231,7 @@ TEST_F(Budget, AWindowIsAsLongAsItsSectionsNeed) {
     return plan_.part.length_ns;
   };
   EXPECT_EQ(length(2e-6), 1'000'000u) << "500 sections";
-  EXPECT_EQ(clock_.runs, 3u) << "all of the length that is right";
+  EXPECT_EQ(clock_.runs, 5u) << "all of the length that is right";
   EXPECT_EQ(length(2.1e-6), 1'100'000u);
 
   EXPECT_EQ(length(1e-7), 300'000u);

@@ -73,7 +73,7 @@ class Looks {
     cell.seed = plan_.first_seed;
     cell.previews = true;
     cell.look_length = length;
-    const Sample sample = runner_.run(cell, limits_.all - spent_);
+    const Sample sample = runner_.run_one(cell, limits_.all - spent_);
     spent_ += sample.host_seconds;
     timed_out_ = !runner_.cancelled() && sample.outcome == Outcome::kTimedOut;
     if (runner_.cancelled() || !sample.start_error.empty() || !plan_.accepts(sample)) return std::nullopt;
@@ -129,11 +129,14 @@ std::vector<unsigned> spread_order(unsigned count) {
   return order;
 }
 
-std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, std::uint64_t length_ns) {
+std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, unsigned places,
+                                      std::uint64_t length_ns) {
   std::vector<vm::RunRegion> windows;
-  const double share = static_cast<double>(preview.all - preview.alone) / count;
-  for (const unsigned i : spread_order(count)) {
-    const std::uint64_t begin = preview.alone + static_cast<std::uint64_t>((i + 0.5) * share) + 2;
+  const double share = static_cast<double>(preview.all - preview.alone) / places;
+  for (const unsigned i : spread_order(places)) {
+    if (windows.size() == count) break;
+    // Different windows begin at different instructions, however short the program is.
+    const std::uint64_t begin = preview.alone + static_cast<std::uint64_t>((i + 0.5) * share) + 2 + i;
     vm::RunRegion window;
     window.start = {vm::Trigger::Kind::kInstructions, begin};
     window.warm_from = {vm::Trigger::Kind::kInstructions,
@@ -144,6 +147,15 @@ std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, st
     windows.push_back(window);
   }
   return windows;
+}
+
+vm::RunRegion together(const std::vector<vm::RunRegion>& windows) {
+  vm::RunRegion all = windows.front();
+  for (auto window = windows.begin() + 1; window != windows.end(); ++window) {
+    all.later_starts.push_back(window->start.value);
+    all.later_warm_from.push_back(window->warm_from.value);
+  }
+  return all;
 }
 
 }  // namespace elision::cli::experiment

@@ -49,8 +49,12 @@ inline constexpr unsigned kFirstWindows = 5;
 /// then always the one that is farthest from those before it.
 std::vector<unsigned> spread_order(unsigned count);
 
-/// `count` parts of `length_ns` nanoseconds each: in the middle of each of `count` equal shares of the
-/// instructions with several threads, in spread_order(). The process ends with its part.
-std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, std::uint64_t length_ns);
+/// `count` parts of `length_ns` nanoseconds each: in the middles of `places` equal shares of the instructions
+/// with several threads, in spread_order(). The process ends with its part.
+std::vector<vm::RunRegion> windows_in(const Preview& preview, unsigned count, unsigned places,
+                                      std::uint64_t length_ns);
+
+/// One run with all of these windows, in the order of their beginnings.
+vm::RunRegion together(const std::vector<vm::RunRegion>& windows);
 
 }  // namespace elision::cli::experiment

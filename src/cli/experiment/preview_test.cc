@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
+
+#include "cli/experiment/runner_for_test.h"
 
 namespace elision::cli::experiment {
 namespace {
@@ -24,11 +27,11 @@ TEST(Preview, TheSecondThreadOfTheProcessThatExecutesMost) {
   EXPECT_EQ(preview_of({}), std::nullopt);
 }
 
-class Script final : public Runner {
+class Script final : public CellRunner {
  public:
   unsigned workers() const override { return 1; }
   bool cancelled() const override { return is_cancelled; }
-  Sample run(const Cell& cell, double timeout_seconds) override {
+  Sample run_cell(const Cell& cell, double timeout_seconds) override {
     EXPECT_TRUE(cell.previews);
 
     if (!timeouts_vary) {
@@ -208,9 +211,9 @@ TEST(SpreadOrder, TheFirstOnesLieAllOver) {
 
 TEST(WindowsIn, LieInTheMiddleOfEqualShares) {
   constexpr std::uint64_t kMillion = 1'000'000;
-  const auto windows = windows_in({10 * kMillion, 110 * kMillion}, 4, 300);
+  const auto windows = windows_in({10 * kMillion, 110 * kMillion}, 4, 4, 300);
   ASSERT_EQ(windows.size(), 4u);
-  const std::uint64_t begins[] = {72'500'002, 22'500'002, 47'500'002, 97'500'002};
+  const std::uint64_t begins[] = {72'500'004, 22'500'002, 47'500'003, 97'500'005};
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(windows[i].start.kind, vm::Trigger::Kind::kInstructions);
     EXPECT_EQ(windows[i].start.value, begins[i]);
@@ -218,7 +221,38 @@ TEST(WindowsIn, LieInTheMiddleOfEqualShares) {
     EXPECT_EQ(windows[i].length, 300u);
     EXPECT_TRUE(windows[i].ends_process);
   }
-  EXPECT_EQ(windows_in({0, 10}, 1, 300)[0].warm_from.value, 1u) << "the program is too short for more";
+  EXPECT_EQ(windows_in({0, 10}, 1, 1, 300)[0].warm_from.value, 1u) << "the program is too short for more";
+}
+
+TEST(WindowsIn, AreTheSameHoweverManyThereAre) {
+  const Preview preview{1000, 300'001'000};
+  const auto few = windows_in(preview, 5, 30, 300), all = windows_in(preview, 30, 30, 300);
+  ASSERT_EQ(few.size(), 5u);
+  ASSERT_EQ(all.size(), 30u);
+  for (std::size_t i = 0; i < few.size(); ++i) EXPECT_EQ(few[i].start.value, all[i].start.value);
+}
+
+TEST(WindowsIn, BeginAtDifferentInstructions) {
+  const auto windows = windows_in({1, 9}, 1000, 1000, 300);
+  std::set<std::uint64_t> starts;
+  for (const vm::RunRegion& window : windows) starts.insert(window.start.value);
+  EXPECT_EQ(starts.size(), 1000u) << "of so few instructions";
+}
+
+TEST(Together, IsOneRunWithAllWindows) {
+  vm::RunRegion first, second;
+  first.start = {vm::Trigger::Kind::kInstructions, 50};
+  first.warm_from = {vm::Trigger::Kind::kInstructions, 40};
+  first.length = 9;
+  first.ends_process = true;
+  EXPECT_EQ(as_words(together({first})), as_words(first));
+  second = first;
+  second.start.value = 80;
+  second.warm_from.value = 70;
+  const std::vector<std::string> words = {
+      "--start", "instructions:50,80", "--warmup", "instructions:40,70", "--length",
+      "9ns",     "--end-with-part"};
+  EXPECT_EQ(as_words(together({first, second})), words);
 }
 
 }  // namespace

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 
 #include "abi/lock_variables.h"
 #include "base/usable_cpus.h"
 #include "cli/experiment/activity_sampler.h"
 #include "cli/experiment/lock_counters.h"
 #include "cli/experiment/lock_profile.h"
+#include "cli/experiment/preview.h"
 #include "cli/experiment/process_statistics.h"
 #include "cli/host/console.h"
 #include "cli/host/environment.h"
@@ -49,15 +51,31 @@ double time_before_part(const nlohmann::json& process) {
   return region.at("reached").get<bool>() ? region.at("begin_ns").get<double>() : 0;
 }
 
+const vm::RunRegion& window_of(const Plan& plan, const Cell& cell) {
+  return plan.windows.at(cell.threads).at(cell.run);
+}
+
+/// Numbers of the cells in the order of their windows; of one cell, that one.
+std::vector<std::size_t> by_beginning(const Plan& plan, const std::vector<Cell>& cells) {
+  std::vector<std::size_t> order(cells.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (cells.size() == 1) return order;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return window_of(plan, cells[a]).start.value < window_of(plan, cells[b]).start.value;
+  });
+  return order;
+}
+
 /// The common part of the two runners: directories, counters, stopping.
 class ProgramRunner : public Runner {
  public:
   ProgramRunner(const Plan& plan, const StopFlag& stop) : plan_(plan), launch_(plan.launch), stop_(stop) {}
   bool cancelled() const override { return stop_.raised(); }
 
-  Sample run(const Cell& cell, double timeout_seconds) final {
+  std::vector<Sample> run(const std::vector<Cell>& cells, double timeout_seconds) final {
+    const Cell& cell = cells.front();
     const TempDirectory directory;
-    ChildRequest request = prepare(cell, directory.path());
+    ChildRequest request = prepare(cells, directory.path());
     if (!cell.design.empty()) {
       set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name, directory.path());
     }
@@ -70,14 +88,18 @@ class ProgramRunner : public Runner {
     Sample sample = run_child(request, stop_);
     if (sampler) sample.profile = sampler->finish();
     tell_of_left_process(sample.left_running);
-    finish(cell, sample, directory.path());
-    if (!cell.design.empty()) require_counters(sample, directory.path());
-    return sample;
+    std::vector<Sample> samples = finish(cells, std::move(sample), directory.path());
+    if (!cell.design.empty())
+      for (Sample& each : samples) require_counters(each, directory.path());
+    return samples;
   }
 
  protected:
-  virtual ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const = 0;
-  virtual void finish(const Cell& cell, Sample& sample, const std::filesystem::path& directory) const = 0;
+  virtual ChildRequest prepare(const std::vector<Cell>& cells,
+                               const std::filesystem::path& directory) const = 0;
+  /// The sample of each cell. `sample`: of the process.
+  virtual std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
+                                     const std::filesystem::path& directory) const = 0;
 
   const Plan& plan_;
   const Launch& launch_;
@@ -112,7 +134,8 @@ class NativeRunner final : public ProgramRunner {
   unsigned workers() const override { return 1; }
 
  private:
-  ChildRequest prepare(const Cell& cell, const std::filesystem::path&) const override {
+  ChildRequest prepare(const std::vector<Cell>& cells, const std::filesystem::path&) const override {
+    const Cell& cell = cells.front();
     ChildRequest request;
     request.file = launch_.program.file;
     request.words = with_threads(launch_.program.words, cell.threads);
@@ -122,9 +145,11 @@ class NativeRunner final : public ProgramRunner {
     return request;
   }
 
-  void finish(const Cell&, Sample& sample, const std::filesystem::path& directory) const override {
+  std::vector<Sample> finish(const std::vector<Cell>&, Sample sample,
+                             const std::filesystem::path& directory) const override {
     const auto processes = read_counters(directory);
     sample.locks = lock_counts(processes, native_ticks_per_second(processes));
+    return {std::move(sample)};
   }
 };
 
@@ -134,28 +159,70 @@ class VirtualRunner final : public ProgramRunner {
   unsigned workers() const override { return usable_cpus(); }
 
  private:
-  ChildRequest prepare(const Cell& cell, const std::filesystem::path& directory) const override {
+  ChildRequest prepare(const std::vector<Cell>& cells,
+                       const std::filesystem::path& directory) const override {
     ChildRequest request;
     request.file = own_binary();
     request.environment = copy_environment(environ);
-    request.words = command_of(plan_, cell);
+    request.words = command_of(plan_, cells);
     const auto after_verb = request.words.begin() + 2;
     request.words.insert(after_verb, {"--stats-directory", directory.string()});
-    if (cell.explains) request.words.insert(request.words.begin() + 2, "--lock-times");
+    if (cells.front().explains) request.words.insert(request.words.begin() + 2, "--lock-times");
     return request;
+  }
+
+  std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
+                             const std::filesystem::path& directory) const override {
+    const std::vector<Processes> parts = read_parts(directory, cells.size());
+    sample.start_error = why_not_started(directory);
+    if (is_incomplete(parts) && sample.outcome == Outcome::kEnded && sample.start_error.empty())
+      throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
+                                   plan_.program(), directory.parent_path().string()));
+    // Whatever window a process was in, it deadlocked, and took locks.
+    for (const Processes& processes : parts)
+      for (const nlohmann::json& process : processes) sample.deadlocked |= process.value("deadlocked", false);
+    sample.locks = lock_counts(read_counters(directory), 0);
+    sample.host_seconds /= static_cast<double>(cells.size());
+    std::vector<Sample> samples(cells.size(), sample);
+    const std::vector<std::size_t> order = by_beginning(plan_, cells);
+    for (std::size_t part = 0; part < cells.size(); ++part)
+      take_part(cells[order[part]], samples[order[part]], parts[part],
+                directory_of_part(directory, part, cells.size()));
+    return samples;
+  }
+
+  using Processes = std::vector<nlohmann::json>;
+
+  static std::vector<Processes> read_parts(const std::filesystem::path& directory, std::size_t count) {
+    std::vector<Processes> parts;
+    for (std::size_t part = 0; part < count; ++part)
+      parts.push_back(read_process_statistics(directory_of_part(directory, part, count)));
+    return parts;
+  }
+
+  /// Behind a part that has ended, a process begins the next one, and leaves statistics of it.
+  static bool is_incomplete(const std::vector<Processes>& parts) {
+    for (const Processes& processes : parts) {
+      if (processes.empty()) return true;
+      if (parts.size() > 1 && std::none_of(processes.begin(), processes.end(), has_ended)) break;
+    }
+    return false;
+  }
+
+  static bool has_ended(const nlohmann::json& process) {
+    return process.at("region").at("ended").get<bool>();
   }
 
   // A program with several processes has several clocks. Takes that of the process that worked most. The
   // others (a shell around it) mostly wait, and their waits are in host time.
-  void finish(const Cell& cell, Sample& sample, const std::filesystem::path& directory) const override {
-    auto processes = read_process_statistics(directory);
+  void take_part(const Cell& cell, Sample& sample, Processes processes,
+                 const std::filesystem::path& directory) const {
     double ticks_per_second = 0, busiest_ns = -1;
     sample.seconds = sample.cpu_seconds = 0;
     for (const nlohmann::json& process : processes) {
       const double virtual_ns = process.value("virtual_ns", 0.0);
       const double cpu_ns = process.value("cpu_ns", 0.0);
       sample.cpu_seconds += 1e-9 * cpu_ns;
-      sample.deadlocked |= process.value("deadlocked", false);
       if (cpu_ns <= busiest_ns) continue;
       busiest_ns = cpu_ns;
       sample.seconds = 1e-9 * virtual_ns;
@@ -165,8 +232,9 @@ class VirtualRunner final : public ProgramRunner {
         if (plan_.starts_at_second_thread()) sample.profile->wall_ns += time_before_part(process);
       }
     }
+    const bool locks_seen = sample.locks.locks_seen;
     sample.locks = lock_counts(read_counters(directory), ticks_per_second);
-    sample.start_error = why_not_started(directory);
+    sample.locks.locks_seen = locks_seen;
     if (plan_.samples()) take_time_of_a_section(sample, processes);
     const bool as_intended = sample.outcome == Outcome::kEnded &&
                              (sample.status == 0 || sample.status == vm::kNotMeasuredExitCode);
@@ -174,10 +242,6 @@ class VirtualRunner final : public ProgramRunner {
     if (as_intended && !plan_.samples() && !processes.empty() && !cell.previews &&
         std::none_of(processes.begin(), processes.end(), reached_its_part))
       sample.missed_part = why_part_was_missed(sample);
-    const bool lost = processes.empty() && sample.outcome == Outcome::kEnded && sample.start_error.empty();
-    if (lost)
-      throw UsageError(fmt::format("a run of '{}' ended without statistics; is there space in '{}'?",
-                                   plan_.program(), directory.parent_path().string()));
     if (launch_.keep_statistics || cell.previews) sample.processes = std::move(processes);
   }
 
@@ -187,10 +251,8 @@ class VirtualRunner final : public ProgramRunner {
     std::uint64_t sections = 0;
     for (const nlohmann::json& process : processes)
       sections += process.at("region").at("calls").get<std::uint64_t>();
-    const bool ended = std::any_of(processes.begin(), processes.end(), [](const nlohmann::json& process) {
-      return process.at("region").at("ended").get<bool>();
-    });
-    if (!ended && sample.status == vm::kNotMeasuredExitCode) sample.status = 0;
+    const bool ended = std::any_of(processes.begin(), processes.end(), has_ended);
+    if (sample.status == vm::kNotMeasuredExitCode) sample.status = 0;  // of this window or a later one
     sample.ends_in_window = !ended;
     sample.has_no_section = !ended || sections == 0;
     if (!sample.has_no_section) sample.seconds /= static_cast<double>(sections);
@@ -224,7 +286,8 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
   return replaced;
 }
 
-std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
+std::vector<std::string> command_of(const Plan& plan, const std::vector<Cell>& cells) {
+  const Cell& cell = cells.front();
   std::vector<std::string> words = {plan.command, plan.model ? "vm" : "run"};
   const auto add = [&words](const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
@@ -239,7 +302,9 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell) {
       behind.ends_process = true;
       add(as_words(behind));
     } else if (plan.samples()) {
-      add(plan.windows.at(cell.threads).at(cell.run).options);
+      std::vector<vm::RunRegion> windows;
+      for (const std::size_t i : by_beginning(plan, cells)) windows.push_back(window_of(plan, cells[i]));
+      add(as_words(together(windows)));
     } else {
       add(plan.launch.vm_words);
     }

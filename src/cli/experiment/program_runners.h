@@ -16,8 +16,9 @@ namespace elision::cli::experiment {
 std::vector<std::string> with_threads(const std::vector<std::string>& words,
                                       const std::optional<unsigned>& threads);
 
-/// The command that repeats the run of `cell`: `elision vm` or `elision run`, as the plan says.
-std::vector<std::string> command_of(const Plan& plan, const Cell& cell);
+/// The command that repeats the run of `cells`: `elision vm` or `elision run`, as the plan says. Several
+/// cells are windows of one run.
+std::vector<std::string> command_of(const Plan& plan, const std::vector<Cell>& cells);
 
 /// Runs the plan's program on the real CPU, one run at a time. `plan` and `stop` must outlive the runner.
 std::unique_ptr<Runner> native_runner(const Plan& plan, const StopFlag& stop);

@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/host/program_file.h"
 #include "cli/options/lock_options.h"
 #include "machine/variation.h"
 #include "profile/profile.h"
+#include "vm/interface/run_region.h"
 
 namespace elision::cli::experiment {
 
@@ -32,13 +34,16 @@ inline constexpr Rounds kVirtualRounds{3, 12}, kNativeRounds{5, 30};
 struct Cell {
   std::optional<unsigned> threads;  // the value of {threads}; nothing if the program's words lack it
   std::string design;
-  unsigned run = 0;               // 0-based
-  std::uint64_t seed = 1;         // virtual machine only, as the variation is
-  std::uint32_t variation = 0;    // of the machine
-  bool explains = false;          // its sample has a profile of the locks; its time does not count
-  bool previews = false;          // virtual machine only: in fast mode, and its statistics are kept
-  std::uint64_t look_length = 0;  // of a preview: it ends after so many instructions with several threads
-  double look_ms = 4;             // if it explains, on a real CPU: the mean distance of the looks at it
+  unsigned run = 0;                   // 0-based
+  std::uint64_t seed = 1;             // virtual machine only, as the variation is
+  std::uint32_t variation = 0;        // of the machine
+  bool explains = false;              // its sample has a profile of the locks; its time does not count
+  bool previews = false;              // virtual machine only: in fast mode, and its statistics are kept
+  std::uint64_t look_length = 0;      // of a preview: it ends after so many instructions with several threads
+  double look_ms = 4;                 // if it explains, on a real CPU: the mean distance of the looks at it
+  std::optional<unsigned> process{};  // the first run of its process, which simulates several windows
+
+  unsigned first_of_process() const { return process.value_or(run); }
 };
 
 struct Sample;
@@ -73,17 +78,13 @@ struct Part {
   Kind kind = Kind::kAsAsked;
   std::vector<Preview> seen{};  // if not as asked: one for each number of threads
   unsigned windows = 0;         // of each design and number of threads
+  unsigned places = 0;          // equal shares of the part, in whose middles windows may lie
+  unsigned together = 1;        // windows that one process simulates
   std::uint64_t length_ns = 0;  // of a window, in virtual time
 };
 
-/// The part of a run that is sampled.
-struct Window {
-  std::vector<std::string> options{};  // of `elision vm`
-  std::uint64_t begin = 0;             // in instructions, which run in fast mode before it
-};
-
 /// By number of threads and round.
-using Windows = std::map<std::optional<unsigned>, std::vector<Window>>;
+using Windows = std::map<std::optional<unsigned>, std::vector<vm::RunRegion>>;
 
 /// What to run and how to read results.
 struct Plan {
@@ -126,6 +127,15 @@ struct Plan {
   /// Whether results are of the same amount of work, however much the program does.
   bool compares_rates() const { return uses_metric() || samples(); }
   bool samples() const { return part.kind == Part::Kind::kWindows; }
+  /// The cell of that design and round. Windows of one process have its seed.
+  Cell cell_of(std::optional<unsigned> threads, std::string design, unsigned round, unsigned process) const {
+    return {.threads = threads,
+            .design = std::move(design),
+            .run = round,
+            .seed = first_seed + process,
+            .variation = varies() ? round : 0,
+            .process = process};
+  }
   bool starts_at_second_thread() const { return part.kind == Part::Kind::kFromSecondThread; }
   const Rounds& default_rounds() const { return model ? kVirtualRounds : kNativeRounds; }
 };

@@ -362,7 +362,7 @@ std::vector<Cell> cells_to_explain(const Plan& plan, const std::vector<Block>& b
       if (row != nullptr && std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
     for (const Row* row : rows) {
       const unsigned round = plan.varies() ? 0 : median_round(*row);
-      Cell cell{block.threads, row->design, round, plan.first_seed + round};
+      Cell cell = plan.cell_of(block.threads, row->design, round, round);
       cell.explains = true;
       cells.push_back(cell);
     }

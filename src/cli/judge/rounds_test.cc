@@ -10,6 +10,7 @@
 #include <map>
 
 #include "cli/experiment/execute.h"
+#include "cli/experiment/runner_for_test.h"
 #include "cli/judge/comparison_for_test.h"
 #include "cli/judge/verdict.h"
 
@@ -17,13 +18,13 @@ namespace elision::cli::experiment {
 namespace {
 
 /// Programs whose runs take 1 s, divided by what their design gains, with noise.
-class NoisyRunner final : public Runner {
+class NoisyRunner final : public CellRunner {
  public:
   NoisyRunner(std::map<std::string, double> gains, double noise, std::uint32_t seed)
       : gains_(std::move(gains)), noise_(noise), random_(seed) {}
   unsigned workers() const override { return 1; }
   bool cancelled() const override { return false; }
-  Sample run(const Cell& cell, double) override {
+  Sample run_cell(const Cell& cell, double) override {
     ++runs;
     const double noise = boost::random::normal_distribution<double>(0, noise_)(random_);
     const bool disturbed = boost::random::uniform_01<double>()(random_) < 0.05;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/experiment/execute.h"
 #include "cli/experiment/metric.h"
 #include "cli/experiment/program_runners.h"
 #include "cli/host/json_text.h"
@@ -118,14 +119,28 @@ unsigned rounds_in(const std::vector<Result>& results) {
   return rounds;
 }
 
-json result_json(const Plan& plan, const Result& result) {
+/// The command of each result's process. It runs the other windows of the process, too.
+std::vector<std::string> commands_of(const Plan& plan, const std::vector<Result>& results) {
+  std::vector<Cell> cells;
+  for (const Result& result : results) cells.push_back(result.cell);
+  std::vector<std::string> commands(results.size());
+  for (const std::vector<std::size_t>& process : processes_of(cells)) {
+    std::vector<Cell> own;
+    for (const std::size_t i : process) own.push_back(cells[i]);
+    const std::string command = quoted_for_shell(command_of(plan, own));
+    for (const std::size_t i : process) commands[i] = command;
+  }
+  return commands;
+}
+
+json result_json(const Plan& plan, const Result& result, const std::string& command) {
   const Sample& sample = result.sample;
   json run = {{"threads", or_null(result.cell.threads)},
               {"design", result.cell.design},
               {"run", result.cell.run},
               {"seed", result.cell.seed},
               {"variation", result.cell.variation},
-              {"command", quoted_for_shell(command_of(plan, result.cell))},
+              {"command", command},
               {"outcome", name_of(sample.outcome)},
               {"status", sample.status},
               {"deadlocked", sample.deadlocked},
@@ -172,7 +187,9 @@ json report_json(const Plan& plan, const std::vector<Result>& results, const std
                          {"length_seconds", 1e-9 * static_cast<double>(plan.part.length_ns)}};
   if (plan.varies()) report["variations"] = variations_json(plan);
   for (const Block& block : blocks) report["blocks"].push_back(block_json(plan, block));
-  for (const Result& result : results) report["runs"].push_back(result_json(plan, result));
+  const std::vector<std::string> commands = commands_of(plan, results);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    report["runs"].push_back(result_json(plan, results[i], commands[i]));
   if (const auto scaling = scaling_of(plan, blocks)) report["scaling"] = scaling_json(plan, *scaling);
   if (!next_steps.empty()) report["next_steps"] = next_steps_json(next_steps);
   return report;
