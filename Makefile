@@ -10,11 +10,13 @@ BUILD_PACKAGES := g++ cmake ninja-build libcli11-dev libfmt-dev nlohmann-json3-d
   libzydis-dev libgtest-dev librapidcheck-dev libdw-dev libelf-dev libre2-dev libboost-dev python3
 # Writes TOML.
 SILICON_PACKAGES := python3-tomli-w
+# tools/sampling.py takes its distributions from it.
+SAMPLING_PACKAGES := python3-scipy
 # Programs that tests and benchmarks run, natively and in the virtual machine.
 PROGRAM_PACKAGES := xz-utils coreutils bash gcc libc6-dev sqlite3 kyotocabinet-utils
 # google-perftools brings tcmalloc and libprofiler, whose packages have other names in Debian 13.
 # The shells and readers of manual pages are those for which texts are written.
-TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
+TEST_PACKAGES := $(PROGRAM_PACKAGES) $(SILICON_PACKAGES) $(SAMPLING_PACKAGES) git python3-pytest python3-markdown-it gnuplot-nox binutils clang libclang-rt-dev libomp-dev pkg-config spin valgrind libjemalloc2 google-perftools libheaptrack \
   bash-completion zsh fish man-db groff-base mandoc abigail-tools
 # pip in a virtual environment, and the tree's list of files.
 LINT_PACKAGES := python3-venv git
@@ -195,9 +197,10 @@ bench-activity:
 	@$(MAKE) --no-print-directory compile
 	@tools/bench-activity --build $(BUILD)
 
-# Sampled comparisons (compare --sample) beside whole runs, on the virtual machine; writes docs/measured/sampling.md. Ten minutes.
+# Sampled comparisons (compare --sample) beside whole runs, on the virtual machine; writes docs/measured/sampling.md. An hour on two
+# CPUs; if it is interrupted, it goes on where it was.
 bench-sampling:
-	@tools/install-packages "make bench-sampling" $(BUILD_PACKAGES)
+	@tools/install-packages "make bench-sampling" $(BUILD_PACKAGES) $(SAMPLING_PACKAGES)
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/bench-sampling --build $(BUILD)
