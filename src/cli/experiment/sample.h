@@ -12,9 +12,9 @@
 
 #include "cli/host/program_file.h"
 #include "cli/options/lock_options.h"
+#include "cli/options/region_options.h"
 #include "machine/variation.h"
 #include "profile/profile.h"
-#include "vm/interface/run_region.h"
 
 namespace elision::cli::experiment {
 
