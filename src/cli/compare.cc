@@ -138,9 +138,7 @@ void check_region_to_compare(const vm::RunRegion& region) {
   if (region.warm_up != 0 || region.length != 0 || is_cut(region.start) || is_cut(region.stop))
     throw UsageError(
         "--warmup TIME, --length, time:, instructions: and parallel: leave designs different amounts of "
-        "work: use "
-        "thread:, "
-        "function:, address: or marker");
+        "work: use thread:, function:, address: or marker");
 }
 
 // Returns the number of CPUs of the place chosen.

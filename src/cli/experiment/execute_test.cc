@@ -519,9 +519,11 @@ TEST(Execute, WindowsEndWithTheBudget) {
   EXPECT_EQ(execute(plan, late, notes, 0).results.size(), 6u) << "the first rounds";
 }
 
-/// Windows of two designs, of which one process simulates `together`.
-Plan windows_plan(unsigned windows, unsigned together) {
-  Plan plan = plan_of({"pthread", "tatas"}, windows);
+/// Windows of two designs, of which one process simulates `together`. `first`: how many all designs get; 0:
+/// all.
+Plan windows_plan(unsigned windows, unsigned together, unsigned first = 0) {
+  Plan plan = plan_of({"pthread", "tatas"}, first != 0 ? first : windows);
+  if (first != 0) plan.most_runs = windows;
   plan.model = true;
   plan.part = {.kind = Part::Kind::kWindows, .windows = windows, .places = windows, .together = together};
   for (unsigned i = 0; i < windows; ++i) {
@@ -571,9 +573,7 @@ TEST(Execute, NoMoreWindowsOfAProcessThatTimedOut) {
 }
 
 TEST(Execute, AddsWindowsOfWholeProcesses) {
-  Plan plan = windows_plan(20, 5);
-  plan.runs = 5;
-  plan.most_runs = 20;
+  const Plan plan = windows_plan(20, 5, 5);
   FakeRunner runner(1);
   Notes notes;
   std::vector<std::size_t> passes;
@@ -585,9 +585,7 @@ TEST(Execute, AddsWindowsOfWholeProcesses) {
 }
 
 TEST(Execute, PassesLeaveProcessesAsTheyAre) {
-  Plan plan = windows_plan(20, 3);
-  plan.runs = 5;
-  plan.most_runs = 20;
+  const Plan plan = windows_plan(20, 3, 5);
   FakeRunner runner(1);
   Notes notes;
   const Execution execution =

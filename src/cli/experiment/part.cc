@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "cli/experiment/time_limit.h"
 #include "cli/options/designs.h"
@@ -109,14 +111,13 @@ class Trial {
     const double share = round / cells_a_round(plan_);
     if (kSlowerThanFast * fast > share) return std::nullopt;
     simulate(plan_, {.kind = Part::Kind::kFromSecondThread, .seen = seen_});
-    std::vector<Result> tried;
-    tried.push_back(run(kReference, std::min(share, limit())));
+    std::vector<Result> tried = run(kReference, std::min(share, limit()));
     if (timed_out(tried)) return std::nullopt;
-    const double one = tried.back().sample.host_seconds;
+    const double one = seconds_of(tried);
     const auto elided = eliding_design(plan_);
     if (elided && round_seconds(one, kMostTimesSlower * one) > round) {
       const double allowed = (round - round_seconds(one, 0)) / cells_a_round(plan_, elides);
-      tried.push_back(run(*elided, std::min(allowed, limit())));
+      add(tried, run(*elided, std::min(allowed, limit())));
       if (timed_out(tried)) return std::nullopt;
     }
     give_back(seconds_of(tried));
@@ -131,10 +132,10 @@ class Trial {
     const double one = std::max(seconds_of(tried), 1e-3);
     double other = one;
     if (const auto elided = eliding_design(plan_)) {
-      const auto run = run_windows(*elided, std::min(time_limit(one), limit()));
-      if (!timed_out(run)) {  // else it may hang
-        other = seconds_of(run);
-        tried.insert(tried.end(), run.begin(), run.end());
+      std::vector<Result> eliding = run(*elided, std::min(time_limit(one), limit()));
+      if (!timed_out(eliding)) {  // else it may hang
+        other = seconds_of(eliding);
+        add(tried, std::move(eliding));
       }
     }
     give_back(seconds_of(tried));
@@ -183,7 +184,7 @@ class Trial {
   /// The first windows under the reference; none if they take longer than the limit.
   std::vector<Result> try_reference(std::uint64_t length_ns, double timeout_seconds, unsigned together) {
     simulate_windows(length_ns, together);
-    std::vector<Result> tried = run_windows(kReference, timeout_seconds);
+    std::vector<Result> tried = run(kReference, timeout_seconds);
     return timed_out(tried) ? std::vector<Result>() : tried;
   }
 
@@ -210,33 +211,23 @@ class Trial {
     return seconds;
   }
 
-  std::vector<Result> run_windows(const std::string& design, double timeout_seconds) {
+  static void add(std::vector<Result>& results, std::vector<Result> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(results));
+  }
+
+  /// The first process of a design, with the most threads.
+  std::vector<Result> run(const std::string& design, double timeout_seconds) {
+    observer_.progress({0, 1, true, std::nullopt, "a run to know how long one takes"});
+    const auto most = std::max_element(plan_.thread_counts.begin(), plan_.thread_counts.end(),
+                                       [](auto a, auto b) { return a.value_or(0) < b.value_or(0); });
     std::vector<Cell> cells;
-    for (unsigned round = 0; round < plan_.part.together; ++round) cells.push_back(cell_of(design, round));
-    observe();
+    for (unsigned round = 0; round < plan_.part.together; ++round)
+      cells.push_back(plan_.cell_of(*most, design, round, 0));
     std::vector<Sample> samples = runner_.run(cells, timeout_seconds);
     std::vector<Result> results;
     for (std::size_t i = 0; i < samples.size(); ++i) results.push_back({cells[i], std::move(samples[i])});
     spent_ += seconds_of(results);
     return results;
-  }
-
-  void observe() { observer_.progress({0, 1, true, std::nullopt, "a run to know how long one takes"}); }
-
-  /// With the most threads.
-  Cell cell_of(const std::string& design, unsigned round) const {
-    const auto most = std::max_element(plan_.thread_counts.begin(), plan_.thread_counts.end(),
-                                       [](auto a, auto b) { return a.value_or(0) < b.value_or(0); });
-    return plan_.cell_of(*most, design, round, plan_.samples() ? 0 : round);
-  }
-
-  /// Of the first round.
-  Result run(const std::string& design, double timeout_seconds) {
-    observe();
-    const Cell cell = cell_of(design, 0);
-    Sample sample = runner_.run_one(cell, timeout_seconds);
-    spent_ += sample.host_seconds;
-    return {cell, std::move(sample)};
   }
 
   Plan& plan_;
