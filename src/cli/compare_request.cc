@@ -147,6 +147,9 @@ std::unique_ptr<CLI::App> compare_options(CompareRequest& request) {
                 "on a virtual machine, time also what the program does before it starts a second thread")
       ->excludes(app->get_option(kStart))
       ->excludes(app->get_option(kStop));
+  app->add_flag_callback(
+      "--no-snapshot", [&request] { request.plan.shares_beginning = false; },
+      "on a virtual machine, execute in every run what the program does before it starts a second thread");
   add_sampling(*app, request);
   add_budget(*app, request);
   add_precision(*app, request);

@@ -62,6 +62,8 @@ constexpr const char* kInstructionForms = "--instruction-forms";
 constexpr const char* kFast = "--fast";
 constexpr const char* kRunAhead = "--run-ahead";
 constexpr const char* kDate = "--date";
+constexpr const char* kServeSnapshot = "--serve-snapshot";
+constexpr const char* kFromSnapshot = "--from-snapshot";
 
 struct VmRequest {
   vm::Options options;
@@ -70,6 +72,7 @@ struct VmRequest {
   std::string statistics_file;
   std::uint32_t variations = 0;  // 0: one run on options.variation
   std::string metric;
+  std::string snapshot;  // the socket of the snapshot from which to run; empty: from the start
 };
 
 std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
@@ -128,6 +131,19 @@ std::unique_ptr<CLI::App> vm_options(VmRequest& request) {
                           ->excludes(run_ahead);
   add_region_options(*app, request.options.region);
   add_part_options(*app, request.options.region);
+  CLI::Option* serve =
+      app->add_option(kServeSnapshot, request.options.serves,
+                      "run up to --start, then serve copies of the process there, at this new socket")
+          ->type_name("SOCKET")
+          ->excludes(fast)
+          ->excludes(vary)
+          ->excludes(statistics);
+  app->add_option(kFromSnapshot, request.snapshot,
+                  "run as a copy of the snapshot that is served at this socket, if it can")
+      ->type_name("SOCKET")
+      ->excludes(fast)
+      ->excludes(vary)
+      ->excludes(serve);
   app->add_flag_callback(
          "--no-fast-path", [&request] { request.options.fast_path = false; },
          "every access takes the slow path; changes no result")
@@ -147,9 +163,26 @@ bool has_statistics(const VmRequest& request) {
   return !request.statistics_file.empty() || !request.options.stats_directory.empty();
 }
 
+/// The part of a run is the copy's.
+void check_snapshot(const VmRequest& request) {
+  const vm::RunRegion& region = request.options.region;
+  if (!request.snapshot.empty() && !region.is_set())
+    throw UsageError(
+        fmt::format("{} needs a part of the run behind the snapshot: give it {}", kFromSnapshot, kStart));
+  if (request.options.serves.empty()) return;
+  vm::RunRegion start_alone;
+  start_alone.start = region.start;
+  if (!region.start.is_set() || as_words(region) != as_words(start_alone))
+    throw UsageError(
+        fmt::format("{} needs {}, and no other option for a part of the run", kServeSnapshot, kStart));
+  if (!request.options.stats_directory.empty() || request.options.profile)
+    throw UsageError(fmt::format("{} has no statistics: its copies do", kServeSnapshot));
+}
+
 void check(const VmRequest& request) {
   check_lock_options(request.lock);
   check_region(request.options.region);
+  check_snapshot(request);
   if (request.variations != 0 && request.options.region.parts() > 1)
     throw UsageError(fmt::format("--vary {}: {} has several parts; give it one", request.variations, kStart));
   if (const auto words = as_words(request.options.region); request.options.fast && !words.empty())
@@ -185,6 +218,7 @@ void make_absolute(vm::Options& options) {
   }
   if (!options.stats_directory.empty())
     options.stats_directory = std::filesystem::absolute(options.stats_directory);
+  if (!options.serves.empty()) options.serves = std::filesystem::absolute(options.serves);
 }
 
 // The guest's environment: ours and, with --lock, the library's settings.
@@ -219,9 +253,23 @@ std::string repeating_command(const Arguments& arguments, const VmRequest& reque
   return quoted_for_shell(words);
 }
 
+/// A caller that collects statistics finds it there.
+void tell_that_it_is_no_copy(const VmRequest& request, const std::string& why) {
+  if (request.options.stats_directory.empty())
+    return tell("vm", fmt::format("no snapshot: {}; the program runs from its start", why));
+  vm::leave_note(request.options, vm::kNoCopyFile, why);
+}
+
 int start_guest(const VmRequest& request, const Program& program) {
   const std::vector<std::string> environment = guest_environment(request);
   release_standard_descriptors();
+  if (!request.snapshot.empty()) {
+    std::string why;
+    if (const auto status = vm::run_from_snapshot(request.snapshot, request.options, program.file,
+                                                  program.words, pointers_to(environment).data(), why))
+      end_like(*status);
+    tell_that_it_is_no_copy(request, why);
+  }
   close_lifeline();
   return vm::run_virtual_machine(request.options, program.file, program.words,
                                  pointers_to(environment).data());
@@ -345,7 +393,7 @@ int vm_verb(const Words& words) {
   try {
     return run_request(request, arguments, *app);
   } catch (const UsageError& error) {
-    vm::leave_not_started(request.options, error.what());
+    vm::leave_note(request.options, vm::kNotStartedFile, error.what());
     throw;
   }
 }

@@ -29,6 +29,8 @@ Model::~Model() {
   arena.release();
 }
 
+void Model::seed(std::uint64_t seed) { impl_->random = Random(seed); }
+
 Reply Model::access(const Request& request) { return impl_->access(request); }
 
 Cycles Model::busy_until(const Request& request) { return Cycles(impl_->busy_until(request)); }

@@ -153,6 +153,8 @@ class Model {
         AbortSink& sink);
   ~Model();
   bool has_memory() const { return impl_ != nullptr; }
+  /// As if the model had been made with this seed, from now on.
+  void seed(std::uint64_t seed);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

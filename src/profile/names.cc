@@ -260,6 +260,19 @@ std::vector<Place> Names::functions(std::uint64_t address, const std::string& na
   return found;
 }
 
+std::optional<std::uint64_t> Names::address_of(std::uint64_t address, const std::string& symbol) const {
+  Dwfl_Module* const module = dwfl_ != nullptr ? dwfl_addrmodule(dwfl_, address) : nullptr;
+  const int count = module != nullptr ? dwfl_module_getsymtab(module) : 0;
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym found;
+    GElf_Addr at = 0;
+    GElf_Word section = SHN_UNDEF;
+    const char* const text = dwfl_module_getsym_info(module, i, &found, &at, &section, nullptr, nullptr);
+    if (text != nullptr && section != SHN_UNDEF && symbol == text) return at;
+  }
+  return std::nullopt;
+}
+
 Place Names::code(std::uint64_t address) const { return code_before(address, 0); }
 
 Place Names::lock_call(std::uint64_t address) const { return code_before(address - 1, 1); }

@@ -70,6 +70,8 @@ class Names {
   /// demangled names, else by those without parameters and template arguments; else copies that the compiler
   /// has made of such functions. Several: `name` is ambiguous. Names of the result are demangled.
   std::vector<Place> functions(std::uint64_t address, const std::string& name) const;
+  /// The address of the function or variable that has this symbol in the program or library at `address`.
+  std::optional<std::uint64_t> address_of(std::uint64_t address, const std::string& symbol) const;
   /// The load bias of the program or library at `address`: the guest's addresses less those in the file.
   /// Nothing if no file is mapped there.
   std::optional<std::uint64_t> bias(std::uint64_t address) const;

@@ -7,6 +7,7 @@
 
 #include "locks/waiting.h"
 #include "runtime/deadline.h"
+#include "runtime/design_change.h"
 #include "runtime/old_versions.h"
 #include "runtime/overlay.h"
 #include "runtime/thread_state.h"
@@ -72,6 +73,7 @@ constexpr std::uint32_t kBusyWaitsPerYield = 16;
 }  // namespace
 
 int wait_in_glibc(pthread_cond_t* cond, pthread_mutex_t* mutex, CondTimeout timeout) {
+  note_wait_in_glibc();
   switch (timeout.form) {
     case CondTimeout::Form::kOwnClock:
       return glibc.cond_timedwait(cond, mutex, timeout.at);

@@ -62,6 +62,8 @@ void copy_text(char (&field)[kSize], const char* text) {
 void choose_htm() {
   const Configuration& configuration = process.configuration;
   const abi::LockDesign& design = configuration.design;
+  process.elides = process.used_fallback = false;
+  process.always_abort = abi::AlwaysAbortKind::kNone;
   locks::elision_transactions = configuration.transactions;
   if (!design.needs_htm() || design.elision == abi::LockElision::kByGlibc) return;
   process.elides = design.elides() && process.cpu.has_rtm;
@@ -130,20 +132,37 @@ void describe() {
   line.write_to(STDERR_FILENO);
 }
 
+/// All that follows from the configuration but the counters and the entry points.
+void configure(const Configuration& configuration) {
+  process.configuration = configuration;
+  if (race_detector_follows()) switch_off(process.configuration);
+  process.cpu = htm::detect_cpu(process.configuration.hides_rtm);
+  choose_htm();
+  touch_code_of_transactions();
+}
+
+/// The calling thread is the only one, and is not known yet. The counters begin in a new region.
+void count_anew() {
+  this_thread.is_known = false;
+  this_thread.slot = nullptr;
+  this_thread.short_lock = nullptr;
+  this_thread.activity = &locks::activity_of_nobody;
+  this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
+  this_thread.short_paths = {};
+  process.region.reopen_in_child(process.configuration.counters_directory);
+  fill_header();
+}
+
 void set_up() {
   locks::set_up_fork_generation();
   find_glibc();
   find_condition_layout();
   set_up_leaving_list();
   if (const char* flag = find_single_threaded()) locks::single_threaded = flag;
-  process.configuration = read_configuration();
-  if (race_detector_follows()) switch_off(process.configuration);
-  process.cpu = htm::detect_cpu(process.configuration.hides_rtm);
   process.cpus = usable_cpus();
   visit_files(Files::kAllButOurs, [](const LoadedFile&) { ++process.files_at_start; });
   locks::pause_ticks = htm::measure_pause_ticks();
-  choose_htm();
-  touch_code_of_transactions();
+  configure(read_configuration());
   process.region.open(process.configuration.counters_directory);
   fill_header();
   install_design();
@@ -168,16 +187,15 @@ SetUp ensure_set_up() {
 
 void after_fork_in_child() {
   locks::fork_generation_in_child();
-  this_thread.is_known = false;
-  this_thread.slot = nullptr;
-  this_thread.short_lock = nullptr;
-  this_thread.activity = &locks::activity_of_nobody;
-  this_thread.transaction.auxiliary = nullptr;  // a signal handler may have forked between two attempts
-  this_thread.short_paths = {};
-  process.region.reopen_in_child(process.configuration.counters_directory);
-  fill_header();
+  count_anew();
   touch_code_of_transactions();  // a fork does not copy page table entries of file pages
   restart_design_in_child();
+}
+
+void start_anew(const Configuration& configuration) {
+  configure(configuration);
+  count_anew();
+  install_design();
 }
 
 void set_up_at_load() {

@@ -43,6 +43,10 @@ inline bool owns(Owner Process::*kind) {
 /// Resets process, region and calling thread in the child of a fork.
 void after_fork_in_child();
 
+/// Goes on with another configuration (abi/design_change.h). The calling thread is the only one; it holds and
+/// awaits no lock.
+void start_anew(const Configuration& configuration);
+
 /// Sets the library up and registers the fork handler: the constructor's work.
 void set_up_at_load();
 

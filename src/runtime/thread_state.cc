@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/design_change.h"
 #include "runtime/designs.h"
 #include "runtime/process.h"
 #include "runtime/raw_output.h"
@@ -21,6 +22,7 @@ void complete(ThreadState& thread) {
   thread.slot_is_shared = shared;
   thread.activity = shared ? &thread.unshared : &thread.slot->activity;
   thread.activity->forget_held();
+  note_activity(thread.activity);
   thread.last_lock = nullptr;  // in the child of a fork it points into the parent's counters
 }
 

@@ -69,8 +69,12 @@ void leave_the_way() {}
 int run_virtual_machine(const Options&, const std::string&, const std::vector<std::string>&, char**) {
   must_not_come_here("run_virtual_machine");
 }
+std::optional<int> run_from_snapshot(const std::string&, const Options&, const std::string&,
+                                     const std::vector<std::string>&, char**, std::string&) {
+  must_not_come_here("run_from_snapshot");
+}
 int resume_virtual_machine(int) { throw Understood{}; }
-void leave_not_started(const Options&, const std::string&) {}
+void leave_note(const Options&, const char*, const std::string&) {}
 
 }  // namespace elision::vm
 

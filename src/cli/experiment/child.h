@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct ChildRequest {
   std::vector<std::string> environment;
   std::filesystem::path directory;  // for the captured output
   double timeout_seconds = 0;
+  std::shared_ptr<const void> needs{};  // kept until the program has ended
 };
 
 /// Runs the program to its end. Fills in outcome, status, wall time (seconds and host_seconds), CPU time and

@@ -30,6 +30,15 @@ void add(json& total, const json& part) {
   }
 }
 
+/// Empty: there is no such file. `unreadable`: it tells nothing.
+std::string note_in(const std::filesystem::path& file, const char* unreadable) {
+  constexpr std::size_t kMostBytes = 1 << 16;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return "";
+  const Result<std::string> note = read_whole_file(file, kMostBytes);
+  return note && !note->empty() ? *note : unreadable;
+}
+
 }  // namespace
 
 std::vector<json> read_process_statistics(const std::filesystem::path& directory) {
@@ -55,12 +64,11 @@ std::filesystem::path directory_of_part(const std::filesystem::path& directory, 
 }
 
 std::string why_not_started(const std::filesystem::path& directory) {
-  constexpr std::size_t kMostBytes = 1 << 16;
-  const std::filesystem::path file = directory / vm::kNotStartedFile;
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) return "";
-  const Result<std::string> reason = read_whole_file(file, kMostBytes);
-  return reason && !reason->empty() ? *reason : "the program could not be started";
+  return note_in(directory / vm::kNotStartedFile, "the program could not be started");
+}
+
+std::string why_no_copy(const std::filesystem::path& directory) {
+  return note_in(directory / vm::kNoCopyFile, "its process has ended");
 }
 
 json total_statistics(const std::vector<json>& processes) {

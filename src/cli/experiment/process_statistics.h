@@ -21,6 +21,9 @@ std::filesystem::path directory_of_part(const std::filesystem::path& directory, 
 /// Why the engine could not start a process of the guest with statistics in `directory`; empty: all started.
 std::string why_not_started(const std::filesystem::path& directory);
 
+/// Why the process was no copy of a snapshot, though it was to be one; empty: it was.
+std::string why_no_copy(const std::filesystem::path& directory);
+
 /// Sums of all counters over `processes`, without lists (threads) and numbers that are not counts (seed,
 /// exit). virtual_ns and virtual_cycles are the longest process's, since each process has its own clock.
 nlohmann::json total_statistics(const std::vector<nlohmann::json>& processes);

@@ -16,6 +16,7 @@
 #include "cli/experiment/lock_profile.h"
 #include "cli/experiment/preview.h"
 #include "cli/experiment/process_statistics.h"
+#include "cli/experiment/snapshots.h"
 #include "cli/host/console.h"
 #include "cli/host/environment.h"
 #include "cli/host/install.h"
@@ -66,6 +67,21 @@ std::vector<std::size_t> by_beginning(const Plan& plan, const std::vector<Cell>&
   return order;
 }
 
+/// The options for the part of the run that is simulated.
+std::vector<std::string> part_words(const Plan& plan, const std::vector<Cell>& cells) {
+  if (cells.front().previews) {
+    vm::RunRegion behind;
+    behind.start = {vm::Trigger::Kind::kParallel, cells.front().look_length};
+    behind.length = 1;
+    behind.ends_process = true;
+    return as_words(behind);
+  }
+  if (!plan.samples()) return plan.launch.vm_words;
+  std::vector<vm::RunRegion> windows;
+  for (const std::size_t i : by_beginning(plan, cells)) windows.push_back(window_of(plan, cells[i]));
+  return as_words(together(windows));
+}
+
 /// The common part of the two runners: directories, counters, stopping.
 class ProgramRunner : public Runner {
  public:
@@ -95,11 +111,10 @@ class ProgramRunner : public Runner {
   }
 
  protected:
-  virtual ChildRequest prepare(const std::vector<Cell>& cells,
-                               const std::filesystem::path& directory) const = 0;
+  virtual ChildRequest prepare(const std::vector<Cell>& cells, const std::filesystem::path& directory) = 0;
   /// The sample of each cell. `sample`: of the process.
   virtual std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
-                                     const std::filesystem::path& directory) const = 0;
+                                     const std::filesystem::path& directory) = 0;
 
   const Plan& plan_;
   const Launch& launch_;
@@ -134,7 +149,7 @@ class NativeRunner final : public ProgramRunner {
   unsigned workers() const override { return 1; }
 
  private:
-  ChildRequest prepare(const std::vector<Cell>& cells, const std::filesystem::path&) const override {
+  ChildRequest prepare(const std::vector<Cell>& cells, const std::filesystem::path&) override {
     const Cell& cell = cells.front();
     ChildRequest request;
     request.file = launch_.program.file;
@@ -146,7 +161,7 @@ class NativeRunner final : public ProgramRunner {
   }
 
   std::vector<Sample> finish(const std::vector<Cell>&, Sample sample,
-                             const std::filesystem::path& directory) const override {
+                             const std::filesystem::path& directory) override {
     const auto processes = read_counters(directory);
     sample.locks = lock_counts(processes, native_ticks_per_second(processes));
     return {std::move(sample)};
@@ -155,12 +170,11 @@ class NativeRunner final : public ProgramRunner {
 
 class VirtualRunner final : public ProgramRunner {
  public:
-  using ProgramRunner::ProgramRunner;
+  VirtualRunner(const Plan& plan, const StopFlag& stop) : ProgramRunner(plan, stop), snapshots_(plan) {}
   unsigned workers() const override { return usable_cpus(); }
 
  private:
-  ChildRequest prepare(const std::vector<Cell>& cells,
-                       const std::filesystem::path& directory) const override {
+  ChildRequest prepare(const std::vector<Cell>& cells, const std::filesystem::path& directory) override {
     ChildRequest request;
     request.file = own_binary();
     request.environment = copy_environment(environ);
@@ -168,11 +182,25 @@ class VirtualRunner final : public ProgramRunner {
     const auto after_verb = request.words.begin() + 2;
     request.words.insert(after_verb, {"--stats-directory", directory.string()});
     if (cells.front().explains) request.words.insert(request.words.begin() + 2, "--lock-times");
+    if (auto snapshot = snapshots_.of(cells.front())) {
+      request.words.insert(request.words.begin() + 2,
+                           {"--from-snapshot", Snapshots::socket(*snapshot).string()});
+      request.needs = std::move(snapshot);
+    }
     return request;
   }
 
+  /// The program's beginning was executed in the run itself.
+  void look_for_snapshot(const Cell& cell, const std::filesystem::path& directory) {
+    const std::string why = why_no_copy(directory);
+    if (!why.empty() && snapshots_.give_up(cell))
+      tell("compare", fmt::format("every run executes the beginning of {}, since it cannot be shared: {}",
+                                  plan_.program(), why));
+  }
+
   std::vector<Sample> finish(const std::vector<Cell>& cells, Sample sample,
-                             const std::filesystem::path& directory) const override {
+                             const std::filesystem::path& directory) override {
+    look_for_snapshot(cells.front(), directory);
     const std::vector<Processes> parts = read_parts(directory, cells.size());
     sample.start_error = why_not_started(directory);
     if (is_incomplete(parts) && sample.outcome == Outcome::kEnded && sample.start_error.empty())
@@ -270,6 +298,8 @@ class VirtualRunner final : public ProgramRunner {
     return fmt::format("no process of '{}' reached the part to simulate ({})", plan_.program(),
                        fmt::join(launch_.vm_words, " "));
   }
+
+  Snapshots snapshots_;
 };
 
 }  // namespace
@@ -287,28 +317,19 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
 }
 
 std::vector<std::string> command_of(const Plan& plan, const std::vector<Cell>& cells) {
-  const Cell& cell = cells.front();
+  return command_with(plan, cells.front(), plan.model ? part_words(plan, cells) : std::vector<std::string>());
+}
+
+std::vector<std::string> command_with(const Plan& plan, const Cell& cell,
+                                      const std::vector<std::string>& part) {
   std::vector<std::string> words = {plan.command, plan.model ? "vm" : "run"};
   const auto add = [&words](const std::vector<std::string>& more) {
     words.insert(words.end(), more.begin(), more.end());
   };
-  if (plan.model) {
+  if (plan.model)
     add({"--machine", plan.where, "--seed", std::to_string(cell.seed), "--variation",
          std::to_string(cell.variation)});
-    if (cell.previews) {
-      vm::RunRegion behind;
-      behind.start = {vm::Trigger::Kind::kParallel, cell.look_length};
-      behind.length = 1;
-      behind.ends_process = true;
-      add(as_words(behind));
-    } else if (plan.samples()) {
-      std::vector<vm::RunRegion> windows;
-      for (const std::size_t i : by_beginning(plan, cells)) windows.push_back(window_of(plan, cells[i]));
-      add(as_words(together(windows)));
-    } else {
-      add(plan.launch.vm_words);
-    }
-  }
+  add(part);
   if (!cell.design.empty()) add({"--lock", cell.design});
   add(as_words(plan.launch.lock));
   add({"--"});

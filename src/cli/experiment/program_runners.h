@@ -20,6 +20,10 @@ std::vector<std::string> with_threads(const std::vector<std::string>& words,
 /// cells are windows of one run.
 std::vector<std::string> command_of(const Plan& plan, const std::vector<Cell>& cells);
 
+/// The same with other options for the part that is simulated.
+std::vector<std::string> command_with(const Plan& plan, const Cell& cell,
+                                      const std::vector<std::string>& part);
+
 /// Runs the plan's program on the real CPU, one run at a time. `plan` and `stop` must outlive the runner.
 std::unique_ptr<Runner> native_runner(const Plan& plan, const StopFlag& stop);
 

@@ -98,9 +98,10 @@ struct Plan {
   unsigned runs = 3;        // of each design, or rounds: run i of all designs is round i
   unsigned most_runs = 0;   // while designs are undecided, rounds are added up to so many; 0: none are added
   std::vector<Cell> cells;  // exactly these, as in a comparison that is repeated; empty: rounds as above
-  double budget_seconds = 0;  // real time for the comparison; 0: as long as it takes
-  double rounds_seconds = 0;  // of the budget, what is left for the rounds
-  double precision = 0;       // of each speedup, for which rounds are added; 0: until all designs are judged
+  double budget_seconds = 0;     // real time for the comparison; 0: as long as it takes
+  double rounds_seconds = 0;     // of the budget, what is left for the rounds
+  bool shares_beginning = true;  // what runs do before a second thread, in one process for many (snapshots.h)
+  double precision = 0;  // of each speedup, for which rounds are added; 0: until all designs are judged
   std::uint64_t first_seed = 1;  // of run 0; the others count up
   std::string metric;            // regular expression whose first group is the result; empty: time
   bool lower_is_better = false;  // of the metric; of time it always is

@@ -3,6 +3,7 @@
 #include "vm/engine/engine.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,10 +76,6 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
       statistics_(options_, std::move(machine_name), context_, scheduler_, code_),
       random_(options.seed) {
   if (options_.record_forms) code_.record_forms();
-  if (options_.lock_times) {
-    account_ = std::make_unique<profile::Account>();
-    context_.account = account_.get();
-  }
   context_.fast = begins_fast(options_);
   context_.watches_part_markers = options_.region.uses_markers();
   the_engine = this;
@@ -87,12 +84,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
   context_.model = std::make_unique<machine::Model>(context_.machine, cpus, options.seed,
                                                     filters_of(context_.cpus).data(), remote_aborts_);
   if (!context_.model->has_memory()) throw std::bad_alloc();
-  if (account_ != nullptr) {
-    for (Cpu* cpu : context_.cpus) {
-      conflict_evidence_.push_back(std::make_unique<ConflictEvidence>());
-      cpu->evidence = conflict_evidence_.back().get();
-    }
-  }
+  if (options_.lock_times) keep_account();
   helper_context.model = context_.model.get();
   helper_context.ordering = &context_.ordering;
   helper_context.shared_memory = &shared_memory_.ranges();
@@ -105,6 +97,15 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
     profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cpus.front(), profile_start(0));
   if (options.profile || options.region.is_set())
     last_words_ = reserve_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+  if (!options.serves.empty()) {
+    snapshot_server_ = std::make_unique<SnapshotServer>(options.serves);
+    for (int i = 0; i < 3; ++i) {
+      struct stat status {};
+      standard_at_start_[i].is_open = fstat(i, &status) == 0;
+      standard_at_start_[i].device = status.st_dev;
+      standard_at_start_[i].inode = status.st_ino;
+    }
+  }
   enter_ = profile_ != nullptr ? elision_profiled_enter : elision_enter;
   code_.install_stubs(profile_ != nullptr);
   install_fault_handlers();
@@ -304,6 +305,17 @@ void Engine::handle_ordered_exit(Cpu& cpu, Exit& exit) {
   }
 }
 
+/// Before CPUs run, or before their code is translated anew.
+void Engine::keep_account() {
+  account_ = std::make_unique<profile::Account>();
+  context_.account = account_.get();
+  for (Cpu* cpu : context_.cpus) {
+    conflict_evidence_.push_back(std::make_unique<ConflictEvidence>());
+    cpu->evidence = conflict_evidence_.back().get();
+    if (cpu->thread != nullptr) cpu->evidence->held = &Scheduler::of(*cpu->thread).account.held;
+  }
+}
+
 /// The account begins anew with the threads alive.
 void Engine::begin_account() {
   const std::uint64_t now = context_.kernel_time().value;
@@ -340,6 +352,7 @@ void Engine::end_part() {
 
 /// The run enters its next phase (region_control.h).
 void Engine::change_phase() {
+  if (snapshot_server_ != nullptr) return offer_snapshot();
   switch (region_.advance()) {
     case RegionControl::Phase::kBefore:  // of the next part
       end_part();
@@ -488,6 +501,7 @@ void Engine::keep_only(Thread& survivor) {
               cpu->clock());  // the fork copied the transaction's stores
   }
   scheduler_.keep_only(Scheduler::of(survivor));
+  snapshot_server_.reset();
   region_.forked();
   if (account_ != nullptr) begin_account();  // without what the parent did
   if (region_.phase() == RegionControl::Phase::kAfter)

@@ -22,6 +22,7 @@
 #include "vm/engine/engine_context.h"
 #include "vm/engine/region_control.h"
 #include "vm/engine/scheduler.h"
+#include "vm/engine/snapshot_server.h"
 #include "vm/engine/statistics.h"
 #include "vm/engine/timers.h"
 #include "vm/engine/transactions.h"
@@ -29,6 +30,10 @@
 #include "vm/interface/options.h"
 #include "vm/linux/kernel.h"
 #include "vm/report/symbols.h"
+
+namespace elision::abi {
+struct DesignChange;
+}
 
 namespace elision::vm {
 
@@ -97,11 +102,22 @@ class Engine final : public EngineServices {
   void handle_ordered_exit(Cpu& cpu, Exit& exit);
   bool must_wait(Cpu& cpu, Exit& exit);
 
+  void keep_account();
   void begin_account();
   void close_account();
   void change_phase();
   void end_part();
   void set_fast(bool fast);
+
+  // snapshot.cc
+  void offer_snapshot();
+  std::string why_no_snapshot() const;
+  std::string why_no_snapshot_now();
+  std::string why_not_this_run(const HandOver& run) const;
+  const abi::DesignChange* design_change() const;
+  bool is_under_glibcs_locks() const;
+  void become_copy(const CopyRequest& request);
+  void change_design(const std::vector<std::string>& environment);
 
   // reports.cc
   void prepare_for_failure();
@@ -172,7 +188,16 @@ class Engine final : public EngineServices {
   std::unique_ptr<EngineProfile> profile_;  // with Options::profile
   bool account_is_open_ = false;            // with it, while the run is counted
   Cycles closed_at_{0};
-  int last_words_ = -1;  // the descriptor of say_at_the_end()
+  /// A standard descriptor, as the process began.
+  struct Standard {
+    bool is_open = false;
+    dev_t device = 0;
+    ino_t inode = 0;
+  };
+  std::unique_ptr<SnapshotServer> snapshot_server_;  // with Options::serves
+  Standard standard_at_start_[3];                    // with it
+  unsigned snapshot_tries_ = 0;                      // with it
+  int last_words_ = -1;                              // the descriptor of say_at_the_end()
   void enter(Cpu* cpu);
   void take_off_overlap(Cpu& cpu, ExitReason reason);
   void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form

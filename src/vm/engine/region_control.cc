@@ -35,6 +35,21 @@ void RegionControl::begin(std::uint64_t earlier) {
   await_part();
 }
 
+void RegionControl::begin_anew() {
+  timers_.cancel(std::exchange(timer_, {}));
+  context_.ordering.set_look(kNever);
+  phase_ = Phase::kBefore;
+  awaited_ = {};
+  part_ = due_at_ = starts_ = stops_ = counted_ = 0;
+  due_ = started_ = is_empty_ = false;
+  begin(earlier_);
+}
+
+void RegionControl::postpone(std::uint64_t instructions) {
+  due_ = false;
+  await({Trigger::Kind::kInstructions, context_.instructions() + instructions});
+}
+
 Trigger RegionControl::start() const {
   Trigger trigger = region_.start;
   if (part_ > 0) trigger.value = region_.later_starts[part_ - 1];

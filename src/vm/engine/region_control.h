@@ -37,6 +37,11 @@ class RegionControl {
   /// The process begins. `earlier` nanoseconds of it have passed before its last execve.
   void begin(std::uint64_t earlier);
 
+  /// In the copy of a snapshot: the region is another one, whose start lies ahead.
+  void begin_anew();
+  /// The change that is due comes after so many more instructions.
+  void postpone(std::uint64_t instructions);
+
   Phase phase() const { return phase_; }
   /// Executions of RunRegion::counted in the part until now, or in the one that ended last.
   std::uint64_t counted() const { return phase_ == Phase::kCounted ? WatchedCode::executions() : counted_; }

@@ -13,6 +13,7 @@
 
 #include "machine/variation.h"
 #include "vm/engine/engine.h"
+#include "vm/engine/snapshot_server.h"
 #include "vm/host/host_limits.h"
 #include "vm/linux/load/hand_over.h"
 
@@ -21,12 +22,10 @@ namespace {
 
 constexpr unsigned long kFsgsbase = 1u << 1;  // AT_HWCAP2
 
-std::string not_started_file(const Options& options) {
-  return options.stats_directory + "/" + kNotStartedFile;
-}
+std::string path_of(const Options& options, const char* file) { return options.stats_directory + "/" + file; }
 
 int fail(const Options& options, const std::string& message) {
-  leave_not_started(options, message);
+  leave_note(options, kNotStartedFile, message);
   std::fprintf(stderr, "elision: %s\n", message.c_str());
   return 2;
 }
@@ -51,6 +50,15 @@ MachineIdentity identity_of(const machine::Description& m) {
   identity.topology = m.topology;
   identity.cache_kilobytes = m.l3.size_kb;
   return identity;
+}
+
+ProgramRequest request_of(const std::string& program, const std::vector<std::string>& argv,
+                          char** environment) {
+  ProgramRequest request;
+  request.path = program;
+  request.arguments = argv;
+  for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
+  return request;
 }
 
 int start(const Options& options, const ProgramRequest& request, const ProcessOrigin& origin) {
@@ -78,10 +86,9 @@ int start(const Options& options, const ProgramRequest& request, const ProcessOr
 
 }  // namespace
 
-void leave_not_started(const Options& options, const std::string& why) {
+void leave_note(const Options& options, const char* file, const std::string& why) {
   if (options.stats_directory.empty()) return;
-  const int descriptor =
-      open(not_started_file(options).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int descriptor = open(path_of(options, file).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) return;
   (void)!write(descriptor, why.data(), why.size());
   close(descriptor);
@@ -89,16 +96,19 @@ void leave_not_started(const Options& options, const std::string& why) {
 
 int run_virtual_machine(const Options& options, const std::string& program,
                         const std::vector<std::string>& argv, char** environment) {
-  ProgramRequest request;
-  request.path = program;
-  request.arguments = argv;
-  for (char** entry = environment; *entry != nullptr; ++entry) request.environment.emplace_back(*entry);
+  const ProgramRequest request = request_of(program, argv, environment);
   // It may remain from an earlier run with the same directory.
-  if (!options.stats_directory.empty()) unlink(not_started_file(options).c_str());
+  if (!options.stats_directory.empty()) unlink(path_of(options, kNotStartedFile).c_str());
   ProcessOrigin origin;
   origin.limits = host_limits();
   origin.scheduling.nice = getpriority(PRIO_PROCESS, 0);
   return start(options, request, origin);
+}
+
+std::optional<int> run_from_snapshot(const std::string& path, const Options& options,
+                                     const std::string& program, const std::vector<std::string>& argv,
+                                     char** environment, std::string& why) {
+  return run_copy(path, {options, request_of(program, argv, environment), {}}, why);
 }
 
 int resume_virtual_machine(int descriptor) {

@@ -2,6 +2,7 @@
 // Starts the virtual machine. Called by the command line.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +14,23 @@ namespace elision::vm {
 /// exit code alone could be the guest's.
 inline constexpr const char* kNotStartedFile = "not-started";
 
-/// Writes that file if `options` name an existing directory.
-void leave_not_started(const Options& options, const std::string& why);
+/// The one that says why a process is no copy of a snapshot.
+inline constexpr const char* kNoCopyFile = "not-from-snapshot";
+
+/// Writes such a file if `options` name an existing directory.
+void leave_note(const Options& options, const char* file, const std::string& why);
 
 /// Runs `program`, the path of a file, with `argv` and `environment` on the machine of `options`. The process
 /// ends with the guest's exit status or signal. Returns only if the guest could not be started: prints one
 /// line to stderr, writes kNotStartedFile and returns 2.
 int run_virtual_machine(const Options& options, const std::string& program,
                         const std::vector<std::string>& argv, char** environment);
+
+/// The same as a copy of the snapshot that another process serves at `path` (Options::serves). Returns the
+/// wait status with which the copy ended. Nothing: there is no copy, for the reason `why`.
+std::optional<int> run_from_snapshot(const std::string& path, const Options& options,
+                                     const std::string& program, const std::vector<std::string>& argv,
+                                     char** environment, std::string& why);
 
 /// Continues after a guest's execve. `descriptor` holds what the process passed on (read_hand_over).
 int resume_virtual_machine(int descriptor);

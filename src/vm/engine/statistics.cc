@@ -118,6 +118,12 @@ void Statistics::claim() {
   claim_file();
 }
 
+void Statistics::begin_anew() {
+  part_ = 0;
+  region_ = {};
+  claim();
+}
+
 void Statistics::next_part() {
   ++part_;
   region_ = {};

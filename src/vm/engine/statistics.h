@@ -39,6 +39,8 @@ class Statistics {
 
   /// Claims a file if statistics are requested. A forked child claims another one and drops the counts.
   void claim();
+  /// In the copy of a snapshot, whose options are its own.
+  void begin_anew();
   /// Counts an unsupported instruction. Returns true if it is the first of its kind.
   bool count_unsupported(const std::string& kind) { return ++unsupported_instructions_[kind] == 1; }
   /// Counts from now on, and no longer: the region of the run (run_region.h). `now`: in nanoseconds, for the

@@ -9,7 +9,6 @@ namespace elision::vm {
 namespace {
 
 constexpr std::size_t kStackBytes = 128 * 1024;
-constexpr SignalSet kAllSignals{~0ull};
 
 }  // namespace
 

@@ -19,6 +19,8 @@ struct SignalSet {
   constexpr void remove(int signal) { bits &= ~of(signal).bits; }
 };
 
+inline constexpr SignalSet kAllSignals{~0ull};
+
 /// struct kernel_sigaction.
 struct SignalAction {
   std::uint64_t handler = 0;  // SIG_DFL

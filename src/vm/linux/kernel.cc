@@ -14,12 +14,15 @@
 #include "vm/host/guest_memory.h"
 #include "vm/host/host_limits.h"
 #include "vm/host/host_signals.h"
+#include "vm/host/reserved_descriptors.h"
 #include "vm/linux/process/clocks.h"
 #include "vm/linux/signals/idle.h"
 #include "vm/linux/signals/signal_delivery.h"
+#include "vm/linux/signals/signal_frame.h"
 #include "vm/linux/signals/waiting.h"
 #include "vm/linux/syscalls/companions.h"
 #include "vm/linux/syscalls/limit_calls.h"
+#include "vm/linux/syscalls/outside_effects.h"
 #include "vm/linux/syscalls/policy_calls.h"
 #include "vm/linux/syscalls/system_calls.h"
 #include "vm/linux/syscalls/trace_calls.h"
@@ -105,6 +108,10 @@ Fallible<GuestState> Kernel::load(CheckedProgram& program, std::vector<std::stri
   if (!loaded) return loaded.failure();
   program.image.file = OpenFile();
   program.interpreter.clear();
+  if (!process_.options.serves.empty()) {
+    const std::vector<int> inherited = open_descriptors();
+    process_.inherited_descriptors.insert(inherited.begin(), inherited.end());
+  }
   process_.executable = loaded->executable;
   process_.arguments = loaded->arguments;
   prctl(PR_SET_NAME, initial_name().c_str());
@@ -144,6 +151,8 @@ SyscallOutcome Kernel::system_call(Thread& thread) {
   note_running(self);
   self.call_number = call.number;
   const ActingThread acting(process_, thread);
+  if (!process_.options.serves.empty() && process_.outside_effect.empty())
+    process_.outside_effect = outside_effect(call);
   // A thread that has waited longer takes an event first: this call must not find it.
   if (call.states(Effects::kAsksForReadiness) && process_.has_several_runners() &&
       any_descriptor_waits(process_))
@@ -185,6 +194,31 @@ void Kernel::poll_events() {
 }
 
 std::string Kernel::waits_for(const Thread& thread) const { return name_of(thread.kernel->call_number); }
+
+std::string Kernel::why_not_copied() const {
+  if (!process_.ids.is_root() || process_.has_had_children) return "has several processes";
+  if (process_.threads.size() != 1) return "has several threads";
+  if (!process_.outside_effect.empty()) return process_.outside_effect;
+  return why_descriptors_are_shared(process_);
+}
+
+void Kernel::become_copy(const Options& options) {
+  process_.options = options;
+  process_.ids.start_copy();
+  reopen_files(process_);
+}
+
+bool Kernel::call(Thread& thread, std::uint64_t address) {
+  KernelThread& self = *thread.kernel;
+  const ActingThread acting(process_, thread);
+  FrameRequest request{};
+  request.action.handler = address;
+  request.saved_mask = self.blocked;
+  request.signal_stack = self.signal_stack;
+  if (!enter_handler(thread.state, request)) return false;
+  set_blocked(process_, self, kAllSignals);
+  return true;
+}
 
 SyscallOutcome Kernel::handle(Call& call, const SystemCall& row) {
   const std::uint64_t ended_before = process_.memory.ended_transactions();

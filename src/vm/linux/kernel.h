@@ -72,6 +72,17 @@ class Kernel {
     return process_.memory.lift_guards(begin, end);
   }
 
+  /// Why no copy of the process could run on by itself, in words that follow "the program"; empty: one could.
+  /// For a process with Options::serves.
+  std::string why_not_copied() const;
+  /// In a copy of the process: takes its place in a run with `options`. Files that it reads become its own.
+  void become_copy(const Options& options);
+  /// Lets `thread` call the guest's function at `address` like a signal handler, with all signals blocked.
+  /// The function ends by rt_sigreturn. False: there is no stack for it.
+  bool call(Thread& thread, std::uint64_t address);
+  const std::vector<std::string>& environment() const { return process_.environment; }
+  const std::vector<std::string>& arguments() const { return process_.arguments; }
+
   /// The process's number in the guest.
   int process_id() const { return process_.ids.pid(); }
   /// The guest's mappings as its /proc/self/maps shows them.

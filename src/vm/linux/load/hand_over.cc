@@ -43,6 +43,7 @@ void visit_fields(Visitor& visit, T& h) {
   visit(h.options.profile);
   visit(h.options.lock_times);
   visit(h.options.record_forms);
+  visit(h.options.serves);
   visit(h.options.crash_reports);
   visit(h.options.command);
   visit(h.options.preload);

@@ -34,8 +34,8 @@ Field field(const char* name, const T& value) {
 
 std::vector<Field> fields_of(const Options& options) {
   const auto& [machine, cpus, seed, variation, stats_directory, date_seconds, run_ahead_cycles, fast, region,
-               fast_path, conflict_detection, profile, lock_times, record_forms, crash_reports, command,
-               preload] = options;
+               fast_path, conflict_detection, profile, lock_times, record_forms, serves, crash_reports,
+               command, preload] = options;
   const auto& [start, stop, warm_from, warm_up, length, later_starts, later_warm_from, ends_process,
                counted] = region;
   const auto& [start_kind, start_value, start_place] = start;
@@ -69,6 +69,7 @@ std::vector<Field> fields_of(const Options& options) {
           field("profile", profile),
           field("lock_times", lock_times),
           field("record_forms", record_forms),
+          field("serves", serves),
           field("crash_reports", crash_reports),
           field("command", command),
           field("preload", preload)};
@@ -131,6 +132,7 @@ HandOver sample() {
                .profile = true,
                .lock_times = true,
                .record_forms = true,
+               .serves = "/socket",
                .crash_reports = "/crashes",
                .command = "elision vm -- 'two words'",
                .preload = {"a.so", "", "b.so"}};

@@ -38,6 +38,11 @@ int ProcessIds::to_host(int guest) const {
 
 int ProcessIds::parent() const { return is_root() ? kRootPid - 1 : to_guest(getppid()); }
 
+void ProcessIds::start_copy() {
+  host_pid_ = root_host_pid_ = getpid();
+  root_parent_host_pid_ = getppid();
+}
+
 void ProcessIds::start_child() {
   host_pid_ = getpid();
   root_parent_host_pid_ = 0;

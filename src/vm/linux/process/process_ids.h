@@ -48,6 +48,8 @@ class ProcessIds {
 
   /// In a fork's child: takes over its own host number.
   void start_child();
+  /// In a copy of the first process: takes its place in a run of its own.
+  void start_copy();
 
  private:
   int host_pid_;

@@ -43,7 +43,7 @@ namespace elision::vm {
 namespace {
 
 constexpr std::size_t kChildStackBytes = 1u << 20;
-constexpr SignalSet kAllSignals{~0ull};
+
 /// All signals but faults. The engine needs faults for bad pointers and writes to code, and the guest may
 /// handle its own.
 constexpr SignalSet kAllSentSignals = [] {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/experiment/snapshots.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "abi/lock_variables.h"
+#include "cli/experiment/preview.h"
+#include "cli/experiment/program_runners.h"
+#include "cli/experiment/time_limit.h"
+#include "cli/host/environment.h"
+#include "cli/host/install.h"
+#include "cli/host/temp_directory.h"
+#include "cli/host/usage_error.h"
+#include "cli/options/designs.h"
+#include "cli/options/region_options.h"
+
+namespace elision::cli::experiment {
+namespace {
+
+/// Less is executed in a fraction of a second.
+constexpr std::uint64_t kWorthInstructions = 200'000'000;
+
+/// Of those that the comparison still needs, and those of a variation that has just ended.
+constexpr std::size_t kMostProcesses = 6;
+
+/// Locks of ours are alike while they are free, so any of our designs will do.
+constexpr const char* kDesignOfOurs = "tatas";
+
+/// A socket's name has room for so many bytes (sockaddr_un).
+constexpr std::size_t kMostPathBytes = 100;
+
+}  // namespace
+
+std::optional<std::uint64_t> snapshot_at(const Plan& plan, std::optional<unsigned> threads) {
+  const auto place = std::find(plan.thread_counts.begin(), plan.thread_counts.end(), threads);
+  const auto number = static_cast<std::size_t>(place - plan.thread_counts.begin());
+  if (!plan.model || !plan.shares_beginning || number >= plan.part.seen.size()) return std::nullopt;
+  const std::uint64_t alone = plan.part.seen[number].alone;
+  if (alone < kWorthInstructions) return std::nullopt;
+  return alone - alone / 8 - kWarmUpInstructions;
+}
+
+class Snapshots::Process {
+ public:
+  Process(const Plan& plan, const Cell& cell, const std::string& design, std::uint64_t at)
+      : socket_(directory_.path() / "snapshot") {
+    ChildRequest request;
+    request.file = own_binary();
+    request.environment = copy_environment(environ);
+    set_variable(request.environment, abi::row_of(abi::LockVariable::kCountersDir).name,
+                 directory_.path().string());
+    vm::RunRegion start;
+    start.start = {vm::Trigger::Kind::kInstructions, at};
+    Cell served = cell;
+    served.design = design;
+    served.seed = plan.first_seed;
+    request.words = command_with(plan, served, as_words(start));
+    request.words.insert(request.words.begin() + 2, {"--serve-snapshot", socket_.string()});
+    request.program = plan.program();
+    request.directory = directory_.path();
+    request.timeout_seconds = kNoLimit;
+    process_ = std::thread([this, request] {
+      try {
+        (void)run_child(request, end_);
+      } catch (const UsageError&) {  // the cells then run from the start, and meet it, too
+      }
+      has_ended_ = true;
+    });
+    constexpr auto kInterval = std::chrono::milliseconds(1);
+    while (!has_ended_ && !std::filesystem::exists(socket_)) std::this_thread::sleep_for(kInterval);
+  }
+  ~Process() {
+    end_.raise();
+    process_.join();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  const std::filesystem::path& socket() const { return socket_; }
+
+ private:
+  const TempDirectory directory_;
+  const std::filesystem::path socket_;
+  const StopFlag end_;
+  std::atomic<bool> has_ended_{false};
+  std::thread process_;
+};
+
+Snapshots::Snapshots(const Plan& plan) : plan_(plan) {}
+
+Snapshots::~Snapshots() = default;
+
+const std::filesystem::path& Snapshots::socket(const Process& process) { return process.socket(); }
+
+Snapshots::Key Snapshots::key_of(const Cell& cell) {
+  return {cell.threads, cell.variation, leaves_rwlocks(cell.design)};
+}
+
+std::shared_ptr<const Snapshots::Process> Snapshots::of(const Cell& cell) {
+  if (cell.previews || cell.design.empty() || is_elided_by_glibc(cell.design)) return nullptr;
+  const auto at = snapshot_at(plan_, cell.threads);
+  if (!at) return nullptr;
+  const Key key = key_of(cell);
+  const std::lock_guard guard(mutex_);
+  if (given_up_.contains(key)) return nullptr;
+  const auto known = std::find_if(processes_.begin(), processes_.end(),
+                                  [&](const auto& process) { return process.first == key; });
+  if (known != processes_.end()) return known->second;
+  const std::string design = leaves_rwlocks(cell.design) ? kReference : kDesignOfOurs;
+  auto process = std::make_shared<const Process>(plan_, cell, design, *at);
+  if (process->socket().native().size() > kMostPathBytes) return nullptr;
+  if (processes_.size() == kMostProcesses) processes_.pop_front();
+  processes_.emplace_back(key, process);
+  return process;
+}
+
+bool Snapshots::give_up(const Cell& cell) {
+  const std::lock_guard guard(mutex_);
+  const Key key = key_of(cell);
+  given_up_.insert(key);
+  std::erase_if(processes_, [&](const auto& process) { return process.first == key; });
+  return !std::exchange(told_, true);
+}
+
+}  // namespace elision::cli::experiment
