@@ -3,7 +3,6 @@
 #include "vm/engine/engine.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,15 +96,7 @@ Engine::Engine(const Options& options, const machine::Description& machine, std:
     profile_ = std::make_unique<EngineProfile>(*context_.model, *context_.cpus.front(), profile_start(0));
   if (options.profile || options.region.is_set())
     last_words_ = reserve_descriptor(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
-  if (!options.serves.empty()) {
-    snapshot_server_ = std::make_unique<SnapshotServer>(options.serves);
-    for (int i = 0; i < 3; ++i) {
-      struct stat status {};
-      standard_at_start_[i].is_open = fstat(i, &status) == 0;
-      standard_at_start_[i].device = status.st_dev;
-      standard_at_start_[i].inode = status.st_ino;
-    }
-  }
+  if (!options.serves.empty()) snapshot_server_ = std::make_unique<SnapshotServer>(options.serves);
   enter_ = profile_ != nullptr ? elision_profiled_enter : elision_enter;
   code_.install_stubs(profile_ != nullptr);
   install_fault_handlers();
@@ -121,6 +112,7 @@ std::string Engine::run_program(CheckedProgram& program, std::vector<std::string
   context_.kernel = kernel_.get();
   Fallible<GuestState> loaded = kernel_->load(program, std::move(environment));
   if (!loaded) return loaded.failure().message;
+  if (snapshot_server_ != nullptr) keep_output();
   EngineThread& main = scheduler_.add(loaded.value());
   kernel_->adopt_main(main.thread);
   if (account_ != nullptr && region_.phase() == RegionControl::Phase::kCounted) begin_account();

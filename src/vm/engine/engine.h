@@ -110,11 +110,13 @@ class Engine final : public EngineServices {
   void set_fast(bool fast);
 
   // snapshot.cc
+  void keep_output();
   void offer_snapshot();
-  std::string why_no_snapshot() const;
+  std::string why_no_snapshot();
   std::string why_no_snapshot_now();
   std::string why_not_this_run(const HandOver& run) const;
-  const abi::DesignChange* design_change() const;
+  const abi::DesignChange* design_change();
+  const abi::DesignChange* find_design_change() const;
   bool is_under_glibcs_locks() const;
   void become_copy(const CopyRequest& request);
   void change_design(const std::vector<std::string>& environment);
@@ -194,10 +196,11 @@ class Engine final : public EngineServices {
     dev_t device = 0;
     ino_t inode = 0;
   };
-  std::unique_ptr<SnapshotServer> snapshot_server_;  // with Options::serves
-  Standard standard_at_start_[3];                    // with it
-  unsigned snapshot_tries_ = 0;                      // with it
-  int last_words_ = -1;                              // the descriptor of say_at_the_end()
+  std::unique_ptr<SnapshotServer> snapshot_server_;            // with Options::serves
+  Standard standard_at_start_[3];                              // with it
+  unsigned snapshot_tries_ = 0;                                // with it
+  std::optional<const abi::DesignChange*> library_of_design_;  // with it, once it is known
+  int last_words_ = -1;                                        // the descriptor of say_at_the_end()
   void enter(Cpu* cpu);
   void take_off_overlap(Cpu& cpu, ExitReason reason);
   void (*enter_)(Cpu* cpu);  // elision_enter, or its timed form

@@ -2,10 +2,12 @@
 // The engine's part of a snapshot (snapshot_server.h): when its process may be copied, and how a copy goes
 // on.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "abi/counters.h"
@@ -21,8 +23,8 @@
 namespace elision::vm {
 namespace {
 
-constexpr std::uint64_t kInstructionsBetweenTries = 1000;
-constexpr unsigned kMostTries = 10000;
+constexpr std::uint64_t kInstructionsBetweenTries = 10'000;
+constexpr unsigned kMostTries = 1000;
 
 constexpr const char* kDesignChange = "elision_design_change";
 
@@ -103,6 +105,21 @@ void take_over(const int (&standard)[3]) {
 
 }  // namespace
 
+/// What the program prints from now on is kept for the copies, which print it.
+void Engine::keep_output() {
+  for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+    const int kept = memfd_create("output", MFD_CLOEXEC);
+    if (kept < 0 || dup2(kept, standard) < 0) fail_check("no memory for the output", errno);
+    close(kept);
+  }
+  for (int i = 0; i < 3; ++i) {
+    struct stat status {};
+    standard_at_start_[i].is_open = fstat(i, &status) == 0;
+    standard_at_start_[i].device = status.st_dev;
+    standard_at_start_[i].inode = status.st_ino;
+  }
+}
+
 /// Begins to serve, or to refuse, or tries again a little later.
 void Engine::offer_snapshot() {
   std::string why = why_no_snapshot();
@@ -117,7 +134,7 @@ void Engine::offer_snapshot() {
 }
 
 /// As Kernel::why_not_copied().
-std::string Engine::why_no_snapshot() const {
+std::string Engine::why_no_snapshot() {
   if (std::string why = kernel_->why_not_copied(); !why.empty()) return why;
   for (int i = 0; i < 3; ++i) {
     struct stat now {};
@@ -151,7 +168,12 @@ std::string Engine::why_no_snapshot_now() {
 }
 
 /// Null: the program does not have the preload library.
-const abi::DesignChange* Engine::design_change() const {
+const abi::DesignChange* Engine::design_change() {
+  if (!library_of_design_) library_of_design_ = find_design_change();
+  return *library_of_design_;
+}
+
+const abi::DesignChange* Engine::find_design_change() const {
   const std::string map = kernel_->memory_map();
   const LiftedLimits lifted;
   for (const profile::Mapping& mapping : profile::mappings_of(map)) {

@@ -99,15 +99,17 @@ void send_answer(int client, const Answer& answer) {
 }  // namespace
 
 /// Clients may connect once the file has its name, so the socket listens before.
-SnapshotServer::SnapshotServer(const std::string& path) {
+SnapshotServer::SnapshotServer(std::string path) : path_(std::move(path)) {
   sockaddr_un address;
-  const std::string early = path + "~";
-  if (!address_of(early, address)) throw failure(path, ENAMETOOLONG);
+  const std::string early = path_ + "~";
+  if (!address_of(early, address)) throw failure(path_, ENAMETOOLONG);
+  const LiftedLimits lifted;
   listener_ = reserve_descriptor(socket(AF_UNIX, kKind, 0));
-  if (listener_ < 0) throw failure(path, errno);
-  if (bind(listener_, general(address), sizeof address) != 0 || listen(listener_, SOMAXCONN) != 0 ||
-      rename(early.c_str(), path.c_str()) != 0)
-    throw failure(path, errno);
+  if (listener_ < 0 || bind(listener_, general(address), sizeof address) != 0) throw failure(path_, errno);
+  const bool good = listen(listener_, SOMAXCONN) == 0 && link(early.c_str(), path_.c_str()) == 0;
+  const int error = errno;
+  unlink(early.c_str());
+  if (!good) throw failure(path_, error);
 }
 
 SnapshotServer::~SnapshotServer() {
@@ -158,8 +160,9 @@ void SnapshotServer::take_signals() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof info) == sizeof info) {
     const auto signal = static_cast<int>(info.ssi_signo);
-    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT)
-      die_by_host_signal(signal);
+    if (signal != SIGINT && signal != SIGTERM && signal != SIGHUP && signal != SIGQUIT) continue;
+    unlink(path_.c_str());
+    die_by_host_signal(signal);
   }
 }
 

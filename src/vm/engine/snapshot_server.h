@@ -27,7 +27,7 @@ struct CopyRequest {
 class SnapshotServer {
  public:
   /// Listens at `path`, which no file may have. Throws std::runtime_error.
-  explicit SnapshotServer(const std::string& path);
+  explicit SnapshotServer(std::string path);
   ~SnapshotServer();
   SnapshotServer(const SnapshotServer&) = delete;
   SnapshotServer& operator=(const SnapshotServer&) = delete;
@@ -51,7 +51,8 @@ class SnapshotServer {
   void answer_ended();
   void take_signals();
 
-  int listener_;
+  std::string path_;
+  int listener_ = -1;
   int signals_ = -1;
   int client_ = -1;               // of the request in hand
   std::map<pid_t, int> clients_;  // of each copy
