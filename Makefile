@@ -26,7 +26,7 @@ REAL_PROGRAMS := sysbench kyotocabinet-utils rocksdb-tools
 # Node from elsewhere brings its own npm, and Debian's does not install beside it.
 VIEWER_PACKAGES := nodejs $(if $(shell command -v npm),,npm)
 
-.PHONY: build install deb demo demo-full demo-barrier claims fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-locks bench-locks-virtual bench-sampling real-programs clean help
+.PHONY: build install deb demo demo-full demo-barrier claims fidelity silicon hidden-parts test test-glibcs test-install test-readme test-viewer viewer lint mutants sanitize soak bench bench-activity bench-locks bench-locks-virtual bench-sampling bench-snapshots real-programs clean help
 
 # Builds build/bin/elision, build/lib/libelision.so and build/workloads/NAME.
 build:
@@ -204,6 +204,14 @@ bench-sampling:
 	@cmake --preset release -S . >/dev/null
 	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
 	@tools/bench-sampling --build $(BUILD)
+
+# Comparisons whose runs share the program's beginning beside such whose runs do not; writes docs/measured/snapshots.md. Some 20 minutes on
+# two CPUs.
+bench-snapshots:
+	@tools/install-packages "make bench-snapshots" $(BUILD_PACKAGES) $(SAMPLING_PACKAGES)
+	@cmake --preset release -S . >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) --target elision elision_preload workloads/all
+	@tools/bench-snapshots --build $(BUILD)
 
 # Elided locks of glibc, oneTBB and Concurrency Kit beside ours on the virtual machine; writes docs/measured/elision-compared.md.
 # QUICK=1 runs few cells and writes nothing.
