@@ -3,8 +3,12 @@
 #pragma once
 
 #include "abi/design_change.h"
+#include "runtime/configuration.h"
 
 namespace elision::runtime {
+
+/// The configuration by the settings of a change or, before one, of the process.
+Configuration current_configuration();
 
 /// To be called before a wait for a condition variable in glibc.
 inline void note_wait_in_glibc() {

@@ -17,6 +17,7 @@
 #include "locks/if_left.h"
 #include "locks/ticket.h"
 #include "locks/waiting.h"
+#include "runtime/design_change.h"
 #include "runtime/designs.h"
 #include "runtime/glibc.h"
 #include "runtime/loaded_files.h"
@@ -162,7 +163,7 @@ void set_up() {
   process.cpus = usable_cpus();
   visit_files(Files::kAllButOurs, [](const LoadedFile&) { ++process.files_at_start; });
   locks::pause_ticks = htm::measure_pause_ticks();
-  configure(read_configuration());
+  configure(current_configuration());
   process.region.open(process.configuration.counters_directory);
   fill_header();
   install_design();
@@ -176,7 +177,9 @@ SetUp ensure_set_up() {
   const int me = current_thread_id();
   int nobody = 0;
   if (set_up_by.compare_exchange_strong(nobody, me)) {
+    elision_design_change.set_up = abi::DesignChange::SetUp::kRunning;
     set_up();
+    elision_design_change.set_up = abi::DesignChange::SetUp::kDone;
     is_set_up.store(true, std::memory_order_release);
     return SetUp::kDone;
   }

@@ -162,7 +162,10 @@ std::string Engine::why_no_snapshot_now() {
   if (thread.cpu == nullptr) return "sleeps";
   if (is_lock_library(thread.cpu->state.rip)) return "is in the lock library";
   const abi::DesignChange* const library = design_change();
-  if (library == nullptr || library->activity == nullptr || is_under_glibcs_locks()) return "";
+  if (library == nullptr) return "";
+  if (!is_lock_library(reinterpret_cast<std::uint64_t>(library->function))) return "is being linked";
+  if (library->set_up == abi::DesignChange::SetUp::kRunning) return "sets the lock library up";
+  if (library->activity == nullptr || is_under_glibcs_locks()) return "";
   const abi::SeenActivity seen = abi::seen_activity(*library->activity);
   return seen.lock != 0 || seen.activity != abi::Activity::kIdle ? "holds or awaits a lock" : "";
 }
