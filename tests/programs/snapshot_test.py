@@ -200,7 +200,7 @@ def compare(place, *words):
 
 def test_comparisons_share_the_beginning(place, elision):
     """They find the same, and say nothing about it; with --lock-times in the runs for the reasons, too."""
-    words = ["--", elision.test_program("beginnings"), "{threads}", 1500, 60000]
+    words = ["--", elision.test_program("beginnings"), "{threads}", 1500, 300000]
     shared, said = compare(place, *words)
     alone, _ = compare(place, "--no-snapshot", *words)
     assert "beginning" not in said
@@ -211,7 +211,7 @@ def test_comparisons_share_the_beginning(place, elision):
 
 
 def test_comparisons_say_once_that_they_cannot(place, elision):
-    words = ["--no-why", "--", elision.test_program("beginnings"), "{threads}", 300, 60000, "file"]
+    words = ["--no-why", "--", elision.test_program("beginnings"), "{threads}", 300, 300000, "file"]
     rows, said = compare(place, *words)
     assert said.count("since it cannot be shared: the program opens 'beginnings.out' for writing") == 1
     assert rows["ticket"]["value"]["median"] > 0

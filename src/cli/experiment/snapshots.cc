@@ -24,8 +24,8 @@
 namespace elision::cli::experiment {
 namespace {
 
-/// Less is executed in a fraction of a second.
-constexpr std::uint64_t kWorthInstructions = 200'000'000;
+/// Less is executed within a second.
+constexpr std::uint64_t kWorthInstructions = 1'000'000'000;
 
 /// Of those that the comparison still needs, and those of a variation that has just ended.
 constexpr std::size_t kMostProcesses = 6;
