@@ -75,6 +75,15 @@ def test_parts_make_up_the_whole(elision, process_of, lock):
     assert before + behind == pytest.approx(whole, rel=1e-3)
 
 
+@pytest.mark.parametrize("start", ["thread:2", "function:stay"])
+def test_start_in_front_of_its_warm_up_is_not_late(elision, process_of, start):
+    """Under some designs a program has executed less by then than its user expects."""
+    words = [elision.test_program("lock_pairs"), PAIRS]
+    on_time = process_of(words, ["--start", start])[1]
+    process = process_of(words, ["--start", start, "--warmup", "instructions:1000000000"])[1]
+    assert process["region"]["reached"] and process["virtual_ns"] == on_time["virtual_ns"]
+
+
 def test_lock_times_are_those_of_the_region(elision, process_of):
     """The first thread takes locks when the second one exists, and not before."""
     def acquisitions(*region):
@@ -519,7 +528,7 @@ def test_parts_that_are_refused(place, options, why):
 
 
 def test_warm_up_that_is_never_reached(elision, process_of):
-    ending, _ = process_of(calls_of(elision, 10), ["--start", "thread:2", "--warmup", "instructions:9000000000"], status=2)
+    ending, _ = process_of(calls_of(elision, 10), ["--start", "thread:3", "--warmup", "instructions:9000000000"], status=2)
     assert re.match(r"elision vm: --warmup was never reached: the program executed \d+ of 9000000000 instructions\n$", ending.stderr)
     ending, _ = process_of(calls_of(elision, 10), ["--start", "thread:3", "--warmup", "instructions:10"], status=2)
     assert ending.stderr == "elision vm: --start was never reached: the program started 2 of 3 threads\n"

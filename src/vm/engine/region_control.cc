@@ -155,18 +155,30 @@ void RegionControl::thread_started() {
   if (++threads_ == 2) second_thread_at_ = context_.instructions();
   if (awaited_.kind == Trigger::Kind::kParallel) look_at_instructions();
   if (awaited_.kind == Trigger::Kind::kThread && threads_ >= awaited_.value) is_met();
+  look_for_start();
+}
+
+/// A start that comes before its warm-up was to begin ends that at once: the part must not begin late.
+void RegionControl::look_for_start() {
+  if (phase_ != Phase::kBefore || !awaited_.is_set() || !warm_from().is_set()) return;
+  const Trigger from = start();
+  const bool met = (from.kind == Trigger::Kind::kThread && threads_ >= from.value) ||
+                   (from.kind == Trigger::Kind::kMarker && starts_ >= from.value) ||
+                   (from.kind == Trigger::Kind::kCode && code_met_);
+  if (met) is_met();
 }
 
 void RegionControl::marker(bool ends) {
   if (started_ && ends) ++stops_;
   if (!started_ && !ends) ++starts_;
-  if (awaited_.kind != Trigger::Kind::kMarker) return;
-  if ((started_ ? stops_ : starts_) >= awaited_.value) is_met();
+  if (awaited_.kind == Trigger::Kind::kMarker && (started_ ? stops_ : starts_) >= awaited_.value) is_met();
+  look_for_start();
 }
 
 void RegionControl::code_reached() {
   code_met_ = true;
   if (awaited_.kind == Trigger::Kind::kCode) is_met();
+  look_for_start();
 }
 
 void RegionControl::forked() {

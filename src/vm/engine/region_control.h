@@ -85,6 +85,7 @@ class RegionControl {
   }
   void await_time(std::uint64_t at);
   void look_at_instructions();
+  void look_for_start();
   void is_met();
 
   const RunRegion& region_;
